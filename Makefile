@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Each target is a few lines; what is longer lives in scripts/.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build test demo bench cluster-up cluster-down asan tsan lint format clean
+
+help:  ## List the targets
+	@awk -F ':.*## +' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## Install the Debian packages the build needs
+	@scripts/install-packages
+
+build: setup  ## Build everything, optimised, into build/release
+	cmake --preset release
+	cmake --build --preset release -j $(shell nproc)
+
+test:  ## Run every test there is, also with sanitizers and on a real cluster
+	@scripts/test
+
+demo: setup  ## Train, lose a node, shrink and grow again, on a local cluster
+	cmake --preset release
+	cmake --build --preset release -j $(shell nproc) --target grus-manager crdgen
+	scripts/demo
+
+bench: build  ## Run the benchmarks and compare them with the recorded baselines
+	scripts/bench
+
+cluster-up:  ## Start a local Kubernetes with 4 nodes of 8 GPUs each
+	tests/cluster/cluster up
+	tests/cluster/cluster nodes 4 --gpus 8
+
+cluster-down:  ## Stop it again
+	tests/cluster/cluster down
+
+asan:  ## Run the unit tests with AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/test asan
+
+tsan:  ## Run the unit tests with ThreadSanitizer
+	@scripts/test tsan
+
+lint:  ## Check format and style, run clang-tidy
+	@scripts/install-packages --lint
+	scripts/lint
+
+format:  ## Format all C++ files
+	@scripts/install-packages --lint
+	scripts/format
+
+clean:  ## Remove all build output
+	rm -rf build

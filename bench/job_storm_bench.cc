@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// 400 jobs of 2 workers and 1 launcher, submitted at once: grus against the same objects created directly.
+//
+// Usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS]
+// Prints a table; the ratio is taken within this run, on the cluster of KUBECONFIG, which needs the CRDs, a node
+// for every pod, and nothing else that makes it busy. Exit status 1: something did not come to its end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "bench/child_process.h"
+#include "bench/storm.h"
+#include "clientlib/auth/kubeconfig.h"
+#include "clientlib/http/curl_transport.h"
+
+namespace bench {
+namespace {
+
+using std::chrono::seconds;
+constexpr seconds kLimit(300);
+
+struct Arguments {
+  std::string kubeconfig, manager;
+  StormOptions storm;
+  int rounds = 2;
+  int idle_seconds = 60;
+};
+
+double SecondsSince(kube::TimePoint start, const kube::Clock& clock) {
+  return std::chrono::duration<double>(clock.Now() - start).count();
+}
+
+// The manager's own counters, read from its /metrics.
+struct Scrape {
+  double requests = 0, writes = 0;
+};
+
+Scrape ReadMetrics(int port) {
+  kube::TransportOptions options;
+  options.server = "http://127.0.0.1:" + std::to_string(port);
+  static const kube::SystemClock clock;
+  auto transport = kube::CurlTransport::Create(options, clock);
+  kube::HttpRequest request;
+  request.target = "/metrics";
+  auto response = (*transport)->Send(request, {});
+  Scrape scrape;
+  if (!response) return scrape;
+  std::istringstream lines(response->body);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("rest_client_requests_total{", 0) != 0) continue;
+    const double count = std::atof(line.c_str() + line.rfind(' '));
+    scrape.requests += count;
+    if (line.find("method=\"GET\"") == std::string::npos) scrape.writes += count;
+  }
+  return scrape;
+}
+
+bool Clean(kube::Client& client, Observer& observer, const std::string& ns, const kube::Clock& clock) {
+  DeleteNamespace(client, ns);
+  if (observer.WaitForNoPods(ns, clock.Now() + kLimit)) return true;
+  std::fprintf(stderr, "pods of %s did not go away\n", ns.c_str());
+  return false;
+}
+
+double Percentile(const std::vector<double>& sorted, double p) {
+  if (sorted.empty()) return 0;
+  return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(p * static_cast<double>(sorted.size())))];
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return Percentile(values, 0.5);
+}
+
+struct Figures {
+  std::vector<double> direct, through_grus, ratio, cpu, memory, requests, idle_writes, lag_median, lag_p99;
+};
+
+bool RunDirect(kube::Client& client, Observer& observer, const Arguments& args, const std::string& ns,
+               const kube::Clock& clock, double& took) {
+  if (!CreateNamespace(client, ns)) return false;
+  const int pods = args.storm.jobs * (args.storm.workers + 1);
+  const kube::TimePoint start = clock.Now();
+  if (!CreatePlainObjects(client, ns, args.storm)) return false;
+  if (!observer.WaitForRunning(ns, pods, start + kLimit)) {
+    std::fprintf(stderr, "direct: %d of %d pods run after the limit\n", observer.Running(ns), pods);
+    return false;
+  }
+  took = SecondsSince(start, clock);
+  return Clean(client, observer, ns, clock);
+}
+
+bool RunGrus(kube::Client& client, Observer& observer, const Arguments& args, const std::string& ns, int port,
+             const kube::Clock& clock, double& took, Figures& figures) {
+  if (!CreateNamespace(client, ns)) return false;
+  const std::string metrics = "127.0.0.1:" + std::to_string(port), health = "127.0.0.1:" + std::to_string(port + 1);
+  ChildProcess manager({args.manager, "--kubeconfig", args.kubeconfig, "--metrics-address", metrics,
+                        "--health-address", health, "--log-level", "warn"},
+                       "build/grus-manager-bench.log");
+  const kube::TimePoint ready_until = clock.Now() + seconds(30);
+  while (ReadMetrics(port).requests < 5 && clock.Now() < ready_until && manager.IsRunning()) usleep(100'000);
+  const Scrape before = ReadMetrics(port);
+
+  const int pods = args.storm.jobs * (args.storm.workers + 1);
+  const kube::TimePoint start = clock.Now();
+  if (!CreateJobs(client, ns, args.storm)) return false;
+  if (!observer.WaitForRunning(ns, pods, start + kLimit)) {
+    std::fprintf(stderr, "grus: %d of %d pods run after the limit\n", observer.Running(ns), pods);
+    return false;
+  }
+  took = SecondsSince(start, clock);
+  if (!observer.WaitForPhase(ns, "Running", args.storm.jobs, start + kLimit)) {
+    std::fprintf(stderr, "grus: not all jobs came to phase Running\n");
+    return false;
+  }
+  usleep(2'000'000);  // Events are written behind the status; they count.
+  const Scrape after = ReadMetrics(port);
+  figures.cpu.push_back(manager.CpuSeconds());
+  figures.memory.push_back(manager.PeakMemoryMib());
+  figures.requests.push_back((after.requests - before.requests) / args.storm.jobs);
+  const std::vector<double> lags = observer.StatusLags(ns);
+  figures.lag_median.push_back(Percentile(lags, 0.5));
+  figures.lag_p99.push_back(Percentile(lags, 0.99));
+  if (args.idle_seconds > 0 && figures.idle_writes.empty()) {
+    usleep(static_cast<useconds_t>(args.idle_seconds) * 1'000'000U);
+    figures.idle_writes.push_back(ReadMetrics(port).writes - after.writes);
+  }
+  return Clean(client, observer, ns, clock);
+}
+
+void Row(const char* what, double value, const char* unit, double limit) {
+  std::printf("%-58s %9.3f %-8s at most %7.3f   %s\n", what, value, unit, limit, value <= limit ? "met" : "NOT MET");
+}
+
+int Run(const Arguments& args) {
+  const kube::SystemClock clock;
+  const kube::Log log(kube::LogLevel::kWarn);
+  auto config = kube::LoadKubeconfig({args.kubeconfig, ""});
+  if (!config) {
+    std::fprintf(stderr, "%s\n", config.error().message().c_str());
+    return 1;
+  }
+  kube::TransportOptions options;
+  options.server = config->server;
+  options.ca_pem = config->ca_pem;
+  options.cert_pem = config->cert_pem;
+  options.key_pem = config->key_pem;
+  auto transport = kube::CurlTransport::Create(options, clock);
+  if (!transport) {
+    std::fprintf(stderr, "%s\n", transport.error().message().c_str());
+    return 1;
+  }
+  kube::Client client(**transport, nullptr, clock);
+  Observer observer(client, clock, log);
+  if (!observer.Start()) {
+    std::fprintf(stderr, "the bench's own caches did not sync\n");
+    return 1;
+  }
+
+  Figures figures;
+  for (int round = 0; round < args.rounds; ++round) {
+    double direct = 0, grus = 0;
+    const std::string suffix = std::to_string(getpid()) + "-" + std::to_string(round);
+    if (!RunDirect(client, observer, args, "storm-direct-" + suffix, clock, direct)) return 1;
+    if (!RunGrus(client, observer, args, "storm-grus-" + suffix, 18080 + 2 * round, clock, grus, figures)) return 1;
+    figures.direct.push_back(direct);
+    figures.through_grus.push_back(grus);
+    figures.ratio.push_back(grus / direct);
+    std::printf("round %d: direct %.2f s, through grus %.2f s, ratio %.3f\n", round + 1, direct, grus, grus / direct);
+    std::fflush(stdout);
+  }
+  std::printf("\n%d jobs of %d workers and 1 launcher; medians of %d rounds\n", args.storm.jobs, args.storm.workers,
+              args.rounds);
+  std::printf("%-58s %9.3f s\n", "all pods run, objects created directly", Median(figures.direct));
+  std::printf("%-58s %9.3f s\n", "all pods run, through grus", Median(figures.through_grus));
+  Row("ratio", Median(figures.ratio), "x", 1.35);
+  Row("grus-manager: CPU", Median(figures.cpu), "s", 1.5);
+  Row("grus-manager: peak memory", Median(figures.memory), "MiB", 40);
+  Row("grus-manager: API requests a job", Median(figures.requests), "", 12);
+  Row("a worker's readiness in its job's status, median", Median(figures.lag_median), "s", 0.1);
+  Row("a worker's readiness in its job's status, p99", Median(figures.lag_p99), "s", 0.5);
+  if (!figures.idle_writes.empty()) Row("write requests at rest", figures.idle_writes.front(), "", 0);
+  return 0;
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) {
+  bench::Arguments args;
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS]\n");
+    return 2;
+  }
+  args.kubeconfig = argv[1];
+  args.manager = argv[2];
+  for (int i = 3; i + 1 < argc; i += 2) {
+    if (!std::strcmp(argv[i], "--jobs")) args.storm.jobs = std::atoi(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--rounds")) args.rounds = std::atoi(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--idle")) args.idle_seconds = std::atoi(argv[i + 1]);
+  }
+  return bench::Run(args);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials from a plugin program, as client.authentication.k8s.io describes it.
+//
+// The plugin runs when a credential is asked for and none is held, the held one ends within seconds, or the
+// server refused it; once at a time, on the asking thread. A run that failed is not repeated for some
+// seconds. Thread-safe.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "clientlib/auth/token_source.h"
+
+namespace kube {
+
+struct ExecCredential {
+  std::string token;  // Empty if it is only a certificate.
+  std::optional<ClientCertificate> certificate;
+  std::optional<WallTime> expires_at;
+};
+
+// What a plugin printed. kDecode: no ExecCredential of `api_version`, or one without credentials; the message
+// never holds any of the text.
+Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_view api_version);
+
+// The KUBERNETES_EXEC_INFO variable. REQUIRES: config.exec.
+std::string ExecInfo(const ClientConfig& config);
+
+class ExecCredentialSource final : public TokenSource {
+ public:
+  // REQUIRES: config.exec. `clock` must outlive it.
+  ExecCredentialSource(const ClientConfig& config, const Clock& clock);
+
+  Result<std::string> AuthorizationHeader() override;
+  Result<std::optional<ClientCertificate>> PluginCertificate() override;
+  void Refused(TimePoint sent) override;
+
+ private:
+  Status Refresh();  // REQUIRES: mutex_ is held.
+  Result<ExecCredential> RunPlugin() const;
+
+  const ExecCredentialConfig config_;
+  const std::string exec_info_;
+  const Clock& clock_;
+
+  std::mutex mutex_;  // Guards all below; held while the plugin runs, so that it runs once.
+  std::optional<ExecCredential> held_;
+  TimePoint obtained_at_ = TimePoint::min();
+  std::optional<Error> failure_;
+  TimePoint try_again_ = TimePoint::min();
+};
+
+}  // namespace kube

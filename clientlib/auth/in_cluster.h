@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configuration of a process that runs in a pod: KUBERNETES_SERVICE_HOST/PORT and the mounted service
+// account.
+#pragma once
+
+#include <string>
+
+#include "clientlib/auth/client_config.h"
+
+namespace kube {
+
+// True if the environment says that this process runs in a pod.
+bool IsInCluster();
+
+// `root` is the folder of the mounted service account (tests pass their own). A missing ca.crt or token is an
+// error.
+Result<ClientConfig> LoadInCluster(const std::string& root = "/var/run/secrets/kubernetes.io/serviceaccount");
+
+}  // namespace kube

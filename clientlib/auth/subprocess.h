@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program, without a shell, and takes what it prints.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clientlib/base/result.h"
+
+namespace kube {
+
+struct ProgramCall {
+  std::string program{};                                   // Searched in PATH if it has no slash.
+  std::vector<std::string> args{};                         // Without the program's own name.
+  std::vector<std::pair<std::string, std::string>> env{};  // Added to this process's environment, replacing.
+  std::chrono::milliseconds time_limit = std::chrono::seconds(60);
+  std::size_t output_limit = 1UL << 20;
+};
+
+// Standard output of a run that ended with status 0. Standard input is empty, standard error is ours. Blocks,
+// at most for the time limit, after which the program and its children are killed. Errors: kNotFound (no such
+// program), kUnavailable (it failed), kTimeout, kTooLarge; they never hold what it printed.
+Result<std::string> RunProgram(const ProgramCall& call);
+
+}  // namespace kube

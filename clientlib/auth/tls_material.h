@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Certificates and keys as PEM text: are they what they claim to be, and until when.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "clientlib/base/clock.h"
+#include "clientlib/base/result.h"
+
+namespace kube {
+
+// Base64 (RFC 4648) with padding; white space between is skipped, as YAML folds long values. Errors:
+// kInvalidArgument, without any of the text.
+Result<std::string> DecodeBase64(std::string_view text);
+std::string EncodeBase64(std::string_view bytes);
+
+// Errors of all: kInvalidArgument, without any of the text.
+Status CheckCaCertificate(const std::string& ca_pem);
+// An encrypted key is an error: nobody could type its passphrase.
+Status CheckClientCertificate(const std::string& cert_pem, const std::string& key_pem);
+// Of the first certificate.
+Result<WallTime> CertificateExpiry(const std::string& cert_pem);
+
+}  // namespace kube

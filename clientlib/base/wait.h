@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting that a stop request ends.
+#pragma once
+
+#include <stop_token>
+
+#include "clientlib/base/clock.h"
+#include "clientlib/base/error.h"
+
+namespace kube {
+
+// Waits `wait` on `clock`, less if `stop` is requested. False if it was.
+bool WaitFor(const Clock& clock, Duration wait, const std::stop_token& stop);
+
+}  // namespace kube

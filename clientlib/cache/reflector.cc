@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/cache/reflector.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "clientlib/base/wait.h"
+#include "clientlib/client/api_status.h"
+#include "clientlib/http/json_lines.h"
+#include "clientlib/model/json.h"
+
+namespace kube {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), seconds(30), 2.0, 1.0};
+constexpr Duration kQuietReset = minutes(2);
+constexpr Duration kShortWatch = seconds(1);
+// The server ends a watch at its timeout; a stream that outlives it by this is dead (L13).
+constexpr Duration kGraceAfterTimeout = seconds(5);
+// Bookmarks come about once a minute: silence longer than this means a dead connection.
+constexpr Duration kLongestSilence = seconds(100);
+constexpr int kInternalErrorsBeforeRelist = 4;
+constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
+
+// True if the server refused the version we asked for, not the request itself (L2).
+bool IsVersionRefused(const Error& error) {
+  return error.code() == ErrorCode::kGone ||
+         error.message().find("Too large resource version") != std::string::npos;
+}
+
+// The same error as kGone if it says that.
+Error AsGoneIfRefused(Error error) {
+  if (error.code() == ErrorCode::kGone || !IsVersionRefused(error)) return error;
+  return Error(ErrorCode::kGone, error.message()).with_http(error.http_status(), error.reason());
+}
+
+// True if `error` says nothing against resuming at the same version (L5). An internal error of the server may be
+// about that version after all, so it is believed for some tries only; nor does a refused token say anything.
+bool MayResume(const Error& error, int tries) {
+  switch (error.code()) {
+    case ErrorCode::kUnavailable: return error.http_status() != 500 || tries < kInternalErrorsBeforeRelist;
+    case ErrorCode::kTooManyRequests:
+    case ErrorCode::kTimeout:
+    case ErrorCode::kUnauthorized: return true;
+    default: return false;
+  }
+}
+
+struct Bookmark {
+  std::string resource_version;
+  bool ends_initial_events = false;
+};
+
+Result<Bookmark> ReadBookmark(std::string_view object) {
+  Result<Json> json = ParseJson(object);
+  if (!json) return std::move(json).error();
+  const Json* version = json->At({"metadata", "resourceVersion"});
+  if (version == nullptr || version->AsString() == nullptr || version->AsString()->empty()) {
+    return Error(ErrorCode::kDecode, "bookmark without a resourceVersion");
+  }
+  Bookmark bookmark{*version->AsString()};
+  const Json* mark = json->At({"metadata", "annotations", kInitialEventsEnd});
+  bookmark.ends_initial_events = mark != nullptr && mark->AsString() && *mark->AsString() == "true";
+  return bookmark;
+}
+
+}  // namespace
+
+Reflector::Reflector(Client& client, const Kind& kind, ReflectorOptions options, const Clock& clock,
+                     const Log& log, ReflectorSink& sink, std::uint64_t seed)
+    : client_(client),
+      kind_(kind),
+      options_(std::move(options)),
+      clock_(clock),
+      log_(log),
+      sink_(sink),
+      random_(seed),
+      backoff_(kBackoff, seed),
+      watch_list_works_(options_.use_watch_list) {}
+
+ReflectorStats Reflector::stats() const {
+  std::lock_guard lock(stats_mutex_);
+  return stats_;
+}
+
+// Spread over five to ten minutes, so that the watches of a cluster do not all end at once (L7).
+Duration Reflector::WatchTimeout() {
+  return seconds(std::uniform_int_distribution<int>(300, 600)(random_));
+}
+
+void Reflector::NoteFailure(const Error& error) {
+  {
+    std::lock_guard lock(stats_mutex_);
+    ++stats_.failures;
+    stats_.last_error = error.message();
+  }
+  log_.Warn("watch failed, trying again", {{"kind", kind_.kind}, {"error", error.message()}});
+}
+
+void Reflector::CountBadEvent(const Error& error) {
+  {
+    std::lock_guard lock(stats_mutex_);
+    ++stats_.bad_events;
+  }
+  log_.Warn("skipped a watch event", {{"kind", kind_.kind}, {"error", error.message()}});
+}
+
+void Reflector::Run(std::stop_token stop) {
+  TimePoint last_failure = clock_.Now();
+  std::optional<TimePoint> last_expiry;
+  while (!stop.stop_requested()) {
+    const TimePoint started = clock_.Now();
+    events_in_watch_ = 0;
+    Status done;
+    if (!position_.is_synced && !watch_list_works_) {
+      done = ListAll(stop);
+    } else {
+      done = WatchFrom(stop);
+      // A watch that ends at once without a word is a broken proxy, not a timeout (L4).
+      if (done && clock_.Now() - started < kShortWatch && events_in_watch_ == 0) {
+        done = Error(ErrorCode::kUnavailable, "watch ended at once without an event");
+      }
+    }
+    if (done || stop.stop_requested()) continue;
+
+    const Error& error = done.error();
+    if (error.code() == ErrorCode::kGone) {
+      // First relist from the last version, and only without one if that is refused too (L2, L3): both at once,
+      // but a server that refuses everything, or each watch right after its list, is given time.
+      const TimePoint now = clock_.Now();
+      const bool is_first =
+          position_.is_synced ? !last_expiry || now - *last_expiry > kQuietReset : !position_.is_refused;
+      if (position_.is_synced) last_expiry = now;
+      position_.is_refused = !position_.is_synced;
+      position_.is_synced = false;
+      if (is_first) {
+        log_.Debug("watch expired, listing again", {{"kind", kind_.kind}, {"error", error.message()}});
+        continue;
+      }
+    } else if (!MayResume(error, backoff_.tries())) {
+      position_.is_synced = false;
+    }
+    NoteFailure(error);
+    if (clock_.Now() - last_failure > kQuietReset) backoff_.Reset();
+    last_failure = clock_.Now();
+    WaitFor(clock_, std::max(backoff_.Next(), error.retry_after().value_or(Duration{})), stop);
+  }
+}
+
+Status Reflector::ListAll(std::stop_token stop) {
+  {
+    std::lock_guard lock(stats_mutex_);
+    ++stats_.lists;
+  }
+  ListOptions list;
+  list.label_selector = options_.label_selector;
+  list.field_selector = options_.field_selector;
+  // "0": served from the watch cache, may be old. Later: not older than what was seen (L1).
+  list.resource_version = position_.is_refused ? "" : position_.resource_version.empty() ? "0" : position_.resource_version;
+  std::vector<ConstObject> objects;
+  std::string version;
+  do {
+    Result<ObjectList> page = client_.List(kind_, options_.ns, list, stop);
+    if (!page && IsVersionRefused(page.error()) && !position_.is_refused) {
+      position_.is_refused = true;  // At once, and with a quorum read (L2, L11).
+      list.resource_version.clear();
+      list.continue_token.clear();
+      objects.clear();
+      page = client_.List(kind_, options_.ns, list, stop);
+    }
+    if (!page) return std::move(page).error().with("list " + std::string(kind_.plural));
+    for (auto& object : page->items) objects.push_back(std::move(object));
+    version = page->resource_version;
+    list.continue_token = page->continue_token;
+    if (!list.continue_token.empty()) list.resource_version.clear();
+  } while (!list.continue_token.empty());
+  if (version.empty()) {
+    return Error(ErrorCode::kDecode, "list " + std::string(kind_.plural) + ": a list without a resourceVersion");
+  }
+  position_ = {version, false, true};
+  sink_.OnReplace(std::move(objects), version);
+  std::lock_guard lock(stats_mutex_);
+  stats_.last_error.clear();
+  return {};
+}
+
+Status Reflector::WatchFrom(std::stop_token stop) {
+  {
+    std::lock_guard lock(stats_mutex_);
+    ++stats_.watches;
+  }
+  const bool is_initial = !position_.is_synced;
+  WatchOptions watch;
+  watch.label_selector = options_.label_selector;
+  watch.field_selector = options_.field_selector;
+  watch.send_initial_events = is_initial;
+  watch.resource_version = position_.is_refused ? "" : position_.resource_version;
+  watch.timeout = WatchTimeout();
+  Result<std::unique_ptr<ByteStream>> stream = client_.Watch(kind_, options_.ns, watch, stop);
+  if (!stream) {
+    const Error& error = stream.error();
+    const bool is_unknown = error.code() == ErrorCode::kInvalid || error.code() == ErrorCode::kInvalidArgument;
+    if (is_initial && is_unknown) {
+      log_.Info("the server does not know watch-list, falling back to list", {{"kind", kind_.kind}});
+      watch_list_works_ = false;
+      ++events_in_watch_;  // An answer came: not the silent end that Run() backs off on.
+      return {};
+    }
+    return AsGoneIfRefused(std::move(stream).error()).with("watch " + std::string(kind_.plural));
+  }
+  return ReadStream(**stream, is_initial, clock_.Now() + watch.timeout + kGraceAfterTimeout, stop);
+}
+
+Status Reflector::ReadStream(ByteStream& stream, bool is_initial, TimePoint end_of_watch, std::stop_token stop) {
+  JsonLines lines;
+  std::vector<ConstObject> initial;  // Kept apart until all of it is here, so that readers see one change (L9).
+  while (!stop.stop_requested()) {
+    const TimePoint until = std::min(end_of_watch, clock_.Now() + kLongestSilence);
+    Result<std::string> chunk = stream.Read(until, stop);
+    if (!chunk) {
+      if (chunk.error().code() == ErrorCode::kCancelled) return {};
+      if (chunk.error().code() == ErrorCode::kTimeout) {
+        return Error(ErrorCode::kUnavailable, "watch " + std::string(kind_.plural) + ": the server went silent");
+      }
+      return std::move(chunk).error().with("watch " + std::string(kind_.plural));
+    }
+    if (chunk->empty()) {
+      if (is_initial) return Error(ErrorCode::kUnavailable, "watch ended before the initial objects were complete");
+      return {};
+    }
+    if (Status pushed = lines.Append(*std::move(chunk)); !pushed) return std::move(pushed).error();
+    while (std::optional<std::string_view> line = lines.Next()) {
+      if (Status handled = HandleLine(*line, is_initial, initial); !handled) return handled;
+    }
+  }
+  return {};
+}
+
+Status Reflector::HandleLine(std::string_view line, bool& is_initial, std::vector<ConstObject>& initial) {
+  Result<WatchEvent> event = ReadWatchEvent(line);
+  if (!event) {
+    CountBadEvent(event.error());
+    return {};
+  }
+  ++events_in_watch_;
+  switch (event->type) {
+    case WatchEventType::kError:
+      return AsGoneIfRefused(ErrorFromStatus(event->object)).with("watch " + std::string(kind_.plural));
+    case WatchEventType::kBookmark: {
+      Result<Bookmark> bookmark = ReadBookmark(event->object);
+      if (!bookmark) {
+        CountBadEvent(bookmark.error());
+        return {};
+      }
+      if (is_initial) {
+        if (!bookmark->ends_initial_events) return {};
+        is_initial = false;
+        position_ = {bookmark->resource_version, false, true};
+        sink_.OnReplace(std::exchange(initial, {}), bookmark->resource_version);
+        std::lock_guard lock(stats_mutex_);
+        stats_.last_error.clear();
+        return {};
+      }
+      position_.resource_version = bookmark->resource_version;
+      sink_.OnBookmark(bookmark->resource_version);
+      return {};
+    }
+    case WatchEventType::kAdded:
+    case WatchEventType::kModified:
+    case WatchEventType::kDeleted: break;
+    case WatchEventType::kUnknown:
+      CountBadEvent(Error(ErrorCode::kDecode, "unknown event type"));
+      return {};
+  }
+
+  Result<std::shared_ptr<Object>> object = DecodeObject(kind_, event->object);
+  if (!object) {
+    CountBadEvent(object.error());
+    return {};
+  }
+  if ((*object)->metadata.resource_version.empty()) {
+    return Error(ErrorCode::kDecode, "watch " + std::string(kind_.plural) + ": an object without a resourceVersion");
+  }
+  {
+    std::lock_guard lock(stats_mutex_);
+    ++stats_.events;
+  }
+  if (is_initial) {
+    // Changes that come between the initial objects are applied to the copy in the making.
+    const Object& seen = **object;
+    std::erase_if(initial, [&](const ConstObject& o) {
+      return event->type != WatchEventType::kAdded && o->metadata.name == seen.metadata.name &&
+             o->metadata.ns == seen.metadata.ns;
+    });
+    if (event->type != WatchEventType::kDeleted) initial.push_back(*std::move(object));
+    return {};
+  }
+  position_.resource_version = (*object)->metadata.resource_version;
+  if (event->type == WatchEventType::kDeleted) sink_.OnDelete(*std::move(object));
+  else sink_.OnPut(*std::move(object));
+  return {};
+}
+
+}  // namespace kube

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// List and watch: keeps a sink up to date with one kind of the API server (docs/runtime-rules.md, section L).
+//
+// Starts with a watch-list (KEP-3157) and falls back to list + watch where the server does not know it. A watch
+// that ends is resumed from the last resource version, as after a broken connection; 410 Gone and errors that the
+// server does not call passing cost a relist from that version (L5). Backoff 0.8 s doubling to
+// 30 s. A stream that stays silent longer than the server would allow is given up.
+// Run() blocks on the caller's thread until `stop`; everything is decoded and delivered on that thread.
+#pragma once
+
+#include <mutex>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "clientlib/base/backoff.h"
+#include "clientlib/base/log.h"
+#include "clientlib/cache/store.h"
+#include "clientlib/cache/watch_event.h"
+#include "clientlib/client/client.h"
+
+namespace kube {
+
+// Receives what the reflector sees. Called on the reflector's thread, one call at a time.
+class ReflectorSink {
+ public:
+  virtual ~ReflectorSink() = default;
+  virtual void OnReplace(std::vector<ConstObject> objects, const std::string& resource_version) = 0;
+  virtual void OnPut(ConstObject object) = 0;
+  virtual void OnDelete(ConstObject last_state) = 0;
+  virtual void OnBookmark(const std::string& resource_version) = 0;
+};
+
+struct ReflectorOptions {
+  std::string ns{};  // Empty: all namespaces.
+  std::string label_selector{}, field_selector{};
+  bool use_watch_list = true;
+};
+
+// What happened so far: for metrics and messages. Thread-safe to read through Reflector::stats().
+struct ReflectorStats {
+  std::uint64_t lists = 0, watches = 0, events = 0, bad_events = 0, failures = 0;
+  std::string last_error;  // Empty while all is well.
+};
+
+class Reflector {
+ public:
+  Reflector(Client& client, const Kind& kind, ReflectorOptions options, const Clock& clock, const Log& log,
+            ReflectorSink& sink, std::uint64_t seed = std::random_device{}());
+
+  void Run(std::stop_token stop);
+  ReflectorStats stats() const;
+
+ private:
+  struct Position {
+    std::string resource_version;  // Resume here; empty: nothing seen yet.
+    bool is_refused = false;       // The server said that it is too old or too new: ask without a version.
+    bool is_synced = false;        // A watch can start at resource_version.
+  };
+
+  Status ListAll(std::stop_token stop);
+  Status WatchFrom(std::stop_token stop);
+  Status ReadStream(ByteStream& stream, bool is_initial, TimePoint end_of_watch, std::stop_token stop);
+  Status HandleLine(std::string_view line, bool& is_initial, std::vector<ConstObject>& initial);
+  Duration WatchTimeout();
+  void NoteFailure(const Error& error);
+  void CountBadEvent(const Error& error);
+
+  Client& client_;
+  const Kind& kind_;
+  const ReflectorOptions options_;
+  const Clock& clock_;
+  const Log& log_;
+  ReflectorSink& sink_;
+  std::minstd_rand random_;
+  Backoff backoff_;
+  Position position_;
+  bool watch_list_works_;
+  std::uint64_t events_in_watch_ = 0;
+
+  mutable std::mutex stats_mutex_;  // Guards stats_.
+  ReflectorStats stats_;
+};
+
+}  // namespace kube

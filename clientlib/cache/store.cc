@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/cache/store.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace kube {
+namespace {
+
+bool IsVersion(std::string_view v) {
+  return !v.empty() && v.front() != '0' && std::all_of(v.begin(), v.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+bool IsOlder(std::string_view a, std::string_view b) {
+  if (!IsVersion(a) || !IsVersion(b)) return false;
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+Store::IndexId Store::AddIndex(IndexFunction function) {
+  std::unique_lock lock(mutex_);
+  indexes_.push_back({std::move(function), {}});
+  return indexes_.size() - 1;
+}
+
+ConstObject Store::Get(const ObjectKey& key) const {
+  std::shared_lock lock(mutex_);
+  const auto it = objects_.find(key);
+  return it == objects_.end() ? nullptr : it->second;
+}
+
+std::vector<ConstObject> Store::List() const {
+  std::shared_lock lock(mutex_);
+  std::vector<ConstObject> all;
+  all.reserve(objects_.size());
+  for (const auto& [key, object] : objects_) all.push_back(object);
+  return all;
+}
+
+std::vector<ConstObject> Store::ByIndex(IndexId index, const std::string& value) const {
+  std::shared_lock lock(mutex_);
+  std::vector<ConstObject> found;
+  const auto it = indexes_.at(index).keys.find(value);
+  if (it == indexes_[index].keys.end()) return found;
+  found.reserve(it->second.size());
+  for (const Object* object : it->second) found.push_back(objects_.at(object->metadata.Key()));
+  return found;
+}
+
+std::size_t Store::size() const {
+  std::shared_lock lock(mutex_);
+  return objects_.size();
+}
+
+std::string Store::resource_version(const std::string& ns) const {
+  std::shared_lock lock(mutex_);
+  auto it = resource_versions_.find(ns);
+  if (it == resource_versions_.end()) it = resource_versions_.find({});
+  return it == resource_versions_.end() ? std::string() : it->second;
+}
+
+void Store::AddToIndexes(const Object& object) {
+  for (Index& index : indexes_) {
+    for (std::string& value : index.function(object)) index.keys[std::move(value)].insert(&object);
+  }
+}
+
+void Store::RemoveFromIndexes(const Object& object) {
+  for (Index& index : indexes_) {
+    for (const std::string& value : index.function(object)) {
+      const auto it = index.keys.find(value);
+      if (it == index.keys.end()) continue;
+      it->second.erase(&object);
+      if (it->second.empty()) index.keys.erase(it);
+    }
+  }
+}
+
+ConstObject Store::SwapLocked(const ObjectKey& key, ConstObject object) {
+  const auto it = objects_.find(key);
+  ConstObject before = it == objects_.end() ? nullptr : it->second;
+  if (before) RemoveFromIndexes(*before);
+  if (object) {
+    AddToIndexes(*object);
+    if (it == objects_.end()) {
+      objects_.emplace(key, std::move(object));
+    } else {
+      it->second = std::move(object);
+    }
+  } else if (before) {
+    objects_.erase(it);
+  }
+  return before;
+}
+
+void Store::AdvanceLocked(const std::string& resource_version, const std::string& scope) {
+  std::string& current = resource_versions_[scope];
+  if (!resource_version.empty() && !IsOlder(resource_version, current)) current = resource_version;
+}
+
+Change Store::Put(ConstObject object, const std::string& scope) {
+  std::unique_lock lock(mutex_);
+  Change change{nullptr, object};
+  AdvanceLocked(object->metadata.resource_version, scope);
+  const ObjectKey key = object->metadata.Key();
+  change.before = SwapLocked(key, std::move(object));
+  return change;
+}
+
+Change Store::Remove(const Object& object, const std::string& scope) {
+  std::unique_lock lock(mutex_);
+  AdvanceLocked(object.metadata.resource_version, scope);
+  return Change{SwapLocked(object.metadata.Key(), nullptr), nullptr};
+}
+
+std::vector<Change> Store::Replace(std::vector<ConstObject> objects, const std::string& resource_version,
+                                   const std::string& scope) {
+  std::vector<Change> changes;
+  std::unique_lock lock(mutex_);
+  std::unordered_set<ObjectKey> listed;
+  for (const ConstObject& object : objects) listed.insert(object->metadata.Key());
+  std::vector<ObjectKey> gone;
+  for (const auto& [key, object] : objects_) {
+    if ((scope.empty() || key.ns == scope) && !listed.contains(key)) gone.push_back(key);
+  }
+  for (const ObjectKey& key : gone) changes.push_back({SwapLocked(key, nullptr), nullptr});
+  for (ConstObject& object : objects) {
+    const ObjectKey key = object->metadata.Key();
+    Change change{nullptr, object};
+    change.before = SwapLocked(key, std::move(object));
+    const bool is_same = change.before && change.before->metadata.uid == change.after->metadata.uid &&
+                         change.before->metadata.resource_version == change.after->metadata.resource_version;
+    if (!is_same) changes.push_back(std::move(change));
+  }
+  AdvanceLocked(resource_version, scope);
+  return changes;
+}
+
+void Store::Advance(const std::string& resource_version, const std::string& scope) {
+  std::unique_lock lock(mutex_);
+  AdvanceLocked(resource_version, scope);
+}
+
+}  // namespace kube

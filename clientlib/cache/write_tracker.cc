@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/cache/write_tracker.h"
+
+namespace kube {
+
+void WriteTracker::Note(const ObjectKey& owner, const std::string& owner_uid, const Kind& kind,
+                        const std::string& resource_version) {
+  std::lock_guard lock(mutex_);
+  Record& record = records_[owner];
+  if (record.uid != owner_uid) record = Record{owner_uid, {}};
+  std::string& noted = record.versions[&kind];
+  if (!resource_version.empty() && !IsOlder(resource_version, noted)) noted = resource_version;
+}
+
+bool WriteTracker::HasCaughtUp(const ObjectKey& owner, const std::string& owner_uid,
+                               const std::function<std::string(const Kind&)>& version_of) {
+  std::lock_guard lock(mutex_);
+  const auto it = records_.find(owner);
+  if (it == records_.end()) return true;
+  if (it->second.uid != owner_uid) {
+    records_.erase(it);
+    return true;
+  }
+  std::erase_if(it->second.versions, [&](const auto& noted) { return !IsOlder(version_of(*noted.first), noted.second); });
+  if (!it->second.versions.empty()) return false;
+  records_.erase(it);
+  return true;
+}
+
+void WriteTracker::Forget(const ObjectKey& owner) {
+  std::lock_guard lock(mutex_);
+  records_.erase(owner);
+}
+
+}  // namespace kube

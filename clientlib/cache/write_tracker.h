@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has the cache seen our own writes? (KEP-5647, rule W2)
+//
+// After a write a reconciler notes the answer's resource version under the owner it reconciles; before the next
+// pass over that owner it asks whether the caches have caught up, and waits for the cache if not. A pass on a stale
+// cache would repeat writes, or undo them. Records of an owner are dropped once caught up, and replaced when
+// the owner comes back with another UID. A version that is no number counts as caught up: never block on it.
+// Thread-safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "clientlib/cache/store.h"
+
+namespace kube {
+
+class WriteTracker {
+ public:
+  // `resource_version` is what the server answered to a write of an object of `kind`.
+  void Note(const ObjectKey& owner, const std::string& owner_uid, const Kind& kind,
+            const std::string& resource_version);
+
+  // True if for every noted kind `version_of(kind)`, the store's version, has reached the note. An empty store
+  // version counts as reached.
+  bool HasCaughtUp(const ObjectKey& owner, const std::string& owner_uid,
+                   const std::function<std::string(const Kind&)>& version_of);
+
+  void Forget(const ObjectKey& owner);
+
+ private:
+  struct Record {
+    std::string uid;
+    std::map<const Kind*, std::string> versions;
+  };
+  std::mutex mutex_;  // Guards records_.
+  std::unordered_map<ObjectKey, Record> records_;
+};
+
+}  // namespace kube

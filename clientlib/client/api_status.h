@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// metav1.Status, the API server's way to say no, as an Error.
+#pragma once
+
+#include <string_view>
+
+#include "clientlib/http/transport.h"
+
+namespace kube {
+
+// The Error that an answer with a status outside 2xx stands for. The message is the server's own; a body
+// that is no Status (a proxy's HTML page) is kept, cut to 300 bytes.
+// `now` is for a Retry-After that is a date.
+Error ErrorFromResponse(const HttpResponse& response, WallTime now);
+
+// The Error that an ERROR event of a watch stands for. `status_json` is the event's object.
+Error ErrorFromStatus(std::string_view status_json);
+
+}  // namespace kube

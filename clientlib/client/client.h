@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed verbs of the Kubernetes API over a Transport.
+//
+// Calls block until the answer is there, the deadline passed or `stop` was requested. Errors carry the server's
+// own message and code (api_status.h). What is retried here (docs/runtime-rules.md, H1): an answer with
+// Retry-After of at most one second, and GETs whose connection broke; longer waits are left to the work queue,
+// so that no reconcile thread sleeps.
+// Objects in memory are projections (model/kind.h): they are never sent back whole. Writes are create,
+// server-side apply, JSON patch and merge patch.
+// Thread-safe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "clientlib/auth/token_source.h"
+#include "clientlib/base/log.h"
+#include "clientlib/http/transport.h"
+#include "clientlib/model/json.h"
+#include "clientlib/model/kind.h"
+
+namespace kube {
+
+// Told of each finished request; called on the caller's thread. Must be quick and thread-safe.
+class RequestObserver {
+ public:
+  virtual ~RequestObserver() = default;
+  // `code` is the HTTP status, 0 if no answer came.
+  virtual void OnRequest(std::string_view verb, const Kind& kind, int code, Duration took) = 0;
+};
+
+// The `{}` below allow designated initialisers that name only some fields.
+struct ClientOptions {
+  std::string user_agent = "grus";
+  std::string field_manager = "grus";
+  std::vector<std::pair<std::string, std::string>> headers{};  // Impersonation.
+  Duration timeout = std::chrono::seconds(30);
+  HttpPool pool = HttpPool::kRequest;
+};
+
+struct ListOptions {
+  std::string label_selector{}, field_selector{}, resource_version{}, continue_token{};
+  int limit = 0;
+};
+
+struct ObjectList {
+  std::vector<std::shared_ptr<Object>> items;
+  std::string resource_version, continue_token;
+};
+
+struct WriteOptions {
+  std::string subresource{};    // "status", "scale" or empty.
+  std::string field_manager{};  // Empty: the client's.
+  bool force = false;           // Apply only: take fields from other managers.
+  bool dry_run = false;
+};
+
+enum class PatchType { kJson, kMerge, kStrategicMerge };
+
+struct DeleteOptions {
+  std::string uid{};               // Precondition; empty: none.
+  std::string resource_version{};  // Precondition; empty: none.
+  std::optional<std::int64_t> grace_period_seconds{};
+  std::string propagation = "Background";  // Background | Foreground | Orphan
+};
+
+struct WatchOptions {
+  std::string label_selector{}, field_selector{}, resource_version{};
+  bool send_initial_events = false;  // Watch-list (KEP-3157); needs resource_version "" or a version.
+  Duration timeout = std::chrono::minutes(8);
+};
+
+class Client {
+ public:
+  using ObjectPtr = std::shared_ptr<Object>;
+
+  // `tokens` and `observer` may be null. All must outlive the client.
+  Client(Transport& transport, TokenSource* tokens, const Clock& clock, ClientOptions options = {},
+         RequestObserver* observer = nullptr);
+
+  Result<ObjectPtr> Get(const Kind& kind, const ObjectKey& key, std::stop_token stop = {});
+  Result<ObjectList> List(const Kind& kind, std::string_view ns, const ListOptions& options = {},
+                          std::stop_token stop = {});
+  Result<ObjectPtr> Create(const Kind& kind, std::string_view ns, const Json& object,
+                           const WriteOptions& options = {}, std::stop_token stop = {});
+  // Server-side apply: fields of ours that `object` leaves out are removed.
+  Result<ObjectPtr> Apply(const Kind& kind, const ObjectKey& key, const Json& object,
+                          const WriteOptions& options = {}, std::stop_token stop = {});
+  Result<ObjectPtr> Patch(const Kind& kind, const ObjectKey& key, PatchType type, const Json& patch,
+                          const WriteOptions& options = {}, std::stop_token stop = {});
+  // Success if the object is gone already. kConflict: a precondition does not hold.
+  Status Delete(const Kind& kind, const ObjectKey& key, const DeleteOptions& options = {},
+                std::stop_token stop = {});
+  // Opens a watch. The stream's lines are watch events; see cache/reflector.h for the protocol.
+  Result<std::unique_ptr<ByteStream>> Watch(const Kind& kind, std::string_view ns, const WatchOptions& options,
+                                            std::stop_token stop = {});
+  // GET of any path, for discovery and /version: the body.
+  Result<std::string> GetRaw(const std::string& path, std::stop_token stop = {});
+
+  template <typename T>
+  Result<std::shared_ptr<T>> Get(const ObjectKey& key, std::stop_token stop = {}) {
+    Result<ObjectPtr> got = Get(KindOf<T>(), key, std::move(stop));
+    if (!got) return std::move(got).error();
+    return std::static_pointer_cast<T>(*std::move(got));
+  }
+
+ private:
+  Result<HttpResponse> Send(std::string_view verb, const Kind& kind, HttpRequest request, std::stop_token stop);
+  Result<ObjectPtr> SendForObject(std::string_view verb, const Kind& kind, HttpRequest request,
+                                  std::stop_token stop);
+  Status Authorize(HttpRequest& request);
+
+  Transport& transport_;
+  TokenSource* tokens_;
+  const Clock& clock_;
+  ClientOptions options_;
+  RequestObserver* observer_;
+};
+
+}  // namespace kube

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths of the Kubernetes API: "/apis/apps/v1/namespaces/team-a/statefulsets/bert-workers/scale".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "clientlib/model/kind.h"
+
+namespace kube {
+
+// The collection of `kind` in namespace `ns`; all namespaces if `ns` is empty.
+std::string CollectionPath(const Kind& kind, std::string_view ns);
+std::string ObjectPath(const Kind& kind, const ObjectKey& key, std::string_view subresource = {});
+
+}  // namespace kube

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/http/curl_transfer.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cassert>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "clientlib/http/url.h"
+
+namespace kube {
+namespace {
+
+// A peer that acknowledges nothing for this long is gone; without it a dead network is noticed after minutes.
+constexpr unsigned kTcpUserTimeoutMs = 30'000;
+constexpr long kKeepAliveIdleSeconds = 20;
+constexpr long kKeepAliveIntervalSeconds = 5;
+// Below the 90 s after which the API server closes an idle connection, so that no request meets the close.
+constexpr long kIdleConnectionSeconds = 80;
+
+bool IsHeader(std::string_view have, std::string_view lower_case_name) {
+  if (have.size() != lower_case_name.size()) return false;
+  for (std::size_t i = 0; i < have.size(); ++i) {
+    const char c = have[i];
+    if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != lower_case_name[i]) return false;
+  }
+  return true;
+}
+
+curl_blob BlobOf(const std::string& text) {
+  // Not copied: the options outlive every transfer.
+  return curl_blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_NOCOPY};
+}
+
+// curl begins its messages with a capital letter; ours are lower case. "SSL ..." stays.
+std::string LowerFirst(std::string_view text) {
+  std::string lower(text);
+  const bool is_word = text.size() > 1 && text[1] >= 'a' && text[1] <= 'z';
+  if (is_word && text[0] >= 'A' && text[0] <= 'Z') lower[0] = static_cast<char>(text[0] - 'A' + 'a');
+  return lower;
+}
+
+std::string ExplainCertificate(std::string_view detail, bool has_own_ca) {
+  const auto mentions = [&](std::string_view words) { return detail.find(words) != std::string_view::npos; };
+  std::string_view what =
+      has_own_ca ? "is not trusted by the configured CA" : "is not trusted by the system's CAs";
+  if (mentions("subject name") || mentions("does not match")) what = "is for another name";
+  if (mentions("expired") || mentions("not yet valid")) what = "is out of date";
+  return std::string("the server's certificate ").append(what).append(" (").append(detail).append(")");
+}
+
+}  // namespace
+
+template <typename T>
+void CurlTransfer::Set(CURLoption option, T value) {
+  const CURLcode code = curl_easy_setopt(easy_, option, value);
+  // Of the options used here, none can be refused but for lack of memory.
+  if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+  assert(code == CURLE_OK);
+}
+
+CurlTransfer::CurlTransfer(CurlShared& shared) : shared_(shared), easy_(curl_easy_init()) {
+  if (easy_ == nullptr) throw std::bad_alloc();
+  Set(CURLOPT_PRIVATE, static_cast<void*>(this));
+  Set(CURLOPT_ERRORBUFFER, error_text_.data());
+  Set(CURLOPT_HEADERFUNCTION, &CurlTransfer::OnHeader);
+  Set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+  Set(CURLOPT_WRITEFUNCTION, &CurlTransfer::OnBody);
+  Set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+  Set(CURLOPT_PREREQFUNCTION, &CurlTransfer::BeforeRequest);
+  Set(CURLOPT_PREREQDATA, static_cast<void*>(this));
+  Set(CURLOPT_SHARE, shared_.tls_sessions);
+  Set(CURLOPT_NOSIGNAL, 1L);
+  Set(CURLOPT_FOLLOWLOCATION, 0L);
+  Set(CURLOPT_PROTOCOLS_STR, "http,https");
+  Set(CURLOPT_PATH_AS_IS, 1L);
+  SetUpConnection();
+  SetUpTls();
+}
+
+CurlTransfer::~CurlTransfer() {
+  curl_easy_cleanup(easy_);
+  curl_slist_free_all(headers_);
+  curl_slist_free_all(connect_to_);
+}
+
+void CurlTransfer::SetUpConnection() {
+  const TransportOptions& options = *shared_.options;
+  Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  Set(CURLOPT_TCP_NODELAY, 1L);
+  Set(CURLOPT_TCP_KEEPALIVE, 1L);
+  Set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+  Set(CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+  Set(CURLOPT_MAXAGE_CONN, kIdleConnectionSeconds);
+  Set(CURLOPT_SOCKOPTFUNCTION, &CurlTransfer::OnSocket);
+  Set(CURLOPT_CONNECTTIMEOUT_MS,
+      static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(options.connect_timeout).count()));
+  // The empty string keeps curl from reading http_proxy and the like by itself.
+  Set(CURLOPT_PROXY, options.proxy_url.c_str());
+  Set(CURLOPT_NOPROXY, options.no_proxy.c_str());
+  Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+
+  base_url_ = options.server;
+  if (options.tls_server_name.empty()) return;
+  // curl verifies the host of the URL, so that becomes the name to verify, and the real host goes beside it.
+  const ServerUrl server = *ParseServerUrl(options.server);  // Checked when the transport was made.
+  base_url_ = server.scheme + "://" + options.tls_server_name + ":" + server.port + server.path;
+  host_header_ = "Host: " + server.host + ":" + server.port;
+  const std::string route = "::" + server.host + ":" + server.port;
+  connect_to_ = curl_slist_append(nullptr, route.c_str());
+  Set(CURLOPT_CONNECT_TO, connect_to_);
+}
+
+void CurlTransfer::SetUpTls() {
+  const TransportOptions& options = *shared_.options;
+  Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  if (options.insecure_skip_verify) {
+    Set(CURLOPT_SSL_VERIFYPEER, 0L);
+    Set(CURLOPT_SSL_VERIFYHOST, 0L);
+  }
+  if (!options.ca_pem.empty()) {
+    const curl_blob ca = BlobOf(options.ca_pem);
+    Set(CURLOPT_CAINFO_BLOB, &ca);
+    // Else the system's folder of roots would be trusted beside our CA.
+    Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
+  }
+  if (!options.cert_pem.empty()) {
+    const curl_blob cert = BlobOf(options.cert_pem);
+    const curl_blob key = BlobOf(options.key_pem);
+    Set(CURLOPT_SSLCERT_BLOB, &cert);
+    Set(CURLOPT_SSLKEY_BLOB, &key);
+  }
+}
+
+void CurlTransfer::Prepare(std::shared_ptr<Exchange> exchange, bool may_share_connection) {
+  exchange_ = std::move(exchange);
+  was_sent_ = false;
+  error_text_[0] = '\0';
+  Set(CURLOPT_URL, (base_url_ + exchange_->request().target).c_str());
+  SetMayShareConnection(may_share_connection);
+  SetMethodAndBody();
+  SetHeaders();
+}
+
+void CurlTransfer::SetMayShareConnection(bool may_share_connection) {
+  Set(CURLOPT_PIPEWAIT, may_share_connection ? 1L : 0L);
+}
+
+void CurlTransfer::SetMethodAndBody() {
+  const HttpRequest& request = exchange_->request();
+  Set(CURLOPT_HTTPGET, 1L);  // Undoes what the exchange before had set.
+  Set(CURLOPT_CUSTOMREQUEST, static_cast<char*>(nullptr));
+  const bool is_post = request.method == "POST";
+  if (is_post || request.method == "PUT" || request.method == "PATCH" || !request.body.empty()) {
+    Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    Set(CURLOPT_POSTFIELDS, request.body.c_str());  // Not copied: the exchange owns it.
+  } else if (request.method == "HEAD") {
+    Set(CURLOPT_NOBODY, 1L);
+    return;
+  }
+  if (!is_post && request.method != "GET") Set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  if (request.method == "GET" && !request.body.empty()) Set(CURLOPT_CUSTOMREQUEST, "GET");
+}
+
+void CurlTransfer::SetHeaders() {
+  curl_slist_free_all(headers_);
+  // No "100 Continue" round trip, and no form content type for a body without one.
+  headers_ = curl_slist_append(nullptr, "Expect:");
+  if (!host_header_.empty()) headers_ = curl_slist_append(headers_, host_header_.c_str());
+  bool has_content_type = false;
+  bool accepts_gzip = false;
+  std::string line;
+  for (const auto& [name, value] : exchange_->request().headers) {
+    if (IsHeader(name, "accept-encoding")) {
+      // curl must know, to decode the answer.
+      accepts_gzip = value == "gzip";
+      continue;
+    }
+    has_content_type = has_content_type || IsHeader(name, "content-type");
+    line.assign(name).append(value.empty() ? ";" : ": ").append(value);
+    headers_ = curl_slist_append(headers_, line.c_str());
+  }
+  if (!has_content_type) headers_ = curl_slist_append(headers_, "Content-Type:");
+  Set(CURLOPT_HTTPHEADER, headers_);
+  Set(CURLOPT_ACCEPT_ENCODING, accepts_gzip ? "gzip" : static_cast<const char*>(nullptr));
+}
+
+void CurlTransfer::End(CURLcode code) {
+  if (code == CURLE_OK) {
+    exchange_->OnEnd(std::nullopt);
+  } else {
+    exchange_->OnEnd(ErrorFor(code));
+  }
+  exchange_.reset();
+}
+
+void CurlTransfer::Drop(std::optional<Error> error) {
+  if (error) exchange_->OnEnd(std::move(error));
+  exchange_.reset();
+}
+
+CurlTransfer& CurlTransfer::From(CURL* easy) {
+  void* self = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, reinterpret_cast<char**>(&self));
+  return *static_cast<CurlTransfer*>(self);
+}
+
+Error CurlTransfer::ErrorFor(CURLcode code) const {
+  if (code == CURLE_OUT_OF_MEMORY) return Error(ErrorCode::kInternal, "out of memory");
+  const TransportOptions& options = *shared_.options;
+  const std::string_view detail = error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
+  if (code == CURLE_PEER_FAILED_VERIFICATION) {
+    const std::string why = ExplainCertificate(detail, !options.ca_pem.empty());
+    // Terminal: no number of tries makes the certificate a trusted one.
+    return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + why).as_terminal();
+  }
+  if (!was_sent_)
+    return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + LowerFirst(detail));
+  // BeforeRequest() is the only callback that aborts: it refused to send a write a second time.
+  const std::string why = code == CURLE_ABORTED_BY_CALLBACK ? "the server closed it" : LowerFirst(detail);
+  return Error(ErrorCode::kUnavailable,
+               "connection to " + options.server + " broke before the answer was complete: " + why)
+      .with_http(0, std::string(kConnectionLost));
+}
+
+std::size_t CurlTransfer::OnHeader(char* data, std::size_t size, std::size_t count, void* self) {
+  auto& transfer = *static_cast<CurlTransfer*>(self);
+  if (transfer.exchange_->OnHeaderLine({data, size * count})) {
+    transfer.shared_.http_major = transfer.exchange_->http_major();
+  }
+  return size * count;
+}
+
+std::size_t CurlTransfer::OnBody(char* data, std::size_t size, std::size_t count, void* self) {
+  auto& transfer = *static_cast<CurlTransfer*>(self);
+  return transfer.exchange_->OnBody({data, size * count}) ? size * count : 0;
+}
+
+int CurlTransfer::BeforeRequest(void* self, char*, char*, int, int) {
+  auto& transfer = *static_cast<CurlTransfer*>(self);
+  long connects = 0;
+  curl_easy_getinfo(transfer.easy_, CURLINFO_NUM_CONNECTS, &connects);
+  transfer.shared_.connections_opened.fetch_add(connects, std::memory_order_relaxed);
+  if (transfer.was_sent_) {
+    // curl sends again by itself when a kept connection turns out dead. The server may have carried out the
+    // request nevertheless, so only reads may go twice.
+    const std::string& method = transfer.exchange_->request().method;
+    if (method != "GET" && method != "HEAD") return CURL_PREREQFUNC_ABORT;
+  }
+  transfer.was_sent_ = true;
+  return CURL_PREREQFUNC_OK;
+}
+
+int CurlTransfer::OnSocket(void*, curl_socket_t socket, curlsocktype) {
+  // Best effort: a kernel without the option only finds a dead peer later.
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &kTcpUserTimeoutMs, sizeof kTcpUserTimeoutMs);
+  return CURL_SOCKOPT_OK;
+}
+
+}  // namespace kube

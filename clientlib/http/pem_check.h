@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refuses PEM text that OpenSSL would refuse later, in the middle of a handshake and with a worse message.
+#pragma once
+
+#include <string>
+
+#include "clientlib/base/result.h"
+
+namespace kube {
+
+// Empty texts are not checked. kInvalidArgument: no certificate, no key, or a key of another certificate.
+Status CheckPem(const std::string& ca_pem, const std::string& cert_pem, const std::string& key_pem);
+
+}  // namespace kube

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// TypeOps of lists and maps.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "clientlib/model/string_map.h"
+#include "clientlib/model/type_ops.h"
+
+namespace kube::internal {
+
+template <typename T>
+struct TypeOpsOf<std::vector<T>> {
+  using V = std::vector<T>;
+  static constexpr TypeOps kOps{
+      .shape = Shape::kList,
+      .element = &TypeOpsOf<T>::kOps,
+      .size = [](const void* v) { return static_cast<const V*>(v)->size(); },
+      .resize = [](void* v, std::size_t n) { *static_cast<V*>(v) = V(n); },
+      .at = [](void* v, std::size_t i) -> void* { return &(*static_cast<V*>(v))[i]; }};
+};
+
+// The table of a map-like type M with values of type T: `insert` tells them apart.
+template <typename M, typename T>
+constexpr TypeOps MapOps(void* (*insert)(void*, std::string_view), void (*resize)(void*, std::size_t)) {
+  return {.shape = Shape::kMap,
+          .element = &TypeOpsOf<T>::kOps,
+          .size = [](const void* m) { return static_cast<const M*>(m)->size(); },
+          .resize = resize,
+          .insert = insert,
+          .visit =
+              [](const void* m, void* context, TypeOps::Visit each) {
+                for (const auto& [key, value] : *static_cast<const M*>(m)) each(context, key, &value);
+              }};
+}
+
+template <typename T>
+struct TypeOpsOf<std::map<std::string, T>> {
+  using M = std::map<std::string, T>;
+  static constexpr TypeOps kOps = MapOps<M, T>(
+      [](void* m, std::string_view key) -> void* { return &(*static_cast<M*>(m))[std::string(key)]; },
+      [](void* m, std::size_t) { static_cast<M*>(m)->clear(); });
+};
+// A map in the order of the text, as ResourceList.
+template <typename T>
+struct TypeOpsOf<std::vector<std::pair<CompactString, T>>> {
+  using M = std::vector<std::pair<CompactString, T>>;
+  static constexpr TypeOps kOps = MapOps<M, T>(
+      [](void* m, std::string_view key) -> void* {
+        return &static_cast<M*>(m)->emplace_back(CompactString::Shared(key), T()).second;
+      },
+      [](void* m, std::size_t n) {
+        static_cast<M*>(m)->clear();
+        static_cast<M*>(m)->reserve(n);
+      });
+};
+template <>
+struct TypeOpsOf<StringMap> {
+  static constexpr TypeOps kOps = MapOps<StringMap, CompactString>(
+      [](void* m, std::string_view key) -> void* { return &(*static_cast<StringMap*>(m))[key]; },
+      [](void* m, std::size_t n) {
+        static_cast<StringMap*>(m)->clear();
+        static_cast<StringMap*>(m)->reserve(n);
+      });
+};
+
+}  // namespace kube::internal

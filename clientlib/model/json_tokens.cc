@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/model/json_tokens.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "clientlib/model/rapidjson_config.h"
+#include "clientlib/model/utf8.h"
+
+// After its configuration.
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+
+namespace kube {
+namespace {
+
+using Type = JsonToken::Type;
+
+constexpr int kMaxDepth = 500;  // Json values nest on the stack; this many are safe with sanitizers too.
+constexpr std::size_t kPadding = 32;         // Zeros after the text: its end, and room for reads of 16 bytes.
+constexpr std::size_t kKeepBytes = 4 << 20;  // Larger buffers are given back after use.
+
+// Takes RapidJSON's events and appends tokens.
+class Handler {
+ public:
+  Handler(std::vector<JsonToken>& tokens, int max_depth, JsonTokens::Filter filter)
+      : tokens_(tokens), max_depth_(static_cast<std::size_t>(max_depth)), filter_(filter) {}
+
+  const char* problem() const { return problem_; }
+  bool is_too_deep() const { return is_too_deep_; }
+
+  bool Null() { return AddScalar({}); }
+  bool Bool(bool value) { return AddInt(Type::kBool, value); }
+  bool Int(int value) { return AddInt(Type::kInt, value); }
+  bool Uint(unsigned value) { return AddInt(Type::kInt, value); }
+  bool Int64(std::int64_t value) { return AddInt(Type::kInt, value); }
+  bool Uint64(std::uint64_t value) {
+    if (value > std::numeric_limits<std::int64_t>::max()) return Double(static_cast<double>(value));
+    return AddInt(Type::kInt, static_cast<std::int64_t>(value));
+  }
+  bool Double(double value) {
+    JsonToken token;
+    token.type = Type::kDouble;
+    token.number = value;
+    return AddScalar(token);
+  }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return Fail("number in an unknown form"); }
+  bool String(const char* text, rapidjson::SizeType size, bool) {
+    // Bytes come as they are, and an escaped lone surrogate comes as three bytes that are no character.
+    if (!IsValidUtf8({text, size})) return Fail("string is not valid UTF-8");
+    return AddScalar(StringToken(text, size));
+  }
+  bool Key(const char* text, rapidjson::SizeType size, bool) {
+    if (!IsValidUtf8({text, size})) return Fail("key is not valid UTF-8");
+    tokens_.push_back(StringToken(text, size));
+    if (filter_ == JsonTokens::Filter::kManagement) NoteKey({text, size});
+    return true;
+  }
+  bool StartObject() { return Open(Type::kObject); }
+  bool StartArray() { return Open(Type::kArray); }
+  bool EndObject(rapidjson::SizeType count) { return Close(count); }
+  bool EndArray(rapidjson::SizeType count) { return Close(count); }
+
+ private:
+  enum class Place : std::uint8_t { kOther, kMetadata, kAnnotations };
+  struct Frame {
+    std::size_t token;  // Where the array or object starts.
+    Place place;        // What it is.
+    bool is_dropped;    // It becomes null when it ends.
+  };
+
+  static JsonToken StringToken(const char* text, rapidjson::SizeType size) {
+    JsonToken token;
+    token.type = Type::kString;
+    token.text = text;
+    token.size = size;
+    return token;
+  }
+  bool AddInt(Type type, std::int64_t value) {
+    JsonToken token;
+    token.type = type;
+    token.integer = value;
+    return AddScalar(token);
+  }
+  bool AddScalar(JsonToken token) {
+    tokens_.push_back(std::exchange(drop_next_, false) ? JsonToken{} : token);
+    return true;
+  }
+
+  bool Open(Type type) {
+    if (open_.size() >= max_depth_) {
+      is_too_deep_ = true;
+      return Fail("nested too deeply");
+    }
+    open_.push_back({.token = tokens_.size(),
+                     .place = std::exchange(next_place_, Place::kOther),
+                     .is_dropped = std::exchange(drop_next_, false)});
+    tokens_.emplace_back().type = type;
+    return true;
+  }
+  bool Close(std::uint64_t count) {
+    const Frame frame = open_.back();
+    open_.pop_back();
+    JsonToken& start = tokens_[frame.token];
+    if (frame.is_dropped) {
+      start = {};
+      tokens_.resize(frame.token + 1);
+    } else {
+      start.count = count;
+      start.size = static_cast<std::uint32_t>(tokens_.size() - frame.token);
+    }
+    return true;
+  }
+
+  void NoteKey(std::string_view key) {
+    next_place_ = Place::kOther;
+    const Place place = open_.back().place;
+    if (key == "metadata") {
+      next_place_ = Place::kMetadata;
+    } else if (place == Place::kMetadata && key == "annotations") {
+      next_place_ = Place::kAnnotations;
+    } else if (place == Place::kMetadata) {
+      drop_next_ = key == "managedFields";
+    } else if (place == Place::kAnnotations) {
+      drop_next_ = key == "kubectl.kubernetes.io/last-applied-configuration";
+    }
+  }
+
+  bool Fail(const char* problem) {
+    problem_ = problem;
+    return false;
+  }
+
+  std::vector<JsonToken>& tokens_;
+  const std::size_t max_depth_;
+  const JsonTokens::Filter filter_;
+  std::vector<Frame> open_;  // The arrays and objects that have not ended yet.
+  Place next_place_ = Place::kOther;
+  bool drop_next_ = false;
+  const char* problem_ = nullptr;
+  bool is_too_deep_ = false;
+};
+
+Error AtByte(ErrorCode code, std::size_t offset, std::string_view problem) {
+  return Error(code, "JSON at byte " + std::to_string(offset) + ": " + std::string(problem));
+}
+
+std::string Lower(std::string text) {
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] - 'A' + 'a');
+  while (!text.empty() && text.back() == '.') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Result<const JsonToken*> JsonTokens::Parse(std::string_view text, const JsonLimits& limits, Filter filter) {
+  // A token counts its inner tokens in 32 bits, and there are at most as many as bytes.
+  const std::size_t max_bytes =
+      std::min<std::size_t>(limits.max_bytes, std::numeric_limits<std::uint32_t>::max());
+  if (text.size() > max_bytes) {
+    return Error(ErrorCode::kTooLarge, "JSON of " + std::to_string(text.size()) +
+                                           " bytes is over the limit of " + std::to_string(max_bytes));
+  }
+  if (text_.capacity() > kKeepBytes) text_ = {};
+  if (tokens_.capacity() > kKeepBytes / sizeof(JsonToken)) tokens_ = {};
+  tokens_.clear();
+  text_.resize(text.size() + kPadding);
+  std::copy(text.begin(), text.end(), text_.begin());
+  std::fill(text_.end() - kPadding, text_.end(), '\0');
+
+  using rapidjson::UTF8;
+  rapidjson::GenericReader<UTF8<>, UTF8<>> reader;
+  rapidjson::GenericInsituStringStream<UTF8<>> stream(text_.data());
+  const int max_depth = std::clamp(limits.max_depth, 1, kMaxDepth);
+  Handler handler(tokens_, max_depth, filter);
+  constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseFullPrecisionFlag | rapidjson::kParseStopWhenDoneFlag;
+  const rapidjson::ParseResult parsed = reader.Parse<kFlags>(stream, handler);
+  if (handler.is_too_deep()) {
+    return AtByte(ErrorCode::kTooLarge, parsed.Offset(), "nested deeper than " + std::to_string(max_depth));
+  }
+  if (handler.problem()) return AtByte(ErrorCode::kDecode, parsed.Offset(), handler.problem());
+  if (parsed.IsError()) {
+    return AtByte(ErrorCode::kDecode, parsed.Offset(), Lower(rapidjson::GetParseError_En(parsed.Code())));
+  }
+  rapidjson::SkipWhitespace(stream);
+  // A zero byte ends the text for RapidJSON; only the one after the last byte is its end.
+  if (stream.Tell() != text.size())
+    return AtByte(ErrorCode::kDecode, stream.Tell(), "text goes on after the value");
+  return tokens_.data();
+}
+
+JsonTokens& ThreadJsonTokens() {
+  thread_local JsonTokens tokens;
+  return tokens;
+}
+
+}  // namespace kube

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A JSON text as a flat row of tokens: what both the typed reader and Json are built from.
+//
+// 16 bytes a token, in memory that is used again for the next text; strings stay where they are in a private
+// copy of the text. Any value can be stepped over without looking inside. Depth, size, UTF-8 and numbers are
+// checked here, so whoever walks the tokens cannot meet anything malformed.
+// Not thread-safe; one per thread.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/model/json.h"
+
+namespace kube {
+
+struct JsonToken {
+  enum class Type : std::uint8_t { kNull, kBool, kInt, kDouble, kString, kArray, kObject };
+
+  union {
+    const char* text;         // kString
+    std::int64_t integer;     // kInt, kBool
+    double number;            // kDouble
+    std::uint64_t count = 0;  // kArray: items; kObject: members.
+  };
+  std::uint32_t size = 1;  // kString: bytes. kArray, kObject: tokens, this one and all inside.
+  Type type = Type::kNull;
+
+  bool is_null() const { return type == Type::kNull; }
+  std::string_view string() const { return {text, size}; }  // REQUIRES: kString.
+  // The token after this value. In an object, a key (kString) stands before each value.
+  const JsonToken* next() const { return this + (type >= Type::kArray ? size : 1); }
+  const JsonToken* first() const { return this + 1; }  // Of an array or object; next() if it is empty.
+};
+
+class JsonTokens {
+ public:
+  // What typed objects never hold is not kept: the values of managedFields in metadata, and of the annotation
+  // that kubectl apply leaves, become null.
+  enum class Filter { kNone, kManagement };
+
+  // The first token, valid until the next call. Errors: kDecode with the byte offset, kTooLarge.
+  Result<const JsonToken*> Parse(std::string_view text, const JsonLimits& limits, Filter filter);
+
+ private:
+  std::vector<char> text_;
+  std::vector<JsonToken> tokens_;
+};
+
+// This thread's.
+JsonTokens& ThreadJsonTokens();
+
+}  // namespace kube

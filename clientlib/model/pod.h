@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pod, as much of it as a job operator reads. Never send one back whole.
+//
+// Pods are cached by the hundred thousand: strings are CompactString, rare parts are boxed, and what nobody
+// reads (environments, volumes, probes) is not here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "clientlib/model/box.h"
+#include "clientlib/model/condition.h"
+#include "clientlib/model/kind.h"
+#include "clientlib/model/quantity.h"
+
+namespace kube {
+
+struct Toleration {
+  CompactString key, op, value = {}, effect = {};  // `op` is `operator` in the API; empty means "Equal".
+  std::optional<std::int64_t> toleration_seconds = {};
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+};
+
+struct ResourceRequirements {
+  ResourceList requests = {}, limits = {};
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
+};
+
+struct Container {
+  CompactString name, image = {};
+  CompactString restart_policy = {};  // "Always": an init container that stays (a sidecar).
+  ResourceRequirements resources = {};
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const Container&, const Container&) = default;
+};
+
+struct PodSchedulingGate {
+  CompactString name;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PodSchedulingGate&, const PodSchedulingGate&) = default;
+};
+
+struct PodSpec {
+  CompactString node_name, hostname, subdomain, scheduler_name, priority_class_name;
+  StringMap node_selector;
+  std::vector<Toleration> tolerations;
+  std::vector<Container> containers, init_containers;
+  std::vector<PodSchedulingGate> scheduling_gates;
+  std::optional<std::int32_t> priority;
+  ResourceList overhead;
+  std::optional<std::int64_t> termination_grace_period_seconds;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PodSpec&, const PodSpec&) = default;
+};
+
+struct ContainerStateRunning {
+  std::optional<Time> started_at;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ContainerStateRunning&, const ContainerStateRunning&) = default;
+};
+
+struct ContainerStateWaiting {
+  CompactString reason, message;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ContainerStateWaiting&, const ContainerStateWaiting&) = default;
+};
+
+struct ContainerStateTerminated {
+  std::int32_t exit_code = 0;
+  CompactString reason, message;
+  std::optional<Time> finished_at;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ContainerStateTerminated&, const ContainerStateTerminated&) = default;
+};
+
+// At most one of them is there.
+struct ContainerState {
+  Box<ContainerStateRunning> running;
+  Box<ContainerStateWaiting> waiting;
+  Box<ContainerStateTerminated> terminated;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ContainerState&, const ContainerState&) = default;
+};
+
+struct ContainerStatus {
+  CompactString name;
+  std::int32_t restart_count = 0;
+  bool ready = false;
+  ContainerState state, last_state;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
+};
+
+struct PodStatus {
+  CompactString phase;  // "Pending", "Running", "Succeeded", "Failed" or "Unknown".
+  CompactString reason, message, pod_ip, host_ip, nominated_node_name;
+  std::optional<Time> start_time;
+  std::vector<CoreCondition> conditions;
+  std::vector<ContainerStatus> container_statuses, init_container_statuses;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PodStatus&, const PodStatus&) = default;
+};
+
+struct Pod : Object {
+  PodSpec spec;
+  PodStatus status;
+  static const Kind& ResourceKind();
+};
+
+}  // namespace kube

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How RapidJSON is compiled here. Included before any of its headers, in json_tokens.cc and json_writer.cc
+// only.
+#pragma once
+
+#include <stdexcept>
+
+// Its assertions would end the process. A failed one is a bug of ours: an exception, which the reconcile loop
+// counts and survives.
+#define RAPIDJSON_ASSERT(condition) \
+  (static_cast<bool>(condition) ? void() : throw std::logic_error("rapidjson: " #condition))
+#define RAPIDJSON_NOEXCEPT_ASSERT(condition) static_cast<void>(condition)
+
+// Reads strings 16 bytes at a time; the text it reads must be followed by 16 bytes that may be read.
+#ifdef __SSE2__
+#define RAPIDJSON_SSE2
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks and repairs of UTF-8, as JSON texts may hold nothing else.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kube {
+
+// Also false for surrogates, overlong forms and anything above U+10FFFF.
+bool IsValidUtf8(std::string_view text);
+// Each byte that is not part of a valid character becomes U+FFFD.
+std::string RepairUtf8(std::string_view text);
+
+}  // namespace kube

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/runtime/controller.h"
+
+#include <exception>
+
+namespace kube {
+namespace {
+
+const std::vector<double>& LatencyBounds() {
+  static const std::vector<double> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
+  return kBounds;
+}
+
+double Seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
+
+constexpr std::string_view kReconcileTotal = "controller_runtime_reconcile_total";
+
+}  // namespace
+
+struct Controller::Metrics {
+  Metrics(Registry& registry, const std::string& name, const WorkQueue& queue, int threads)
+      : success(Outcome(registry, name, "success")),
+        requeue_after(Outcome(registry, name, "requeue_after")),
+        error(Outcome(registry, name, "error")),
+        errors(registry.GetCounter("controller_runtime_reconcile_errors_total",
+                                   "Reconciliation errors per controller.", {"controller"}, {name})),
+        terminal(registry.GetCounter("controller_runtime_terminal_reconcile_errors_total",
+                                     "Terminal reconciliation errors per controller.", {"controller"}, {name})),
+        panics(registry.GetCounter("controller_runtime_reconcile_panics_total",
+                                   "Exceptions in reconciles per controller.", {"controller"}, {name})),
+        timeouts(registry.GetCounter("controller_runtime_reconcile_timeouts_total",
+                                     "Reconciles that outlived their deadline per controller.", {"controller"}, {name})),
+        retries(registry.GetCounter("workqueue_retries_total", "Retries handled by workqueue.", {"name"}, {name})),
+        time(registry.GetHistogram("controller_runtime_reconcile_time_seconds",
+                                   "Length of time per reconciliation per controller.", LatencyBounds(),
+                                   {"controller"}, {name})),
+        waited(registry.GetHistogram("workqueue_queue_duration_seconds",
+                                     "How long an item stays in workqueue before being requested.", LatencyBounds(),
+                                     {"name"}, {name})),
+        worked(registry.GetHistogram("workqueue_work_duration_seconds",
+                                     "How long processing an item from workqueue takes.", LatencyBounds(), {"name"},
+                                     {name})),
+        active(registry.GetGauge("controller_runtime_active_workers", "Number of currently used reconcile threads.",
+                                 {"controller"}, {name})) {
+    registry.GetGauge("controller_runtime_max_concurrent_reconciles", "Number of reconcile threads.", {"controller"},
+                      {name}).Set(threads);
+    registry.AddGaugeFunction("workqueue_depth", "Current depth of workqueue.", {"name"}, {name},
+                              [&queue] { return static_cast<double>(queue.counts().depth); });
+    registry.AddGaugeFunction("workqueue_adds_total", "Number of adds handled by workqueue.", {"name"}, {name},
+                              [&queue] { return static_cast<double>(queue.counts().adds); });
+  }
+  static Counter& Outcome(Registry& registry, const std::string& name, std::string result) {
+    return registry.GetCounter(kReconcileTotal, "Total number of reconciliations per controller.",
+                               {"controller", "result"}, {name, std::move(result)});
+  }
+
+  Counter &success, &requeue_after, &error, &errors, &terminal, &panics, &timeouts, &retries;
+  Histogram &time, &waited, &worked;
+  Gauge& active;
+};
+
+struct Controller::Slot {
+  std::mutex mutex;  // Guards the rest.
+  std::stop_source stop{std::nostopstate};
+  TimePoint deadline = TimePoint::max();
+  bool has_timed_out = false;
+};
+
+Controller::Controller(Reconciler& reconciler, ControllerOptions options, const Clock& clock, const Log& log,
+                       Registry& metrics)
+    : reconciler_(reconciler),
+      options_(std::move(options)),
+      clock_(clock),
+      log_(log),
+      queue_(clock),
+      rate_limiter_(clock, options_.rate_limits),
+      metrics_(std::make_unique<Metrics>(metrics, options_.name, queue_, options_.threads)) {}
+
+Controller::~Controller() { Stop(clock_.Now()); }
+
+void Controller::Start() {
+  for (int i = 0; i < options_.threads; ++i) slots_.push_back(std::make_unique<Slot>());
+  for (auto& slot : slots_) threads_.emplace_back([this, &slot = *slot] { RunThread(slot); });
+  deadline_thread_ = std::jthread([this](std::stop_token stop) { WatchDeadlines(std::move(stop)); });
+}
+
+bool Controller::Stop(TimePoint until) {
+  queue_.ShutDown();
+  const bool is_drained = queue_.Drain(until);
+  if (!is_drained) {
+    for (auto& slot : slots_) {
+      std::lock_guard lock(slot->mutex);
+      slot->stop.request_stop();
+    }
+  }
+  threads_.clear();
+  deadline_thread_ = {};
+  return is_drained;
+}
+
+void Controller::RunThread(Slot& slot) {
+  while (std::optional<WorkQueue::Item> item = queue_.Get()) {
+    RunPass(slot, *item);
+    queue_.Done(item->key);
+  }
+}
+
+void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
+  const TimePoint started = clock_.Now();
+  std::stop_token stop;
+  {
+    std::lock_guard lock(slot.mutex);
+    slot.stop = std::stop_source();
+    slot.deadline = started + options_.deadline;
+    slot.has_timed_out = false;
+    stop = slot.stop.get_token();
+  }
+  metrics_->active.Add(1);
+  metrics_->waited.Observe(Seconds(item.waited));
+
+  Result<Action> result = Error(ErrorCode::kInternal, "not run");
+  try {
+    result = reconciler_.Reconcile(item.key, stop);
+  } catch (const std::exception& e) {
+    metrics_->panics.Add();
+    result = Error(ErrorCode::kInternal, std::string("exception: ") + e.what());
+  } catch (...) {
+    metrics_->panics.Add();
+    result = Error(ErrorCode::kInternal, "exception of unknown type");
+  }
+
+  metrics_->active.Add(-1);
+  const double took = Seconds(clock_.Now() - started);
+  metrics_->time.Observe(took);
+  metrics_->worked.Observe(took);
+  {
+    std::lock_guard lock(slot.mutex);
+    slot.deadline = TimePoint::max();
+    if (slot.has_timed_out) metrics_->timeouts.Add();
+  }
+
+  if (result) {
+    rate_limiter_.Forget(item.key);
+    if (result->delay()) {
+      metrics_->requeue_after.Add();
+      queue_.AddAfter(item.key, *result->delay());
+    } else {
+      metrics_->success.Add();
+    }
+    return;
+  }
+  const Error& error = result.error();
+  metrics_->error.Add();
+  metrics_->errors.Add();
+  log_.Warn("reconcile failed", {{"controller", options_.name},
+                                 {"object", item.key.ToString()},
+                                 {"error", error.message()},
+                                 {"retry", error.is_terminal() ? "on change" : "with backoff"}});
+  if (error.is_terminal()) {
+    metrics_->terminal.Add();
+    rate_limiter_.Forget(item.key);
+    return;
+  }
+  metrics_->retries.Add();
+  const Duration backoff = rate_limiter_.When(item.key);
+  queue_.AddAfter(item.key, std::max(backoff, error.retry_after().value_or(Duration{})));
+}
+
+void Controller::WatchDeadlines(std::stop_token stop) {
+  // Deadlines are long (minutes), so a look once a second is near enough.
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::stop_callback on_stop(stop, [&] {
+    std::lock_guard lock(mutex);
+    wake.notify_all();
+  });
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested()) {
+    clock_.WaitUntil(lock, wake, clock_.Now() + std::chrono::seconds(1));
+    const TimePoint now = clock_.Now();
+    for (auto& slot : slots_) {
+      std::lock_guard slot_lock(slot->mutex);
+      if (now < slot->deadline) continue;
+      slot->deadline = TimePoint::max();
+      slot->has_timed_out = true;
+      slot->stop.request_stop();
+    }
+  }
+}
+
+}  // namespace kube

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a reconciler over the keys of a work queue, on a few threads.
+//
+// What happens after a pass (rule Q4): an error is tried again with backoff; a terminal error is counted and not
+// tried again; Action::After(d) comes back after d; Action::AwaitChange() waits for the next event. An exception
+// is a bug: it is logged, counted and treated as an error, and the process lives. A pass that outlives its deadline
+// has its stop token fired.
+// Thread-safe: queue() and Enqueue().
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "clientlib/base/log.h"
+#include "clientlib/base/result.h"
+#include "clientlib/runtime/metrics.h"
+#include "clientlib/runtime/rate_limiter.h"
+#include "clientlib/runtime/work_queue.h"
+
+namespace kube {
+
+class Action {
+ public:
+  static Action AwaitChange() { return Action{}; }
+  static Action After(Duration delay) {
+    Action action;
+    action.delay_ = delay;
+    return action;
+  }
+  std::optional<Duration> delay() const { return delay_; }
+
+ private:
+  std::optional<Duration> delay_;
+};
+
+class Reconciler {
+ public:
+  virtual ~Reconciler() = default;
+  // One pass over one object. Called by many threads, never twice at once for one key. Must honour `stop`.
+  virtual Result<Action> Reconcile(const ObjectKey& key, std::stop_token stop) = 0;
+};
+
+struct ControllerOptions {
+  std::string name;  // Label of its metrics.
+  int threads = 4;
+  Duration deadline = std::chrono::minutes(2);  // Of one pass.
+  RateLimits rate_limits{};
+};
+
+class Controller {
+ public:
+  Controller(Reconciler& reconciler, ControllerOptions options, const Clock& clock, const Log& log,
+             Registry& metrics);
+  ~Controller();  // Stops and joins.
+
+  WorkQueue& queue() { return queue_; }
+  const std::string& name() const { return options_.name; }
+
+  void Start();
+  // No new passes; waits for those that run until `until`, then fires their stop tokens and joins. False if
+  // it had to.
+  bool Stop(TimePoint until);
+
+ private:
+  struct Metrics;
+  struct Slot;  // What one thread is doing, for the deadline.
+  void RunThread(Slot& slot);
+  void RunPass(Slot& slot, const WorkQueue::Item& item);
+  void WatchDeadlines(std::stop_token stop);
+
+  Reconciler& reconciler_;
+  const ControllerOptions options_;
+  const Clock& clock_;
+  const Log& log_;
+  WorkQueue queue_;
+  RateLimiter rate_limiter_;
+  std::unique_ptr<Metrics> metrics_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<std::jthread> threads_;
+  std::jthread deadline_thread_;
+};
+
+}  // namespace kube

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/runtime/http_server.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace kube {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using Handlers = std::map<std::string, HttpServer::Handler>;
+
+constexpr std::size_t kDrainStep = 4096;
+constexpr std::size_t kMaxDrained = 64UL << 10;
+
+struct Shared {  // Used by the server's thread only.
+  const Handlers handlers;
+  const HttpServerLimits limits;
+  int connections = 0;
+};
+
+// One connection: reads a request, answers it, and again until either side ends it. Its pending operation
+// owns it.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
+    ++shared_.connections;
+  }
+  ~Session() { --shared_.connections; }
+
+  void Read() {
+    // The parser takes no body, so that the header is all that one request can make us hold.
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
+    stream_.expires_after(shared_.limits.time);
+    http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](beast::error_code error, std::size_t) { self->AfterRead(error); });
+  }
+
+ private:
+  enum class After { kNextRequest, kClose, kDrain };
+
+  void AfterRead(beast::error_code error) {
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+      return Refuse(http::status::request_header_fields_too_large);
+    }
+    const bool is_http_error =
+        error && error.category() == make_error_code(http::error::bad_method).category();
+    if (is_http_error && error != http::error::end_of_stream && error != http::error::partial_message) {
+      return Refuse(http::status::bad_request);
+    }
+    if (error) return;  // Closed, broken or too slow.
+
+    const auto& request = parser_->get();
+    const bool is_head = request.method() == http::verb::head;
+    if (request.method() != http::verb::get && !is_head) return Refuse(http::status::method_not_allowed);
+    // A GET with a body has no meaning here. What is left of it would be taken for the next request.
+    if (parser_->chunked() || parser_->content_length().value_or(0) > 0)
+      return Refuse(http::status::bad_request);
+    if (request.version() >= 11 && request.count(http::field::host) != 1) {
+      return Refuse(http::status::bad_request);  // RFC 9112, 3.2
+    }
+    Write(Answer(request.target()), is_head, request.keep_alive() ? After::kNextRequest : After::kClose);
+  }
+
+  HttpReply Answer(std::string_view target) const {
+    const std::size_t path_end = std::min(target.find('?'), target.size());
+    const auto handler = shared_.handlers.find(std::string(target.substr(0, path_end)));
+    if (handler == shared_.handlers.end()) return {.status = 404, .body = "not found\n"};
+    const std::string query(target.substr(std::min(path_end + 1, target.size())));
+    try {
+      return handler->second(query);
+    } catch (const std::exception& e) {  // A bug, but not one to end the process for.
+      return {.status = 500, .body = std::string("exception: ") + e.what() + "\n"};
+    }
+  }
+
+  // An answer after which the connection cannot go on: the request was not read to its end.
+  void Refuse(http::status status) {
+    HttpReply reply{.status = static_cast<int>(status)};
+    reply.body.append(http::obsolete_reason(status)) += '\n';
+    Write(std::move(reply), false, After::kDrain);
+  }
+
+  void Write(HttpReply reply, bool is_head, After after) {
+    response_ = {};
+    response_.version(11);
+    response_.result(static_cast<unsigned>(reply.status));
+    response_.set(http::field::content_type, reply.content_type);
+    if (response_.result() == http::status::method_not_allowed)
+      response_.set(http::field::allow, "GET, HEAD");
+    response_.keep_alive(after == After::kNextRequest);
+    response_.content_length(reply.body.size());  // Of a HEAD too, though its body stays here.
+    if (!is_head) response_.body() = std::move(reply.body);
+    stream_.expires_after(shared_.limits.time);
+    http::async_write(stream_, response_, [self = shared_from_this(), after](beast::error_code error, auto) {
+      self->response_ = {};
+      if (error) return;
+      if (after == After::kNextRequest) return self->Read();
+      self->stream_.socket().shutdown(tcp::socket::shutdown_send,
+                                      error);  // Fails if the peer has gone: as well.
+      if (after == After::kDrain) self->Drain(kMaxDrained);
+    });
+  }
+
+  // Takes what the peer still sends: closing before that resets the connection, and the peer may lose our
+  // answer.
+  void Drain(std::size_t left) {
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(kDrainStep),
+                            [self = shared_from_this(), left](beast::error_code error, std::size_t taken) {
+                              if (!error && taken < left) self->Drain(left - taken);
+                            });
+  }
+
+  beast::tcp_stream stream_;
+  Shared& shared_;
+  beast::flat_buffer buffer_{2 * shared_.limits.header_bytes + kDrainStep};
+  std::optional<http::request_parser<http::empty_body>> parser_;
+  http::response<http::string_body> response_;
+};
+
+struct HostPort {
+  std::string host;  // Empty: all addresses.
+  std::string port;
+};
+
+std::optional<HostPort> SplitAddress(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  HostPort out{address.substr(0, colon), address.substr(colon + 1)};
+  if (out.host.size() >= 2 && out.host.front() == '[' && out.host.back() == ']') {
+    out.host = out.host.substr(1, out.host.size() - 2);
+  } else if (out.host.find(':') != std::string::npos) {
+    return std::nullopt;  // An IPv6 address needs brackets.
+  }
+  const bool is_number = !out.port.empty() && out.port.size() <= 5 &&
+                         out.port.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || std::stoi(out.port) > 65535) return std::nullopt;
+  return out;
+}
+
+beast::error_code Listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint) {
+  beast::error_code error;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error && endpoint.address() == asio::ip::address_v6::any()) {
+    acceptor.set_option(asio::ip::v6_only(false), error);
+  }
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    beast::error_code ignored;
+    acceptor.close(ignored);
+  }
+  return error;
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  Impl(Handlers handlers, HttpServerLimits limits) : shared{std::move(handlers), limits} {}
+  ~Impl() {
+    io.stop();
+    if (thread.joinable()) thread.join();
+  }
+
+  void Accept() {
+    acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (!error) {
+        if (shared.connections < shared.limits.connections) {
+          std::make_shared<Session>(std::move(socket), shared)->Read();
+        }
+        return Accept();
+      }
+      // Out of file descriptors, most likely: try again when some may have been closed.
+      retry.expires_after(std::chrono::milliseconds(100));
+      retry.async_wait([this](beast::error_code aborted) {
+        if (!aborted) Accept();
+      });
+    });
+  }
+
+  Shared shared;
+  asio::io_context io{1};  // Destroyed before `shared`, which its sessions use.
+  tcp::acceptor acceptor{io};
+  int port = 0;
+  asio::steady_timer retry{io};
+  std::thread thread;
+};
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, Handlers handlers,
+                                                      HttpServerLimits limits) {
+  const std::optional<HostPort> split = SplitAddress(address);
+  if (!split) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "listen on " + address + ": want host:port, :port or [v6]:port, with a port up to 65535");
+  }
+  auto impl = std::make_unique<Impl>(std::move(handlers), limits);
+  beast::error_code error;
+  if (split->host.empty()) {
+    const auto port = static_cast<std::uint16_t>(std::stoi(split->port));
+    error = Listen(impl->acceptor, {tcp::v6(), port});
+    // A host without IPv6.
+    if (error == asio::error::address_family_not_supported || error == asio::error::no_protocol_option) {
+      error = Listen(impl->acceptor, {tcp::v4(), port});
+    }
+  } else {
+    tcp::resolver resolver(impl->io);
+    const auto found = resolver.resolve(split->host, split->port,
+                                        tcp::resolver::passive | tcp::resolver::numeric_service, error);
+    if (!error) error = Listen(impl->acceptor, found.begin()->endpoint());
+  }
+  if (error) return Error(ErrorCode::kUnavailable, error.message()).with("listen on " + address);
+
+  impl->port = impl->acceptor.local_endpoint().port();
+  impl->Accept();
+  impl->thread = std::thread([&io = impl->io] { io.run(); });
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+int HttpServer::port() const { return impl_->port; }
+
+}  // namespace kube

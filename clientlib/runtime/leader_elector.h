@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leader election over a coordination.k8s.io Lease, with the semantics of client-go (rules E1-E5, E7).
+//
+// Only changes of the record count, timed by our own monotonic clock: the peers' clocks are never trusted
+// (lease_record.h). Run() blocks on the caller's thread. Leadership that cannot be renewed within
+// `renew_deadline` is lost, even while a request hangs: the stop token given to the work fires, and Run()
+// returns an error. Thread-safe: IsLeader(), Holder() and CheckHealth().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "clientlib/base/log.h"
+#include "clientlib/client/client.h"
+
+namespace kube {
+
+struct LeaderElectionOptions {
+  ObjectKey lease;
+  std::string identity;  // hostname_uuid
+  Duration lease_duration = std::chrono::seconds(15);
+  Duration renew_deadline = std::chrono::seconds(10);
+  Duration retry_period = std::chrono::seconds(2);
+};
+
+class LeaderElector {
+ public:
+  // `client` should use HttpPool::kLease and a timeout of max(1 s, renew_deadline / 2).
+  // kInvalidArgument unless lease_duration > renew_deadline > 1.2 * retry_period.
+  static Result<std::unique_ptr<LeaderElector>> Create(Client& client, const Clock& clock, const Log& log,
+                                                       LeaderElectionOptions options);
+  ~LeaderElector();
+
+  // Waits to become leader, then calls `lead` on another thread with a token that stops when leadership is
+  // lost or `stop` is requested. The lease is renewed until `lead` has returned, so that it may drain. Then
+  // Run() returns: ok after the lease was given back (holder "", one second), or an error if leadership was
+  // lost. A stop before leadership never acquires. REQUIRES: one call at a time.
+  Status Run(std::stop_token stop, const std::function<void(std::stop_token)>& lead);
+
+  bool IsLeader() const;       // False as soon as the renew deadline has passed.
+  std::string Holder() const;  // As last seen, empty if none.
+  // Fails when `lead` runs although the lease was not renewed for its duration plus `tolerance`: work that
+  // does not heed its stop token, for the liveness probe to end.
+  Status CheckHealth(Duration tolerance) const;
+
+ private:
+  struct Impl;
+  explicit LeaderElector(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kube

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/runtime/manager.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace kube {
+
+Manager::Manager(Client& client, const Clock& clock, const Log& log, Registry& metrics, ManagerOptions options)
+    : client_(client), clock_(clock), log_(log), metrics_(metrics), options_(options) {}
+
+Manager::~Manager() {
+  // Informers feed the controllers' queues: they must be silent before the queues go.
+  for (auto& informer : informers_) informer->Stop();
+  informers_.clear();
+}
+
+Informer& Manager::AddInformer(const Kind& kind, InformerOptions options) {
+  informers_.push_back(std::make_unique<Informer>(client_, kind, std::move(options), clock_, log_));
+  return *informers_.back();
+}
+
+Controller& Manager::AddController(Reconciler& reconciler, ControllerOptions options) {
+  controllers_.push_back(std::make_unique<Controller>(reconciler, std::move(options), clock_, log_, metrics_));
+  return *controllers_.back();
+}
+
+Status Manager::WaitForCaches(std::stop_token stop) {
+  const TimePoint until = clock_.Now() + options_.sync_timeout;
+  for (auto& informer : informers_) {
+    if (informer->WaitForSync(until, stop) || stop.stop_requested()) continue;
+    Error error(ErrorCode::kTimeout, "the cache of " + std::string(informer->kind().plural) + " did not sync");
+    if (const std::string why = informer->stats().last_error; !why.empty()) {
+      return Error(ErrorCode::kTimeout, error.message() + ": " + why);
+    }
+    return error;
+  }
+  return {};
+}
+
+void Manager::Work(std::stop_token stop, std::stop_token planned_stop) {
+  for (auto& controller : controllers_) controller->Start();
+  {
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::stop_callback on_stop(stop, [&] {
+      std::lock_guard lock(mutex);
+      wake.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) clock_.WaitUntil(lock, wake, TimePoint::max());
+  }
+  // Without the lease another may lead already: nothing of ours may go on (rule E4).
+  const bool may_drain = planned_stop.stop_requested();
+  const TimePoint until = clock_.Now() + (may_drain ? options_.drain_timeout : Duration::zero());
+  for (auto& controller : controllers_) {
+    if (!controller->Stop(until)) log_.Warn("reconciles were cut off", {{"controller", controller->name()}});
+  }
+}
+
+Status Manager::Run(std::stop_token stop, LeaderElector* elector) {
+  for (auto& informer : informers_) informer->Start();
+  Status result = WaitForCaches(stop);
+  if (result && !stop.stop_requested()) {
+    is_ready_ = true;
+    log_.Info("caches are synced", {{"kinds", informers_.size()}});
+    if (elector == nullptr) {
+      Work(stop, stop);
+    } else {
+      result = elector->Run(stop, [&](std::stop_token lead) {
+        log_.Info("became leader");
+        Work(lead, stop);
+      });
+    }
+  }
+  is_ready_ = false;
+  for (auto& informer : informers_) informer->Stop();
+  return result;
+}
+
+}  // namespace kube

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/runtime/work_queue.h"
+
+#include <cassert>
+
+namespace kube {
+
+void WorkQueue::Add(const ObjectKey& key, Priority priority) {
+  {
+    std::lock_guard lock(mutex_);
+    if (is_shut_down_) return;
+    AddLocked(key, priority);
+  }
+  changed_.notify_one();
+}
+
+void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
+  ++adds_;
+  Entry& entry = entries_[key];
+  if (entry.is_in_process) {
+    entry.priority = entry.is_dirty ? std::max(entry.priority, priority) : priority;
+    entry.is_dirty = true;
+    return;
+  }
+  if (entry.is_ready && entry.priority >= priority) return;
+  if (!entry.is_ready) {
+    entry.is_ready = true;
+    entry.ready_since = clock_.Now();
+    ++depth_;
+  }
+  entry.priority = priority;
+  ready_[static_cast<int>(priority)].push_back(key);
+}
+
+void WorkQueue::AddAfter(const ObjectKey& key, Duration delay) {
+  if (delay <= Duration::zero()) return Add(key);
+  {
+    std::lock_guard lock(mutex_);
+    if (is_shut_down_) return;
+    const TimePoint due = clock_.Now() + delay;
+    Entry& entry = entries_[key];
+    if (entry.delayed_until <= due) return;
+    if (entry.delayed_until == TimePoint::max()) ++delayed_count_;
+    entry.delayed_until = due;
+    delayed_.push({due, key});
+  }
+  changed_.notify_one();
+}
+
+void WorkQueue::MoveDueLocked() {
+  const TimePoint now = clock_.Now();
+  while (!delayed_.empty() && delayed_.top().due <= now) {
+    const Delayed next = delayed_.top();
+    delayed_.pop();
+    const auto it = entries_.find(next.key);
+    // An entry whose time was moved forward leaves its old place in the heap.
+    if (it == entries_.end() || it->second.delayed_until != next.due) continue;
+    it->second.delayed_until = TimePoint::max();
+    --delayed_count_;
+    AddLocked(next.key, Priority::kNormal);
+  }
+}
+
+std::optional<WorkQueue::Item> WorkQueue::Get() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (is_shut_down_) return std::nullopt;
+    MoveDueLocked();
+    for (const Priority priority : {Priority::kNormal, Priority::kLow}) {
+      std::deque<ObjectKey>& ready = ready_[static_cast<int>(priority)];
+      while (!ready.empty()) {
+        ObjectKey key = std::move(ready.front());
+        ready.pop_front();
+        const auto it = entries_.find(key);
+        if (it == entries_.end() || !it->second.is_ready || it->second.priority != priority) continue;
+        Entry& entry = it->second;
+        entry.is_ready = false;
+        entry.is_in_process = true;
+        --depth_;
+        ++in_process_;
+        return Item{std::move(key), clock_.Now() - entry.ready_since};
+      }
+    }
+    clock_.WaitUntil(lock, changed_, delayed_.empty() ? TimePoint::max() : delayed_.top().due);
+  }
+}
+
+void WorkQueue::Done(const ObjectKey& key) {
+  bool is_ready = false;
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = entries_.find(key);
+    assert(it != entries_.end() && it->second.is_in_process && "Done() without Get()");
+    Entry& entry = it->second;
+    entry.is_in_process = false;
+    --in_process_;
+    if (entry.is_dirty && !is_shut_down_) {
+      entry.is_dirty = false;
+      const Priority priority = entry.priority;
+      --adds_;  // The add that made it dirty was counted.
+      AddLocked(key, priority);
+      is_ready = true;
+    } else if (entry.IsIdle()) {
+      entries_.erase(it);
+    }
+    if (is_shut_down_) is_ready = true;
+  }
+  if (is_ready) changed_.notify_all();
+}
+
+void WorkQueue::ShutDown() {
+  {
+    std::lock_guard lock(mutex_);
+    is_shut_down_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool WorkQueue::Drain(TimePoint until) {
+  std::unique_lock lock(mutex_);
+  while (in_process_ > 0) {
+    if (clock_.Now() >= until) return false;
+    clock_.WaitUntil(lock, changed_, until);
+  }
+  return true;
+}
+
+WorkQueue::Counts WorkQueue::counts() const {
+  std::lock_guard lock(mutex_);
+  return {depth_, delayed_count_, in_process_, adds_};
+}
+
+}  // namespace kube

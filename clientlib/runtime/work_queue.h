@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys waiting to be reconciled.
+//
+// A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it
+// dirty; Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once.
+// Urgent keys go first: those of the first list of a start are added as kLow, so that live edits overtake them.
+// There is no bound: a key is held once however often it is added, so the queue is as large as the cluster's
+// objects at most.
+//
+// Thread-safe. Time comes from `clock`, so tests never sleep.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+#include <vector>
+
+#include "clientlib/base/clock.h"
+#include "clientlib/base/error.h"
+#include "clientlib/model/meta.h"
+
+namespace kube {
+
+enum class Priority { kLow, kNormal };
+
+class WorkQueue {
+ public:
+  struct Item {
+    ObjectKey key;
+    Duration waited;  // From when it became ready until now.
+  };
+  struct Counts {
+    std::size_t depth = 0, delayed = 0, in_process = 0;
+    std::uint64_t adds = 0;
+  };
+
+  explicit WorkQueue(const Clock& clock) : clock_(clock) {}
+
+  void Add(const ObjectKey& key, Priority priority = Priority::kNormal);  // No effect after ShutDown().
+  // An earlier time already set for `key` wins; zero or less is Add().
+  void AddAfter(const ObjectKey& key, Duration delay);
+  std::optional<Item> Get();         // Blocks; nullopt once shut down and drained of ready keys.
+  void Done(const ObjectKey& key);   // REQUIRES: once for each key from Get().
+  void ShutDown();                   // Wakes all; delayed and ready keys are dropped.
+  // After ShutDown(): waits until no key is in process. False if `until` came first.
+  bool Drain(TimePoint until);
+  Counts counts() const;
+
+ private:
+  struct Entry {
+    bool is_ready = false, is_in_process = false, is_dirty = false;
+    Priority priority = Priority::kLow;
+    TimePoint ready_since{};
+    TimePoint delayed_until = TimePoint::max();
+    bool IsIdle() const {
+      return !is_ready && !is_in_process && delayed_until == TimePoint::max();
+    }
+  };
+  struct Delayed {
+    TimePoint due;
+    ObjectKey key;
+    bool operator>(const Delayed& other) const { return due > other.due; }
+  };
+
+  void AddLocked(const ObjectKey& key, Priority priority);
+  void MoveDueLocked();
+
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // Guards everything below.
+  std::condition_variable changed_;
+  std::unordered_map<ObjectKey, Entry> entries_;
+  std::deque<ObjectKey> ready_[2];  // By priority. A key that was raised leaves a stale twin in the lower one.
+  std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
+  std::size_t depth_ = 0, in_process_ = 0, delayed_count_ = 0;
+  std::uint64_t adds_ = 0;
+  bool is_shut_down_ = false;
+};
+
+}  // namespace kube

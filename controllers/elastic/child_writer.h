@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes to the children of one job, with the checks that keep other people's objects safe.
+//
+// One writer lives for one pass. A create that finds the name taken looks whose it is: ours (the cache was late, or
+// somebody took our label off) is restored; what is being deleted is waited for; anybody else's is left
+// alone and named in the error (kAlreadyExists).
+// Not thread-safe.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "clientlib/cache/write_tracker.h"
+#include "clientlib/client/client.h"
+#include "clientlib/client/patch.h"
+#include "crds/types/elastic_horovod_job.h"
+
+namespace grus {
+
+class ChildWriter {
+ public:
+  ChildWriter(kube::Client& client, kube::WriteTracker& writes, const api::ElasticHorovodJob& job,
+              std::stop_token stop);
+
+  kube::Status Create(const kube::Kind& kind, const kube::Json& child);
+  // Puts the labels, the members of spec (or data) and the annotations of `wanted` over the child with that UID.
+  kube::Status Restore(const kube::Kind& kind, const std::string& uid, const kube::Json& wanted);
+  kube::Status Patch(const kube::Kind& kind, const std::string& name, const kube::JsonPatch& patch);
+  kube::Status Delete(const kube::Kind& kind, const kube::Object& child, const kube::DeleteOptions& options = {});
+
+  int writes() const { return write_count_; }
+
+ private:
+  void Note(const kube::Kind& kind, const kube::Object& answer);
+  kube::Error With(kube::Error&& error, std::string_view verb, const kube::Kind& kind, const std::string& name) const;
+
+  kube::Client& client_;
+  kube::WriteTracker& writes_;
+  const api::ElasticHorovodJob& job_;
+  std::stop_token stop_;
+  int write_count_ = 0;
+};
+
+}  // namespace grus

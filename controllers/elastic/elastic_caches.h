@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The informers that the elastic reconciler reads.
+#pragma once
+
+#include "clientlib/cache/informer.h"
+
+namespace grus {
+
+struct ElasticCaches {
+  kube::Informer& jobs;          // ElasticHorovodJob
+  kube::Informer& services;      // Children: only those that carry our managed-by label.
+  kube::Informer& stateful_sets;
+  kube::Informer& config_maps;
+  kube::Informer& launchers;     // batch/v1 Job
+  kube::Informer& pods;          // All pods: foreign ones hold GPUs too.
+  kube::Informer& nodes;
+};
+
+}  // namespace grus

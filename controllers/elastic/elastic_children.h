@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The child objects of a job, as JSON to send. Pure.
+//
+// The user's pod templates are the ground; our fields are laid over them, so that a template can say anything but
+// what the job lives on: names, images, commands, labels, the ssh key, the host list, the GPUs.
+#pragma once
+
+#include "clientlib/model/json.h"
+#include "controllers/elastic/elastic_sizes.h"
+#include "controllers/elastic/elastic_view.h"
+#include "controllers/elastic/ssh_key.h"
+
+namespace grus {
+
+kube::Json MakeService(const api::ElasticHorovodJob& job);
+kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);
+kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
+kube::Json MakeWorkers(const api::ElasticHorovodJob& job, const WorkersState& size);
+kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
+
+// What placement must know of a worker.
+PodShape WorkerShape(const api::ElasticHorovodJob& job);
+
+}  // namespace grus

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_plan.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "controllers/elastic/elastic_status.h"
+#include "controllers/elastic/host_plan.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+
+// With the minimum ready, the launcher waits this long after the last worker turned ready for more of them: each
+// one that joins later costs the training a reset.
+constexpr kube::Duration kSettle = seconds(3);
+constexpr kube::Duration kSecretCheck = seconds(20);
+
+void LookAgain(Plan& plan, std::optional<kube::Duration> delay) {
+  if (delay) plan.look_again = std::min(plan.look_again.value_or(*delay), *delay);
+}
+
+bool IsFinished(const api::ElasticHorovodJobStatus& status) {
+  return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
+}
+
+// A job that has ended: nothing but cleaning up.
+void PlanAfterEnd(Plan& plan, const View& view) {
+  const api::RunPolicy& policy = view.job->spec.run_policy;
+  plan.wants_launcher = policy.clean_pod_policy != api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
+  plan.restart_launcher = policy.clean_pod_policy == api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
+  if (policy.clean_pod_policy == api::CleanPodPolicy::kNone) {
+    plan.wants_base = view.has_service;
+    plan.workers = view.workers;
+    plan.hosts = view.hosts;
+  }
+  if (policy.ttl_seconds_after_finished && plan.status.completion_time) {
+    const kube::Duration left =
+        seconds(*policy.ttl_seconds_after_finished) - (view.now.value - plan.status.completion_time->value);
+    if (left <= kube::Duration::zero()) plan.delete_job = true;
+    else LookAgain(plan, left);
+  }
+}
+
+void End(Plan& plan, const View& view, Reason reason, const std::string& message) {
+  SetEnd(plan.status, view, reason, message);
+  const bool is_success = reason == Reason::kSucceeded;
+  plan.events.push_back({is_success ? kube::EventType::kNormal : kube::EventType::kWarning,
+                         std::string(ToString(reason)), "EndJob", message});
+  PlanAfterEnd(plan, view);
+  // A launcher that missed the deadline still runs.
+  if (view.launcher == LauncherState::kActive) {
+    plan.wants_launcher = false;
+    plan.restart_launcher = true;
+  }
+}
+
+void PlanSuspended(Plan& plan, const View& view) {
+  plan.wants_base = view.has_service;
+  if (view.workers) plan.workers = WorkersState{0, 0, false, false};
+  plan.hosts = std::nullopt;
+  plan.restart_launcher = view.launcher != LauncherState::kAbsent;
+  plan.status.start_time.reset();
+  plan.status.last_scale.reset();
+  if (view.job->status.phase != kPhaseSuspended) {
+    plan.events.push_back({kube::EventType::kNormal, "Suspended", "SuspendJob",
+                           "suspended by spec.runPolicy.suspend; workers and launcher are stopped"});
+  }
+}
+
+// A worker that is bound but does not start may lack its key: somebody may have deleted the Secret.
+void PlanSecretCheck(Plan& plan, const View& view) {
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_bound || worker.is_ready || worker.is_ending || !worker.bound_since) continue;
+    const kube::Duration left = kSecretCheck - (view.now.value - worker.bound_since->value);
+    if (left <= kube::Duration::zero()) plan.check_secret = true;
+    LookAgain(plan, left <= kube::Duration::zero() ? kSecretCheck : left);
+  }
+}
+
+bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
+  int ready = 0;
+  std::optional<kube::Time> last_ready;
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_ready || worker.is_ending || worker.has_lost_node) continue;
+    if (worker.ordinal >= plan.workers->replicas) continue;
+    ++ready;
+    if (worker.ready_since) last_ready = std::max(last_ready.value_or(*worker.ready_since), *worker.ready_since);
+  }
+  if (ready < sizes.NeededToRun()) return false;
+  if (ready >= plan.workers->granted || !last_ready) return true;
+  const kube::Duration left = kSettle - (view.now.value - last_ready->value);
+  if (left <= kube::Duration::zero()) return true;
+  LookAgain(plan, left);
+  return false;
+}
+
+void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
+  if (view.is_launcher_ending) return;  // Its name is free again when it is gone.
+  if (view.launcher == LauncherState::kAbsent) {
+    if (!MayStartLauncher(plan, view, sizes)) return;
+    plan.hosts = FirstHosts(view, sizes, plan.workers->replicas);
+    plan.wants_launcher = true;
+    plan.events.push_back({kube::EventType::kNormal, "LauncherStarted", "StartLauncher",
+                           "started the launcher with " + Count(static_cast<int>(plan.hosts->hosts.size()), "worker") +
+                               " (minimum " + std::to_string(sizes.min) + ", maximum " + std::to_string(sizes.max) + ")"});
+    return;
+  }
+  plan.wants_launcher = true;
+  if (!view.hosts) {
+    plan.hosts = FirstHosts(view, sizes, plan.workers->replicas);  // Deleted by hand.
+    return;
+  }
+  HostPlan hosts = PlanHosts(view, sizes, plan.workers->replicas);
+  plan.hosts = std::move(hosts.list);
+  LookAgain(plan, hosts.look_again);
+  for (const LauncherPod& pod : view.launcher_pods) {
+    if (pod.is_running && !pod.is_ending && plan.hosts->revision > std::max<std::int64_t>(1, pod.hosts_revision)) {
+      plan.push_hosts_to.push_back(&pod);
+    }
+  }
+}
+
+// Holds the StatefulSet at its size until the workers that are to go have been out of discovery for the grace.
+void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
+  if (!workers.must_drain || view.launcher != LauncherState::kActive || !view.hosts) return;
+  const bool is_listed = std::any_of(view.pods.begin(), view.pods.end(), [&](const Worker& worker) {
+    return worker.ordinal >= workers.size.replicas && view.hosts->Has(worker.name);
+  });
+  const kube::Duration left =
+      seconds(view.job->spec.elastic.shrink_grace_seconds) - (view.now.value - view.hosts->published.value);
+  if (!is_listed && left <= kube::Duration::zero()) return;
+  plan.workers = view.workers;
+  if (!is_listed) LookAgain(plan, left);
+}
+
+void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Sizes& sizes) {
+  const int from = view.workers ? view.workers->granted : 0;
+  const int to = plan.workers ? plan.workers->granted : 0;
+  if (from == to) return;
+  plan.status.last_scale = api::LastScale{from, to, std::string(ToString(workers.reason)), view.now};
+  if (workers.reason == ScaleReason::kStarted && to == sizes.wanted) return;  // The usual start needs no event.
+  const bool is_bad = workers.reason == ScaleReason::kUnschedulable || workers.reason == ScaleReason::kBelowMinimum;
+  plan.events.push_back({is_bad ? kube::EventType::kWarning : kube::EventType::kNormal,
+                         std::string(to > from ? "WorkersGrown" : "WorkersShrunk"), "ScaleWorkers",
+                         ScaleMessage(view, sizes, from, to, workers.reason)});
+}
+
+// Nobody ends the pods of a node that is gone for a minute or so (the pod garbage collector then does), and until
+// then neither the StatefulSet nor the Job replaces them.
+void PlanBurials(Plan& plan, const View& view) {
+  for (const Worker& worker : view.pods) {
+    if (worker.has_lost_node) plan.bury.push_back(worker.name);
+  }
+  for (const LauncherPod& pod : view.launcher_pods) {
+    if (pod.has_lost_node && (!pod.is_ending || pod.failure.empty())) plan.bury.push_back(pod.name);
+  }
+}
+
+void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
+  WorkerPlan workers = PlanWorkers(view, sizes);
+  LookAgain(plan, workers.look_again);
+  plan.wants_base = true;
+  plan.workers = workers.size;
+  if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // Nothing to hold yet.
+  plan.park = std::move(workers.park);
+  plan.lift = std::move(workers.lift);
+  if (!plan.status.start_time) plan.status.start_time = view.now;
+  PlanSecretCheck(plan, view);
+
+  if (workers.is_waiting || sizes.wanted == 0) {
+    plan.restart_launcher = view.launcher != LauncherState::kAbsent;
+    plan.wants_base = view.has_service;
+  } else {
+    PlanLauncher(plan, view, sizes);
+    HoldForDrain(plan, view, workers);
+  }
+  NoteScale(plan, view, workers, sizes);
+}
+
+}  // namespace
+
+std::string_view ToString(Reason reason) {
+  switch (reason) {
+    case Reason::kWorkersStarting: return "WorkersStarting";
+    case Reason::kLauncherStarting: return "LauncherStarting";
+    case Reason::kTraining: return "Training";
+    case Reason::kWaitingForRoom: return "WaitingForRoom";
+    case Reason::kSuspended: return "Suspended";
+    case Reason::kSucceeded: return "Succeeded";
+    case Reason::kLauncherFailed: return "LauncherFailed";
+    case Reason::kDeadlineExceeded: return "DeadlineExceeded";
+    case Reason::kNameTaken: return "NameTaken";
+    case Reason::kTemplateRefused: return "TemplateRefused";
+  }
+  return "";
+}
+
+Plan PlanElasticJob(const View& view) {
+  const api::ElasticHorovodJob& job = *view.job;
+  Plan plan;
+  const std::string& manager = job.spec.run_policy.managed_by;
+  if (job.metadata.is_being_deleted() || (!manager.empty() && manager != "ai.centauruscloud.io/grus")) {
+    plan.is_ignored = true;
+    return plan;
+  }
+  const Sizes sizes = SizesOf(job.spec.workers);
+  plan.status = BaseStatus(view, sizes);
+
+  if (IsFinished(job.status)) {
+    PlanAfterEnd(plan, view);
+    return plan;
+  }
+  if (view.launcher == LauncherState::kSucceeded) {
+    End(plan, view, Reason::kSucceeded, "the launcher succeeded");
+    return plan;
+  }
+  if (view.launcher == LauncherState::kFailed) {
+    End(plan, view, Reason::kLauncherFailed, view.launcher_message);
+    return plan;
+  }
+  if (job.spec.run_policy.suspend) {
+    PlanSuspended(plan, view);
+    SetRunningConditions(plan.status, view, plan, sizes);
+    return plan;
+  }
+  if (job.spec.run_policy.active_deadline_seconds && job.status.start_time) {
+    const seconds limit(*job.spec.run_policy.active_deadline_seconds);
+    const kube::Duration left = limit - (view.now.value - job.status.start_time->value);
+    if (left <= kube::Duration::zero()) {
+      End(plan, view, Reason::kDeadlineExceeded,
+          "the job did not end within spec.runPolicy.activeDeadlineSeconds (" + std::to_string(limit.count()) + " s)");
+      return plan;
+    }
+    LookAgain(plan, left);
+  }
+  PlanBurials(plan, view);
+  PlanRunning(plan, view, sizes);
+  SetRunningConditions(plan.status, view, plan, sizes);
+  return plan;
+}
+
+api::ElasticHorovodJobStatus RefusedStatus(const View& view, Reason reason, const std::string& message) {
+  api::ElasticHorovodJobStatus status = BaseStatus(view, SizesOf(view.job->spec.workers));
+  SetStalled(status, view, reason, message);
+  return status;
+}
+
+}  // namespace grus

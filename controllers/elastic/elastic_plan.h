@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What should be: a pure function of the view. No I/O, no clock.
+//
+// The reconciler carries a plan out in a fixed order (elastic_reconciler.h); after any part of it the next pass
+// starts from what the cluster then says and comes to the same end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/runtime/event_recorder.h"
+#include "controllers/elastic/worker_plan.h"
+
+namespace grus {
+
+// Reasons of the Ready condition: a closed list.
+enum class Reason {
+  kWorkersStarting,   // Workers exist; not enough are ready to start the launcher.
+  kLauncherStarting,
+  kTraining,
+  kWaitingForRoom,    // The minimum does not fit.
+  kSuspended,
+  kSucceeded,
+  kLauncherFailed,
+  kDeadlineExceeded,
+  kNameTaken,         // A child's name belongs to somebody else.
+  kTemplateRefused,   // The API server refused a child.
+};
+std::string_view ToString(Reason reason);
+
+struct PlannedEvent {
+  kube::EventType type = kube::EventType::kNormal;
+  std::string reason, action, note;
+};
+
+struct Plan {
+  bool is_ignored = false;  // Another controller's job, or one that is being deleted.
+  bool delete_job = false;  // Its time to live after the end is over.
+
+  bool wants_base = false;             // Service and Secret.
+  bool check_secret = false;           // Make the Secret again if it is gone.
+  std::optional<WorkersState> workers; // The StatefulSet; nullopt: none.
+  std::optional<HostList> hosts;       // The ConfigMap; nullopt: none.
+  bool wants_launcher = false;
+  bool restart_launcher = false;       // Delete the Job that is there.
+
+  std::vector<const Worker*> park, lift;          // See WorkerPlan. Point into the view.
+  std::vector<std::string> bury;                  // Pods whose node is gone, to end by force.
+  std::vector<const LauncherPod*> push_hosts_to;  // Launcher pods that should read a newer host list.
+
+  api::ElasticHorovodJobStatus status;
+  std::vector<PlannedEvent> events;
+  std::optional<kube::Duration> look_again;
+};
+
+Plan PlanElasticJob(const View& view);
+
+// The status of a job that cannot be carried out as it is, because the API server refused a child.
+api::ElasticHorovodJobStatus RefusedStatus(const View& view, Reason reason, const std::string& message);
+
+}  // namespace grus

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_reconciler.h"
+
+#include <algorithm>
+
+#include "clientlib/model/json.h"
+#include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/elastic_status.h"
+
+namespace grus {
+namespace {
+
+using api::ElasticHorovodJob;
+using kube::Action;
+using kube::Error;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Result;
+using kube::Status;
+
+// A look at everything even if no event came: what a lost event would have left is found.
+constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
+constexpr kube::Duration kCacheLag = std::chrono::milliseconds(500);
+constexpr kube::Duration kNameTakenRetry = std::chrono::seconds(15);
+
+std::string JobIndexKey(const std::string& ns, std::string_view job) { return ns + "/" + std::string(job); }
+
+// Pods change often (probes, addresses); only what the plan reads is worth a pass.
+bool IsWorthAPass(const kube::Pod& before, const kube::Pod& after) {
+  const auto look = [](const kube::Pod& pod) {
+    Worker w = ReadWorker(pod, 0, true);
+    return std::tuple(w.uid, w.is_gated, w.is_bound, w.is_ready, w.is_ending, w.unschedulable_since);
+  };
+  if (look(before) != look(after)) return true;
+  if (after.metadata.labels.Get(kRoleLabel) != "launcher") return false;
+  return before.status.phase != after.status.phase ||
+         before.metadata.Annotation(kHostsAnnotation) != after.metadata.Annotation(kHostsAnnotation);
+}
+
+}  // namespace
+
+ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, kube::EventRecorder& events,
+                                     const kube::Clock& clock, const kube::Log& log)
+    : client_(client),
+      caches_(caches),
+      events_(events),
+      clock_(clock),
+      log_(log),
+      pods_by_job_(caches.pods.AddIndex([](const kube::Object& pod) -> std::vector<std::string> {
+        const std::string_view job = pod.metadata.labels.Get(kJobNameLabel);
+        if (job.empty()) return {};
+        return {JobIndexKey(pod.metadata.ns, job)};
+      })),
+      room_(caches.nodes, caches.pods, [this] { OnFreedRoom(); }) {}
+
+void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
+  queue_ = &queue;
+  const auto priority = [](bool is_initial) { return is_initial ? kube::Priority::kLow : kube::Priority::kNormal; };
+  caches_.jobs.AddHandler([&queue](const kube::Change& change, bool) {
+    // A new job can wait until the changes of those that run have been looked at.
+    queue.Add(change.Any().metadata.Key(), change.before ? kube::Priority::kNormal : kube::Priority::kLow);
+  });
+  const auto feed_owner = [&queue, priority](const kube::Change& change, bool is_initial) {
+    for (const kube::ConstObject& object : {change.before, change.after}) {
+      if (!object) continue;
+      const kube::OwnerReference* owner = object->metadata.Controller();
+      if (owner && owner->kind == KindOf<ElasticHorovodJob>().kind) {
+        queue.Add({object->metadata.ns, owner->name}, priority(is_initial));
+      }
+    }
+  };
+  for (kube::Informer* children : {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers}) {
+    children->AddHandler(feed_owner);
+  }
+  caches_.pods.AddHandler([&queue, priority](const kube::Change& change, bool is_initial) {
+    const std::string_view job = change.Any().metadata.labels.Get(kJobNameLabel);
+    if (job.empty()) return;
+    const auto* before = static_cast<const kube::Pod*>(change.before.get());
+    const auto* after = static_cast<const kube::Pod*>(change.after.get());
+    if (before && after && !IsWorthAPass(*before, *after)) return;
+    queue.Add({change.Any().metadata.ns, std::string(job)}, priority(is_initial));
+  });
+  caches_.nodes.AddHandler([this, &queue](const kube::Change& change, bool) {
+    if (change.after) return;
+    // A node is gone: its workers are lost, and only their jobs can know.
+    for (const auto& job : caches_.jobs.List<ElasticHorovodJob>()) queue.Add(job->metadata.Key());
+  });
+}
+
+void ElasticReconciler::OnFreedRoom() {
+  if (queue_ == nullptr) return;
+  std::lock_guard lock(mutex_);
+  for (const ObjectKey& key : hungry_) queue_->Add(key);
+}
+
+template <typename T>
+std::shared_ptr<const T> ElasticReconciler::OwnedChild(const kube::Informer& informer, const ElasticHorovodJob& job,
+                                                       const std::string& name) const {
+  auto child = informer.Get<T>({job.metadata.ns, name});
+  if (!child) return nullptr;
+  const kube::OwnerReference* owner = child->metadata.Controller();
+  return owner && owner->uid == job.metadata.uid ? child : nullptr;
+}
+
+ElasticReconciler::Children ElasticReconciler::FindChildren(const ElasticHorovodJob& job) const {
+  return {OwnedChild<kube::Service>(caches_.services, job, ServiceName(job)),
+          OwnedChild<kube::StatefulSet>(caches_.stateful_sets, job, WorkersName(job)),
+          OwnedChild<kube::ConfigMap>(caches_.config_maps, job, HostsName(job)),
+          OwnedChild<kube::Job>(caches_.launchers, job, LauncherName(job))};
+}
+
+View ElasticReconciler::Observe(const Job& job, const Children& children) const {
+  View view;
+  view.job = job;
+  view.now = kube::Time{clock_.WallNow()};
+  view.has_service = children.service != nullptr;
+  if (children.workers && !children.workers->metadata.is_being_deleted()) {
+    view.workers = ReadWorkersState(*children.workers);
+  }
+  if (children.hosts) view.hosts = ReadHostList(*children.hosts);
+  const std::string set_name = WorkersName(*job);
+  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(job->metadata.ns, job->metadata.name))) {
+    const kube::OwnerReference* owner = pod->metadata.Controller();
+    if (owner == nullptr) continue;
+    const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
+    if (ordinal && children.workers && owner->uid == children.workers->metadata.uid) {
+      view.pods.push_back(ReadWorker(*pod, *ordinal, room_.HasNode(pod->spec.node_name)));
+    } else if (children.launcher && owner->uid == children.launcher->metadata.uid) {
+      view.launcher_pods.push_back(ReadLauncherPod(*pod, room_.HasNode(pod->spec.node_name)));
+    }
+  }
+  std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
+  if (children.launcher) {
+    const kube::Job& launcher = *children.launcher;
+    view.is_launcher_ending = launcher.metadata.is_being_deleted();
+    view.launcher = launcher.status.is_complete() ? LauncherState::kSucceeded
+                    : launcher.status.is_failed() ? LauncherState::kFailed
+                                                  : LauncherState::kActive;
+    if (const auto* failed = kube::FindCondition(launcher.status.conditions, "Failed"); failed && failed->is_true()) {
+      view.launcher_message = "the launcher failed: " + std::string(failed->message);
+      for (const LauncherPod& pod : view.launcher_pods) {
+        if (!pod.failure.empty()) {
+          view.launcher_message += "; last pod " + pod.name + ": " + pod.failure;
+          break;
+        }
+      }
+    }
+  }
+  return view;
+}
+
+std::shared_ptr<const PodShape> ElasticReconciler::ShapeOf(const ElasticHorovodJob& job) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = verified_.find(job.metadata.Key());
+    if (it != verified_.end() && it->second.uid == job.metadata.uid &&
+        it->second.generation == job.metadata.generation && it->second.shape) {
+      return it->second.shape;
+    }
+  }
+  auto shape = std::make_shared<const PodShape>(WorkerShape(job));
+  std::lock_guard lock(mutex_);
+  Verified& verified = verified_[job.metadata.Key()];
+  if (verified.uid != job.metadata.uid || verified.generation != job.metadata.generation) {
+    verified = Verified{};
+    verified.uid = std::string(job.metadata.uid);
+    verified.generation = job.metadata.generation;
+  }
+  verified.shape = shape;
+  return shape;
+}
+
+Plan ElasticReconciler::MakePlan(View& view) {
+  const ElasticHorovodJob& job = *view.job;
+  const Sizes sizes = SizesOf(job.spec.workers);
+  const int granted = view.workers ? view.workers->granted : 0;
+  const int bound = static_cast<int>(std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) {
+    return w.is_bound && !w.is_ending && !w.has_lost_node;
+  }));
+  const std::string owner = job.metadata.Key().ToString();
+  const bool has_ended = job.status.phase == kPhaseSucceeded || job.status.phase == kPhaseFailed;
+  if (has_ended || (granted >= sizes.wanted && bound >= granted)) {
+    Plan plan = PlanElasticJob(view);
+    if (plan.workers && plan.workers->granted == granted && bound >= granted) return plan;
+    room_.Claim(owner, {}, 0);
+    return plan;
+  }
+  const auto shape = ShapeOf(job);
+  std::lock_guard lock(planning_mutex_);
+  const int owed = std::max(0, granted - bound);
+  view.room = room_.RoomFor(owner, *shape, std::max(0, sizes.wanted - granted) + owed);
+  view.room.copies = std::max(0, view.room.copies - owed);
+  Plan plan = PlanElasticJob(view);
+  room_.Claim(owner, *shape, plan.workers ? std::max(0, plan.workers->granted - bound) : 0);
+  return plan;
+}
+
+bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
+  const kube::Informer* const informers[] = {&caches_.jobs,      &caches_.services, &caches_.stateful_sets,
+                                             &caches_.config_maps, &caches_.launchers, &caches_.pods};
+  return writes_.HasCaughtUp(job.metadata.Key(), std::string(job.metadata.uid), [&](const kube::Kind& kind) {
+    for (const kube::Informer* informer : informers) {
+      if (&informer->kind() == &kind) return informer->store().resource_version(job.metadata.ns);
+    }
+    return std::string();
+  });
+}
+
+Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
+  const Job job = caches_.jobs.Get<ElasticHorovodJob>(key);
+  if (!job) {
+    // Deleted: the garbage collector takes the children with it.
+    writes_.Forget(key);
+    room_.Claim(key.ToString(), {}, 0);
+    std::lock_guard lock(mutex_);
+    hungry_.erase(key);
+    verified_.erase(key);
+    return Action::AwaitChange();
+  }
+  if (!HasCaughtUp(*job)) return Action::After(kCacheLag);
+
+  const Children children = FindChildren(*job);
+  View view = Observe(job, children);
+  Plan plan = MakePlan(view);
+  if (plan.is_ignored) return Action::AwaitChange();
+  {
+    std::lock_guard lock(mutex_);
+    const Sizes sizes = SizesOf(job->spec.workers);
+    const bool wants_more = plan.status.replicas.granted < sizes.wanted && !job->spec.run_policy.suspend &&
+                            plan.status.phase != kPhaseSucceeded && plan.status.phase != kPhaseFailed;
+    if (wants_more) hungry_.insert(key);
+    else hungry_.erase(key);
+  }
+  if (plan.delete_job) {
+    kube::DeleteOptions options;
+    options.uid = std::string(job->metadata.uid);
+    if (Status deleted = client_.Delete(KindOf<ElasticHorovodJob>(), key, options, stop); !deleted) {
+      return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
+    }
+    return Action::AwaitChange();
+  }
+
+  ChildWriter writer(client_, writes_, *job, stop);
+  if (Status done = Execute(view, plan, children, writer, stop); !done) {
+    return Refused(view, std::move(done).error(), stop);
+  }
+  for (const PlannedEvent& event : plan.events) {
+    log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
+    events_.Record(event.type, KindOf<ElasticHorovodJob>(), job->metadata, event.reason, event.action, event.note);
+  }
+  return Action::After(std::min(plan.look_again.value_or(kSafetyResync), kSafetyResync));
+}
+
+Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::stop_token stop) {
+  Reason reason;
+  switch (error.code()) {
+    case ErrorCode::kAlreadyExists: reason = Reason::kNameTaken; break;
+    case ErrorCode::kInvalid:
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kForbidden: reason = Reason::kTemplateRefused; break;
+    default: return error;
+  }
+  const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, error.message());
+  if (!(status == view.job->status)) {
+    events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
+                   "WriteChildren", error.message());
+  }
+  if (Status written = WriteStatus(view, status, stop); !written) return std::move(written).error();
+  log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
+  // Nobody tells us when a foreign object of that name goes, or when a permission is given.
+  if (reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden) return Action::After(kNameTakenRetry);
+  return Action::AwaitChange();
+}
+
+Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                      std::stop_token stop) {
+  if (status == view.job->status) return {};
+  const auto encode = [](const api::ElasticHorovodJobStatus& value) {
+    ElasticHorovodJob object;
+    object.status = value;
+    const Result<Json> json = kube::ParseJson(kube::EncodeObject(KindOf<ElasticHorovodJob>(), object));
+    const Json* found = json ? json->Find("status") : nullptr;
+    return found ? *found : Json::MakeObject();
+  };
+  Json patch = Json::MakeObject();
+  // The UID is a precondition: a status never lands on another job of the same name.
+  patch["metadata"]["uid"] = std::string(view.job->metadata.uid);
+  patch["status"] = kube::MergePatchBetween(encode(view.job->status), encode(status));
+  if (patch["status"].AsObject()->empty()) return {};
+  const ObjectKey key = view.job->metadata.Key();
+  kube::WriteOptions options;
+  options.subresource = "status";
+  auto patched = client_.Patch(KindOf<ElasticHorovodJob>(), key, kube::PatchType::kMerge, patch, options, stop);
+  if (!patched) {
+    if (patched.error().code() == ErrorCode::kNotFound) return {};  // Deleted meanwhile.
+    return std::move(patched).error().with("write status of ElasticHorovodJob " + key.ToString());
+  }
+  writes_.Note(key, std::string(view.job->metadata.uid), KindOf<ElasticHorovodJob>(),
+               std::string((*patched)->metadata.resource_version));
+  return {};
+}
+
+}  // namespace grus

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings one ElasticHorovodJob and its children to what the plan says.
+//
+// A pass reads only caches, plans purely, and writes in this order, so that a stop after any write leaves a
+// state from which the next pass goes on to the same end: Secret, Service, StatefulSet; pods of lost nodes, parked
+// pods, lifted gates; status; host list; launcher; events. (A worker's pod goes in a later pass than the one that took
+// it off the host list.) A pass on caches that have not seen our last writes waits for them.
+// Thread-safe: many keys at once.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "clientlib/base/log.h"
+#include "clientlib/cache/write_tracker.h"
+#include "clientlib/client/client.h"
+#include "clientlib/runtime/controller.h"
+#include "clientlib/runtime/event_recorder.h"
+#include "controllers/elastic/child_writer.h"
+#include "controllers/elastic/cluster_room.h"
+#include "controllers/elastic/elastic_caches.h"
+#include "controllers/elastic/elastic_plan.h"
+
+namespace grus {
+
+class ElasticReconciler final : public kube::Reconciler {
+ public:
+  // Adds the indexes and handlers that it needs to `caches`. REQUIRES: the informers are not started yet.
+  ElasticReconciler(kube::Client& client, ElasticCaches caches, kube::EventRecorder& events, const kube::Clock& clock,
+                    const kube::Log& log);
+
+  // Sends keys of changed jobs to `queue`. Call once, before the informers start.
+  void FeedQueue(kube::WorkQueue& queue);
+
+  kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
+
+ private:
+  using Job = std::shared_ptr<const api::ElasticHorovodJob>;
+  // The cached children that the writes are about.
+  struct Children {
+    std::shared_ptr<const kube::Service> service;
+    std::shared_ptr<const kube::StatefulSet> workers;
+    std::shared_ptr<const kube::ConfigMap> hosts;
+    std::shared_ptr<const kube::Job> launcher;
+  };
+  // What was last compared with the wanted children and found equal.
+  struct Verified {
+    std::string uid, service_version, hosts_version;
+    std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
+    std::shared_ptr<const PodShape> shape;
+  };
+
+  Children FindChildren(const api::ElasticHorovodJob& job) const;
+  View Observe(const Job& job, const Children& children) const;
+  Plan MakePlan(View& view);
+  kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
+                       std::stop_token stop);
+  kube::Status WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status WriteWorkers(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status WritePods(const View& view, const Plan& plan, ChildWriter& writer, std::stop_token stop);
+  // Ends a pod whose node is not in the cluster any more.
+  kube::Status Bury(const kube::ObjectKey& key, const View& view, ChildWriter& writer, std::stop_token stop);
+  kube::Status WriteHosts(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status WriteLauncher(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status, std::stop_token stop);
+  kube::Result<kube::Action> Refused(const View& view, kube::Error error, std::stop_token stop);
+  bool HasCaughtUp(const api::ElasticHorovodJob& job);
+  std::shared_ptr<const PodShape> ShapeOf(const api::ElasticHorovodJob& job);
+  template <typename T>
+  std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
+                                      const std::string& name) const;
+  Verified VerifiedOf(const api::ElasticHorovodJob& job);
+  void SetVerified(const api::ElasticHorovodJob& job, const Children& children);
+  void OnFreedRoom();
+
+  kube::Client& client_;
+  ElasticCaches caches_;
+  kube::EventRecorder& events_;
+  const kube::Clock& clock_;
+  const kube::Log& log_;
+  kube::Store::IndexId pods_by_job_;
+  ClusterRoom room_;
+  kube::WriteTracker writes_;
+  kube::WorkQueue* queue_ = nullptr;
+
+  std::mutex planning_mutex_;  // Held from the look at the free room to the claim of it.
+  std::mutex mutex_;           // Guards what follows.
+  std::set<kube::ObjectKey> hungry_;  // Jobs with fewer workers than they want.
+  std::unordered_map<kube::ObjectKey, Verified> verified_;
+};
+
+}  // namespace grus

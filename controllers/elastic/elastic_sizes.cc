@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_sizes.h"
+
+#include <algorithm>
+
+namespace grus {
+
+Sizes SizesOf(const api::WorkersSpec& workers) {
+  Sizes sizes;
+  const int target = workers.target_replicas.value_or(-1);
+  // One worker at least, unless the user asked for none at all.
+  sizes.min = workers.min_replicas.value_or(target == 0 || workers.max_replicas == 0 ? 0 : 1);
+  sizes.max = workers.max_replicas.value_or(std::max(sizes.min, target));
+  sizes.max = std::max(sizes.max, sizes.min);
+  sizes.wanted = target < 0 ? sizes.max : std::clamp(target, sizes.min, sizes.max);
+  sizes.slots = std::max(1, workers.gpus_per_worker);
+  return sizes;
+}
+
+}  // namespace grus

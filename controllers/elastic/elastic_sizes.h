@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many workers a job may have and wants, defaults filled in.
+#pragma once
+
+#include "crds/types/elastic_horovod_job.h"
+
+namespace grus {
+
+struct Sizes {
+  int min = 1;     // Training goes on with this many or more.
+  int max = 1;
+  int wanted = 1;  // The user's target, or max while no allocator chooses.
+  int slots = 1;   // Horovod processes for each worker.
+  // Workers without which the job does not start: a launcher without any host has nothing to do.
+  int NeededToRun() const { return min > 0 ? min : 1; }
+};
+
+Sizes SizesOf(const api::WorkersSpec& workers);
+
+}  // namespace grus

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user reads of a job: phase, conditions, counts, and sentences with numbers. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "controllers/elastic/elastic_plan.h"
+
+namespace grus {
+
+inline constexpr char kPhasePending[] = "Pending";      // Workers are starting.
+inline constexpr char kPhaseWaiting[] = "Waiting";      // The minimum does not fit.
+inline constexpr char kPhaseStarting[] = "Starting";    // The launcher is starting.
+inline constexpr char kPhaseRunning[] = "Running";
+inline constexpr char kPhaseSuspended[] = "Suspended";
+inline constexpr char kPhaseSucceeded[] = "Succeeded";
+inline constexpr char kPhaseFailed[] = "Failed";
+
+// The status as it was, with counts, names and observedGeneration of now.
+api::ElasticHorovodJobStatus BaseStatus(const View& view, const Sizes& sizes);
+
+// Phase and conditions of a job that is neither ended nor stalled. `plan` is complete but for its status.
+void SetRunningConditions(api::ElasticHorovodJobStatus& status, const View& view, const Plan& plan, const Sizes& sizes);
+void SetStalled(api::ElasticHorovodJobStatus& status, const View& view, Reason reason, const std::string& message);
+void SetEnd(api::ElasticHorovodJobStatus& status, const View& view, Reason reason, const std::string& message);
+
+// "shrunk from 34 to 32 workers: ..."
+std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason);
+
+// "1 worker", "3 workers".
+std::string Count(int n, std::string_view what);
+
+}  // namespace grus

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writing half of ElasticReconciler: what a plan does to the children.
+#include <algorithm>
+
+#include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/elastic_reconciler.h"
+
+namespace grus {
+namespace {
+
+using api::ElasticHorovodJob;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Result;
+using kube::Status;
+
+bool HasLabels(const kube::ObjectMeta& metadata, const Json& wanted) {
+  const Json* labels = wanted.At({"metadata", "labels"});
+  return std::all_of(labels->AsObject()->begin(), labels->AsObject()->end(), [&](const Json::Member& label) {
+    return metadata.labels.Get(label.first) == *label.second.AsString();
+  });
+}
+
+bool SameSize(const WorkersState& a, const WorkersState& b) {
+  return a.replicas == b.replicas && a.granted == b.granted && a.is_gated == b.is_gated;
+}
+
+}  // namespace
+
+Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
+                                  std::stop_token stop) {
+  if (Status done = WriteBase(view, plan, children, writer); !done) return done;
+  if (Status done = WriteWorkers(view, plan, children, writer); !done) return done;
+  if (Status done = WritePods(view, plan, writer, stop); !done) return done;
+  // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more.
+  if (Status done = WriteStatus(view, plan.status, stop); !done) return done;
+  if (Status done = WriteHosts(view, plan, children, writer); !done) return done;
+  if (Status done = WriteLauncher(view, plan, children, writer); !done) return done;
+  SetVerified(*view.job, children);
+  return {};
+}
+
+Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer) {
+  const ElasticHorovodJob& job = *view.job;
+  const bool makes_secret = plan.wants_base && (!children.service || plan.check_secret);
+  if (makes_secret) {
+    bool is_there = false;
+    if (plan.check_secret) {
+      is_there = client_.Get(KindOf<kube::Secret>(), {job.metadata.ns, SecretName(job)}).ok();
+    }
+    if (!is_there) {
+      Result<SshKey> key = MakeSshKey(job.metadata.Key().ToString());
+      if (!key) return std::move(key).error();
+      if (Status made = writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *key)); !made) return made;
+    }
+  }
+  if (!plan.wants_base) {
+    if (!children.service) return {};
+    // The Secret first: while the Service stands, the next pass knows that it still has to go.
+    const ObjectKey secret{job.metadata.ns, SecretName(job)};
+    if (Status gone = client_.Delete(KindOf<kube::Secret>(), secret); !gone) {
+      return std::move(gone).error().with("delete Secret " + secret.ToString());
+    }
+    return children.service->metadata.is_being_deleted() ? Status()
+                                                         : writer.Delete(KindOf<kube::Service>(), *children.service);
+  }
+  if (!children.service) return writer.Create(KindOf<kube::Service>(), MakeService(job));
+  if (VerifiedOf(job).service_version == children.service->metadata.resource_version) return {};
+  const Json wanted = MakeService(job);
+  const Json* selector = wanted.At({"spec", "selector"});
+  const bool is_right = HasLabels(children.service->metadata, wanted) &&
+                        children.service->spec.selector.size() == selector->AsObject()->size() &&
+                        kube::IsCovered(*wanted.Find("spec"), children.service->spec_json);
+  return is_right ? Status() : writer.Restore(KindOf<kube::Service>(), std::string(children.service->metadata.uid), wanted);
+}
+
+Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const Children& children,
+                                       ChildWriter& writer) {
+  const ElasticHorovodJob& job = *view.job;
+  const kube::Kind& kind = KindOf<kube::StatefulSet>();
+  if (!plan.workers) {
+    if (!children.workers || children.workers->metadata.is_being_deleted()) return {};
+    return writer.Delete(kind, *children.workers);
+  }
+  if (!children.workers) return writer.Create(kind, MakeWorkers(job, *plan.workers));
+  const kube::StatefulSet& set = *children.workers;
+  if (set.metadata.is_being_deleted()) return {};  // Made anew when it is gone.
+
+  const bool is_same_size = SameSize(*view.workers, *plan.workers);
+  const Verified verified = VerifiedOf(job);
+  if (is_same_size && verified.workers_generation == set.metadata.generation) return {};
+  const Json wanted = MakeWorkers(job, *plan.workers);
+  const Json* spec = wanted.Find("spec");
+  // Compared with the size as it is: a new size alone is the smaller write.
+  Json as_is = *spec;
+  as_is["replicas"] = view.workers->replicas;
+  if (view.workers->is_gated != plan.workers->is_gated) {
+    as_is["template"] = *MakeWorkers(job, *view.workers).At({"spec", "template"});
+  }
+  if (!HasLabels(set.metadata, wanted) || !kube::IsCovered(as_is, set.spec_json)) {
+    return writer.Restore(kind, std::string(set.metadata.uid), wanted);
+  }
+  if (is_same_size) return {};
+  kube::JsonPatch patch;
+  patch.Test({"metadata", "uid"}, std::string(set.metadata.uid));
+  patch.Test({"spec", "replicas"}, view.workers->replicas);
+  patch.Add({"spec", "replicas"}, plan.workers->replicas);
+  if (set.metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
+  patch.Add({"metadata", "annotations", kGrantedAnnotation}, std::to_string(plan.workers->granted));
+  if (view.workers->is_gated != plan.workers->is_gated) patch.Add({"spec", "template"}, *spec->Find("template"));
+  return writer.Patch(kind, set.metadata.name, patch);
+}
+
+Status ElasticReconciler::Bury(const ObjectKey& key, const View& view, ChildWriter& writer, std::stop_token stop) {
+  const auto pod = caches_.pods.Get<kube::Pod>(key);
+  if (!pod) return {};
+  // The cache may be older than the node: ask before a pod that might run is deleted by force.
+  const auto node = client_.Get(KindOf<kube::Node>(), {"", std::string(pod->spec.node_name)}, stop);
+  if (node) return {};
+  if (node.error().code() != ErrorCode::kNotFound) return kube::Error(node.error()).with("look for the node of " + key.ToString());
+  // Marked as the pod garbage collector does it: a launcher that was disrupted is no failed try of the Job.
+  Json condition = Json::MakeObject({{"type", "DisruptionTarget"},
+                                     {"status", "True"},
+                                     {"reason", "NodeLost"},
+                                     {"message", "node " + std::string(pod->spec.node_name) + " is gone"},
+                                     {"lastTransitionTime", kube::ToText(view.now)}});
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = std::string(pod->metadata.uid);
+  patch["status"] = Json::MakeObject({{"phase", "Failed"}, {"conditions", Json::MakeArray({std::move(condition)})}});
+  kube::WriteOptions options;
+  options.subresource = "status";
+  const auto marked = client_.Patch(KindOf<kube::Pod>(), key, kube::PatchType::kStrategicMerge, patch, options, stop);
+  if (!marked && marked.error().code() == ErrorCode::kNotFound) return {};
+  if (!marked) return kube::Error(marked.error()).with("mark the lost pod " + key.ToString());
+  kube::DeleteOptions force;
+  force.grace_period_seconds = 0;
+  return writer.Delete(KindOf<kube::Pod>(), *pod, force);
+}
+
+Status ElasticReconciler::WritePods(const View& view, const Plan& plan, ChildWriter& writer, std::stop_token stop) {
+  const kube::Kind& kind = KindOf<kube::Pod>();
+  const std::string& ns = view.job->metadata.ns;
+  for (const std::string& name : plan.bury) {
+    if (Status done = Bury({ns, name}, view, writer, stop); !done) return done;
+  }
+  for (const Worker* worker : plan.park) {
+    const auto pod = caches_.pods.Get<kube::Pod>({ns, worker->name});
+    if (!pod || pod->metadata.uid != worker->uid) continue;
+    // The version is a precondition: a pod that was bound meanwhile stays.
+    kube::DeleteOptions options;
+    options.resource_version = worker->resource_version;
+    Status done = writer.Delete(kind, *pod, options);
+    if (!done && done.error().code() != ErrorCode::kConflict) return done;
+  }
+  for (const Worker* worker : plan.lift) {
+    const auto pod = caches_.pods.Get<kube::Pod>({ns, worker->name});
+    if (!pod || pod->metadata.uid != worker->uid) continue;
+    for (std::size_t i = 0; i < pod->spec.scheduling_gates.size(); ++i) {
+      if (pod->spec.scheduling_gates[i].name != kParkGate) continue;
+      kube::JsonPatch patch;
+      patch.Test({"metadata", "uid"}, worker->uid);
+      patch.Test({"spec", "schedulingGates", std::to_string(i), "name"}, kParkGate);
+      patch.Remove({"spec", "schedulingGates", std::to_string(i)});
+      if (pod->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
+      patch.Add({"metadata", "annotations", kLiftedAnnotation}, kube::ToText(view.now));
+      if (Status done = writer.Patch(kind, worker->name, patch); !done) return done;
+    }
+  }
+  return {};
+}
+
+Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const Children& children,
+                                     ChildWriter& writer) {
+  const ElasticHorovodJob& job = *view.job;
+  const kube::Kind& kind = KindOf<kube::ConfigMap>();
+  if (!plan.hosts) {
+    if (!children.hosts || children.hosts->metadata.is_being_deleted()) return {};
+    return writer.Delete(kind, *children.hosts);
+  }
+  if (!children.hosts) {
+    if (Status made = writer.Create(kind, MakeHosts(job, *plan.hosts)); !made) return made;
+  } else {
+    const Json wanted = MakeHosts(job, *plan.hosts);
+    const bool is_verified = VerifiedOf(job).hosts_version == children.hosts->metadata.resource_version;
+    const bool is_new_list = !view.hosts || view.hosts->revision != plan.hosts->revision;
+    const bool is_right = !is_new_list && (is_verified || (HasLabels(children.hosts->metadata, wanted) &&
+                                                           *wanted.Find("data") == children.hosts->data_json()));
+    if (!is_right) {
+      if (Status done = writer.Restore(kind, std::string(children.hosts->metadata.uid), wanted); !done) return done;
+    }
+  }
+  for (const LauncherPod* pod : plan.push_hosts_to) {
+    // Delivered with the pod itself, which the kubelet watches: a mounted ConfigMap may lag by a minute.
+    Json patch = Json::MakeObject();
+    patch["metadata"]["uid"] = pod->uid;
+    patch["metadata"]["annotations"][kHostsAnnotation] = HostListText(*plan.hosts, ServiceName(job));
+    auto pushed = client_.Patch(KindOf<kube::Pod>(), {job.metadata.ns, pod->name}, kube::PatchType::kMerge, patch);
+    if (!pushed && pushed.error().code() != ErrorCode::kNotFound) {
+      return std::move(pushed).error().with("push the host list to Pod " + job.metadata.ns + "/" + pod->name);
+    }
+    if (pushed) {
+      writes_.Note(job.metadata.Key(), std::string(job.metadata.uid), KindOf<kube::Pod>(),
+                   std::string((*pushed)->metadata.resource_version));
+    }
+  }
+  return {};
+}
+
+Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, const Children& children,
+                                        ChildWriter& writer) {
+  const ElasticHorovodJob& job = *view.job;
+  const kube::Kind& kind = KindOf<kube::Job>();
+  if (plan.restart_launcher) {
+    if (!children.launcher || children.launcher->metadata.is_being_deleted()) return {};
+    return writer.Delete(kind, *children.launcher);
+  }
+  if (!plan.wants_launcher) return {};
+  if (!children.launcher) return writer.Create(kind, MakeLauncher(job));
+  const kube::Job& launcher = *children.launcher;
+  if (launcher.metadata.is_being_deleted() || view.launcher != LauncherState::kActive) return {};
+  if (VerifiedOf(job).launcher_generation == launcher.metadata.generation) return {};
+  // A Job's template cannot be changed: a new launcherSpec counts from the next start on.
+  Json wanted = MakeLauncher(job);
+  wanted["spec"].Erase("template");
+  wanted["spec"].Erase("podFailurePolicy");
+  wanted["spec"]["suspend"] = false;
+  if (HasLabels(launcher.metadata, wanted) && kube::IsCovered(*wanted.Find("spec"), launcher.spec_json)) return {};
+  return writer.Restore(kind, std::string(launcher.metadata.uid), wanted);
+}
+
+ElasticReconciler::Verified ElasticReconciler::VerifiedOf(const ElasticHorovodJob& job) {
+  std::lock_guard lock(mutex_);
+  const auto it = verified_.find(job.metadata.Key());
+  if (it == verified_.end() || it->second.uid != job.metadata.uid || it->second.generation != job.metadata.generation) {
+    return {};
+  }
+  return it->second;
+}
+
+void ElasticReconciler::SetVerified(const ElasticHorovodJob& job, const Children& children) {
+  std::lock_guard lock(mutex_);
+  Verified& verified = verified_[job.metadata.Key()];
+  if (verified.uid != job.metadata.uid || verified.generation != job.metadata.generation) {
+    verified = Verified{};
+    verified.uid = std::string(job.metadata.uid);
+    verified.generation = job.metadata.generation;
+  }
+  if (children.service) verified.service_version = children.service->metadata.resource_version;
+  if (children.hosts) verified.hosts_version = children.hosts->metadata.resource_version;
+  if (children.workers) verified.workers_generation = children.workers->metadata.generation;
+  if (children.launcher) verified.launcher_generation = children.launcher->metadata.generation;
+}
+
+}  // namespace grus

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laying our fields over a user's pod template. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/model/json.h"
+
+namespace grus {
+
+struct OurContainer {
+  std::string name;   // A container of this name in the user's template is merged with ours.
+  std::string image;
+  std::vector<std::string> command;
+  kube::Json volume_mounts, volumes;  // Arrays; added, and replacing the user's of the same name.
+  int gpus = 0;
+};
+
+// `user_template` may be null, or anything at all: what is no object is passed on for the API server to refuse.
+kube::Json OverlayTemplate(const kube::Json& user_template, const OurContainer& ours, const kube::Json& labels,
+                           const std::string& priority_class_name);
+
+// Adds `items` to the array at `key` of `object`, replacing those with the same `name_key`. What is neither missing
+// nor an array stays as it is.
+void MergeNamed(kube::Json& object, std::string_view key, const kube::Json& items, std::string_view name_key);
+
+}  // namespace grus

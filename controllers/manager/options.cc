@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/manager/options.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <sstream>
+
+namespace grus {
+namespace {
+
+namespace po = boost::program_options;
+using kube::Error;
+using kube::ErrorCode;
+
+constexpr const char* kControllers[] = {"elastic"};
+
+std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> items;
+  std::stringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');) {
+    item.erase(0, item.find_first_not_of(' '));
+    item.erase(item.find_last_not_of(' ') + 1);
+    if (!item.empty()) items.push_back(item);
+  }
+  return items;
+}
+
+Error Bad(const std::string& option, const std::string& value, const std::string& allowed) {
+  return Error(ErrorCode::kInvalidArgument, "--" + option + " \"" + value + "\": expected " + allowed);
+}
+
+kube::Result<kube::LogLevel> LevelOf(const std::string& text) {
+  if (text == "debug") return kube::LogLevel::kDebug;
+  if (text == "info") return kube::LogLevel::kInfo;
+  if (text == "warn") return kube::LogLevel::kWarn;
+  if (text == "error") return kube::LogLevel::kError;
+  return Bad("log-level", text, "debug, info, warn or error");
+}
+
+}  // namespace
+
+kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  std::string controllers = "elastic", namespaces, level = "info", format = "text";
+  po::options_description description("grus-manager runs the controllers of grus against a Kubernetes API server.\n\n"
+                                      "Usage: grus-manager [options]\n\nOptions", 100);
+  description.add_options()
+      ("kubeconfig", po::value(&options.kubeconfig)->value_name("FILE"),
+       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
+       "~/.kube/config.")
+      ("context", po::value(&options.context)->value_name("NAME"), "Context of the kubeconfig (its current one).")
+      ("controllers", po::value(&controllers)->value_name("LIST")->default_value(controllers),
+       "Controllers to run, separated by commas: elastic (ElasticHorovodJob).")
+      ("namespaces", po::value(&namespaces)->value_name("LIST"),
+       "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when "
+       "free GPUs are.")
+      ("leader-elect", po::bool_switch(&options.leader_elect),
+       "Work only while holding a lease, so that several replicas may run.")
+      ("leader-elect-namespace", po::value(&options.leader_elect_namespace)->value_name("NAMESPACE"),
+       "Namespace of the lease (the one of the pod or of the kubeconfig's context).")
+      ("leader-elect-name", po::value(&options.leader_elect_name)->value_name("NAME")
+       ->default_value(options.leader_elect_name), "Name of the lease.")
+      ("metrics-address", po::value(&options.metrics_address)->value_name("HOST:PORT")
+       ->default_value(options.metrics_address), "Where /metrics is served; 0: nowhere.")
+      ("health-address", po::value(&options.health_address)->value_name("HOST:PORT")
+       ->default_value(options.health_address), "Where /healthz and /readyz are served; 0: nowhere.")
+      ("reconcile-threads", po::value(&options.reconcile_threads)->value_name("N")
+       ->default_value(options.reconcile_threads), "Threads of each controller, 1 to 256.")
+      ("log-level", po::value(&level)->value_name("LEVEL")->default_value(level), "debug, info, warn or error.")
+      ("log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")
+      ("version", "Print the version and exit.")
+      ("help,h", "Print this help and exit.");
+
+  po::variables_map values;
+  try {
+    po::store(po::command_line_parser(argc, argv).options(description).positional({}).run(), values);
+    po::notify(values);
+  } catch (const po::error& e) {
+    return Error(ErrorCode::kInvalidArgument, std::string(e.what()) + "; see grus-manager --help");
+  }
+  if (values.count("help")) {
+    std::ostringstream text;
+    text << description;
+    options.text_to_print = text.str();
+    return options;
+  }
+  if (values.count("version")) {
+    options.text_to_print = std::string("grus-manager ") + kVersion + "\n";
+    return options;
+  }
+
+  options.controllers = SplitList(controllers);
+  options.namespaces = SplitList(namespaces);
+  if (options.controllers.empty()) return Bad("controllers", controllers, "at least one of: elastic");
+  for (const std::string& name : options.controllers) {
+    if (std::find(std::begin(kControllers), std::end(kControllers), name) == std::end(kControllers)) {
+      return Bad("controllers", name, "a list of: elastic");
+    }
+  }
+  if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
+    return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");
+  }
+  const kube::Result<kube::LogLevel> log_level = LevelOf(level);
+  if (!log_level) return log_level.error();
+  options.log_level = *log_level;
+  if (format != "text" && format != "json") return Bad("log-format", format, "text or json");
+  options.log_format = format == "json" ? kube::LogFormat::kJson : kube::LogFormat::kText;
+  return options;
+}
+
+}  // namespace grus

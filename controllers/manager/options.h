@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of grus-manager.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clientlib/base/log.h"
+#include "clientlib/base/result.h"
+
+namespace grus {
+
+inline constexpr char kVersion[] = "0.1.0";
+
+struct Options {
+  std::string kubeconfig, context;
+  std::vector<std::string> controllers = {"elastic"};
+  std::vector<std::string> namespaces;  // Empty: all.
+  bool leader_elect = false;
+  std::string leader_elect_namespace;   // Empty: the namespace we run in.
+  std::string leader_elect_name = "grus-manager";
+  std::string metrics_address = ":8080", health_address = ":8081";  // "0": off.
+  int reconcile_threads = 4;
+  kube::LogLevel log_level = kube::LogLevel::kInfo;
+  kube::LogFormat log_format = kube::LogFormat::kText;
+
+  std::string text_to_print;  // --help and --version: print this and exit 0.
+};
+
+// Errors (kInvalidArgument) name the option, its value and what is allowed.
+kube::Result<Options> ParseOptions(int argc, const char* const* argv);
+
+}  // namespace grus

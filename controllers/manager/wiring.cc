@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/manager/wiring.h"
+
+#include <unistd.h>
+
+#include <random>
+
+#include "clientlib/runtime/client_metrics.h"
+#include "clientlib/runtime/http_server.h"
+#include "clientlib/runtime/manager.h"
+#include "controllers/elastic/elastic_reconciler.h"
+#include "controllers/manager/connection.h"
+
+namespace grus {
+namespace {
+
+using kube::KindOf;
+using kube::Result;
+using kube::Status;
+
+constexpr char kReportingController[] = "ai.centauruscloud.io/grus-manager";
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "grus-manager";
+}
+
+// A new one each start, so that a restarted process never takes the lease for its own.
+std::string Identity() {
+  std::random_device random;
+  char suffix[40];
+  std::snprintf(suffix, sizeof suffix, "_%08x%08x", random(), random());
+  return HostName() + suffix;
+}
+
+Result<std::unique_ptr<kube::LeaderElector>> MakeElector(const Options& options, Connection& connection,
+                                                         const kube::Clock& clock, const kube::Log& log) {
+  if (!options.leader_elect) return std::unique_ptr<kube::LeaderElector>();
+  kube::LeaderElectionOptions election;
+  election.lease.ns = options.leader_elect_namespace.empty() ? connection.config.default_namespace
+                                                             : options.leader_elect_namespace;
+  election.lease.name = options.leader_elect_name;
+  election.identity = Identity();
+  return kube::LeaderElector::Create(*connection.lease_client, clock, log, std::move(election));
+}
+
+kube::HttpReply Check(const Status& status) {
+  if (status) return {200, "text/plain; charset=utf-8", "ok\n"};
+  return {500, "text/plain; charset=utf-8", status.error().message() + "\n"};
+}
+
+// All that the elastic controller is made of, in the order of construction.
+struct Elastic {
+  Elastic(kube::Manager& manager, const Options& options, kube::Client& client, kube::EventRecorder& events,
+          const kube::Clock& clock, const kube::Log& log)
+      : caches(MakeCaches(manager, options)), reconciler(client, caches, events, clock, log) {
+    kube::ControllerOptions controller;
+    controller.name = "elastichorovodjob";
+    controller.threads = options.reconcile_threads;
+    reconciler.FeedQueue(manager.AddController(reconciler, controller).queue());
+  }
+
+  static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options) {
+    kube::InformerOptions all, ours;
+    all.namespaces = ours.namespaces = options.namespaces;
+    ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
+    return {manager.AddInformer(KindOf<api::ElasticHorovodJob>(), all),
+            manager.AddInformer(KindOf<kube::Service>(), ours),
+            manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
+            manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
+            manager.AddInformer(KindOf<kube::Job>(), ours),
+            manager.AddInformer(KindOf<kube::Pod>(), all),
+            manager.AddInformer(KindOf<kube::Node>())};
+  }
+
+  ElasticCaches caches;
+  ElasticReconciler reconciler;
+};
+
+Result<std::unique_ptr<kube::HttpServer>> Serve(const std::string& address,
+                                                std::map<std::string, kube::HttpServer::Handler> handlers) {
+  if (address == "0" || address.empty()) return std::unique_ptr<kube::HttpServer>();
+  return kube::HttpServer::Start(address, std::move(handlers));
+}
+
+}  // namespace
+
+int RunManager(const Options& options, std::stop_token stop) {
+  const kube::Log log(options.log_level, options.log_format);
+  const auto fail = [&log](const kube::Error& error) {
+    log.Error("grus-manager stops", {{"error", error.message()}});
+    return 1;
+  };
+  const kube::SystemClock clock;
+  kube::Registry metrics;
+  kube::AddProcessMetrics(metrics);
+  kube::ClientMetrics client_metrics(metrics, "kube-apiserver");
+
+  Result<std::unique_ptr<Connection>> made = MakeConnection(options, clock, &client_metrics);
+  if (!made) return fail(made.error());
+  Connection& connection = **made;
+  Result<std::unique_ptr<kube::LeaderElector>> elector = MakeElector(options, connection, clock, log);
+  if (!elector) return fail(elector.error());
+
+  kube::Manager manager(*connection.client, clock, log, metrics);
+  Result<std::unique_ptr<kube::HttpServer>> health = Serve(
+      options.health_address,
+      {{"/healthz", [&](const std::string&) { return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status()); }},
+       {"/readyz", [&](const std::string&) {
+          return Check(manager.IsReady() ? Status() : Status(kube::Error(kube::ErrorCode::kUnavailable, "caches are not synced")));
+        }}});
+  if (!health) return fail(health.error());
+  Result<std::unique_ptr<kube::HttpServer>> scrape = Serve(
+      options.metrics_address, {{"/metrics", [&](const std::string&) {
+        return kube::HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics.Text()};
+      }}});
+  if (!scrape) return fail(scrape.error());
+
+  log.Info("starting", {{"version", kVersion},
+                        {"server", kube::Describe(connection.config)},
+                        {"metrics_port", *scrape ? (*scrape)->port() : 0},
+                        {"health_port", *health ? (*health)->port() : 0}});
+  if (Status ready = WaitForServer(connection, clock, log, stop); !ready) return fail(ready.error());
+
+  kube::EventRecorder events(*connection.client, clock, log, {kReportingController, HostName()}, &metrics);
+  Elastic elastic(manager, options, *connection.client, events, clock, log);
+  if (Status ran = manager.Run(stop, elector->get()); !ran) return fail(ran.error());
+  log.Info("stopped");
+  return 0;
+}
+
+}  // namespace grus

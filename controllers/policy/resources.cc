@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/resources.h"
+
+#include <algorithm>
+
+namespace grus {
+
+std::int64_t Resources::Extended(const std::string& name) const {
+  for (const auto& [key, amount] : extended) {
+    if (key == name) return amount;
+  }
+  return 0;
+}
+
+void Resources::AddExtended(const std::string& name, std::int64_t amount) {
+  for (auto& [key, value] : extended) {
+    if (key == name) {
+      value += amount;
+      return;
+    }
+  }
+  extended.emplace_back(name, amount);
+}
+
+Resources& Resources::operator+=(const Resources& other) {
+  milli_cpu += other.milli_cpu;
+  memory_bytes += other.memory_bytes;
+  pods += other.pods;
+  for (const auto& [name, amount] : other.extended) AddExtended(name, amount);
+  return *this;
+}
+
+Resources& Resources::operator-=(const Resources& other) {
+  milli_cpu -= other.milli_cpu;
+  memory_bytes -= other.memory_bytes;
+  pods -= other.pods;
+  for (const auto& [name, amount] : other.extended) AddExtended(name, -amount);
+  return *this;
+}
+
+void Resources::RaiseTo(const Resources& other) {
+  milli_cpu = std::max(milli_cpu, other.milli_cpu);
+  memory_bytes = std::max(memory_bytes, other.memory_bytes);
+  pods = std::max(pods, other.pods);
+  for (const auto& [name, amount] : other.extended) {
+    if (const std::int64_t have = Extended(name); have < amount) AddExtended(name, amount - have);
+  }
+}
+
+int CopiesThatFit(const Resources& allocatable, const Resources& used, const Resources& request, int at_most) {
+  std::int64_t copies = at_most;
+  const auto limit = [&copies](std::int64_t free, std::int64_t each) {
+    if (each > 0) copies = std::min(copies, std::max<std::int64_t>(free, 0) / each);
+  };
+  limit(allocatable.milli_cpu - used.milli_cpu, request.milli_cpu);
+  limit(allocatable.memory_bytes - used.memory_bytes, request.memory_bytes);
+  limit(allocatable.pods - used.pods, request.pods);
+  for (const auto& [name, each] : request.extended) {
+    limit(allocatable.Extended(name) - used.Extended(name), each);
+  }
+  return static_cast<int>(copies);
+}
+
+}  // namespace grus

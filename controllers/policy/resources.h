@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Amounts of what a node offers and a pod asks for. A value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace grus {
+
+inline constexpr char kGpuResource[] = "nvidia.com/gpu";
+
+struct Resources {
+  std::int64_t milli_cpu = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t pods = 0;
+  std::vector<std::pair<std::string, std::int64_t>> extended;  // GPUs and their like, by name; few, unsorted.
+
+  std::int64_t Extended(const std::string& name) const;
+  void AddExtended(const std::string& name, std::int64_t amount);
+  Resources& operator+=(const Resources& other);
+  Resources& operator-=(const Resources& other);
+  // Component by component the larger one: what init containers need beside the rest.
+  void RaiseTo(const Resources& other);
+};
+
+// How many pods of `request` fit into `allocatable` minus `used`; at most `at_most`.
+int CopiesThatFit(const Resources& allocatable, const Resources& used, const Resources& request, int at_most);
+
+}  // namespace grus

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crds/types/all_crds.h"
+
+#include "crds/types/elastic_horovod_job.h"
+
+namespace api {
+namespace {
+
+kube::CrdInfo ElasticHorovodJobCrd() {
+  kube::CrdInfo crd;
+  crd.kind = &ElasticHorovodJob::ResourceKind();
+  crd.short_names = {"ehj"};
+  crd.categories = {"grus", "all"};
+  crd.doc = "ElasticHorovodJob runs an elastic Horovod training: one launcher, and workers whose number follows the "
+            "free GPUs between a minimum and a maximum.";
+  crd.scale = kube::ScalePaths{".spec.workersSpec.targetReplicas", ".status.availableReplicas", ".status.selector"};
+  crd.printer_columns = {
+      {"Phase", "string", ".status.phase", "What the job is doing."},
+      {"Min", "integer", ".status.replicas.min", "Least number of workers."},
+      {"Ready", "integer", ".status.replicas.ready", "Workers that are ready."},
+      {"Max", "integer", ".status.replicas.max", "Largest number of workers."},
+      {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it is in this phase."},
+      {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
+      {"Wanted", "integer", ".status.replicas.wanted", "Workers asked for.", 1},
+      {"Granted", "integer", ".status.replicas.granted", "Workers that may run now.", 1},
+      {"Message", "string", ".status.conditions[?(@.type==\"Ready\")].message", "The phase in a sentence.", 1},
+  };
+  // The names of the children must be legal: a Service name, and labels of at most 63 characters.
+  static constexpr kube::CelRule kNameRules[] = {
+      {"size(self.metadata.name) <= 44",
+       "metadata.name must have at most 44 characters, so that the names of the job's children are legal"},
+      {"self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+       "metadata.name must be lower case letters, digits and '-', and start with a letter: it becomes a host name"},
+  };
+  crd.cel.assign(std::begin(kNameRules), std::end(kNameRules));
+  return crd;
+}
+
+}  // namespace
+
+std::vector<kube::CrdInfo> AllCrds() { return {ElasticHorovodJobCrd()}; }
+
+}  // namespace api

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crds/types/elastic_horovod_job.h"
+
+namespace api {
+
+using kube::CelRule;
+using kube::Field;
+using kube::FieldInfo;
+
+std::span<const std::string_view> EnumNames(CleanPodPolicy) {
+  static constexpr std::string_view kNames[] = {"Running", "All", "None"};
+  return kNames;
+}
+
+std::span<const std::string_view> EnumNames(WorkloadClass) {
+  static constexpr std::string_view kNames[] = {"Unattended", "Interactive", "Inference"};
+  return kNames;
+}
+
+std::span<const FieldInfo> LauncherSpec::Fields() {
+  using T = LauncherSpec;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::image>("image", {.doc = "Image of the launcher; needs horovodrun and an ssh client.",
+                                 .required = true,
+                                 .min_length = 1}),
+      Field<&T::python_command>(
+          "pythonCommand", {.doc = "The training command; its words are joined by blanks and given to a shell after "
+                                   "horovodrun and its options.",
+                            .required = true,
+                            .min_items = 1}),
+      Field<&T::pod_template>(
+          "template", {.doc = "Pod template of the launcher, for everything not said elsewhere: resources, node "
+                              "selector, tolerations, environment, volumes. A container named \"launcher\" is merged "
+                              "with ours; fields that grus needs win."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> WorkersSpec::Fields() {
+  using T = WorkersSpec;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::image>("image",
+                       {.doc = "Image of the workers; needs Horovod and an ssh server.", .required = true, .min_length = 1}),
+      Field<&T::min_replicas>("minReplicas", {.doc = "Training goes on with this many workers or more; below it the "
+                                                     "job gives its GPUs back and waits. 1 if not set.",
+                                              .minimum = 0}),
+      Field<&T::max_replicas>("maxReplicas", {.doc = "Never more workers than this. The larger of minReplicas and "
+                                                     "targetReplicas if not set.",
+                                              .minimum = 0,
+                                              .maximum = 10000}),
+      Field<&T::target_replicas>("targetReplicas", {.doc = "The wanted number of workers. If not set, as many as there "
+                                                           "is room for, up to maxReplicas.",
+                                                    .minimum = 0,
+                                                    .maximum = 10000}),
+      Field<&T::gpus_per_worker>(
+          "gpusPerWorker", {.doc = "GPUs (nvidia.com/gpu) of each worker; Horovod runs one process for each. With 0 the "
+                                   "workers train on CPUs, one process each.",
+                            .minimum = 0,
+                            .maximum = 64,
+                            .default_json = "1"}),
+      Field<&T::pod_template>(
+          "template", {.doc = "Pod template of the workers, for everything not said elsewhere. A container named "
+                              "\"worker\" is merged with ours; fields that grus needs win."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> RunPolicy::Fields() {
+  using T = RunPolicy;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::suspend>("suspend", {.doc = "Stops the launcher and the workers and holds no GPU until set to false.",
+                                     .default_json = "false"}),
+      Field<&T::clean_pod_policy>("cleanPodPolicy",
+                                  {.doc = "What is removed when the job ends. Running: the workers, which hold GPUs. "
+                                          "All: the launcher too. None: nothing.",
+                                   .default_json = "\"Running\""}),
+      Field<&T::backoff_limit>("backoffLimit", {.doc = "How often a failed launcher is started again.",
+                                                .minimum = 0,
+                                                .default_json = "1"}),
+      Field<&T::active_deadline_seconds>(
+          "activeDeadlineSeconds",
+          {.doc = "The job fails when it has not ended this long after its start. Suspended time does not count.",
+           .minimum = 1}),
+      Field<&T::ttl_seconds_after_finished>("ttlSecondsAfterFinished",
+                                            {.doc = "The job is deleted this long after its end.", .minimum = 0}),
+      Field<&T::managed_by>("managedBy", {.doc = "If set to anything but ai.centauruscloud.io/grus, grus leaves the job "
+                                                 "to the controller of that name.",
+                                          .max_length = 63}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> ElasticPolicy::Fields() {
+  using T = ElasticPolicy;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::unschedulable_grace_seconds>(
+          "unschedulableGraceSeconds", {.doc = "How long a worker may be unschedulable before the job shrinks to what "
+                                               "fits.",
+                                        .minimum = 0,
+                                        .default_json = "15"}),
+      Field<&T::scale_up>("scaleUp", {.doc = "Grow again when GPUs are free.", .default_json = "true"}),
+      Field<&T::cooldown_seconds>("cooldownSeconds",
+                                  {.doc = "The least time between a change of size and the next growth.",
+                                   .minimum = 0,
+                                   .default_json = "30"}),
+      Field<&T::shrink_grace_seconds>(
+          "shrinkGraceSeconds", {.doc = "The time between a worker's leaving host discovery and the end of its pod, so "
+                                        "that training goes on from memory.",
+                                 .minimum = 0,
+                                 .default_json = "30"}),
+  };
+  return kFields;
+}
+
+namespace {
+
+constexpr CelRule kSpecRules[] = {
+    {"!has(self.workersSpec.minReplicas) || !has(self.workersSpec.maxReplicas) || self.workersSpec.minReplicas <= "
+     "self.workersSpec.maxReplicas",
+     "workersSpec.minReplicas must not be larger than workersSpec.maxReplicas"},
+    {"!has(self.workersSpec.targetReplicas) || !has(self.workersSpec.maxReplicas) || self.workersSpec.targetReplicas "
+     "<= self.workersSpec.maxReplicas",
+     "workersSpec.targetReplicas must not be larger than workersSpec.maxReplicas"},
+    {"!has(self.workersSpec.targetReplicas) || !has(self.workersSpec.minReplicas) || self.workersSpec.targetReplicas "
+     ">= self.workersSpec.minReplicas",
+     "workersSpec.targetReplicas must not be smaller than workersSpec.minReplicas; to hold no workers for a while set "
+     "runPolicy.suspend"},
+};
+
+}  // namespace
+
+std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
+  using T = ElasticHorovodJobSpec;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::launcher>("launcherSpec", {.doc = "The pod that runs horovodrun.", .required = true}),
+      Field<&T::workers>("workersSpec", {.doc = "The pods that train.", .required = true}),
+      Field<&T::run_policy>("runPolicy", {.doc = "How the job starts, ends and is cleaned up.", .default_json = "{}"}),
+      Field<&T::elastic>("elastic", {.doc = "When the job shrinks and grows.", .default_json = "{}"}),
+      Field<&T::queue_name>("queueName", {.doc = "The GpuQueue that the job draws from.", .max_length = 253}),
+      Field<&T::workload_class>("workloadClass", {.doc = "What kind of work this is, for quotas and preemption.",
+                                                  .default_json = "\"Unattended\""}),
+      Field<&T::priority_class_name>("priorityClassName",
+                                     {.doc = "PriorityClass of the launcher and the workers.", .max_length = 253}),
+      Field<&T::profile>("profile", {.doc = "The WorkloadProfile with the job's measured speed: Auto, Off or a name.",
+                                     .max_length = 253,
+                                     .default_json = "\"Auto\""}),
+      Field<&T::containers>("containers", {.doc = "As in the original Alnair: the volumeMounts of its items are added to "
+                                                  "the launcher and the workers. New manifests use the templates."}),
+      Field<&T::volumes>("volumes", {.doc = "As in the original Alnair: volumes of the launcher and the workers."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> ReplicaStatus::Fields() {
+  using T = ReplicaStatus;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::min>("min", {.doc = "Least number of workers, defaults filled in."}),
+      Field<&T::max>("max", {.doc = "Largest number of workers, defaults filled in."}),
+      Field<&T::wanted>("wanted", {.doc = "Workers asked for."}),
+      Field<&T::granted>("granted", {.doc = "Workers that may run now."}),
+      Field<&T::created>("created", {.doc = "Worker pods that exist and are not ending."}),
+      Field<&T::ready>("ready", {.doc = "Worker pods that are ready."}),
+      Field<&T::unschedulable>("unschedulable", {.doc = "Worker pods that the scheduler found no node for."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> LastScale::Fields() {
+  using T = LastScale;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::from>("from", {.doc = "Workers granted before."}),
+      Field<&T::to>("to", {.doc = "Workers granted since."}),
+      Field<&T::reason>("reason", {.doc = "Why: Unschedulable, RoomAppeared, SpecChanged, BelowMinimum, Started."}),
+      Field<&T::time>("time", {.doc = "When."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> Progress::Fields() {
+  using T = Progress;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::step>("step", {.doc = "Training step reached."}),
+      Field<&T::epoch>("epoch", {.doc = "Epoch reached."}),
+      Field<&T::metric>("metric", {.doc = "The training's own metric, as it prints it."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
+  using T = ElasticHorovodJobStatus;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Suspended, Complete, Failed.",
+                                           .list_type = "map",
+                                           .list_map_key = "type"}),
+      Field<&T::phase>("phase", {.doc = "Pending, Waiting, Starting, Running, Suspended, Succeeded or Failed."}),
+      Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
+      Field<&T::available_replicas>("availableReplicas", {.doc = "Workers that are ready."}),
+      Field<&T::launcher>("launcher", {.doc = "The launcher: job.batch/NAME."}),
+      Field<&T::workers>("workers", {.doc = "The workers: statefulset.apps/NAME."}),
+      Field<&T::replicas>("replicas", {.doc = "Counts of workers."}),
+      Field<&T::last_scale>("lastScale", {.doc = "The last change of size."}),
+      Field<&T::progress>("progress", {.doc = "What the training said of itself."}),
+      Field<&T::selector>("selector", {.doc = "Label selector of the workers, for the scale subresource."}),
+      Field<&T::start_time>("startTime", {.doc = "When the job was first taken up, or resumed."}),
+      Field<&T::completion_time>("completionTime", {.doc = "When the job ended."}),
+  };
+  return kFields;
+}
+
+const kube::Kind& ElasticHorovodJob::ResourceKind() {
+  using T = ElasticHorovodJob;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::spec>("spec", {.doc = "What the user wants.", .required = true, .cel = kSpecRules}),
+      Field<&T::status>("status", {.doc = "What grus observed."}),
+  };
+  static const kube::Kind kKind = kube::MakeKind<T>({.group = "ai.centauruscloud.io",
+                                                     .version = "v1alpha1",
+                                                     .kind = "ElasticHorovodJob",
+                                                     .plural = "elastichorovodjobs",
+                                                     .fields = kFields});
+  return kKind;
+}
+
+}  // namespace api

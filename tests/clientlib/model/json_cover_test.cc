@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "clientlib/model/json.h"
+
+namespace kube {
+namespace {
+
+Json Parse(std::string_view text) {
+  Result<Json> json = ParseJson(text);
+  EXPECT_TRUE(json) << text << ": " << (json ? "" : json.error().message());
+  return json ? *std::move(json) : Json();
+}
+
+TEST(IsCovered, RulesOneByOne) {
+  struct Case {
+    const char* rule;
+    bool is_covered;
+    const char *wanted, *live;
+  };
+  const Case kCases[] = {
+      {"equal", true, R"({"a":1})", R"({"a":1})"},
+      {"another value", false, R"({"a":1})", R"({"a":2})"},
+      {"fields of others", true, R"({"a":1})", R"({"a":1,"b":2})"},
+      {"a missing field", false, R"({"a":1,"b":2})", R"({"a":1})"},
+      {"another type", false, R"({"a":1})", R"({"a":"1"})"},
+      {"empty equals missing", true, R"({"a":null,"b":false,"c":0,"d":"","e":[],"f":{},"g":{"h":""}})", "{}"},
+      {"a set flag is not missing", false, R"({"a":true})", "{}"},
+      {"an empty string is not any string", false, R"({"a":""})", R"({"a":"x"})"},
+      {"false is not true", false, R"({"a":false})", R"({"a":true})"},
+      {"an empty list is not any list", false, R"({"a":[]})", R"({"a":[1]})"},
+      {"an empty object asks for nothing", true, R"({"a":{}})", R"({"a":{"b":1}})"},
+      {"integer and number", true, R"({"a":1})", R"({"a":1.0})"},
+      {"lists by position", true, R"(["a","b"])", R"(["a","b"])"},
+      {"lists in another order", false, R"(["a","b"])", R"(["b","a"])"},
+      {"lists of another length", false, R"(["a"])", R"(["a","b"])"},
+      {"items by name, in any order, with items of others", true, R"([{"name":"a","x":1},{"name":"b"}])",
+       R"([{"name":"sidecar"},{"name":"b"},{"name":"a","x":1,"y":2}])"},
+      {"an item of that name is missing", false, R"([{"name":"a"}])", R"([{"name":"b"}])"},
+      {"an item differs", false, R"([{"name":"a","x":1}])", R"([{"name":"a","x":2}])"},
+      {"two mounts of one volume", true, R"([{"name":"v","mountPath":"/a"},{"name":"v","mountPath":"/b"}])",
+       R"([{"name":"v","mountPath":"/b"},{"name":"v","mountPath":"/a"}])"},
+      {"ports by number", true, R"([{"containerPort":22}])",
+       R"([{"containerPort":80},{"containerPort":22,"protocol":"TCP"}])"},
+      {"quantities by value", true, R"({"requests":{"cpu":"0.5","memory":"1Gi"}})",
+       R"({"requests":{"cpu":"500m","memory":"1024Mi"}})"},
+      {"quantities as numbers", true, R"({"limits":{"nvidia.com/gpu":8}})",
+       R"({"limits":{"nvidia.com/gpu":"8"}})"},
+      {"another quantity", false, R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"2"}})"},
+      {"other strings are no quantities", false, R"({"value":"0.5"})", R"({"value":"500m"})"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(IsCovered(Parse(c.wanted), Parse(c.live)), c.is_covered) << c.rule;
+}
+
+constexpr std::string_view kWantedSet =
+    R"({"replicas":4,"serviceName":"bert-workers","podManagementPolicy":"Parallel",
+"selector":{"matchLabels":{"grus.io/job":"bert","grus.io/role":"worker"}},
+"template":{"metadata":{"labels":{"grus.io/job":"bert","grus.io/role":"worker"}},
+ "spec":{"terminationGracePeriodSeconds":30,"hostNetwork":false,
+  "containers":[{"name":"worker","image":"horovod:1","command":["/usr/sbin/sshd","-De"],"args":[],
+   "ports":[{"name":"ssh","containerPort":2222}],
+   "env":[{"name":"POD_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}}],
+   "resources":{"limits":{"nvidia.com/gpu":1},"requests":{"cpu":"0.5","memory":"2Gi"}},
+   "readinessProbe":{"tcpSocket":{"port":2222},"periodSeconds":5},
+   "volumeMounts":[{"name":"ssh","mountPath":"/etc/ssh-keys","readOnly":true},{"name":"dshm","mountPath":"/dev/shm"}]}],
+  "volumes":[{"name":"ssh","secret":{"secretName":"bert-ssh","defaultMode":256}},
+             {"name":"dshm","emptyDir":{"medium":"Memory"}}]}}})";
+
+// As the API server gives it back: defaults filled in, quantities in canonical form.
+constexpr std::string_view kLiveSet = R"({"replicas":4,"selector":{"matchLabels":{"grus.io/job":"bert",
+"grus.io/role":"worker"}},"template":{"metadata":{"creationTimestamp":null,"labels":{"grus.io/job":"bert",
+"grus.io/role":"worker"}},"spec":{"volumes":[{"name":"ssh","secret":{"secretName":"bert-ssh","defaultMode":256}},
+{"name":"dshm","emptyDir":{"medium":"Memory"}}],"containers":[{"name":"worker","image":"horovod:1",
+"command":["/usr/sbin/sshd","-De"],"ports":[{"name":"ssh","containerPort":2222,"protocol":"TCP"}],
+"env":[{"name":"POD_IP","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"status.podIP"}}}],
+"resources":{"limits":{"nvidia.com/gpu":"1"},"requests":{"cpu":"500m","memory":"2Gi","nvidia.com/gpu":"1"}},
+"volumeMounts":[{"name":"ssh","readOnly":true,"mountPath":"/etc/ssh-keys"},{"name":"dshm","mountPath":"/dev/shm"}],
+"readinessProbe":{"tcpSocket":{"port":2222},"timeoutSeconds":1,"periodSeconds":5,"successThreshold":1,
+"failureThreshold":3},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File",
+"imagePullPolicy":"IfNotPresent"}],"restartPolicy":"Always","terminationGracePeriodSeconds":30,
+"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler"}},"serviceName":"bert-workers",
+"podManagementPolicy":"Parallel","updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}},
+"revisionHistoryLimit":10,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Retain"}})";
+
+TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) {
+  EXPECT_TRUE(IsCovered(Parse(kWantedSet), Parse(kLiveSet)));
+}
+
+TEST(IsCovered, EachChangeOfAStatefulSetIsDrift) {
+  const std::pair<const char*, const char*> kChanges[] = {
+      {R"("replicas":4)", R"("replicas":5)"},
+      {"horovod:1", "horovod:2"},
+      {R"("cpu":"500m")", R"("cpu":"501m")"},
+      {R"("cpu":"500m",)", ""},
+      {"/etc/ssh-keys", "/etc/ssh"},
+      {R"("containerPort":2222)", R"("containerPort":22)"},
+      {R"("name":"worker")", R"("name":"other")"},
+      {R"(,"-De"])", "]"},
+      {R"("readOnly":true,)", ""},
+      {R"("medium":"Memory")", R"("medium":"")"},
+  };
+  for (const auto& [from, to] : kChanges) {
+    std::string live(kLiveSet);
+    const std::size_t at = live.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    live.replace(at, std::string_view(from).size(), to);
+    EXPECT_FALSE(IsCovered(Parse(kWantedSet), Parse(live))) << from;
+  }
+}
+
+TEST(IsCovered, DefaultsOfAJobAreNoDrift) {
+  const Json wanted = Parse(R"({"backoffLimit":0,"parallelism":1,"completions":1,"suspend":false,
+    "template":{"spec":{"restartPolicy":"Never","containers":[{"name":"launcher","image":"horovod:1",
+      "command":["sh","-c","horovodrun -np 4 python train.py"],"resources":{"requests":{"memory":"1024Mi"}}}]}}})");
+  const Json live = Parse(R"({"parallelism":1,"completions":1,"backoffLimit":0,
+    "selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"5d3bb1f0"}},
+    "template":{"metadata":{"creationTimestamp":null,"labels":{"batch.kubernetes.io/controller-uid":"5d3bb1f0",
+      "batch.kubernetes.io/job-name":"bert-launcher","controller-uid":"5d3bb1f0","job-name":"bert-launcher"}},
+    "spec":{"containers":[{"name":"launcher","image":"horovod:1","command":["sh","-c",
+      "horovodrun -np 4 python train.py"],"resources":{"requests":{"memory":"1Gi"}},
+      "terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"Always"}],
+      "restartPolicy":"Never","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","securityContext":{},
+      "schedulerName":"default-scheduler"}},
+    "completionMode":"NonIndexed","suspend":false,"podReplacementPolicy":"TerminatingOrFailed"})");
+  EXPECT_TRUE(IsCovered(wanted, live));
+
+  Json resumed = live;
+  resumed["suspend"] = true;
+  EXPECT_FALSE(IsCovered(wanted, resumed));
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/model/json_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "clientlib/model/json_writer.h"
+
+namespace kube {
+namespace {
+
+enum class Mode { kUnset, kAuto, kOff };
+std::span<const std::string_view> EnumNames(Mode) {
+  static constexpr std::string_view kNames[] = {"", "Auto", "Off"};
+  return kNames;
+}
+
+struct Inner {
+  std::int32_t min_replicas = 1;
+  std::string image;
+  static std::span<const FieldInfo> Fields() {
+    using T = Inner;
+    static constexpr FieldInfo kFields[] = {
+        Field<&T::min_replicas>("minReplicas"),
+        Field<&T::image>("image"),
+    };
+    return kFields;
+  }
+};
+
+struct Everything {
+  bool flag = false;
+  std::int32_t small = 0;
+  std::int64_t large = 0;
+  double number = 0;
+  std::string text;
+  CompactString compact;
+  Time time;
+  MicroTime micro_time;
+  Quantity quantity;
+  IntOrString port;
+  Json opaque;
+  Mode mode = Mode::kUnset;
+  Inner inner;
+  std::optional<Inner> maybe;
+  Box<Inner> boxed;
+  std::vector<Inner> list;
+  std::vector<std::vector<std::string>> lists;
+  std::map<std::string, Inner> map;
+  std::map<std::string, std::vector<std::int32_t>> map_of_lists;
+  StringMap strings;
+  ResourceList resources;
+  Json inner_json;
+  static std::span<const FieldInfo> Fields() {
+    using T = Everything;
+    static constexpr FieldInfo kFields[] = {
+        Field<&T::flag>("flag", {.omit_zero = true}),
+        Field<&T::small>("small", {.omit_zero = true}),
+        Field<&T::large>("large", {.omit_zero = true}),
+        Field<&T::number>("number", {.omit_zero = true}),
+        Field<&T::text>("text"),
+        Field<&T::compact>("compact"),
+        Field<&T::time>("time"),
+        Field<&T::micro_time>("microTime"),
+        Field<&T::quantity>("quantity", {.omit_zero = true}),
+        Field<&T::port>("port", {.omit_zero = true}),
+        Field<&T::opaque>("opaque"),
+        Field<&T::mode>("mode"),
+        Field<&T::inner>("inner"),
+        Field<&T::inner_json>("inner", {.read_only = true}),
+        Field<&T::maybe>("maybe"),
+        Field<&T::boxed>("boxed"),
+        Field<&T::list>("list"),
+        Field<&T::lists>("lists"),
+        Field<&T::map>("map"),
+        Field<&T::map_of_lists>("mapOfLists"),
+        Field<&T::strings>("strings"),
+        Field<&T::resources>("resources"),
+    };
+    return kFields;
+  }
+};
+
+TEST(JsonReader, EachMemberTypeSurvivesReadingAndWriting) {
+  const std::string text =
+      R"({"flag":true,"small":-2147483648,"large":9223372036854775807,"number":0.5,"text":"t","compact":"a longer text",)"
+      R"("time":"2026-01-02T03:04:05Z","microTime":"2026-01-02T03:04:05.678901Z","quantity":"1500m","port":"http",)"
+      R"("opaque":{"b":[1,{"c":null}],"a":2},"mode":"Off","inner":{"minReplicas":2,"image":"i"},)"
+      R"("maybe":{"minReplicas":3},"boxed":{"minReplicas":4},"list":[{"minReplicas":5},{"minReplicas":6,"image":"j"}],)"
+      R"("lists":[["a","b"],[]],"map":{"k":{"minReplicas":7}},"mapOfLists":{"x":[1,2]},"strings":{"a":"1","b":""},)"
+      R"("resources":{"memory":"1Gi","cpu":"1"}})";
+  const Result<Everything> value = ReadText<Everything>(text);
+  ASSERT_TRUE(value) << value.error().message();
+  EXPECT_EQ(WriteText(*value), text);
+  EXPECT_EQ(ToText(ToJson(*value)), text);
+  EXPECT_EQ(ToText(value->inner_json), R"({"minReplicas":2,"image":"i"})");
+}
+
+TEST(JsonReader, ErrorsNameTheField) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {R"({"inner":{"minReplicas":"1"}})", "inner.minReplicas: expected an integer, found a string"},
+      {R"({"inner":[]})", "inner: expected an object, found a list"},
+      {R"({"list":[{},{"minReplicas":true}]})", "list[1].minReplicas: expected an integer, found a boolean"},
+      {R"({"lists":[["a"],["b",1]]})", "lists[1][1]: expected a string, found an integer"},
+      {R"({"map":{"k":{"image":{}}}})", "map[k].image: expected a string, found an object"},
+      {R"({"mapOfLists":{"x":[1,"2"]}})", "mapOfLists[x][1]: expected an integer, found a string"},
+      {R"({"boxed":{"minReplicas":1.5}})",
+       "boxed.minReplicas: expected an integer, found a number with a fraction or out of range"},
+      {R"({"small":3.0})", "small: expected an integer, found a number with a fraction or out of range"},
+      {R"({"small":2147483648})", "small: 2147483648 does not fit 32 bits"},
+      {R"({"small":-2147483649})", "small: -2147483649 does not fit 32 bits"},
+      {R"({"large":9223372036854775808})",
+       "large: expected an integer, found a number with a fraction or out of range"},
+      {R"({"flag":1})", "flag: expected a boolean, found an integer"},
+      {R"({"flag":"true"})", "flag: expected a boolean, found a string"},
+      {R"({"number":"1"})", "number: expected a number, found a string"},
+      {R"({"text":1})", "text: expected a string, found an integer"},
+      {R"({"time":"yesterday"})", "time: \"yesterday\" is no RFC 3339 time"},
+      {R"({"quantity":"1X"})", "quantity: \"1X\" is no quantity"},
+      {R"({"port":1.5})",
+       "port: expected an integer or a string, found a number with a fraction or out of range"},
+      {R"({"port":4294967296})", "port: 4294967296 does not fit 32 bits"},
+      {R"({"mode":"On"})", "mode: \"On\" is none of Auto Off"},
+      {R"({"list":{}})", "list: expected a list, found an object"},
+      {R"({"strings":[]})", "strings: expected an object, found a list"},
+      {R"({"text":"a","text":"b"})", "text: given twice"},
+      {R"({"inner":{"image":"a","image":"b"}})", "inner.image: given twice"},
+      {R"({"opaque":{"a":1,"a":2}})", "opaque: key \"a\" given twice"},
+      {R"([])", "expected an object, found a list"},
+      {R"(null)", "expected an object, found null"},
+  };
+  for (const auto& [text, message] : kCases) {
+    const Result<Everything> value = ReadText<Everything>(text);
+    ASSERT_FALSE(value) << text;
+    EXPECT_EQ(value.error().code(), ErrorCode::kDecode) << text;
+    EXPECT_EQ(value.error().message(), message) << text;
+  }
+}
+
+TEST(JsonReader, NullIsAsGoodAsMissing) {
+  const Result<Everything> value = ReadText<Everything>(
+      R"({"flag":null,"small":null,"text":null,"time":null,"mode":null,"inner":{"minReplicas":null},"maybe":null,)"
+      R"("boxed":null,"list":[null],"map":null,"strings":{"a":null},"quantity":null,"port":null,"opaque":null})");
+  ASSERT_TRUE(value) << value.error().message();
+  EXPECT_EQ(value->inner.min_replicas, 1);
+  EXPECT_FALSE(value->maybe.has_value());
+  EXPECT_FALSE(value->boxed.has_value());
+  EXPECT_EQ(value->list.size(), 1u);
+  EXPECT_TRUE(value->strings.empty());
+}
+
+TEST(JsonReader, UnknownFieldsAreSkippedWhateverTheyHold) {
+  const Result<Everything> value =
+      ReadText<Everything>(R"({"x":{"text":"no","y":[{"z":[[]]}]},"text":"yes","w":[],"v":"text"})");
+  ASSERT_TRUE(value) << value.error().message();
+  EXPECT_EQ(value->text, "yes");
+}
+
+TEST(JsonReader, NamesDifferByCase) {
+  const Result<Everything> value = ReadText<Everything>(R"({"Text":"no","TEXT":"no"})");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(value->text, "");
+}
+
+TEST(JsonReader, QuantitiesMayBeNumbers) {
+  const Result<Everything> value = ReadText<Everything>(R"({"quantity":2,"resources":{"a":1.5,"b":"3"}})");
+  ASSERT_TRUE(value) << value.error().message();
+  EXPECT_EQ(value->quantity, Quantity(2));
+  EXPECT_EQ(FindResource(value->resources, "a")->MilliValue(), 1500);
+}
+
+TEST(JsonReader, ManagedFieldsOfPlainTextsStay) {
+  const Result<Everything> value = ReadText<Everything>(R"({"opaque":{"metadata":{"managedFields":[1]}}})");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(ToText(value->opaque), R"({"metadata":{"managedFields":[1]}})");
+}
+
+}  // namespace
+}  // namespace kube

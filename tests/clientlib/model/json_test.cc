@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/model/json.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace kube {
+namespace {
+
+Json Parse(std::string_view text) {
+  Result<Json> json = ParseJson(text);
+  EXPECT_TRUE(json) << text << ": " << (json ? "" : json.error().message());
+  return json ? *std::move(json) : Json();
+}
+
+TEST(Json, TextSurvivesReadingAndWriting) {
+  for (const char* text : {"null", "true", "false", "0", "-1", "1.5", "\"\"", "\"a\\\"b\\\\c\\n\"", "[]",
+                           "{}", "[1,[2,[]],{}]", R"({"b":1,"a":[null,{"c":"d"}]})", "9223372036854775807",
+                           "-9223372036854775808", "\"\xE2\x82\xAC\""}) {
+    EXPECT_EQ(ToText(Parse(text)), text);
+  }
+}
+
+TEST(Json, OddInputsAreReadAsGoReadsThem) {
+  EXPECT_EQ(Parse(" \n\t{ \"a\" : 1 } \r\n"), Json::MakeObject({{"a", 1}}));
+  EXPECT_EQ(*Parse("-0").AsInt(), 0);
+  EXPECT_EQ(*Parse("1e3").AsDouble(), 1000.0);
+  EXPECT_EQ(*Parse("3.0").AsDouble(), 3.0);
+  EXPECT_EQ(*Parse("18446744073709551615").AsDouble(), 18446744073709551615.0);
+  EXPECT_EQ(*Parse("123456789012345678901234567890").AsDouble(), 123456789012345678901234567890.0);
+  EXPECT_EQ(*Parse("0.1").AsDouble(), 0.1);
+  EXPECT_EQ(*Parse("\"\\u20ac\\ud83d\\ude00\"").AsString(), "\xE2\x82\xAC\xF0\x9F\x98\x80");
+  EXPECT_EQ(Parse("\"a\\u0000b\"").AsString()->size(), 3u);
+}
+
+TEST(Json, RefusesWhatIsNoJson) {
+  const std::string_view kBad[] = {"",
+                                   " ",
+                                   "{",
+                                   "[",
+                                   "{\"a\"",
+                                   "{\"a\":",
+                                   "{\"a\":1",
+                                   "{\"a\":1,}",
+                                   "[1,]",
+                                   "[1 2]",
+                                   "{a:1}",
+                                   "'a'",
+                                   "nul",
+                                   "truefalse",
+                                   "1 2",
+                                   "{}{}",
+                                   "{} x",
+                                   "01",
+                                   "1.",
+                                   ".5",
+                                   "+1",
+                                   "--1",
+                                   "1e",
+                                   "NaN",
+                                   "Infinity",
+                                   "0x10",
+                                   "1e400",
+                                   "\"",
+                                   "\"\\x\"",
+                                   "\"\\u12\"",
+                                   "\"\n\"",
+                                   "// c\n1",
+                                   "\"\\ud800\"",
+                                   "\"\\ud800\\u0041\"",
+                                   "\"\\udc00\"",
+                                   "\"\xE2\x82\"",
+                                   "\"\xFF\"",
+                                   "\"\xC0\x80\"",
+                                   "\"\xED\xA0\x80\"",
+                                   "{\"\xFF\":1}",
+                                   std::string_view("{}\0", 3),
+                                   std::string_view("{}\0{}", 5),
+                                   std::string_view("\0", 1),
+                                   std::string_view("[1\0]", 4),
+                                   "\xEF\xBB\xBF{}"};
+  for (const std::string_view text : kBad) {
+    const Result<Json> json = ParseJson(text);
+    ASSERT_FALSE(json) << text;
+    EXPECT_EQ(json.error().code(), ErrorCode::kDecode) << text;
+    EXPECT_NE(json.error().message().find("JSON at byte "), std::string::npos) << json.error().message();
+  }
+}
+
+TEST(Json, RefusesAKeyGivenTwice) {
+  for (const char* text :
+       {R"({"a":1,"a":1})", R"([{"x":{"a":1,"b":2,"a":3}}])", R"({"a":1,"\u0061":2})", R"({"":1,"":2})"}) {
+    const Result<Json> json = ParseJson(text);
+    ASSERT_FALSE(json) << text;
+    EXPECT_NE(json.error().message().find("given twice"), std::string::npos) << json.error().message();
+  }
+}
+
+TEST(Json, RefusesNestingOverTheLimit) {
+  const auto nested = [](int depth, const char* open, const char* close) {
+    std::string text;
+    for (int i = 0; i < depth; ++i) text += open;
+    text += "1";
+    for (int i = 0; i < depth; ++i) text += close;
+    return text;
+  };
+  EXPECT_TRUE(ParseJson(nested(100, "[", "]")));
+  EXPECT_TRUE(ParseJson(nested(500, "{\"a\":", "}"), {.max_depth = 1'000'000}));
+  for (const int depth : {101, 10'000, 1'000'000}) {
+    const Result<Json> json = ParseJson(nested(depth, "[", "]"));
+    ASSERT_FALSE(json);
+    EXPECT_EQ(json.error().code(), ErrorCode::kTooLarge);
+  }
+  EXPECT_FALSE(ParseJson(nested(10'000, "{\"a\":", "}"), {.max_depth = 1'000'000}));
+  EXPECT_FALSE(ParseJson(std::string(1'000'000, '[')));
+}
+
+TEST(Json, RefusesTextOverTheLimit) {
+  const Result<Json> json = ParseJson("[1,2,3]", {.max_bytes = 6});
+  ASSERT_FALSE(json);
+  EXPECT_EQ(json.error().code(), ErrorCode::kTooLarge);
+  EXPECT_TRUE(ParseJson("[1,2,3]", {.max_bytes = 7}));
+}
+
+TEST(Json, WritesOnlyValidJson) {
+  EXPECT_EQ(ToText(Json(std::numeric_limits<double>::infinity())), "null");
+  EXPECT_EQ(ToText(Json(std::numeric_limits<double>::quiet_NaN())), "null");
+  EXPECT_EQ(ToText(Json("cut \xE2\x82")), "\"cut \xEF\xBF\xBD\xEF\xBF\xBD\"");
+  EXPECT_EQ(ToText(Json(std::string("\x01\x1f\"/", 4))), "\"\\u0001\\u001F\\\"/\"");
+  EXPECT_EQ(ToText(Json::MakeObject({{"", ""}})), R"({"":""})");
+}
+
+TEST(Json, MembersAreFoundAddedAndErased) {
+  Json json;
+  json["spec"]["replicas"] = 3;
+  json["spec"]["names"].Append("a");
+  json["spec"]["names"].Append(Json())["x"] = 1;
+  json["flag"] = true;
+  EXPECT_EQ(ToText(json), R"({"spec":{"replicas":3,"names":["a",{"x":1}]},"flag":true})");
+  EXPECT_EQ(*json.At({"spec", "replicas"})->AsInt(), 3);
+  EXPECT_EQ(json.At({"spec", "missing", "deep"}), nullptr);
+  EXPECT_EQ(json.At({"flag", "deep"}), nullptr);
+  EXPECT_TRUE(json.Erase("flag"));
+  EXPECT_FALSE(json.Erase("flag"));
+  EXPECT_EQ(Json(1).Find("a"), nullptr);
+  EXPECT_FALSE(Json(1).Erase("a"));
+}
+
+TEST(Json, ObjectsAreEqualInAnyOrderAndListsAreNot) {
+  EXPECT_EQ(Parse(R"({"a":1,"b":{"c":2,"d":3}})"), Parse(R"({"b":{"d":3,"c":2},"a":1})"));
+  EXPECT_FALSE(Parse("[1,2]") == Parse("[2,1]"));
+  EXPECT_FALSE(Parse(R"({"a":1})") == Parse(R"({"a":1,"b":null})"));
+  EXPECT_FALSE(Parse("{}") == Parse("[]"));
+}
+
+TEST(MergePatch, FollowsRfc7396) {
+  struct Case {
+    const char *target, *patch, *merged;
+  };
+  const Case kCases[] = {
+      {R"({"a":"b"})", R"({"a":"c"})", R"({"a":"c"})"},
+      {R"({"a":"b"})", R"({"b":"c"})", R"({"a":"b","b":"c"})"},
+      {R"({"a":"b"})", R"({"a":null})", R"({})"},
+      {R"({"a":"b","b":"c"})", R"({"a":null})", R"({"b":"c"})"},
+      {R"({"a":["b"]})", R"({"a":"c"})", R"({"a":"c"})"},
+      {R"({"a":"c"})", R"({"a":["b"]})", R"({"a":["b"]})"},
+      {R"({"a":{"b":"c"}})", R"({"a":{"b":"d","c":null}})", R"({"a":{"b":"d"}})"},
+      {R"({"a":[{"b":"c"}]})", R"({"a":[1]})", R"({"a":[1]})"},
+      {R"(["a","b"])", R"(["c","d"])", R"(["c","d"])"},
+      {R"({"a":"b"})", R"(["c"])", R"(["c"])"},
+      {R"({"a":"foo"})", "null", "null"},
+      {R"({"a":"foo"})", R"("bar")", R"("bar")"},
+      {R"({"e":null})", R"({"a":1})", R"({"e":null,"a":1})"},
+      {R"([1,2])", R"({"a":"b","c":null})", R"({"a":"b"})"},
+      {R"({})", R"({"a":{"bb":{"ccc":null}}})", R"({"a":{"bb":{}}})"},
+  };
+  for (const Case& c : kCases) {
+    Json target = Parse(c.target);
+    MergePatch(target, Parse(c.patch));
+    EXPECT_EQ(ToText(target), ToText(Parse(c.merged))) << c.target << " + " << c.patch;
+  }
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,235 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Checks the local cluster itself: what tests, demo and benches rely on. Takes about 20 s once
+# the programs are built. Uses a state folder of its own and touches no other cluster.
+set -uo pipefail
+
+here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+cluster=$here/cluster
+GRUS_STATE=$(mktemp -d "${TMPDIR:-/tmp}/grus-cluster-test.XXXXXX")
+export GRUS_STATE
+trap '"$cluster" down --all >/dev/null 2>&1; rm -rf -- "$GRUS_STATE"' EXIT
+
+passed=0
+failed=0
+
+# check NAME COMMAND...: one line, ok or FAIL with what the command printed.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    echo "ok    $name"
+    passed=$((passed + 1))
+  else
+    echo "FAIL  $name"
+    tail -n 15 <<<"$output" | sed 's/^/      /'
+    failed=$((failed + 1))
+  fi
+}
+
+# within SECONDS COMMAND...: repeats the command until it succeeds.
+within() {
+  local deadline=$((SECONDS + $1)) output
+  shift
+  until output=$("$@" 2>&1); do
+    if ((SECONDS >= deadline)); then
+      echo "not within the deadline: $*"
+      echo "$output"
+      return 1
+    fi
+    sleep 0.2
+  done
+}
+
+fails() { ! "$@"; }
+kube() { "$cluster" kubectl --name one -- "$@"; }
+
+# equals WANT COMMAND...: the command prints exactly WANT.
+equals() {
+  local want=$1 got
+  shift
+  got=$("$@") || return 1
+  [[ $got == "$want" ]] || { echo "want: $want"; echo "got:  $got"; return 1; }
+}
+prints() { # prints PATTERN COMMAND...: the output matches, whatever the exit status.
+  local pattern=$1 got
+  shift
+  got=$("$@" 2>&1)
+  grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
+}
+
+phase_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.phase}'; }
+ready_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'; }
+exit_code_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.containerStatuses[0].state.terminated.exitCode}'; }
+count_is() { # count_is WANT ARGS...: `kubectl get ARGS` lists WANT objects.
+  local want=$1
+  shift
+  equals "$want" count_of "$@"
+}
+count_of() { kube get "$@" -o name | wc -l; }
+pids() { grep -o '"pid": [0-9]*' "$GRUS_STATE/$1/state.json" | grep -o '[0-9]*'; }
+pid_of() { grep -A1000 "\"name\": \"$2\"" "$GRUS_STATE/$1/state.json" | grep -m1 -o '"pid": [0-9]*' | grep -o '[0-9]*'; }
+gone() { # gone PID...: none of them runs; a zombie that nobody collects does not count.
+  local pid state
+  for pid; do
+    state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null)
+    [[ -z $state || $state == Z ]] || { echo "pid $pid still runs"; return 1; }
+  done
+}
+pod() { # pod NAME [ANNOTATION]: a pod with one GPU.
+  kube create -f - <<EOF
+{"apiVersion": "v1", "kind": "Pod",
+ "metadata": {"name": "$1", "annotations": {${2:-}}},
+ "spec": {"restartPolicy": "Never", "containers": [
+   {"name": "main", "image": "none", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+EOF
+}
+
+check "the programs are built" "$cluster" build
+check "status without a cluster fails" fails "$cluster" status
+check "an unknown flag is refused" prints "unknown flag --nme" "$cluster" up --nme x
+check "a name that is a path is refused" prints "is no name" "$cluster" up --name ../x
+
+# --- two clusters side by side, started at the same time; the pipe ends although they live on
+"$cluster" up --name two </dev/null 2>&1 | cat >"$GRUS_STATE/two.out" &
+two=$!
+check "up, with its output in a pipe" prints "export KUBECONFIG=" "$cluster" up --name one
+wait "$two"
+check "a second cluster beside it" grep -q "export KUBECONFIG=" "$GRUS_STATE/two.out"
+rm -f "$GRUS_STATE/two.out"
+check "up again says that it is up" prints "already up" "$cluster" up --name one
+check "status of both" "$cluster" status
+check "the server reports its version" prints 'Server Version: v1.36' kube version
+check "kubeconfig prints a path" test -f "$("$cluster" kubeconfig --name one)"
+
+# --- nodes
+check "four nodes with 8 GPUs" "$cluster" nodes 4 --gpus 8 --label pool=a100 --name one
+check "they have the label" count_is 4 nodes -l pool=a100,nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB
+check "they have 8 GPUs each" equals "8 8 8 8" kube get nodes -o 'jsonpath={.items[*].status.allocatable.nvidia\.com/gpu}'
+check "the other cluster has no node" equals "" "$cluster" kubectl --name two -- get nodes -o name
+check "another prefix leaves them alone" "$cluster" nodes 2 --prefix cpu --gpus 0 --name one
+check "now there are six" count_is 6 nodes
+check "the surplus is removed" "$cluster" nodes 0 --prefix cpu --name one
+check "now there are four" count_is 4 nodes
+check "GPUs of a node can change" "$cluster" nodes 4 --gpus 4 --name one
+check "they have 4 GPUs each" equals "4 4 4 4" kube get nodes -o 'jsonpath={.items[*].status.allocatable.nvidia\.com/gpu}'
+check "and back" "$cluster" nodes 4 --gpus 8 --name one
+
+# --- what kwok plays
+pod plain >/dev/null
+check "a pod with a GPU turns Running and Ready" kube wait pod/plain --for=condition=Ready --timeout=10s
+check "it has an address" prints '^10\.' kube get pod plain -o 'jsonpath={.status.podIP}'
+kube annotate pod plain grus.test/ready=false >/dev/null
+check "ready=false makes it not Ready" within 10 ready_is plain False
+check "and it still runs" phase_is plain Running
+kube annotate pod plain grus.test/ready- >/dev/null
+check "without the annotation it is Ready again" within 10 ready_is plain True
+kube annotate pod plain grus.test/outcome=fail >/dev/null
+check "outcome=fail turns a running pod Failed" within 10 phase_is plain Failed
+check "with exit code 1" exit_code_is plain 1
+pod born-done '"grus.test/outcome": "succeed"' >/dev/null
+check "a pod made with outcome=succeed turns Succeeded" within 10 phase_is born-done Succeeded
+check "with exit code 0" exit_code_is born-done 0
+pod born-failed '"grus.test/outcome": "fail"' >/dev/null
+check "a pod made with outcome=fail turns Failed" within 10 phase_is born-failed Failed
+pod born-unready '"grus.test/ready": "false"' >/dev/null
+check "a pod made with ready=false turns Running" within 10 phase_is born-unready Running
+check "and is not Ready" ready_is born-unready False
+check "deleted pods go" kube delete pod --all --timeout=10s
+
+kube create job train --image=none >/dev/null
+check "a pod of a Job runs" kube wait pod -l job-name=train --for=condition=Ready --timeout=10s
+check "the Job is not complete" equals "1" kube get job train -o 'jsonpath={.status.active}'
+kube annotate pod -l job-name=train grus.test/outcome=succeed >/dev/null
+check "outcome=succeed completes it" kube wait job/train --for=condition=Complete --timeout=15s
+
+kube annotate node node-3 grus.test/ready=false >/dev/null
+check "a node with ready=false is not Ready" kube wait node/node-3 --for=condition=Ready=False --timeout=10s
+kube annotate node node-3 grus.test/ready- >/dev/null
+check "and Ready again without it" kube wait node/node-3 --for=condition=Ready --timeout=10s
+check "with room for pods again" "$cluster" nodes 4 --gpus 8 --name one
+
+kube create -f - >/dev/null <<'EOF'
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: w}
+spec:
+  serviceName: w
+  replicas: 34
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: w}}
+  template:
+    metadata: {labels: {app: w}}
+    spec:
+      terminationGracePeriodSeconds: 30
+      containers: [{name: main, image: none, resources: {limits: {nvidia.com/gpu: 1}}}]
+EOF
+check "34 one-GPU pods on 4 x 8 GPUs: 34 made" within 20 count_is 34 pods -l app=w
+check "32 run" within 20 count_is 32 pods -l app=w --field-selector status.phase=Running
+check "2 wait" count_is 2 pods -l app=w --field-selector status.phase=Pending
+kube delete pod -l app=w --wait=false >/dev/null
+check "all deleted, 32 run again" within 30 equals 32 kube get statefulset w -o 'jsonpath={.status.readyReplicas}'
+kube delete statefulset w >/dev/null
+check "their pods go with the StatefulSet" within 20 count_is 0 pods -l app=w
+
+# --- a process dies
+scheduler=$(pid_of one kube-scheduler)
+kill -KILL "$scheduler"
+check "the killed process is gone" within 5 gone "$scheduler"
+check "status names it" prints "cluster one: kube-scheduler is dead" "$cluster" status --name one
+check "and fails" fails "$cluster" status --name one
+check "the other cluster is fine" "$cluster" status --name two
+check "up starts what is dead" prints "starting kube-scheduler" "$cluster" up --name one
+check "status is fine again" "$cluster" status --name one
+check "with what was in it" count_is 4 nodes
+
+# --- a recycled pid: state.json names a process that is not ours
+sleep 300 &
+stranger=$!
+stray=$(pid_of two kwok)
+sed -i "s/\"pid\": $stray,/\"pid\": $stranger,/" "$GRUS_STATE/two/state.json"
+check "a recycled pid counts as dead" prints "kwok is dead" "$cluster" status --name two
+
+# --- the end
+one=$(pids one)
+two=$(pids two | grep -v -x "$stranger")
+check "down" prints "cluster one is down" "$cluster" down --name one
+# shellcheck disable=SC2086 # One word a pid.
+check "no process of it is left" gone $one
+check "no folder of it is left" fails test -e "$GRUS_STATE/one"
+check "the other cluster's server lives" "$cluster" kubectl --name two -- get --raw /readyz
+check "down again is no error" prints "there is no cluster one" "$cluster" down --name one
+check "down of all" "$cluster" down --all
+# shellcheck disable=SC2086
+check "no process is left" gone $two
+check "a stranger with the pid was spared" kill -0 "$stranger"
+kill "$stranger" "$stray"
+check "the state folder is gone" fails test -e "$GRUS_STATE"
+
+# --- what is missing is said in one line
+no_go() { # Only what the wrapper needs, and no go.
+  local bin result
+  bin=$(mktemp -d)
+  for tool in bash readlink dirname cat sha256sum env; do ln -s "$(type -P $tool)" "$bin/$tool"; done
+  PATH=$bin GRUS_CACHE=$bin/cache "$cluster" build 2>&1
+  result=$?
+  rm -rf -- "$bin"
+  return "$result"
+}
+check "without Go it says so" prints "go is missing" no_go
+check "in one line" equals 1 eval '{ no_go || true; } | wc -l'
+check "and fails" fails no_go
+no_network() {
+  local folder result
+  folder=$(mktemp -d)
+  GRUS_CACHE=$folder/cache GOMODCACHE=$folder/mod GOPROXY=off GOFLAGS=-modcacherw "$cluster" build 2>&1
+  result=$?
+  rm -rf -- "$folder"
+  return "$result"
+}
+check "without modules it says so" prints "cannot be downloaded" no_network
+check "and fails" fails no_network
+
+echo "$passed passed, $failed failed"
+((failed == 0))

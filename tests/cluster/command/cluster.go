@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// cluster is one control plane: its folder, ports and processes. state.json in the folder is this
+// struct; it is written before the first process starts and after each change.
+type cluster struct {
+	Name      string     `json:"name"`
+	Version   string     `json:"version"`
+	Ports     portSet    `json:"ports"`
+	Processes []*process `json:"processes"` // In start order.
+	folder    string
+}
+
+type portSet struct {
+	Etcd              int `json:"etcd"`
+	EtcdPeer          int `json:"etcdPeer"`
+	APIServer         int `json:"apiServer"`
+	ControllerManager int `json:"controllerManager"`
+	Scheduler         int `json:"scheduler"`
+}
+
+func (c *cluster) certs() string      { return filepath.Join(c.folder, "certs") }
+func (c *cluster) kubeconfig() string { return filepath.Join(c.folder, "kubeconfig") }
+func (c *cluster) server() string     { return "https://127.0.0.1:" + strconv.Itoa(c.Ports.APIServer) }
+
+func (c *cluster) client(port int) (*apiClient, error) {
+	config, err := adminTLS(c.certs())
+	if err != nil {
+		return nil, err
+	}
+	return newAPIClient("https://127.0.0.1:"+strconv.Itoa(port), config), nil
+}
+
+// loadCluster returns nil when the folder holds no cluster.
+func loadCluster(folder string) (*cluster, error) {
+	data, err := os.ReadFile(filepath.Join(folder, "state.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{folder: folder}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("read %s/state.json: %w", folder, err)
+	}
+	return c, nil
+}
+
+func (c *cluster) save() error {
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	temp := filepath.Join(c.folder, "state.json.tmp")
+	if err := os.WriteFile(temp, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, filepath.Join(c.folder, "state.json"))
+}
+
+// forget makes the folder hold no cluster any more; logs stay to be read.
+func (c *cluster) forget() {
+	os.Remove(filepath.Join(c.folder, "state.json"))
+}
+
+// newCluster fills an empty folder: certificates, kubeconfigs, configuration, free ports, command
+// lines. It starts nothing.
+func newCluster(name, folder, source string, programs map[string]*binary) (*cluster, error) {
+	if err := os.RemoveAll(folder); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(folder, "logs"), 0o700); err != nil {
+		return nil, err
+	}
+	c := &cluster{Name: name, Version: programs["kube-apiserver"].version, folder: folder}
+	if err := c.Ports.choose(); err != nil {
+		return nil, err
+	}
+	if err := writeCerts(c.certs()); err != nil {
+		return nil, err
+	}
+	for user, path := range map[string]string{
+		"admin":                   c.kubeconfig(),
+		"kube-controller-manager": filepath.Join(folder, "controller-manager.kubeconfig"),
+		"kube-scheduler":          filepath.Join(folder, "scheduler.kubeconfig"),
+	} {
+		if err := writeKubeconfig(path, c.certs(), user, "grus-"+name, c.server()); err != nil {
+			return nil, err
+		}
+	}
+	// A scheduler configuration, since its rate limit is no flag any more.
+	scheduler := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}
+leaderElection: {leaderElect: false}
+`, filepath.Join(folder, "scheduler.kubeconfig"))
+	if err := os.WriteFile(filepath.Join(folder, "scheduler.yaml"), []byte(scheduler), 0o600); err != nil {
+		return nil, err
+	}
+	stages, err := copyStages(filepath.Join(source, "kwok"), filepath.Join(folder, "kwok"))
+	if err != nil {
+		return nil, err
+	}
+	add := func(name string, args ...string) {
+		c.Processes = append(c.Processes, &process{
+			Name: name, Path: programs[name].path, Args: args, Log: filepath.Join(folder, "logs", name+".log"),
+		})
+	}
+	add("etcd", c.etcdArgs()...)
+	add("kube-apiserver", c.apiServerArgs()...)
+	add("kube-controller-manager", c.controllerManagerArgs()...)
+	add("kube-scheduler", c.schedulerArgs()...)
+	add("kwok", c.kwokArgs(stages)...)
+	return c, c.save()
+}
+
+func (c *cluster) etcdArgs() []string {
+	client := "http://127.0.0.1:" + strconv.Itoa(c.Ports.Etcd)
+	peer := "http://127.0.0.1:" + strconv.Itoa(c.Ports.EtcdPeer)
+	return []string{
+		"--name=grus", "--data-dir=" + filepath.Join(c.folder, "etcd"),
+		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=grus=" + peer,
+		"--unsafe-no-fsync", // The data does not outlive the machine.
+		"--quota-backend-bytes=8589934592", "--log-level=warn",
+	}
+}
+
+func (c *cluster) apiServerArgs() []string {
+	certs := c.certs()
+	return []string{
+		"--etcd-servers=http://127.0.0.1:" + strconv.Itoa(c.Ports.Etcd),
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(c.Ports.APIServer),
+		"--service-cluster-ip-range=10.0.0.0/16",
+		// Nothing routes Services here, and a loopback address may not stand in an EndpointSlice.
+		"--endpoint-reconciler-type=none",
+		"--tls-cert-file=" + filepath.Join(certs, "serving.crt"),
+		"--tls-private-key-file=" + filepath.Join(certs, "serving.key"),
+		"--client-ca-file=" + filepath.Join(certs, "ca.crt"),
+		"--service-account-key-file=" + filepath.Join(certs, "service-account.crt"),
+		"--service-account-signing-key-file=" + filepath.Join(certs, "service-account.key"),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--authorization-mode=Node,RBAC",
+		"--allow-privileged=true",
+	}
+}
+
+func (c *cluster) controllerManagerArgs() []string {
+	certs, kubeconfig := c.certs(), filepath.Join(c.folder, "controller-manager.kubeconfig")
+	return append(c.componentArgs(kubeconfig, c.Ports.ControllerManager),
+		"--kubeconfig="+kubeconfig,
+		"--service-account-private-key-file="+filepath.Join(certs, "service-account.key"),
+		"--root-ca-file="+filepath.Join(certs, "ca.crt"),
+		"--cluster-signing-cert-file="+filepath.Join(certs, "ca.crt"),
+		"--cluster-signing-key-file="+filepath.Join(certs, "ca.key"),
+		"--use-service-account-credentials=true",
+		"--leader-elect=false",
+		// Far above the defaults, so that a bench measures the manager under test and not these.
+		"--kube-api-qps=1000", "--kube-api-burst=2000",
+	)
+}
+
+func (c *cluster) schedulerArgs() []string {
+	return append(c.componentArgs(filepath.Join(c.folder, "scheduler.kubeconfig"), c.Ports.Scheduler),
+		"--config="+filepath.Join(c.folder, "scheduler.yaml"))
+}
+
+func (c *cluster) componentArgs(kubeconfig string, port int) []string {
+	return []string{
+		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + filepath.Join(c.certs(), "serving.crt"),
+		"--tls-private-key-file=" + filepath.Join(c.certs(), "serving.key"),
+	}
+}
+
+func (c *cluster) kwokArgs(stages []string) []string {
+	args := []string{
+		"--kubeconfig=" + c.kubeconfig(),
+		"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=" + kwokAnnotation + "=" + kwokAnnotationValue,
+		"--cidr=10.64.0.0/10", "--node-ip=10.32.0.1", // Outside the Service range.
+	}
+	for _, s := range stages {
+		args = append(args, "--config="+s)
+	}
+	return args
+}
+
+// copyStages copies the kwok configuration: a running cluster must not depend on the source tree.
+func copyStages(from, to string) ([]string, error) {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(from, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no kwok configuration in %s", from)
+	}
+	var copies []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(to, filepath.Base(file))
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return nil, err
+		}
+		copies = append(copies, path)
+	}
+	return copies, nil
+}
+
+// choose picks free ports. They lie below the range that the kernel hands out to outgoing
+// connections, or such a connection could take one before its server binds it.
+func (p *portSet) choose() error {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	for _, port := range []*int{&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager, &p.Scheduler} {
+		for tries := 0; ; tries++ {
+			candidate := 20000 + rand.IntN(12000)
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(candidate))
+			if err == nil {
+				held = append(held, l)
+				*port = candidate
+				break
+			}
+			if tries == 200 {
+				return fmt.Errorf("find a free port: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// portTaken says whether the process ended since somebody else had bound its port.
+func (p *process) portTaken() bool {
+	return strings.Contains(p.logTail(40), "address already in use")
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is one program of a cluster: how to start it, and which running process it is.
+//
+// A pid alone may have been given to someone else since; together with the start time, which the
+// kernel counts in ticks since boot, it is the process we started or none.
+type process struct {
+	Name       string   `json:"name"`
+	Path       string   `json:"path"`
+	Args       []string `json:"args"`
+	Log        string   `json:"log"`
+	Pid        int      `json:"pid,omitempty"`
+	StartTicks uint64   `json:"startTicks,omitempty"`
+}
+
+// start runs the program in a session of its own, with nothing of the caller's open, so that it
+// outlives the caller and a pipe behind the caller sees its end.
+func (p *process) start(folder string) error {
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(p.Path, p.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	p.Pid = cmd.Process.Pid
+	stat, ok := readStat(p.Pid)
+	if !ok {
+		return fmt.Errorf("start %s: it is gone at once", p.Name)
+	}
+	p.StartTicks = stat.startTicks
+	go cmd.Wait() // Takes the exit status, so that a process that dies during `up` leaves no zombie.
+	return nil
+}
+
+func (p *process) alive() bool {
+	if p.Pid == 0 {
+		return false
+	}
+	stat, ok := readStat(p.Pid)
+	return ok && stat.startTicks == p.StartTicks && stat.state != 'Z' && stat.state != 'X'
+}
+
+// signal does nothing when the process is gone.
+func (p *process) signal(s os.Signal) {
+	// The handle is taken before the check: it stays with the process it was taken for.
+	handle, err := os.FindProcess(p.Pid)
+	if err != nil {
+		return
+	}
+	defer handle.Release()
+	if p.alive() {
+		_ = handle.Signal(s)
+	}
+}
+
+// stopAll asks all processes to end and kills those still there after two seconds: kube-apiserver
+// would wait for open watches to end.
+func stopAll(processes []*process) error {
+	for _, s := range []struct {
+		signal os.Signal
+		wait   time.Duration
+	}{{syscall.SIGTERM, 2 * time.Second}, {syscall.SIGKILL, 5 * time.Second}} {
+		for _, p := range processes {
+			p.signal(s.signal)
+		}
+		for deadline := time.Now().Add(s.wait); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if firstAlive(processes) == nil {
+				return nil
+			}
+		}
+	}
+	p := firstAlive(processes)
+	return fmt.Errorf("stop %s: pid %d does not end", p.Name, p.Pid)
+}
+
+func firstAlive(processes []*process) *process {
+	for _, p := range processes {
+		if p.alive() {
+			return p
+		}
+	}
+	return nil
+}
+
+func firstDead(processes []*process) *process {
+	for _, p := range processes {
+		if !p.alive() {
+			return p
+		}
+	}
+	return nil
+}
+
+type procStat struct {
+	state      byte
+	startTicks uint64
+}
+
+// readStat reads /proc/PID/stat. The program's name stands there in brackets and may hold anything,
+// so fields are counted from the last bracket: state is the first after it, the start time the 20th.
+func readStat(pid int) (procStat, bool) {
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return procStat{}, false
+	}
+	text := string(data)
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < 20 {
+		return procStat{}, false
+	}
+	ticks, err := strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return procStat{}, false
+	}
+	return procStat{fields[0][0], ticks}, true
+}
+
+// memoryMiB is the resident memory of the process, 0 when it is gone.
+func (p *process) memoryMiB() int {
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.Pid), "statm"))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(data))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.Atoi(fields[1])
+	return pages * os.Getpagesize() / (1 << 20)
+}
+
+// logTail is the end of the program's log, for an error message.
+func (p *process) logTail(lines int) string {
+	data, err := os.ReadFile(p.Log)
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	for i, line := range all {
+		if len(line) > 400 {
+			line = line[:400] + "..."
+		}
+		all[i] = "  | " + line
+	}
+	return strings.Join(all, "\n")
+}
+
+// keepDescriptorsPrivate keeps what the caller left open (a make jobserver, a lock) from the
+// programs we start: Go closes only what it opened itself.
+func keepDescriptorsPrivate() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controllers/elastic/elastic_status.h"
+#include "tests/controllers/elastic/view_builder.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::vector<int> Ordinals(const std::optional<HostList>& list) {
+  std::vector<int> ordinals;
+  if (!list) return ordinals;
+  for (const std::string& host : list->hosts) ordinals.push_back(OrdinalOf(host, "bert-workers").value_or(-1));
+  return ordinals;
+}
+
+bool IsTrue(const Plan& plan, const char* type) { return kube::IsConditionTrue(plan.status.conditions, type); }
+
+std::string ReasonOf(const Plan& plan) {
+  const auto* ready = kube::FindCondition(plan.status.conditions, "Ready");
+  return ready ? ready->reason : "";
+}
+
+// A job of 2 to 4 that trains with four workers.
+ViewBuilder Training() {
+  return ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns()
+      .Job([](auto& job) { job.status.start_time = At(-1000); });
+}
+
+// Start.
+
+TEST(ElasticPlan, ANewJobGetsItsChildrenButNoLauncherYet) {
+  const View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_TRUE(plan.wants_base);
+  ASSERT_TRUE(plan.workers);
+  EXPECT_EQ(plan.workers->replicas, 4);
+  EXPECT_FALSE(plan.wants_launcher);
+  EXPECT_FALSE(plan.hosts);
+  EXPECT_EQ(plan.status.start_time, view.now);
+  EXPECT_THAT(plan.events, IsEmpty());  // The usual start needs none.
+}
+
+TEST(ElasticPlan, AJobWithoutRoomHoldsNothing) {
+  const View view = ViewBuilder().MinMax(2, 4).Room(1).Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_FALSE(plan.wants_base);
+  EXPECT_FALSE(plan.workers);
+  EXPECT_FALSE(plan.wants_launcher);
+  EXPECT_EQ(plan.status.phase, kPhaseWaiting);
+}
+
+TEST(ElasticPlan, TheLauncherStartsWithEnoughReadyWorkersAndWaitsALittleForMore) {
+  struct Case {
+    const char* rule;
+    ViewBuilder view;
+    bool starts;
+    std::optional<int> look_again;
+  };
+  const Case kCases[] = {
+      {"one less than the minimum", ViewBuilder().Ready({0}).Bound({1, 2, 3}, -5), false, 15},
+      {"the minimum, and the last one just became ready", ViewBuilder().Ready({0}).Ready({1}, -1).Waiting({2, 3}), false, 2},
+      {"the minimum, and the settle time is over", ViewBuilder().Ready({0, 1}, -3).Waiting({2, 3}), true, {}},
+      {"all that are granted, at once", ViewBuilder().Ready({0, 1, 2, 3}, 0), true, {}},
+      {"a lost one is not ready", ViewBuilder().Ready({0}).Lost({1}), false, {}},
+  };
+  for (Case c : kCases) {
+    SCOPED_TRACE(c.rule);
+    const View view = c.view.MinMax(2, 4).Set(4, 4).Build();
+    const Plan plan = PlanElasticJob(view);
+    EXPECT_EQ(plan.wants_launcher, c.starts);
+    EXPECT_EQ(plan.hosts.has_value(), c.starts);
+    EXPECT_EQ(plan.events.size(), c.starts ? 1U : 0U);
+    if (c.look_again) {
+      EXPECT_EQ(plan.look_again, kube::Duration(seconds(*c.look_again)));
+    }
+  }
+}
+
+TEST(ElasticPlan, TheLauncherStartsWithoutWorkersThatAreToLeave) {
+  const View view = ViewBuilder().MinMax(2, 4).Target(2).Set(4, 4).Ready({0, 1, 2, 3}).Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->replicas, 2);
+  EXPECT_THAT(Ordinals(plan.hosts), ElementsAre(0, 1));
+}
+
+TEST(ElasticPlan, ALauncherThatIsEndingIsAwaited) {
+  const View view = Training().LauncherEnding().Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_FALSE(plan.wants_launcher);
+  EXPECT_FALSE(plan.restart_launcher);
+}
+
+TEST(ElasticPlan, AHostListDeletedByHandComesBackNewerThanTheLaunchersOwn) {
+  View view = Training().Build();
+  view.hosts.reset();
+  view.launcher_pods.front().hosts_revision = 5;
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.hosts->revision, 6);
+  EXPECT_THAT(Ordinals(plan.hosts), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(ElasticPlan, ARunningLauncherIsGivenTheNewerHostList) {
+  const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.hosts->revision, 4);
+  EXPECT_THAT(plan.push_hosts_to, ElementsAre(&view.launcher_pods.front()));
+
+  const View told = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  EXPECT_THAT(PlanElasticJob(told).push_hosts_to, IsEmpty());
+}
+
+// Size.
+
+TEST(ElasticPlan, AUsersShrinkDrainsFirst) {
+  ViewBuilder builder = Training().Target(2);
+
+  const View listed = ViewBuilder(builder).Build();
+  const Plan first = PlanElasticJob(listed);
+  EXPECT_THAT(Ordinals(first.hosts), ElementsAre(0, 1));
+  EXPECT_EQ(first.workers->replicas, 4);
+  EXPECT_EQ(first.status.last_scale, std::nullopt);
+
+  const View draining = ViewBuilder(builder).Hosts({0, 1}, 2, -10).Build();
+  const Plan held = PlanElasticJob(draining);
+  EXPECT_EQ(held.workers->replicas, 4);
+  EXPECT_EQ(held.look_again, kube::Duration(seconds(20)));
+
+  const View drained = ViewBuilder(builder).Hosts({0, 1}, 2, -30).Build();
+  const Plan done = PlanElasticJob(drained);
+  EXPECT_EQ(done.workers->replicas, 2);
+  ASSERT_TRUE(done.status.last_scale);
+  EXPECT_EQ(*done.status.last_scale, (api::LastScale{4, 2, "SpecChanged", drained.now}));
+  ASSERT_THAT(done.events, SizeIs(1));
+  EXPECT_EQ(done.events[0].reason, "WorkersShrunk");
+  EXPECT_THAT(done.events[0].note, HasSubstr("from 4 to 2 workers"));
+}
+
+TEST(ElasticPlan, AnUnschedulableWorkerNeedsNoDrain) {
+  const View view = ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 1, 2}).Unschedulable({3}, -20).Hosts({0, 1, 2})
+                        .LauncherRuns().Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->replicas, 3);
+  EXPECT_TRUE(plan.wants_launcher);
+  EXPECT_EQ(plan.hosts, view.hosts);
+  ASSERT_THAT(plan.events, SizeIs(1));
+  EXPECT_EQ(plan.events[0].type, kube::EventType::kWarning);
+  EXPECT_THAT(plan.events[0].note, HasSubstr("shrunk from 4 to 3 workers"));
+  EXPECT_THAT(plan.events[0].note, HasSubstr("15 s"));
+}
+
+TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
+  const View view = ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0, 1}).Unschedulable({2, 3}, -20).Hosts({0, 1})
+                        .LauncherRuns().Room(0).Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->replicas, 0);
+  EXPECT_TRUE(plan.restart_launcher);
+  EXPECT_FALSE(plan.wants_launcher);
+  EXPECT_FALSE(plan.hosts);
+  EXPECT_EQ(plan.status.phase, kPhaseWaiting);
+  EXPECT_EQ(plan.status.last_scale->reason, "BelowMinimum");
+}
+
+TEST(ElasticPlan, PodsOfALostNodeAreEndedByForce) {
+  View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
+  EXPECT_THAT(PlanElasticJob(view).bury, ElementsAre(PodName(3)));
+}
+
+TEST(ElasticPlan, ABoundWorkerThatDoesNotStartMayLackItsKey) {
+  for (const auto& [age, check] : {std::pair(19, false), {20, true}}) {
+    const View view = ViewBuilder().MinMax(1, 1).Set(1, 1).Bound({0}, -age).Build();
+    EXPECT_EQ(PlanElasticJob(view).check_secret, check) << age;
+  }
+}
+
+TEST(ElasticPlan, ATargetOfNoneHoldsNothing) {
+  const View view = Training().MinMax(0, 4).Target(0).Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->replicas, 0);
+  EXPECT_TRUE(plan.restart_launcher);
+  EXPECT_FALSE(IsTrue(plan, "Ready"));
+  EXPECT_FALSE(IsTrue(plan, "Reconciling"));
+}
+
+// Suspend and resume.
+
+TEST(ElasticPlan, ASuspendedJobHoldsNothingAndForgetsItsClock) {
+  const View view = Training().Job([](auto& job) { job.spec.run_policy.suspend = true; }).LastScale("Started", -9).Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->replicas, 0);
+  EXPECT_TRUE(plan.restart_launcher);
+  EXPECT_FALSE(plan.hosts);
+  EXPECT_FALSE(plan.status.start_time);
+  EXPECT_FALSE(plan.status.last_scale);
+  EXPECT_EQ(plan.status.phase, kPhaseSuspended);
+  EXPECT_TRUE(IsTrue(plan, "Suspended"));
+  EXPECT_THAT(plan.events, SizeIs(1));
+
+  const View again = ViewBuilder().Status(plan.status).Set(0, 0)
+                         .Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
+  EXPECT_THAT(PlanElasticJob(again).events, IsEmpty());
+}
+
+TEST(ElasticPlan, AResumedJobStartsAtOnceWithANewClock) {
+  const View suspended = Training().Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
+  const View resumed =
+      ViewBuilder().MinMax(2, 4).Status(PlanElasticJob(suspended).status).Set(0, 0).Room(4).Build();
+  const Plan plan = PlanElasticJob(resumed);
+  EXPECT_EQ(plan.workers->replicas, 4);
+  EXPECT_EQ(plan.status.start_time, resumed.now);
+  EXPECT_FALSE(IsTrue(plan, "Suspended"));
+  EXPECT_EQ(plan.status.phase, kPhasePending);
+}
+
+TEST(ElasticPlan, SuspendedTimeDoesNotCountForTheDeadline) {
+  const View view = Training().Job([](auto& job) {
+    job.spec.run_policy.suspend = true;
+    job.spec.run_policy.active_deadline_seconds = 10;
+  }).Build();
+  EXPECT_EQ(PlanElasticJob(view).status.phase, kPhaseSuspended);
+}
+
+// The end.
+
+TEST(ElasticPlan, TheDeadlineEndsTheJobAndStopsTheLauncher) {
+  for (const auto& [limit, is_over] : {std::pair(1001, false), {1000, true}}) {
+    const View view =
+        Training().Job([limit = limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; }).Build();
+    const Plan plan = PlanElasticJob(view);
+    EXPECT_EQ(plan.restart_launcher, is_over);
+    EXPECT_EQ(plan.workers.has_value(), !is_over);
+    if (is_over) {
+      EXPECT_EQ(ReasonOf(plan), "DeadlineExceeded");
+      EXPECT_THAT(kube::FindCondition(plan.status.conditions, "Ready")->message, HasSubstr("1000 s"));
+    } else {
+      EXPECT_EQ(plan.look_again, kube::Duration(seconds(1)));
+    }
+  }
+}
+
+TEST(ElasticPlan, TheLaunchersEndIsTheJobsEnd) {
+  const View succeeded = Training().Launcher(LauncherState::kSucceeded).Build();
+  const Plan success = PlanElasticJob(succeeded);
+  EXPECT_EQ(success.status.phase, kPhaseSucceeded);
+  EXPECT_EQ(success.status.completion_time, succeeded.now);
+  EXPECT_TRUE(IsTrue(success, "Complete"));
+  EXPECT_TRUE(IsTrue(success, "Ready"));
+
+  const View failed = Training().Launcher(LauncherState::kFailed).LauncherMessage("exit code 137").Build();
+  const Plan failure = PlanElasticJob(failed);
+  EXPECT_EQ(failure.status.phase, kPhaseFailed);
+  EXPECT_TRUE(IsTrue(failure, "Failed"));
+  EXPECT_EQ(ReasonOf(failure), "LauncherFailed");
+  ASSERT_THAT(failure.events, SizeIs(1));
+  EXPECT_EQ(failure.events[0].type, kube::EventType::kWarning);
+  EXPECT_THAT(failure.events[0].note, HasSubstr("exit code 137"));
+}
+
+TEST(ElasticPlan, CleanPodPolicySaysWhatStaysAfterTheEnd) {
+  struct Case {
+    api::CleanPodPolicy policy;
+    bool workers, launcher, launcher_goes;
+  };
+  const Case kCases[] = {{api::CleanPodPolicy::kRunning, false, true, false},
+                         {api::CleanPodPolicy::kAll, false, false, true},
+                         {api::CleanPodPolicy::kNone, true, true, false}};
+  for (const Case& c : kCases) {
+    const auto policy = [&c](auto& job) { job.spec.run_policy.clean_pod_policy = c.policy; };
+    const View ends = Training().Launcher(LauncherState::kSucceeded).Job(policy).Build();
+    const Plan at_end = PlanElasticJob(ends);
+    const View ended = Training().Launcher(LauncherState::kSucceeded).Status(at_end.status).Job(policy).Build();
+    const Plan after = PlanElasticJob(ended);
+    for (const Plan* plan : {&at_end, &after}) {
+      EXPECT_EQ(plan->workers.has_value(), c.workers);
+      EXPECT_EQ(plan->hosts.has_value(), c.workers);
+      EXPECT_EQ(plan->wants_base, c.workers);
+      EXPECT_EQ(plan->wants_launcher, c.launcher);
+      EXPECT_EQ(plan->restart_launcher, c.launcher_goes);
+    }
+    EXPECT_EQ(after.status, at_end.status);
+    EXPECT_THAT(after.events, IsEmpty());
+  }
+}
+
+TEST(ElasticPlan, AnEndedJobIsNeverStartedAgain) {
+  const View ends = Training().Launcher(LauncherState::kSucceeded).Build();
+  const View without_children = ViewBuilder().MinMax(2, 4).Room(4).Status(PlanElasticJob(ends).status).Build();
+  const Plan plan = PlanElasticJob(without_children);
+  EXPECT_FALSE(plan.workers);
+  EXPECT_FALSE(plan.wants_launcher);
+  EXPECT_FALSE(plan.restart_launcher);
+}
+
+TEST(ElasticPlan, TheJobIsDeletedWhenItsTimeToLiveIsOver) {
+  for (const auto& [ttl, is_over] : {std::pair(61, false), {60, true}, {0, true}}) {
+    const View view = Training().Launcher(LauncherState::kSucceeded).Job([ttl = ttl](auto& job) {
+      job.spec.run_policy.ttl_seconds_after_finished = ttl;
+      job.status.phase = kPhaseSucceeded;
+      job.status.completion_time = At(-60);
+    }).Build();
+    const Plan plan = PlanElasticJob(view);
+    EXPECT_EQ(plan.delete_job, is_over) << ttl;
+    if (!is_over) {
+      EXPECT_EQ(plan.look_again, kube::Duration(seconds(1)));
+    }
+  }
+}
+
+// Whose job it is.
+
+TEST(ElasticPlan, AnotherControllersJobIsLeftAlone) {
+  for (const auto& [manager, is_ignored] :
+       {std::pair("", false), {"ai.centauruscloud.io/grus", false}, {"kueue.x-k8s.io/multikueue", true}}) {
+    const View view = Training().Job([m = manager](auto& job) { job.spec.run_policy.managed_by = m; }).Build();
+    EXPECT_EQ(PlanElasticJob(view).is_ignored, is_ignored) << manager;
+  }
+}
+
+TEST(ElasticPlan, AJobThatIsBeingDeletedIsLeftToTheGarbageCollector) {
+  EXPECT_TRUE(PlanElasticJob(Training().Job([](auto& job) { job.metadata.deletion_timestamp = At(-1); }).Build()).is_ignored);
+}
+
+// Once the plan is carried out, planning again changes nothing: a status write never causes the next one.
+TEST(ElasticPlan, ACarriedOutPlanPlansNoSecondStatus) {
+  const std::pair<const char*, ViewBuilder> kCases[] = {
+      {"waiting", ViewBuilder().MinMax(2, 4).Room(1)},
+      {"starting", ViewBuilder().MinMax(2, 4).Room(4)},
+      {"workers starting", ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0}).Bound({1, 2, 3})},
+      {"training", Training()},
+      {"unschedulable", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 2}).Unschedulable({1, 3}, -20).LauncherRuns()},
+      {"below the minimum", ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0}).Unschedulable({1, 2, 3}, -20).Room(0)},
+      {"room", ViewBuilder().MinMax(1, 4).Set(2, 2).Ready({0, 1}).Room(1).LauncherRuns()},
+      {"lost", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).LauncherRuns()},
+      {"draining", Training().Target(2)},
+      {"suspended", Training().Job([](auto& job) { job.spec.run_policy.suspend = true; })},
+      {"succeeded", Training().Launcher(LauncherState::kSucceeded)},
+      {"failed", Training().Launcher(LauncherState::kFailed)},
+      {"past the deadline", Training().Job([](auto& job) { job.spec.run_policy.active_deadline_seconds = 9; })},
+  };
+  for (const auto& [name, builder] : kCases) {
+    const View view = builder.Build();
+    const Plan plan = PlanElasticJob(view);
+
+    View next = view;
+    auto job = std::make_shared<api::ElasticHorovodJob>(*view.job);
+    job->status = plan.status;
+    next.job = job;
+    next.workers = plan.workers;
+    next.hosts = plan.hosts;
+    if (plan.restart_launcher) next.launcher = LauncherState::kAbsent, next.launcher_pods.clear();
+    next.room = {view.room.copies, view.room.nodes, view.room.gpus_free, view.room.gpus_total};
+
+    EXPECT_EQ(PlanElasticJob(next).status, plan.status) << name;
+    EXPECT_THAT(PlanElasticJob(next).events, IsEmpty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace grus

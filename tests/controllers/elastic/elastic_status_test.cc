@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/controllers/elastic/view_builder.h"
+
+namespace grus {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Status = api::ElasticHorovodJobStatus;
+
+const kube::Condition& ConditionOf(const Status& status, const char* type) {
+  static const kube::Condition kNone;
+  const kube::Condition* found = kube::FindCondition(status.conditions, type);
+  EXPECT_TRUE(found) << type;
+  return found ? *found : kNone;
+}
+
+ViewBuilder Of(int granted) { return ViewBuilder().MinMax(2, 4).Set(granted, granted); }
+
+TEST(ElasticStatus, CountsWorkersByWhatTheyAre) {
+  const View view = ViewBuilder().MinMax(2, 9).Set(8, 5).Ready({0, 1}).Bound({2}).Waiting({3}).Unschedulable({4}, -1)
+                        .Gated({5}).Lost({6}).Ending({7}).Build();
+  const Status status = BaseStatus(view, SizesOf(view.job->spec.workers));
+  EXPECT_EQ(status.replicas.min, 2);
+  EXPECT_EQ(status.replicas.max, 9);
+  EXPECT_EQ(status.replicas.wanted, 9);
+  EXPECT_EQ(status.replicas.granted, 5);
+  EXPECT_EQ(status.replicas.created, 5);
+  EXPECT_EQ(status.replicas.ready, 2);
+  EXPECT_EQ(status.replicas.unschedulable, 1);
+  EXPECT_EQ(status.available_replicas, 2);
+}
+
+TEST(ElasticStatus, NamesWhatTheOriginalNamed) {
+  const View view = Of(4).Build();
+  const Status status = BaseStatus(view, SizesOf(view.job->spec.workers));
+  EXPECT_EQ(status.launcher, "job.batch/bert-launcher");
+  EXPECT_EQ(status.workers, "statefulset.apps/bert-workers");
+  EXPECT_EQ(status.selector, "ai.centauruscloud.io/job-name=bert,ai.centauruscloud.io/role=worker");
+}
+
+TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
+  struct Case {
+    const char* phase;
+    const char* reason;
+    bool ready, reconciling;
+    ViewBuilder view;
+    const char* message;
+  };
+  const Case kCases[] = {
+      {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(2, 4).Room(1),
+       "waiting for room for 2 workers (2 GPUs): there is room for 1 on 4 nodes, where 1 of 32 GPUs are free"},
+      {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(1, 4).Room(0, 0),
+       "waiting for room for 1 worker (1 GPU): no node can hold such a worker: see its resources, node selector and "
+       "tolerations"},
+      {"Waiting", "WaitingForRoom", false, false, Of(0).MinMax(0, 4).Target(0), "no workers are wanted"},
+      {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).Unschedulable({3}, -1),
+       "1 of 4 workers ready, 1 unschedulable"},
+      {"Starting", "LauncherStarting", false, true, Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive),
+       "4 of 4 workers ready"},
+      {"Running", "Training", true, false, Of(4).Ready({0, 1, 2, 3}).LauncherRuns(), "4 of 4 workers ready"},
+      {"Running", "Training", true, true, Of(4).Ready({0, 1, 2}).Waiting({3}).LauncherRuns(), "3 of 4 workers ready"},
+      {"Running", "Training", true, false, Of(3).Ready({0, 1, 2}).LauncherRuns(),
+       "3 of 3 workers ready; 4 are wanted"},
+      {"Suspended", "Suspended", false, false, Of(4).Job([](auto& job) { job.spec.run_policy.suspend = true; }),
+       "suspended by spec.runPolicy.suspend"},
+  };
+  for (Case c : kCases) {
+    SCOPED_TRACE(c.message);
+    const View view = c.view.Job([](auto& job) { job.metadata.generation = 7; }).Build();
+    const Status status = PlanElasticJob(view).status;
+    EXPECT_EQ(status.phase, c.phase);
+    EXPECT_EQ(status.observed_generation, 7);
+    EXPECT_EQ(ConditionOf(status, "Ready").is_true(), c.ready);
+    EXPECT_EQ(ConditionOf(status, "Reconciling").is_true(), c.reconciling);
+    EXPECT_FALSE(ConditionOf(status, "Stalled").is_true());
+    EXPECT_EQ(ConditionOf(status, "Ready").message, c.message);
+    for (const kube::Condition& condition : status.conditions) {
+      EXPECT_EQ(condition.reason, c.reason) << condition.type;
+      EXPECT_EQ(condition.observed_generation, 7) << condition.type;
+      EXPECT_EQ(condition.last_transition_time, view.now) << condition.type;
+    }
+  }
+}
+
+TEST(ElasticStatus, ATransitionTimeIsThatOfTheChange) {
+  const View first = Of(4).Ready({0}).Build();
+  const Status before = PlanElasticJob(first).status;
+  View second = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Status(before).Build();
+  second.now = At(50);
+  const Status after = PlanElasticJob(second).status;
+  EXPECT_EQ(ConditionOf(after, "Ready").last_transition_time, At(50));
+  EXPECT_EQ(ConditionOf(after, "Stalled").last_transition_time, At(0));
+}
+
+TEST(ElasticStatus, OnlyAReallyRunningLauncherIsTraining) {
+  View view = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Build();
+  view.launcher_pods.front().is_ending = true;
+  EXPECT_EQ(PlanElasticJob(view).status.phase, kPhaseStarting);
+}
+
+TEST(ElasticStatus, AnEndIsFinalForKstatus) {
+  // Ready=False alone reads as "still under way": a failed job must be Stalled, so that nobody waits for it.
+  const View view = Of(4).Build();
+  for (const auto& [reason, is_success] :
+       {std::pair(Reason::kSucceeded, true), {Reason::kLauncherFailed, false}, {Reason::kDeadlineExceeded, false}}) {
+    Status status;
+    SetEnd(status, view, reason, "because");
+    EXPECT_EQ(status.phase, is_success ? "Succeeded" : "Failed");
+    EXPECT_EQ(ConditionOf(status, "Ready").is_true(), is_success);
+    EXPECT_FALSE(ConditionOf(status, "Reconciling").is_true());
+    EXPECT_EQ(ConditionOf(status, "Stalled").is_true(), !is_success);
+    EXPECT_EQ(ConditionOf(status, is_success ? "Complete" : "Failed").message, "because");
+    EXPECT_EQ(status.completion_time, view.now);
+  }
+}
+
+TEST(ElasticStatus, ARefusedJobIsStalledAndKeepsItsPhase) {
+  for (const auto& [before, after] : {std::pair("", kPhasePending), {"Running", kPhaseRunning}}) {
+    const View view = Of(4).Job([b = before](auto& job) {
+      job.status.phase = b;
+      job.metadata.generation = 3;
+    }).Build();
+    const Status status = RefusedStatus(view, Reason::kTemplateRefused, "field is immutable");
+    EXPECT_EQ(status.phase, after);
+    EXPECT_FALSE(ConditionOf(status, "Ready").is_true());
+    EXPECT_FALSE(ConditionOf(status, "Reconciling").is_true());
+    EXPECT_TRUE(ConditionOf(status, "Stalled").is_true());
+    EXPECT_EQ(ConditionOf(status, "Stalled").reason, "TemplateRefused");
+    EXPECT_EQ(ConditionOf(status, "Stalled").message, "field is immutable");
+    EXPECT_EQ(status.observed_generation, 3);
+  }
+}
+
+TEST(ElasticStatus, ARefusedJobThatIsRightAgainIsNoLongerStalled) {
+  const View view = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Build();
+  const View healed = Of(4).Ready({0, 1, 2, 3}).LauncherRuns()
+                          .Status(RefusedStatus(view, Reason::kNameTaken, "taken")).Build();
+  EXPECT_FALSE(ConditionOf(PlanElasticJob(healed).status, "Stalled").is_true());
+}
+
+TEST(ElasticStatus, WhatOthersMeasuredIsKept) {
+  api::Progress progress;
+  progress.step = 1200;
+  const View view = Of(4).Job([&](auto& job) { job.status.progress = progress; }).Build();
+  EXPECT_EQ(PlanElasticJob(view).status.progress, progress);
+}
+
+TEST(ElasticStatus, AllReasonsHaveNamesTheApiTakes) {
+  std::set<std::string_view> names;
+  for (int reason = 0; reason <= static_cast<int>(Reason::kTemplateRefused); ++reason) {
+    const std::string_view name = ToString(static_cast<Reason>(reason));
+    ASSERT_FALSE(name.empty()) << reason;
+    EXPECT_TRUE(std::all_of(name.begin(), name.end(), [](char c) { return std::isalpha(c) != 0; })) << name;
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
+}
+
+TEST(ScaleMessage, SaysTheNumbersAndWhy) {
+  const View view = ViewBuilder().MinMax(3, 8).Room(1).Build();
+  const Sizes sizes = SizesOf(view.job->spec.workers);
+  struct Case {
+    int from, to;
+    ScaleReason reason;
+    const char* text;
+  };
+  const Case kCases[] = {
+      {34, 32, ScaleReason::kUnschedulable,
+       "shrunk from 34 to 32 workers: the rest was unschedulable for 15 s; training goes on"},
+      {4, 0, ScaleReason::kBelowMinimum, "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs)"},
+      {0, 5, ScaleReason::kStarted, "grown from 0 to 5 workers: what there is room for; 8 are wanted"},
+      {5, 8, ScaleReason::kRequested, "grown from 5 to 8 workers: the rest of what is wanted"},
+      {2, 1, ScaleReason::kSpecChanged, "shrunk from 2 to 1 worker: the spec changed"},
+      {1, 2, ScaleReason::kRoomAppeared, "grown from 1 to 2 workers: there is room"},
+  };
+  for (const Case& c : kCases) {
+    EXPECT_THAT(ScaleMessage(view, sizes, c.from, c.to, c.reason), HasSubstr(c.text));
+  }
+}
+
+TEST(ScaleMessage, AMinimumOfNoneIsToldAsTheOneThatIsNeeded) {
+  const View view = ViewBuilder().MinMax(0, 8).Build();
+  EXPECT_THAT(ScaleMessage(view, SizesOf(view.job->spec.workers), 2, 0, ScaleReason::kBelowMinimum),
+              HasSubstr("the minimum of 1 fit"));
+}
+
+TEST(ElasticStatus, AJobWithoutGpusIsToldInWorkersOnly) {
+  const View view =
+      ViewBuilder().MinMax(2, 4).Room(1).Job([](auto& job) { job.spec.workers.gpus_per_worker = 0; }).Build();
+  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
+            "waiting for room for 2 workers: there is room for 1 on 4 nodes");
+}
+
+}  // namespace
+}  // namespace grus

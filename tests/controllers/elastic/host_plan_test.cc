@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/host_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/controllers/elastic/view_builder.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+
+Sizes MinMax(int min, int max) {
+  Sizes sizes;
+  sizes.min = min;
+  sizes.max = sizes.wanted = max;
+  return sizes;
+}
+
+std::vector<int> Ordinals(const HostList& list) {
+  std::vector<int> ordinals;
+  for (const std::string& host : list.hosts) ordinals.push_back(OrdinalOf(host, "bert-workers").value_or(-1));
+  return ordinals;
+}
+
+TEST(HostPlan, PublishesAWorkerWhenItIsReady) {
+  const View view = ViewBuilder().Ready({0, 1, 2}).Bound({3}).Hosts({0, 1}, 7).Build();
+
+  const HostPlan plan = PlanHosts(view, MinMax(1, 4), 4);
+
+  EXPECT_TRUE(plan.is_changed);
+  EXPECT_THAT(Ordinals(plan.list), ElementsAre(0, 1, 2));
+  EXPECT_EQ(plan.list.revision, 8);
+  EXPECT_EQ(plan.list.published, view.now);
+}
+
+TEST(HostPlan, KeepsTheOrderOfKnownHostsAndAppendsNewOnes) {
+  // Horovod gives the lowest ranks to the hosts it has known longest; rank 0 hands on the state.
+  const View view = ViewBuilder().Ready({0, 1, 2, 3}).Hosts({3, 1}).Build();
+  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(1, 4), 4).list), ElementsAre(3, 1, 0, 2));
+}
+
+TEST(HostPlan, TakesAwayWhatIsDeadOrToLeave) {
+  struct Case {
+    const char* rule;
+    ViewBuilder view;
+    int replicas;
+  };
+  const Case kCases[] = {
+      {"leaving", ViewBuilder().Ready({0, 1, 2}), 2},
+      {"ending", ViewBuilder().Ready({0, 1}).Ending({2}), 3},
+      {"not ready", ViewBuilder().Ready({0, 1}).Bound({2}), 3},
+      {"its node is lost", ViewBuilder().Ready({0, 1}).Lost({2}), 3},
+      {"gone", ViewBuilder().Ready({0, 1}), 3},
+  };
+  for (Case c : kCases) {
+    const View view = c.view.Hosts({0, 1, 2}).Build();
+    const HostPlan plan = PlanHosts(view, MinMax(2, 3), c.replicas);
+    EXPECT_TRUE(plan.is_changed) << c.rule;
+    EXPECT_THAT(Ordinals(plan.list), ElementsAre(0, 1)) << c.rule;
+  }
+}
+
+TEST(HostPlan, ADeadHostStaysWhileFewerThanTheMinimumWouldRemain) {
+  const View one_alive = ViewBuilder().Ready({0}).Ending({1}).Lost({2}).Hosts({0, 1, 2}).Build();
+
+  const HostPlan plan = PlanHosts(one_alive, MinMax(2, 3), 3);
+  EXPECT_THAT(Ordinals(plan.list), ElementsAre(0, 1));
+
+  const HostPlan none_to_spare = PlanHosts(one_alive, MinMax(3, 3), 3);
+  EXPECT_FALSE(none_to_spare.is_changed);
+}
+
+TEST(HostPlan, ADeadHostIsReplacedInOneChange) {
+  const View view = ViewBuilder().Ready({0, 2}).Ending({1}).Hosts({0, 1}).Build();
+  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(2, 3), 3).list), ElementsAre(0, 2));
+}
+
+TEST(HostPlan, AWorkerThatIsToLeaveStaysUntilTheMinimumIsThereWithoutIt) {
+  // The user asked for two, the lowest ordinals stay, and one of these does not answer yet.
+  ViewBuilder builder = ViewBuilder().Ready({1, 2, 3}).Hosts({1, 2, 3});
+  EXPECT_THAT(Ordinals(PlanHosts(builder.Bound({0}).Build(), MinMax(2, 4), 2).list), ElementsAre(1, 2));
+
+  const View all_ready = ViewBuilder().Ready({0, 1, 2, 3}).Hosts({1, 2, 3}).Build();
+  EXPECT_THAT(Ordinals(PlanHosts(all_ready, MinMax(2, 4), 2).list), ElementsAre(1, 0));
+}
+
+TEST(HostPlan, ALivingWorkerThatIsToLeaveIsKeptRatherThanADeadOne) {
+  const View view = ViewBuilder().Ready({0, 3}).Ending({1}).Hosts({0, 1, 3}).Build();
+  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(2, 4), 2).list), ElementsAre(0, 3));
+}
+
+TEST(HostPlan, NeverListsFewerThanTheMinimumThatWasListed) {
+  for (unsigned seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    ViewBuilder builder;
+    std::vector<int> published;
+    for (int ordinal = 0; ordinal < 8; ++ordinal) {
+      switch (random() % 5) {
+        case 0: builder.Ready({ordinal}); break;
+        case 1: builder.Bound({ordinal}); break;
+        case 2: builder.Ending({ordinal}); break;
+        case 3: builder.Lost({ordinal}); break;
+        default: break;
+      }
+      if (random() % 2 == 0) published.push_back(ordinal);
+    }
+    const int min = 1 + static_cast<int>(random() % 4), replicas = min + static_cast<int>(random() % 5);
+    const View view = builder.Hosts(published).Build();
+
+    const HostPlan plan = PlanHosts(view, MinMax(min, 8), replicas);
+
+    const int before = static_cast<int>(published.size()), after = static_cast<int>(plan.list.hosts.size());
+    EXPECT_GE(after, std::min(before, min));
+    for (const Worker& worker : view.pods) {
+      const bool is_fit = worker.is_ready && !worker.has_lost_node && worker.ordinal < replicas;
+      if (is_fit) {
+        EXPECT_TRUE(plan.list.Has(worker.name));
+      }
+      if (plan.list.Has(worker.name) && !view.hosts->Has(worker.name)) {
+        EXPECT_TRUE(is_fit);
+      }
+    }
+  }
+}
+
+TEST(HostPlan, TheSameHostsInAnotherOrderAreNoChange) {
+  const View view = ViewBuilder().Ready({0, 1, 2}).Hosts({2, 0, 1}, 5).Build();
+
+  const HostPlan plan = PlanHosts(view, MinMax(1, 3), 3);
+
+  EXPECT_FALSE(plan.is_changed);
+  EXPECT_EQ(plan.list, *view.hosts);
+  EXPECT_FALSE(plan.look_again);
+}
+
+TEST(HostPlan, TwoChangesAreTwoSecondsApart) {
+  for (const auto& [age, is_due] : {std::pair(0, false), {1, false}, {2, true}, {3, true}}) {
+    const View view = ViewBuilder().Ready({0, 1}).Hosts({0}, 4, -age).Build();
+    const HostPlan plan = PlanHosts(view, MinMax(1, 2), 2);
+    EXPECT_EQ(plan.is_changed, is_due) << age;
+    if (is_due) {
+      EXPECT_FALSE(plan.look_again);
+    } else {
+      EXPECT_EQ(plan.list, *view.hosts) << age;
+      EXPECT_EQ(plan.look_again, kube::Duration(seconds(2 - age))) << age;
+    }
+  }
+}
+
+TEST(FirstHosts, AreTheReadyWorkersThatAreToStay) {
+  const View view = ViewBuilder().Ready({0, 2, 5}).Bound({1}).Ending({3}).Lost({4}).Build();
+  Sizes sizes = MinMax(1, 6);
+  sizes.slots = 4;
+
+  const HostList list = FirstHosts(view, sizes, 5);
+
+  EXPECT_THAT(Ordinals(list), ElementsAre(0, 2));
+  EXPECT_EQ(list.slots, 4);
+  EXPECT_EQ(list.revision, 1);
+  EXPECT_EQ(list.published, view.now);
+}
+
+TEST(FirstHosts, AreNewerThanAnyListALauncherHas) {
+  // The launcher believes the higher revision of the two lists that it sees.
+  EXPECT_EQ(FirstHosts(ViewBuilder().Ready({0}).Hosts({0}, 6).Build(), MinMax(1, 1), 1).revision, 7);
+  EXPECT_EQ(FirstHosts(ViewBuilder().Ready({0}).LauncherRuns(9).Build(), MinMax(1, 1), 1).revision, 10);
+}
+
+}  // namespace
+}  // namespace grus

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of a job for tests: what the cache would say, in a few words.
+//
+//   const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Unschedulable({2, 3}, -20).Build();
+//
+// Times are seconds from the moment of the view. The job is team-a/bert with one GPU a worker.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controllers/elastic/elastic_view.h"
+
+namespace grus {
+
+inline kube::Time At(std::int64_t seconds) {
+  return kube::Time{std::chrono::system_clock::time_point(std::chrono::seconds(1'800'000'000 + seconds))};
+}
+
+inline api::ElasticHorovodJob TestJob() {
+  api::ElasticHorovodJob job;
+  job.metadata.name = "bert";
+  job.metadata.ns = "team-a";
+  job.metadata.uid = "0b6f1c9e-uid";
+  job.metadata.generation = 1;
+  job.spec.launcher.image = "registry.example.com/launcher:1";
+  job.spec.launcher.python_command = {"python", "/train.py"};
+  job.spec.workers.image = "registry.example.com/worker:1";
+  job.status.observed_generation = 1;
+  return job;
+}
+
+inline std::string PodName(int ordinal) { return "bert-workers-" + std::to_string(ordinal); }
+
+class ViewBuilder {
+ public:
+  using Ordinals = std::vector<int>;
+
+  ViewBuilder() : job_(TestJob()) { view_.now = At(0); }
+
+  ViewBuilder& MinMax(int min, int max) {
+    job_.spec.workers.min_replicas = min;
+    job_.spec.workers.max_replicas = max;
+    return *this;
+  }
+  ViewBuilder& Target(int target) {
+    job_.spec.workers.target_replicas = target;
+    return *this;
+  }
+  // Anything else about the job.
+  template <typename F>
+  ViewBuilder& Job(F change) {
+    change(job_);
+    return *this;
+  }
+  ViewBuilder& LastScale(std::string reason, int seconds, int from = 0, int to = 0) {
+    job_.status.last_scale = api::LastScale{from, to, std::move(reason), At(seconds)};
+    return *this;
+  }
+  ViewBuilder& Status(const api::ElasticHorovodJobStatus& status) {
+    job_.status = status;
+    return *this;
+  }
+
+  ViewBuilder& Set(int replicas, int granted) {
+    view_.workers = WorkersState{replicas, granted, replicas > granted, true};
+    view_.has_service = true;
+    return *this;
+  }
+  ViewBuilder& Unobserved() {
+    view_.workers->is_observed = false;
+    return *this;
+  }
+  ViewBuilder& Bound(const Ordinals& ordinals, int since = -100) {
+    return Add(ordinals, [&](Worker& w) {
+      w.is_bound = true;
+      w.bound_since = At(since);
+    });
+  }
+  ViewBuilder& Ready(const Ordinals& ordinals, int since = -90) {
+    return Add(ordinals, [&](Worker& w) {
+      w.is_bound = w.is_ready = true;
+      w.bound_since = w.ready_since = At(since);
+    });
+  }
+  ViewBuilder& Waiting(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker&) {});
+  }
+  ViewBuilder& Unschedulable(const Ordinals& ordinals, int since) {
+    return Add(ordinals, [&](Worker& w) { w.unschedulable_since = At(since); });
+  }
+  ViewBuilder& Gated(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker& w) { w.is_gated = true; });
+  }
+  ViewBuilder& Lost(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker& w) { w.is_bound = w.is_ready = w.has_lost_node = true; });
+  }
+  ViewBuilder& Ending(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker& w) { w.is_bound = w.is_ending = true; });
+  }
+
+  ViewBuilder& Room(int copies, int nodes = 4) {
+    view_.room = {copies, nodes, copies, 32};
+    return *this;
+  }
+  ViewBuilder& Hosts(const Ordinals& ordinals, int revision = 1, int published = -60) {
+    HostList list;
+    for (const int ordinal : ordinals) list.hosts.push_back(PodName(ordinal));
+    list.revision = revision;
+    list.published = At(published);
+    view_.hosts = std::move(list);
+    return *this;
+  }
+  ViewBuilder& Launcher(LauncherState state) {
+    view_.launcher = state;
+    return *this;
+  }
+  ViewBuilder& LauncherMessage(std::string message) {
+    view_.launcher_message = std::move(message);
+    return *this;
+  }
+  ViewBuilder& LauncherEnding() {
+    view_.is_launcher_ending = true;
+    return *this;
+  }
+  ViewBuilder& LauncherRuns(int pushed_revision = 0) {
+    view_.launcher = LauncherState::kActive;
+    grus::LauncherPod pod;
+    pod.name = "bert-launcher-x";
+    pod.uid = "launcher-uid";
+    pod.is_running = true;
+    pod.hosts_revision = pushed_revision;
+    view_.launcher_pods.push_back(std::move(pod));
+    return *this;
+  }
+
+  View Build() const {
+    View view = view_;
+    view.job = std::make_shared<api::ElasticHorovodJob>(job_);
+    std::sort(view.pods.begin(), view.pods.end(),
+              [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
+    return view;
+  }
+
+ private:
+  template <typename F>
+  ViewBuilder& Add(const Ordinals& ordinals, F change) {
+    for (const int ordinal : ordinals) {
+      Worker worker;
+      worker.ordinal = ordinal;
+      worker.name = PodName(ordinal);
+      worker.uid = "uid-" + std::to_string(ordinal);
+      change(worker);
+      view_.pods.push_back(std::move(worker));
+    }
+    return *this;
+  }
+
+  api::ElasticHorovodJob job_;
+  View view_;
+};
+
+inline std::vector<int> OrdinalsOf(const std::vector<const Worker*>& workers) {
+  std::vector<int> ordinals;
+  for (const Worker* worker : workers) ordinals.push_back(worker->ordinal);
+  return ordinals;
+}
+
+}  // namespace grus

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/cluster_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace grus {
+namespace {
+
+NodeState GpuNode(std::string name, std::int64_t gpus) {
+  NodeState node;
+  node.name = std::move(name);
+  node.allocatable.milli_cpu = 64'000;
+  node.allocatable.memory_bytes = 512LL << 30;
+  node.allocatable.pods = 110;
+  node.allocatable.AddExtended(kGpuResource, gpus);
+  return node;
+}
+
+PodShape GpuPod(std::int64_t gpus) {
+  PodShape shape;
+  shape.request.milli_cpu = 1000;
+  shape.request.pods = 1;
+  shape.request.AddExtended(kGpuResource, gpus);
+  return shape;
+}
+
+int Copies(const ClusterLedger& ledger, const PodShape& shape, const std::string& owner = "me") {
+  return ledger.RoomFor(owner, shape, 1000).copies;
+}
+
+TEST(ClusterLedger, CountsCopiesNodeByNode) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.PutNode(GpuNode("b", 7));
+
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 15);
+  EXPECT_EQ(Copies(ledger, GpuPod(4)), 3);  // Two and one: the last three GPUs of b do not join with a's.
+  EXPECT_EQ(Copies(ledger, GpuPod(8)), 1);
+  EXPECT_EQ(ledger.RoomFor("me", GpuPod(1), 3).copies, 3);
+}
+
+TEST(ClusterLedger, RoomTellsOfTheNodesThatCouldHoldTheShape) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.PutNode(GpuNode("b", 2));
+  ledger.PutNode(GpuNode("cpu", 0));
+  ledger.Bind("p", "a", GpuPod(5).request, "");
+
+  const Room room = ledger.RoomFor("me", GpuPod(4), 10);
+  EXPECT_EQ(room.copies, 0);
+  EXPECT_EQ(room.nodes, 1);  // b is too small even when empty.
+  EXPECT_EQ(room.gpus_free, 3);
+  EXPECT_EQ(room.gpus_total, 8);
+}
+
+TEST(ClusterLedger, ABoundPodHoldsUntilItIsReleased) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.Bind("p", "a", GpuPod(5).request, "");
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 3);
+
+  ledger.Release("p");
+  ledger.Release("p");         // Again: no effect.
+  ledger.Release("never-was");
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 8);
+}
+
+TEST(ClusterLedger, BindingAgainReplaces) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.PutNode(GpuNode("b", 8));
+  ledger.Bind("p", "a", GpuPod(5).request, "");
+  ledger.Bind("p", "b", GpuPod(2).request, "");
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 14);
+}
+
+TEST(ClusterLedger, PodsMayComeBeforeTheirNodeAndOutliveIt) {
+  ClusterLedger ledger;
+  ledger.Bind("p", "a", GpuPod(5).request, "");
+  EXPECT_FALSE(ledger.HasNode("a"));
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 0);
+
+  ledger.PutNode(GpuNode("a", 8));
+  EXPECT_TRUE(ledger.HasNode("a"));
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 3);
+
+  ledger.RemoveNode("a");
+  EXPECT_FALSE(ledger.HasNode("a"));
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 0);
+
+  ledger.PutNode(GpuNode("a", 8));  // Back, and the pod still holds its GPUs.
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 3);
+}
+
+TEST(ClusterLedger, AClaimIsRoomForItsOwnerAndForNobodyElse) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 6), 6);
+
+  EXPECT_EQ(Copies(ledger, GpuPod(1), "me"), 8);
+  EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 2);
+}
+
+TEST(ClusterLedger, AClaimReplacesTheEarlierOneAndIsCutToWhatFits) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.PutNode(GpuNode("b", 8));
+  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 100), 16);
+  EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 0);
+
+  EXPECT_EQ(ledger.Claim("me", GpuPod(4), 2), 2);
+  EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 8);
+
+  EXPECT_EQ(ledger.Claim("me", {}, 0), 0);
+  EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 16);
+}
+
+TEST(ClusterLedger, AClaimBecomesABindingWhereverThePodIsBound) {
+  for (const char* node : {"a", "b"}) {
+    ClusterLedger ledger;
+    ledger.PutNode(GpuNode("a", 8));
+    ledger.PutNode(GpuNode("b", 8));
+    ledger.Claim("me", GpuPod(1), 2);  // Both on a.
+
+    ledger.Bind("p0", node, GpuPod(1).request, "me");
+    EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 14) << node;
+    EXPECT_EQ(Copies(ledger, GpuPod(1), "me"), 15) << node;
+
+    ledger.Bind("p0", node, GpuPod(1).request, "me");  // A later event of the same pod ends no second claim.
+    EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 14) << node;
+
+    ledger.Bind("p1", node, GpuPod(1).request, "me");
+    ledger.Bind("p2", node, GpuPod(1).request, "me");  // One more than claimed.
+    EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 13) << node;
+    EXPECT_EQ(Copies(ledger, GpuPod(1), "me"), 13) << node;
+  }
+}
+
+TEST(ClusterLedger, CordonedTaintedAndForeignNodesHoldNothingNew) {
+  struct Case {
+    const char* rule;
+    void (*change)(NodeState&, PodShape&);
+    bool accepts;
+  };
+  const Case kCases[] = {
+      {"plain", [](NodeState&, PodShape&) {}, true},
+      {"cordoned", [](NodeState& n, PodShape&) { n.is_cordoned = true; }, false},
+      {"NoSchedule", [](NodeState& n, PodShape&) { n.taints = {{"k", "v", "NoSchedule"}}; }, false},
+      {"NoExecute", [](NodeState& n, PodShape&) { n.taints = {{"k", "v", "NoExecute"}}; }, false},
+      {"PreferNoSchedule", [](NodeState& n, PodShape&) { n.taints = {{"k", "v", "PreferNoSchedule"}}; }, true},
+      {"tolerated",
+       [](NodeState& n, PodShape& p) {
+         n.taints = {{"k", "v", "NoSchedule"}};
+         p.tolerations = {{"k", "Equal", "v", "NoSchedule"}};
+       },
+       true},
+      {"one of two taints tolerated",
+       [](NodeState& n, PodShape& p) {
+         n.taints = {{"k", "v", "NoSchedule"}, {"other", "", "NoSchedule"}};
+         p.tolerations = {{"k", "Exists", "", ""}};
+       },
+       false},
+      {"selector met",
+       [](NodeState& n, PodShape& p) {
+         n.labels = {{"gpu", "a100"}, {"zone", "x"}};
+         p.node_selector = {{"gpu", "a100"}};
+       },
+       true},
+      {"selector with another value",
+       [](NodeState& n, PodShape& p) {
+         n.labels = {{"gpu", "v100"}};
+         p.node_selector = {{"gpu", "a100"}};
+       },
+       false},
+      {"selector of a label that is not there",
+       [](NodeState&, PodShape& p) { p.node_selector = {{"gpu", ""}}; }, false},
+  };
+  for (const Case& c : kCases) {
+    ClusterLedger ledger;
+    NodeState node = GpuNode("a", 8);
+    PodShape shape = GpuPod(1);
+    c.change(node, shape);
+    ledger.PutNode(node);
+
+    EXPECT_EQ(Copies(ledger, shape), c.accepts ? 8 : 0) << c.rule;
+    EXPECT_EQ(ledger.RoomFor("me", shape, 10).nodes, c.accepts ? 1 : 0) << c.rule;
+    EXPECT_EQ(ledger.Claim("me", shape, 3), c.accepts ? 3 : 0) << c.rule;
+  }
+}
+
+TEST(Toleration, MatchesAsInTheApi) {
+  const Taint kTaint{"gpu", "a100", "NoSchedule"};
+  const std::pair<Toleration, bool> kCases[] = {
+      {{"gpu", "Equal", "a100", "NoSchedule"}, true}, {{"gpu", "", "a100", "NoSchedule"}, true},
+      {{"gpu", "Equal", "a100", ""}, true},           {{"gpu", "Equal", "v100", ""}, false},
+      {{"gpu", "Exists", "", "NoSchedule"}, true},    {{"gpu", "Exists", "", "NoExecute"}, false},
+      {{"", "Exists", "", ""}, true},                 {{"", "Exists", "", "NoExecute"}, false},
+      {{"", "Equal", "", ""}, false},                 {{"tpu", "Exists", "", ""}, false},
+  };
+  for (const auto& [toleration, tolerates] : kCases) {
+    EXPECT_EQ(toleration.Tolerates(kTaint), tolerates)
+        << toleration.key << " " << toleration.op << " " << toleration.value << " " << toleration.effect;
+  }
+}
+
+// Whatever happens in whatever order, when all pods and claims are gone all room is back.
+TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&random](unsigned n) { return static_cast<int>(random() % n); };
+    ClusterLedger ledger;
+    for (int i = 0; i < 60; ++i) {
+      const std::string node(1, static_cast<char>('a' + below(3)));
+      const std::string pod = "p" + std::to_string(below(12)), owner = "o" + std::to_string(below(3));
+      switch (below(6)) {
+        case 0: ledger.PutNode(GpuNode(node, 8)); break;
+        case 1: ledger.RemoveNode(node); break;
+        case 2: ledger.Release(pod); break;
+        case 3: ledger.Claim(owner, GpuPod(1 + below(3)), below(10)); break;
+        default: ledger.Bind(pod, node, GpuPod(1 + below(2)).request, below(4) == 0 ? "" : owner); break;
+      }
+      const Room room = ledger.RoomFor("o0", GpuPod(1), 1000);
+      ASSERT_LE(room.gpus_free, room.gpus_total);
+      ASSERT_LE(room.copies, room.gpus_free);
+    }
+    for (int pod = 0; pod < 12; ++pod) ledger.Release("p" + std::to_string(pod));
+    for (int owner = 0; owner < 3; ++owner) ledger.Claim("o" + std::to_string(owner), {}, 0);
+    for (const char* node : {"a", "b", "c"}) ledger.PutNode(GpuNode(node, 8));
+    EXPECT_EQ(Copies(ledger, GpuPod(1)), 24);
+  }
+}
+
+}  // namespace
+}  // namespace grus

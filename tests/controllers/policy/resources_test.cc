@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/resources.h"
+
+#include <gtest/gtest.h>
+
+namespace grus {
+namespace {
+
+Resources Of(std::int64_t milli_cpu, std::int64_t memory, std::int64_t pods, std::int64_t gpus) {
+  Resources resources;
+  resources.milli_cpu = milli_cpu;
+  resources.memory_bytes = memory;
+  resources.pods = pods;
+  if (gpus != 0) resources.AddExtended(kGpuResource, gpus);
+  return resources;
+}
+
+TEST(Resources, AddAndSubtractEveryComponent) {
+  Resources sum = Of(1000, 10, 1, 2);
+  sum.AddExtended("example.com/fpga", 1);
+
+  sum += Of(500, 5, 1, 6);
+  EXPECT_EQ(sum.milli_cpu, 1500);
+  EXPECT_EQ(sum.memory_bytes, 15);
+  EXPECT_EQ(sum.pods, 2);
+  EXPECT_EQ(sum.Extended(kGpuResource), 8);
+  EXPECT_EQ(sum.Extended("example.com/fpga"), 1);
+
+  sum -= Of(500, 5, 1, 6);
+  EXPECT_EQ(sum.milli_cpu, 1000);
+  EXPECT_EQ(sum.memory_bytes, 10);
+  EXPECT_EQ(sum.pods, 1);
+  EXPECT_EQ(sum.Extended(kGpuResource), 2);
+}
+
+TEST(Resources, WhatIsNotNamedIsZero) { EXPECT_EQ(Of(1, 1, 1, 0).Extended(kGpuResource), 0); }
+
+TEST(Resources, SubtractingWhatIsNotThereGoesBelowZero) {
+  Resources none;
+  none -= Of(0, 0, 0, 3);
+  EXPECT_EQ(none.Extended(kGpuResource), -3);
+}
+
+TEST(Resources, RaiseToTakesTheLargerOfEachComponent) {
+  Resources a = Of(1000, 30, 1, 2);
+  a.RaiseTo(Of(500, 40, 1, 4));
+  EXPECT_EQ(a.milli_cpu, 1000);
+  EXPECT_EQ(a.memory_bytes, 40);
+  EXPECT_EQ(a.Extended(kGpuResource), 4);
+
+  a.RaiseTo(Of(0, 0, 0, 1));
+  EXPECT_EQ(a.Extended(kGpuResource), 4);
+}
+
+TEST(CopiesThatFit, AreLimitedByTheScarcestComponent) {
+  struct Case {
+    const char* rule;
+    Resources allocatable, used, request;
+    int at_most, copies;
+  };
+  const Case kCases[] = {
+      {"cpu", Of(4000, 100, 110, 8), {}, Of(1500, 1, 1, 1), 100, 2},
+      {"memory", Of(4000, 100, 110, 8), {}, Of(1, 40, 1, 1), 100, 2},
+      {"pods", Of(4000, 100, 3, 8), {}, Of(1, 1, 1, 1), 100, 3},
+      {"GPUs", Of(4000, 100, 110, 8), {}, Of(1, 1, 1, 3), 100, 2},
+      {"what is used is not there", Of(4000, 100, 110, 8), Of(0, 0, 0, 5), Of(1, 1, 1, 1), 100, 3},
+      {"the caller's limit", Of(4000, 100, 110, 8), {}, Of(1, 1, 1, 1), 5, 5},
+      {"what is not asked for does not count", Of(4000, 100, 110, 0), {}, Of(1000, 0, 1, 0), 100, 4},
+      {"none of a resource the node lacks", Of(4000, 100, 110, 0), {}, Of(1, 1, 1, 1), 100, 0},
+      {"an overcommitted node holds none", Of(4000, 100, 110, 8), Of(5000, 0, 0, 0), Of(1000, 0, 1, 1), 100, 0},
+      {"nothing asked for fits as often as wanted", {}, {}, {}, 7, 7},
+  };
+  for (const Case& c : kCases) {
+    EXPECT_EQ(CopiesThatFit(c.allocatable, c.used, c.request, c.at_most), c.copies) << c.rule;
+  }
+}
+
+}  // namespace
+}  // namespace grus

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fixture of the tests of ElasticHorovodJob: a manager for all of them, a namespace and a pool of nodes for each.
+//
+// Nothing waits for a fixed time: a test says what must come true and goes on when it is. Nodes carry the label
+// grus.test/pool, and jobs select those of their own test, so that tests do not influence each other; launchers run on
+// a node of the suite that no test deletes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controllers/elastic/elastic_view.h"
+#include "tests/integration/manager_process.h"
+#include "tests/integration/world.h"
+
+namespace grus::testing {
+
+using JobPtr = std::shared_ptr<const api::ElasticHorovodJob>;
+using PodPtr = std::shared_ptr<const kube::Pod>;
+using PodList = std::vector<PodPtr>;
+
+// Counts of requests to the API server, from the manager's own metrics.
+struct Requests {
+  double all = 0, writes = 0;
+};
+
+class ElasticJob : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite();  // StartWorld() and StartManager().
+  static void TearDownTestSuite();
+  static void StartWorld();
+  void SetUp() override;
+  void TearDown() override;
+
+  static World& world() { return *world_; }
+  static kube::Client& client() { return world_->client(); }
+  static ManagerProcess& manager() { return *manager_; }
+  // With ports of its own; the metrics' and the health server's stand in its log.
+  static void StartManager(std::vector<std::string> more_arguments = {});  // REQUIRES: none runs.
+  static void KillManager();                                               // As a lost node would.
+  static Requests CountRequests();
+
+  const std::string& ns() const { return ns_; }
+  const std::string& pool() const { return ns_; }
+
+  // Nodes of this test's pool.
+  std::string AddNode(int gpus);  // Ready when it returns. Its name.
+  void AddNodes(int count, int gpus);
+  void DeleteNode(const std::string& name);
+
+  // A job with short graces whose pods run in the right places; `spec` is merged over it.
+  kube::Json Manifest(const std::string& name, std::string_view spec) const;
+  void Create(std::string_view spec, const std::string& name = kName);
+  void Edit(std::string_view patch, const std::string& name = kName);  // Merge patch of the whole object.
+  void Scale(int replicas, const std::string& name = kName);           // Through the scale subresource.
+  template <typename T>
+  void Delete(const std::string& name) {
+    Must(client().Delete(kube::KindOf<T>(), {ns_, name}));
+  }
+  template <typename T>
+  void Patch(const std::string& name, std::string_view merge_patch, const std::string& subresource = {}) {
+    kube::WriteOptions options;
+    options.subresource = subresource;
+    Must(client().Patch(kube::KindOf<T>(), {ns_, name}, kube::PatchType::kMerge, FromText(merge_patch), options));
+  }
+  void SetOutcome(const std::string& pod, const std::string& outcome);  // "succeed" or "fail"
+
+  // What is there.
+  JobPtr TheJob(const std::string& name = kName) const { return world_->Get<api::ElasticHorovodJob>(ns_, name); }
+  std::string Phase(const std::string& name = kName) const;
+  bool IsTrue(std::string_view type, const std::string& name = kName) const;
+  std::string ReasonOf(std::string_view condition, const std::string& name = kName) const;
+  std::string MessageOf(std::string_view condition, const std::string& name = kName) const;
+  std::shared_ptr<const kube::StatefulSet> Set(const std::string& name = kName) const;
+  std::optional<WorkersState> SetState(const std::string& name = kName) const;
+  std::shared_ptr<const kube::Job> Launcher(const std::string& name = kName) const;
+  std::set<std::string> Hosts(const std::string& name = kName) const;  // Pod names; empty without a host list.
+  PodList Workers(const std::string& name = kName) const;              // Neither ending nor failed, by ordinal.
+  PodList AllPods(const std::string& name = kName) const;              // Of a job, whatever their state.
+  PodPtr LauncherPod(const std::string& name = kName) const;           // The one that runs; null if there is none.
+
+  // The job trains with exactly these many workers, all of them ready and listed.
+  bool Trains(int workers, const std::string& name = kName) const;
+  // No child of the job is left but those of kinds that hold nothing.
+  bool HoldsNothing(const std::string& name = kName) const;
+
+  ::testing::AssertionResult Await(const std::string& what, const std::function<bool()>& holds,
+                                   kube::Duration limit = World::kLimit) const;
+  ::testing::AssertionResult AwaitTrains(int workers, const std::string& name = kName) const;
+  ::testing::AssertionResult Stays(const std::string& what, const std::function<bool()>& holds,
+                                   kube::Duration duration) const;
+
+  static constexpr char kName[] = "train";
+
+ private:
+  static std::string CreateNode(const std::string& name, const std::string& pool, int gpus);
+  ::testing::AssertionResult Failure(const std::string& what) const;
+
+  static std::unique_ptr<World> world_;
+  static std::unique_ptr<ManagerProcess> manager_;
+  static std::vector<std::string> nodes_;       // Deleted at the end of the suite.
+  static std::vector<std::string> namespaces_;  // Deleted, perhaps not gone.
+
+  std::string ns_;
+  int node_count_ = 0;
+};
+
+// By name.
+std::map<std::string, std::string> Uids(const PodList& pods);
+bool IsBound(const kube::Pod& pod);
+bool IsReady(const kube::Pod& pod);
+bool IsGated(const kube::Pod& pod);
+bool IsUnschedulable(const kube::Pod& pod);
+PodList Where(const PodList& pods, bool (*predicate)(const kube::Pod&));
+// True if every pod of `before` is still there with its UID.
+::testing::AssertionResult AllSurvive(const PodList& before, const PodList& now);
+
+}  // namespace grus::testing

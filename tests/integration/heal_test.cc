@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// What breaks is repaired, and what belongs to others is left alone.
+#include <gmock/gmock.h>
+
+#include "tests/integration/elastic_job.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::KindOf;
+using ::testing::HasSubstr;
+using std::chrono::seconds;
+
+constexpr char kTwoToFour[] = R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})";
+
+// All of `pods` but the one of that name.
+PodList Without(PodList pods, const std::string& name) {
+  std::erase_if(pods, [&](const PodPtr& pod) { return pod->metadata.name == name; });
+  return pods;
+}
+
+TEST_F(ElasticJob, ReplacesAWorkerThatCrashedOrWasEvictedAndTrainsOn) {
+  AddNode(4);
+  Create(kTwoToFour);
+  ASSERT_TRUE(AwaitTrains(4));
+  const PodList all = Workers();
+  const std::string launcher = LauncherPod()->metadata.uid, pod = "train-workers-1";
+  const auto is_replaced = [&](const std::string& uid) { return Trains(4) && Uids(Workers())[pod] != uid; };
+
+  std::string old_uid = Uids(all).at(pod);
+  SetOutcome(pod, "fail");
+  ASSERT_TRUE(Await("the crashed worker is replaced", [&] { return is_replaced(old_uid); }));
+  EXPECT_TRUE(AllSurvive(Without(all, pod), Workers()));
+
+  old_uid = Uids(Workers()).at(pod);
+  Patch<kube::Pod>(pod, R"({"status":{"phase":"Failed","reason":"Evicted","message":"the node was low on memory"}})", "status");
+  ASSERT_TRUE(Await("the evicted worker is replaced", [&] { return is_replaced(old_uid); }));
+  EXPECT_TRUE(AllSurvive(Without(all, pod), Workers()));
+  EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
+}
+
+TEST_F(ElasticJob, MakesADeletedServiceAgainAndRepairsAnEditedOne) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const PodList all = Workers();
+  const auto service = [&] { return world().Get<kube::Service>(ns(), "train-workers"); };
+  const kube::StringMap selector = service()->spec.selector;
+  const std::string uid = service()->metadata.uid;
+
+  Delete<kube::Service>("train-workers");
+  ASSERT_TRUE(Await("there is a new one", [&] { return service() && service()->metadata.uid != uid; }));
+  EXPECT_EQ(service()->spec.selector, selector);
+
+  Patch<kube::Service>("train-workers", R"({"spec":{"selector":{"other":"label"}}})");
+  ASSERT_TRUE(Await("the selector is ours again", [&] { return service()->spec.selector == selector; }));
+
+  Patch<kube::Service>("train-workers", R"({"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}})");
+  ASSERT_TRUE(Await("the label is back", [&] { return service()->metadata.Label(kManagedByLabel) == kManagedBy; }));
+  EXPECT_TRUE(AllSurvive(all, Workers()));
+}
+
+TEST_F(ElasticJob, MakesADeletedHostListAgainAndRepairsAnEditedOne) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const auto hosts = [&] { return world().Get<kube::ConfigMap>(ns(), "train-hosts"); };
+  const std::string script = hosts()->data.at("discover_hosts.sh"), uid = hosts()->metadata.uid;
+
+  Delete<kube::ConfigMap>("train-hosts");
+  ASSERT_TRUE(Await("there is a new one", [&] { return hosts() && hosts()->metadata.uid != uid; }));
+  EXPECT_TRUE(AwaitTrains(2));
+
+  Patch<kube::ConfigMap>("train-hosts", R"({"data":{"discover_hosts.sh":"exit 1","hosts":null}})");
+  EXPECT_TRUE(Await("both are as they were", [&] {
+    return hosts()->data.at("discover_hosts.sh") == script && Hosts().size() == 2;
+  }));
+}
+
+TEST_F(ElasticJob, RepairsAnEditedStatefulSetWithoutTouchingTheWorkersThatStay) {
+  AddNode(4);
+  Create(kTwoToFour);
+  ASSERT_TRUE(AwaitTrains(4));
+  const PodList all = Workers();
+  const std::string uid = Set()->metadata.uid;
+  const auto image = [&] {
+    const kube::Json* containers = Set()->spec_json.At({"template", "spec", "containers"});
+    return *containers->AsArray()->at(0).Find("image")->AsString();
+  };
+
+  // JSON merge patch: the whole list of containers.
+  Patch<kube::StatefulSet>("train-workers",
+      R"({"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"registry.test/other:2"}]}}}})");
+  ASSERT_TRUE(Await("the image is ours again", [&] { return image() == "registry.test/train:1"; }));
+
+  Patch<kube::StatefulSet>("train-workers", R"({"metadata":{"labels":{"ai.centauruscloud.io/job-name":"other"}}})");
+  ASSERT_TRUE(Await("the label is ours again", [&] { return Set()->metadata.Label(kJobNameLabel) == "train"; }));
+
+  Patch<kube::StatefulSet>("train-workers", R"({"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}})");
+  ASSERT_TRUE(Await("the label is back", [&] { return Set()->metadata.Label(kManagedByLabel) == kManagedBy; }));
+  EXPECT_TRUE(AllSurvive(all, Workers()));
+
+  Patch<kube::StatefulSet>("train-workers", R"({"spec":{"replicas":3}})");
+  ASSERT_TRUE(Await("the fourth worker is another one", [&] {
+    return Trains(4) && Uids(Workers())["train-workers-3"] != Uids(all).at("train-workers-3");
+  }));
+  EXPECT_TRUE(AllSurvive(PodList(all.begin(), all.begin() + 3), Workers()));
+  EXPECT_EQ(Set()->metadata.uid, uid);
+}
+
+TEST_F(ElasticJob, GoesOnAfterItsStatefulSetWasDeleted) {
+  AddNode(4);
+  Create(kTwoToFour);
+  ASSERT_TRUE(AwaitTrains(4));
+  const std::string uid = Set()->metadata.uid;
+
+  Delete<kube::StatefulSet>("train-workers");
+
+  EXPECT_TRUE(Await("it trains with another one", [&] { return Set() && Set()->metadata.uid != uid && Trains(4); }));
+}
+
+TEST_F(ElasticJob, StartsAnotherLauncherWhenItsJobWasDeleted) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const PodList all = Workers();
+  const std::string uid = Launcher()->metadata.uid;
+
+  Delete<kube::Job>("train-launcher");
+
+  ASSERT_TRUE(Await("it trains with another one", [&] {
+    return Launcher() && Launcher()->metadata.uid != uid && Trains(2);
+  }));
+  EXPECT_TRUE(AllSurvive(all, Workers()));
+}
+
+TEST_F(ElasticJob, MakesADeletedSecretAgainWhenAWorkerDoesNotStart) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const std::string name = "train-ssh-" + TheJob()->metadata.uid;
+  const std::string uid = world().Get<kube::Secret>(ns(), name)->metadata.uid;
+
+  Delete<kube::Secret>(name);
+  // As if this worker had been on its node for long without coming up.
+  const std::string past = kube::ToText(kube::Time{std::chrono::system_clock::now() - seconds(60)});
+  Must(client().Patch(KindOf<kube::Pod>(), {ns(), "train-workers-0"}, kube::PatchType::kStrategicMerge,
+                      FromText(R"({"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":")" +
+                               past + "\"}]}}"),
+                      {.subresource = "status"}));
+  Patch<kube::Pod>("train-workers-0", R"({"metadata":{"annotations":{"grus.test/ready":"false"}}})");
+
+  ASSERT_TRUE(Await("there is a new one", [&] {
+    const auto secret = world().Get<kube::Secret>(ns(), name);
+    return secret && secret->metadata.uid != uid;
+  }));
+  EXPECT_EQ(world().Get<kube::Secret>(ns(), name)->data.size(), 2U);
+}
+
+TEST_F(ElasticJob, LeavesChildrenOfOthersAloneAndGoesOnWhenTheyAreGone) {
+  struct Case {
+    std::string job;
+    const kube::Kind& kind;
+    std::string name;
+    std::string_view object;
+  };
+  const Case cases[] = {
+      {"svc", KindOf<kube::Service>(), "svc-workers", R"({"spec":{"ports":[{"port":80}]}})"},
+      {"map", KindOf<kube::ConfigMap>(), "map-hosts", R"({"data":{"hosts":"theirs"}})"},
+      {"set", KindOf<kube::StatefulSet>(), "set-workers",
+       R"({"spec":{"replicas":0,"serviceName":"theirs","selector":{"matchLabels":{"app":"theirs"}},"template":{
+           "metadata":{"labels":{"app":"theirs"}},"spec":{"containers":[{"name":"c","image":"theirs"}]}}}})"},
+      {"job", KindOf<kube::Job>(), "job-launcher",
+       R"({"spec":{"suspend":true,"template":{"spec":{"restartPolicy":"Never",
+           "containers":[{"name":"c","image":"theirs"}]}}}})"},
+  };
+  AddNode(4);
+  std::map<std::string, std::string> versions;
+  const auto version = [&](const Case& c) {
+    return Must(client().Get(c.kind, {ns(), c.name}))->metadata.resource_version;
+  };
+  for (const Case& c : cases) {
+    kube::Json object = FromText(c.object);
+    object["apiVersion"] = c.kind.ApiVersion();
+    object["kind"] = c.kind.kind;
+    object["metadata"]["name"] = c.name;
+    Must(client().Create(c.kind, ns(), object));
+  }
+  ASSERT_TRUE(Await("the Job controller has looked at its own", [&] { return Launcher("job")->status.conditions.size() == 1; }));
+  for (const Case& c : cases) versions[c.job] = version(c);
+
+  for (const Case& c : cases) Create(R"({"workersSpec":{"minReplicas":1}})", c.job);
+
+  for (const Case& c : cases) {
+    ASSERT_TRUE(Await(c.job + " is stalled", [&] { return IsTrue("Stalled", c.job); }));
+    EXPECT_EQ(ReasonOf("Stalled", c.job), "NameTaken");
+    EXPECT_THAT(MessageOf("Stalled", c.job), HasSubstr(std::string(c.kind.kind) + " \"" + c.name + "\" exists and belongs to"));
+    EXPECT_FALSE(IsTrue("Ready", c.job));
+  }
+  EXPECT_TRUE(Stays("they wait", [&] {
+    return std::all_of(std::begin(cases), std::end(cases), [&](const Case& c) { return IsTrue("Stalled", c.job); });
+  }, seconds(1)));
+  for (const Case& c : cases) {
+    EXPECT_EQ(version(c), versions[c.job]) << c.name << " was touched";
+    Must(client().Delete(c.kind, {ns(), c.name}));
+  }
+
+  for (const Case& c : cases) {
+    EXPECT_TRUE(AwaitTrains(1, c.job));
+    EXPECT_FALSE(IsTrue("Stalled", c.job));
+  }
+}
+
+TEST_F(ElasticJob, SaysWhatTheApiServerRefusedAndGoesOnWithTheNextEdit) {
+  struct Case {
+    std::string job, spec, message, edit;
+  };
+  const Case cases[] = {
+      {"workers",
+       R"({"workersSpec":{"template":{"spec":{"containers":[
+           {"name":"worker","volumeMounts":[{"name":"nowhere","mountPath":"/x"}]}]}}}})",
+       "volumeMounts[0].name: Not found: \"nowhere\"",
+       R"({"spec":{"workersSpec":{"template":{"spec":{"containers":null}}}}})"},
+      {"launcher",
+       R"({"launcherSpec":{"template":{"spec":{"containers":[
+           {"name":"launcher","resources":{"requests":{"cpu":"-1"}}}]}}}})",
+       "must be greater than or equal to 0",
+       R"({"spec":{"launcherSpec":{"template":{"spec":{"containers":null}}}}})"},
+      {"type",
+       R"({"workersSpec":{"template":{"spec":{"terminationGracePeriodSeconds":"soon"}}}})",
+       "terminationGracePeriodSeconds",
+       R"({"spec":{"workersSpec":{"template":{"spec":{"terminationGracePeriodSeconds":5}}}}})"},
+  };
+  AddNode(3);
+
+  for (const Case& c : cases) Create(c.spec, c.job);
+
+  for (const Case& c : cases) {
+    ASSERT_TRUE(Await(c.job + " is stalled", [&] { return IsTrue("Stalled", c.job); }));
+    EXPECT_EQ(ReasonOf("Stalled", c.job), "TemplateRefused");
+    EXPECT_THAT(MessageOf("Stalled", c.job), HasSubstr(c.message));
+  }
+  for (const Case& c : cases) Edit(c.edit, c.job);
+  for (const Case& c : cases) {
+    EXPECT_TRUE(AwaitTrains(1, c.job));
+    EXPECT_FALSE(IsTrue("Stalled", c.job));
+  }
+}
+
+TEST_F(ElasticJob, AJobMadeAgainUnderTheSameNameIsANewJob) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const JobPtr before = TheJob();
+  const PodList pods = AllPods();
+  const auto uids = [&] {
+    return std::set<std::string>{world().Get<kube::Service>(ns(), "train-workers")->metadata.uid,
+                                 world().Get<kube::ConfigMap>(ns(), "train-hosts")->metadata.uid,
+                                 Set()->metadata.uid, Launcher()->metadata.uid};
+  };
+  const std::set<std::string> old_uids = uids();
+
+  Delete<api::ElasticHorovodJob>("train");
+  Create(R"({"workersSpec":{"maxReplicas":2}})");
+
+  ASSERT_TRUE(Await("the new one trains", [&] {
+    return TheJob() && TheJob()->metadata.uid != before->metadata.uid && Trains(2);
+  }));
+  for (const std::string& uid : uids()) EXPECT_FALSE(old_uids.contains(uid));
+  for (const PodPtr& pod : pods) EXPECT_FALSE(AllSurvive({pod}, AllPods()));
+  EXPECT_NE(world().Get<kube::Secret>(ns(), "train-ssh-" + TheJob()->metadata.uid), nullptr);
+  EXPECT_TRUE(Await("the old key is gone", [&] {
+    return world().Get<kube::Secret>(ns(), "train-ssh-" + before->metadata.uid) == nullptr;
+  }));
+}
+
+}  // namespace
+}  // namespace grus::testing

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program grus-manager: how it starts, what it says when it cannot, how it ends.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "clientlib/auth/tls_material.h"
+#include "tests/integration/elastic_job.h"
+#include "tests/integration/relay.h"
+#include "tests/support/certificates.h"
+#include "tests/support/temp_dir.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using kube::Json;
+using std::chrono::seconds;
+
+// Each test starts the managers that it needs.
+class GrusManager : public ElasticJob {
+ protected:
+  static void SetUpTestSuite() { StartWorld(); }
+
+  // Of the test cluster, with another server or another CA.
+  std::string Kubeconfig(const std::string& server, const std::string& ca_pem) const {
+    const auto base64 = [](const std::string& pem) { return kube::EncodeBase64(pem); };
+    Json config = FromText(R"({"apiVersion":"v1","kind":"Config","current-context":"test",
+        "contexts":[{"name":"test","context":{"cluster":"test","user":"test"}}]})");
+    config["clusters"].Append(Json::MakeObject(
+        {{"name", "test"},
+         {"cluster", Json::MakeObject({{"server", server}, {"certificate-authority-data", base64(ca_pem)}})}}));
+    config["users"].Append(Json::MakeObject(
+        {{"name", "test"},
+         {"user", Json::MakeObject({{"client-certificate-data", base64(world().config().cert_pem)},
+                                    {"client-key-data", base64(world().config().key_pem)}})}}));
+    return folder_.Write("kubeconfig", ToText(config));
+  }
+  static int ServerPort() {
+    const std::string& server = world().config().server;
+    return std::stoi(server.substr(server.rfind(':') + 1));
+  }
+  static std::string ServerAt(int port) { return "https://127.0.0.1:" + std::to_string(port); }
+  static std::vector<std::string> With(const std::string& kubeconfig) {
+    return {"--kubeconfig", kubeconfig, "--metrics-address", "0", "--health-address", "127.0.0.1:0"};
+  }
+
+  kube::testing::TempDir folder_;
+};
+
+TEST_F(GrusManager, PrintsHelpAndVersion) {
+  ManagerProcess help({"--help"}), version({"--version"});
+
+  EXPECT_EQ(help.WaitForExit(), 0);
+  EXPECT_THAT(help.output(), HasSubstr("Usage: grus-manager [options]"));
+  for (const char* option : {"--kubeconfig", "--namespaces", "--leader-elect", "--metrics-address", "--health-address"}) {
+    EXPECT_THAT(help.output(), HasSubstr(option));
+  }
+  EXPECT_EQ(version.WaitForExit(), 0);
+  EXPECT_THAT(version.output(), ::testing::MatchesRegex("grus-manager [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST_F(GrusManager, SaysInOneLineWhichOptionIsWrong) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* says;
+  };
+  const Case cases[] = {{{"--nonsense"}, "nonsense"},
+                        {{"stray"}, "grus-manager --help"},
+                        {{"--reconcile-threads", "0"}, "--reconcile-threads \"0\": expected 1 to 256"},
+                        {{"--reconcile-threads", "many"}, "reconcile-threads"},
+                        {{"--log-level", "loud"}, "debug, info, warn or error"},
+                        {{"--log-format", "xml"}, "text or json"},
+                        {{"--controllers", "weather"}, "elastic"}};
+  for (const Case& c : cases) {
+    ManagerProcess manager(c.arguments);
+    EXPECT_EQ(manager.WaitForExit(), 2) << c.says;
+    const std::string output = manager.output();
+    EXPECT_THAT(output, HasSubstr(c.says));
+    EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
+  }
+}
+
+TEST_F(GrusManager, SaysInOneLineWhatIsWrongWithTheKubeconfig) {
+  const std::string missing = folder_.path("missing");
+  const std::string good = Kubeconfig(world().config().server, world().config().ca_pem);
+  const std::string no_context = folder_.Write("no-context", R"({"apiVersion":"v1","kind":"Config"})");
+  const std::string dangling = folder_.Write(
+      "dangling", R"({"apiVersion":"v1","kind":"Config","current-context":"x",
+                      "contexts":[{"name":"x","context":{"cluster":"nowhere","user":"nobody"}}]})");
+  const std::string broken = folder_.Write("broken", "clusters: [");
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string says;
+  };
+  const Case cases[] = {{{"--kubeconfig", missing}, missing},
+                        {{"--kubeconfig", no_context}, "current-context"},
+                        {{"--kubeconfig", good, "--context", "other"}, "other"},
+                        {{"--kubeconfig", dangling}, "nowhere"},
+                        {{"--kubeconfig", broken}, broken}};
+  for (const Case& c : cases) {
+    ManagerProcess manager(c.arguments);
+    EXPECT_EQ(manager.WaitForExit(), 1) << c.says;
+    const std::string output = manager.output();
+    EXPECT_THAT(output, HasSubstr(c.says));
+    EXPECT_EQ(std::count(output.begin(), output.end(), '\n'), 1) << output;
+  }
+}
+
+TEST_F(GrusManager, ReadsTheEnvironmentsKubeconfig) {
+  const std::string missing = folder_.path("named-by-the-environment");
+  ManagerProcess manager({}, {{"KUBECONFIG", missing}});
+
+  EXPECT_EQ(manager.WaitForExit(), 1);
+  EXPECT_THAT(manager.output(), HasSubstr(missing));
+}
+
+TEST_F(GrusManager, StopsAtOnceWhenTheServersCertificateIsNotTrusted) {
+  const kube::testing::TestCa other;
+  ManagerProcess manager(With(Kubeconfig(world().config().server, other.cert_pem())));
+
+  EXPECT_EQ(manager.WaitForExit(), 1);
+  EXPECT_THAT(manager.output(), HasSubstr("certificate"));
+  EXPECT_THAT(manager.output(), Not(HasSubstr("waiting for the API server")));
+}
+
+TEST_F(GrusManager, SaysWhichAddressIsTaken) {
+  StartManager();
+  const std::string taken = "127.0.0.1:" + std::to_string(manager().NumberAfter("metrics_port="));
+  ManagerProcess second({"--metrics-address", taken, "--health-address", "0"});
+
+  EXPECT_EQ(second.WaitForExit(), 1);
+  EXPECT_THAT(second.output(), HasSubstr(taken));
+  EXPECT_EQ(manager().Terminate(), 0);
+}
+
+TEST_F(GrusManager, AnswersHealthReadinessAndMetrics) {
+  StartManager();
+  AddNode(1);
+  Create("{}");
+  ASSERT_TRUE(AwaitTrains(1));
+  const int health = manager().NumberAfter("health_port="), metrics = manager().NumberAfter("metrics_port=");
+
+  EXPECT_EQ(HttpGet(health, "/healthz").status, 200);
+  EXPECT_EQ(HttpGet(health, "/readyz").status, 200);
+  EXPECT_EQ(HttpGet(health, "/other").status, 404);
+  const Answer answer = HttpGet(metrics, "/metrics");
+  EXPECT_EQ(answer.status, 200);
+  for (const char* name : {"controller_runtime_reconcile_total{controller=\"elastichorovodjob\"", "workqueue_depth{",
+                           "rest_client_requests_total{", "process_resident_memory_bytes "}) {
+    EXPECT_THAT(answer.body, HasSubstr(name));
+  }
+  EXPECT_EQ(manager().Terminate(), 0);
+}
+
+TEST_F(GrusManager, WaitsForAServerAndIsHealthyButNotReady) {
+  Relay relay(ServerPort());
+  ManagerProcess manager(With(Kubeconfig(ServerAt(relay.port()), world().config().ca_pem)));
+
+  ASSERT_TRUE(manager.AwaitOutput("waiting for the API server"));
+  const int health = manager.NumberAfter("health_port=");
+  EXPECT_EQ(HttpGet(health, "/healthz").status, 200);
+  EXPECT_EQ(HttpGet(health, "/readyz").status, 500);
+  EXPECT_EQ(manager.Terminate(), 0) << manager.output();
+}
+
+TEST_F(GrusManager, GoesOnOnceTheServerIsThere) {
+  Relay relay(ServerPort());
+  ManagerProcess manager(With(Kubeconfig(ServerAt(relay.port()), world().config().ca_pem)));
+  ASSERT_TRUE(manager.AwaitOutput("waiting for the API server"));
+
+  relay.Open();
+
+  ASSERT_TRUE(manager.AwaitOutput("caches are synced")) << manager.output();
+  EXPECT_EQ(HttpGet(manager.NumberAfter("health_port="), "/readyz").status, 200);
+  EXPECT_EQ(manager.Terminate(), 0) << manager.output();
+}
+
+TEST_F(GrusManager, CatchesUpAfterTheServerWasAway) {
+  Relay relay(ServerPort());
+  relay.Open();
+  ManagerProcess manager(With(Kubeconfig(ServerAt(relay.port()), world().config().ca_pem)));
+  ASSERT_TRUE(manager.AwaitOutput("caches are synced")) << manager.output();
+  AddNodes(2, 2);
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4}})", "old");
+  ASSERT_TRUE(AwaitTrains(4, "old"));
+  const PodPtr lost = Workers("old").front();
+
+  // Meanwhile a node is lost, and a job is created.
+  relay.Shut();
+  ASSERT_TRUE(manager.AwaitOutput("watch failed"));
+  DeleteNode(std::string(lost->spec.node_name.view()));
+  Create(R"({"workersSpec":{"gpusPerWorker":0,"maxReplicas":2}})", "new");
+  relay.Open();
+
+  EXPECT_TRUE(AwaitTrains(2, "new")) << manager.Tail(20);
+  EXPECT_TRUE(AwaitTrains(2, "old")) << manager.Tail(20);
+  EXPECT_EQ(manager.Terminate(), 0) << manager.Tail(20);
+}
+
+TEST_F(GrusManager, LooksAfterTheNamedNamespacesOnly) {
+  StartManager({"--namespaces", ns()});
+  AddNode(2);
+  Json elsewhere = Manifest("elsewhere", "{}");
+  elsewhere["metadata"]["namespace"] = "default";
+  Must(client().Create(kube::KindOf<api::ElasticHorovodJob>(), "default", elsewhere));
+
+  Create("{}");
+
+  EXPECT_TRUE(AwaitTrains(1));
+  const auto other = world().Get<api::ElasticHorovodJob>("default", "elsewhere");
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(other->status.phase, "");
+  Must(client().Delete(kube::KindOf<api::ElasticHorovodJob>(), {"default", "elsewhere"}));
+  EXPECT_EQ(manager().Terminate(), 0);
+}
+
+TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
+  const std::vector<std::string> election = {"--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address", "0",
+                                             "--health-address", "0"};
+  ManagerProcess first(election);
+  ASSERT_TRUE(first.AwaitOutput("became leader")) << first.output();
+  ManagerProcess second(election);
+  ASSERT_TRUE(second.AwaitOutput("caches are synced")) << second.output();
+  AddNode(2);
+  Create(R"({"workersSpec":{"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  EXPECT_THAT(second.output(), Not(HasSubstr("became leader")));
+
+  EXPECT_EQ(first.Terminate(), 0) << first.output();
+
+  ASSERT_TRUE(second.AwaitOutput("became leader")) << second.output();
+  SetOutcome(LauncherPod()->metadata.name, "succeed");
+  EXPECT_TRUE(Await("the second one ends the job", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  EXPECT_EQ(second.Terminate(), 0) << second.output();
+}
+
+}  // namespace
+}  // namespace grus::testing

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CRD itself refuses: the user hears it from `kubectl apply`, with the field and the limit.
+#include <gmock/gmock.h>
+
+#include "tests/integration/elastic_job.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using kube::KindOf;
+
+kube::Result<std::shared_ptr<kube::Object>> Try(kube::Client& client, const kube::Json& manifest) {
+  const std::string ns = *manifest.At({"metadata", "namespace"})->AsString();
+  return client.Create(KindOf<api::ElasticHorovodJob>(), ns, manifest, {.dry_run = true});
+}
+
+TEST_F(ElasticJob, TheCrdRefusesSpecsThatMakeNoSense) {
+  struct Case {
+    const char *spec, *field, *limit;
+  };
+  const Case cases[] = {
+      {R"({"workersSpec":{"minReplicas":5,"maxReplicas":4}})", "workersSpec.minReplicas", "must not be larger than workersSpec.maxReplicas"},
+      {R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,"targetReplicas":5}})", "workersSpec.targetReplicas", "must not be larger than workersSpec.maxReplicas"},
+      {R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,"targetReplicas":1}})", "workersSpec.targetReplicas", "must not be smaller than workersSpec.minReplicas"},
+      {R"({"workersSpec":{"minReplicas":-1}})", "spec.workersSpec.minReplicas", "greater than or equal to 0"},
+      {R"({"workersSpec":{"maxReplicas":-1}})", "spec.workersSpec.maxReplicas", "greater than or equal to 0"},
+      {R"({"workersSpec":{"maxReplicas":10001}})", "spec.workersSpec.maxReplicas", "less than or equal to 10000"},
+      {R"({"workersSpec":{"targetReplicas":-1}})", "spec.workersSpec.targetReplicas", "greater than or equal to 0"},
+      {R"({"workersSpec":{"gpusPerWorker":-1}})", "spec.workersSpec.gpusPerWorker", "greater than or equal to 0"},
+      {R"({"workersSpec":{"gpusPerWorker":65}})", "spec.workersSpec.gpusPerWorker", "less than or equal to 64"},
+      {R"({"workersSpec":{"maxReplicas":"two"}})", "spec.workersSpec.maxReplicas", "must be of type integer"},
+      {R"({"workersSpec":{"image":""}})", "spec.workersSpec.image", "at least 1 chars"},
+      {R"({"workersSpec":{"image":null}})", "spec.workersSpec.image", "Required value"},
+      {R"({"launcherSpec":{"image":""}})", "spec.launcherSpec.image", "at least 1 chars"},
+      {R"({"launcherSpec":{"image":null}})", "spec.launcherSpec.image", "Required value"},
+      {R"({"launcherSpec":{"pythonCommand":[]}})", "spec.launcherSpec.pythonCommand", "at least 1 items"},
+      {R"({"launcherSpec":{"pythonCommand":null}})", "spec.launcherSpec.pythonCommand", "Required value"},
+      {R"({"launcherSpec":null})", "spec.launcherSpec", "Required value"},
+      {R"({"workersSpec":null})", "spec.workersSpec", "Required value"},
+      {R"({"runPolicy":{"backoffLimit":-1}})", "spec.runPolicy.backoffLimit", "greater than or equal to 0"},
+      {R"({"runPolicy":{"activeDeadlineSeconds":0}})", "spec.runPolicy.activeDeadlineSeconds", "greater than or equal to 1"},
+      {R"({"runPolicy":{"ttlSecondsAfterFinished":-1}})", "spec.runPolicy.ttlSecondsAfterFinished", "greater than or equal to 0"},
+      {R"({"runPolicy":{"cleanPodPolicy":"Some"}})", "spec.runPolicy.cleanPodPolicy", "\"Running\", \"All\", \"None\""},
+      {R"({"elastic":{"unschedulableGraceSeconds":-1}})", "spec.elastic.unschedulableGraceSeconds", "greater than or equal to 0"},
+      {R"({"elastic":{"cooldownSeconds":-1}})", "spec.elastic.cooldownSeconds", "greater than or equal to 0"},
+      {R"({"elastic":{"shrinkGraceSeconds":-1}})", "spec.elastic.shrinkGraceSeconds", "greater than or equal to 0"},
+      {R"({"workloadClass":"Fun"})", "spec.workloadClass", "\"Unattended\", \"Interactive\", \"Inference\""},
+  };
+  for (const Case& c : cases) {
+    const auto made = Try(client(), Manifest("train", c.spec));
+    ASSERT_FALSE(made) << c.spec;
+    EXPECT_EQ(made.error().code(), kube::ErrorCode::kInvalid) << c.spec;
+    EXPECT_THAT(made.error().message(), AllOf(HasSubstr(c.field), HasSubstr(c.limit))) << c.spec;
+  }
+}
+
+TEST_F(ElasticJob, TheCrdRefusesNamesThatChildrenCouldNotBear) {
+  struct Case {
+    std::string name;
+    const char* limit;
+  };
+  const Case cases[] = {{std::string(45, 'a'), "at most 44 characters"},
+                        {"bert.large", "letters, digits and '-'"},
+                        {"1st", "start with a letter"}};
+  for (const Case& c : cases) {
+    const auto made = Try(client(), Manifest(c.name, "{}"));
+    ASSERT_FALSE(made) << c.name;
+    EXPECT_EQ(made.error().code(), kube::ErrorCode::kInvalid) << c.name;
+    EXPECT_THAT(made.error().message(), AllOf(HasSubstr("metadata.name"), HasSubstr(c.limit))) << c.name;
+  }
+}
+
+TEST_F(ElasticJob, TheScaleSubresourceKeepsTheLimits) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+
+  EXPECT_THAT([&] { Scale(3); }, ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("targetReplicas")));
+  EXPECT_THAT([&] { Scale(0); }, ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("suspend")));
+}
+
+TEST_F(ElasticJob, TheSmallestManifestIsCompletedWithDefaults) {
+  kube::Json manifest = Manifest("train", R"({"elastic":null})");
+  const auto made = Try(client(), manifest);
+  ASSERT_TRUE(made) << made.error().message();
+  const auto& spec = static_cast<const api::ElasticHorovodJob&>(**made).spec;
+  EXPECT_EQ(spec.elastic.unschedulable_grace_seconds, 15);
+  EXPECT_EQ(spec.elastic.cooldown_seconds, 30);
+  EXPECT_EQ(spec.elastic.shrink_grace_seconds, 30);
+  EXPECT_TRUE(spec.elastic.scale_up);
+  EXPECT_EQ(spec.run_policy.backoff_limit, 1);
+  EXPECT_EQ(spec.workers.gpus_per_worker, 1);
+}
+
+TEST_F(ElasticJob, AJobWithTheLongestNameRuns) {
+  AddNode(2);
+  const std::string name(44, 'a');
+
+  Create(R"({"workersSpec":{"maxReplicas":2}})", name);
+
+  EXPECT_TRUE(AwaitTrains(2, name));
+}
+
+}  // namespace
+}  // namespace grus::testing

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job that runs shrinks and grows: no running worker is ever killed for a waiting one.
+#include <gmock/gmock.h>
+
+#include "tests/integration/elastic_job.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using std::chrono::seconds;
+
+// The pods of a node that this test made.
+PodList On(const std::string& node, const PodList& pods) {
+  PodList found;
+  for (const PodPtr& pod : pods) {
+    if (pod->spec.node_name == node) found.push_back(pod);
+  }
+  return found;
+}
+
+PodList NotOn(const std::string& node, const PodList& pods) {
+  PodList found;
+  for (const PodPtr& pod : pods) {
+    if (pod->spec.node_name != node) found.push_back(pod);
+  }
+  return found;
+}
+
+// The version at which the host list first did without `pod`, and when it was published; from the changes seen.
+struct Removal {
+  std::int64_t version = 0;
+  kube::Time time{};
+};
+
+Removal RemovalFromHosts(const std::vector<Step>& history, const std::string& pod) {
+  for (const Step& step : history) {
+    if (step.kind != &kube::KindOf<kube::ConfigMap>() || !step.before || !step.after) continue;
+    const auto before = ReadHostList(static_cast<const kube::ConfigMap&>(*step.before));
+    const auto after = ReadHostList(static_cast<const kube::ConfigMap&>(*step.after));
+    if (before && after && before->Has(pod) && !after->Has(pod)) {
+      return {std::stoll(step.after->metadata.resource_version), after->published};
+    }
+  }
+  return {};
+}
+
+// The same for the request to delete the pod.
+Removal RemovalOf(const std::vector<Step>& history, const std::string& pod) {
+  for (const Step& step : history) {
+    if (step.kind != &kube::KindOf<kube::Pod>() || !step.after || step.after->metadata.name != pod) continue;
+    if (!step.after->metadata.is_being_deleted()) continue;
+    const auto& it = static_cast<const kube::Pod&>(*step.after);
+    // deletionTimestamp lies in the future by the grace period, unless a kubelet already ended it.
+    const seconds grace(it.spec.termination_grace_period_seconds.value_or(30));
+    return {std::stoll(it.metadata.resource_version), {it.metadata.deletion_timestamp->value - grace}};
+  }
+  return {};
+}
+
+TEST_F(ElasticJob, ShrinksToWhatFitsGrowsAndGoesOnAfterALostNode) {
+  AddNodes(4, 8);
+  Create(R"({"workersSpec":{"minReplicas":16,"maxReplicas":40,"targetReplicas":34},
+             "elastic":{"unschedulableGraceSeconds":2}})");
+
+  // 34 are asked for, 32 fit.
+  ASSERT_TRUE(Await("two find no node", [&] {
+    return Where(Workers(), IsBound).size() == 32 && Where(Workers(), IsUnschedulable).size() == 2;
+  }));
+  const PodList bound = Where(Workers(), IsBound);
+  ASSERT_TRUE(AwaitTrains(32));
+  EXPECT_TRUE(AllSurvive(bound, Workers()));
+  EXPECT_EQ(SetState()->replicas, 32);
+  EXPECT_EQ(Workers().size(), 32U);
+  EXPECT_EQ(TheJob()->status.last_scale->from, 34);
+  EXPECT_EQ(TheJob()->status.last_scale->to, 32);
+  EXPECT_EQ(TheJob()->status.last_scale->reason, "Unschedulable");
+  const std::string launcher = LauncherPod()->metadata.uid;
+
+  AddNode(8);
+  ASSERT_TRUE(AwaitTrains(34));
+  EXPECT_TRUE(AllSurvive(bound, Workers()));
+  EXPECT_EQ(SetState()->replicas, 34);
+
+  // 8 workers go with their node; for 6 of them there is room on the fifth.
+  const std::string lost(bound.front()->spec.node_name.view());
+  const PodList survivors = NotOn(lost, Workers());
+  ASSERT_EQ(survivors.size(), 26U);
+  DeleteNode(lost);
+  ASSERT_TRUE(AwaitTrains(32));
+  EXPECT_TRUE(AllSurvive(survivors, Workers()));
+  EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
+
+  SetOutcome(LauncherPod()->metadata.name, "succeed");
+  ASSERT_TRUE(Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  EXPECT_TRUE(IsTrue("Complete"));
+  EXPECT_TRUE(IsTrue("Ready"));
+  EXPECT_TRUE(TheJob()->status.completion_time.has_value());
+}
+
+TEST_F(ElasticJob, ParksUnschedulableOrdinalsBelowARunningOneAndRunsThemAgain) {
+  AddNodes(2, 4);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":8}})");
+  ASSERT_TRUE(AwaitTrains(8));
+  const PodList all = Workers();
+  // The highest ordinal survives: the lost ones lie below it and cannot be scaled away.
+  const std::string kept(all.back()->spec.node_name.view());
+  const std::string lost(NotOn(kept, all).front()->spec.node_name.view());
+  const PodList survivors = On(kept, all);
+
+  DeleteNode(lost);
+
+  ASSERT_TRUE(AwaitTrains(4));
+  ASSERT_TRUE(Await("the others are parked", [&] { return Where(Workers(), IsGated).size() == 4; }));
+  EXPECT_TRUE(AllSurvive(survivors, Workers()));
+  EXPECT_EQ(SetState()->replicas, 8);
+  EXPECT_EQ(SetState()->granted, 4);
+  EXPECT_TRUE(SetState()->is_gated);
+  EXPECT_TRUE(Where(Workers(), IsUnschedulable).empty());
+  EXPECT_EQ(TheJob()->status.replicas.unschedulable, 0);
+
+  AddNode(4);
+
+  ASSERT_TRUE(AwaitTrains(8));
+  EXPECT_TRUE(AllSurvive(survivors, Workers()));
+  EXPECT_TRUE(Where(Workers(), IsGated).empty());
+  EXPECT_TRUE(Await("new pods are born without the gate", [&] { return !SetState()->is_gated; }));
+}
+
+TEST_F(ElasticJob, GrowsParkedWorkersOneByOneAsRoomAppears) {
+  AddNodes(2, 3);
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":6}})");
+  ASSERT_TRUE(AwaitTrains(6));
+  const PodList all = Workers();
+  const std::string kept(all.back()->spec.node_name.view());
+  const PodList survivors = On(kept, all);
+  DeleteNode(std::string(NotOn(kept, all).front()->spec.node_name.view()));
+  ASSERT_TRUE(AwaitTrains(3));
+
+  AddNode(1);
+  ASSERT_TRUE(AwaitTrains(4));
+  EXPECT_EQ(SetState()->replicas, 6);
+  AddNode(2);
+
+  ASSERT_TRUE(AwaitTrains(6));
+  EXPECT_TRUE(AllSurvive(survivors, Workers()));
+}
+
+TEST_F(ElasticJob, HostsLeaveDiscoveryBeforeTheirPodsAreDeleted) {
+  AddNode(6);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":6},"elastic":{"shrinkGraceSeconds":3}})");
+  ASSERT_TRUE(AwaitTrains(6));
+  const PodList all = Workers();
+  const std::string launcher = LauncherPod()->metadata.uid;
+
+  Scale(4);
+
+  ASSERT_TRUE(AwaitTrains(4));
+  ASSERT_TRUE(Await("two pods are gone", [&] { return Workers().size() == 4; }));
+  EXPECT_TRUE(AllSurvive(PodList(all.begin(), all.begin() + 4), Workers()));
+  EXPECT_EQ(SetState()->replicas, 4);
+  const std::vector<Step> history = world().History(ns());
+  for (const char* pod : {"train-workers-4", "train-workers-5"}) {
+    const Removal listed = RemovalFromHosts(history, pod), deleted = RemovalOf(history, pod);
+    ASSERT_NE(listed.version, 0) << pod;
+    ASSERT_NE(deleted.version, 0) << pod;
+    EXPECT_LT(listed.version, deleted.version) << pod;
+    // Both are whole seconds.
+    EXPECT_GE(deleted.time.value - listed.time.value, seconds(2)) << pod;
+  }
+  EXPECT_THAT(std::string(LauncherPod()->metadata.Annotation(kHostsAnnotation)), HasSubstr("train-workers-3."));
+  EXPECT_EQ(LauncherPod()->metadata.Annotation(kHostsAnnotation).find("train-workers-4."), std::string_view::npos);
+  EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
+
+  Scale(6);
+
+  ASSERT_TRUE(AwaitTrains(6));
+  EXPECT_TRUE(AllSurvive(PodList(all.begin(), all.begin() + 4), Workers()));
+  EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
+}
+
+TEST_F(ElasticJob, ScalingBeyondTheRoomSettlesAtWhatFits) {
+  AddNode(4);
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":8,"targetReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const PodList before = Workers();
+
+  Scale(6);
+
+  ASSERT_TRUE(AwaitTrains(4));
+  EXPECT_TRUE(AllSurvive(before, Workers()));
+  EXPECT_EQ(TheJob()->status.replicas.wanted, 6);
+  EXPECT_EQ(TheJob()->status.last_scale->reason, "Unschedulable");
+}
+
+TEST_F(ElasticJob, DoesNotGrowByItselfWithScaleUpOff) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4},"elastic":{"scaleUp":false}})");
+  ASSERT_TRUE(AwaitTrains(2));
+
+  AddNode(2);
+
+  EXPECT_TRUE(Stays("it keeps its two workers", [&] { return Trains(2); }, seconds(4)));
+}
+
+TEST_F(ElasticJob, GrowsIntoTheRoomOfAJobThatEnded) {
+  AddNode(4);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})", "first");
+  ASSERT_TRUE(AwaitTrains(2, "first"));
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4}})", "second");
+  ASSERT_TRUE(AwaitTrains(2, "second"));
+  const PodList before = Workers("second");
+
+  SetOutcome(LauncherPod("first")->metadata.name, "succeed");
+
+  ASSERT_TRUE(AwaitTrains(4, "second"));
+  EXPECT_TRUE(AllSurvive(before, Workers("second")));
+}
+
+}  // namespace
+}  // namespace grus::testing

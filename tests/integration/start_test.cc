@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job starts, waits and gives back.
+#include <gmock/gmock.h>
+
+#include "tests/integration/elastic_job.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// In the form of the original's samples: containers without name and image, a command whose last word holds blanks,
+// no template, nothing of grus' own.
+constexpr char kOriginalManifest[] = R"({
+  "apiVersion": "ai.centauruscloud.io/v1alpha1",
+  "kind": "ElasticHorovodJob",
+  "metadata": {"name": "sample"},
+  "spec": {
+    "containers": [{"volumeMounts": [{"mountPath": "/data", "name": "shared-data"}]}],
+    "launcherSpec": {
+      "image": "registry.test/horovod-demo:1.0",
+      "pythonCommand": ["python", "/examples/mnist.py --epochs=10"]
+    },
+    "workersSpec": {"image": "registry.test/horovod-demo:1.0", "minReplicas": 2, "maxReplicas": 5},
+    "volumes": [{"name": "shared-data", "hostPath": {"path": "/shared/imagenet", "type": "Directory"}}]
+  }})";
+
+bool HasMount(const kube::Json& spec, std::string_view volume, std::string_view path) {
+  const kube::Json* containers = spec.At({"template", "spec", "containers"});
+  if (!containers) return false;
+  const kube::Json* mounts = containers->AsArray()->at(0).Find("volumeMounts");
+  if (!mounts) return false;
+  return std::any_of(mounts->AsArray()->begin(), mounts->AsArray()->end(), [&](const kube::Json& mount) {
+    return *mount.Find("name")->AsString() == volume && *mount.Find("mountPath")->AsString() == path;
+  });
+}
+
+TEST_F(ElasticJob, RunsAManifestOfTheOriginalUnchanged) {
+  AddNode(8);
+
+  Must(client().Create(kube::KindOf<api::ElasticHorovodJob>(), ns(), FromText(kOriginalManifest)));
+
+  ASSERT_TRUE(AwaitTrains(5, "sample"));
+  EXPECT_TRUE(HasMount(Set("sample")->spec_json, "shared-data", "/data"));
+  EXPECT_TRUE(HasMount(Launcher("sample")->spec_json, "shared-data", "/data"));
+  const JobPtr job = TheJob("sample");
+  EXPECT_EQ(job->status.launcher, "job.batch/sample-launcher");
+  EXPECT_EQ(job->status.workers, "statefulset.apps/sample-workers");
+  EXPECT_EQ(job->status.available_replicas, 5);
+  SetOutcome(LauncherPod("sample")->metadata.name, "succeed");
+  EXPECT_TRUE(Await("it succeeds", [&] { return Phase("sample") == "Succeeded"; }));
+}
+
+TEST_F(ElasticJob, StartsItsLauncherOnlyWhenTheMinimumIsReady) {
+  AddNode(4);
+  // Bound, and not ready: the ssh server does not answer.
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4,
+             "template":{"metadata":{"annotations":{"grus.test/ready":"false"}}}}})");
+  ASSERT_TRUE(Await("the workers run", [&] { return Where(Workers(), IsBound).size() == 4; }));
+
+  for (const char* pod : {"train-workers-1", "train-workers-3"}) {
+    Patch<kube::Pod>(pod, R"({"metadata":{"annotations":{"grus.test/ready":"true"}}})");
+  }
+  ASSERT_TRUE(Await("two are ready", [&] { return TheJob()->status.replicas.ready == 2; }));
+  EXPECT_TRUE(Stays("no launcher with two", [&] { return Launcher() == nullptr; }, std::chrono::seconds(1)));
+  EXPECT_EQ(ReasonOf("Ready"), "WorkersStarting");
+
+  Patch<kube::Pod>("train-workers-0", R"({"metadata":{"annotations":{"grus.test/ready":"true"}}})");
+
+  ASSERT_TRUE(Await("the launcher runs", [&] { return LauncherPod() != nullptr; }));
+  EXPECT_EQ(Hosts(), (std::set<std::string>{"train-workers-0", "train-workers-1", "train-workers-3"}));
+}
+
+TEST_F(ElasticJob, WaitsWithoutAnyGpuUntilTheMinimumFits) {
+  AddNode(2);
+
+  Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":6}})");
+
+  ASSERT_TRUE(Await("it waits", [&] { return Phase() == "Waiting"; }));
+  EXPECT_EQ(ReasonOf("Ready"), "WaitingForRoom");
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("waiting for room for 4 workers (4 GPUs)"));
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("room for 2 on 1 node, where 2 of 2 GPUs are free"));
+  EXPECT_TRUE(IsTrue("Reconciling"));
+  EXPECT_TRUE(Stays("it holds nothing", [&] { return HoldsNothing(); }, std::chrono::seconds(1)));
+
+  AddNode(3);
+
+  EXPECT_TRUE(AwaitTrains(5));
+}
+
+TEST_F(ElasticJob, SaysWhenNoNodeCouldEverHoldAWorker) {
+  AddNode(2);
+
+  Create(R"({"workersSpec":{"minReplicas":1,"gpusPerWorker":4}})");
+
+  ASSERT_TRUE(Await("it waits", [&] { return Phase() == "Waiting"; }));
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("no node can hold such a worker"));
+  EXPECT_TRUE(HoldsNothing());
+}
+
+TEST_F(ElasticJob, TwoJobsThatFitOnlyAloneDoNotHoldHalfEach) {
+  AddNode(4);
+
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "one");
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "two");
+
+  ASSERT_TRUE(Await("one trains, the other waits", [&] {
+    return (Trains(4, "one") && Phase("two") == "Waiting") || (Trains(4, "two") && Phase("one") == "Waiting");
+  }));
+  const std::string first = Trains(4, "one") ? "one" : "two", second = first == "one" ? "two" : "one";
+  EXPECT_TRUE(HoldsNothing(second));
+  SetOutcome(LauncherPod(first)->metadata.name, "succeed");
+  EXPECT_TRUE(AwaitTrains(4, second));
+}
+
+TEST_F(ElasticJob, GivesEverythingBackBelowTheMinimumAndStartsAgainLater) {
+  const std::string kept = AddNode(2), lost = AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})");
+  ASSERT_TRUE(AwaitTrains(4));
+  const std::string launcher = Launcher()->metadata.uid;
+
+  DeleteNode(lost);
+
+  ASSERT_TRUE(Await("it waits and holds nothing", [&] { return Phase() == "Waiting" && HoldsNothing(); }));
+  EXPECT_EQ(ReasonOf("Ready"), "WaitingForRoom");
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("3 workers (3 GPUs)"));
+  EXPECT_EQ(TheJob()->status.replicas.granted, 0);
+  EXPECT_EQ(TheJob()->status.last_scale->reason, "BelowMinimum");
+  EXPECT_TRUE(Stays("it holds nothing while it waits", [&] { return HoldsNothing(); }, std::chrono::seconds(3)));
+
+  AddNode(2);
+
+  ASSERT_TRUE(AwaitTrains(4));
+  EXPECT_NE(Launcher()->metadata.uid, launcher);
+}
+
+TEST_F(ElasticJob, WithoutGpusTrainsOnCpus) {
+  AddNode(0);
+
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":2,"gpusPerWorker":0}})");
+
+  EXPECT_TRUE(AwaitTrains(2));
+}
+
+TEST_F(ElasticJob, LeavesTheJobsOfOtherControllersAlone) {
+  AddNode(2);
+
+  Create(R"({"runPolicy":{"managedBy":"example.com/other"}})", "theirs");
+  Create(R"({"workersSpec":{"maxReplicas":2}})", "ours");
+
+  ASSERT_TRUE(AwaitTrains(2, "ours"));
+  EXPECT_EQ(Phase("theirs"), "");
+  EXPECT_EQ(Set("theirs"), nullptr);
+}
+
+}  // namespace
+}  // namespace grus::testing

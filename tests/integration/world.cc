@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/integration/world.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "clientlib/auth/kubeconfig.h"
+#include "controllers/elastic/elastic_view.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::KindOf;
+
+const kube::Kind* const* WatchedKinds() {
+  static const kube::Kind* const kKinds[] = {&KindOf<api::ElasticHorovodJob>(),
+                                             &KindOf<kube::Pod>(),
+                                             &KindOf<kube::StatefulSet>(),
+                                             &KindOf<kube::Job>(),
+                                             &KindOf<kube::Service>(),
+                                             &KindOf<kube::ConfigMap>(),
+                                             &KindOf<kube::Secret>(),
+                                             &KindOf<kube::Event>(),
+                                             &KindOf<kube::Node>(),
+                                             &KindOf<ServiceAccount>(),
+                                             &KindOf<CustomResourceDefinition>(),
+                                             nullptr};
+  return kKinds;
+}
+
+std::unique_ptr<kube::CurlTransport> MakeTransport(const kube::ClientConfig& config, const kube::Clock& clock) {
+  kube::TransportOptions options;
+  options.server = config.server;
+  options.ca_pem = config.ca_pem;
+  options.cert_pem = config.cert_pem;
+  options.key_pem = config.key_pem;
+  return Must(kube::CurlTransport::Create(std::move(options), clock));
+}
+
+void DescribePod(std::ostream& out, const kube::Pod& pod) {
+  out << "  pod " << pod.metadata.name << " " << pod.status.phase << " node="
+      << (pod.spec.node_name.empty() ? "-" : pod.spec.node_name.view());
+  if (pod.metadata.is_being_deleted()) out << " deleting";
+  if (!pod.spec.scheduling_gates.empty()) out << " gated";
+  for (const kube::CoreCondition& c : pod.status.conditions) {
+    if (c.type == "Ready" && c.is_true()) out << " ready";
+    if (c.type == "PodScheduled" && !c.is_true()) out << " " << c.reason << " since " << ToText(c.last_transition_time);
+  }
+  out << " uid=" << pod.metadata.uid << "\n";
+}
+
+}  // namespace
+
+const kube::Kind& ServiceAccount::ResourceKind() {
+  static const kube::Kind kKind = kube::MakeKind<ServiceAccount>(
+      {.version = "v1", .kind = "ServiceAccount", .plural = "serviceaccounts"});
+  return kKind;
+}
+
+const kube::Kind& CustomResourceDefinition::ResourceKind() {
+  static const kube::Kind kKind =
+      kube::MakeKind<CustomResourceDefinition>({.group = "apiextensions.k8s.io",
+                                                .version = "v1",
+                                                .kind = "CustomResourceDefinition",
+                                                .plural = "customresourcedefinitions",
+                                                .is_namespaced = false});
+  return kKind;
+}
+
+void Must(const kube::Status& done) {
+  if (!done) throw std::runtime_error(kube::Status(done).error().message());
+}
+
+kube::Json FromText(std::string_view text) { return Must(kube::ParseJson(text)); }
+
+World::World()
+    : log_(kube::LogLevel::kWarn),
+      config_(Must(kube::LoadKubeconfig({}))),
+      transport_(MakeTransport(config_, clock_)),
+      client_(*transport_, nullptr, clock_, {.user_agent = "grus-integration-test", .field_manager = "tester"}) {
+  for (const kube::Kind* const* kind = WatchedKinds(); *kind != nullptr; ++kind) {
+    auto informer = std::make_unique<kube::Informer>(client_, **kind, kube::InformerOptions{}, clock_, log_);
+    informer->AddIndex([](const kube::Object& object) { return std::vector<std::string>{object.metadata.ns}; });
+    informer->AddHandler([this, kind](const kube::Change& change, bool) { Note(**kind, change); });
+    informers_.push_back(std::move(informer));
+  }
+  for (auto& informer : informers_) informer->Start();
+  const kube::TimePoint until = clock_.Now() + kLimit;
+  for (auto& informer : informers_) {
+    if (informer->WaitForSync(until)) continue;
+    throw std::runtime_error("the test's own cache of " + std::string(informer->kind().plural) +
+                             " did not sync: " + informer->stats().last_error);
+  }
+}
+
+const kube::Informer& World::Of(const kube::Kind& kind) const {
+  for (const auto& informer : informers_) {
+    if (&informer->kind() == &kind) return *informer;
+  }
+  throw std::logic_error("World does not watch " + std::string(kind.plural));
+}
+
+void World::Note(const kube::Kind& kind, const kube::Change& change) {
+  std::lock_guard lock(mutex_);
+  steps_.push_back({&kind, change.before, change.after});
+  changed_.notify_all();
+}
+
+kube::HttpResponse World::Send(const std::string& method, const std::string& path, const std::string& content_type,
+                               const std::string& body) {
+  kube::HttpRequest request;
+  request.method = method;
+  request.target = path;
+  request.body = body;
+  request.headers.emplace_back("Accept", "application/json");
+  if (!content_type.empty()) request.headers.emplace_back("Content-Type", content_type);
+  return Must(transport_->Send(request, {}));
+}
+
+std::vector<Step> World::History(const std::string& ns) const {
+  std::lock_guard lock(mutex_);
+  std::vector<Step> steps;
+  for (const Step& step : steps_) {
+    if ((step.after ? step.after : step.before)->metadata.ns == ns) steps.push_back(step);
+  }
+  return steps;
+}
+
+bool World::AwaitChanges(const std::string& ns, std::size_t count, kube::Duration limit) {
+  const std::size_t wanted = History(ns).size() + count;
+  return Await([&] { return History(ns).size() >= wanted; }, limit);
+}
+
+bool World::Await(const std::function<bool()>& holds, kube::Duration limit) {
+  const kube::TimePoint until = clock_.Now() + limit;
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    const std::size_t seen = steps_.size();
+    lock.unlock();
+    if (holds()) return true;
+    lock.lock();
+    while (steps_.size() == seen && clock_.Now() < until) clock_.WaitUntil(lock, changed_, until);
+    if (steps_.size() == seen) return false;
+  }
+}
+
+bool World::Stays(const std::function<bool()>& holds, kube::Duration duration) {
+  return !Await([&] { return !holds(); }, duration);
+}
+
+std::string World::Describe(const std::string& ns) const {
+  std::ostringstream out;
+  for (const auto& job : List<api::ElasticHorovodJob>(ns)) {
+    const kube::Json json = FromText(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), *job));
+    const kube::Json* status = json.Find("status");
+    out << "  job " << job->metadata.name << " generation=" << job->metadata.generation << " "
+        << (status ? ToText(*status) : "no status") << "\n";
+  }
+  for (const auto& set : List<kube::StatefulSet>(ns)) {
+    const WorkersState state = ReadWorkersState(*set);
+    out << "  set " << set->metadata.name << " replicas=" << state.replicas << " granted=" << state.granted
+        << (state.is_gated ? " gated" : "") << (state.is_observed ? "" : " unobserved")
+        << (set->metadata.is_being_deleted() ? " deleting" : "") << "\n";
+  }
+  for (const auto& map : List<kube::ConfigMap>(ns)) {
+    const auto hosts = map->data.find("hosts");
+    if (hosts != map->data.end()) out << "  hosts " << map->metadata.name << ": " << hosts->second << "\n";
+  }
+  for (const auto& job : List<kube::Job>(ns)) {
+    out << "  launcher " << job->metadata.name << " active=" << job->status.active << " failed=" << job->status.failed
+        << " succeeded=" << job->status.succeeded << (job->metadata.is_being_deleted() ? " deleting" : "") << "\n";
+  }
+  for (const auto& pod : List<kube::Pod>(ns)) DescribePod(out, *pod);
+  return out.str();
+}
+
+}  // namespace grus::testing

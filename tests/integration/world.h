@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster as a test sees it: a client, caches of everything a job touches, and every change in its order.
+//
+// Await() looks again at each change and never polls. Thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/cache/informer.h"
+#include "clientlib/client/client.h"
+#include "clientlib/http/curl_transport.h"
+#include "clientlib/model/apps_v1.h"
+#include "clientlib/model/batch_v1.h"
+#include "clientlib/model/core_v1.h"
+#include "clientlib/model/events_v1.h"
+#include "crds/types/elastic_horovod_job.h"
+
+namespace grus::testing {
+
+// Without the one named "default" no pod can be made in a namespace.
+struct ServiceAccount : kube::Object {
+  static const kube::Kind& ResourceKind();
+};
+
+// To see one come and go.
+struct CustomResourceDefinition : kube::Object {
+  static const kube::Kind& ResourceKind();
+};
+
+// One change of one object, as the caches were told of it.
+struct Step {
+  const kube::Kind* kind;
+  kube::ConstObject before, after;  // As kube::Change.
+};
+
+// Throws what the API server said, so that a test ends with it.
+void Must(const kube::Status& done);
+template <typename T>
+T Must(kube::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  return *std::move(result);
+}
+// The JSON of a literal in a test.
+kube::Json FromText(std::string_view text);
+
+class World {
+ public:
+  static constexpr std::chrono::seconds kLimit{60};  // Far longer than anything here takes.
+
+  // The cluster of $KUBECONFIG. Throws if it cannot be reached.
+  World();
+
+  kube::Client& client() { return client_; }
+  const kube::ClientConfig& config() const { return config_; }
+  // For what kube::Client has no verb for: apply CRDs, the scale subresource.
+  kube::HttpResponse Send(const std::string& method, const std::string& path, const std::string& content_type = {},
+                          const std::string& body = {});
+
+  template <typename T>
+  std::shared_ptr<const T> Get(const std::string& ns, const std::string& name) const {
+    return Of(kube::KindOf<T>()).template Get<T>({ns, name});
+  }
+  // By name; "w-2" before "w-10".
+  template <typename T>
+  std::vector<std::shared_ptr<const T>> List(const std::string& ns) const {
+    auto list = Of(kube::KindOf<T>()).template ByIndex<T>(0, ns);
+    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+      const std::string &x = a->metadata.name, &y = b->metadata.name;
+      return x.size() != y.size() ? x.size() < y.size() : x < y;
+    });
+    return list;
+  }
+
+  // What happened in a namespace, in order for each kind.
+  std::vector<Step> History(const std::string& ns) const;
+  // Waits for `count` more changes in `ns`; false at the limit.
+  bool AwaitChanges(const std::string& ns, std::size_t count, kube::Duration limit = kLimit);
+
+  // True as soon as `holds()` is; false at the limit. `holds` reads the caches and takes no lock.
+  bool Await(const std::function<bool()>& holds, kube::Duration limit = kLimit);
+  // True if `holds()` stays true for so long, looked at after every change.
+  bool Stays(const std::function<bool()>& holds, kube::Duration duration);
+
+  // Everything of a namespace that a failed test's reader needs.
+  std::string Describe(const std::string& ns) const;
+
+ private:
+  const kube::Informer& Of(const kube::Kind& kind) const;
+  void Note(const kube::Kind& kind, const kube::Change& change);
+
+  kube::SystemClock clock_;
+  kube::Log log_;
+  kube::ClientConfig config_;
+  std::unique_ptr<kube::CurlTransport> transport_;
+  kube::Client client_;
+
+  mutable std::mutex mutex_;  // Guards steps_.
+  std::condition_variable changed_;
+  std::vector<Step> steps_;
+
+  std::vector<std::unique_ptr<kube::Informer>> informers_;  // Last: they tell of changes until they are gone.
+};
+
+}  // namespace grus::testing
