@@ -141,12 +141,11 @@ void Reflector::Run(std::stop_token stop) {
         log_.Debug("watch expired, listing again", {{"kind", kind_.kind}, {"error", error.message()}});
         continue;
       }
-    } else if (!MayResume(error, backoff_.tries())) {
-      position_.is_synced = false;
     }
     NoteFailure(error);
     if (clock_.Now() - last_failure > kQuietReset) backoff_.Reset();
     last_failure = clock_.Now();
+    if (!MayResume(error, backoff_.tries())) position_.is_synced = false;
     WaitFor(clock_, std::max(backoff_.Next(), error.retry_after().value_or(Duration{})), stop);
   }
 }

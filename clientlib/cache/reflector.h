@@ -2,9 +2,9 @@
 // List and watch: keeps a sink up to date with one kind of the API server (docs/runtime-rules.md, section L).
 //
 // Starts with a watch-list (KEP-3157) and falls back to list + watch where the server does not know it. A watch
-// that ends is resumed from the last resource version, as after a broken connection; 410 Gone and errors that the
-// server does not call passing cost a relist from that version (L5). Backoff 0.8 s doubling to
-// 30 s. A stream that stays silent longer than the server would allow is given up.
+// that ends or breaks is resumed from the last resource version; only 410 Gone, and errors that would come again
+// (MayResume), cost a relist. Backoff 0.8 s doubling to 30 s. A stream that stays silent longer than the server would
+// allow is given up.
 // Run() blocks on the caller's thread until `stop`; everything is decoded and delivered on that thread.
 #pragma once
 

@@ -46,8 +46,8 @@ struct Controller::Metrics {
                       {name}).Set(threads);
     registry.AddGaugeFunction("workqueue_depth", "Current depth of workqueue.", {"name"}, {name},
                               [&queue] { return static_cast<double>(queue.counts().depth); });
-    registry.AddGaugeFunction("workqueue_adds_total", "Number of adds handled by workqueue.", {"name"}, {name},
-                              [&queue] { return static_cast<double>(queue.counts().adds); });
+    registry.AddCounterFunction("workqueue_adds_total", "Number of adds handled by workqueue.", {"name"}, {name},
+                                [&queue] { return static_cast<double>(queue.counts().adds); });
   }
   static Counter& Outcome(Registry& registry, const std::string& name, std::string result) {
     return registry.GetCounter(kReconcileTotal, "Total number of reconciliations per controller.",
@@ -64,6 +64,7 @@ struct Controller::Slot {
   std::stop_source stop{std::nostopstate};
   TimePoint deadline = TimePoint::max();
   bool has_timed_out = false;
+  bool is_cut_off = false;  // Stop() waits no longer: a pass that has yet to begin is told as well.
 };
 
 Controller::Controller(Reconciler& reconciler, ControllerOptions options, const Clock& clock, const Log& log,
@@ -90,6 +91,7 @@ bool Controller::Stop(TimePoint until) {
   if (!is_drained) {
     for (auto& slot : slots_) {
       std::lock_guard lock(slot->mutex);
+      slot->is_cut_off = true;
       slot->stop.request_stop();
     }
   }
@@ -113,6 +115,7 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
     slot.stop = std::stop_source();
     slot.deadline = started + options_.deadline;
     slot.has_timed_out = false;
+    if (slot.is_cut_off) slot.stop.request_stop();
     stop = slot.stop.get_token();
   }
   metrics_->active.Add(1);
@@ -143,7 +146,7 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
     rate_limiter_.Forget(item.key);
     if (result->delay()) {
       metrics_->requeue_after.Add();
-      queue_.AddAfter(item.key, *result->delay());
+      queue_.AddAfter(item.key, *result->delay(), item.priority);
     } else {
       metrics_->success.Add();
     }
@@ -163,7 +166,7 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
   }
   metrics_->retries.Add();
   const Duration backoff = rate_limiter_.When(item.key);
-  queue_.AddAfter(item.key, std::max(backoff, error.retry_after().value_or(Duration{})));
+  queue_.AddAfter(item.key, std::max(backoff, error.retry_after().value_or(Duration{})), item.priority);
 }
 
 void Controller::WatchDeadlines(std::stop_token stop) {

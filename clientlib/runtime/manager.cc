@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 namespace kube {
 
@@ -53,8 +54,11 @@ void Manager::Work(std::stop_token stop, std::stop_token planned_stop) {
   // Without the lease another may lead already: nothing of ours may go on (rule E4).
   const bool may_drain = planned_stop.stop_requested();
   const TimePoint until = clock_.Now() + (may_drain ? options_.drain_timeout : Duration::zero());
+  std::vector<std::jthread> stops;  // All at once: none goes on while another one ends.
   for (auto& controller : controllers_) {
-    if (!controller->Stop(until)) log_.Warn("reconciles were cut off", {{"controller", controller->name()}});
+    stops.emplace_back([&] {
+      if (!controller->Stop(until)) log_.Warn("reconciles were cut off", {{"controller", controller->name()}});
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/runtime/work_queue.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace kube {
@@ -8,7 +9,7 @@ namespace kube {
 void WorkQueue::Add(const ObjectKey& key, Priority priority) {
   {
     std::lock_guard lock(mutex_);
-    if (is_shut_down_) return;
+    if (shut_downs_ > 0) return;
     AddLocked(key, priority);
   }
   changed_.notify_one();
@@ -32,15 +33,19 @@ void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
   ready_[static_cast<int>(priority)].push_back(key);
 }
 
-void WorkQueue::AddAfter(const ObjectKey& key, Duration delay) {
-  if (delay <= Duration::zero()) return Add(key);
+void WorkQueue::AddAfter(const ObjectKey& key, Duration delay, Priority priority) {
+  if (delay <= Duration::zero()) return Add(key, priority);
   {
     std::lock_guard lock(mutex_);
-    if (is_shut_down_) return;
-    const TimePoint due = clock_.Now() + delay;
+    if (shut_downs_ > 0) return;
+    const TimePoint now = clock_.Now();
+    // TimePoint::max() means "not delayed", and time points must not overflow.
+    const TimePoint due = delay < TimePoint::max() - now ? now + delay : TimePoint::max() - Duration(1);
     Entry& entry = entries_[key];
+    const bool was_delayed = entry.delayed_until != TimePoint::max();
+    entry.delayed_priority = was_delayed ? std::max(entry.delayed_priority, priority) : priority;
     if (entry.delayed_until <= due) return;
-    if (entry.delayed_until == TimePoint::max()) ++delayed_count_;
+    if (!was_delayed) ++delayed_count_;
     entry.delayed_until = due;
     delayed_.push({due, key});
   }
@@ -57,14 +62,15 @@ void WorkQueue::MoveDueLocked() {
     if (it == entries_.end() || it->second.delayed_until != next.due) continue;
     it->second.delayed_until = TimePoint::max();
     --delayed_count_;
-    AddLocked(next.key, Priority::kNormal);
+    AddLocked(next.key, it->second.delayed_priority);
   }
 }
 
 std::optional<WorkQueue::Item> WorkQueue::Get() {
   std::unique_lock lock(mutex_);
+  bool is_watch = false;  // This thread may be the only one that waits for the next delayed key's time.
   for (;;) {
-    if (is_shut_down_) return std::nullopt;
+    if (shut_downs_ > 0) return std::nullopt;
     MoveDueLocked();
     for (const Priority priority : {Priority::kNormal, Priority::kLow}) {
       std::deque<ObjectKey>& ready = ready_[static_cast<int>(priority)];
@@ -78,9 +84,11 @@ std::optional<WorkQueue::Item> WorkQueue::Get() {
         entry.is_in_process = true;
         --depth_;
         ++in_process_;
-        return Item{std::move(key), clock_.Now() - entry.ready_since};
+        if (depth_ > 0 || (is_watch && !delayed_.empty())) changed_.notify_one();
+        return Item{std::move(key), clock_.Now() - entry.ready_since, priority};
       }
     }
+    is_watch = !delayed_.empty();
     clock_.WaitUntil(lock, changed_, delayed_.empty() ? TimePoint::max() : delayed_.top().due);
   }
 }
@@ -94,7 +102,7 @@ void WorkQueue::Done(const ObjectKey& key) {
     Entry& entry = it->second;
     entry.is_in_process = false;
     --in_process_;
-    if (entry.is_dirty && !is_shut_down_) {
+    if (entry.is_dirty && shut_downs_ == 0) {
       entry.is_dirty = false;
       const Priority priority = entry.priority;
       --adds_;  // The add that made it dirty was counted.
@@ -103,7 +111,7 @@ void WorkQueue::Done(const ObjectKey& key) {
     } else if (entry.IsIdle()) {
       entries_.erase(it);
     }
-    if (is_shut_down_) is_ready = true;
+    if (shut_downs_ > 0) is_ready = true;
   }
   if (is_ready) changed_.notify_all();
 }
@@ -111,15 +119,16 @@ void WorkQueue::Done(const ObjectKey& key) {
 void WorkQueue::ShutDown() {
   {
     std::lock_guard lock(mutex_);
-    is_shut_down_ = true;
+    ++shut_downs_;
   }
   changed_.notify_all();
 }
 
 bool WorkQueue::Drain(TimePoint until) {
   std::unique_lock lock(mutex_);
+  const int shut_downs = shut_downs_;
   while (in_process_ > 0) {
-    if (clock_.Now() >= until) return false;
+    if (clock_.Now() >= until || shut_downs_ != shut_downs) return false;
     clock_.WaitUntil(lock, changed_, until);
   }
   return true;

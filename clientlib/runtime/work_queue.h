@@ -33,6 +33,7 @@ class WorkQueue {
   struct Item {
     ObjectKey key;
     Duration waited;  // From when it became ready until now.
+    Priority priority;
   };
   struct Counts {
     std::size_t depth = 0, delayed = 0, in_process = 0;
@@ -42,19 +43,19 @@ class WorkQueue {
   explicit WorkQueue(const Clock& clock) : clock_(clock) {}
 
   void Add(const ObjectKey& key, Priority priority = Priority::kNormal);  // No effect after ShutDown().
-  // An earlier time already set for `key` wins; zero or less is Add().
-  void AddAfter(const ObjectKey& key, Duration delay);
-  std::optional<Item> Get();         // Blocks; nullopt once shut down and drained of ready keys.
+  // An earlier time already set for `key` wins, and the higher priority; zero or less is Add().
+  void AddAfter(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
+  std::optional<Item> Get();         // Blocks; nullopt once shut down.
   void Done(const ObjectKey& key);   // REQUIRES: once for each key from Get().
   void ShutDown();                   // Wakes all; delayed and ready keys are dropped.
-  // After ShutDown(): waits until no key is in process. False if `until` came first.
+  // After ShutDown(): waits until no key is in process. False if `until`, or another ShutDown(), came first.
   bool Drain(TimePoint until);
   Counts counts() const;
 
  private:
   struct Entry {
     bool is_ready = false, is_in_process = false, is_dirty = false;
-    Priority priority = Priority::kLow;
+    Priority priority = Priority::kLow, delayed_priority = Priority::kLow;
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
     bool IsIdle() const {
@@ -78,7 +79,7 @@ class WorkQueue {
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   std::size_t depth_ = 0, in_process_ = 0, delayed_count_ = 0;
   std::uint64_t adds_ = 0;
-  bool is_shut_down_ = false;
+  int shut_downs_ = 0;
 };
 
 }  // namespace kube

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/elastic/child_writer.h"
 
+#include "clientlib/model/batch_v1.h"
+
 namespace grus {
 namespace {
 
@@ -50,7 +52,10 @@ kube::Status ChildWriter::Create(const kube::Kind& kind, const Json& child) {
       return With(Error(ErrorCode::kConflict, "the one before is still being deleted"), "create", kind, name);
     }
     // Nothing in an immutable Secret to restore; others may have lost the label by which our caches find them.
-    return child.Find("immutable") ? kube::Status() : Restore(kind, std::string(metadata.uid), child);
+    if (child.Find("immutable")) return {};
+    Json wanted = child;
+    if (&kind == &kube::KindOf<kube::Job>()) wanted.Erase("spec");  // A Job's template cannot be changed.
+    return Restore(kind, std::string(metadata.uid), wanted);
   }
   if (owner && owner->kind == api::ElasticHorovodJob::ResourceKind().kind && owner->name == job_.metadata.name) {
     return With(Error(ErrorCode::kConflict, "the one of the deleted job of this name is not gone yet"), "create", kind, name);

@@ -35,6 +35,7 @@ void PlanAfterEnd(Plan& plan, const View& view) {
     plan.workers = view.workers;
     plan.hosts = view.hosts;
   }
+  plan.status.replicas.granted = plan.workers ? plan.workers->granted : 0;
   if (policy.ttl_seconds_after_finished && plan.status.completion_time) {
     const kube::Duration left =
         seconds(*policy.ttl_seconds_after_finished) - (view.now.value - plan.status.completion_time->value);
@@ -101,6 +102,10 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   if (view.launcher == LauncherState::kAbsent) {
     if (!MayStartLauncher(plan, view, sizes)) return;
     plan.hosts = FirstHosts(view, sizes, plan.workers->replicas);
+    // A launcher that the API server refuses is planned again and again: the list must not change by that.
+    if (view.hosts && view.hosts->hosts == plan.hosts->hosts && view.hosts->slots == plan.hosts->slots) {
+      plan.hosts = view.hosts;
+    }
     plan.wants_launcher = true;
     plan.events.push_back({kube::EventType::kNormal, "LauncherStarted", "StartLauncher",
                            "started the launcher with " + Count(static_cast<int>(plan.hosts->hosts.size()), "worker") +

@@ -23,9 +23,18 @@ using kube::Status;
 // A look at everything even if no event came: what a lost event would have left is found.
 constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
 constexpr kube::Duration kCacheLag = std::chrono::milliseconds(500);
+constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(1);
 constexpr kube::Duration kNameTakenRetry = std::chrono::seconds(15);
+// The API server's words for a create in a namespace that is on its way out.
+constexpr std::string_view kNamespaceEnds = "because it is being terminated";
 
 std::string JobIndexKey(const std::string& ns, std::string_view job) { return ns + "/" + std::string(job); }
+
+// Nothing but the number of created pods differs.
+bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after) {
+  after.replicas.created = before.replicas.created;
+  return after == before;
+}
 
 // Pods change often (probes, addresses); only what the plan reads is worth a pass.
 bool IsWorthAPass(const kube::Pod& before, const kube::Pod& after) {
@@ -163,11 +172,7 @@ std::shared_ptr<const PodShape> ElasticReconciler::ShapeOf(const ElasticHorovodJ
   auto shape = std::make_shared<const PodShape>(WorkerShape(job));
   std::lock_guard lock(mutex_);
   Verified& verified = verified_[job.metadata.Key()];
-  if (verified.uid != job.metadata.uid || verified.generation != job.metadata.generation) {
-    verified = Verified{};
-    verified.uid = std::string(job.metadata.uid);
-    verified.generation = job.metadata.generation;
-  }
+  verified.StartOver(job.metadata);
   verified.shape = shape;
   return shape;
 }
@@ -222,6 +227,13 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   if (!HasCaughtUp(*job)) return Action::After(kCacheLag);
 
   const Children children = FindChildren(*job);
+  ChildWriter writer(client_, writes_, *job, stop);
+  if (!children.workers && job->status.replicas.granted > 0) {
+    // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.
+    Result<bool> is_back = RestoreHiddenWorkers(*job, writer, stop);
+    if (!is_back) return std::move(is_back).error();
+    if (*is_back) return Action::After(kCacheLag);
+  }
   View view = Observe(job, children);
   Plan plan = MakePlan(view);
   if (plan.is_ignored) return Action::AwaitChange();
@@ -242,18 +254,21 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return Action::AwaitChange();
   }
 
-  ChildWriter writer(client_, writes_, *job, stop);
-  if (Status done = Execute(view, plan, children, writer, stop); !done) {
+  std::optional<kube::Duration> deferred;
+  if (Status done = Execute(view, plan, children, writer, deferred, stop); !done) {
     return Refused(view, std::move(done).error(), stop);
   }
   for (const PlannedEvent& event : plan.events) {
     log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
     events_.Record(event.type, KindOf<ElasticHorovodJob>(), job->metadata, event.reason, event.action, event.note);
   }
-  return Action::After(std::min(plan.look_again.value_or(kSafetyResync), kSafetyResync));
+  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
 }
 
 Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::stop_token stop) {
+  if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
+    return Action::AwaitChange();  // It takes the job with it: nothing to mend, and nothing that the user should hear.
+  }
   Reason reason;
   switch (error.code()) {
     case ErrorCode::kAlreadyExists: reason = Reason::kNameTaken; break;
@@ -267,7 +282,8 @@ Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::st
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
                    "WriteChildren", error.message());
   }
-  if (Status written = WriteStatus(view, status, stop); !written) return std::move(written).error();
+  std::optional<kube::Duration> deferred;
+  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
   log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
   // Nobody tells us when a foreign object of that name goes, or when a permission is given.
   if (reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden) return Action::After(kNameTakenRetry);
@@ -275,8 +291,17 @@ Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::st
 }
 
 Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                                      std::stop_token stop) {
+                                      std::optional<kube::Duration>& deferred, std::stop_token stop) {
   if (status == view.job->status) return {};
+  if (IsMinorChange(view.job->status, status)) {
+    // Counts of pods that are being made change with every pod; alone they wait for company, one second at most.
+    std::lock_guard lock(mutex_);
+    const auto written = verified_.find(view.job->metadata.Key());
+    if (written != verified_.end() && clock_.Now() - written->second.status_written < kMinorChangeWait) {
+      deferred = kMinorChangeWait;
+      return {};
+    }
+  }
   const auto encode = [](const api::ElasticHorovodJobStatus& value) {
     ElasticHorovodJob object;
     object.status = value;
@@ -299,6 +324,8 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
   }
   writes_.Note(key, std::string(view.job->metadata.uid), KindOf<ElasticHorovodJob>(),
                std::string((*patched)->metadata.resource_version));
+  std::lock_guard lock(mutex_);
+  verified_[key].status_written = clock_.Now();
   return {};
 }
 

@@ -49,21 +49,28 @@ class ElasticReconciler final : public kube::Reconciler {
     std::string uid, service_version, hosts_version;
     std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
     std::shared_ptr<const PodShape> shape;
+    kube::TimePoint status_written{};
+    // Forgets all but the time if `job` is not the one, or not the spec, that this is about.
+    void StartOver(const kube::ObjectMeta& job);
   };
 
   Children FindChildren(const api::ElasticHorovodJob& job) const;
   View Observe(const Job& job, const Children& children) const;
   Plan MakePlan(View& view);
   kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
-                       std::stop_token stop);
+                       std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Status WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  // Puts our labels back on the StatefulSet if that is why our cache does not have it. True if it was there.
+  kube::Result<bool> RestoreHiddenWorkers(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
   kube::Status WriteWorkers(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   kube::Status WritePods(const View& view, const Plan& plan, ChildWriter& writer, std::stop_token stop);
   // Ends a pod whose node is not in the cluster any more.
   kube::Status Bury(const kube::ObjectKey& key, const View& view, ChildWriter& writer, std::stop_token stop);
   kube::Status WriteHosts(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   kube::Status WriteLauncher(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
-  kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status, std::stop_token stop);
+  // Sets `deferred` if the change is put off: look again after that time.
+  kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                           std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Result<kube::Action> Refused(const View& view, kube::Error error, std::stop_token stop);
   bool HasCaughtUp(const api::ElasticHorovodJob& job);
   std::shared_ptr<const PodShape> ShapeOf(const api::ElasticHorovodJob& job);

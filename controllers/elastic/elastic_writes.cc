@@ -23,6 +23,12 @@ bool HasLabels(const kube::ObjectMeta& metadata, const Json& wanted) {
   });
 }
 
+// Labels change without a new generation.
+bool HasLabels(const kube::ObjectMeta& metadata, const ElasticHorovodJob& job, std::string_view role) {
+  return metadata.labels.Get(kManagedByLabel) == kManagedBy &&
+         metadata.labels.Get(kJobNameLabel) == job.metadata.name && metadata.labels.Get(kRoleLabel) == role;
+}
+
 bool SameSize(const WorkersState& a, const WorkersState& b) {
   return a.replicas == b.replicas && a.granted == b.granted && a.is_gated == b.is_gated;
 }
@@ -30,16 +36,20 @@ bool SameSize(const WorkersState& a, const WorkersState& b) {
 }  // namespace
 
 Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
-                                  std::stop_token stop) {
+                                  std::optional<kube::Duration>& deferred, std::stop_token stop) {
   if (Status done = WriteBase(view, plan, children, writer); !done) return done;
   if (Status done = WriteWorkers(view, plan, children, writer); !done) return done;
   if (Status done = WritePods(view, plan, writer, stop); !done) return done;
-  // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more.
-  if (Status done = WriteStatus(view, plan.status, stop); !done) return done;
+  // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more. But what
+  // was refused may be refused again: said too early, each pass would take back what the one before said.
+  const bool is_stalled = kube::IsConditionTrue(view.job->status.conditions, "Stalled");
+  if (!is_stalled) {
+    if (Status done = WriteStatus(view, plan.status, deferred, stop); !done) return done;
+  }
   if (Status done = WriteHosts(view, plan, children, writer); !done) return done;
   if (Status done = WriteLauncher(view, plan, children, writer); !done) return done;
   SetVerified(*view.job, children);
-  return {};
+  return is_stalled ? WriteStatus(view, plan.status, deferred, stop) : Status();
 }
 
 Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer) {
@@ -76,6 +86,21 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
   return is_right ? Status() : writer.Restore(KindOf<kube::Service>(), std::string(children.service->metadata.uid), wanted);
 }
 
+Result<bool> ElasticReconciler::RestoreHiddenWorkers(const ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {
+  const kube::Kind& kind = KindOf<kube::StatefulSet>();
+  const auto live = client_.Get<kube::StatefulSet>({job.metadata.ns, WorkersName(job)}, stop);
+  if (!live) {
+    if (live.error().code() == ErrorCode::kNotFound) return false;
+    return kube::Error(live.error()).with("look for the workers of " + job.metadata.Key().ToString());
+  }
+  const kube::ObjectMeta& metadata = (*live)->metadata;
+  const kube::OwnerReference* owner = metadata.Controller();
+  if (owner == nullptr || owner->uid != job.metadata.uid || metadata.is_being_deleted()) return false;
+  Status restored = writer.Restore(kind, metadata.uid, MakeWorkers(job, ReadWorkersState(**live)));
+  if (!restored) return std::move(restored).error();
+  return true;
+}
+
 Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const Children& children,
                                        ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
@@ -90,7 +115,8 @@ Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const
 
   const bool is_same_size = SameSize(*view.workers, *plan.workers);
   const Verified verified = VerifiedOf(job);
-  if (is_same_size && verified.workers_generation == set.metadata.generation) return {};
+  const bool is_verified = verified.workers_generation == set.metadata.generation && HasLabels(set.metadata, job, "worker");
+  if (is_same_size && is_verified) return {};
   const Json wanted = MakeWorkers(job, *plan.workers);
   const Json* spec = wanted.Find("spec");
   // Compared with the size as it is: a new size alone is the smaller write.
@@ -220,7 +246,10 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
   if (!children.launcher) return writer.Create(kind, MakeLauncher(job));
   const kube::Job& launcher = *children.launcher;
   if (launcher.metadata.is_being_deleted() || view.launcher != LauncherState::kActive) return {};
-  if (VerifiedOf(job).launcher_generation == launcher.metadata.generation) return {};
+  if (VerifiedOf(job).launcher_generation == launcher.metadata.generation &&
+      HasLabels(launcher.metadata, job, "launcher")) {
+    return {};
+  }
   // A Job's template cannot be changed: a new launcherSpec counts from the next start on.
   Json wanted = MakeLauncher(job);
   wanted["spec"].Erase("template");
@@ -228,6 +257,15 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
   wanted["spec"]["suspend"] = false;
   if (HasLabels(launcher.metadata, wanted) && kube::IsCovered(*wanted.Find("spec"), launcher.spec_json)) return {};
   return writer.Restore(kind, std::string(launcher.metadata.uid), wanted);
+}
+
+void ElasticReconciler::Verified::StartOver(const kube::ObjectMeta& job) {
+  if (uid == job.uid && generation == job.generation) return;
+  const kube::TimePoint written = status_written;
+  *this = Verified{};
+  uid = job.uid;
+  generation = job.generation;
+  status_written = written;
 }
 
 ElasticReconciler::Verified ElasticReconciler::VerifiedOf(const ElasticHorovodJob& job) {
@@ -242,11 +280,7 @@ ElasticReconciler::Verified ElasticReconciler::VerifiedOf(const ElasticHorovodJo
 void ElasticReconciler::SetVerified(const ElasticHorovodJob& job, const Children& children) {
   std::lock_guard lock(mutex_);
   Verified& verified = verified_[job.metadata.Key()];
-  if (verified.uid != job.metadata.uid || verified.generation != job.metadata.generation) {
-    verified = Verified{};
-    verified.uid = std::string(job.metadata.uid);
-    verified.generation = job.metadata.generation;
-  }
+  verified.StartOver(job.metadata);
   if (children.service) verified.service_version = children.service->metadata.resource_version;
   if (children.hosts) verified.hosts_version = children.hosts->metadata.resource_version;
   if (children.workers) verified.workers_generation = children.workers->metadata.generation;

@@ -60,7 +60,8 @@ void ElasticJob::TearDownTestSuite() {
 }
 
 void ElasticJob::StartManager(std::vector<std::string> more_arguments) {
-  more_arguments.insert(more_arguments.end(), {"--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"});
+  more_arguments.insert(more_arguments.end(),
+                        {"--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"});
   manager_ = std::make_unique<ManagerProcess>(more_arguments);
   if (!manager_->AwaitOutput("caches are synced")) {
     throw std::runtime_error("the manager did not start: " + manager_->Tail(30));
@@ -72,16 +73,21 @@ void ElasticJob::KillManager() {
   ASSERT_EQ(manager_->WaitForExit(), 128 + SIGKILL) << manager_->Tail(30);
 }
 
-Requests ElasticJob::CountRequests() {
-  Requests requests;
+Writes ElasticJob::CountWrites() {
+  // grus_requests_total{verb="patch",kind="Pod"} 12
+  const auto label = [](const std::string& line, const std::string& name) {
+    const std::size_t from = line.find(name + "=\"") + name.size() + 2;
+    return line.substr(from, line.find('"', from) - from);
+  };
+  Writes writes;
   std::istringstream lines(HttpGet(manager_->NumberAfter("metrics_port="), "/metrics").body);
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("rest_client_requests_total{")) continue;
-    const double count = std::atof(line.c_str() + line.rfind(' '));
-    requests.all += count;
-    if (line.find("method=\"GET\"") == std::string::npos) requests.writes += count;
+    if (!line.starts_with("grus_requests_total{")) continue;
+    const std::string verb = label(line, "verb");
+    if (verb == "get" || verb == "list" || verb == "watch") continue;
+    writes[verb + " " + label(line, "kind")] += std::atoi(line.c_str() + line.rfind(' '));
   }
-  return requests;
+  return writes;
 }
 
 void ElasticJob::SetUp() {
@@ -89,10 +95,15 @@ void ElasticJob::SetUp() {
   const Json object = Json::MakeObject(
       {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", Json::MakeObject({{"name", ns_}})}});
   Must(client().Create(KindOf<kube::Namespace>(), "", object));
-  ASSERT_TRUE(Await("the namespace is usable", [&] { return world_->Get<ServiceAccount>(ns_, "default") != nullptr; }));
+  ASSERT_TRUE(Await("the namespace is usable",
+                    [&] { return world_->Get<ServiceAccount>(ns_, "default") != nullptr; }));
 }
 
 void ElasticJob::TearDown() {
+  // Jobs first: the manager does not try to keep up what the namespace controller takes away.
+  for (const auto& job : world_->List<api::ElasticHorovodJob>(ns_)) {
+    world_->Delete(KindOf<api::ElasticHorovodJob>(), job->metadata.Key());
+  }
   Must(client().Delete(KindOf<kube::Namespace>(), {"", ns_}));
   namespaces_.push_back(ns_);
 }
@@ -117,8 +128,9 @@ std::string ElasticJob::CreateNode(const std::string& name, const std::string& p
   return name;
 }
 
-std::string ElasticJob::AddNode(int gpus) {
-  return CreateNode(ns_ + "-" + std::to_string(node_count_++), pool(), gpus);
+std::string ElasticJob::AddNode(int gpus, std::string name) {
+  if (name.empty()) name = ns_ + "-" + std::to_string(node_count_++);
+  return CreateNode(name, pool(), gpus);
 }
 
 void ElasticJob::AddNodes(int count, int gpus) {
@@ -126,12 +138,13 @@ void ElasticJob::AddNodes(int count, int gpus) {
 }
 
 void ElasticJob::DeleteNode(const std::string& name) {
-  Must(client().Delete(KindOf<kube::Node>(), {"", name}));
+  world_->Delete(KindOf<kube::Node>(), {"", name});
   std::erase(nodes_, name);
 }
 
 Json ElasticJob::Manifest(const std::string& name, std::string_view spec) const {
-  Json job = FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","metadata":{},"spec":{
+  Json job = FromText(
+      R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","metadata":{},"spec":{
       "launcherSpec":{"image":"registry.test/train:1","pythonCommand":["python","train.py"]},
       "workersSpec":{"image":"registry.test/train:1"},
       "elastic":{"unschedulableGraceSeconds":1,"cooldownSeconds":1,"shrinkGraceSeconds":1}}})");
@@ -144,15 +157,18 @@ Json ElasticJob::Manifest(const std::string& name, std::string_view spec) const 
 }
 
 void ElasticJob::Create(std::string_view spec, const std::string& name) {
-  Must(client().Create(KindOf<api::ElasticHorovodJob>(), ns_, Manifest(name, spec)));
+  world_->Create(KindOf<api::ElasticHorovodJob>(), ns_, Manifest(name, spec));
 }
 
-void ElasticJob::Edit(std::string_view patch, const std::string& name) { Patch<api::ElasticHorovodJob>(name, patch); }
+void ElasticJob::Edit(std::string_view patch, const std::string& name) {
+  Patch<api::ElasticHorovodJob>(name, patch);
+}
 
 void ElasticJob::Scale(int replicas, const std::string& name) {
-  const kube::HttpResponse answer =
-      world_->Send("PATCH", "/apis/ai.centauruscloud.io/v1alpha1/namespaces/" + ns_ + "/elastichorovodjobs/" + name + "/scale",
-                   "application/merge-patch+json", "{\"spec\":{\"replicas\":" + std::to_string(replicas) + "}}");
+  const kube::HttpResponse answer = world_->Send(
+      "PATCH",
+      "/apis/ai.centauruscloud.io/v1alpha1/namespaces/" + ns_ + "/elastichorovodjobs/" + name + "/scale",
+      "application/merge-patch+json", "{\"spec\":{\"replicas\":" + std::to_string(replicas) + "}}");
   if (answer.status != 200) throw std::runtime_error("scale: " + answer.body);
 }
 
@@ -228,16 +244,19 @@ PodPtr ElasticJob::LauncherPod(const std::string& name) const {
 
 bool ElasticJob::Trains(int workers, const std::string& name) const {
   const JobPtr job = TheJob(name);
-  if (!job || job->status.phase != "Running" || job->status.observed_generation != job->metadata.generation) return false;
+  if (!job || job->status.phase != "Running" || job->status.observed_generation != job->metadata.generation)
+    return false;
   const auto count = static_cast<std::size_t>(workers);
   const PodList ready = Where(Workers(name), IsReady);
   std::set<std::string> names;
   for (const PodPtr& pod : ready) names.insert(pod->metadata.name);
-  return job->status.replicas.ready == workers && job->status.replicas.granted == workers && ready.size() == count &&
-         Hosts(name) == names && LauncherPod(name) != nullptr;
+  return job->status.replicas.ready == workers && job->status.replicas.granted == workers &&
+         ready.size() == count && Hosts(name) == names && LauncherPod(name) != nullptr;
 }
 
-bool ElasticJob::HoldsNothing(const std::string& name) const { return AllPods(name).empty() && !Launcher(name); }
+bool ElasticJob::HoldsNothing(const std::string& name) const {
+  return AllPods(name).empty() && !Launcher(name);
+}
 
 AssertionResult ElasticJob::Failure(const std::string& what) const {
   return AssertionFailure() << "not so: " << what << "\n"
@@ -275,7 +294,8 @@ bool IsUnschedulable(const kube::Pod& pod) {
 
 PodList Where(const PodList& pods, bool (*predicate)(const kube::Pod&)) {
   PodList found;
-  std::copy_if(pods.begin(), pods.end(), std::back_inserter(found), [&](const PodPtr& pod) { return predicate(*pod); });
+  std::copy_if(pods.begin(), pods.end(), std::back_inserter(found),
+               [&](const PodPtr& pod) { return predicate(*pod); });
   return found;
 }
 
@@ -284,7 +304,8 @@ AssertionResult AllSurvive(const PodList& before, const PodList& now) {
   for (const PodPtr& pod : before) {
     const auto found = uids.find(pod->metadata.name);
     if (found == uids.end()) return AssertionFailure() << pod->metadata.name << " is gone";
-    if (found->second != pod->metadata.uid) return AssertionFailure() << pod->metadata.name << " is another pod now";
+    if (found->second != pod->metadata.uid)
+      return AssertionFailure() << pod->metadata.name << " is another pod now";
   }
   return AssertionSuccess();
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fixture of the tests of ElasticHorovodJob: a manager for all of them, a namespace and a pool of nodes for each.
+// The fixture of the tests of ElasticHorovodJob: a manager for all of them, a namespace and a pool of nodes
+// for each.
 //
-// Nothing waits for a fixed time: a test says what must come true and goes on when it is. Nodes carry the label
-// grus.test/pool, and jobs select those of their own test, so that tests do not influence each other; launchers run on
-// a node of the suite that no test deletes.
+// Nothing waits for a fixed time: a test says what must come true and goes on when it is. Nodes carry the
+// label grus.test/pool, and jobs select those of their own test, so that tests do not influence each other;
+// launchers run on a node of the suite that no test deletes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,10 +26,8 @@ using JobPtr = std::shared_ptr<const api::ElasticHorovodJob>;
 using PodPtr = std::shared_ptr<const kube::Pod>;
 using PodList = std::vector<PodPtr>;
 
-// Counts of requests to the API server, from the manager's own metrics.
-struct Requests {
-  double all = 0, writes = 0;
-};
+// Writes to the API server, from the manager's own metrics: by verb and kind ("patch Pod"), how many.
+using Writes = std::map<std::string, int>;
 
 class ElasticJob : public ::testing::Test {
  protected:
@@ -44,13 +43,13 @@ class ElasticJob : public ::testing::Test {
   // With ports of its own; the metrics' and the health server's stand in its log.
   static void StartManager(std::vector<std::string> more_arguments = {});  // REQUIRES: none runs.
   static void KillManager();                                               // As a lost node would.
-  static Requests CountRequests();
+  static Writes CountWrites();
 
   const std::string& ns() const { return ns_; }
   const std::string& pool() const { return ns_; }
 
   // Nodes of this test's pool.
-  std::string AddNode(int gpus);  // Ready when it returns. Its name.
+  std::string AddNode(int gpus, std::string name = {});  // Ready when it returns. Its name.
   void AddNodes(int count, int gpus);
   void DeleteNode(const std::string& name);
 
@@ -61,18 +60,19 @@ class ElasticJob : public ::testing::Test {
   void Scale(int replicas, const std::string& name = kName);           // Through the scale subresource.
   template <typename T>
   void Delete(const std::string& name) {
-    Must(client().Delete(kube::KindOf<T>(), {ns_, name}));
+    world_->Delete(kube::KindOf<T>(), {ns_, name});
   }
   template <typename T>
   void Patch(const std::string& name, std::string_view merge_patch, const std::string& subresource = {}) {
-    kube::WriteOptions options;
-    options.subresource = subresource;
-    Must(client().Patch(kube::KindOf<T>(), {ns_, name}, kube::PatchType::kMerge, FromText(merge_patch), options));
+    world_->Patch(kube::KindOf<T>(), {ns_, name}, kube::PatchType::kMerge, FromText(merge_patch),
+                  subresource);
   }
   void SetOutcome(const std::string& pod, const std::string& outcome);  // "succeed" or "fail"
 
   // What is there.
-  JobPtr TheJob(const std::string& name = kName) const { return world_->Get<api::ElasticHorovodJob>(ns_, name); }
+  JobPtr TheJob(const std::string& name = kName) const {
+    return world_->Get<api::ElasticHorovodJob>(ns_, name);
+  }
   std::string Phase(const std::string& name = kName) const;
   bool IsTrue(std::string_view type, const std::string& name = kName) const;
   std::string ReasonOf(std::string_view condition, const std::string& name = kName) const;
@@ -80,10 +80,11 @@ class ElasticJob : public ::testing::Test {
   std::shared_ptr<const kube::StatefulSet> Set(const std::string& name = kName) const;
   std::optional<WorkersState> SetState(const std::string& name = kName) const;
   std::shared_ptr<const kube::Job> Launcher(const std::string& name = kName) const;
-  std::set<std::string> Hosts(const std::string& name = kName) const;  // Pod names; empty without a host list.
-  PodList Workers(const std::string& name = kName) const;              // Neither ending nor failed, by ordinal.
-  PodList AllPods(const std::string& name = kName) const;              // Of a job, whatever their state.
-  PodPtr LauncherPod(const std::string& name = kName) const;           // The one that runs; null if there is none.
+  std::set<std::string> Hosts(
+      const std::string& name = kName) const;                 // Pod names; empty without a host list.
+  PodList Workers(const std::string& name = kName) const;     // Neither ending nor failed, by ordinal.
+  PodList AllPods(const std::string& name = kName) const;     // Of a job, whatever their state.
+  PodPtr LauncherPod(const std::string& name = kName) const;  // The one that runs; null if there is none.
 
   // The job trains with exactly these many workers, all of them ready and listed.
   bool Trains(int workers, const std::string& name = kName) const;

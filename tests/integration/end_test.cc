@@ -7,8 +7,8 @@
 namespace grus::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 TEST_F(ElasticJob, RestartsAFailedLauncherUpToTheLimitAndThenFails) {
   AddNode(2);
@@ -57,7 +57,8 @@ TEST_F(ElasticJob, SuspendStopsEverythingAndResumeStartsAgain) {
 
   Edit(R"({"spec":{"runPolicy":{"suspend":true}}})");
 
-  ASSERT_TRUE(Await("it is suspended and holds nothing", [&] { return Phase() == "Suspended" && HoldsNothing(); }));
+  ASSERT_TRUE(
+      Await("it is suspended and holds nothing", [&] { return Phase() == "Suspended" && HoldsNothing(); }));
   EXPECT_TRUE(IsTrue("Suspended"));
   EXPECT_EQ(TheJob()->status.replicas.granted, 0);
 
@@ -74,7 +75,8 @@ TEST_F(ElasticJob, AJobCreatedSuspendedHoldsNothingUntilItIsResumed) {
   Create(R"({"runPolicy":{"suspend":true}})");
 
   ASSERT_TRUE(Await("it is suspended", [&] { return Phase() == "Suspended"; }));
-  EXPECT_TRUE(Stays("it holds nothing", [&] { return HoldsNothing() && !Set(); }, seconds(1)));
+  EXPECT_TRUE(Stays(
+      "it holds nothing", [&] { return HoldsNothing() && !Set(); }, seconds(1)));
   Edit(R"({"spec":{"runPolicy":{"suspend":false}}})");
   EXPECT_TRUE(AwaitTrains(1));
 }
@@ -103,7 +105,8 @@ TEST_F(ElasticJob, IsDeletedWithItsChildrenAfterItsTimeToLive) {
   ASSERT_TRUE(Await("it is deleted", [&] { return TheJob() == nullptr; }));
   EXPECT_TRUE(Await("its children are gone", [&] {
     return world().List<kube::Service>(ns()).empty() && world().List<kube::StatefulSet>(ns()).empty() &&
-           world().List<kube::Job>(ns()).empty() && world().List<kube::Secret>(ns()).empty() && AllPods().empty();
+           world().List<kube::Job>(ns()).empty() && world().List<kube::Secret>(ns()).empty() &&
+           AllPods().empty();
   }));
 }
 
@@ -112,7 +115,8 @@ TEST_F(ElasticJob, CleanPodPolicySaysWhatIsRemovedAtTheEnd) {
     std::string name, policy;
     bool keeps_workers, keeps_launcher;
   };
-  const Case cases[] = {{"running", "Running", false, true}, {"all", "All", false, false}, {"none", "None", true, true}};
+  const Case cases[] = {
+      {"running", "Running", false, true}, {"all", "All", false, false}, {"none", "None", true, true}};
   AddNode(6);
   for (const Case& c : cases) {
     Create(R"({"workersSpec":{"maxReplicas":2},"runPolicy":{"cleanPodPolicy":")" + c.policy + "\"}}", c.name);
@@ -129,11 +133,15 @@ TEST_F(ElasticJob, CleanPodPolicySaysWhatIsRemovedAtTheEnd) {
     };
     ASSERT_TRUE(Await("the end of " + c.name, is_clean));
   }
-  EXPECT_TRUE(Stays("what is kept stays", [&] {
-    return std::all_of(std::begin(cases), std::end(cases), [&](const Case& c) {
-      return Workers(c.name).size() == (c.keeps_workers ? 2U : 0U) && (Launcher(c.name) != nullptr) == c.keeps_launcher;
-    });
-  }, seconds(2)));
+  EXPECT_TRUE(Stays(
+      "what is kept stays",
+      [&] {
+        return std::all_of(std::begin(cases), std::end(cases), [&](const Case& c) {
+          return Workers(c.name).size() == (c.keeps_workers ? 2U : 0U) &&
+                 (Launcher(c.name) != nullptr) == c.keeps_launcher;
+        });
+      },
+      seconds(2)));
 }
 
 TEST_F(ElasticJob, AnEndedJobStaysEndedWhateverIsEdited) {
@@ -144,11 +152,11 @@ TEST_F(ElasticJob, AnEndedJobStaysEndedWhateverIsEdited) {
   ASSERT_TRUE(Await("it ends", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
 
   Edit(R"({"spec":{"workersSpec":{"maxReplicas":3},"runPolicy":{"suspend":true}}})");
-  ASSERT_TRUE(Await("the edit is seen", [&] {
-    return TheJob()->status.observed_generation == TheJob()->metadata.generation;
-  }));
+  ASSERT_TRUE(Await("the edit is seen",
+                    [&] { return TheJob()->status.observed_generation == TheJob()->metadata.generation; }));
 
-  EXPECT_TRUE(Stays("it stays ended", [&] { return Phase() == "Succeeded" && Workers().empty(); }, seconds(1)));
+  EXPECT_TRUE(Stays(
+      "it stays ended", [&] { return Phase() == "Succeeded" && Workers().empty(); }, seconds(1)));
 }
 
 TEST_F(ElasticJob, TellsItsStoryInEvents) {
@@ -161,19 +169,22 @@ TEST_F(ElasticJob, TellsItsStoryInEvents) {
   const auto has_event = [&](std::string_view type, std::string_view reason, std::string_view note) {
     const auto events = world().List<kube::Event>(ns());
     return std::any_of(events.begin(), events.end(), [&](const auto& event) {
-      return event->type == type && event->reason == reason && event->note.view().find(note) != std::string_view::npos &&
+      return event->type == type && event->reason == reason &&
+             event->note.view().find(note) != std::string_view::npos &&
              event->regarding.kind == "ElasticHorovodJob" && event->regarding.name == "train" &&
              event->regarding.uid == TheJob()->metadata.uid;
     });
   };
 
   EXPECT_TRUE(Await("an event of the shrink", [&] {
-    return has_event("Warning", "WorkersShrunk", "shrunk from 3 to 2 workers: the rest was unschedulable for 1 s");
+    return has_event("Warning", "WorkersShrunk",
+                     "shrunk from 3 to 2 workers: the rest was unschedulable for 1 s");
   }));
   EXPECT_TRUE(Await("an event of the launcher", [&] {
     return has_event("Normal", "LauncherStarted", "started the launcher with 2 workers");
   }));
-  EXPECT_TRUE(Await("an event of the end", [&] { return has_event("Normal", "Succeeded", "the launcher succeeded"); }));
+  EXPECT_TRUE(Await("an event of the end",
+                    [&] { return has_event("Normal", "Succeeded", "the launcher succeeded"); }));
 }
 
 }  // namespace

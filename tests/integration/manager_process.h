@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // grus-manager as a child process, whose output is read while it runs.
 //
-// A thread reads the output to its end and then takes the exit status, so that a test waits for a line or for the
-// end on a condition variable. Thread-safe.
+// A thread reads the output to its end and then takes the exit status, so that a test waits for a line or for
+// the end on a condition variable. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +26,8 @@ class ManagerProcess {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  // Starts the manager with these arguments. `variables` are laid over our own environment. Throws if it cannot be
-  // started. The child ends with this process.
+  // Starts the manager with these arguments. `variables` are laid over our own environment. Throws if it
+  // cannot be started. The child ends with this process.
   explicit ManagerProcess(const std::vector<std::string>& arguments, const Variables& variables = {});
   ~ManagerProcess();  // SIGKILL if it still runs.
   ManagerProcess(const ManagerProcess&) = delete;

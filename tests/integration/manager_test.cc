@@ -14,9 +14,9 @@
 namespace grus::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using kube::Json;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 // Each test starts the managers that it needs.
 class GrusManager : public ElasticJob {
@@ -30,7 +30,8 @@ class GrusManager : public ElasticJob {
         "contexts":[{"name":"test","context":{"cluster":"test","user":"test"}}]})");
     config["clusters"].Append(Json::MakeObject(
         {{"name", "test"},
-         {"cluster", Json::MakeObject({{"server", server}, {"certificate-authority-data", base64(ca_pem)}})}}));
+         {"cluster",
+          Json::MakeObject({{"server", server}, {"certificate-authority-data", base64(ca_pem)}})}}));
     config["users"].Append(Json::MakeObject(
         {{"name", "test"},
          {"user", Json::MakeObject({{"client-certificate-data", base64(world().config().cert_pem)},
@@ -54,7 +55,8 @@ TEST_F(GrusManager, PrintsHelpAndVersion) {
 
   EXPECT_EQ(help.WaitForExit(), 0);
   EXPECT_THAT(help.output(), HasSubstr("Usage: grus-manager [options]"));
-  for (const char* option : {"--kubeconfig", "--namespaces", "--leader-elect", "--metrics-address", "--health-address"}) {
+  for (const char* option :
+       {"--kubeconfig", "--namespaces", "--leader-elect", "--metrics-address", "--health-address"}) {
     EXPECT_THAT(help.output(), HasSubstr(option));
   }
   EXPECT_EQ(version.WaitForExit(), 0);
@@ -86,8 +88,8 @@ TEST_F(GrusManager, SaysInOneLineWhatIsWrongWithTheKubeconfig) {
   const std::string missing = folder_.path("missing");
   const std::string good = Kubeconfig(world().config().server, world().config().ca_pem);
   const std::string no_context = folder_.Write("no-context", R"({"apiVersion":"v1","kind":"Config"})");
-  const std::string dangling = folder_.Write(
-      "dangling", R"({"apiVersion":"v1","kind":"Config","current-context":"x",
+  const std::string dangling =
+      folder_.Write("dangling", R"({"apiVersion":"v1","kind":"Config","current-context":"x",
                       "contexts":[{"name":"x","context":{"cluster":"nowhere","user":"nobody"}}]})");
   const std::string broken = folder_.Write("broken", "clusters: [");
   struct Case {
@@ -95,7 +97,7 @@ TEST_F(GrusManager, SaysInOneLineWhatIsWrongWithTheKubeconfig) {
     std::string says;
   };
   const Case cases[] = {{{"--kubeconfig", missing}, missing},
-                        {{"--kubeconfig", no_context}, "current-context"},
+                        {{"--kubeconfig", no_context}, "no current context"},
                         {{"--kubeconfig", good, "--context", "other"}, "other"},
                         {{"--kubeconfig", dangling}, "nowhere"},
                         {{"--kubeconfig", broken}, broken}};
@@ -147,8 +149,9 @@ TEST_F(GrusManager, AnswersHealthReadinessAndMetrics) {
   EXPECT_EQ(HttpGet(health, "/other").status, 404);
   const Answer answer = HttpGet(metrics, "/metrics");
   EXPECT_EQ(answer.status, 200);
-  for (const char* name : {"controller_runtime_reconcile_total{controller=\"elastichorovodjob\"", "workqueue_depth{",
-                           "rest_client_requests_total{", "process_resident_memory_bytes "}) {
+  for (const char* name :
+       {"controller_runtime_reconcile_total{controller=\"elastichorovodjob\"", "workqueue_depth{",
+        "rest_client_requests_total{", "process_resident_memory_bytes "}) {
     EXPECT_THAT(answer.body, HasSubstr(name));
   }
   EXPECT_EQ(manager().Terminate(), 0);
@@ -204,7 +207,7 @@ TEST_F(GrusManager, LooksAfterTheNamedNamespacesOnly) {
   AddNode(2);
   Json elsewhere = Manifest("elsewhere", "{}");
   elsewhere["metadata"]["namespace"] = "default";
-  Must(client().Create(kube::KindOf<api::ElasticHorovodJob>(), "default", elsewhere));
+  world().Create(kube::KindOf<api::ElasticHorovodJob>(), "default", elsewhere);
 
   Create("{}");
 
@@ -217,8 +220,8 @@ TEST_F(GrusManager, LooksAfterTheNamedNamespacesOnly) {
 }
 
 TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
-  const std::vector<std::string> election = {"--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address", "0",
-                                             "--health-address", "0"};
+  const std::vector<std::string> election = {
+      "--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address", "0", "--health-address", "0"};
   ManagerProcess first(election);
   ASSERT_TRUE(first.AwaitOutput("became leader")) << first.output();
   ManagerProcess second(election);
@@ -232,7 +235,8 @@ TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
 
   ASSERT_TRUE(second.AwaitOutput("became leader")) << second.output();
   SetOutcome(LauncherPod()->metadata.name, "succeed");
-  EXPECT_TRUE(Await("the second one ends the job", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  EXPECT_TRUE(
+      Await("the second one ends the job", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
   EXPECT_EQ(second.Terminate(), 0) << second.output();
 }
 

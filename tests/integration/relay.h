@@ -25,7 +25,7 @@ class Relay {
 
   const int server_port_;
   int port_ = 0;
-  int socket_ = -1;      // Bound; listens while open.
+  int socket_ = -1;  // Bound; listens while open.
   int wake_[2] = {-1, -1};
   std::jthread thread_;
 };

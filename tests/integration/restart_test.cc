@@ -11,7 +11,8 @@ using kube::KindOf;
 using std::chrono::seconds;
 
 // UIDs ever seen of a kind, by name.
-std::map<std::string, std::set<std::string>> EverSeen(const std::vector<Step>& history, const kube::Kind& kind) {
+std::map<std::string, std::set<std::string>> EverSeen(const std::vector<Step>& history,
+                                                      const kube::Kind& kind) {
   std::map<std::string, std::set<std::string>> seen;
   for (const Step& step : history) {
     if (step.kind == &kind && step.after) seen[step.after->metadata.name].insert(step.after->metadata.uid);
@@ -57,7 +58,8 @@ TEST_F(ElasticJob, ComesToTheSameEndWhereverTheManagerIsKilled) {
 
   SetOutcome(LauncherPod()->metadata.name, "succeed");
   kill_at_random_moments(2);
-  ASSERT_TRUE(Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  ASSERT_TRUE(
+      Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
 
   const std::vector<Step> history = world().History(ns());
   const std::pair<const kube::Kind*, std::string> children[] = {
@@ -73,7 +75,8 @@ TEST_F(ElasticJob, ComesToTheSameEndWhereverTheManagerIsKilled) {
     EXPECT_EQ(seen.size(), 1U) << "more than one " << kind->kind;
   }
   std::size_t launchers = 0;
-  for (const auto& [name, uids] : EverSeen(history, KindOf<kube::Pod>())) launchers += name.starts_with("train-launcher-");
+  for (const auto& [name, uids] : EverSeen(history, KindOf<kube::Pod>()))
+    launchers += name.starts_with("train-launcher-");
   EXPECT_EQ(launchers, 1U);
 }
 
@@ -89,22 +92,61 @@ TEST_F(ElasticJob, AtRestNothingIsWritten) {
   ASSERT_TRUE(AwaitTrains(1, "ended"));
   SetOutcome(LauncherPod("ended")->metadata.name, "succeed");
   ASSERT_TRUE(Await("all are settled", [&] {
-    return Phase("waiting") == "Waiting" && Phase("suspended") == "Suspended" && Phase("ended") == "Succeeded";
+    return Phase("waiting") == "Waiting" && Phase("suspended") == "Suspended" &&
+           Phase("ended") == "Succeeded";
   }));
   // Events are written behind the status, and controllers of the cluster have their own pace.
+  const auto changes = [&] { return world().History(ns()).size(); };
   const auto stays_quiet = [&](seconds duration) {
-    const std::size_t before = world().History(ns()).size();
-    return world().Stays([&] { return world().History(ns()).size() == before; }, duration);
+    return world().Stays([&, before = changes()] { return changes() == before; }, duration);
   };
   int tries = 0;
-  while (!stays_quiet(seconds(2))) ASSERT_LT(++tries, 60);
+  for (Writes before; !stays_quiet(seconds(2)) || CountWrites() != before; before = CountWrites())
+    ASSERT_LT(++tries, 60);
 
-  const Requests before = CountRequests();
+  const std::size_t seen = changes();
+  const Writes before = CountWrites();
   EXPECT_TRUE(stays_quiet(seconds(10)));
-  const Requests after = CountRequests();
+  const Writes after = CountWrites();
 
-  EXPECT_GT(before.writes, 0);
-  EXPECT_EQ(after.writes, before.writes);
+  const std::vector<Step> history = world().History(ns());
+  for (std::size_t i = seen; i < history.size(); ++i) ADD_FAILURE() << Describe(history[i]);
+  EXPECT_FALSE(before.empty());
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(ElasticJob, AStalledJobIsNotTriedOverAndOver) {
+  AddNode(2);
+  world().Create(KindOf<kube::Job>(), ns(), FromText(R"({"apiVersion":"batch/v1","kind":"Job",
+      "metadata":{"name":"taken-launcher"},"spec":{"suspend":true,"template":{"spec":{"restartPolicy":"Never",
+      "containers":[{"name":"c","image":"theirs"}]}}}})"));
+  Create("{}", "taken");
+  Create(R"({"launcherSpec":{"template":{"spec":{"containers":[
+             {"name":"launcher","resources":{"requests":{"cpu":"-1"}}}]}}}})",
+         "refused");
+  for (const char* name : {"taken", "refused"}) {
+    ASSERT_TRUE(Await(std::string(name) + " is stalled", [&] { return IsTrue("Stalled", name); }));
+  }
+  EXPECT_EQ(ReasonOf("Stalled", "taken"), "NameTaken");
+  EXPECT_EQ(ReasonOf("Stalled", "refused"), "TemplateRefused");
+  const auto changes = [&] { return world().History(ns()).size(); };
+  const auto stays_quiet = [&](seconds duration) {
+    return world().Stays([&, before = changes()] { return changes() == before; }, duration);
+  };
+  int tries = 0;
+  for (Writes before; !stays_quiet(seconds(2)) || CountWrites() != before; before = CountWrites()) {
+    ASSERT_LT(++tries, 6) << "it is never quiet";
+  }
+
+  const Writes before = CountWrites();
+  EXPECT_TRUE(stays_quiet(seconds(5)));
+
+  // At most one look whether the name is free.
+  Writes after = CountWrites();
+  const int looks = after["create Job"] - before.at("create Job");
+  EXPECT_LE(looks, 1);
+  after["create Job"] -= looks;
+  EXPECT_EQ(after, before);
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 namespace grus::testing {
 namespace {
 
+using kube::KindOf;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using kube::KindOf;
 
 kube::Result<std::shared_ptr<kube::Object>> Try(kube::Client& client, const kube::Json& manifest) {
   const std::string ns = *manifest.At({"metadata", "namespace"})->AsString();
@@ -21,15 +21,22 @@ TEST_F(ElasticJob, TheCrdRefusesSpecsThatMakeNoSense) {
     const char *spec, *field, *limit;
   };
   const Case cases[] = {
-      {R"({"workersSpec":{"minReplicas":5,"maxReplicas":4}})", "workersSpec.minReplicas", "must not be larger than workersSpec.maxReplicas"},
-      {R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,"targetReplicas":5}})", "workersSpec.targetReplicas", "must not be larger than workersSpec.maxReplicas"},
-      {R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,"targetReplicas":1}})", "workersSpec.targetReplicas", "must not be smaller than workersSpec.minReplicas"},
+      {R"({"workersSpec":{"minReplicas":5,"maxReplicas":4}})", "workersSpec.minReplicas",
+       "must not be larger than workersSpec.maxReplicas"},
+      {R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,"targetReplicas":5}})",
+       "workersSpec.targetReplicas", "must not be larger than workersSpec.maxReplicas"},
+      {R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,"targetReplicas":1}})",
+       "workersSpec.targetReplicas", "must not be smaller than workersSpec.minReplicas"},
       {R"({"workersSpec":{"minReplicas":-1}})", "spec.workersSpec.minReplicas", "greater than or equal to 0"},
       {R"({"workersSpec":{"maxReplicas":-1}})", "spec.workersSpec.maxReplicas", "greater than or equal to 0"},
-      {R"({"workersSpec":{"maxReplicas":10001}})", "spec.workersSpec.maxReplicas", "less than or equal to 10000"},
-      {R"({"workersSpec":{"targetReplicas":-1}})", "spec.workersSpec.targetReplicas", "greater than or equal to 0"},
-      {R"({"workersSpec":{"gpusPerWorker":-1}})", "spec.workersSpec.gpusPerWorker", "greater than or equal to 0"},
-      {R"({"workersSpec":{"gpusPerWorker":65}})", "spec.workersSpec.gpusPerWorker", "less than or equal to 64"},
+      {R"({"workersSpec":{"maxReplicas":10001}})", "spec.workersSpec.maxReplicas",
+       "less than or equal to 10000"},
+      {R"({"workersSpec":{"targetReplicas":-1}})", "spec.workersSpec.targetReplicas",
+       "greater than or equal to 0"},
+      {R"({"workersSpec":{"gpusPerWorker":-1}})", "spec.workersSpec.gpusPerWorker",
+       "greater than or equal to 0"},
+      {R"({"workersSpec":{"gpusPerWorker":65}})", "spec.workersSpec.gpusPerWorker",
+       "less than or equal to 64"},
       {R"({"workersSpec":{"maxReplicas":"two"}})", "spec.workersSpec.maxReplicas", "must be of type integer"},
       {R"({"workersSpec":{"image":""}})", "spec.workersSpec.image", "at least 1 chars"},
       {R"({"workersSpec":{"image":null}})", "spec.workersSpec.image", "Required value"},
@@ -40,12 +47,17 @@ TEST_F(ElasticJob, TheCrdRefusesSpecsThatMakeNoSense) {
       {R"({"launcherSpec":null})", "spec.launcherSpec", "Required value"},
       {R"({"workersSpec":null})", "spec.workersSpec", "Required value"},
       {R"({"runPolicy":{"backoffLimit":-1}})", "spec.runPolicy.backoffLimit", "greater than or equal to 0"},
-      {R"({"runPolicy":{"activeDeadlineSeconds":0}})", "spec.runPolicy.activeDeadlineSeconds", "greater than or equal to 1"},
-      {R"({"runPolicy":{"ttlSecondsAfterFinished":-1}})", "spec.runPolicy.ttlSecondsAfterFinished", "greater than or equal to 0"},
-      {R"({"runPolicy":{"cleanPodPolicy":"Some"}})", "spec.runPolicy.cleanPodPolicy", "\"Running\", \"All\", \"None\""},
-      {R"({"elastic":{"unschedulableGraceSeconds":-1}})", "spec.elastic.unschedulableGraceSeconds", "greater than or equal to 0"},
+      {R"({"runPolicy":{"activeDeadlineSeconds":0}})", "spec.runPolicy.activeDeadlineSeconds",
+       "greater than or equal to 1"},
+      {R"({"runPolicy":{"ttlSecondsAfterFinished":-1}})", "spec.runPolicy.ttlSecondsAfterFinished",
+       "greater than or equal to 0"},
+      {R"({"runPolicy":{"cleanPodPolicy":"Some"}})", "spec.runPolicy.cleanPodPolicy",
+       "\"Running\", \"All\", \"None\""},
+      {R"({"elastic":{"unschedulableGraceSeconds":-1}})", "spec.elastic.unschedulableGraceSeconds",
+       "greater than or equal to 0"},
       {R"({"elastic":{"cooldownSeconds":-1}})", "spec.elastic.cooldownSeconds", "greater than or equal to 0"},
-      {R"({"elastic":{"shrinkGraceSeconds":-1}})", "spec.elastic.shrinkGraceSeconds", "greater than or equal to 0"},
+      {R"({"elastic":{"shrinkGraceSeconds":-1}})", "spec.elastic.shrinkGraceSeconds",
+       "greater than or equal to 0"},
       {R"({"workloadClass":"Fun"})", "spec.workloadClass", "\"Unattended\", \"Interactive\", \"Inference\""},
   };
   for (const Case& c : cases) {

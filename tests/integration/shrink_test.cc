@@ -7,8 +7,8 @@
 namespace grus::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 // The pods of a node that this test made.
 PodList On(const std::string& node, const PodList& pods) {
@@ -27,7 +27,8 @@ PodList NotOn(const std::string& node, const PodList& pods) {
   return found;
 }
 
-// The version at which the host list first did without `pod`, and when it was published; from the changes seen.
+// The version at which the host list first did without `pod`, and when it was published; from the changes
+// seen.
 struct Removal {
   std::int64_t version = 0;
   kube::Time time{};
@@ -92,7 +93,8 @@ TEST_F(ElasticJob, ShrinksToWhatFitsGrowsAndGoesOnAfterALostNode) {
   EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
 
   SetOutcome(LauncherPod()->metadata.name, "succeed");
-  ASSERT_TRUE(Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  ASSERT_TRUE(
+      Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
   EXPECT_TRUE(IsTrue("Complete"));
   EXPECT_TRUE(IsTrue("Ready"));
   EXPECT_TRUE(TheJob()->status.completion_time.has_value());
@@ -117,7 +119,8 @@ TEST_F(ElasticJob, ParksUnschedulableOrdinalsBelowARunningOneAndRunsThemAgain) {
   EXPECT_EQ(SetState()->granted, 4);
   EXPECT_TRUE(SetState()->is_gated);
   EXPECT_TRUE(Where(Workers(), IsUnschedulable).empty());
-  EXPECT_EQ(TheJob()->status.replicas.unschedulable, 0);
+  EXPECT_TRUE(
+      Await("none counts as unschedulable", [&] { return TheJob()->status.replicas.unschedulable == 0; }));
 
   AddNode(4);
 
@@ -168,8 +171,10 @@ TEST_F(ElasticJob, HostsLeaveDiscoveryBeforeTheirPodsAreDeleted) {
     // Both are whole seconds.
     EXPECT_GE(deleted.time.value - listed.time.value, seconds(2)) << pod;
   }
-  EXPECT_THAT(std::string(LauncherPod()->metadata.Annotation(kHostsAnnotation)), HasSubstr("train-workers-3."));
-  EXPECT_EQ(LauncherPod()->metadata.Annotation(kHostsAnnotation).find("train-workers-4."), std::string_view::npos);
+  EXPECT_THAT(std::string(LauncherPod()->metadata.Annotation(kHostsAnnotation)),
+              HasSubstr("train-workers-3."));
+  EXPECT_EQ(LauncherPod()->metadata.Annotation(kHostsAnnotation).find("train-workers-4."),
+            std::string_view::npos);
   EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
 
   Scale(6);
@@ -200,7 +205,8 @@ TEST_F(ElasticJob, DoesNotGrowByItselfWithScaleUpOff) {
 
   AddNode(2);
 
-  EXPECT_TRUE(Stays("it keeps its two workers", [&] { return Trains(2); }, seconds(4)));
+  EXPECT_TRUE(Stays(
+      "it keeps its two workers", [&] { return Trains(2); }, seconds(4)));
 }
 
 TEST_F(ElasticJob, GrowsIntoTheRoomOfAJobThatEnded) {

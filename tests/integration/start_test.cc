@@ -9,8 +9,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// In the form of the original's samples: containers without name and image, a command whose last word holds blanks,
-// no template, nothing of grus' own.
+// In the form of the original's samples: containers without name and image, a command whose last word holds
+// blanks, no template, nothing of grus' own.
 constexpr char kOriginalManifest[] = R"({
   "apiVersion": "ai.centauruscloud.io/v1alpha1",
   "kind": "ElasticHorovodJob",
@@ -38,7 +38,7 @@ bool HasMount(const kube::Json& spec, std::string_view volume, std::string_view 
 TEST_F(ElasticJob, RunsAManifestOfTheOriginalUnchanged) {
   AddNode(8);
 
-  Must(client().Create(kube::KindOf<api::ElasticHorovodJob>(), ns(), FromText(kOriginalManifest)));
+  world().Create(kube::KindOf<api::ElasticHorovodJob>(), ns(), FromText(kOriginalManifest));
 
   ASSERT_TRUE(AwaitTrains(5, "sample"));
   EXPECT_TRUE(HasMount(Set("sample")->spec_json, "shared-data", "/data"));
@@ -62,7 +62,8 @@ TEST_F(ElasticJob, StartsItsLauncherOnlyWhenTheMinimumIsReady) {
     Patch<kube::Pod>(pod, R"({"metadata":{"annotations":{"grus.test/ready":"true"}}})");
   }
   ASSERT_TRUE(Await("two are ready", [&] { return TheJob()->status.replicas.ready == 2; }));
-  EXPECT_TRUE(Stays("no launcher with two", [&] { return Launcher() == nullptr; }, std::chrono::seconds(1)));
+  EXPECT_TRUE(Stays(
+      "no launcher with two", [&] { return Launcher() == nullptr; }, std::chrono::seconds(1)));
   EXPECT_EQ(ReasonOf("Ready"), "WorkersStarting");
 
   Patch<kube::Pod>("train-workers-0", R"({"metadata":{"annotations":{"grus.test/ready":"true"}}})");
@@ -81,7 +82,8 @@ TEST_F(ElasticJob, WaitsWithoutAnyGpuUntilTheMinimumFits) {
   EXPECT_THAT(MessageOf("Ready"), HasSubstr("waiting for room for 4 workers (4 GPUs)"));
   EXPECT_THAT(MessageOf("Ready"), HasSubstr("room for 2 on 1 node, where 2 of 2 GPUs are free"));
   EXPECT_TRUE(IsTrue("Reconciling"));
-  EXPECT_TRUE(Stays("it holds nothing", [&] { return HoldsNothing(); }, std::chrono::seconds(1)));
+  EXPECT_TRUE(Stays(
+      "it holds nothing", [&] { return HoldsNothing(); }, std::chrono::seconds(1)));
 
   AddNode(3);
 
@@ -126,7 +128,8 @@ TEST_F(ElasticJob, GivesEverythingBackBelowTheMinimumAndStartsAgainLater) {
   EXPECT_THAT(MessageOf("Ready"), HasSubstr("3 workers (3 GPUs)"));
   EXPECT_EQ(TheJob()->status.replicas.granted, 0);
   EXPECT_EQ(TheJob()->status.last_scale->reason, "BelowMinimum");
-  EXPECT_TRUE(Stays("it holds nothing while it waits", [&] { return HoldsNothing(); }, std::chrono::seconds(3)));
+  EXPECT_TRUE(Stays(
+      "it holds nothing while it waits", [&] { return HoldsNothing(); }, std::chrono::seconds(3)));
 
   AddNode(2);
 

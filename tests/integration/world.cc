@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "clientlib/auth/kubeconfig.h"
+#include "clientlib/client/patch.h"
 #include "controllers/elastic/elastic_view.h"
 
 namespace grus::testing {
@@ -28,7 +29,8 @@ const kube::Kind* const* WatchedKinds() {
   return kKinds;
 }
 
-std::unique_ptr<kube::CurlTransport> MakeTransport(const kube::ClientConfig& config, const kube::Clock& clock) {
+std::unique_ptr<kube::CurlTransport> MakeTransport(const kube::ClientConfig& config,
+                                                   const kube::Clock& clock) {
   kube::TransportOptions options;
   options.server = config.server;
   options.ca_pem = config.ca_pem;
@@ -38,13 +40,14 @@ std::unique_ptr<kube::CurlTransport> MakeTransport(const kube::ClientConfig& con
 }
 
 void DescribePod(std::ostream& out, const kube::Pod& pod) {
-  out << "  pod " << pod.metadata.name << " " << pod.status.phase << " node="
-      << (pod.spec.node_name.empty() ? "-" : pod.spec.node_name.view());
+  out << "  pod " << pod.metadata.name << " " << pod.status.phase
+      << " node=" << (pod.spec.node_name.empty() ? "-" : pod.spec.node_name.view());
   if (pod.metadata.is_being_deleted()) out << " deleting";
   if (!pod.spec.scheduling_gates.empty()) out << " gated";
   for (const kube::CoreCondition& c : pod.status.conditions) {
     if (c.type == "Ready" && c.is_true()) out << " ready";
-    if (c.type == "PodScheduled" && !c.is_true()) out << " " << c.reason << " since " << ToText(c.last_transition_time);
+    if (c.type == "PodScheduled" && !c.is_true())
+      out << " " << c.reason << " since " << ToText(c.last_transition_time);
   }
   out << " uid=" << pod.metadata.uid << "\n";
 }
@@ -71,16 +74,28 @@ void Must(const kube::Status& done) {
   if (!done) throw std::runtime_error(kube::Status(done).error().message());
 }
 
+std::string Describe(const Step& step) {
+  const kube::Object& object = step.after ? *step.after : *step.before;
+  std::string text = std::string(step.kind->kind) + " " + object.metadata.name + " at version " +
+                     std::string(object.metadata.resource_version) + ": ";
+  if (!step.after) return text + "deleted";
+  if (!step.before) return text + "created";
+  const auto json = [&](const kube::Object& o) { return FromText(kube::EncodeObject(*step.kind, o)); };
+  return text + ToText(kube::MergePatchBetween(json(*step.before), json(*step.after)));
+}
+
 kube::Json FromText(std::string_view text) { return Must(kube::ParseJson(text)); }
 
 World::World()
     : log_(kube::LogLevel::kWarn),
       config_(Must(kube::LoadKubeconfig({}))),
       transport_(MakeTransport(config_, clock_)),
-      client_(*transport_, nullptr, clock_, {.user_agent = "grus-integration-test", .field_manager = "tester"}) {
+      client_(*transport_, nullptr, clock_,
+              {.user_agent = "grus-integration-test", .field_manager = "tester"}) {
   for (const kube::Kind* const* kind = WatchedKinds(); *kind != nullptr; ++kind) {
     auto informer = std::make_unique<kube::Informer>(client_, **kind, kube::InformerOptions{}, clock_, log_);
-    informer->AddIndex([](const kube::Object& object) { return std::vector<std::string>{object.metadata.ns}; });
+    informer->AddIndex(
+        [](const kube::Object& object) { return std::vector<std::string>{object.metadata.ns}; });
     informer->AddHandler([this, kind](const kube::Change& change, bool) { Note(**kind, change); });
     informers_.push_back(std::move(informer));
   }
@@ -106,8 +121,8 @@ void World::Note(const kube::Kind& kind, const kube::Change& change) {
   changed_.notify_all();
 }
 
-kube::HttpResponse World::Send(const std::string& method, const std::string& path, const std::string& content_type,
-                               const std::string& body) {
+kube::HttpResponse World::Send(const std::string& method, const std::string& path,
+                               const std::string& content_type, const std::string& body) {
   kube::HttpRequest request;
   request.method = method;
   request.target = path;
@@ -115,6 +130,35 @@ kube::HttpResponse World::Send(const std::string& method, const std::string& pat
   request.headers.emplace_back("Accept", "application/json");
   if (!content_type.empty()) request.headers.emplace_back("Content-Type", content_type);
   return Must(transport_->Send(request, {}));
+}
+
+void World::AwaitSeen(const kube::Kind& kind, const kube::Object& written) {
+  const kube::Store& store = Of(kind).store();
+  const kube::ObjectMeta& metadata = written.metadata;
+  if (!Await([&] { return !kube::IsOlder(store.resource_version(), metadata.resource_version); })) {
+    throw std::runtime_error("the test's own cache did not see the write of " + metadata.Key().ToString());
+  }
+}
+
+void World::Create(const kube::Kind& kind, const std::string& ns, const kube::Json& object) {
+  AwaitSeen(kind, *Must(client_.Create(kind, ns, object)));
+}
+
+void World::Patch(const kube::Kind& kind, const kube::ObjectKey& key, kube::PatchType type,
+                  const kube::Json& patch, const std::string& subresource) {
+  kube::WriteOptions options;
+  options.subresource = subresource;
+  AwaitSeen(kind, *Must(client_.Patch(kind, key, type, patch, options)));
+}
+
+void World::Delete(const kube::Kind& kind, const kube::ObjectKey& key) {
+  const kube::ConstObject before = Of(kind).store().Get(key);
+  Must(client_.Delete(kind, key));
+  const bool is_seen = !before || Await([&] {
+    const kube::ConstObject now = Of(kind).store().Get(key);
+    return !now || now->metadata.uid != before->metadata.uid || now->metadata.is_being_deleted();
+  });
+  if (!is_seen) throw std::runtime_error("the test's own cache did not see the end of " + key.ToString());
 }
 
 std::vector<Step> World::History(const std::string& ns) const {
@@ -167,8 +211,9 @@ std::string World::Describe(const std::string& ns) const {
     if (hosts != map->data.end()) out << "  hosts " << map->metadata.name << ": " << hosts->second << "\n";
   }
   for (const auto& job : List<kube::Job>(ns)) {
-    out << "  launcher " << job->metadata.name << " active=" << job->status.active << " failed=" << job->status.failed
-        << " succeeded=" << job->status.succeeded << (job->metadata.is_being_deleted() ? " deleting" : "") << "\n";
+    out << "  launcher " << job->metadata.name << " active=" << job->status.active
+        << " failed=" << job->status.failed << " succeeded=" << job->status.succeeded
+        << (job->metadata.is_being_deleted() ? " deleting" : "") << "\n";
   }
   for (const auto& pod : List<kube::Pod>(ns)) DescribePod(out, *pod);
   return out.str();

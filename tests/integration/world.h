@@ -41,6 +41,9 @@ struct Step {
   kube::ConstObject before, after;  // As kube::Change.
 };
 
+// "Pod train-workers-1 at version 1234", and what differs, as a merge patch.
+std::string Describe(const Step& step);
+
 // Throws what the API server said, so that a test ends with it.
 void Must(const kube::Status& done);
 template <typename T>
@@ -61,8 +64,8 @@ class World {
   kube::Client& client() { return client_; }
   const kube::ClientConfig& config() const { return config_; }
   // For what kube::Client has no verb for: apply CRDs, the scale subresource.
-  kube::HttpResponse Send(const std::string& method, const std::string& path, const std::string& content_type = {},
-                          const std::string& body = {});
+  kube::HttpResponse Send(const std::string& method, const std::string& path,
+                          const std::string& content_type = {}, const std::string& body = {});
 
   template <typename T>
   std::shared_ptr<const T> Get(const std::string& ns, const std::string& name) const {
@@ -79,6 +82,12 @@ class World {
     return list;
   }
 
+  // Writes of a test, each seen by the caches when they return: what is awaited next is not what was before.
+  void Create(const kube::Kind& kind, const std::string& ns, const kube::Json& object);
+  void Patch(const kube::Kind& kind, const kube::ObjectKey& key, kube::PatchType type,
+             const kube::Json& patch, const std::string& subresource = {});
+  void Delete(const kube::Kind& kind, const kube::ObjectKey& key);
+
   // What happened in a namespace, in order for each kind.
   std::vector<Step> History(const std::string& ns) const;
   // Waits for `count` more changes in `ns`; false at the limit.
@@ -94,6 +103,7 @@ class World {
 
  private:
   const kube::Informer& Of(const kube::Kind& kind) const;
+  void AwaitSeen(const kube::Kind& kind, const kube::Object& written);
   void Note(const kube::Kind& kind, const kube::Change& change);
 
   kube::SystemClock clock_;

@@ -37,8 +37,9 @@ TEST(Log, JsonLineIsOneObject) {
   const std::string line = Logged(LogFormat::kJson, [](const Log& log) {
     log.Warn("workers resized", {{"job", "team-a/bert"}, {"from", 8}, {"ratio", 0.5}, {"is_ready", false}});
   });
-  EXPECT_THAT(line, MatchesRegex("\\{\"time\":\"[^\"]+Z\",\"level\":\"warn\",\"message\":\"workers resized\","
-                                 "\"job\":\"team-a/bert\",\"from\":8,\"ratio\":0.500000,\"is_ready\":false\\}\n"));
+  EXPECT_THAT(line,
+              MatchesRegex("\\{\"time\":\"[^\"]+Z\",\"level\":\"warn\",\"message\":\"workers resized\","
+                           "\"job\":\"team-a/bert\",\"from\":8,\"ratio\":0.500000,\"is_ready\":false\\}\n"));
 }
 
 TEST(Log, EachLevelHasItsName) {
@@ -49,9 +50,11 @@ TEST(Log, EachLevelHasItsName) {
     log.Error("d");
   };
   const std::string text = Logged(LogFormat::kText, write_all, LogLevel::kDebug);
-  for (const char* want : {" DEBUG a\n", " INFO b\n", " WARN c\n", " ERROR d\n"}) EXPECT_THAT(text, HasSubstr(want));
+  for (const char* want : {" DEBUG a\n", " INFO b\n", " WARN c\n", " ERROR d\n"})
+    EXPECT_THAT(text, HasSubstr(want));
   const std::string json = Logged(LogFormat::kJson, write_all, LogLevel::kDebug);
-  for (const char* want : {R"("level":"debug",)", R"("level":"info",)", R"("level":"warn",)", R"("level":"error",)"}) {
+  for (const char* want :
+       {R"("level":"debug",)", R"("level":"info",)", R"("level":"warn",)", R"("level":"error",)"}) {
     EXPECT_THAT(json, HasSubstr(want));
   }
 }
@@ -69,7 +72,9 @@ TEST(Log, LinesBelowTheLevelAreNotWritten) {
 
 TEST(Log, JsonEscapesWhatComesFromOutside) {
   const std::string line = Logged(LogFormat::kJson, [](const Log& log) {
-    log.Info("m\"\\", {{"a", "quote \" backslash \\ slash /"}, {"b\n", "x\r\n\ty"}, {"c", std::string("\x01\x1f\0z", 4)}});
+    log.Info(
+        "m\"\\",
+        {{"a", "quote \" backslash \\ slash /"}, {"b\n", "x\r\n\ty"}, {"c", std::string("\x01\x1f\0z", 4)}});
   });
   EXPECT_THAT(line, EndsWith(R"("message":"m\"\\","a":"quote \" backslash \\ slash /","b\n":"x\r\n\ty",)"
                              R"("c":"\u0001\u001f\u0000z"})"
@@ -77,8 +82,9 @@ TEST(Log, JsonEscapesWhatComesFromOutside) {
 }
 
 TEST(Log, BracesAndPercentSignsAreNoFormat) {
-  const std::string line =
-      Logged(LogFormat::kText, [](const Log& log) { log.Info("{} %v %d", {{"x", "{0}%s"}}); });
+  const std::string line = Logged(LogFormat::kText, [](const Log& log) {
+    log.Info("{} %v %d", {{"x", "{0}%s"}});
+  });
   EXPECT_THAT(line, EndsWith("{} %v %d x={0}%s\n"));
 }
 
@@ -87,9 +93,11 @@ TEST(Log, TextValuesThatWouldBreakTheLineAreQuoted) {
     std::string value, want;
   };
   for (const Case& c : {Case{"plain", "plain"}, Case{"", R"("")"}, Case{"two words", R"("two words")"},
-                        Case{"a=b", R"("a=b")"}, Case{"a\nb", R"("a\nb")"}, Case{"say \"x\"", R"("say \"x\"")"},
-                        Case{"\x1b[31m", R"("\u001b[31m")"}}) {
-    const std::string line = Logged(LogFormat::kText, [&](const Log& log) { log.Info("m", {{"v", c.value}}); });
+                        Case{"a=b", R"("a=b")"}, Case{"a\nb", R"("a\nb")"},
+                        Case{"say \"x\"", R"("say \"x\"")"}, Case{"\x1b[31m", R"("\u001b[31m")"}}) {
+    const std::string line = Logged(LogFormat::kText, [&](const Log& log) {
+      log.Info("m", {{"v", c.value}});
+    });
     EXPECT_THAT(line, EndsWith("m v=" + c.want + "\n"));
   }
 }
@@ -98,7 +106,8 @@ TEST(Log, ANumberThatJsonDoesNotKnowIsAString) {
   const std::string line = Logged(LogFormat::kJson, [](const Log& log) {
     log.Info("m", {{"a", std::nan("")}, {"b", HUGE_VAL}});
   });
-  EXPECT_THAT(line, EndsWith(R"("a":"nan","b":"inf"})" "\n"));
+  EXPECT_THAT(line, EndsWith(R"("a":"nan","b":"inf"})"
+                             "\n"));
 }
 
 }  // namespace

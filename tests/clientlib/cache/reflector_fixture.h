@@ -62,8 +62,9 @@ class RecordingSink final : public ReflectorSink {
 };
 
 inline std::string MapText(const std::string& name, const std::string& version, const std::string& uid = {}) {
-  return R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name + R"(","namespace":"ns","uid":")" +
-         (uid.empty() ? "u-" + name : uid) + R"(","resourceVersion":")" + version + R"("}})";
+  return R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name +
+         R"(","namespace":"ns","uid":")" + (uid.empty() ? "u-" + name : uid) + R"(","resourceVersion":")" +
+         version + R"("}})";
 }
 inline std::string EventLine(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
@@ -78,17 +79,20 @@ inline std::string Deleted(const std::string& name, const std::string& version) 
   return EventLine("DELETED", MapText(name, version));
 }
 inline std::string Bookmark(const std::string& version) {
-  return EventLine("BOOKMARK", R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" + version + R"("}})");
+  return EventLine("BOOKMARK", R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" +
+                                   version + R"("}})");
 }
 inline std::string InitialEnd(const std::string& version, const std::string& mark = "\"true\"") {
-  return EventLine("BOOKMARK", R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" + version +
-                                   R"(","annotations":{"k8s.io/initial-events-end":)" + mark + "}}}");
+  return EventLine("BOOKMARK", R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" +
+                                   version + R"(","annotations":{"k8s.io/initial-events-end":)" + mark +
+                                   "}}}");
 }
 inline std::string ErrorLine(int code, const std::string& reason, const std::string& message = "said no") {
   return EventLine("ERROR", StatusAnswer(code, reason, message).body);
 }
 inline HttpResponse ListAnswer(const std::string& version, const std::vector<std::string>& items = {}) {
-  std::string body = R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":")" + version + R"("},"items":[)";
+  std::string body = R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":")" +
+                     version + R"("},"items":[)";
   for (const std::string& item : items) body += (body.ends_with('[') ? "" : ",") + item;
   return JsonAnswer(200, body + "]}");
 }
@@ -111,7 +115,10 @@ inline std::string Param(const HttpRequest& request, const std::string& name) {
 inline std::string Asked(const HttpRequest& request) {
   const bool is_watch = Param(request, "watch") == "1";
   const bool is_initial = Param(request, "sendInitialEvents") == "true";
-  return std::string(!is_watch ? "list " : is_initial ? "watch-list " : "watch ") + Param(request, "resourceVersion");
+  return std::string(!is_watch    ? "list "
+                     : is_initial ? "watch-list "
+                                  : "watch ") +
+         Param(request, "resourceVersion");
 }
 
 class ReflectorTest : public ::testing::Test {
@@ -119,8 +126,8 @@ class ReflectorTest : public ::testing::Test {
   ~ReflectorTest() override { Stop(); }
 
   void Start(ReflectorOptions options = {}) {
-    reflector_ = std::make_unique<Reflector>(client_, KindOf<ConfigMap>(), std::move(options), clock_, log_, sink_,
-                                             20260102);
+    reflector_ = std::make_unique<Reflector>(client_, KindOf<ConfigMap>(), std::move(options), clock_, log_,
+                                             sink_, 20260102);
     thread_ = std::jthread([this](std::stop_token stop) { reflector_->Run(std::move(stop)); });
   }
   // With list + watch, as for a server that does not know watch-list.
@@ -132,7 +139,9 @@ class ReflectorTest : public ::testing::Test {
 
   FakeStream ExpectWatch() { return transport_.ExpectStream(kWatch); }
   // The next watch gets this body, then its end.
-  void ExpectWatchBody(std::string body) { transport_.Expect("GET", kWatch, JsonAnswer(200, std::move(body))); }
+  void ExpectWatchBody(std::string body) {
+    transport_.Expect("GET", kWatch, JsonAnswer(200, std::move(body)));
+  }
   void ExpectWatchError(Result<HttpResponse> answer) { transport_.Expect("GET", kWatch, std::move(answer)); }
   void ExpectList(Result<HttpResponse> answer) { transport_.Expect("GET", kPath, std::move(answer)); }
 

@@ -24,8 +24,7 @@ TEST_F(ReflectorTest, L9StartsWithAWatchListAndStaysOnItsStream) {
   stream.Push(InitialEnd("7"));
   stream.Push(Modified("a", "8") + Bookmark("20") + Deleted("b", "21"));
 
-  EXPECT_THAT(sink_.Await(4),
-              ElementsAre("replace 7: b@6 a@5", "put a@8", "bookmark 20", "delete b@21"));
+  EXPECT_THAT(sink_.Await(4), ElementsAre("replace 7: b@6 a@5", "put a@8", "bookmark 20", "delete b@21"));
   EXPECT_THAT(AskedWhenIdle(), ElementsAre("watch-list (none)"));
   const ReflectorStats stats = reflector_->stats();
   EXPECT_EQ(stats.watches, 1u);
@@ -39,10 +38,11 @@ TEST_F(ReflectorTest, L9TheWireOfAWatchList) {
   Start({.ns = "team-a", .label_selector = "a=b", .field_selector = "c=d"});
   AwaitAsked(1);
   const HttpRequest request = transport_.requests()[0];
-  EXPECT_EQ(request.target, "/api/v1/namespaces/team-a/configmaps?watch=1&allowWatchBookmarks=true&timeoutSeconds=" +
-                                Param(request, "timeoutSeconds") +
-                                "&labelSelector=a%3Db&fieldSelector=c%3Dd&sendInitialEvents=true&"
-                                "resourceVersionMatch=NotOlderThan");
+  EXPECT_EQ(request.target,
+            "/api/v1/namespaces/team-a/configmaps?watch=1&allowWatchBookmarks=true&timeoutSeconds=" +
+                Param(request, "timeoutSeconds") +
+                "&labelSelector=a%3Db&fieldSelector=c%3Dd&sendInitialEvents=true&"
+                "resourceVersionMatch=NotOlderThan");
 }
 
 TEST_F(ReflectorTest, L9OnlyTheMarkTrueEndsTheInitialEvents) {
@@ -66,7 +66,8 @@ TEST_F(ReflectorTest, L9ChangesBetweenTheInitialEventsAreTakenIn) {
 
 TEST_F(ReflectorTest, L9ObjectsWithoutAUidAreToldApartByName) {
   const auto bare = [](const std::string& name, const std::string& version) {
-    return R"({"kind":"ConfigMap","metadata":{"name":")" + name + R"(","resourceVersion":")" + version + R"("}})";
+    return R"({"kind":"ConfigMap","metadata":{"name":")" + name + R"(","resourceVersion":")" + version +
+           R"("}})";
   };
   FakeStream stream = ExpectWatch();
   Start();
@@ -80,7 +81,8 @@ TEST_F(ReflectorTest, L9AStreamThatEndsBeforeTheMarkIsThrownAway) {
   FakeStream second = ExpectWatch();
   Start();
   PassBackoff();
-  EXPECT_THAT(AwaitAsked(2), ElementsAre("watch-list (none)", "watch-list (none)"));  // L6: no version was taken.
+  EXPECT_THAT(AwaitAsked(2),
+              ElementsAre("watch-list (none)", "watch-list (none)"));  // L6: no version was taken.
   second.Push(Added("b", "6") + InitialEnd("7"));
   EXPECT_THAT(sink_.Await(1), ElementsAre("replace 7: b@6"));
 }
@@ -145,8 +147,8 @@ TEST_F(ReflectorTest, L1TheFirstListMayBeOldAndARelistIsNotOlderThanWhatWasSeen)
 }
 
 TEST_F(ReflectorTest, L2AListWhoseVersionIsRefusedIsRepeatedAtOnceWithoutOne) {
-  for (const HttpResponse& refusal : {StatusAnswer(410, "Expired", "too old"), StatusAnswer(410, "Gone", "too old"),
-                                      TooLargeAnswer()}) {
+  for (const HttpResponse& refusal :
+       {StatusAnswer(410, "Expired", "too old"), StatusAnswer(410, "Gone", "too old"), TooLargeAnswer()}) {
     const std::size_t before = transport_.requests().size();
     ExpectList(refusal);
     ExpectList(ListAnswer("7"));
@@ -168,7 +170,8 @@ TEST_F(ReflectorTest, L2TheMarkIsClearedOnlyByAListThatSucceeds) {
   ExpectWatch();
   StartWithList();
   PassBackoff();
-  EXPECT_THAT(AwaitAsked(6), ElementsAre("list 0", "list (none)", "list (none)", "watch 7", "list 8", "watch 9"));
+  EXPECT_THAT(AwaitAsked(6),
+              ElementsAre("list 0", "list (none)", "list (none)", "watch 7", "list 8", "watch 9"));
 }
 
 TEST_F(ReflectorTest, L2AServerThatRefusesEveryListIsNotAskedInAHotLoop) {
@@ -348,7 +351,8 @@ TEST_F(ReflectorTest, L7TheTimeoutOfEachWatchIsBetweenFiveAndTenMinutes) {
 }
 
 TEST_F(ReflectorTest, L8TheBackoffDoublesFrom800MillisecondsTo30Seconds) {
-  transport_.Handle("GET", "/", [](auto&, auto&) { return Error(ErrorCode::kUnavailable, "connection refused"); });
+  transport_.Handle("GET", "/",
+                    [](auto&, auto&) { return Error(ErrorCode::kUnavailable, "connection refused"); });
   Start();
   Duration shortest = 800ms;
   for (std::size_t failures = 1; failures <= 8; ++failures) {
@@ -394,8 +398,9 @@ TEST_F(ReflectorTest, L12AListWithoutAVersionIsAnError) {
 }
 
 TEST_F(ReflectorTest, L11AContinueTokenThatExpiresRestartsAsOneFullList) {
-  const std::string page = R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"5","continue":"more"},"items":[)" +
-                           MapText("a", "1") + "]}";
+  const std::string page =
+      R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"5","continue":"more"},"items":[)" +
+      MapText("a", "1") + "]}";
   ExpectList(JsonAnswer(200, page));
   ExpectList(StatusAnswer(410, "Expired", "the continue token is too old"));
   ExpectList(ListAnswer("7", {MapText("b", "6")}));
@@ -408,8 +413,9 @@ TEST_F(ReflectorTest, L11AContinueTokenThatExpiresRestartsAsOneFullList) {
 }
 
 TEST_F(ReflectorTest, AllPagesOfAListAreOneReplace) {
-  const std::string page = R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"more"},"items":[)" +
-                           MapText("a", "1") + "]}";
+  const std::string page =
+      R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"more"},"items":[)" +
+      MapText("a", "1") + "]}";
   ExpectList(JsonAnswer(200, page));
   ExpectList(ListAnswer("7", {MapText("b", "2")}));
   ExpectWatch();

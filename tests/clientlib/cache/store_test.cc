@@ -45,7 +45,11 @@ std::vector<std::string> Told(const std::vector<Change>& changes) {
   std::vector<std::string> told;
   for (const Change& c : changes) {
     const bool is_recreated = c.before && c.after && c.before->metadata.uid != c.after->metadata.uid;
-    told.push_back((!c.before ? "+" : !c.after ? "-" : is_recreated ? "=" : "~") + c.Any().metadata.Key().ToString());
+    told.push_back((!c.before      ? "+"
+                    : !c.after     ? "-"
+                    : is_recreated ? "="
+                                   : "~") +
+                   c.Any().metadata.Key().ToString());
   }
   return told;
 }

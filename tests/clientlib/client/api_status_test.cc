@@ -34,7 +34,8 @@ TEST(ApiStatus, EachStatusHasItsCode) {
         Case{409, "AlreadyExists", ErrorCode::kAlreadyExists}, Case{409, "Conflict", ErrorCode::kConflict},
         Case{410, "Expired", ErrorCode::kGone}, Case{410, "Gone", ErrorCode::kGone},
         Case{413, "RequestEntityTooLarge", ErrorCode::kTooLarge}, Case{422, "Invalid", ErrorCode::kInvalid},
-        Case{429, "TooManyRequests", ErrorCode::kTooManyRequests}, Case{500, "InternalError", ErrorCode::kUnavailable},
+        Case{429, "TooManyRequests", ErrorCode::kTooManyRequests},
+        Case{500, "InternalError", ErrorCode::kUnavailable},
         Case{503, "ServiceUnavailable", ErrorCode::kUnavailable}, Case{504, "Timeout", ErrorCode::kTimeout},
         Case{302, "", ErrorCode::kInternal}}) {
     const Error error = ErrorOf(c.http, StatusText(c.http, c.reason));
@@ -68,9 +69,7 @@ TEST(ApiStatus, H3ACutPageIsStillText) {
   EXPECT_TRUE(IsValidUtf8(ErrorOf(502, "caf\xE9").message()));
 }
 
-TEST(ApiStatus, AnEmptyBodyLeavesTheStatus) {
-  EXPECT_EQ(ErrorOf(503, "").message(), "server answered 503");
-}
+TEST(ApiStatus, AnEmptyBodyLeavesTheStatus) { EXPECT_EQ(ErrorOf(503, "").message(), "server answered 503"); }
 
 TEST(ApiStatus, JsonThatIsNoStatusIsAPage) {
   const Error error = ErrorOf(404, R"({"message":"no route","reason":"Gone"})");
@@ -101,7 +100,8 @@ TEST(ApiStatus, L3AnErrorEventTakesItsCodeFromTheStatus) {
 
 TEST(ApiStatus, L3TheReasonAloneSaysExpiredToo) {
   for (const char* reason : {"Expired", "Gone"}) {
-    const std::string text = R"({"kind":"Status","message":"too old","reason":")" + std::string(reason) + "\"}";
+    const std::string text =
+        R"({"kind":"Status","message":"too old","reason":")" + std::string(reason) + "\"}";
     EXPECT_EQ(ErrorFromStatus(text).code(), ErrorCode::kGone) << reason;
   }
 }

@@ -31,7 +31,9 @@ TEST_F(ClientTest, H1WaitsAsLongAsTheServerAsks) {
 TEST_F(ClientTest, H1WritesAreRepeatedWithTheirBodyToo) {
   transport_.Expect("POST", "/", ComeBackAnswer(503, "1"));
   transport_.Expect("POST", "/", JsonAnswer(201, std::string(kMapText)));
-  auto created = Async([this] { return client().Create(kMaps, "team-a", Json::MakeObject({{"data", Json::MakeObject()}})); });
+  auto created = Async([this] {
+    return client().Create(kMaps, "team-a", Json::MakeObject({{"data", Json::MakeObject()}}));
+  });
   ASSERT_TRUE(clock_.AwaitWaiters(1));
 
   clock_.Advance(1s);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire of each verb: request line, headers and body are the contract. Retries are in client_retry_test.cc.
+// The wire of each verb: request line, headers and body are the contract. Retries are in
+// client_retry_test.cc.
 #include "clientlib/client/client.h"
 
 #include "tests/clientlib/client/client_fixture.h"
@@ -66,8 +67,9 @@ TEST_F(ClientTest, ListWithoutOptionsHasNoQuery) {
 }
 
 TEST_F(ClientTest, ListSendsItsOptionsEscaped) {
-  const std::string body = R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"9","continue":"more"},"items":[)" +
-                           std::string(kMapText) + "]}";
+  const std::string body =
+      R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"9","continue":"more"},"items":[)" +
+      std::string(kMapText) + "]}";
   transport_.Expect("GET", "/", JsonAnswer(200, body));
 
   Result<ObjectList> list = client().List(kMaps, "team-a",
@@ -104,8 +106,9 @@ TEST_F(ClientTest, CreatePostsToTheCollection) {
 TEST_F(ClientTest, F4ApplyPatchesWithItsFieldManager) {
   transport_.Expect("PATCH", "/", MapAnswer());
 
-  ASSERT_TRUE(client().Apply(kMaps, {"team-a", "a"}, Json::MakeObject({{"data", Json::MakeObject({{"x", "1"}})}}),
-                             {.subresource = "status", .field_manager = "grus-status", .force = true, .dry_run = true}));
+  ASSERT_TRUE(client().Apply(
+      kMaps, {"team-a", "a"}, Json::MakeObject({{"data", Json::MakeObject({{"x", "1"}})}}),
+      {.subresource = "status", .field_manager = "grus-status", .force = true, .dry_run = true}));
 
   EXPECT_EQ(Last().method, "PATCH");
   EXPECT_EQ(Last().target,
@@ -150,9 +153,10 @@ TEST_F(ClientTest, W4DeleteSendsItsPreconditions) {
   ASSERT_TRUE(client().Delete(
       kMaps, {"team-a", "a"},
       {.uid = "u-1", .resource_version = "7", .grace_period_seconds = 0, .propagation = "Foreground"}));
-  EXPECT_EQ(Last().body,
-            R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground","gracePeriodSeconds":0,)"
-            R"("preconditions":{"uid":"u-1","resourceVersion":"7"}})");
+  EXPECT_EQ(
+      Last().body,
+      R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground","gracePeriodSeconds":0,)"
+      R"("preconditions":{"uid":"u-1","resourceVersion":"7"}})");
 }
 
 TEST_F(ClientTest, F2DeletingWhatIsGoneIsASuccess) {
@@ -161,7 +165,8 @@ TEST_F(ClientTest, F2DeletingWhatIsGoneIsASuccess) {
 }
 
 TEST_F(ClientTest, ADeletePreconditionThatDoesNotHoldIsAConflict) {
-  transport_.Expect("DELETE", "/", StatusAnswer(409, "Conflict", "the UID in the precondition does not match"));
+  transport_.Expect("DELETE", "/",
+                    StatusAnswer(409, "Conflict", "the UID in the precondition does not match"));
   const Status deleted = client().Delete(kMaps, {"team-a", "a"}, {.uid = "u-0"});
   ASSERT_FALSE(deleted);
   EXPECT_EQ(deleted.error().code(), ErrorCode::kConflict);
@@ -181,7 +186,8 @@ TEST_F(ClientTest, L7AWatchAsksForBookmarksAndATimeout) {
 TEST_F(ClientTest, L9AWatchListAsksForInitialEvents) {
   transport_.ExpectStream("/");
   ASSERT_TRUE(client().Watch(
-      kMaps, "", {.label_selector = "a=b", .field_selector = "c=d", .send_initial_events = true, .timeout = 300s}));
+      kMaps, "",
+      {.label_selector = "a=b", .field_selector = "c=d", .send_initial_events = true, .timeout = 300s}));
   EXPECT_EQ(Last().target,
             "/api/v1/configmaps?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&labelSelector=a%3Db&"
             "fieldSelector=c%3Dd&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");

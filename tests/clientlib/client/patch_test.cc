@@ -24,10 +24,10 @@ TEST(JsonPatch, IsAListOfOperationsInOrder) {
 }
 
 TEST(JsonPatch, EscapesSlashesAndTildesOfAPart) {
-  const JsonPatch patch = JsonPatch()
-                              .Add({"metadata", "annotations", "grus.io/a~b"}, "x")
-                              .Remove({"metadata", "labels", "~1"});
-  EXPECT_EQ(*patch.operations().AsArray()->at(0).Find("path")->AsString(), "/metadata/annotations/grus.io~1a~0b");
+  const JsonPatch patch =
+      JsonPatch().Add({"metadata", "annotations", "grus.io/a~b"}, "x").Remove({"metadata", "labels", "~1"});
+  EXPECT_EQ(*patch.operations().AsArray()->at(0).Find("path")->AsString(),
+            "/metadata/annotations/grus.io~1a~0b");
   EXPECT_EQ(*patch.operations().AsArray()->at(1).Find("path")->AsString(), "/metadata/labels/~01");
 }
 
@@ -60,8 +60,9 @@ TEST(MergePatch, HoldsOnlyWhatDiffers) {
 }
 
 TEST(MergePatch, AppliedToTheOldGivesTheNew) {
-  for (const MergeCase& c : {MergeCase{R"({"a":{"b":{"c":1,"d":2}},"e":[1]})", R"({"a":{"b":{"d":3}},"f":{"g":true}})", ""},
-                             MergeCase{R"({"a":1})", R"({})", ""}, MergeCase{R"({})", R"({"x":{"y":{}}})", ""}}) {
+  for (const MergeCase& c :
+       {MergeCase{R"({"a":{"b":{"c":1,"d":2}},"e":[1]})", R"({"a":{"b":{"d":3}},"f":{"g":true}})", ""},
+        MergeCase{R"({"a":1})", R"({})", ""}, MergeCase{R"({})", R"({"x":{"y":{}}})", ""}}) {
     Json value = Parsed(c.from);
     MergePatch(value, MergePatchBetween(Parsed(c.from), Parsed(c.to)));
     EXPECT_EQ(value, Parsed(c.to)) << c.from << " to " << c.to;

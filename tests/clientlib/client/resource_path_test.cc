@@ -9,19 +9,23 @@ namespace {
 constexpr Kind kPods{.version = "v1", .kind = "Pod", .plural = "pods"};
 constexpr Kind kSets{.group = "apps", .version = "v1", .kind = "StatefulSet", .plural = "statefulsets"};
 constexpr Kind kNodes{.version = "v1", .kind = "Node", .plural = "nodes", .is_namespaced = false};
-constexpr Kind kCrds{.group = "apiextensions.k8s.io", .version = "v1", .kind = "CustomResourceDefinition",
-                     .plural = "customresourcedefinitions", .is_namespaced = false};
+constexpr Kind kCrds{.group = "apiextensions.k8s.io",
+                     .version = "v1",
+                     .kind = "CustomResourceDefinition",
+                     .plural = "customresourcedefinitions",
+                     .is_namespaced = false};
 
 TEST(ResourcePath, Collections) {
   struct Case {
     const Kind& kind;
     std::string_view ns, want;
   };
-  for (const Case& c : {Case{kPods, "team-a", "/api/v1/namespaces/team-a/pods"}, Case{kPods, "", "/api/v1/pods"},
-                        Case{kSets, "team-a", "/apis/apps/v1/namespaces/team-a/statefulsets"},
-                        Case{kSets, "", "/apis/apps/v1/statefulsets"}, Case{kNodes, "", "/api/v1/nodes"},
-                        Case{kNodes, "ignored", "/api/v1/nodes"},
-                        Case{kCrds, "", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"}}) {
+  for (const Case& c :
+       {Case{kPods, "team-a", "/api/v1/namespaces/team-a/pods"}, Case{kPods, "", "/api/v1/pods"},
+        Case{kSets, "team-a", "/apis/apps/v1/namespaces/team-a/statefulsets"},
+        Case{kSets, "", "/apis/apps/v1/statefulsets"}, Case{kNodes, "", "/api/v1/nodes"},
+        Case{kNodes, "ignored", "/api/v1/nodes"},
+        Case{kCrds, "", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"}}) {
     EXPECT_EQ(CollectionPath(c.kind, c.ns), c.want);
   }
 }
@@ -29,7 +33,8 @@ TEST(ResourcePath, Collections) {
 TEST(ResourcePath, Objects) {
   EXPECT_EQ(ObjectPath(kPods, {"team-a", "bert-0"}), "/api/v1/namespaces/team-a/pods/bert-0");
   EXPECT_EQ(ObjectPath(kNodes, {"", "gpu-1"}), "/api/v1/nodes/gpu-1");
-  EXPECT_EQ(ObjectPath(kSets, {"team-a", "bert"}, "scale"), "/apis/apps/v1/namespaces/team-a/statefulsets/bert/scale");
+  EXPECT_EQ(ObjectPath(kSets, {"team-a", "bert"}, "scale"),
+            "/apis/apps/v1/namespaces/team-a/statefulsets/bert/scale");
 }
 
 TEST(ResourcePath, NamesCannotLeaveTheirSegment) {

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "clientlib/http/url.h"
 #include "tests/clientlib/http/transport_fixture.h"
 
 namespace kube {
@@ -81,7 +82,7 @@ TEST_F(CurlPoolTest, ManyThreadsShareFewConnections) {
   for (int thread = 0; thread < 16; ++thread) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < 50; ++i) {
-        const std::string target = "/" + std::to_string(thread) + "/" + std::to_string(i);
+        const std::string target = QueryBuilder("/").Add("thread", thread).Add("i", i).target();
         Result<HttpResponse> got = transport->Send({.target = target}, {});
         if (!got || got->body != target) ++wrong;
       }

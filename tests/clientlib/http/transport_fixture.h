@@ -34,7 +34,7 @@ class TransportFixture : public ::testing::Test {
   TimePoint Soon() const { return clock_.Now() + std::chrono::seconds(20); }
 
   const TestCa ca_;
-  const SystemClock clock_;
+  const SystemClock clock_{};
 };
 
 // Everything the stream has to give until its end.

@@ -94,6 +94,11 @@ class LeaderElectorTest : public ::testing::Test {
     }
     return true;
   }
+  // And waits for its next renewal: from here on it keeps time with the test.
+  [[nodiscard]] bool StartsLeading(Candidate& candidate) {
+    candidate.Start();
+    return candidate.AwaitLead() && clock_.AwaitWaiters(2);
+  }
   // How long it takes until `candidate`, a follower and the only one that waits, leads.
   Duration TimeUntilLead(Candidate& candidate, Duration limit = 60s) {
     const TimePoint start = clock_.Now();
@@ -131,8 +136,7 @@ TEST_F(LeaderElectorTest, RefusesTimesThatCannotKeepALease) {
 
 TEST_F(LeaderElectorTest, TheFirstCandidateCreatesTheLeaseAndLeads) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
 
   EXPECT_TRUE(a.IsLeader());
   EXPECT_EQ(a.elector().Holder(), "a");
@@ -145,8 +149,7 @@ TEST_F(LeaderElectorTest, TheFirstCandidateCreatesTheLeaseAndLeads) {
 
 TEST_F(LeaderElectorTest, OfTwoOnlyOneLeadsForAsLongAsItRenews) {
   Candidate a("a", server_, clock_), b("b", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
   b.Start();
 
   ASSERT_TRUE(Pass(60s, 3));
@@ -161,9 +164,7 @@ TEST_F(LeaderElectorTest, OfTwoOnlyOneLeadsForAsLongAsItRenews) {
 
 TEST_F(LeaderElectorTest, ARenewalIsOneRequest) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
-  ASSERT_TRUE(clock_.AwaitWaiters(2));
+  ASSERT_TRUE(StartsLeading(a));
   const std::size_t before = a.transport().requests().size();
 
   ASSERT_TRUE(Pass(10s, 2));
@@ -175,9 +176,7 @@ TEST_F(LeaderElectorTest, ARenewalIsOneRequest) {
 
 TEST_F(LeaderElectorTest, RenewalsGoOnAfterSomebodyElseChangedTheLease) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
-  ASSERT_TRUE(clock_.AwaitWaiters(2));
+  ASSERT_TRUE(StartsLeading(a));
   server_.Change([](Json& lease) { lease["metadata"]["labels"] = Json::MakeObject({{"x", "y"}}); });
 
   ASSERT_TRUE(Pass(30s, 2));
@@ -189,9 +188,7 @@ TEST_F(LeaderElectorTest, RenewalsGoOnAfterSomebodyElseChangedTheLease) {
 
 TEST_F(LeaderElectorTest, RenewalsGoOnAfterTheLeaseWasDeleted) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
-  ASSERT_TRUE(clock_.AwaitWaiters(2));
+  ASSERT_TRUE(StartsLeading(a));
   server_.Change([](Json& lease) { lease = {}; });
 
   ASSERT_TRUE(Pass(30s, 2));
@@ -265,9 +262,7 @@ TEST_F(LeaderElectorTest, LeadershipThatCannotBeRenewedIsLostAtTheDeadline) {
   for (const Fault fault : {Fault::kUnreachable, Fault::kHang}) {
     FakeLeaseServer server;
     Candidate a("a", server, clock_);
-    a.Start();
-    ASSERT_TRUE(a.AwaitLead());
-    ASSERT_TRUE(clock_.AwaitWaiters(2));
+    ASSERT_TRUE(StartsLeading(a));
     ASSERT_TRUE(Pass(4s, 2));  // The last renewal.
     a.Set(fault);
 
@@ -285,9 +280,7 @@ TEST_F(LeaderElectorTest, LeadershipThatCannotBeRenewedIsLostAtTheDeadline) {
 
 TEST_F(LeaderElectorTest, OneHungRequestDoesNotLoseTheLease) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
-  ASSERT_TRUE(clock_.AwaitWaiters(2));
+  ASSERT_TRUE(StartsLeading(a));
   for (const Fault fault : {Fault::kHang, Fault::kLosesAnswers}) {
     a.Set(fault);
     ASSERT_TRUE(Pass(3s, 2));  // It hangs for one second.
@@ -300,9 +293,7 @@ TEST_F(LeaderElectorTest, OneHungRequestDoesNotLoseTheLease) {
 
 TEST_F(LeaderElectorTest, ALeaderThatSeesAnotherHolderIsLostAtOnce) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
-  ASSERT_TRUE(clock_.AwaitWaiters(2));
+  ASSERT_TRUE(StartsLeading(a));
   server_.Change([](Json& lease) { lease["spec"]["holderIdentity"] = "usurper"; });
 
   clock_.Advance(2s);
@@ -316,8 +307,7 @@ TEST_F(LeaderElectorTest, ALeaderThatSeesAnotherHolderIsLostAtOnce) {
 
 TEST_F(LeaderElectorTest, APartitionedLeaderHasStoppedBeforeAnotherLeads) {
   Candidate a("a", server_, clock_), b("b", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
   b.Start();
   ASSERT_TRUE(Pass(10s, 3));
   a.Set(Fault::kUnreachable);
@@ -335,8 +325,7 @@ TEST_F(LeaderElectorTest, APartitionedLeaderHasStoppedBeforeAnotherLeads) {
 
 TEST_F(LeaderElectorTest, APlannedStopGivesTheLeaseBackSoThatTheOtherLeadsAtItsNextLook) {
   Candidate a("a", server_, clock_), b("b", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
   b.Start();
   ASSERT_TRUE(Pass(10s, 3));
 
@@ -353,9 +342,7 @@ TEST_F(LeaderElectorTest, APlannedStopGivesTheLeaseBackSoThatTheOtherLeadsAtItsN
 TEST_F(LeaderElectorTest, TheLeaseIsKeptUntilTheWorkHasDrained) {
   Event may_end;
   Candidate a("a", server_, clock_, [&] { EXPECT_TRUE(may_end.Wait()); });
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
-  ASSERT_TRUE(clock_.AwaitWaiters(2));
+  ASSERT_TRUE(StartsLeading(a));
   a.RequestStop();
   ASSERT_TRUE(a.AwaitWorkStopped());
 
@@ -370,8 +357,7 @@ TEST_F(LeaderElectorTest, TheLeaseIsKeptUntilTheWorkHasDrained) {
 
 TEST_F(LeaderElectorTest, GivingBackIsTriedAgainOnConflict) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
   server_.ConflictNext(3);
   EXPECT_TRUE(a.Stop());
   EXPECT_EQ(server_.Holder(), "");
@@ -379,9 +365,7 @@ TEST_F(LeaderElectorTest, GivingBackIsTriedAgainOnConflict) {
 
 TEST_F(LeaderElectorTest, AStopWhileARenewalHangsStillGivesTheLeaseBack) {
   Candidate a("a", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
-  ASSERT_TRUE(clock_.AwaitWaiters(2));
+  ASSERT_TRUE(StartsLeading(a));
   const std::size_t before = a.transport().requests().size();
   a.Set(Fault::kLosesAnswers);
   clock_.Advance(2s);
@@ -401,8 +385,7 @@ TEST_F(LeaderElectorTest, AStopBeforeLeadershipNeverAcquires) {
   EXPECT_TRUE(server_.lease().is_null());
 
   Candidate a("a", server_, clock_), b("b", server_, clock_);
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
   b.Start();
   ASSERT_TRUE(Pass(10s, 3));
   EXPECT_TRUE(b.Stop());
@@ -444,8 +427,7 @@ TEST_F(LeaderElectorTest, WorkThatOutlivesItsLeaseIsUnhealthy) {
   Event may_end;
   Candidate a("a", server_, clock_, [&] { EXPECT_TRUE(may_end.Wait()); });
   EXPECT_TRUE(a.elector().CheckHealth(20s));  // A follower is healthy.
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
   ASSERT_TRUE(Pass(20s, 2));
   EXPECT_TRUE(a.elector().CheckHealth(20s));
   a.Set(Fault::kUnreachable);
@@ -465,8 +447,7 @@ TEST_F(LeaderElectorTest, WorkThatOutlivesItsLeaseIsUnhealthy) {
 
 TEST_F(LeaderElectorTest, WorkThatThrowsIsAnErrorAndTheLeaseIsGivenBack) {
   Candidate a("a", server_, clock_, [] { throw std::runtime_error("a bug"); });
-  a.Start();
-  ASSERT_TRUE(a.AwaitLead());
+  ASSERT_TRUE(StartsLeading(a));
   const Status outcome = a.Stop();
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().message(), "exception in the leader's work: a bug");

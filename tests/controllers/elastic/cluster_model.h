@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster in small, for playing a job's plan against it: nodes with places for one worker each, other people's
-// pods, the StatefulSet controller, the scheduler, and kubelets that end pods slowly.
+// A cluster in small, for playing a job's plan against it: nodes with places for one worker each, other
+// people's pods, the StatefulSet controller, the scheduler, and kubelets that end pods slowly.
 //
-// Only what a plan can feel is modelled: ordinals are 0..N-1 and the highest go first; pods are born from the newest
-// template; the scheduler picks any pending pod and any node; the controller lags; a parked pod is deleted only if
-// it is still unbound. Everything random comes from the caller's generator.
+// Only what a plan can feel is modelled: ordinals are 0..N-1 and the highest go first; pods are born from the
+// newest template; the scheduler picks any pending pod and any node; the controller lags; a parked pod is
+// deleted only if it is still unbound. Everything random comes from the caller's generator.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,8 @@ class ClusterModel {
   int FreePlaces(int node) const {
     const Node& n = nodes_[static_cast<std::size_t>(node)];
     if (!n.is_there) return 0;
-    const auto own = std::count_if(pods_.begin(), pods_.end(), [&](const auto& p) { return p.second.node == node; });
+    const auto own =
+        std::count_if(pods_.begin(), pods_.end(), [&](const auto& p) { return p.second.node == node; });
     return n.places - n.foreign - static_cast<int>(own);
   }
   bool Runs(const Pod& pod) const {
@@ -115,7 +116,9 @@ class ClusterModel {
     for (const Worker& worker : view.pods) {
       const auto pod = pods_.find(worker.ordinal);
       if (pod == pods_.end() || pod->second.uid != worker.uid) continue;
-      const auto holds = [&](const auto& list) { return std::find(list.begin(), list.end(), &worker) != list.end(); };
+      const auto holds = [&](const auto& list) {
+        return std::find(list.begin(), list.end(), &worker) != list.end();
+      };
       if (std::find(plan.bury.begin(), plan.bury.end(), worker.name) != plan.bury.end()) {
         pods_.erase(pod);
       } else if (holds(plan.park)) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan against thousands of random small clusters (cluster_model.h): foreign pods come and go, nodes vanish, the
-// user changes the target, pods fail, the StatefulSet controller lags, and the scheduler leaves whom it likes.
+// The plan against a thousand random small clusters (cluster_model.h): foreign pods come and go, nodes
+// vanish, the user changes the target, pods fail, the StatefulSet controller lags, and the scheduler leaves
+// whom it likes.
 //
-// Proved of every history: no running worker is removed unless its node is lost, the user asked for fewer, or the
-// minimum cannot be held; and when the world stands still the job holds min(wanted, what fits), with every worker
-// that runs published and nothing left pending.
+// Proved of every history: no running worker is removed unless its node is lost, the user asked for fewer, or
+// the minimum cannot be held; and when the world stands still the job holds min(wanted, what fits), with
+// every worker that runs published and nothing left pending.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -29,8 +30,10 @@ void ExpectNobodyIsKilledWithoutCause(const View& view, const Plan& plan) {
   for (const Worker& worker : view.pods) {
     if (!Runs(worker) || worker.ordinal >= view.workers->replicas) continue;
     ++running;
-    if (worker.ordinal < replicas) ++kept;
-    else if (view.hosts && view.hosts->Has(worker.name)) is_drained = false;
+    if (worker.ordinal < replicas)
+      ++kept;
+    else if (view.hosts && view.hosts->Has(worker.name))
+      is_drained = false;
   }
   for (const Worker* worker : plan.park) EXPECT_FALSE(worker->is_bound) << "parks " << worker->name;
   if (kept == running) return;
@@ -49,7 +52,8 @@ void ExpectHostsAreSafe(const View& view, const Plan& plan) {
   if (!view.hosts || !plan.hosts || view.hosts->revision == plan.hosts->revision) return;
   EXPECT_GE(plan.hosts->published.value - view.hosts->published.value, seconds(2));
   const auto needed = static_cast<std::size_t>(SizesOf(view.job->spec.workers).NeededToRun());
-  EXPECT_GE(plan.hosts->hosts.size(), std::min(view.hosts->hosts.size(), needed)) << "removal below the minimum";
+  EXPECT_GE(plan.hosts->hosts.size(), std::min(view.hosts->hosts.size(), needed))
+      << "removal below the minimum";
 }
 
 // True if the plan found nothing to do.
@@ -60,18 +64,24 @@ bool ReconcileOnce(ClusterModel& world) {
   ExpectHostsAreSafe(view, plan);
   if (world.Below(4) == 0) world.RunScheduler();  // The world moves on before the writes arrive.
   world.Apply(view, plan);
-  return plan.status == view.job->status && plan.hosts == view.hosts && plan.park.empty() && plan.lift.empty();
+  return plan.status == view.job->status && plan.hosts == view.hosts && plan.park.empty() &&
+         plan.lift.empty();
 }
 
 void Disturb(ClusterModel& world) {
-  ClusterModel::Node& node = world.nodes()[static_cast<std::size_t>(world.Below(static_cast<int>(world.nodes().size())))];
+  ClusterModel::Node& node =
+      world.nodes()[static_cast<std::size_t>(world.Below(static_cast<int>(world.nodes().size())))];
   const int free = world.FreePlaces(static_cast<int>(&node - world.nodes().data()));
   api::ElasticHorovodJob& job = world.job();
   switch (world.Below(12)) {
     case 0:
-    case 1: node.foreign += free > 0 ? 1 + world.Below(free) : 0; break;
+    case 1:
+      node.foreign += free > 0 ? 1 + world.Below(free) : 0;
+      break;
     case 2:
-    case 3: node.foreign -= node.foreign > 0 ? 1 + world.Below(node.foreign) : 0; break;
+    case 3:
+      node.foreign -= node.foreign > 0 ? 1 + world.Below(node.foreign) : 0;
+      break;
     case 4:
       if (world.Below(3) == 0) node.is_there = false;
       break;
@@ -97,7 +107,8 @@ void Disturb(ClusterModel& world) {
         if (world.Below(6) == 0 && world.Runs(pod)) world.End(pod);  // Evicted, or failed.
       }
       break;
-    default: break;
+    default:
+      break;
   }
 }
 

@@ -19,11 +19,14 @@ using ::testing::SizeIs;
 std::vector<int> Ordinals(const std::optional<HostList>& list) {
   std::vector<int> ordinals;
   if (!list) return ordinals;
-  for (const std::string& host : list->hosts) ordinals.push_back(OrdinalOf(host, "bert-workers").value_or(-1));
+  for (const std::string& host : list->hosts)
+    ordinals.push_back(OrdinalOf(host, "bert-workers").value_or(-1));
   return ordinals;
 }
 
-bool IsTrue(const Plan& plan, const char* type) { return kube::IsConditionTrue(plan.status.conditions, type); }
+bool IsTrue(const Plan& plan, const char* type) {
+  return kube::IsConditionTrue(plan.status.conditions, type);
+}
 
 std::string ReasonOf(const Plan& plan) {
   const auto* ready = kube::FindCondition(plan.status.conditions, "Ready");
@@ -32,7 +35,12 @@ std::string ReasonOf(const Plan& plan) {
 
 // A job of 2 to 4 that trains with four workers.
 ViewBuilder Training() {
-  return ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns()
+  return ViewBuilder()
+      .MinMax(2, 4)
+      .Set(4, 4)
+      .Ready({0, 1, 2, 3})
+      .Hosts({0, 1, 2, 3})
+      .LauncherRuns()
       .Job([](auto& job) { job.status.start_time = At(-1000); });
 }
 
@@ -68,7 +76,8 @@ TEST(ElasticPlan, TheLauncherStartsWithEnoughReadyWorkersAndWaitsALittleForMore)
   };
   const Case kCases[] = {
       {"one less than the minimum", ViewBuilder().Ready({0}).Bound({1, 2, 3}, -5), false, 15},
-      {"the minimum, and the last one just became ready", ViewBuilder().Ready({0}).Ready({1}, -1).Waiting({2, 3}), false, 2},
+      {"the minimum, and the last one just became ready",
+       ViewBuilder().Ready({0}).Ready({1}, -1).Waiting({2, 3}), false, 2},
       {"the minimum, and the settle time is over", ViewBuilder().Ready({0, 1}, -3).Waiting({2, 3}), true, {}},
       {"all that are granted, at once", ViewBuilder().Ready({0, 1, 2, 3}, 0), true, {}},
       {"a lost one is not ready", ViewBuilder().Ready({0}).Lost({1}), false, {}},
@@ -110,12 +119,14 @@ TEST(ElasticPlan, AHostListDeletedByHandComesBackNewerThanTheLaunchersOwn) {
 }
 
 TEST(ElasticPlan, ARunningLauncherIsGivenTheNewerHostList) {
-  const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  const View view =
+      ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
   const Plan plan = PlanElasticJob(view);
   EXPECT_EQ(plan.hosts->revision, 4);
   EXPECT_THAT(plan.push_hosts_to, ElementsAre(&view.launcher_pods.front()));
 
-  const View told = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  const View told =
+      ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
   EXPECT_THAT(PlanElasticJob(told).push_hosts_to, IsEmpty());
 }
 
@@ -146,8 +157,14 @@ TEST(ElasticPlan, AUsersShrinkDrainsFirst) {
 }
 
 TEST(ElasticPlan, AnUnschedulableWorkerNeedsNoDrain) {
-  const View view = ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 1, 2}).Unschedulable({3}, -20).Hosts({0, 1, 2})
-                        .LauncherRuns().Build();
+  const View view = ViewBuilder()
+                        .MinMax(1, 4)
+                        .Set(4, 4)
+                        .Ready({0, 1, 2})
+                        .Unschedulable({3}, -20)
+                        .Hosts({0, 1, 2})
+                        .LauncherRuns()
+                        .Build();
   const Plan plan = PlanElasticJob(view);
   EXPECT_EQ(plan.workers->replicas, 3);
   EXPECT_TRUE(plan.wants_launcher);
@@ -159,8 +176,15 @@ TEST(ElasticPlan, AnUnschedulableWorkerNeedsNoDrain) {
 }
 
 TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
-  const View view = ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0, 1}).Unschedulable({2, 3}, -20).Hosts({0, 1})
-                        .LauncherRuns().Room(0).Build();
+  const View view = ViewBuilder()
+                        .MinMax(3, 4)
+                        .Set(4, 4)
+                        .Ready({0, 1})
+                        .Unschedulable({2, 3}, -20)
+                        .Hosts({0, 1})
+                        .LauncherRuns()
+                        .Room(0)
+                        .Build();
   const Plan plan = PlanElasticJob(view);
   EXPECT_EQ(plan.workers->replicas, 0);
   EXPECT_TRUE(plan.restart_launcher);
@@ -171,7 +195,14 @@ TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
 }
 
 TEST(ElasticPlan, PodsOfALostNodeAreEndedByForce) {
-  View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
+  View view = ViewBuilder()
+                  .MinMax(2, 4)
+                  .Set(4, 4)
+                  .Ready({0, 1, 2})
+                  .Lost({3})
+                  .Hosts({0, 1, 2, 3})
+                  .LauncherRuns()
+                  .Build();
   EXPECT_THAT(PlanElasticJob(view).bury, ElementsAre(PodName(3)));
 }
 
@@ -194,7 +225,8 @@ TEST(ElasticPlan, ATargetOfNoneHoldsNothing) {
 // Suspend and resume.
 
 TEST(ElasticPlan, ASuspendedJobHoldsNothingAndForgetsItsClock) {
-  const View view = Training().Job([](auto& job) { job.spec.run_policy.suspend = true; }).LastScale("Started", -9).Build();
+  const View view =
+      Training().Job([](auto& job) { job.spec.run_policy.suspend = true; }).LastScale("Started", -9).Build();
   const Plan plan = PlanElasticJob(view);
   EXPECT_EQ(plan.workers->replicas, 0);
   EXPECT_TRUE(plan.restart_launcher);
@@ -205,8 +237,11 @@ TEST(ElasticPlan, ASuspendedJobHoldsNothingAndForgetsItsClock) {
   EXPECT_TRUE(IsTrue(plan, "Suspended"));
   EXPECT_THAT(plan.events, SizeIs(1));
 
-  const View again = ViewBuilder().Status(plan.status).Set(0, 0)
-                         .Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
+  const View again = ViewBuilder()
+                         .Status(plan.status)
+                         .Set(0, 0)
+                         .Job([](auto& job) { job.spec.run_policy.suspend = true; })
+                         .Build();
   EXPECT_THAT(PlanElasticJob(again).events, IsEmpty());
 }
 
@@ -222,10 +257,12 @@ TEST(ElasticPlan, AResumedJobStartsAtOnceWithANewClock) {
 }
 
 TEST(ElasticPlan, SuspendedTimeDoesNotCountForTheDeadline) {
-  const View view = Training().Job([](auto& job) {
-    job.spec.run_policy.suspend = true;
-    job.spec.run_policy.active_deadline_seconds = 10;
-  }).Build();
+  const View view = Training()
+                        .Job([](auto& job) {
+                          job.spec.run_policy.suspend = true;
+                          job.spec.run_policy.active_deadline_seconds = 10;
+                        })
+                        .Build();
   EXPECT_EQ(PlanElasticJob(view).status.phase, kPhaseSuspended);
 }
 
@@ -234,7 +271,9 @@ TEST(ElasticPlan, SuspendedTimeDoesNotCountForTheDeadline) {
 TEST(ElasticPlan, TheDeadlineEndsTheJobAndStopsTheLauncher) {
   for (const auto& [limit, is_over] : {std::pair(1001, false), {1000, true}}) {
     const View view =
-        Training().Job([limit = limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; }).Build();
+        Training()
+            .Job([limit = limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; })
+            .Build();
     const Plan plan = PlanElasticJob(view);
     EXPECT_EQ(plan.restart_launcher, is_over);
     EXPECT_EQ(plan.workers.has_value(), !is_over);
@@ -277,7 +316,8 @@ TEST(ElasticPlan, CleanPodPolicySaysWhatStaysAfterTheEnd) {
     const auto policy = [&c](auto& job) { job.spec.run_policy.clean_pod_policy = c.policy; };
     const View ends = Training().Launcher(LauncherState::kSucceeded).Job(policy).Build();
     const Plan at_end = PlanElasticJob(ends);
-    const View ended = Training().Launcher(LauncherState::kSucceeded).Status(at_end.status).Job(policy).Build();
+    const View ended =
+        Training().Launcher(LauncherState::kSucceeded).Status(at_end.status).Job(policy).Build();
     const Plan after = PlanElasticJob(ended);
     for (const Plan* plan : {&at_end, &after}) {
       EXPECT_EQ(plan->workers.has_value(), c.workers);
@@ -293,7 +333,8 @@ TEST(ElasticPlan, CleanPodPolicySaysWhatStaysAfterTheEnd) {
 
 TEST(ElasticPlan, AnEndedJobIsNeverStartedAgain) {
   const View ends = Training().Launcher(LauncherState::kSucceeded).Build();
-  const View without_children = ViewBuilder().MinMax(2, 4).Room(4).Status(PlanElasticJob(ends).status).Build();
+  const View without_children =
+      ViewBuilder().MinMax(2, 4).Room(4).Status(PlanElasticJob(ends).status).Build();
   const Plan plan = PlanElasticJob(without_children);
   EXPECT_FALSE(plan.workers);
   EXPECT_FALSE(plan.wants_launcher);
@@ -302,11 +343,14 @@ TEST(ElasticPlan, AnEndedJobIsNeverStartedAgain) {
 
 TEST(ElasticPlan, TheJobIsDeletedWhenItsTimeToLiveIsOver) {
   for (const auto& [ttl, is_over] : {std::pair(61, false), {60, true}, {0, true}}) {
-    const View view = Training().Launcher(LauncherState::kSucceeded).Job([ttl = ttl](auto& job) {
-      job.spec.run_policy.ttl_seconds_after_finished = ttl;
-      job.status.phase = kPhaseSucceeded;
-      job.status.completion_time = At(-60);
-    }).Build();
+    const View view = Training()
+                          .Launcher(LauncherState::kSucceeded)
+                          .Job([ttl = ttl](auto& job) {
+                            job.spec.run_policy.ttl_seconds_after_finished = ttl;
+                            job.status.phase = kPhaseSucceeded;
+                            job.status.completion_time = At(-60);
+                          })
+                          .Build();
     const Plan plan = PlanElasticJob(view);
     EXPECT_EQ(plan.delete_job, is_over) << ttl;
     if (!is_over) {
@@ -320,13 +364,16 @@ TEST(ElasticPlan, TheJobIsDeletedWhenItsTimeToLiveIsOver) {
 TEST(ElasticPlan, AnotherControllersJobIsLeftAlone) {
   for (const auto& [manager, is_ignored] :
        {std::pair("", false), {"ai.centauruscloud.io/grus", false}, {"kueue.x-k8s.io/multikueue", true}}) {
-    const View view = Training().Job([m = manager](auto& job) { job.spec.run_policy.managed_by = m; }).Build();
+    const View view =
+        Training().Job([m = manager](auto& job) { job.spec.run_policy.managed_by = m; }).Build();
     EXPECT_EQ(PlanElasticJob(view).is_ignored, is_ignored) << manager;
   }
 }
 
 TEST(ElasticPlan, AJobThatIsBeingDeletedIsLeftToTheGarbageCollector) {
-  EXPECT_TRUE(PlanElasticJob(Training().Job([](auto& job) { job.metadata.deletion_timestamp = At(-1); }).Build()).is_ignored);
+  EXPECT_TRUE(
+      PlanElasticJob(Training().Job([](auto& job) { job.metadata.deletion_timestamp = At(-1); }).Build())
+          .is_ignored);
 }
 
 // Once the plan is carried out, planning again changes nothing: a status write never causes the next one.
@@ -336,15 +383,18 @@ TEST(ElasticPlan, ACarriedOutPlanPlansNoSecondStatus) {
       {"starting", ViewBuilder().MinMax(2, 4).Room(4)},
       {"workers starting", ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0}).Bound({1, 2, 3})},
       {"training", Training()},
-      {"unschedulable", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 2}).Unschedulable({1, 3}, -20).LauncherRuns()},
-      {"below the minimum", ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0}).Unschedulable({1, 2, 3}, -20).Room(0)},
+      {"unschedulable",
+       ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 2}).Unschedulable({1, 3}, -20).LauncherRuns()},
+      {"below the minimum",
+       ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0}).Unschedulable({1, 2, 3}, -20).Room(0)},
       {"room", ViewBuilder().MinMax(1, 4).Set(2, 2).Ready({0, 1}).Room(1).LauncherRuns()},
       {"lost", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).LauncherRuns()},
       {"draining", Training().Target(2)},
       {"suspended", Training().Job([](auto& job) { job.spec.run_policy.suspend = true; })},
       {"succeeded", Training().Launcher(LauncherState::kSucceeded)},
       {"failed", Training().Launcher(LauncherState::kFailed)},
-      {"past the deadline", Training().Job([](auto& job) { job.spec.run_policy.active_deadline_seconds = 9; })},
+      {"past the deadline",
+       Training().Job([](auto& job) { job.spec.run_policy.active_deadline_seconds = 9; })},
   };
   for (const auto& [name, builder] : kCases) {
     const View view = builder.Build();

@@ -25,8 +25,17 @@ const kube::Condition& ConditionOf(const Status& status, const char* type) {
 ViewBuilder Of(int granted) { return ViewBuilder().MinMax(2, 4).Set(granted, granted); }
 
 TEST(ElasticStatus, CountsWorkersByWhatTheyAre) {
-  const View view = ViewBuilder().MinMax(2, 9).Set(8, 5).Ready({0, 1}).Bound({2}).Waiting({3}).Unschedulable({4}, -1)
-                        .Gated({5}).Lost({6}).Ending({7}).Build();
+  const View view = ViewBuilder()
+                        .MinMax(2, 9)
+                        .Set(8, 5)
+                        .Ready({0, 1})
+                        .Bound({2})
+                        .Waiting({3})
+                        .Unschedulable({4}, -1)
+                        .Gated({5})
+                        .Lost({6})
+                        .Ending({7})
+                        .Build();
   const Status status = BaseStatus(view, SizesOf(view.job->spec.workers));
   EXPECT_EQ(status.replicas.min, 2);
   EXPECT_EQ(status.replicas.max, 9);
@@ -56,20 +65,24 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
   };
   const Case kCases[] = {
       {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(2, 4).Room(1),
-       "waiting for room for 2 workers (2 GPUs): there is room for 1 on 4 nodes, where 1 of 32 GPUs are free"},
+       "waiting for room for 2 workers (2 GPUs): there is room for 1 on 4 nodes, where 1 of 32 GPUs are "
+       "free"},
       {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(1, 4).Room(0, 0),
-       "waiting for room for 1 worker (1 GPU): no node can hold such a worker: see its resources, node selector and "
+       "waiting for room for 1 worker (1 GPU): no node can hold such a worker: see its resources, node "
+       "selector and "
        "tolerations"},
       {"Waiting", "WaitingForRoom", false, false, Of(0).MinMax(0, 4).Target(0), "no workers are wanted"},
       {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).Unschedulable({3}, -1),
        "1 of 4 workers ready, 1 unschedulable"},
-      {"Starting", "LauncherStarting", false, true, Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive),
-       "4 of 4 workers ready"},
+      {"Starting", "LauncherStarting", false, true,
+       Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive), "4 of 4 workers ready"},
       {"Running", "Training", true, false, Of(4).Ready({0, 1, 2, 3}).LauncherRuns(), "4 of 4 workers ready"},
-      {"Running", "Training", true, true, Of(4).Ready({0, 1, 2}).Waiting({3}).LauncherRuns(), "3 of 4 workers ready"},
+      {"Running", "Training", true, true, Of(4).Ready({0, 1, 2}).Waiting({3}).LauncherRuns(),
+       "3 of 4 workers ready"},
       {"Running", "Training", true, false, Of(3).Ready({0, 1, 2}).LauncherRuns(),
        "3 of 3 workers ready; 4 are wanted"},
-      {"Suspended", "Suspended", false, false, Of(4).Job([](auto& job) { job.spec.run_policy.suspend = true; }),
+      {"Suspended", "Suspended", false, false,
+       Of(4).Job([](auto& job) { job.spec.run_policy.suspend = true; }),
        "suspended by spec.runPolicy.suspend"},
   };
   for (Case c : kCases) {
@@ -109,8 +122,9 @@ TEST(ElasticStatus, OnlyAReallyRunningLauncherIsTraining) {
 TEST(ElasticStatus, AnEndIsFinalForKstatus) {
   // Ready=False alone reads as "still under way": a failed job must be Stalled, so that nobody waits for it.
   const View view = Of(4).Build();
-  for (const auto& [reason, is_success] :
-       {std::pair(Reason::kSucceeded, true), {Reason::kLauncherFailed, false}, {Reason::kDeadlineExceeded, false}}) {
+  for (const auto& [reason, is_success] : {std::pair(Reason::kSucceeded, true),
+                                           {Reason::kLauncherFailed, false},
+                                           {Reason::kDeadlineExceeded, false}}) {
     Status status;
     SetEnd(status, view, reason, "because");
     EXPECT_EQ(status.phase, is_success ? "Succeeded" : "Failed");
@@ -124,10 +138,12 @@ TEST(ElasticStatus, AnEndIsFinalForKstatus) {
 
 TEST(ElasticStatus, ARefusedJobIsStalledAndKeepsItsPhase) {
   for (const auto& [before, after] : {std::pair("", kPhasePending), {"Running", kPhaseRunning}}) {
-    const View view = Of(4).Job([b = before](auto& job) {
-      job.status.phase = b;
-      job.metadata.generation = 3;
-    }).Build();
+    const View view = Of(4)
+                          .Job([b = before](auto& job) {
+                            job.status.phase = b;
+                            job.metadata.generation = 3;
+                          })
+                          .Build();
     const Status status = RefusedStatus(view, Reason::kTemplateRefused, "field is immutable");
     EXPECT_EQ(status.phase, after);
     EXPECT_FALSE(ConditionOf(status, "Ready").is_true());
@@ -141,8 +157,11 @@ TEST(ElasticStatus, ARefusedJobIsStalledAndKeepsItsPhase) {
 
 TEST(ElasticStatus, ARefusedJobThatIsRightAgainIsNoLongerStalled) {
   const View view = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Build();
-  const View healed = Of(4).Ready({0, 1, 2, 3}).LauncherRuns()
-                          .Status(RefusedStatus(view, Reason::kNameTaken, "taken")).Build();
+  const View healed = Of(4)
+                          .Ready({0, 1, 2, 3})
+                          .LauncherRuns()
+                          .Status(RefusedStatus(view, Reason::kNameTaken, "taken"))
+                          .Build();
   EXPECT_FALSE(ConditionOf(PlanElasticJob(healed).status, "Stalled").is_true());
 }
 
@@ -174,7 +193,8 @@ TEST(ScaleMessage, SaysTheNumbersAndWhy) {
   const Case kCases[] = {
       {34, 32, ScaleReason::kUnschedulable,
        "shrunk from 34 to 32 workers: the rest was unschedulable for 15 s; training goes on"},
-      {4, 0, ScaleReason::kBelowMinimum, "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs)"},
+      {4, 0, ScaleReason::kBelowMinimum,
+       "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs)"},
       {0, 5, ScaleReason::kStarted, "grown from 0 to 5 workers: what there is room for; 8 are wanted"},
       {5, 8, ScaleReason::kRequested, "grown from 5 to 8 workers: the rest of what is wanted"},
       {2, 1, ScaleReason::kSpecChanged, "shrunk from 2 to 1 worker: the spec changed"},

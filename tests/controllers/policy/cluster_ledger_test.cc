@@ -64,7 +64,7 @@ TEST(ClusterLedger, ABoundPodHoldsUntilItIsReleased) {
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 3);
 
   ledger.Release("p");
-  ledger.Release("p");         // Again: no effect.
+  ledger.Release("p");  // Again: no effect.
   ledger.Release("never-was");
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 8);
 }
@@ -149,9 +149,21 @@ TEST(ClusterLedger, CordonedTaintedAndForeignNodesHoldNothingNew) {
   const Case kCases[] = {
       {"plain", [](NodeState&, PodShape&) {}, true},
       {"cordoned", [](NodeState& n, PodShape&) { n.is_cordoned = true; }, false},
-      {"NoSchedule", [](NodeState& n, PodShape&) { n.taints = {{"k", "v", "NoSchedule"}}; }, false},
-      {"NoExecute", [](NodeState& n, PodShape&) { n.taints = {{"k", "v", "NoExecute"}}; }, false},
-      {"PreferNoSchedule", [](NodeState& n, PodShape&) { n.taints = {{"k", "v", "PreferNoSchedule"}}; }, true},
+      {"NoSchedule",
+       [](NodeState& n, PodShape&) {
+         n.taints = {{"k", "v", "NoSchedule"}};
+       },
+       false},
+      {"NoExecute",
+       [](NodeState& n, PodShape&) {
+         n.taints = {{"k", "v", "NoExecute"}};
+       },
+       false},
+      {"PreferNoSchedule",
+       [](NodeState& n, PodShape&) {
+         n.taints = {{"k", "v", "PreferNoSchedule"}};
+       },
+       true},
       {"tolerated",
        [](NodeState& n, PodShape& p) {
          n.taints = {{"k", "v", "NoSchedule"}};
@@ -177,7 +189,10 @@ TEST(ClusterLedger, CordonedTaintedAndForeignNodesHoldNothingNew) {
        },
        false},
       {"selector of a label that is not there",
-       [](NodeState&, PodShape& p) { p.node_selector = {{"gpu", ""}}; }, false},
+       [](NodeState&, PodShape& p) {
+         p.node_selector = {{"gpu", ""}};
+       },
+       false},
   };
   for (const Case& c : kCases) {
     ClusterLedger ledger;
@@ -195,11 +210,16 @@ TEST(ClusterLedger, CordonedTaintedAndForeignNodesHoldNothingNew) {
 TEST(Toleration, MatchesAsInTheApi) {
   const Taint kTaint{"gpu", "a100", "NoSchedule"};
   const std::pair<Toleration, bool> kCases[] = {
-      {{"gpu", "Equal", "a100", "NoSchedule"}, true}, {{"gpu", "", "a100", "NoSchedule"}, true},
-      {{"gpu", "Equal", "a100", ""}, true},           {{"gpu", "Equal", "v100", ""}, false},
-      {{"gpu", "Exists", "", "NoSchedule"}, true},    {{"gpu", "Exists", "", "NoExecute"}, false},
-      {{"", "Exists", "", ""}, true},                 {{"", "Exists", "", "NoExecute"}, false},
-      {{"", "Equal", "", ""}, false},                 {{"tpu", "Exists", "", ""}, false},
+      {{"gpu", "Equal", "a100", "NoSchedule"}, true},
+      {{"gpu", "", "a100", "NoSchedule"}, true},
+      {{"gpu", "Equal", "a100", ""}, true},
+      {{"gpu", "Equal", "v100", ""}, false},
+      {{"gpu", "Exists", "", "NoSchedule"}, true},
+      {{"gpu", "Exists", "", "NoExecute"}, false},
+      {{"", "Exists", "", ""}, true},
+      {{"", "Exists", "", "NoExecute"}, false},
+      {{"", "Equal", "", ""}, false},
+      {{"tpu", "Exists", "", ""}, false},
   };
   for (const auto& [toleration, tolerates] : kCases) {
     EXPECT_EQ(toleration.Tolerates(kTaint), tolerates)
@@ -218,11 +238,21 @@ TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
       const std::string node(1, static_cast<char>('a' + below(3)));
       const std::string pod = "p" + std::to_string(below(12)), owner = "o" + std::to_string(below(3));
       switch (below(6)) {
-        case 0: ledger.PutNode(GpuNode(node, 8)); break;
-        case 1: ledger.RemoveNode(node); break;
-        case 2: ledger.Release(pod); break;
-        case 3: ledger.Claim(owner, GpuPod(1 + below(3)), below(10)); break;
-        default: ledger.Bind(pod, node, GpuPod(1 + below(2)).request, below(4) == 0 ? "" : owner); break;
+        case 0:
+          ledger.PutNode(GpuNode(node, 8));
+          break;
+        case 1:
+          ledger.RemoveNode(node);
+          break;
+        case 2:
+          ledger.Release(pod);
+          break;
+        case 3:
+          ledger.Claim(owner, GpuPod(1 + below(3)), below(10));
+          break;
+        default:
+          ledger.Bind(pod, node, GpuPod(1 + below(2)).request, below(4) == 0 ? "" : owner);
+          break;
       }
       const Room room = ledger.RoomFor("o0", GpuPod(1), 1000);
       ASSERT_LE(room.gpus_free, room.gpus_total);

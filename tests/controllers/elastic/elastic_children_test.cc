@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_children.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "clientlib/auth/tls_material.h"
+#include "controllers/elastic/scripts.h"
+#include "tests/controllers/elastic/view_builder.h"
+
+namespace grus {
+namespace {
+
+using kube::Json;
+using kube::ToText;
+using ::testing::HasSubstr;
+
+Json Parse(const std::string& text) {
+  auto json = kube::ParseJson(text);
+  EXPECT_TRUE(json) << text;
+  return json ? *std::move(json) : Json();
+}
+
+// The value at a path, null if there is none.
+Json At(const Json& json, std::initializer_list<std::string_view> path) {
+  const Json* found = json.At(path);
+  return found ? *found : Json();
+}
+
+Json Container(const Json& workload, std::size_t index = 0) {
+  const Json containers = At(workload, {"spec", "template", "spec", "containers"});
+  EXPECT_TRUE(containers.is_array() && containers.AsArray()->size() > index) << ToText(workload);
+  return containers.is_array() ? (*containers.AsArray())[index] : Json();
+}
+
+bool HasNamed(const Json& list, const char* key, const char* name) {
+  if (!list.is_array()) return false;
+  return std::any_of(list.AsArray()->begin(), list.AsArray()->end(), [&](const Json& item) {
+    const Json* found = item.Find(key);
+    return found && *found == Json(name);
+  });
+}
+
+std::vector<Json> AllChildren(const api::ElasticHorovodJob& job) {
+  return {MakeService(job), MakeSecret(job, {"private", "public"}), MakeHosts(job, {}),
+          MakeWorkers(job, {4, 4, false, false}), MakeLauncher(job)};
+}
+
+TEST(ElasticChildren, AllCarryOwnerLabelsAndNamespace) {
+  for (const Json& child : AllChildren(TestJob())) {
+    SCOPED_TRACE(ToText(At(child, {"kind"})));
+    EXPECT_EQ(At(child, {"metadata", "namespace"}), Json("team-a"));
+    EXPECT_EQ(At(child, {"metadata", "labels", "app.kubernetes.io/managed-by"}), Json("grus"));
+    EXPECT_EQ(At(child, {"metadata", "labels", "ai.centauruscloud.io/job-name"}), Json("bert"));
+    EXPECT_EQ(
+        At(child, {"metadata", "ownerReferences"}),
+        Parse(R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","name":"bert",
+                         "uid":"0b6f1c9e-uid","controller":true,"blockOwnerDeletion":true}])"));
+  }
+}
+
+TEST(ElasticChildren, TheServiceIsHeadlessAndSelectsTheWorkers) {
+  const Json service = MakeService(TestJob());
+  EXPECT_EQ(At(service, {"metadata", "name"}), Json("bert-workers"));
+  EXPECT_EQ(At(service, {"spec", "clusterIP"}), Json("None"));
+  EXPECT_EQ(At(service, {"spec", "selector"}),
+            Parse(R"({"ai.centauruscloud.io/job-name":"bert","ai.centauruscloud.io/role":"worker"})"));
+}
+
+TEST(ElasticChildren, TheSecretHoldsTheKeyPair) {
+  const Json secret = MakeSecret(TestJob(), {"the private key", "the public key"});
+  EXPECT_EQ(At(secret, {"immutable"}), Json(true));
+  const Json key = At(secret, {"data", "id_ed25519"}), authorized = At(secret, {"data", "authorized_keys"});
+  EXPECT_EQ(*kube::DecodeBase64(*key.AsString()), "the private key");
+  EXPECT_EQ(*kube::DecodeBase64(*authorized.AsString()), "the public key\n");
+}
+
+TEST(ElasticChildren, TheHostListIsWhatTheViewReadsBack) {
+  HostList list;
+  list.hosts = {PodName(1), PodName(0)};
+  list.slots = 2;
+  list.revision = 5;
+  list.published = grus::At(0);
+  const Json config_map = MakeHosts(TestJob(), list);
+  EXPECT_EQ(At(config_map, {"data", "discover_hosts.sh"}), Json(DiscoveryScript()));
+  const auto decoded = kube::Decode<kube::ConfigMap>(ToText(config_map));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(ReadHostList(**decoded), list);
+}
+
+TEST(MakeWorkers, SaysTheSizeAndIsReadBackAsSuch) {
+  for (const WorkersState& size : {WorkersState{4, 4, false, true}, WorkersState{6, 4, true, true}}) {
+    const Json set = MakeWorkers(TestJob(), size);
+    EXPECT_EQ(At(set, {"spec", "podManagementPolicy"}), Json("Parallel"));
+    EXPECT_EQ(At(set, {"spec", "updateStrategy", "type"}), Json("OnDelete"));
+    EXPECT_EQ(At(set, {"spec", "serviceName"}), Json("bert-workers"));
+    const auto decoded = kube::Decode<kube::StatefulSet>(ToText(set));
+    ASSERT_TRUE(decoded);
+    const WorkersState read = ReadWorkersState(**decoded);
+    EXPECT_EQ(read.replicas, size.replicas);
+    EXPECT_EQ(read.granted, size.granted);
+    EXPECT_EQ(read.is_gated, size.is_gated);
+  }
+}
+
+TEST(MakeWorkers, TheSelectorMatchesThePodLabels) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.workers.pod_template =
+      Parse(R"({"metadata":{"labels":{"ai.centauruscloud.io/role":"impostor","x":"y"}}})");
+  const Json set = MakeWorkers(job, {1, 1, false, false});
+  const Json labels = At(set, {"spec", "template", "metadata", "labels"});
+  const Json selector = At(set, {"spec", "selector", "matchLabels"});
+  for (const auto& [key, value] : *selector.AsObject()) EXPECT_EQ(At(labels, {key}), value) << key;
+  EXPECT_EQ(At(labels, {"x"}), Json("y"));
+}
+
+TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.workers.gpus_per_worker = 2;
+  job.spec.priority_class_name = "batch";
+  const Json set = MakeWorkers(job, {1, 1, false, false});
+  const Json worker = Container(set);
+  EXPECT_EQ(At(worker, {"name"}), Json("worker"));
+  EXPECT_EQ(At(worker, {"image"}), Json("registry.example.com/worker:1"));
+  EXPECT_EQ(At(worker, {"command"}), Json::MakeArray({"/bin/sh", "-c", WorkerScript()}));
+  EXPECT_EQ(At(worker, {"resources", "limits", "nvidia.com/gpu"}), Json("2"));
+  EXPECT_EQ(At(worker, {"volumeMounts"}),
+            Parse(R"([{"name":"grus-ssh","mountPath":"/etc/grus/ssh","readOnly":true}])"));
+  EXPECT_EQ(
+      At(set, {"spec", "template", "spec", "volumes"}),
+      Parse(R"([{"name":"grus-ssh","secret":{"secretName":"bert-ssh-0b6f1c9e-uid","defaultMode":288}}])"));
+  EXPECT_EQ(At(set, {"spec", "template", "spec", "priorityClassName"}), Json("batch"));
+}
+
+TEST(MakeWorkers, OurGateJoinsTheUsersGates) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.workers.pod_template = Parse(R"({"spec":{"schedulingGates":[{"name":"theirs"}]}})");
+  EXPECT_EQ(At(MakeWorkers(job, {2, 1, true, false}), {"spec", "template", "spec", "schedulingGates"}),
+            Parse(R"([{"name":"theirs"},{"name":"ai.centauruscloud.io/parked"}])"));
+  EXPECT_EQ(At(MakeWorkers(job, {2, 2, false, false}), {"spec", "template", "spec", "schedulingGates"}),
+            Parse(R"([{"name":"theirs"}])"));
+}
+
+TEST(ElasticChildren, ATemplateThatIsNoneIsSentForTheApiServerToRefuse) {
+  for (const char* text : {R"("x")", "[]", "5", R"({"spec":"x"})", R"({"spec":[]})", R"({"metadata":"x"})",
+                           R"({"spec":{"containers":"x","schedulingGates":"x"}})"}) {
+    api::ElasticHorovodJob job = TestJob();
+    job.spec.workers.pod_template = job.spec.launcher.pod_template = Parse(text);
+    EXPECT_TRUE(MakeWorkers(job, {4, 2, true, false}).is_object()) << text;
+    EXPECT_TRUE(MakeLauncher(job).is_object()) << text;
+    WorkerShape(job);
+  }
+}
+
+TEST(MakeLauncher, RunsOnceWithTheHostListMountedAndPushed) {
+  const Json launcher = MakeLauncher(TestJob());
+  EXPECT_EQ(At(launcher, {"metadata", "name"}), Json("bert-launcher"));
+  EXPECT_EQ(At(launcher, {"spec", "backoffLimit"}), Json(1));
+  EXPECT_EQ(At(launcher, {"spec", "template", "spec", "restartPolicy"}), Json("Never"));
+  const Json container = Container(launcher);
+  EXPECT_EQ(At(container, {"name"}), Json("launcher"));
+  EXPECT_EQ(At(container, {"resources"}), Json());  // The launcher needs no GPU.
+  EXPECT_TRUE(HasNamed(At(container, {"volumeMounts"}), "mountPath", "/etc/grus/hosts"));
+  EXPECT_TRUE(HasNamed(At(container, {"volumeMounts"}), "mountPath", "/etc/grus/ssh"));
+  const std::string volumes = ToText(At(launcher, {"spec", "template", "spec", "volumes"}));
+  EXPECT_THAT(volumes, HasSubstr(R"("configMap":{"name":"bert-hosts"})"));
+  EXPECT_THAT(volumes, HasSubstr(R"("fieldPath":"metadata.annotations['ai.centauruscloud.io/hosts']")"));
+  EXPECT_THAT(volumes, HasSubstr(R"("defaultMode":365)"));  // 0555: Horovod executes the discovery script.
+}
+
+TEST(ElasticChildren, ContainersAndVolumesOfTheOriginalReachEveryPod) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.containers = {Parse(R"({"name":"any","volumeMounts":[{"name":"data","mountPath":"/data"}]})"),
+                         Json("odd")};
+  job.spec.volumes = {Parse(R"({"name":"data","hostPath":{"path":"/mnt"}})")};
+  for (const Json& workload : {MakeWorkers(job, {1, 1, false, false}), MakeLauncher(job)}) {
+    EXPECT_TRUE(HasNamed(At(Container(workload), {"volumeMounts"}), "mountPath", "/data"));
+    EXPECT_TRUE(HasNamed(At(workload, {"spec", "template", "spec", "volumes"}), "name", "data"));
+    EXPECT_TRUE(HasNamed(At(workload, {"spec", "template", "spec", "volumes"}), "name", "grus-ssh"));
+  }
+}
+
+TEST(WorkerShape, IsWhatTheSchedulerWillCount) {
+  struct Case {
+    const char* rule;
+    const char* spec;
+    std::int64_t milli_cpu, memory, gpus;
+  };
+  const Case kCases[] = {
+      {"GPUs alone", "{}", 0, 0, 2},
+      {"requests",
+       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"1500m","memory":"1Ki"}}}]})", 1500,
+       1024, 2},
+      {"limits stand for missing requests",
+       R"({"containers":[{"name":"worker","resources":{"limits":{"cpu":2,"memory":"4"},"requests":{"cpu":"1"}}}]})",
+       1000, 4, 2},
+      {"a sidecar container adds",
+       R"({"containers":[{"name":"log","resources":{"requests":{"cpu":"1"}}},
+                         {"name":"worker","resources":{"requests":{"cpu":"2"}}}]})",
+       3000, 0, 2},
+      {"an init container raises",
+       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"2"}}}],
+           "initContainers":[{"name":"i","resources":{"requests":{"cpu":"5"}}}]})",
+       5000, 0, 2},
+      {"a restartable init container adds, and runs beside those after it only",
+       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"2"}}}],
+           "initContainers":[{"name":"big","resources":{"requests":{"cpu":"10"}}},
+                             {"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}}]})",
+       10'000, 0, 2},
+      {"and those before it",
+       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"2"}}}],
+           "initContainers":[{"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
+                             {"name":"big","resources":{"requests":{"cpu":"10"}}}]})",
+       11'000, 0, 2},
+      {"odd amounts are none",
+       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"much","memory":[]}}}]})", 0, 0, 2},
+  };
+  for (const Case& c : kCases) {
+    api::ElasticHorovodJob job = TestJob();
+    job.spec.workers.gpus_per_worker = 2;
+    job.spec.workers.pod_template = Json::MakeObject({{"spec", Parse(c.spec)}});
+    const PodShape shape = WorkerShape(job);
+    EXPECT_EQ(shape.request.milli_cpu, c.milli_cpu) << c.rule;
+    EXPECT_EQ(shape.request.memory_bytes, c.memory) << c.rule;
+    EXPECT_EQ(shape.request.Extended(kGpuResource), c.gpus) << c.rule;
+    EXPECT_EQ(shape.request.pods, 1) << c.rule;
+  }
+}
+
+TEST(WorkerShape, TakesSelectorAndTolerationsFromTheTemplate) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.workers.pod_template = Parse(
+      R"({"spec":{"nodeSelector":{"gpu":"a100","odd":1},
+                  "tolerations":[{"key":"k","operator":"Exists","effect":"NoSchedule"},{"key":"l","value":"v"}]}})");
+  const PodShape shape = WorkerShape(job);
+  EXPECT_EQ(shape.node_selector, (std::map<std::string, std::string>{{"gpu", "a100"}}));
+  ASSERT_EQ(shape.tolerations.size(), 2U);
+  EXPECT_EQ(shape.tolerations[0].op, "Exists");
+  EXPECT_EQ(shape.tolerations[0].effect, "NoSchedule");
+  EXPECT_EQ(shape.tolerations[1].value, "v");
+}
+
+}  // namespace
+}  // namespace grus

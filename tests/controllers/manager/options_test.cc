@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/manager/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace grus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+kube::Result<Options> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "grus-manager");
+  return ParseOptions(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(Options, DefaultsLookAfterAllNamespacesWithoutALease) {
+  const auto options = Parse({});
+
+  ASSERT_TRUE(options.ok());
+  EXPECT_THAT(options->controllers, ElementsAre("elastic"));
+  EXPECT_THAT(options->namespaces, IsEmpty());
+  EXPECT_FALSE(options->leader_elect);
+  EXPECT_EQ(options->log_level, kube::LogLevel::kInfo);
+}
+
+TEST(Options, ListsAreSplitAtCommasAndTrimmed) {
+  const auto options = Parse({"--namespaces", "team-a, team-b,,", "--controllers=elastic"});
+
+  ASSERT_TRUE(options.ok());
+  EXPECT_THAT(options->namespaces, ElementsAre("team-a", "team-b"));
+}
+
+TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
+  struct Case {
+    std::vector<const char*> arguments;
+    const char* want;
+  };
+  const Case cases[] = {
+      {{"--controllers", "gang"}, "--controllers \"gang\": expected a list of: elastic"},
+      {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic"},
+      {{"--reconcile-threads", "0"}, "--reconcile-threads \"0\": expected 1 to 256"},
+      {{"--reconcile-threads", "many"}, "--reconcile-threads"},
+      {{"--log-level", "loud"}, "--log-level \"loud\": expected debug, info, warn or error"},
+      {{"--log-format", "xml"}, "--log-format \"xml\": expected text or json"},
+      {{"--no-such-option"}, "--no-such-option"},
+      {{"stray"}, "see grus-manager --help"},
+  };
+  for (const Case& c : cases) {
+    const auto options = Parse(c.arguments);
+    ASSERT_FALSE(options.ok()) << c.arguments[0];
+    EXPECT_EQ(options.error().code(), kube::ErrorCode::kInvalidArgument);
+    EXPECT_THAT(options.error().message(), HasSubstr(c.want));
+  }
+}
+
+TEST(Options, HelpNamesEveryOptionAndVersionTheVersion) {
+  const auto help = Parse({"--help"});
+  ASSERT_TRUE(help.ok());
+  for (const char* option : {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect",
+                             "--metrics-address", "--health-address", "--reconcile-threads", "--log-level",
+                             "--log-format", "--version", "--help"}) {
+    EXPECT_THAT(help->text_to_print, HasSubstr(option));
+  }
+  EXPECT_THAT(Parse({"--version"})->text_to_print, HasSubstr(kVersion));
+}
+
+}  // namespace
+}  // namespace grus

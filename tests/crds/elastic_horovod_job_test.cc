@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crds/types/elastic_horovod_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "crds/types/all_crds.h"
+
+namespace api {
+namespace {
+
+using kube::Json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Json At(const Json& json, std::initializer_list<std::string_view> path) {
+  const Json* found = json.At(path);
+  return found ? *found : Json();
+}
+
+Json Crd() {
+  for (const kube::CrdInfo& info : AllCrds()) {
+    if (info.kind == &ElasticHorovodJob::ResourceKind()) return MakeCrd(info);
+  }
+  ADD_FAILURE() << "ElasticHorovodJob is not in AllCrds()";
+  return {};
+}
+
+Json Version() { return At(Crd(), {"spec", "versions"}).AsArray()->front(); }
+
+Json SchemaAt(std::initializer_list<std::string_view> fields) {
+  Json schema = At(Version(), {"schema", "openAPIV3Schema"});
+  for (const std::string_view field : fields) schema = At(schema, {"properties", field});
+  return schema;
+}
+
+// A manifest as the original Alnair's users have it.
+constexpr char kOriginal[] = R"({
+  "apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob",
+  "metadata":{"name":"elastic-job","namespace":"default","labels":{"job":"elastic"}},
+  "spec":{
+    "launcherSpec":{"image":"horovod/horovod:0.21.0","pythonCommand":["python","/examples/elastic/train.py"]},
+    "workersSpec":{"image":"horovod/horovod:0.21.0","minReplicas":2,"maxReplicas":4,"targetReplicas":3},
+    "containers":[{"volumeMounts":[{"name":"data","mountPath":"/data"}]}],
+    "volumes":[{"name":"data","hostPath":{"path":"/mnt/data"}}]}})";
+
+TEST(ElasticHorovodJob, AManifestOfTheOriginalIsRead) {
+  const auto job = kube::Decode<ElasticHorovodJob>(kOriginal);
+  ASSERT_TRUE(job) << job.error().message();
+  const ElasticHorovodJobSpec& spec = (*job)->spec;
+  EXPECT_EQ(spec.launcher.image, "horovod/horovod:0.21.0");
+  EXPECT_THAT(spec.launcher.python_command, ElementsAre("python", "/examples/elastic/train.py"));
+  EXPECT_EQ(spec.workers.min_replicas, 2);
+  EXPECT_EQ(spec.workers.max_replicas, 4);
+  EXPECT_EQ(spec.workers.target_replicas, 3);
+  EXPECT_EQ(spec.containers.size(), 1U);
+  EXPECT_EQ(spec.volumes.size(), 1U);
+}
+
+TEST(ElasticHorovodJob, WhatTheOriginalDidNotKnowHasADefault) {
+  const auto job = kube::Decode<ElasticHorovodJob>(kOriginal);
+  ASSERT_TRUE(job);
+  const ElasticHorovodJobSpec& spec = (*job)->spec;
+  EXPECT_EQ(spec.workers.gpus_per_worker, 1);
+  EXPECT_FALSE(spec.run_policy.suspend);
+  EXPECT_EQ(spec.run_policy.clean_pod_policy, CleanPodPolicy::kRunning);
+  EXPECT_EQ(spec.run_policy.backoff_limit, 1);
+  EXPECT_EQ(spec.elastic.unschedulable_grace_seconds, 15);
+  EXPECT_TRUE(spec.elastic.scale_up);
+  EXPECT_EQ(spec.elastic.cooldown_seconds, 30);
+  EXPECT_EQ(spec.elastic.shrink_grace_seconds, 30);
+  EXPECT_EQ(spec.workload_class, WorkloadClass::kUnattended);
+  EXPECT_EQ(spec.profile, "Auto");
+  EXPECT_TRUE(spec.workers.pod_template.is_null());
+}
+
+TEST(ElasticHorovodJob, TheSchemasDefaultsAreThoseOfTheTypes) {
+  const auto value = [&](std::initializer_list<std::string_view> field) {
+    const Json schema = SchemaAt(field);
+    const Json* found = schema.Find("default");
+    return found ? *found : Json();
+  };
+  const ElasticHorovodJobSpec spec;
+  EXPECT_EQ(value({"spec", "workersSpec", "gpusPerWorker"}), Json(spec.workers.gpus_per_worker));
+  EXPECT_EQ(value({"spec", "runPolicy", "suspend"}), Json(spec.run_policy.suspend));
+  EXPECT_EQ(value({"spec", "runPolicy", "cleanPodPolicy"}), Json("Running"));
+  EXPECT_EQ(value({"spec", "runPolicy", "backoffLimit"}), Json(spec.run_policy.backoff_limit));
+  EXPECT_EQ(value({"spec", "elastic", "unschedulableGraceSeconds"}),
+            Json(spec.elastic.unschedulable_grace_seconds));
+  EXPECT_EQ(value({"spec", "elastic", "scaleUp"}), Json(spec.elastic.scale_up));
+  EXPECT_EQ(value({"spec", "elastic", "cooldownSeconds"}), Json(spec.elastic.cooldown_seconds));
+  EXPECT_EQ(value({"spec", "elastic", "shrinkGraceSeconds"}), Json(spec.elastic.shrink_grace_seconds));
+  EXPECT_EQ(value({"spec", "workloadClass"}), Json("Unattended"));
+  EXPECT_EQ(value({"spec", "profile"}), Json(spec.profile));
+  // Without these two no default below them would ever be filled in.
+  EXPECT_EQ(value({"spec", "runPolicy"}), Json::MakeObject());
+  EXPECT_EQ(value({"spec", "elastic"}), Json::MakeObject());
+}
+
+TEST(ElasticHorovodJob, TheReplicaCountsHaveNoDefault) {
+  // A default target would take the choice from the allocator.
+  for (const char* field : {"minReplicas", "maxReplicas", "targetReplicas"}) {
+    EXPECT_EQ(SchemaAt({"spec", "workersSpec", field}).Find("default"), nullptr) << field;
+    EXPECT_EQ(At(SchemaAt({"spec", "workersSpec", field}), {"minimum"}), Json(0)) << field;
+  }
+}
+
+TEST(ElasticHorovodJob, OnlyWhatTheOriginalRequiredIsRequired) {
+  const auto required = [](std::initializer_list<std::string_view> field) {
+    const Json schema = SchemaAt(field);
+    const Json* found = schema.Find("required");
+    return found ? *found : Json();
+  };
+  EXPECT_EQ(required({"spec"}), Json::MakeArray({"launcherSpec", "workersSpec"}));
+  EXPECT_EQ(required({"spec", "launcherSpec"}), Json::MakeArray({"image", "pythonCommand"}));
+  EXPECT_EQ(required({"spec", "workersSpec"}), Json::MakeArray({"image"}));
+  EXPECT_TRUE(required({"spec", "runPolicy"}).is_null());
+  EXPECT_TRUE(required({"spec", "elastic"}).is_null());
+}
+
+TEST(ElasticHorovodJob, TemplatesAreTakenAsTheyAre) {
+  for (const char* spec : {"launcherSpec", "workersSpec"}) {
+    EXPECT_EQ(At(SchemaAt({"spec", spec, "template"}), {"x-kubernetes-preserve-unknown-fields"}), Json(true))
+        << spec;
+  }
+}
+
+TEST(ElasticHorovodJob, WrongValuesAreNamedByTheirField) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {R"({"spec":{"workersSpec":{"minReplicas":"2"}}})", "spec.workersSpec.minReplicas"},
+      {R"({"spec":{"launcherSpec":{"pythonCommand":"python"}}})", "spec.launcherSpec.pythonCommand"},
+      {R"({"spec":{"runPolicy":{"suspend":"yes"}}})", "spec.runPolicy.suspend"},
+      {R"({"spec":{"workersSpec":{"maxReplicas":99999999999}}})", "spec.workersSpec.maxReplicas"},
+  };
+  for (const auto& [text, field] : kCases) {
+    const auto job = kube::Decode<ElasticHorovodJob>(text);
+    ASSERT_FALSE(job) << text;
+    EXPECT_THAT(job.error().message(), HasSubstr(field));
+  }
+}
+
+TEST(ElasticHorovodJob, AStatusIsReadBackAsItWasWritten) {
+  ElasticHorovodJob job;
+  job.metadata.name = "bert";
+  ElasticHorovodJobStatus& status = job.status;
+  status.phase = "Running";
+  status.observed_generation = 3;
+  status.available_replicas = 2;
+  status.replicas = {2, 8, 8, 4, 4, 2, 1};
+  status.launcher = "job.batch/bert-launcher";
+  const kube::Time at = *kube::ParseTime("2026-01-02T03:04:05Z");
+  status.last_scale = LastScale{8, 4, "Unschedulable", at};
+  status.progress = Progress{1200, 3, "loss 0.21"};
+  status.start_time = at;
+  status.conditions.push_back({"Ready", "True", "Training", "2 of 4 workers ready", at, 3});
+
+  const std::string text = kube::EncodeObject(ElasticHorovodJob::ResourceKind(), job);
+  const auto read = kube::Decode<ElasticHorovodJob>(text);
+
+  ASSERT_TRUE(read) << text;
+  EXPECT_EQ((*read)->status, status) << text;
+}
+
+TEST(ElasticHorovodJobCrd, HasTheNamesThatPeopleType) {
+  const Json crd = Crd();
+  EXPECT_EQ(At(crd, {"metadata", "name"}), Json("elastichorovodjobs.ai.centauruscloud.io"));
+  EXPECT_EQ(At(crd, {"spec", "scope"}), Json("Namespaced"));
+  EXPECT_EQ(At(crd, {"spec", "names", "kind"}), Json("ElasticHorovodJob"));
+  EXPECT_EQ(At(crd, {"spec", "names", "shortNames"}), Json::MakeArray({"ehj"}));
+  EXPECT_EQ(At(crd, {"spec", "names", "categories"}), Json::MakeArray({"grus", "all"}));
+  EXPECT_EQ(At(Version(), {"name"}), Json("v1alpha1"));
+}
+
+TEST(ElasticHorovodJobCrd, KubectlScaleSetsTheTarget) {
+  EXPECT_EQ(At(Version(), {"subresources", "scale"}),
+            Json::MakeObject({{"specReplicasPath", ".spec.workersSpec.targetReplicas"},
+                              {"statusReplicasPath", ".status.availableReplicas"},
+                              {"labelSelectorPath", ".status.selector"}}));
+  EXPECT_TRUE(At(Version(), {"subresources", "status"}).is_object());
+}
+
+TEST(ElasticHorovodJobCrd, ColumnsTellPhaseSizesAndReason) {
+  std::vector<std::string> shown, wide;
+  const Json columns = At(Version(), {"additionalPrinterColumns"});
+  for (const Json& column : *columns.AsArray()) {
+    const Json* priority = column.Find("priority");
+    const bool is_wide = priority && priority->AsInt() && *priority->AsInt() > 0;
+    (is_wide ? wide : shown).push_back(*column.Find("name")->AsString());
+  }
+  EXPECT_THAT(shown, ElementsAre("Phase", "Min", "Ready", "Max", "Reason", "Age"));
+  EXPECT_THAT(wide, ElementsAre("Wanted", "Granted", "Message"));
+}
+
+TEST(ElasticHorovodJobCrd, EveryFieldHasADescription) {
+  std::vector<std::pair<std::string, Json>> todo = {{"", SchemaAt({})}};
+  while (!todo.empty()) {
+    const auto [path, schema] = std::move(todo.back());
+    todo.pop_back();
+    const Json* properties = schema.Find("properties");
+    if (properties == nullptr) continue;
+    for (const auto& [name, field] : *properties->AsObject()) {
+      if (path.empty() && name == "metadata") continue;  // The API server's own.
+      EXPECT_FALSE(At(field, {"description"}).is_null()) << path << "." << name;
+      todo.emplace_back(path + "." + name, field);
+    }
+  }
+}
+
+TEST(ElasticHorovodJobCrd, RulesKeepTheSizesInOrderAndTheNamesLegal) {
+  const auto rules = [](const Json& schema) {
+    std::string all;
+    const Json* list = schema.Find("x-kubernetes-validations");
+    if (list == nullptr || list->AsArray() == nullptr) return all;
+    for (const Json& rule : *list->AsArray()) all += *rule.Find("message")->AsString() + "\n";
+    return all;
+  };
+  const std::string spec = rules(SchemaAt({"spec"}));
+  EXPECT_THAT(spec, HasSubstr("minReplicas must not be larger than workersSpec.maxReplicas"));
+  EXPECT_THAT(spec, HasSubstr("targetReplicas must not be larger than workersSpec.maxReplicas"));
+  EXPECT_THAT(spec, HasSubstr("targetReplicas must not be smaller than workersSpec.minReplicas"));
+  EXPECT_THAT(rules(SchemaAt({})), HasSubstr("at most 44 characters"));
+}
+
+TEST(ElasticHorovodJobCrd, TheLongestNameLeavesRoomForTheChildrens) {
+  // 63 characters are legal in a label; the longest of all is the revision hash that the StatefulSet's pods
+  // carry, "NAME-workers-" and ten characters.
+  constexpr std::size_t kLongestName = 44;
+  EXPECT_LE(kLongestName + std::string("-workers").size() + 11, 63U);
+}
+
+}  // namespace
+}  // namespace api
