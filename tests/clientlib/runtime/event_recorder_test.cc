@@ -13,7 +13,6 @@ namespace kube {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::EndsWith;
 using testing::FakeClock;
 using testing::FakeTransport;
 using ::testing::HasSubstr;
