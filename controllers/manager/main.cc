@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
+
 #include <cstdio>
 
 #include "clientlib/runtime/shutdown.h"
@@ -6,6 +8,8 @@
 #include "controllers/manager/wiring.h"
 
 int main(int argc, char** argv) {
+  // An arena for each thread would multiply the memory of a process whose threads mostly wait.
+  mallopt(M_ARENA_MAX, 2);
   kube::SignalStop signals;  // First: every thread must inherit the blocked signals.
   const kube::Result<grus::Options> options = grus::ParseOptions(argc, argv);
   if (!options) {

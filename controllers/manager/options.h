@@ -20,7 +20,7 @@ struct Options {
   std::string leader_elect_namespace;   // Empty: the namespace we run in.
   std::string leader_elect_name = "grus-manager";
   std::string metrics_address = ":8080", health_address = ":8081";  // "0": off.
-  int reconcile_threads = 4;
+  int reconcile_threads = 8;  // They mostly wait for the API server.
   kube::LogLevel log_level = kube::LogLevel::kInfo;
   kube::LogFormat log_format = kube::LogFormat::kText;
 

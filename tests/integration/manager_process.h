@@ -35,12 +35,12 @@ class ManagerProcess {
 
   void Signal(int number);
   // The exit status, 128 + signal if it was killed; nullopt: it still runs.
-  std::optional<int> WaitForExit(std::chrono::seconds limit = std::chrono::seconds(30));
+  std::optional<int> WaitForExit(std::chrono::seconds limit = std::chrono::seconds(60));
   // SIGTERM, and the exit status.
   std::optional<int> Terminate();
 
   // True once the output holds `text`; false at the limit, or when the process ended without it.
-  bool AwaitOutput(std::string_view text, std::chrono::seconds limit = std::chrono::seconds(30));
+  bool AwaitOutput(std::string_view text, std::chrono::seconds limit = std::chrono::seconds(60));
   std::string output() const;
   std::string Tail(int lines) const;
   // The number that stands after `field` in the output ("health_port="); 0 if it is not there.

@@ -312,7 +312,7 @@ TEST_F(ControllerTest, Q7APassThatDoesNotEndInTimeIsToldToStop) {
 
 // However close the stop comes to the beginning of a pass, the pass is told.
 TEST_F(ControllerTest, E4AStopAtOnceReachesAPassThatJustBegins) {
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 100; ++round) {
     Start([this](auto&, std::stop_token stop) -> Result<Action> {
       WaitFor(clock_, 1h, stop);
       return Action::AwaitChange();

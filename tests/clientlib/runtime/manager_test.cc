@@ -183,7 +183,7 @@ TEST_F(ManagerTest, E4AllControllersStopAtOnce) {
   ASSERT_TRUE(reconciler_.called.Wait());
   ASSERT_TRUE(second_.called.Wait());
   stop_.request_stop();
-  ASSERT_TRUE(clock_.AwaitWaiters(5));
+  ASSERT_TRUE(clock_.AwaitWaiters(7));  // Of each: pass, its deadline, drain; and the reflector.
   clock_.Advance(30s);
   EXPECT_EQ(Returned(), "ok");
 }
