@@ -38,10 +38,9 @@ TEST(Pod, LeavesOutWhatKubectlAndTheServerKeepForThemselves) {
   EXPECT_EQ(EncodeObject(Pod::ResourceKind(), **pod).find("managedFields"), std::string::npos);
 }
 
+// Sanitizers have their own allocator: there is nothing to measure under them.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Pod, TakesLessThanTwoKilobytesInMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers have their own allocator";
-#else
   constexpr int kPods = 5000;
   std::vector<std::string> texts;
   std::size_t bytes = 0;
@@ -63,8 +62,8 @@ TEST(Pod, TakesLessThanTwoKilobytesInMemory) {
   std::printf("pod: %zu bytes of JSON, %zu in memory (sizeof %zu), %.0f MB/s\n", bytes / kPods, per_pod,
               sizeof(Pod), static_cast<double>(bytes) / seconds / 1e6);
   EXPECT_LT(per_pod, 2000u);
-#endif
 }
+#endif
 
 }  // namespace
 }  // namespace kube

@@ -46,7 +46,8 @@ class ManagerTest : public ::testing::Test {
   ManagerTest() : maps_(transport_.ExpectStream("/api/v1/configmaps?watch=1")) {}
   ~ManagerTest() override {
     stop_.request_stop();
-    if (run_.valid()) run_.wait();
+    // A test that failed may have left somebody waiting for the clock.
+    while (run_.valid() && run_.wait_for(100ms) != std::future_status::ready) clock_.Advance(1h);
   }
 
   // An informer of ConfigMaps, each of which is a key of a controller.
