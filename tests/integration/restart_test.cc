@@ -135,13 +135,7 @@ TEST_F(ElasticJob, AStalledJobIsNotTriedOverAndOver) {
   }
   EXPECT_EQ(ReasonOf("Stalled", "taken"), "NameTaken");
   EXPECT_EQ(ReasonOf("Stalled", "refused"), "TemplateRefused");
-  // Pods' statuses are the kubelets' to write, whenever they like; ours are all the others, and CountWrites().
-  const auto others = [&] {
-    std::vector<Step> history = world().History(ns());
-    std::erase_if(history, [](const Step& step) { return step.kind == &KindOf<kube::Pod>(); });
-    return history;
-  };
-  const auto changes = [&] { return others().size(); };
+  const auto changes = [&] { return world().History(ns()).size(); };
   const auto stays_quiet = [&](seconds duration) {
     return world().Stays([&, before = changes()] { return changes() == before; }, duration);
   };
