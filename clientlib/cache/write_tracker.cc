@@ -7,7 +7,7 @@ void WriteTracker::Note(const ObjectKey& owner, const std::string& owner_uid, co
                         const std::string& resource_version) {
   std::lock_guard lock(mutex_);
   Record& record = records_[owner];
-  if (record.uid != owner_uid) record = Record{owner_uid, {}};
+  if (record.uid != owner_uid) record = Record{owner_uid, {}, false};
   std::string& noted = record.versions[&kind];
   if (!resource_version.empty() && !IsOlder(resource_version, noted)) noted = resource_version;
 }
@@ -22,9 +22,18 @@ bool WriteTracker::HasCaughtUp(const ObjectKey& owner, const std::string& owner_
     return true;
   }
   std::erase_if(it->second.versions, [&](const auto& noted) { return !IsOlder(version_of(*noted.first), noted.second); });
-  if (!it->second.versions.empty()) return false;
+  it->second.is_awaited = !it->second.versions.empty();
+  if (it->second.is_awaited) return false;
   records_.erase(it);
   return true;
+}
+
+bool WriteTracker::IsOwnEcho(const ObjectKey& owner, const Kind& kind, std::string_view resource_version) const {
+  std::lock_guard lock(mutex_);
+  const auto it = records_.find(owner);
+  if (it == records_.end() || it->second.is_awaited) return false;
+  const auto noted = it->second.versions.find(&kind);
+  return noted != it->second.versions.end() && noted->second == resource_version;
 }
 
 void WriteTracker::Forget(const ObjectKey& owner) {

@@ -5,6 +5,7 @@
 // pass over that owner it asks whether the caches have caught up, and waits for the cache if not. A pass on a stale
 // cache would repeat writes, or undo them. Records of an owner are dropped once caught up, and replaced when
 // the owner comes back with another UID. A version that is no number counts as caught up: never block on it.
+// The other way round, the event that brings an own write back is no news, unless a pass waits for it.
 // Thread-safe.
 #pragma once
 
@@ -29,14 +30,19 @@ class WriteTracker {
   bool HasCaughtUp(const ObjectKey& owner, const std::string& owner_uid,
                    const std::function<std::string(const Kind&)>& version_of);
 
+  // True if `resource_version`, which an event just brought, is that of the newest noted write of this kind, and the
+  // owner's last look did not find the caches behind.
+  bool IsOwnEcho(const ObjectKey& owner, const Kind& kind, std::string_view resource_version) const;
+
   void Forget(const ObjectKey& owner);
 
  private:
   struct Record {
     std::string uid;
     std::map<const Kind*, std::string> versions;
+    bool is_awaited = false;  // A pass was put off until the caches have caught up.
   };
-  std::mutex mutex_;  // Guards records_.
+  mutable std::mutex mutex_;  // Guards records_.
   std::unordered_map<ObjectKey, Record> records_;
 };
 

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <csignal>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace kube {
@@ -83,12 +84,17 @@ void CurlPool::Run() {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 
+  auto last_bytes = std::chrono::steady_clock::time_point();
   while (TakeCommands()) {
     int running = 0;
     curl_multi_perform(multi_, &running);
     AdaptToHttpVersion();
     CollectEnded();
-    curl_multi_poll(multi_, nullptr, 0, kMaxPollMs, nullptr);
+    int ready = 0;
+    curl_multi_poll(multi_, nullptr, 0, kMaxPollMs, &ready);
+    if (ready == 0 || options_.gather <= Duration::zero()) continue;
+    if (std::chrono::steady_clock::now() < last_bytes + options_.gather) std::this_thread::sleep_for(options_.gather);
+    last_bytes = std::chrono::steady_clock::now();
   }
   EndAll();
 }

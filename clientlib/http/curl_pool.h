@@ -24,6 +24,9 @@ struct PoolOptions {
   std::string name;  // Of the thread, at most 15 characters.
   int max_connections = 1;
   int max_http1_connections = 1;
+  // In a burst (bytes come again within this time) what follows within it is taken together: fewer wake-ups of this
+  // thread and of the readers. Bytes that come alone are handed over at once. Zero: always at once.
+  Duration gather{};
 };
 
 class CurlPool {

@@ -19,6 +19,7 @@ namespace {
 // Against a server without HTTP/2 each running exchange needs a connection of its own.
 constexpr int kMinHttp1Requests = 8;
 constexpr int kMaxHttp1Watches = 1024;
+constexpr Duration kWatchGather = std::chrono::milliseconds(5);
 
 Error Invalid(std::string message) { return Error(ErrorCode::kInvalidArgument, std::move(message)); }
 
@@ -106,12 +107,12 @@ struct CurlTransport::Impl {
 };
 
 CurlTransport::Impl::Pools CurlTransport::Impl::MakePools(std::shared_ptr<const TransportOptions> from) {
-  const auto make = [&](const char* name, int http2, int http1) {
-    return std::make_shared<CurlPool>(from, PoolOptions{name, http2, http1}, connections_opened);
+  const auto make = [&](const char* name, int http2, int http1, Duration gather = {}) {
+    return std::make_shared<CurlPool>(from, PoolOptions{name, http2, http1, gather}, connections_opened);
   };
   return {
       make("http-request", from->request_connections, std::max(from->request_connections, kMinHttp1Requests)),
-      make("http-watch", from->watch_connections, std::max(from->watch_connections, kMaxHttp1Watches)),
+      make("http-watch", from->watch_connections, std::max(from->watch_connections, kMaxHttp1Watches), kWatchGather),
       make("http-lease", from->lease_connections, std::max(from->lease_connections, 2))};
 }
 

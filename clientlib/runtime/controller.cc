@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/runtime/controller.h"
 
+#include <algorithm>
 #include <exception>
 
 namespace kube {
@@ -73,7 +74,7 @@ Controller::Controller(Reconciler& reconciler, ControllerOptions options, const 
       options_(std::move(options)),
       clock_(clock),
       log_(log),
-      queue_(clock),
+      queue_(clock, std::max(1, options_.threads / 4)),
       rate_limiter_(clock, options_.rate_limits),
       metrics_(std::make_unique<Metrics>(metrics, options_.name, queue_, options_.threads)) {}
 

@@ -7,12 +7,8 @@
 namespace kube {
 
 void WorkQueue::Add(const ObjectKey& key, Priority priority) {
-  {
-    std::lock_guard lock(mutex_);
-    if (shut_downs_ > 0) return;
-    AddLocked(key, priority);
-  }
-  changed_.notify_one();
+  std::lock_guard lock(mutex_);
+  if (shut_downs_ == 0) AddLocked(key, priority);
 }
 
 void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
@@ -31,25 +27,36 @@ void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
   }
   entry.priority = priority;
   ready_[static_cast<int>(priority)].push_back(key);
+  if (priority != Priority::kLow || low_in_process_ < max_low_) WakeOneLocked();
+}
+
+void WorkQueue::WakeOneLocked() {
+  if (idle_ > woken_) {
+    ++woken_;
+    ready_changed_.notify_one();
+  } else if (has_timer_thread_) {
+    timer_changed_.notify_one();
+  }
 }
 
 void WorkQueue::AddAfter(const ObjectKey& key, Duration delay, Priority priority) {
   if (delay <= Duration::zero()) return Add(key, priority);
-  {
-    std::lock_guard lock(mutex_);
-    if (shut_downs_ > 0) return;
-    const TimePoint now = clock_.Now();
-    // TimePoint::max() means "not delayed", and time points must not overflow.
-    const TimePoint due = delay < TimePoint::max() - now ? now + delay : TimePoint::max() - Duration(1);
-    Entry& entry = entries_[key];
-    const bool was_delayed = entry.delayed_until != TimePoint::max();
-    entry.delayed_priority = was_delayed ? std::max(entry.delayed_priority, priority) : priority;
-    if (entry.delayed_until <= due) return;
-    if (!was_delayed) ++delayed_count_;
-    entry.delayed_until = due;
-    delayed_.push({due, key});
-  }
-  changed_.notify_one();
+  std::lock_guard lock(mutex_);
+  if (shut_downs_ > 0) return;
+  const TimePoint now = clock_.Now();
+  // TimePoint::max() means "not delayed", and time points must not overflow.
+  const TimePoint due = delay < TimePoint::max() - now ? now + delay : TimePoint::max() - Duration(1);
+  Entry& entry = entries_[key];
+  const bool was_delayed = entry.delayed_until != TimePoint::max();
+  entry.delayed_priority = was_delayed ? std::max(entry.delayed_priority, priority) : priority;
+  if (entry.delayed_until <= due) return;
+  if (!was_delayed) ++delayed_count_;
+  entry.delayed_until = due;
+  const bool is_next = delayed_.empty() || due < delayed_.top().due;
+  delayed_.push({due, key});
+  if (!is_next) return;
+  if (has_timer_thread_) timer_changed_.notify_one();
+  else WakeOneLocked();
 }
 
 void WorkQueue::MoveDueLocked() {
@@ -66,62 +73,78 @@ void WorkQueue::MoveDueLocked() {
   }
 }
 
+std::optional<WorkQueue::Item> WorkQueue::TakeLocked() {
+  for (const Priority priority : {Priority::kNormal, Priority::kLow}) {
+    const bool is_low = priority == Priority::kLow;
+    std::deque<ObjectKey>& ready = ready_[static_cast<int>(priority)];
+    while (!ready.empty() && !(is_low && low_in_process_ >= max_low_)) {
+      ObjectKey key = std::move(ready.front());
+      ready.pop_front();
+      const auto it = entries_.find(key);
+      if (it == entries_.end() || !it->second.is_ready || it->second.priority != priority) continue;
+      Entry& entry = it->second;
+      entry.is_ready = false;
+      entry.is_in_process = true;
+      entry.was_taken_as_low = is_low;
+      if (is_low) ++low_in_process_;
+      --depth_;
+      ++in_process_;
+      return Item{std::move(key), clock_.Now() - entry.ready_since, priority};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<WorkQueue::Item> WorkQueue::Get() {
   std::unique_lock lock(mutex_);
-  bool is_watch = false;  // This thread may be the only one that waits for the next delayed key's time.
   for (;;) {
     if (shut_downs_ > 0) return std::nullopt;
     MoveDueLocked();
-    for (const Priority priority : {Priority::kNormal, Priority::kLow}) {
-      std::deque<ObjectKey>& ready = ready_[static_cast<int>(priority)];
-      while (!ready.empty()) {
-        ObjectKey key = std::move(ready.front());
-        ready.pop_front();
-        const auto it = entries_.find(key);
-        if (it == entries_.end() || !it->second.is_ready || it->second.priority != priority) continue;
-        Entry& entry = it->second;
-        entry.is_ready = false;
-        entry.is_in_process = true;
-        --depth_;
-        ++in_process_;
-        if (depth_ > 0 || (is_watch && !delayed_.empty())) changed_.notify_one();
-        return Item{std::move(key), clock_.Now() - entry.ready_since, priority};
-      }
+    if (std::optional<Item> item = TakeLocked()) {
+      // Nobody keeps the time now: another idle thread takes over.
+      if (!has_timer_thread_ && !delayed_.empty() && idle_ > woken_) WakeOneLocked();
+      return item;
     }
-    is_watch = !delayed_.empty();
-    clock_.WaitUntil(lock, changed_, delayed_.empty() ? TimePoint::max() : delayed_.top().due);
+    if (!has_timer_thread_ && !delayed_.empty()) {
+      has_timer_thread_ = true;
+      clock_.WaitUntil(lock, timer_changed_, delayed_.top().due);
+      has_timer_thread_ = false;
+    } else {
+      ++idle_;
+      clock_.WaitUntil(lock, ready_changed_, TimePoint::max());
+      --idle_;
+      if (woken_ > 0) --woken_;
+    }
   }
 }
 
 void WorkQueue::Done(const ObjectKey& key) {
-  bool is_ready = false;
-  {
-    std::lock_guard lock(mutex_);
-    const auto it = entries_.find(key);
-    assert(it != entries_.end() && it->second.is_in_process && "Done() without Get()");
-    Entry& entry = it->second;
-    entry.is_in_process = false;
-    --in_process_;
-    if (entry.is_dirty && shut_downs_ == 0) {
-      entry.is_dirty = false;
-      const Priority priority = entry.priority;
-      --adds_;  // The add that made it dirty was counted.
-      AddLocked(key, priority);
-      is_ready = true;
-    } else if (entry.IsIdle()) {
-      entries_.erase(it);
-    }
-    if (shut_downs_ > 0) is_ready = true;
+  std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  assert(it != entries_.end() && it->second.is_in_process && "Done() without Get()");
+  Entry& entry = it->second;
+  entry.is_in_process = false;
+  --in_process_;
+  if (entry.was_taken_as_low && low_in_process_-- == max_low_ && !ready_[static_cast<int>(Priority::kLow)].empty()) {
+    WakeOneLocked();
   }
-  if (is_ready) changed_.notify_all();
+  if (entry.is_dirty && shut_downs_ == 0) {
+    entry.is_dirty = false;
+    const Priority priority = entry.priority;
+    --adds_;  // The add that made it dirty was counted.
+    AddLocked(key, priority);
+  } else if (entry.IsIdle()) {
+    entries_.erase(it);
+  }
+  if (shut_downs_ > 0) drained_.notify_all();
 }
 
 void WorkQueue::ShutDown() {
-  {
-    std::lock_guard lock(mutex_);
-    ++shut_downs_;
-  }
-  changed_.notify_all();
+  std::lock_guard lock(mutex_);
+  ++shut_downs_;
+  ready_changed_.notify_all();
+  timer_changed_.notify_all();
+  drained_.notify_all();
 }
 
 bool WorkQueue::Drain(TimePoint until) {
@@ -129,7 +152,7 @@ bool WorkQueue::Drain(TimePoint until) {
   const int shut_downs = shut_downs_;
   while (in_process_ > 0) {
     if (clock_.Now() >= until || shut_downs_ != shut_downs) return false;
-    clock_.WaitUntil(lock, changed_, until);
+    clock_.WaitUntil(lock, drained_, until);
   }
   return true;
 }

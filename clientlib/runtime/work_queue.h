@@ -3,7 +3,8 @@
 //
 // A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it
 // dirty; Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once.
-// Urgent keys go first: those of the first list of a start are added as kLow, so that live edits overtake them.
+// Urgent keys go first: those of the first list of a start are added as kLow, so that live edits overtake them; and
+// only some threads may be busy with low ones, so that there is one for an urgent key.
 // There is no bound: a key is held once however often it is added, so the queue is as large as the cluster's
 // objects at most.
 //
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <queue>
@@ -40,7 +42,9 @@ class WorkQueue {
     std::uint64_t adds = 0;
   };
 
-  explicit WorkQueue(const Clock& clock) : clock_(clock) {}
+  // Of the keys in process at most `max_low` were taken as kLow.
+  explicit WorkQueue(const Clock& clock, int max_low = std::numeric_limits<int>::max())
+      : clock_(clock), max_low_(max_low) {}
 
   void Add(const ObjectKey& key, Priority priority = Priority::kNormal);  // No effect after ShutDown().
   // An earlier time already set for `key` wins, and the higher priority; zero or less is Add().
@@ -55,6 +59,7 @@ class WorkQueue {
  private:
   struct Entry {
     bool is_ready = false, is_in_process = false, is_dirty = false;
+    bool was_taken_as_low = false;
     Priority priority = Priority::kLow, delayed_priority = Priority::kLow;
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
@@ -70,10 +75,19 @@ class WorkQueue {
 
   void AddLocked(const ObjectKey& key, Priority priority);
   void MoveDueLocked();
+  std::optional<Item> TakeLocked();
+  void WakeOneLocked();
 
   const Clock& clock_;
+  const int max_low_;
   mutable std::mutex mutex_;  // Guards everything below.
-  std::condition_variable changed_;
+  // Of the threads in Get(), one waits for the next delayed key's time, the rest for ready keys alone: work is given to
+  // those first, so that the timed wait goes on and no thread wakes for nothing.
+  std::condition_variable ready_changed_, timer_changed_, drained_;
+  int idle_ = 0;            // Waiting on ready_changed_.
+  int woken_ = 0;           // Of these, told to wake and not awake yet.
+  int low_in_process_ = 0;  // Taken as kLow.
+  bool has_timer_thread_ = false;
   std::unordered_map<ObjectKey, Entry> entries_;
   std::deque<ObjectKey> ready_[2];  // By priority. A key that was raised leaves a stale twin in the lower one.
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;

@@ -107,9 +107,11 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
       plan.hosts = view.hosts;
     }
     plan.wants_launcher = true;
+    const int workers = static_cast<int>(plan.hosts->hosts.size());
+    if (workers == sizes.wanted) return;  // The usual start needs no event.
     plan.events.push_back({kube::EventType::kNormal, "LauncherStarted", "StartLauncher",
-                           "started the launcher with " + Count(static_cast<int>(plan.hosts->hosts.size()), "worker") +
-                               " (minimum " + std::to_string(sizes.min) + ", maximum " + std::to_string(sizes.max) + ")"});
+                           "started the launcher with " + Count(workers, "worker") + " of the " +
+                               std::to_string(sizes.wanted) + " that are wanted (minimum " + std::to_string(sizes.min) + ")"});
     return;
   }
   plan.wants_launcher = true;
@@ -133,11 +135,11 @@ void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
   const bool is_listed = std::any_of(view.pods.begin(), view.pods.end(), [&](const Worker& worker) {
     return worker.ordinal >= workers.size.replicas && view.hosts->Has(worker.name);
   });
-  const kube::Duration left =
-      seconds(view.job->spec.elastic.shrink_grace_seconds) - (view.now.value - view.hosts->published.value);
+  const kube::Duration grace = seconds(view.job->spec.elastic.shrink_grace_seconds);
+  const kube::Duration left = is_listed ? grace : grace - (view.now.value - view.hosts->published.value);
   if (!is_listed && left <= kube::Duration::zero()) return;
   plan.workers = view.workers;
-  if (!is_listed) LookAgain(plan, left);
+  LookAgain(plan, left);
 }
 
 void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Sizes& sizes) {

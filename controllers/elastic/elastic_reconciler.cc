@@ -23,29 +23,66 @@ using kube::Status;
 // A look at everything even if no event came: what a lost event would have left is found.
 constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
 constexpr kube::Duration kCacheLag = std::chrono::milliseconds(500);
-constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(1);
+// Changes that decide nothing wait this long for company: one pass, and one write of the status, for many.
+constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 constexpr kube::Duration kNameTakenRetry = std::chrono::seconds(15);
 // The API server's words for a create in a namespace that is on its way out.
 constexpr std::string_view kNamespaceEnds = "because it is being terminated";
 
 std::string JobIndexKey(const std::string& ns, std::string_view job) { return ns + "/" + std::string(job); }
 
-// Nothing but the number of created pods differs.
+// Nothing differs but the number of created pods; or it is the first status of a usual start, of which the CRD's default
+// says the most.
 bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after) {
+  if (before.observed_generation == 0) {
+    return after.phase == kPhasePending && after.replicas.granted == after.replicas.wanted && after.replicas.ready == 0 &&
+           after.replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
+  }
   after.replicas.created = before.replicas.created;
   return after == before;
 }
 
-// Pods change often (probes, addresses); only what the plan reads is worth a pass.
-bool IsWorthAPass(const kube::Pod& before, const kube::Pod& after) {
+// How soon a change is worth a pass. What the plan does not read is worth none.
+enum class Hurry { kNone, kSome, kFull };
+
+Hurry HurryOf(const kube::Pod* before, const kube::Pod* after) {
+  if (before == nullptr) return after->spec.scheduling_gates.empty() ? Hurry::kSome : Hurry::kFull;
+  if (after == nullptr) return Hurry::kFull;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
-    return std::tuple(w.uid, w.is_gated, w.is_bound, w.is_ready, w.is_ending, w.unschedulable_since);
+    return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since);
   };
-  if (look(before) != look(after)) return true;
-  if (after.metadata.labels.Get(kRoleLabel) != "launcher") return false;
-  return before.status.phase != after.status.phase ||
-         before.metadata.Annotation(kHostsAnnotation) != after.metadata.Annotation(kHostsAnnotation);
+  if (look(*before) != look(*after)) return Hurry::kFull;
+  if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
+      (before->status.phase != after->status.phase ||
+       before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation))) {
+    return Hurry::kFull;
+  }
+  return before->spec.node_name == after->spec.node_name ? Hurry::kNone : Hurry::kSome;
+}
+
+// Of a child: whoever changed the rest of its status, the plan does not read it.
+bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {
+  if (before.metadata.uid != after.metadata.uid || before.metadata.generation != after.metadata.generation ||
+      before.metadata.is_being_deleted() != after.metadata.is_being_deleted() ||
+      before.metadata.labels != after.metadata.labels || before.metadata.annotations != after.metadata.annotations ||
+      before.metadata.owner_references != after.metadata.owner_references) {
+    return false;
+  }
+  if (&kind == &KindOf<kube::StatefulSet>()) {
+    const auto is_observed = [](const kube::Object& object) {
+      return ReadWorkersState(static_cast<const kube::StatefulSet&>(object)).is_observed;
+    };
+    return is_observed(before) == is_observed(after);
+  }
+  if (&kind == &KindOf<kube::Job>()) {
+    const auto end = [](const kube::Object& object) {
+      const kube::JobStatus& status = static_cast<const kube::Job&>(object).status;
+      return std::pair(status.is_complete(), status.is_failed());
+    };
+    return end(before) == end(after);
+  }
+  return before.metadata.resource_version == after.metadata.resource_version;  // No generation, or no status.
 }
 
 }  // namespace
@@ -67,35 +104,54 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
 void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   queue_ = &queue;
   const auto priority = [](bool is_initial) { return is_initial ? kube::Priority::kLow : kube::Priority::kNormal; };
-  caches_.jobs.AddHandler([&queue](const kube::Change& change, bool) {
+  caches_.jobs.AddHandler([this, &queue](const kube::Change& change, bool) {
+    const ObjectKey key = change.Any().metadata.Key();
     // A new job can wait until the changes of those that run have been looked at.
-    queue.Add(change.Any().metadata.Key(), change.before ? kube::Priority::kNormal : kube::Priority::kLow);
-  });
-  const auto feed_owner = [&queue, priority](const kube::Change& change, bool is_initial) {
-    for (const kube::ConstObject& object : {change.before, change.after}) {
-      if (!object) continue;
-      const kube::OwnerReference* owner = object->metadata.Controller();
-      if (owner && owner->kind == KindOf<ElasticHorovodJob>().kind) {
-        queue.Add({object->metadata.ns, owner->name}, priority(is_initial));
-      }
+    if (!change.before) return queue.Add(key, kube::Priority::kLow);
+    if (change.after && IsOwnEcho(key, KindOf<ElasticHorovodJob>(), *change.after)) {
+      return queue.AddAfter(key, kMinorChangeWait);
     }
-  };
+    queue.Add(key);
+  });
   for (kube::Informer* children : {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers}) {
-    children->AddHandler(feed_owner);
+    children->AddHandler([this, &queue, priority, &kind = children->kind()](const kube::Change& change, bool is_initial) {
+      if (change.before && change.after && IsSameToThePlan(kind, *change.before, *change.after)) return;
+      for (const kube::ConstObject& object : {change.before, change.after}) {
+        if (!object) continue;
+        const kube::OwnerReference* owner = object->metadata.Controller();
+        if (!owner || owner->kind != KindOf<ElasticHorovodJob>().kind) continue;
+        const ObjectKey key{object->metadata.ns, owner->name};
+        if (change.after && IsOwnEcho(key, kind, *change.after)) queue.AddAfter(key, kMinorChangeWait);
+        else queue.Add(key, priority(is_initial));
+      }
+    });
   }
-  caches_.pods.AddHandler([&queue, priority](const kube::Change& change, bool is_initial) {
+  caches_.pods.AddHandler([this, &queue, priority](const kube::Change& change, bool is_initial) {
     const std::string_view job = change.Any().metadata.labels.Get(kJobNameLabel);
     if (job.empty()) return;
-    const auto* before = static_cast<const kube::Pod*>(change.before.get());
-    const auto* after = static_cast<const kube::Pod*>(change.after.get());
-    if (before && after && !IsWorthAPass(*before, *after)) return;
-    queue.Add({change.Any().metadata.ns, std::string(job)}, priority(is_initial));
+    const ObjectKey key{change.Any().metadata.ns, std::string(job)};
+    switch (HurryOf(static_cast<const kube::Pod*>(change.before.get()), static_cast<const kube::Pod*>(change.after.get()))) {
+      case Hurry::kNone: return;
+      case Hurry::kSome:
+        if (!IsHungry(key)) return queue.AddAfter(key, kMinorChangeWait);
+        [[fallthrough]];
+      case Hurry::kFull: queue.Add(key, priority(is_initial));
+    }
   });
   caches_.nodes.AddHandler([this, &queue](const kube::Change& change, bool) {
     if (change.after) return;
     // A node is gone: its workers are lost, and only their jobs can know.
     for (const auto& job : caches_.jobs.List<ElasticHorovodJob>()) queue.Add(job->metadata.Key());
   });
+}
+
+bool ElasticReconciler::IsOwnEcho(const ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const {
+  return writes_.IsOwnEcho(job, kind, object.metadata.resource_version);
+}
+
+bool ElasticReconciler::IsHungry(const ObjectKey& job) {
+  std::lock_guard lock(mutex_);
+  return hungry_.contains(job);
 }
 
 void ElasticReconciler::OnFreedRoom() {
@@ -195,8 +251,10 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const auto shape = ShapeOf(job);
   std::lock_guard lock(planning_mutex_);
   const int owed = std::max(0, granted - bound);
-  view.room = room_.RoomFor(owner, *shape, std::max(0, sizes.wanted - granted) + owed);
-  view.room.copies = std::max(0, view.room.copies - owed);
+  if (granted < sizes.wanted) {
+    view.room = room_.RoomFor(owner, *shape, sizes.wanted - granted + owed);
+    view.room.copies = std::max(0, view.room.copies - owed);
+  }
   Plan plan = PlanElasticJob(view);
   room_.Claim(owner, *shape, plan.workers ? std::max(0, plan.workers->granted - bound) : 0);
   return plan;
@@ -224,6 +282,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     verified_.erase(key);
     return Action::AwaitChange();
   }
+  if (VerifiedOf(*job).is_namespace_ending) return Action::AwaitChange();
   if (!HasCaughtUp(*job)) return Action::After(kCacheLag);
 
   const Children children = FindChildren(*job);
@@ -267,7 +326,12 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
 Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::stop_token stop) {
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
-    return Action::AwaitChange();  // It takes the job with it: nothing to mend, and nothing that the user should hear.
+    // It takes the job with it: nothing to mend, and nothing that the user should hear.
+    std::lock_guard lock(mutex_);
+    Verified& verified = verified_[view.job->metadata.Key()];
+    verified.StartOver(view.job->metadata);
+    verified.is_namespace_ending = true;
+    return Action::AwaitChange();
   }
   Reason reason;
   switch (error.code()) {
@@ -294,11 +358,13 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
                                       std::optional<kube::Duration>& deferred, std::stop_token stop) {
   if (status == view.job->status) return {};
   if (IsMinorChange(view.job->status, status)) {
-    // Counts of pods that are being made change with every pod; alone they wait for company, one second at most.
     std::lock_guard lock(mutex_);
-    const auto written = verified_.find(view.job->metadata.Key());
-    if (written != verified_.end() && clock_.Now() - written->second.status_written < kMinorChangeWait) {
-      deferred = kMinorChangeWait;
+    Verified& verified = verified_[view.job->metadata.Key()];
+    verified.StartOver(view.job->metadata);
+    if (!verified.minor_change_since) verified.minor_change_since = clock_.Now();
+    const kube::Duration left = *verified.minor_change_since + kMinorChangeWait - clock_.Now();
+    if (left > kube::Duration::zero()) {
+      deferred = left;
       return {};
     }
   }
@@ -325,7 +391,7 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
   writes_.Note(key, std::string(view.job->metadata.uid), KindOf<ElasticHorovodJob>(),
                std::string((*patched)->metadata.resource_version));
   std::lock_guard lock(mutex_);
-  verified_[key].status_written = clock_.Now();
+  if (const auto verified = verified_.find(key); verified != verified_.end()) verified->second.minor_change_since.reset();
   return {};
 }
 

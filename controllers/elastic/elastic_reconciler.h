@@ -9,6 +9,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -49,8 +50,9 @@ class ElasticReconciler final : public kube::Reconciler {
     std::string uid, service_version, hosts_version;
     std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
     std::shared_ptr<const PodShape> shape;
-    kube::TimePoint status_written{};
-    // Forgets all but the time if `job` is not the one, or not the spec, that this is about.
+    std::optional<kube::TimePoint> minor_change_since;  // A change of the status waits for company.
+    bool is_namespace_ending = false;  // And the job with it.
+    // Forgets all if `job` is not the one, or not the spec, that this is about.
     void StartOver(const kube::ObjectMeta& job);
   };
 
@@ -73,6 +75,9 @@ class ElasticReconciler final : public kube::Reconciler {
                            std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Result<kube::Action> Refused(const View& view, kube::Error error, std::stop_token stop);
   bool HasCaughtUp(const api::ElasticHorovodJob& job);
+  // True if an event brought no more than a write of our own back.
+  bool IsOwnEcho(const kube::ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const;
+  bool IsHungry(const kube::ObjectKey& job);
   std::shared_ptr<const PodShape> ShapeOf(const api::ElasticHorovodJob& job);
   template <typename T>
   std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,

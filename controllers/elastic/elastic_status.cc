@@ -65,6 +65,7 @@ std::string Count(int n, std::string_view what) {
 Status BaseStatus(const View& view, const Sizes& sizes) {
   const api::ElasticHorovodJob& job = *view.job;
   Status status = job.status;
+  if (status.observed_generation == 0) status.conditions.clear();  // The CRD's default, not ours.
   status.observed_generation = job.metadata.generation;
   status.launcher = "job.batch/" + LauncherName(job);
   status.workers = "statefulset.apps/" + WorkersName(job);

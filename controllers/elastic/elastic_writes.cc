@@ -261,11 +261,9 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
 
 void ElasticReconciler::Verified::StartOver(const kube::ObjectMeta& job) {
   if (uid == job.uid && generation == job.generation) return;
-  const kube::TimePoint written = status_written;
   *this = Verified{};
   uid = job.uid;
   generation = job.generation;
-  status_written = written;
 }
 
 ElasticReconciler::Verified ElasticReconciler::VerifiedOf(const ElasticHorovodJob& job) {

@@ -52,12 +52,12 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   nodes_[node].used += request;
   bindings_[pod_uid] = {node, request};
   const auto claim = claims_.find(owner);
-  if (!is_new || owner.empty() || claim == claims_.end() || claim->second.empty()) return;
+  if (!is_new || owner.empty() || claim == claims_.end() || claim->second.nodes.empty()) return;
 
-  std::vector<std::string>& places = claim->second;
+  std::vector<std::string>& places = claim->second.nodes;
   auto place = std::find(places.begin(), places.end(), node);
   if (place == places.end()) place = places.end() - 1;
-  const Resources& claimed = claim_request_[owner];
+  const Resources& claimed = claim->second.shape.request;
   NodeEntry& held = nodes_[*place];
   held.used -= claimed;
   held.claimed[owner] -= claimed;
@@ -74,21 +74,26 @@ void ClusterLedger::Release(const std::string& pod_uid) {
 void ClusterLedger::DropClaim(const std::string& owner) {
   const auto it = claims_.find(owner);
   if (it == claims_.end()) return;
-  const Resources& request = claim_request_[owner];
-  for (const std::string& place : it->second) {
+  const Resources& request = it->second.shape.request;
+  for (const std::string& place : it->second.nodes) {
     NodeEntry& node = nodes_[place];
     node.used -= request;
     node.claimed.erase(owner);
   }
   claims_.erase(it);
-  claim_request_.erase(owner);
 }
 
 int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int count) {
+  const auto earlier = claims_.find(owner);
+  if (earlier != claims_.end() && earlier->second.nodes.size() == static_cast<std::size_t>(std::max(0, count)) &&
+      earlier->second.shape == shape) {
+    return count;
+  }
   DropClaim(owner);
   if (count <= 0) return 0;
-  std::vector<std::string>& places = claims_[owner];
-  claim_request_[owner] = shape.request;
+  ClaimEntry& claim = claims_[owner];
+  claim.shape = shape;
+  std::vector<std::string>& places = claim.nodes;
   for (auto& [name, node] : nodes_) {
     const int wanted = count - static_cast<int>(places.size());
     if (wanted == 0) break;
@@ -108,13 +113,18 @@ Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int
   for (const auto& [name, node] : nodes_) {
     if (!Accepts(node, shape) || CopiesThatFit(node.state.allocatable, {}, shape.request, 1) == 0) continue;
     ++room.nodes;
-    Resources used = node.used;
-    if (const auto own = node.claimed.find(owner); own != node.claimed.end()) used -= own->second;
+    const Resources* used = &node.used;
+    Resources without_own;
+    if (const auto own = node.claimed.find(owner); own != node.claimed.end()) {
+      without_own = node.used;
+      without_own -= own->second;
+      used = &without_own;
+    }
     const std::int64_t gpus = node.state.allocatable.Extended(kGpuResource);
     room.gpus_total += gpus;
-    room.gpus_free += std::max<std::int64_t>(0, gpus - used.Extended(kGpuResource));
+    room.gpus_free += std::max<std::int64_t>(0, gpus - used->Extended(kGpuResource));
     if (room.copies < at_most) {
-      room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
+      room.copies += CopiesThatFit(node.state.allocatable, *used, shape.request, at_most - room.copies);
     }
   }
   return room;

@@ -26,6 +26,7 @@ struct Taint {
 struct Toleration {
   std::string key, op, value, effect;  // op: "Exists", "Equal" or "" (Equal); empty key with Exists: all taints.
   bool Tolerates(const Taint& taint) const;
+  friend bool operator==(const Toleration&, const Toleration&) = default;
 };
 
 // What placement must know of a pod.
@@ -33,6 +34,7 @@ struct PodShape {
   Resources request;
   std::map<std::string, std::string> node_selector;
   std::vector<Toleration> tolerations;
+  friend bool operator==(const PodShape&, const PodShape&) = default;
 };
 
 struct NodeState {
@@ -61,8 +63,8 @@ class ClusterLedger {
   void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner);
   void Release(const std::string& pod_uid);
 
-  // `owner` counts on `count` more pods of `shape` than are bound; replaces its earlier claim. Returns how many
-  // found a place.
+  // `owner` counts on `count` more pods of `shape` than are bound; replaces its earlier claim, unless it is just that.
+  // Returns how many found a place.
   int Claim(const std::string& owner, const PodShape& shape, int count);
 
   // Room for pods of `shape` beside all bound pods and all claims but those of `owner`.
@@ -83,9 +85,12 @@ class ClusterLedger {
   void DropClaim(const std::string& owner);
 
   std::map<std::string, NodeEntry> nodes_;
-  std::unordered_map<std::string, Binding> bindings_;                 // By pod UID.
-  std::unordered_map<std::string, std::vector<std::string>> claims_;  // Owner: nodes, one entry a pod.
-  std::unordered_map<std::string, Resources> claim_request_;
+  struct ClaimEntry {
+    PodShape shape;
+    std::vector<std::string> nodes;  // One entry a pod.
+  };
+  std::unordered_map<std::string, Binding> bindings_;   // By pod UID.
+  std::unordered_map<std::string, ClaimEntry> claims_;  // By owner.
 };
 
 }  // namespace grus

@@ -5,14 +5,14 @@
 
 namespace grus {
 
-std::int64_t Resources::Extended(const std::string& name) const {
+std::int64_t Resources::Extended(std::string_view name) const {
   for (const auto& [key, amount] : extended) {
     if (key == name) return amount;
   }
   return 0;
 }
 
-void Resources::AddExtended(const std::string& name, std::int64_t amount) {
+void Resources::AddExtended(std::string_view name, std::int64_t amount) {
   for (auto& [key, value] : extended) {
     if (key == name) {
       value += amount;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,12 +18,13 @@ struct Resources {
   std::int64_t pods = 0;
   std::vector<std::pair<std::string, std::int64_t>> extended;  // GPUs and their like, by name; few, unsorted.
 
-  std::int64_t Extended(const std::string& name) const;
-  void AddExtended(const std::string& name, std::int64_t amount);
+  std::int64_t Extended(std::string_view name) const;
+  void AddExtended(std::string_view name, std::int64_t amount);
   Resources& operator+=(const Resources& other);
   Resources& operator-=(const Resources& other);
   // Component by component the larger one: what init containers need beside the rest.
   void RaiseTo(const Resources& other);
+  friend bool operator==(const Resources&, const Resources&) = default;
 };
 
 // How many pods of `request` fit into `allocatable` minus `used`; at most `at_most`.

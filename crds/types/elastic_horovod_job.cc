@@ -211,7 +211,11 @@ const kube::Kind& ElasticHorovodJob::ResourceKind() {
   using T = ElasticHorovodJob;
   static constexpr FieldInfo kFields[] = {
       Field<&T::spec>("spec", {.doc = "What the user wants.", .required = true, .cel = kSpecRules}),
-      Field<&T::status>("status", {.doc = "What grus observed."}),
+      // What a new job shows until grus has looked at it: to kstatus it is under way, not ready.
+      Field<&T::status>("status", {.doc = "What grus observed.",
+                                   .default_json = R"({"phase":"Pending","conditions":[{"type":"Reconciling","status":"True",)"
+                                                   R"("reason":"Pending","message":"waiting for grus-manager",)"
+                                                   R"("lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
   };
   static const kube::Kind kKind = kube::MakeKind<T>({.group = "ai.centauruscloud.io",
                                                      .version = "v1alpha1",

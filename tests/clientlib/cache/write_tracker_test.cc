@@ -99,6 +99,22 @@ TEST_F(WriteTrackerTest, W1AMalformedVersionDoesNotHideALaterGoodOne) {
   EXPECT_FALSE(HasCaughtUp());
 }
 
+TEST_F(WriteTrackerTest, W2TheEventOfAnOwnWriteIsNoNews) {
+  const Kind& kind = KindOf<Pod>();
+  Note("10");
+  EXPECT_TRUE(tracker_.IsOwnEcho(kOwner, kind, "10"));
+  EXPECT_FALSE(tracker_.IsOwnEcho(kOwner, kind, "11")) << "somebody else's write";
+  EXPECT_FALSE(tracker_.IsOwnEcho(kOwner, KindOf<Node>(), "10")) << "another kind";
+  EXPECT_FALSE(tracker_.IsOwnEcho({"team-a", "other"}, kind, "10")) << "another owner";
+}
+
+TEST_F(WriteTrackerTest, W2TheEventOfAnOwnWriteIsNewsToAPassThatWaitsForIt) {
+  Note("10");
+  versions_[&KindOf<Pod>()] = "9";
+  ASSERT_FALSE(HasCaughtUp());
+  EXPECT_FALSE(tracker_.IsOwnEcho(kOwner, KindOf<Pod>(), "10"));
+}
+
 TEST_F(WriteTrackerTest, ForgetDropsTheRecord) {
   Note("10");
   versions_[&KindOf<Pod>()] = "5";

@@ -28,18 +28,22 @@ class StrictClock final : public Clock {
   WallTime WallNow() const override { return FakeClock::kWallStart; }
   void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
                  TimePoint until) const override {
-    Change(until, 1);
+    Change({&cv, until}, 1);
     cv.wait(lock);
-    while (IsAnotherEarlier(until)) {
+    while (IsAnotherEarlier({&cv, until})) {
       cv.notify_one();
       cv.wait(lock);
     }
-    Change(until, -1);
+    Change({&cv, until}, -1);
   }
   // Waits until `count` threads wait for `until`; false after 20 s of real time.
   bool Await(TimePoint until, int count) const {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 20s, [&] { return waiting_[until] >= count; });
+    return changed_.wait_for(lock, 20s, [&] {
+      int waiting = 0;
+      for (const auto& [wait, threads] : waiting_) waiting += wait.second == until ? threads : 0;
+      return waiting >= count;
+    });
   }
   // From now on every wait ends when it is notified.
   void BeFair() {
@@ -48,21 +52,22 @@ class StrictClock final : public Clock {
   }
 
  private:
-  void Change(TimePoint until, int by) const {
+  using Wait = std::pair<const void*, TimePoint>;  // What it waits on, and until when.
+  void Change(const Wait& wait, int by) const {
     {
       std::lock_guard lock(mutex_);
-      waiting_[until] += by;
+      waiting_[wait] += by;
     }
     changed_.notify_all();
   }
-  bool IsAnotherEarlier(TimePoint until) const {
+  bool IsAnotherEarlier(const Wait& wait) const {
     std::lock_guard lock(mutex_);
-    return !is_fair_ && std::any_of(waiting_.begin(), waiting_.lower_bound(until),
+    return !is_fair_ && std::any_of(waiting_.lower_bound({wait.first, TimePoint::min()}), waiting_.lower_bound(wait),
                                     [](const auto& entry) { return entry.second > 0; });
   }
   mutable std::mutex mutex_;  // Guards waiting_ and is_fair_.
   mutable std::condition_variable changed_;
-  mutable std::map<TimePoint, int> waiting_;
+  mutable std::map<Wait, int> waiting_;
   bool is_fair_ = false;
 };
 
@@ -288,6 +293,23 @@ TEST_F(WorkQueueTest, Q6LiveKeysOvertakeThoseOfTheFirstList) {
   EXPECT_EQ(GetAndDone(), "c");
   EXPECT_EQ(GetAndDone(), "a");
   EXPECT_EQ(GetAndDone(), "b");
+}
+
+TEST(WorkQueue, Q6KeysOfLowPriorityDoNotTakeAllThreads) {
+  FakeClock clock;
+  WorkQueue queue(clock, 1);
+  queue.Add(kA, Priority::kLow);
+  queue.Add(kB, Priority::kLow);
+  EXPECT_EQ(queue.Get()->key, kA);
+  queue.Add(kC);
+  EXPECT_EQ(queue.Get()->key, kC) << "b waits for the end of a";
+
+  auto next = std::async(std::launch::async, [&] { return queue.Get(); });
+  ASSERT_TRUE(clock.AwaitWaiters(1));
+  queue.Done(kC);
+  ASSERT_TRUE(clock.AwaitWaiters(1)) << "the end of a key of normal priority makes no place";
+  queue.Done(kA);
+  EXPECT_EQ(next.get()->key, kB);
 }
 
 TEST_F(WorkQueueTest, Q6TheHighestPriorityOfDuplicatesWins) {

@@ -119,6 +119,19 @@ TEST(ClusterLedger, AClaimReplacesTheEarlierOneAndIsCutToWhatFits) {
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 16);
 }
 
+TEST(ClusterLedger, TheSameClaimAgainStaysWhereItIs) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("b", 8));
+  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 8), 8);
+  ledger.PutNode(GpuNode("a", 8));  // First in order, and free.
+  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 8), 8);
+  EXPECT_EQ(Copies(ledger, GpuPod(8), "other"), 1);
+
+  PodShape picky = GpuPod(1);
+  picky.node_selector["pool"] = "none";
+  EXPECT_EQ(ledger.Claim("me", picky, 8), 0) << "as many, but another shape: placed anew";
+}
+
 TEST(ClusterLedger, AClaimBecomesABindingWhereverThePodIsBound) {
   for (const char* node : {"a", "b"}) {
     ClusterLedger ledger;
