@@ -6,14 +6,12 @@
 #include <cassert>
 #include <csignal>
 #include <new>
-#include <thread>
 #include <utility>
 
 namespace kube {
 namespace {
 
 constexpr std::size_t kIdleTransfers = 8;  // Kept for the next exchanges, about 10 kB each.
-constexpr int kMaxPollMs = 60'000;         // Nothing depends on it: new work and bytes end a poll.
 
 }  // namespace
 
@@ -21,6 +19,7 @@ CurlPool::CurlPool(std::shared_ptr<const TransportOptions> transport, PoolOption
                    std::atomic<std::int64_t>& connections_opened)
     : options_(std::move(options)),
       multi_(curl_multi_init()),
+      poller_(multi_, options_.gather),
       shared_{.options = std::move(transport),
               .tls_sessions = curl_share_init(),
               .connections_opened = connections_opened},
@@ -52,14 +51,14 @@ void CurlPool::Abandon(std::shared_ptr<Exchange> exchange) {
 void CurlPool::Post(Command command) {
   commands_.push_back(std::move(command));
   // One wake-up serves all commands that wait.
-  if (commands_.size() == 1) curl_multi_wakeup(multi_);
+  if (commands_.size() == 1) poller_.Wake();
 }
 
 void CurlPool::Drain() {
   std::lock_guard lock(mutex_);
   if (phase_ != Phase::kOpen) return;
   phase_ = Phase::kDraining;
-  curl_multi_wakeup(multi_);
+  poller_.Wake();
 }
 
 void CurlPool::Close() {
@@ -67,7 +66,7 @@ void CurlPool::Close() {
     std::lock_guard lock(mutex_);
     if (phase_ != Phase::kEnded) {
       phase_ = Phase::kClosing;
-      curl_multi_wakeup(multi_);
+      poller_.Wake();
     }
   }
   thread_.join();
@@ -84,17 +83,10 @@ void CurlPool::Run() {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 
-  auto last_bytes = std::chrono::steady_clock::time_point();
   while (TakeCommands()) {
-    int running = 0;
-    curl_multi_perform(multi_, &running);
     AdaptToHttpVersion();
     CollectEnded();
-    int ready = 0;
-    curl_multi_poll(multi_, nullptr, 0, kMaxPollMs, &ready);
-    if (ready == 0 || options_.gather <= Duration::zero()) continue;
-    if (std::chrono::steady_clock::now() < last_bytes + options_.gather) std::this_thread::sleep_for(options_.gather);
-    last_bytes = std::chrono::steady_clock::now();
+    poller_.Drive();
   }
   EndAll();
 }
@@ -181,16 +173,14 @@ void CurlPool::SetConnectionLimit() {
 
 void CurlPool::EndAll() {
   std::vector<Command> unseen;
-  CURLM* multi = nullptr;
   {
     std::lock_guard lock(mutex_);
     phase_ = Phase::kEnded;
     unseen.swap(commands_);
-    multi = std::exchange(multi_, nullptr);
   }
   const Error closed(ErrorCode::kCancelled, "the transport is closed");
   for (const auto& [exchange, transfer] : active_) {
-    curl_multi_remove_handle(multi, transfer->easy());
+    curl_multi_remove_handle(multi_, transfer->easy());
     transfer->Drop(closed);
   }
   for (const Command& command : unseen) {
@@ -198,7 +188,7 @@ void CurlPool::EndAll() {
   }
   active_.clear();
   idle_.clear();
-  curl_multi_cleanup(multi);
+  curl_multi_cleanup(multi_);
   curl_share_cleanup(shared_.tls_sessions);
 }
 

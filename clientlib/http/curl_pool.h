@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "clientlib/http/curl_poller.h"
 #include "clientlib/http/curl_transfer.h"
 
 namespace kube {
@@ -24,8 +25,7 @@ struct PoolOptions {
   std::string name;  // Of the thread, at most 15 characters.
   int max_connections = 1;
   int max_http1_connections = 1;
-  // In a burst (bytes come again within this time) what follows within it is taken together: fewer wake-ups of this
-  // thread and of the readers. Bytes that come alone are handed over at once. Zero: always at once.
+  // See CurlPoller.
   Duration gather{};
 };
 
@@ -69,12 +69,13 @@ class CurlPool {
 
   const PoolOptions options_;
 
-  mutable std::mutex mutex_;  // Guards commands_, phase_ and, against Run()'s end, multi_.
+  mutable std::mutex mutex_;  // Guards commands_ and phase_.
   std::vector<Command> commands_;
   Phase phase_ = Phase::kOpen;
-  CURLM* multi_;
 
-  // I/O thread only.
+  // I/O thread only, but for CurlPoller::Wake().
+  CURLM* const multi_;
+  CurlPoller poller_;
   CurlShared shared_;
   bool is_http1_;
   std::vector<Command> taken_;

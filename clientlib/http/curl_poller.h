@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives a curl multi handle with epoll: only transfers whose socket or timer has something to do are looked at.
+//
+// (curl_multi_poll and curl_multi_perform make a system call for each running transfer at each wake-up.)
+// One thread drives; Wake() is for all. The multi handle must outlive the last Drive(), and this the handle's cleanup.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <optional>
+
+#include "clientlib/base/clock.h"
+#include "clientlib/base/error.h"
+
+namespace kube {
+
+class CurlPoller {
+ public:
+  // In a burst (bytes come again within `gather`) what follows within it is taken together: fewer wake-ups of this thread
+  // and of the readers. Bytes that come alone are handed over at once. Zero: always at once.
+  CurlPoller(CURLM* multi, Duration gather);
+  ~CurlPoller();
+  CurlPoller(const CurlPoller&) = delete;
+  CurlPoller& operator=(const CurlPoller&) = delete;
+
+  // Has curl do what is due, and waits for more to do: bytes, a timer or Wake(). Ended transfers are left to read.
+  void Drive();
+  // Ends the Drive() that waits, or the next one. Thread-safe.
+  void Wake() const;
+
+ private:
+  static int OnSocket(CURL* easy, curl_socket_t socket, int what, void* self, void* data);
+  static int OnTimer(CURLM* multi, long timeout_ms, void* self);
+  void RunTimer();
+  int MillisecondsToWait() const;
+
+  CURLM* const multi_;
+  const Duration gather_;
+  const int epoll_, wake_;
+  std::optional<TimePoint> timer_;
+  TimePoint last_bytes_{};
+};
+
+}  // namespace kube
