@@ -101,6 +101,10 @@ int RunManager(const Options& options, std::stop_token stop) {
   Connection& connection = **made;
   Result<std::unique_ptr<kube::LeaderElector>> elector = MakeElector(options, connection, clock, log);
   if (!elector) return fail(elector.error());
+  if (*elector) {
+    metrics.AddGaugeFunction("leader_election_master_status", "1 if this process leads, else 0.", {"name"},
+                             {options.leader_elect_name}, [&] { return (*elector)->IsLeader() ? 1.0 : 0.0; });
+  }
 
   kube::Manager manager(*connection.client, clock, log, metrics);
   Result<std::unique_ptr<kube::HttpServer>> health = Serve(

@@ -39,17 +39,32 @@ void ClusterLedger::PutNode(NodeState node) {
 void ClusterLedger::RemoveNode(const std::string& name) {
   const auto it = nodes_.find(name);
   if (it == nodes_.end()) return;
+  if (it->second.holders == 0) {
+    nodes_.erase(it);
+    return;
+  }
   // Its pods are still bound to it until they are deleted; the entry keeps their sum.
   it->second.is_known = false;
   it->second.state = NodeState{};
   it->second.state.name = name;
 }
 
+void ClusterLedger::Take(NodeEntry& node, const Resources& request) {
+  node.used += request;
+  ++node.holders;
+}
+
+void ClusterLedger::GiveBack(const std::string& name, const Resources& request) {
+  const auto it = nodes_.find(name);
+  it->second.used -= request;
+  if (--it->second.holders == 0 && !it->second.is_known) nodes_.erase(it);
+}
+
 void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, const Resources& request,
                          const std::string& owner) {
   const bool is_new = !bindings_.contains(pod_uid);
   Release(pod_uid);
-  nodes_[node].used += request;
+  Take(nodes_[node], request);
   bindings_[pod_uid] = {node, request};
   const auto claim = claims_.find(owner);
   if (!is_new || owner.empty() || claim == claims_.end() || claim->second.nodes.empty()) return;
@@ -58,16 +73,15 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   auto place = std::find(places.begin(), places.end(), node);
   if (place == places.end()) place = places.end() - 1;
   const Resources& claimed = claim->second.shape.request;
-  NodeEntry& held = nodes_[*place];
-  held.used -= claimed;
-  held.claimed[owner] -= claimed;
+  nodes_.at(*place).claimed[owner] -= claimed;
+  GiveBack(*place, claimed);
   places.erase(place);
 }
 
 void ClusterLedger::Release(const std::string& pod_uid) {
   const auto it = bindings_.find(pod_uid);
   if (it == bindings_.end()) return;
-  nodes_[it->second.node].used -= it->second.request;
+  GiveBack(it->second.node, it->second.request);
   bindings_.erase(it);
 }
 
@@ -76,9 +90,8 @@ void ClusterLedger::DropClaim(const std::string& owner) {
   if (it == claims_.end()) return;
   const Resources& request = it->second.shape.request;
   for (const std::string& place : it->second.nodes) {
-    NodeEntry& node = nodes_[place];
-    node.used -= request;
-    node.claimed.erase(owner);
+    nodes_.at(place).claimed.erase(owner);
+    GiveBack(place, request);
   }
   claims_.erase(it);
 }
@@ -100,7 +113,7 @@ int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int co
     if (!Accepts(node, shape)) continue;
     const int copies = CopiesThatFit(node.state.allocatable, node.used, shape.request, wanted);
     for (int i = 0; i < copies; ++i) {
-      node.used += shape.request;
+      Take(node, shape.request);
       node.claimed[owner] += shape.request;
       places.push_back(name);
     }

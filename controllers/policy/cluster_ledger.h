@@ -57,6 +57,7 @@ class ClusterLedger {
   void PutNode(NodeState node);
   void RemoveNode(const std::string& name);
   bool HasNode(const std::string& name) const;
+  std::size_t node_count() const { return nodes_.size(); }  // With those that are gone and still held.
 
   // A bound pod of `owner` (empty: nobody that claims). Binding again with the same UID replaces. One claim of the
   // owner ends with each pod that is bound for the first time.
@@ -75,6 +76,7 @@ class ClusterLedger {
     NodeState state;
     bool is_known = false;  // False: pods are bound to it, but the node is not (or no longer) there.
     Resources used;         // By bound pods and by claims.
+    int holders = 0;        // How many these are. An unknown node that nobody holds is forgotten.
     std::unordered_map<std::string, Resources> claimed;  // Part of `used`, by owner.
   };
   struct Binding {
@@ -82,6 +84,8 @@ class ClusterLedger {
     Resources request;
   };
   static bool Accepts(const NodeEntry& node, const PodShape& shape);
+  void Take(NodeEntry& node, const Resources& request);
+  void GiveBack(const std::string& node, const Resources& request);
   void DropClaim(const std::string& owner);
 
   std::map<std::string, NodeEntry> nodes_;

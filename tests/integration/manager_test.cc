@@ -221,7 +221,11 @@ TEST_F(GrusManager, LooksAfterTheNamedNamespacesOnly) {
 
 TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
   const std::vector<std::string> election = {
-      "--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address", "0", "--health-address", "0"};
+      "--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address", "127.0.0.1:0", "--health-address", "0"};
+  const auto leads = [](ManagerProcess& process) {
+    const std::string metrics = HttpGet(process.NumberAfter("metrics_port="), "/metrics").body;
+    return metrics.find("leader_election_master_status{name=\"grus-manager\"} 1") != std::string::npos;
+  };
   ManagerProcess first(election);
   ASSERT_TRUE(first.AwaitOutput("became leader")) << first.output();
   ManagerProcess second(election);
@@ -230,6 +234,8 @@ TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
   Create(R"({"workersSpec":{"maxReplicas":2}})");
   ASSERT_TRUE(AwaitTrains(2));
   EXPECT_THAT(second.output(), Not(HasSubstr("became leader")));
+  EXPECT_TRUE(leads(first));
+  EXPECT_FALSE(leads(second));
 
   EXPECT_EQ(first.Terminate(), 0) << first.output();
 

@@ -96,6 +96,23 @@ TEST(ClusterLedger, PodsMayComeBeforeTheirNodeAndOutliveIt) {
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 3);
 }
 
+TEST(ClusterLedger, ANodeThatIsGoneIsForgottenWithItsLastHolder) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.Bind("p0", "a", GpuPod(1).request, "");
+  ledger.Claim("me", GpuPod(1), 2);
+  ledger.RemoveNode("a");
+  EXPECT_EQ(ledger.node_count(), 1U);
+  ledger.Release("p0");
+  EXPECT_EQ(ledger.node_count(), 1U);
+  ledger.Claim("me", {}, 0);
+  EXPECT_EQ(ledger.node_count(), 0U);
+
+  ledger.PutNode(GpuNode("b", 8));
+  ledger.RemoveNode("b");
+  EXPECT_EQ(ledger.node_count(), 0U);
+}
+
 TEST(ClusterLedger, AClaimIsRoomForItsOwnerAndForNobodyElse) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
