@@ -103,7 +103,7 @@ int Write(const std::filesystem::path& folder, const Files& files) {
 
 int main(int argc, char** argv) {
   const bool is_check = argc == 3 && std::string_view(argv[1]) == "--check";
-  if (!is_check && argc != 2) {
+  if (!is_check && (argc != 2 || argv[1][0] == '-')) {
     std::cerr << "usage: crdgen [--check] OUT_DIR\n";
     return 2;
   }
