@@ -72,7 +72,6 @@ Status Manager::Run(std::stop_token stop, LeaderElector* elector) {
       Work(stop, stop);
     } else {
       result = elector->Run(stop, [&](std::stop_token lead) {
-        log_.Info("became leader");
         Work(lead, stop);
       });
     }

@@ -200,6 +200,7 @@ std::string_view ToString(Reason reason) {
     case Reason::kDeadlineExceeded: return "DeadlineExceeded";
     case Reason::kNameTaken: return "NameTaken";
     case Reason::kTemplateRefused: return "TemplateRefused";
+    case Reason::kNotPermitted: return "NotPermitted";
   }
   return "";
 }

@@ -26,6 +26,7 @@ enum class Reason {
   kDeadlineExceeded,
   kNameTaken,         // A child's name belongs to somebody else.
   kTemplateRefused,   // The API server refused a child.
+  kNotPermitted,      // grus itself lacks a permission.
 };
 std::string_view ToString(Reason reason);
 

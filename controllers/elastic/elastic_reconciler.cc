@@ -5,6 +5,7 @@
 
 #include "clientlib/model/json.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
 
 namespace grus {
@@ -29,6 +30,14 @@ constexpr kube::Duration kNameTakenRetry = std::chrono::seconds(15);
 // The API server's words for a create in a namespace that is on its way out.
 constexpr std::string_view kNamespaceEnds = "because it is being terminated";
 
+// Denied by the authorizer, not by an admission check of what was written: 'User "x" cannot create resource "y"'.
+bool IsNotPermitted(const Error& error) {
+  const std::string& text = error.message();
+  const std::size_t cannot = text.find("\" cannot ");
+  return error.code() == ErrorCode::kForbidden && cannot != std::string::npos &&
+         text.find(" resource \"", cannot) != std::string::npos;
+}
+
 std::string JobIndexKey(const std::string& ns, std::string_view job) { return ns + "/" + std::string(job); }
 
 // Nothing differs but the number of created pods; or it is the first status of a usual start, of which the CRD's default
@@ -40,49 +49,6 @@ bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorov
   }
   after.replicas.created = before.replicas.created;
   return after == before;
-}
-
-// How soon a change is worth a pass. What the plan does not read is worth none.
-enum class Hurry { kNone, kSome, kFull };
-
-Hurry HurryOf(const kube::Pod* before, const kube::Pod* after) {
-  if (before == nullptr) return after->spec.scheduling_gates.empty() ? Hurry::kSome : Hurry::kFull;
-  if (after == nullptr) return Hurry::kFull;
-  const auto look = [](const kube::Pod& pod) {
-    Worker w = ReadWorker(pod, 0, true);
-    return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since);
-  };
-  if (look(*before) != look(*after)) return Hurry::kFull;
-  if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
-      (before->status.phase != after->status.phase ||
-       before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation))) {
-    return Hurry::kFull;
-  }
-  return before->spec.node_name == after->spec.node_name ? Hurry::kNone : Hurry::kSome;
-}
-
-// Of a child: whoever changed the rest of its status, the plan does not read it.
-bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {
-  if (before.metadata.uid != after.metadata.uid || before.metadata.generation != after.metadata.generation ||
-      before.metadata.is_being_deleted() != after.metadata.is_being_deleted() ||
-      before.metadata.labels != after.metadata.labels || before.metadata.annotations != after.metadata.annotations ||
-      before.metadata.owner_references != after.metadata.owner_references) {
-    return false;
-  }
-  if (&kind == &KindOf<kube::StatefulSet>()) {
-    const auto is_observed = [](const kube::Object& object) {
-      return ReadWorkersState(static_cast<const kube::StatefulSet&>(object)).is_observed;
-    };
-    return is_observed(before) == is_observed(after);
-  }
-  if (&kind == &KindOf<kube::Job>()) {
-    const auto end = [](const kube::Object& object) {
-      const kube::JobStatus& status = static_cast<const kube::Job&>(object).status;
-      return std::pair(status.is_complete(), status.is_failed());
-    };
-    return end(before) == end(after);
-  }
-  return before.metadata.resource_version == after.metadata.resource_version;  // No generation, or no status.
 }
 
 }  // namespace
@@ -337,8 +303,8 @@ Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::st
   switch (error.code()) {
     case ErrorCode::kAlreadyExists: reason = Reason::kNameTaken; break;
     case ErrorCode::kInvalid:
-    case ErrorCode::kInvalidArgument:
-    case ErrorCode::kForbidden: reason = Reason::kTemplateRefused; break;
+    case ErrorCode::kInvalidArgument: reason = Reason::kTemplateRefused; break;
+    case ErrorCode::kForbidden: reason = IsNotPermitted(error) ? Reason::kNotPermitted : Reason::kTemplateRefused; break;
     default: return error;
   }
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, error.message());

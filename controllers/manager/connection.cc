@@ -32,9 +32,9 @@ std::vector<std::pair<std::string, std::string>> ImpersonationHeaders(const kube
 }
 
 // Our kinds, one request for each group and version.
-Status CheckKinds(kube::Client& client, std::stop_token stop) {
+Status CheckKinds(kube::Client& client, const std::string& ns, std::stop_token stop) {
   for (const kube::CrdInfo& crd : api::AllCrds()) {
-    const std::string path = kube::CollectionPath(*crd.kind, "");
+    const std::string path = kube::CollectionPath(*crd.kind, ns);
     Result<std::string> answer = client.GetRaw(path + "?limit=1", stop);
     if (answer) continue;
     const std::string name = std::string(crd.kind->plural) + "." + std::string(crd.kind->group);
@@ -81,10 +81,11 @@ Result<std::unique_ptr<Connection>> MakeConnection(const Options& options, const
   return connection;
 }
 
-Status WaitForServer(Connection& connection, const kube::Clock& clock, const kube::Log& log, std::stop_token stop) {
+Status WaitForServer(Connection& connection, const std::string& ns, const kube::Clock& clock, const kube::Log& log,
+                     std::stop_token stop) {
   kube::Backoff backoff(kBackoff);
   for (;;) {
-    Status ready = CheckKinds(*connection.client, stop);
+    Status ready = CheckKinds(*connection.client, ns, stop);
     if (ready || stop.stop_requested()) return {};
     const Error& error = ready.error();
     if (error.is_terminal() || error.code() == ErrorCode::kUnauthorized) {

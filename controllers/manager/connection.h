@@ -26,8 +26,9 @@ kube::Result<std::unique_ptr<Connection>> MakeConnection(const Options& options,
                                                          kube::RequestObserver* observer);
 
 // Waits until the API server answers and serves all our kinds. What waiting may mend is logged, one line a try;
-// what it cannot is the error: a certificate that is not trusted, credentials that are refused.
-kube::Status WaitForServer(Connection& connection, const kube::Clock& clock, const kube::Log& log,
-                           std::stop_token stop);
+// what it cannot is the error: a certificate that is not trusted, credentials that are refused. `ns`: one in which we
+// may list our kinds; empty: all.
+kube::Status WaitForServer(Connection& connection, const std::string& ns, const kube::Clock& clock,
+                           const kube::Log& log, std::stop_token stop);
 
 }  // namespace grus

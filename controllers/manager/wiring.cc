@@ -124,7 +124,8 @@ int RunManager(const Options& options, std::stop_token stop) {
                         {"server", kube::Describe(connection.config)},
                         {"metrics_port", *scrape ? (*scrape)->port() : 0},
                         {"health_port", *health ? (*health)->port() : 0}});
-  if (Status ready = WaitForServer(connection, clock, log, stop); !ready) return fail(ready.error());
+  const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
+  if (Status ready = WaitForServer(connection, ns, clock, log, stop); !ready) return fail(ready.error());
 
   kube::EventRecorder events(*connection.client, clock, log, {kReportingController, HostName()}, &metrics);
   Elastic elastic(manager, options, *connection.client, events, clock, log);

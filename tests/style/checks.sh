@@ -38,7 +38,7 @@ read_table() {
 
 # includes: "FILE:LINE:HEADER" for each include, the header still with its quotes or brackets.
 includes() { # -H and -n; the path is ours and holds no colon.
-  code_files | tr '\n' '\0' | xargs -0 -r grep -HnoE '^ *# *include *[<"][^>"]+[>"]' | sed -E 's/:([0-9]+): *# *include */:\1:/'
+  code_files | tr '\n' '\0' | xargs -0 -r grep -HnoE -e '^ *# *include *[<"][^>"]+[>"]' -- | sed -E 's/:([0-9]+): *# *include */:\1:/'
 }
 
 # folder_of PATH: the longest key of `table` that holds it.
@@ -109,7 +109,7 @@ check_fences() {
 check_pure() {
   local headers='atomic|condition_variable|filesystem|fstream|future|iostream|mutex|random|semaphore|shared_mutex|thread'
   code_files | { grep -E '^controllers/(policy/|[^/]+/[^/]*_plan\.)' || true; } | tr '\n' '\0' | xargs -0 -r grep -HnE \
-    "^#include (<($headers|sys/.*)>|\"clientlib/base/(backoff|bounded_queue|clock|gate|log|wait))|::now\(" |
+    -e "^#include (<($headers|sys/.*)>|\"clientlib/base/(backoff|bounded_queue|clock|gate|log|wait))|::now\(" -- |
     sed 's/$/  (a decision is pure)/'
 }
 
@@ -132,21 +132,21 @@ check_sizes() {
       *) limit=400 ;;
     esac
     ((lines < limit)) || echo "$file: $lines lines, must be under $limit"
-  done < <({ files '*.h' '*.cc' '*.go' '*.sh' '*.cmake'; scripts; } | sort -u | tr '\n' '\0' | xargs -0 -r wc -l)
+  done < <({ files '*.h' '*.cc' '*.go' '*.sh' '*.cmake'; scripts; } | sort -u | tr '\n' '\0' | xargs -0 -r wc -l --)
 }
 
 # A path of somebody's machine. Some paths are those of a container image: /tmp/grus, and '.ssh' of its root.
 check_paths() {
   local text
   text=$({ source_files; files '*.md' '*.json' '*.txt' '*.tpl'; } | sort -u)
-  tr '\n' '\0' <<<"$text" | xargs -0 -r grep -HnE '(^|[^A-Za-z0-9_.})/-])/(work|root|home)/' |
+  tr '\n' '\0' <<<"$text" | xargs -0 -r grep -HnE -e '(^|[^A-Za-z0-9_.})/-])/(work|root|home)/' -- |
     grep -vE '/roo[t]/\.ssh' || true
   { grep -E '^(clientlib|crds|controllers|nodeagent|charts)/' <<<"$text" || true; } | tr '\n' '\0' |
-    xargs -0 -r grep -HnE '(^|[^A-Za-z0-9_.})/-])/tmp(/|\b)' | grep -vE '/tmp/grus\b' || true
+    xargs -0 -r grep -HnE -e '(^|[^A-Za-z0-9_.})/-])/tmp(/|\b)' -- | grep -vE '/tmp/grus\b' || true
 }
 
 check_todos() {
-  source_files | tr '\n' '\0' | xargs -0 -r grep -HnE '\b(TO[D]O|FIX[M]E)\b' | grep -vE '\bTO[D]O\(#[0-9]+\)' || true
+  source_files | tr '\n' '\0' | xargs -0 -r grep -HnE -e '\b(TO[D]O|FIX[M]E)\b' -- | grep -vE '\bTO[D]O\(#[0-9]+\)' || true
 }
 
 # Each source folder has tests; crds/types and crdgen share theirs.

@@ -174,7 +174,7 @@ TEST(ElasticStatus, WhatOthersMeasuredIsKept) {
 
 TEST(ElasticStatus, AllReasonsHaveNamesTheApiTakes) {
   std::set<std::string_view> names;
-  for (int reason = 0; reason <= static_cast<int>(Reason::kTemplateRefused); ++reason) {
+  for (int reason = 0; reason <= static_cast<int>(Reason::kNotPermitted); ++reason) {
     const std::string_view name = ToString(static_cast<Reason>(reason));
     ASSERT_FALSE(name.empty()) << reason;
     EXPECT_TRUE(std::all_of(name.begin(), name.end(), [](char c) { return std::isalpha(c) != 0; })) << name;

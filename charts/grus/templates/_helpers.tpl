@@ -1,0 +1,58 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
+
+{{- /* Names leave room for suffixes: an object's name may have 63 characters. */ -}}
+{{- define "grus.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 53 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "grus.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" }}
+{{- else if contains (include "grus.name" .) .Release.Name }}
+{{- .Release.Name | trunc 53 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "grus.name" .) | trunc 53 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- /* Cluster-wide names hold the namespace: a release of the same name may live in another one. */ -}}
+{{- define "grus.clusterName" -}}
+{{- printf "%s:%s" .Release.Namespace (include "grus.fullname" .) }}
+{{- end }}
+
+{{- /* Never changes in the life of a release: a Deployment's selector is immutable. */ -}}
+{{- define "grus.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "grus.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* Not app.kubernetes.io/managed-by=grus: by that one the manager knows the children of jobs. */ -}}
+{{- define "grus.labels" -}}
+{{ include "grus.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "grus.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "grus.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "grus.subjects" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "grus.serviceAccountName" . }}
+    namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{- define "grus.image" -}}
+{{- with .Values.image }}
+{{- if .digest }}{{ .repository }}@{{ .digest }}
+{{- else }}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,56 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
+
+{{- /* What the manager does with jobs and their children; in all namespaces, or in each of .Values.namespaces. */ -}}
+{{- define "grus.jobRules" -}}
+# The jobs are watched; those past their time to live are deleted. Their spec belongs to the user.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [elastichorovodjobs]
+  verbs: [list, watch, delete]
+# Phase, conditions and counts.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [elastichorovodjobs/status]
+  verbs: [patch]
+# Children name the job as owner with blockOwnerDeletion; servers with OwnerReferencesPermissionEnforcement ask for this.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [elastichorovodjobs/finalizers]
+  verbs: [update]
+# The headless Service of the workers and the host list: watched, made, restored, removed at the end. "get": one that
+# exists already may have lost the label by which it is watched.
+- apiGroups: [""]
+  resources: [services, configmaps]
+  verbs: [get, list, watch, create, patch, delete]
+# The workers: the same, and resized.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch, create, patch, delete]
+# The launcher: the same, and started anew when the job says so.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, patch, delete]
+# All pods hold GPUs and are counted. A worker's scheduling gate is lifted and the launcher is told the host list (patch);
+# workers that wait for a node while the job shrinks, and pods of lost nodes, are deleted.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch, patch, delete]
+# A pod of a lost node is marked as disrupted, so that it is no failed try of the launcher.
+- apiGroups: [""]
+  resources: [pods/status]
+  verbs: [patch]
+# A job's ssh key: made once, looked for by name, removed at the end. Never listed or watched: the Secrets of others are
+# not ours to read.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, delete]
+# What happened to a job; patched when it happens again.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
+{{- /* What lives outside of namespaces. */ -}}
+{{- define "grus.nodeRules" -}}
+# The GPUs that there are. "get": before a pod is deleted by force, its node is asked for once more.
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch]
+{{- end }}

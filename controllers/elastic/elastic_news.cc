@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_news.h"
+
+#include <tuple>
+#include <utility>
+
+#include "clientlib/model/apps_v1.h"
+#include "clientlib/model/batch_v1.h"
+#include "controllers/elastic/elastic_view.h"
+
+namespace grus {
+
+using kube::KindOf;
+
+Hurry HurryOf(const kube::Pod* before, const kube::Pod* after) {
+  if (before == nullptr) return after->spec.scheduling_gates.empty() ? Hurry::kSome : Hurry::kFull;
+  if (after == nullptr) return Hurry::kFull;
+  const auto look = [](const kube::Pod& pod) {
+    Worker w = ReadWorker(pod, 0, true);
+    return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since);
+  };
+  if (look(*before) != look(*after)) return Hurry::kFull;
+  if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
+      (before->status.phase != after->status.phase ||
+       before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation))) {
+    return Hurry::kFull;
+  }
+  return before->spec.node_name == after->spec.node_name ? Hurry::kNone : Hurry::kSome;
+}
+
+bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {
+  if (before.metadata.uid != after.metadata.uid || before.metadata.generation != after.metadata.generation ||
+      before.metadata.is_being_deleted() != after.metadata.is_being_deleted() ||
+      before.metadata.labels != after.metadata.labels || before.metadata.annotations != after.metadata.annotations ||
+      before.metadata.owner_references != after.metadata.owner_references) {
+    return false;
+  }
+  if (&kind == &KindOf<kube::StatefulSet>()) {
+    const auto is_observed = [](const kube::Object& object) {
+      return ReadWorkersState(static_cast<const kube::StatefulSet&>(object)).is_observed;
+    };
+    return is_observed(before) == is_observed(after);
+  }
+  if (&kind == &KindOf<kube::Job>()) {
+    const auto end = [](const kube::Object& object) {
+      const kube::JobStatus& status = static_cast<const kube::Job&>(object).status;
+      return std::pair(status.is_complete(), status.is_failed());
+    };
+    return end(before) == end(after);
+  }
+  return before.metadata.resource_version == after.metadata.resource_version;  // No generation, or no status.
+}
+
+}  // namespace grus

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which changes are worth a pass over their job, and how soon. Pure.
+//
+// Pods and the statuses of children change far more often than anything that the plan reads; a pass for each of these
+// changes is most of what a busy manager would do.
+#pragma once
+
+#include "clientlib/model/core_v1.h"
+#include "clientlib/model/kind.h"
+
+namespace grus {
+
+enum class Hurry {
+  kNone,  // The plan does not read it.
+  kSome,  // It decides nothing for a job that has what it wants: a look within seconds, together with others.
+  kFull,
+};
+
+// Of a pod of a job. One of the two may be null: created, deleted.
+Hurry HurryOf(const kube::Pod* before, const kube::Pod* after);
+
+// Of a child of `kind`: Service, ConfigMap, StatefulSet or Job.
+bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after);
+
+}  // namespace grus

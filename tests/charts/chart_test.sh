@@ -1,0 +1,267 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The Helm chart, with a real helm and a real control plane: what it renders, what it refuses, and that its permissions
+# are enough for grus-manager and no more. Takes about a minute once helm and the cluster's programs are built.
+# shellcheck disable=SC2317 # check() calls the functions.
+set -uo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
+
+helm=tests/charts/helm
+cluster=tests/cluster/cluster
+chart=charts/grus
+manager=$PWD/build/release/bin/grus-manager
+GRUS_STATE=$(mktemp -d "${TMPDIR:-/tmp}/grus-chart-test.XXXXXX")
+export GRUS_STATE
+cluster_name=chart-$$
+job=elastic-bert
+manager_pid=
+clean_up() {
+  [[ -z $manager_pid ]] || kill -KILL "$manager_pid" 2>/dev/null
+  "$cluster" down --all >/dev/null 2>&1
+  rm -rf -- "$GRUS_STATE"
+}
+trap clean_up EXIT
+
+passed=0
+failed=0
+
+# check NAME COMMAND...: one line, ok or FAIL with what the command printed.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    echo "ok    $name"
+    passed=$((passed + 1))
+  else
+    echo "FAIL  $name"
+    tail -n 15 <<<"$output" | sed 's/^/      /'
+    failed=$((failed + 1))
+  fi
+}
+finish() {
+  echo "$passed passed, $failed failed"
+  exit $((failed > 0))
+}
+
+kube() { "$cluster" kubectl --name "$cluster_name" -- "$@"; }
+fails() { ! "$@"; }
+equals() { # equals WANT COMMAND...: the command prints exactly WANT.
+  local want=$1 got
+  shift
+  got=$("$@") || return 1
+  [[ $got == "$want" ]] || { echo "want: $want"; echo "got:  $got"; return 1; }
+}
+prints() { # prints PATTERN COMMAND...: the output matches, whatever the exit status.
+  local pattern=$1 got
+  shift
+  got=$("$@" 2>&1)
+  grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
+}
+render() { "$helm" template grus "$chart" --namespace grus-system "$@"; }
+refuses() { # refuses PATTERN FLAG...: helm fails and says why.
+  local pattern=$1 got
+  shift
+  if got=$(render "$@" 2>&1); then
+    echo "it was accepted"
+    return 1
+  fi
+  grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
+}
+
+check "helm is built" "$helm" version
+check "lint finds nothing" "$helm" lint --strict "$chart"
+check "lint with everything set finds nothing" "$helm" lint --strict "$chart" --values tests/charts/everything.yaml
+
+# --- values that are refused, with a word on where
+while IFS='|' read -r flag pattern; do
+  check "refused: $flag" refuses "$pattern" --set "$flag"
+done <<'EOF'
+replicas=-1|at '/replicas': minimum
+replicas=many|at '/replicas': got string, want integer
+replica=3|additional properties 'replica' not allowed
+image.tag=a b|at '/image/tag'
+image.digest=sha256:short|at '/image/digest'
+image.pullPolicy=Sometimes|at '/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'
+logLevel=loud|at '/logLevel': value must be one of 'debug', 'info', 'warn', 'error'
+logFormat=xml|at '/logFormat': value must be one of 'text', 'json'
+reconcileThreads=0|at '/reconcileThreads': minimum
+reconcileThreads=257|at '/reconcileThreads': maximum
+controllers={gang}|at '/controllers/0': value must be 'elastic'
+namespaces={Team_A}|at '/namespaces/0'
+podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
+metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled
+EOF
+
+# --- what it holds
+crds() { "$helm" show crds "$chart" 2>/dev/null | grep -v -e '^---$' -e '^$'; }
+check "its CRDs are those that crdgen wrote" equals "$(cat crds/generated/*.yaml | grep -v -e '^---$' -e '^$')" crds
+check "its version is the manager's" prints "^appVersion: $("$manager" --version | cut -d' ' -f2)\$" "$helm" show chart "$chart"
+check "it can be packed" "$helm" package "$chart" --destination "$GRUS_STATE"
+check "with the CRDs" prints 'grus/crds/elastichorovodjobs.yaml' tar -tzf "$GRUS_STATE"/grus-*.tgz
+rm -f -- "$GRUS_STATE"/grus-*.tgz
+check "a ServiceMonitor when asked for" prints '^kind: ServiceMonitor' render --set metrics.serviceMonitor.enabled=true
+check "no Service without metrics" fails prints '^kind: Service$' render --set metrics.enabled=false
+
+# --- a cluster: two nodes of 8 GPUs, and the strictest pod security where the manager is to run
+check "a cluster" "$cluster" up --name "$cluster_name"
+check "two nodes of 8 GPUs" "$cluster" nodes 2 --gpus 8 --name "$cluster_name"
+KUBECONFIG=$("$cluster" kubeconfig --name "$cluster_name") || finish
+export KUBECONFIG
+for namespace in grus-system grus-team team-a team-b; do
+  kube create namespace "$namespace" >/dev/null
+done
+# "warn" too: for a Deployment, what "enforce" will refuse later is only a warning.
+kube label namespace grus-system grus-team pod-security.kubernetes.io/{enforce,warn}=restricted >/dev/null
+
+# The server's own validation, and no warning: unknown fields, deprecated versions, pod security.
+accepted() { # accepted FLAG...
+  local output
+  output=$(render "$@" 2>/dev/null | kube apply --dry-run=server --validate=strict -f - 2>&1) || { echo "$output"; return 1; }
+  ! grep -i warning <<<"$output"
+}
+check "the server accepts the defaults" accepted
+check "and everything set" accepted --values tests/charts/everything.yaml
+check "and one namespace" accepted --set 'namespaces={team-a}'
+check "and no metrics, an account of one's own" \
+  accepted --set metrics.enabled=false,serviceAccount.create=false,serviceAccount.name=mine,topologySpreadConstraints=null
+
+# --- installed; kwok plays the pods of the Deployment
+check "helm install" "$helm" install grus "$chart" --namespace grus-system --wait --timeout 60s
+check "two replicas are there" equals 2 kube -n grus-system get deployment grus -o 'jsonpath={.status.readyReplicas}'
+check "the CRD is established" kube wait crd/elastichorovodjobs.ai.centauruscloud.io --for=condition=Established --timeout=30s
+
+# may and may_not ACCOUNT-NAMESPACE ARGS...: kubectl auth can-i ARGS as the chart's account there.
+can_i() { kube auth can-i "${@:2}" --as "system:serviceaccount:$1:grus"; }
+may() { equals yes can_i "$@"; }
+may_not() { equals no eval "can_i ${*@Q} || true"; }
+while read -r args; do
+  # shellcheck disable=SC2086 # Several words.
+  check "may not: $args" may_not grus-system $args
+done <<'EOF'
+list secrets -A
+watch secrets -A
+patch secrets -n team-a
+update elastichorovodjobs -n team-a
+create elastichorovodjobs -n team-a
+create pods -n team-a
+create pods --subresource=exec -n team-a
+get pods --subresource=log -n team-a
+patch nodes
+delete nodes
+create rolebindings -n team-a
+get leases/other -n grus-system
+create leases -n team-a
+EOF
+check "may renew its lease" may grus-system patch leases/grus -n grus-system
+check "may name a job as owner that blocks its deletion" may grus-system update elastichorovodjobs --subresource=finalizers -A
+
+# start_manager NAMESPACE: runs grus-manager as the chart's account there, with the arguments of the Deployment; only
+# its ports are free ones.
+start_manager() {
+  local namespace=$1 token
+  log=$GRUS_STATE/$namespace.log
+  token=$(kube -n "$namespace" create token grus) || return 1
+  cp -- "$KUBECONFIG" "$GRUS_STATE/account"
+  kube --kubeconfig "$GRUS_STATE/account" config unset users >/dev/null || return 1
+  kube --kubeconfig "$GRUS_STATE/account" config set-credentials account --token "$token" >/dev/null || return 1
+  kube --kubeconfig "$GRUS_STATE/account" config set-context --current --user account >/dev/null || return 1
+  mapfile -t args < <(kube -n "$namespace" get deployment grus \
+    -o 'jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}' |
+    sed -E 's/^(--(metrics|health)-address=):.*/\1127.0.0.1:0/')
+  env -u KUBECONFIG "$manager" --kubeconfig "$GRUS_STATE/account" "${args[@]}" >"$log" 2>&1 &
+  manager_pid=$!
+}
+stop_manager() { # Leaves its exit status in `ended`; not inside of check(), whose subshell could not wait for it.
+  kill -TERM "$manager_pid"
+  wait "$manager_pid"
+  ended=$?
+  manager_pid=
+}
+show_log() { tail -n 5 "$log" | sed 's/^/      log: /'; }
+port() { sed -nE "s/.*\"$1_port\":\"?([0-9]+).*/\1/p" "$log" | head -n 1; }
+http() { # http PORT PATH: the answer, with its status line.
+  exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
+  printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$2" >&3
+  timeout 5 cat <&3
+}
+# create_job NAMESPACE SED-SCRIPT: the example's job, changed.
+create_job() { sed -E "$2" "examples/$job/job.yaml" | kube -n "$1" create -f -; }
+has() { kube -n "$1" wait "ehj/$job" --for=jsonpath="$2=$3" --timeout=40s; }   # NAMESPACE FIELD VALUE
+launcher=ai.centauruscloud.io/role=launcher
+succeed() { # The training in team-a ends well.
+  kube -n team-a wait pod -l "$launcher" --for=condition=Ready --timeout=20s >/dev/null
+  kube -n team-a annotate pod -l "$launcher" grus.test/outcome=succeed >/dev/null
+}
+no_refusal() { ! grep -i -m 3 forbidden "$log"; }
+
+start_manager grus-system || { echo "FAIL  the manager was not started"; failed=$((failed + 1)); finish; }
+check "it is the chart's account" equals system:serviceaccount:grus-system:grus \
+  kube --kubeconfig "$GRUS_STATE/account" auth whoami -o 'jsonpath={.status.userInfo.username}'
+check "the manager takes its lease" kube -n grus-system wait lease/grus --for=create --timeout=20s
+check "/healthz says ok" prints '200 OK' http "$(port health)" /healthz
+check "/readyz says ok" prints '200 OK' http "$(port health)" /readyz
+check "/metrics has numbers" prints '^workqueue_depth' http "$(port metrics)" /metrics
+
+check "a job for 34 workers, on room for 16" create_job team-a 's/minReplicas: .*/minReplicas: 4/'
+check "what fits is ready" has team-a '{.status.replicas.ready}' 16
+check "and it runs" has team-a '{.status.phase}' Running
+# Without this label a child is hidden from the manager's watches: each must be found by name and mended. So this asks for
+# all that may be done to children.
+children=services,configmaps,statefulsets,jobs.batch
+label=app.kubernetes.io/managed-by
+kube -n team-a label "$children" -l "ai.centauruscloud.io/job-name=$job" "$label-" >/dev/null
+check "children that lost their label get it back" kube -n team-a wait "$children" \
+  -l "ai.centauruscloud.io/job-name=$job" --for="jsonpath={.metadata.labels.${label//./\\.}}=grus" --timeout=20s
+lost=node-0
+[[ $(kube -n team-a get pods -l "$launcher" -o 'jsonpath={.items[*].spec.nodeName}') != *"$lost"* ]] || lost=node-1
+check "a node is lost" kube delete node "$lost" --wait=false
+check "it shrinks to 8" has team-a '{.status.replicas.ready}' 8
+kube -n team-a scale ehj "$job" --replicas=5 >/dev/null
+check "scaled to 5, it has 5" has team-a '{.status.replicas.ready}' 5
+succeed
+check "it succeeds" kube -n team-a wait "ehj/$job" --for=condition=Complete --timeout=40s
+check "its workers go" kube -n team-a wait "statefulset/$job-workers" --for=delete --timeout=40s
+check "its events were written" prints 'Succeeded\|Completed\|Finished' \
+  kube -n team-a get events.events.k8s.io --field-selector "regarding.name=$job"
+stop_manager
+check "the manager ends with 0" test "$ended" = 0
+check "and gives its lease back" equals "" kube -n grus-system get lease grus -o 'jsonpath={.spec.holderIdentity}'
+check "nothing was forbidden to it" no_refusal
+((failed == 0)) || show_log
+
+# --- uninstalled: the jobs stay
+check "helm uninstall" "$helm" uninstall grus --namespace grus-system --wait --timeout 60s
+check "the CRD and the jobs stay" kube -n team-a get ehj "$job"
+check "the permissions go" equals "" kube get clusterroles,clusterrolebindings -l app.kubernetes.io/name=grus -o name
+kube -n team-a delete ehj "$job" --wait >/dev/null
+
+# --- one namespace only
+check "helm install for one namespace" "$helm" install grus "$chart" --namespace grus-team --wait --timeout 60s \
+  --set 'namespaces={team-a}'
+check "helm upgrade keeps the values" "$helm" upgrade grus "$chart" --namespace grus-team --wait --timeout 60s \
+  --reset-then-reuse-values --set replicas=1
+check "one namespace, one replica" prints '^1 .*--namespaces=team-a' \
+  kube -n grus-team get deployment grus -o 'jsonpath={.spec.replicas} {.spec.template.spec.containers[0].args}'
+check "may list pods there" may grus-team list pods -n team-a
+check "may not elsewhere" may_not grus-team list pods -n team-b
+check "may not patch jobs elsewhere" may_not grus-team patch elastichorovodjobs --subresource=status -n team-b
+start_manager grus-team
+check "its manager takes its lease" kube -n grus-team wait lease/grus --for=create --timeout=20s
+check "a job there" create_job team-a 's/(min|target)Replicas: .*/\1Replicas: 2/'
+check "it runs" has team-a '{.status.phase}' Running
+suspend() { kube -n team-a patch ehj "$job" --type merge -p "{\"spec\": {\"runPolicy\": {\"suspend\": $1}}}" >/dev/null; }
+suspend true
+check "it can be suspended" has team-a '{.status.phase}' Suspended
+check "then it has no launcher" kube -n team-a wait "job/$job-launcher" --for=delete --timeout=30s
+suspend false
+check "it runs again" has team-a '{.status.phase}' Running
+kube -n team-a patch ehj "$job" --type merge -p '{"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}}' >/dev/null
+succeed
+check "it is removed when its time to live is over" kube -n team-a wait "ehj/$job" --for=delete --timeout=30s
+stop_manager
+check "its manager ends with 0" test "$ended" = 0
+check "nothing was forbidden to it either" no_refusal
+((failed == 0)) || show_log
+
+finish

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_news.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "clientlib/model/apps_v1.h"
+#include "clientlib/model/batch_v1.h"
+#include "controllers/elastic/elastic_view.h"
+
+namespace grus {
+namespace {
+
+template <typename T>
+T Read(const std::string& text) {
+  auto object = kube::Decode<T>(text);
+  EXPECT_TRUE(object) << text;
+  return object ? **object : T();
+}
+
+kube::Pod Worker(const std::string& spec, const std::string& status, const std::string& metadata = "") {
+  return Read<kube::Pod>(R"({"metadata":{"name":"bert-workers-0","uid":"p0","labels":{"ai.centauruscloud.io/role":"worker"})" +
+                         metadata + R"(},"spec":)" + spec + R"(,"status":)" + status + "}");
+}
+
+std::string Scheduled(const std::string& status, const std::string& reason) {
+  return R"({"conditions":[{"type":"PodScheduled","status":")" + status + R"(","reason":")" + reason +
+         R"(","lastTransitionTime":"2026-01-02T03:04:05Z"}]})";
+}
+
+constexpr char kBound[] = R"({"nodeName":"a"})";
+constexpr char kReady[] = R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})";
+constexpr char kParked[] = R"({"schedulingGates":[{"name":"ai.centauruscloud.io/parked"}]})";
+
+TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
+  struct Case {
+    const char* change;
+    kube::Pod before, after;
+    Hurry hurry;
+  };
+  const kube::Pod waiting = Worker("{}", "{}"), bound = Worker(kBound, "{}"), ready = Worker(kBound, kReady);
+  const Case kCases[] = {
+      {"bound", waiting, bound, Hurry::kSome},
+      {"an address", bound, Worker(kBound, R"({"podIP":"10.0.0.1"})"), Hurry::kNone},
+      {"ready", bound, ready, Hurry::kFull},
+      {"no longer ready", ready, bound, Hurry::kFull},
+      {"unschedulable", waiting, Worker("{}", Scheduled("False", "Unschedulable")), Hurry::kFull},
+      {"gate lifted", Worker(kParked, "{}"), waiting, Hurry::kFull},
+      {"being deleted", ready, Worker(kBound, kReady, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), Hurry::kFull},
+      {"failed", ready, Worker(kBound, R"({"phase":"Failed"})"), Hurry::kFull},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(HurryOf(&c.before, &c.after), c.hurry) << c.change;
+}
+
+TEST(ElasticNews, ANewPodCanWaitUnlessItIsParkedAndAGoneOneCannot) {
+  const kube::Pod waiting = Worker("{}", "{}"), parked = Worker(kParked, "{}");
+  EXPECT_EQ(HurryOf(nullptr, &waiting), Hurry::kSome);
+  EXPECT_EQ(HurryOf(nullptr, &parked), Hurry::kFull);
+  EXPECT_EQ(HurryOf(&waiting, nullptr), Hurry::kFull);
+}
+
+TEST(ElasticNews, OfALauncherThePhaseAndThePushedHostsCount) {
+  const auto launcher = [](const std::string& metadata, const std::string& phase) {
+    return Read<kube::Pod>(R"({"metadata":{"name":"l","uid":"l0","labels":{"ai.centauruscloud.io/role":"launcher"})" + metadata +
+                           R"(},"status":{"phase":")" + phase + R"("}})");
+  };
+  const kube::Pod pending = launcher("", "Pending"), running = launcher("", "Running");
+  const kube::Pod told = launcher(R"(,"annotations":{"ai.centauruscloud.io/hosts":"revision 2\n"})", "Running");
+  EXPECT_EQ(HurryOf(&pending, &running), Hurry::kFull);
+  EXPECT_EQ(HurryOf(&running, &told), Hurry::kFull);
+  EXPECT_EQ(HurryOf(&running, &running), Hurry::kNone);
+}
+
+template <typename T>
+bool IsSame(const T& before, const std::function<void(T&)>& change) {
+  T after = before;
+  after.metadata.resource_version = "2";
+  change(after);
+  return IsSameToThePlan(kube::KindOf<T>(), before, after);
+}
+
+TEST(ElasticNews, OfAChildTheSpecItsLabelsAndItsEndCount) {
+  kube::StatefulSet set;
+  set.metadata.generation = 1;
+  EXPECT_TRUE(IsSame<kube::StatefulSet>(set, [](auto&) {}));
+  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.generation = 2; }));
+  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.uid = "another"; }));
+  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.labels.emplace("a", "b"); }));
+  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.annotations.emplace("a", "b"); }));
+  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.status.observed_generation = 1; }))
+      << "parking waits for the controller to have seen the gate";
+
+  kube::Job launcher;
+  EXPECT_TRUE(IsSame<kube::Job>(launcher, [](auto&) {}));
+  EXPECT_FALSE(IsSame<kube::Job>(launcher, [](auto& job) {
+    kube::CoreCondition complete;
+    complete.type = "Complete";
+    complete.status = "True";
+    job.status.conditions.push_back(complete);
+  }));
+
+  EXPECT_FALSE(IsSame<kube::ConfigMap>({}, [](auto&) {})) << "its data have no generation";
+  EXPECT_FALSE(IsSame<kube::Service>({}, [](auto&) {}));
+}
+
+}  // namespace
+}  // namespace grus
