@@ -15,8 +15,12 @@ if(CCACHE)
 endif()
 
 add_library(grus_options INTERFACE)
-target_compile_options(grus_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
-target_include_directories(grus_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_features(grus_options INTERFACE cxx_std_20)
+target_compile_options(grus_options INTERFACE
+  $<BUILD_INTERFACE:-Wall> $<BUILD_INTERFACE:-Wextra> $<BUILD_INTERFACE:-Wpedantic> $<BUILD_INTERFACE:-Wshadow>
+  $<BUILD_INTERFACE:-Wconversion> $<BUILD_INTERFACE:-Werror>)
+target_include_directories(grus_options INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
 if(GRUS_SANITIZE)
   target_compile_options(grus_options INTERFACE
     -fsanitize=${GRUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
@@ -26,12 +30,12 @@ endif()
 
 # RapidJSON's headers are C++98; included as system headers they are clean under our warnings.
 add_library(grus_rapidjson INTERFACE)
-target_include_directories(grus_rapidjson SYSTEM INTERFACE ${RAPIDJSON_INCLUDE_DIR})
+target_include_directories(grus_rapidjson SYSTEM INTERFACE $<BUILD_INTERFACE:${RAPIDJSON_INCLUDE_DIR}>)
 
 # yaml-cpp 0.7 exports a plain target without include directories.
 add_library(grus_yaml INTERFACE)
 target_link_libraries(grus_yaml INTERFACE yaml-cpp)
-target_include_directories(grus_yaml SYSTEM INTERFACE ${YAML_CPP_INCLUDE_DIR})
+target_include_directories(grus_yaml SYSTEM INTERFACE $<BUILD_INTERFACE:${YAML_CPP_INCLUDE_DIR}>)
 
 # grus_library(NAME DEP...): all .cc files of the current folder, depending on DEP publicly.
 function(grus_library name)

@@ -9,7 +9,7 @@
 #include "clientlib/runtime/http_server.h"
 #include "clientlib/runtime/manager.h"
 #include "controllers/elastic/elastic_reconciler.h"
-#include "controllers/manager/connection.h"
+#include "controllers/manager/server_wait.h"
 
 namespace grus {
 namespace {
@@ -33,7 +33,7 @@ std::string Identity() {
   return HostName() + suffix;
 }
 
-Result<std::unique_ptr<kube::LeaderElector>> MakeElector(const Options& options, Connection& connection,
+Result<std::unique_ptr<kube::LeaderElector>> MakeElector(const Options& options, kube::Connection& connection,
                                                          const kube::Clock& clock, const kube::Log& log) {
   if (!options.leader_elect) return std::unique_ptr<kube::LeaderElector>();
   kube::LeaderElectionOptions election;
@@ -96,9 +96,10 @@ int RunManager(const Options& options, std::stop_token stop) {
   kube::AddProcessMetrics(metrics);
   kube::ClientMetrics client_metrics(metrics, "kube-apiserver");
 
-  Result<std::unique_ptr<Connection>> made = MakeConnection(options, clock, &client_metrics);
+  Result<std::unique_ptr<kube::Connection>> made = kube::Connect(
+      {options.kubeconfig, options.context, std::string("grus-manager/") + kVersion, &client_metrics}, clock);
   if (!made) return fail(made.error());
-  Connection& connection = **made;
+  kube::Connection& connection = **made;
   Result<std::unique_ptr<kube::LeaderElector>> elector = MakeElector(options, connection, clock, log);
   if (!elector) return fail(elector.error());
   if (*elector) {

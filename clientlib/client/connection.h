@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a kubeconfig, or a pod's service account, to a client that talks to the API server.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "clientlib/auth/client_config.h"
+#include "clientlib/auth/token_source.h"
+#include "clientlib/client/client.h"
+#include "clientlib/http/curl_transport.h"
+
+namespace kube {
+
+struct ConnectOptions {
+  std::string kubeconfig{};  // Empty: in a pod its service account, else as kubectl: $KUBECONFIG, ~/.kube/config.
+  std::string context{};     // Empty: the kubeconfig's current one.
+  std::string user_agent = "grus-clientlib";
+  RequestObserver* observer = nullptr;  // Must outlive the connection.
+};
+
+// Everything that a connection needs, in the order in which it must be destroyed. Not movable.
+struct Connection {
+  ClientConfig config;
+  std::unique_ptr<CurlTransport> transport;
+  std::unique_ptr<TokenSource> tokens;
+  std::unique_ptr<Client> client;        // For all but leases.
+  std::unique_ptr<Client> lease_client;  // On a connection of its own, and impatient: for leader election.
+};
+
+// Reads the configuration; no network. Errors: a file that is missing or malformed, a context
+// that is not there, a certificate that is none. Each names the file and what to do.
+Result<std::unique_ptr<Connection>> Connect(const ConnectOptions& options, const Clock& clock);
+
+}  // namespace kube

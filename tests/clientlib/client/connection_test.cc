@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/client/connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "clientlib/testing/fake_clock.h"
+
+namespace kube {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ConnectTest : public ::testing::Test {
+ protected:
+  ConnectTest() : path_(std::filesystem::path(::testing::TempDir()) / "connect-test-kubeconfig") {}
+  ~ConnectTest() override { std::filesystem::remove(path_); }
+
+  Result<std::unique_ptr<Connection>> ConnectWith(const std::string& cluster) {
+    std::ofstream(path_) << "apiVersion: v1\nkind: Config\ncurrent-context: dev\n"
+                         << "clusters: [{name: c, cluster: {" << cluster << "}}]\n"
+                         << "users: [{name: u, user: {token: secret}}]\n"
+                         << "contexts: [{name: dev, context: {cluster: c, user: u, namespace: team-a}}]\n";
+    return Connect({.kubeconfig = path_.string()}, clock_);
+  }
+
+  testing::FakeClock clock_;
+  std::filesystem::path path_;
+};
+
+TEST_F(ConnectTest, TakesServerAndNamespaceFromTheKubeconfig) {
+  const auto connection = ConnectWith(R"(server: "http://127.0.0.1:1")");
+  ASSERT_TRUE(connection) << connection.error().message();
+  EXPECT_EQ((*connection)->config.server, "http://127.0.0.1:1");
+  EXPECT_EQ((*connection)->config.default_namespace, "team-a");
+  EXPECT_NE((*connection)->tokens, nullptr);
+  EXPECT_NE((*connection)->client, nullptr);
+  EXPECT_NE((*connection)->lease_client, nullptr);
+}
+
+TEST_F(ConnectTest, AMissingFileIsNamed) {
+  const auto connection = Connect({.kubeconfig = "/nowhere/config"}, clock_);
+  ASSERT_FALSE(connection);
+  EXPECT_THAT(connection.error().message(), HasSubstr("/nowhere/config"));
+}
+
+TEST_F(ConnectTest, AnErrorOfTheTransportNamesTheKubeconfigAndItsContext) {
+  const auto connection = ConnectWith(R"(server: "ftp://127.0.0.1")");
+  ASSERT_FALSE(connection);
+  EXPECT_THAT(connection.error().message(), HasSubstr(path_.string()));
+}
+
+}  // namespace
+}  // namespace kube

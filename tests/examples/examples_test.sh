@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# clientlib stands alone: it is installed to a folder of its own, the two examples are built against it with
+# find_package(), and run against a real control plane. Takes half a minute.
+# shellcheck disable=SC2317 # check() calls the functions.
+set -uo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
+
+cluster=tests/cluster/cluster
+folder=$(mktemp -d "${TMPDIR:-/tmp}/grus-examples-test.XXXXXX")
+export GRUS_STATE=$folder/state
+mkdir "$GRUS_STATE"
+cluster_name=examples-$$
+pids=()
+clean_up() {
+  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null; done
+  "$cluster" down --all >/dev/null 2>&1
+  rm -rf -- "$folder"
+}
+trap clean_up EXIT
+
+passed=0
+failed=0
+
+# check NAME COMMAND...: one line, ok or FAIL with what the command printed.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    echo "ok    $name"
+    passed=$((passed + 1))
+  else
+    echo "FAIL  $name"
+    tail -n 15 <<<"$output" | sed 's/^/      /'
+    failed=$((failed + 1))
+  fi
+}
+kube() { "$cluster" kubectl --name "$cluster_name" -- "$@"; }
+
+build_example() {
+  cmake -S "examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_BUILD_TYPE=Release &&
+    cmake --build "$folder/$1"
+}
+is_short() { (($(wc -l <"examples/$1/main.cc") < 80)); }
+
+# appears PATTERN FILE: a line of FILE matches, within 30 s.
+appears() { grep -q -m 1 -e "$1" <(timeout 30 tail -n +1 -f "$2"); }
+
+check "clientlib installs" cmake --install build/release --prefix "$folder/prefix"
+for example in pod-watcher tiny-operator; do
+  check "$example builds against what was installed" build_example "$example"
+  check "$example has fewer than 80 lines" is_short "$example"
+done
+
+check "a cluster starts" "$cluster" up --name "$cluster_name"
+check "with a node" "$cluster" nodes 1 --name "$cluster_name"
+KUBECONFIG=$("$cluster" kubeconfig --name "$cluster_name")
+export KUBECONFIG
+
+"$folder/pod-watcher/pod-watcher" default >"$folder/watcher.log" 2>&1 &
+pids+=($!)
+check "namespace default is ready for pods" kube wait serviceaccount/default --for=create --timeout=30s
+check "a pod is created" kube run one --image=example.com/one
+check "pod-watcher tells that it runs" appears '^default/one  *Running$' "$folder/watcher.log"
+check "the pod is deleted" kube delete pod one --wait=false
+check "pod-watcher tells that it is gone" appears '^default/one  *gone$' "$folder/watcher.log"
+
+"$folder/tiny-operator/tiny-operator" >"$folder/operator.log" 2>&1 &
+pids+=($!)
+check "a ConfigMap asks for a copy" kube create configmap source --from-literal=a=1
+check "by its label" kube label configmap source example.com/mirror-to=copy
+check "tiny-operator copies it" kube wait configmap/copy --for='jsonpath={.data.a}=1' --timeout=30s
+check "the ConfigMap is edited" kube patch configmap source --type merge -p '{"data":{"a":"2"}}'
+check "the copy follows" kube wait configmap/copy --for='jsonpath={.data.a}=2' --timeout=30s
+check "the ConfigMap is deleted" kube delete configmap source
+check "the copy goes with it" kube wait configmap/copy --for=delete --timeout=60s
+
+for i in 0 1; do
+  kill -TERM "${pids[$i]}"
+  wait "${pids[$i]}"
+  check "SIGTERM ends $([[ $i == 0 ]] && echo pod-watcher || echo tiny-operator) with 0" test $? = 0
+done
+
+echo "$passed passed, $failed failed"
+exit $((failed > 0))
