@@ -16,8 +16,7 @@
 
 #include "bench/child_process.h"
 #include "bench/storm.h"
-#include "clientlib/auth/kubeconfig.h"
-#include "clientlib/http/curl_transport.h"
+#include "clientlib/client/connection.h"
 #include "clientlib/model/core_v1.h"
 
 namespace bench {
@@ -37,42 +36,45 @@ double SecondsSince(kube::TimePoint start, const kube::Clock& clock) {
   return std::chrono::duration<double>(clock.Now() - start).count();
 }
 
-// The manager's own counters, read from its /metrics.
+// The lines of `transport`'s /metrics that begin with `prefix`; none if there is no answer.
+std::vector<std::string> ReadMetrics(kube::Transport& transport, const std::string& prefix) {
+  kube::HttpRequest request;
+  request.target = "/metrics";
+  auto response = transport.Send(request, {});
+  std::vector<std::string> found;
+  if (!response) return found;
+  std::istringstream lines(response->body);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(prefix, 0) == 0) found.push_back(line);
+  }
+  return found;
+}
+
+double ValueOf(const std::string& line) { return std::atof(line.c_str() + line.rfind(' ')); }
+
+// The manager's own counters.
 struct Scrape {
   double requests = 0, writes = 0;
 };
 
-Scrape ReadMetrics(int port) {
+Scrape ScrapeManager(int port) {
   kube::TransportOptions options;
   options.server = "http://127.0.0.1:" + std::to_string(port);
   static const kube::SystemClock clock;
   auto transport = kube::CurlTransport::Create(options, clock);
-  kube::HttpRequest request;
-  request.target = "/metrics";
-  auto response = (*transport)->Send(request, {});
   Scrape scrape;
-  if (!response) return scrape;
-  std::istringstream lines(response->body);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("rest_client_requests_total{", 0) != 0) continue;
-    const double count = std::atof(line.c_str() + line.rfind(' '));
-    scrape.requests += count;
-    if (line.find("method=\"GET\"") == std::string::npos) scrape.writes += count;
+  for (const std::string& line : ReadMetrics(**transport, "rest_client_requests_total{")) {
+    scrape.requests += ValueOf(line);
+    if (line.find("method=\"GET\"") == std::string::npos) scrape.writes += ValueOf(line);
   }
   return scrape;
 }
 
 // What all of the cluster asked of its API server so far, but for the opening of watches.
 double ClusterRequests(kube::Transport& transport) {
-  kube::HttpRequest request;
-  request.target = "/metrics";
-  auto response = transport.Send(request, {});
   double requests = 0;
-  if (!response) return requests;
-  std::istringstream lines(response->body);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("apiserver_request_total{", 0) != 0 || line.find("verb=\"WATCH\"") != std::string::npos) continue;
-    requests += std::atof(line.c_str() + line.rfind(' '));
+  for (const std::string& line : ReadMetrics(transport, "apiserver_request_total{")) {
+    if (line.find("verb=\"WATCH\"") == std::string::npos) requests += ValueOf(line);
   }
   return requests;
 }
@@ -101,7 +103,8 @@ double Median(std::vector<double> values) {
 }
 
 struct Figures {
-  std::vector<double> direct, through_grus, ratio, direct_requests, all_requests, cpu, memory, requests, idle_writes, lag_median, lag_p99;
+  std::vector<double> direct, through_grus, ratio, direct_requests, all_requests;
+  std::vector<double> cpu, memory, requests, idle_writes, lag_median, lag_p99;
 };
 
 bool RunDirect(kube::Transport& transport, kube::Client& client, Observer& observer, const Arguments& args,
@@ -120,16 +123,16 @@ bool RunDirect(kube::Transport& transport, kube::Client& client, Observer& obser
   return Clean(client, observer, ns, clock);
 }
 
-bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observer, const Arguments& args, const std::string& ns, int port,
-             const kube::Clock& clock, double& took, Figures& figures) {
+bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observer, const Arguments& args,
+             const std::string& ns, int port, const kube::Clock& clock, double& took, Figures& figures) {
   if (!CreateNamespace(client, ns)) return false;
   const std::string metrics = "127.0.0.1:" + std::to_string(port), health = "127.0.0.1:" + std::to_string(port + 1);
   ChildProcess manager({args.manager, "--kubeconfig", args.kubeconfig, "--metrics-address", metrics,
                         "--health-address", health, "--log-level", "warn"},
                        "build/grus-manager-bench.log");
   const kube::TimePoint ready_until = clock.Now() + seconds(30);
-  while (ReadMetrics(port).requests < 5 && clock.Now() < ready_until && manager.IsRunning()) usleep(100'000);
-  const Scrape before = ReadMetrics(port);
+  while (ScrapeManager(port).requests < 5 && clock.Now() < ready_until && manager.IsRunning()) usleep(100'000);
+  const Scrape before = ScrapeManager(port);
   const double requests_before = ClusterRequests(transport);
 
   const int pods = args.storm.jobs * (args.storm.workers + 1);
@@ -146,7 +149,7 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
     return false;
   }
   usleep(2'000'000);  // Events are written behind the status; they count.
-  const Scrape after = ReadMetrics(port);
+  const Scrape after = ScrapeManager(port);
   figures.cpu.push_back(manager.CpuSeconds());
   figures.memory.push_back(manager.PeakMemoryMib());
   figures.requests.push_back((after.requests - before.requests) / args.storm.jobs);
@@ -155,7 +158,7 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
   figures.lag_p99.push_back(Percentile(lags, 0.99));
   if (args.idle_seconds > 0 && figures.idle_writes.empty()) {
     usleep(static_cast<useconds_t>(args.idle_seconds) * 1'000'000U);
-    figures.idle_writes.push_back(ReadMetrics(port).writes - after.writes);
+    figures.idle_writes.push_back(ScrapeManager(port).writes - after.writes);
   }
   return Clean(client, observer, ns, clock);
 }
@@ -167,22 +170,13 @@ void Row(const char* what, double value, const char* unit, double limit) {
 int Run(const Arguments& args) {
   const kube::SystemClock clock;
   const kube::Log log(kube::LogLevel::kWarn);
-  auto config = kube::LoadKubeconfig({args.kubeconfig, ""});
-  if (!config) {
-    std::fprintf(stderr, "%s\n", config.error().message().c_str());
+  auto connection = kube::Connect({.kubeconfig = args.kubeconfig, .user_agent = "job_storm_bench"}, clock);
+  if (!connection) {
+    std::fprintf(stderr, "%s\n", connection.error().message().c_str());
     return 1;
   }
-  kube::TransportOptions options;
-  options.server = config->server;
-  options.ca_pem = config->ca_pem;
-  options.cert_pem = config->cert_pem;
-  options.key_pem = config->key_pem;
-  auto transport = kube::CurlTransport::Create(options, clock);
-  if (!transport) {
-    std::fprintf(stderr, "%s\n", transport.error().message().c_str());
-    return 1;
-  }
-  kube::Client client(**transport, nullptr, clock);
+  kube::Transport& transport = *(*connection)->transport;
+  kube::Client& client = *(*connection)->client;
   Observer observer(client, clock, log);
   if (!observer.Start()) {
     std::fprintf(stderr, "the bench's own caches did not sync\n");
@@ -194,15 +188,15 @@ int Run(const Arguments& args) {
   warm_up.storm.jobs = std::min(args.storm.jobs, 50);
   double ignored = 0;
   Figures figures;
-  if (!RunDirect(**transport, client, observer, warm_up, "warm-up-" + std::to_string(getpid()), clock, ignored, figures)) {
+  if (!RunDirect(transport, client, observer, warm_up, "warm-up-" + std::to_string(getpid()), clock, ignored, figures)) {
     return 1;
   }
   figures = {};
   for (int round = 0; round < args.rounds; ++round) {
     double direct = 0, grus = 0;
     const std::string suffix = std::to_string(getpid()) + "-" + std::to_string(round);
-    if (!RunDirect(**transport, client, observer, args, "storm-direct-" + suffix, clock, direct, figures)) return 1;
-    if (!RunGrus(**transport, client, observer, args, "storm-grus-" + suffix, 18080 + 2 * round, clock, grus, figures)) {
+    if (!RunDirect(transport, client, observer, args, "storm-direct-" + suffix, clock, direct, figures)) return 1;
+    if (!RunGrus(transport, client, observer, args, "storm-grus-" + suffix, 18080 + 2 * round, clock, grus, figures)) {
       return 1;
     }
     figures.direct.push_back(direct);

@@ -193,9 +193,7 @@ std::shared_ptr<const PodShape> ElasticReconciler::ShapeOf(const ElasticHorovodJ
   }
   auto shape = std::make_shared<const PodShape>(WorkerShape(job));
   std::lock_guard lock(mutex_);
-  Verified& verified = verified_[job.metadata.Key()];
-  verified.StartOver(job.metadata);
-  verified.shape = shape;
+  VerifiedLocked(job).shape = shape;
   return shape;
 }
 
@@ -294,9 +292,7 @@ Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::st
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // It takes the job with it: nothing to mend, and nothing that the user should hear.
     std::lock_guard lock(mutex_);
-    Verified& verified = verified_[view.job->metadata.Key()];
-    verified.StartOver(view.job->metadata);
-    verified.is_namespace_ending = true;
+    VerifiedLocked(*view.job).is_namespace_ending = true;
     return Action::AwaitChange();
   }
   Reason reason;
@@ -325,8 +321,7 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
   if (status == view.job->status) return {};
   if (IsMinorChange(view.job->status, status)) {
     std::lock_guard lock(mutex_);
-    Verified& verified = verified_[view.job->metadata.Key()];
-    verified.StartOver(view.job->metadata);
+    Verified& verified = VerifiedLocked(*view.job);
     if (!verified.minor_change_since) verified.minor_change_since = clock_.Now();
     const kube::Duration left = *verified.minor_change_since + kMinorChangeWait - clock_.Now();
     if (left > kube::Duration::zero()) {

@@ -52,8 +52,6 @@ class ElasticReconciler final : public kube::Reconciler {
     std::shared_ptr<const PodShape> shape;
     std::optional<kube::TimePoint> minor_change_since;  // A change of the status waits for company.
     bool is_namespace_ending = false;  // And the job with it.
-    // Forgets all if `job` is not the one, or not the spec, that this is about.
-    void StartOver(const kube::ObjectMeta& job);
   };
 
   Children FindChildren(const api::ElasticHorovodJob& job) const;
@@ -84,6 +82,8 @@ class ElasticReconciler final : public kube::Reconciler {
                                       const std::string& name) const;
   Verified VerifiedOf(const api::ElasticHorovodJob& job);
   void SetVerified(const api::ElasticHorovodJob& job, const Children& children);
+  // The record of `job`, empty if the one that was kept is about another job or spec. REQUIRES: mutex_ is held.
+  Verified& VerifiedLocked(const api::ElasticHorovodJob& job);
   void OnFreedRoom();
 
   kube::Client& client_;

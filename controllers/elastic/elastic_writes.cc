@@ -259,11 +259,13 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
   return writer.Restore(kind, std::string(launcher.metadata.uid), wanted);
 }
 
-void ElasticReconciler::Verified::StartOver(const kube::ObjectMeta& job) {
-  if (uid == job.uid && generation == job.generation) return;
-  *this = Verified{};
-  uid = job.uid;
-  generation = job.generation;
+ElasticReconciler::Verified& ElasticReconciler::VerifiedLocked(const ElasticHorovodJob& job) {
+  Verified& verified = verified_[job.metadata.Key()];
+  if (verified.uid == job.metadata.uid && verified.generation == job.metadata.generation) return verified;
+  verified = Verified{};
+  verified.uid = job.metadata.uid;
+  verified.generation = job.metadata.generation;
+  return verified;
 }
 
 ElasticReconciler::Verified ElasticReconciler::VerifiedOf(const ElasticHorovodJob& job) {
@@ -277,8 +279,7 @@ ElasticReconciler::Verified ElasticReconciler::VerifiedOf(const ElasticHorovodJo
 
 void ElasticReconciler::SetVerified(const ElasticHorovodJob& job, const Children& children) {
   std::lock_guard lock(mutex_);
-  Verified& verified = verified_[job.metadata.Key()];
-  verified.StartOver(job.metadata);
+  Verified& verified = VerifiedLocked(job);
   if (children.service) verified.service_version = children.service->metadata.resource_version;
   if (children.hosts) verified.hosts_version = children.hosts->metadata.resource_version;
   if (children.workers) verified.workers_generation = children.workers->metadata.generation;

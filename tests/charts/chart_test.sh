@@ -23,41 +23,10 @@ clean_up() {
 }
 trap clean_up EXIT
 
-passed=0
-failed=0
-
-# check NAME COMMAND...: one line, ok or FAIL with what the command printed.
-check() {
-  local name=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    echo "ok    $name"
-    passed=$((passed + 1))
-  else
-    echo "FAIL  $name"
-    tail -n 15 <<<"$output" | sed 's/^/      /'
-    failed=$((failed + 1))
-  fi
-}
-finish() {
-  echo "$passed passed, $failed failed"
-  exit $((failed > 0))
-}
+# shellcheck source=tests/support/check.sh
+source tests/support/check.sh
 
 kube() { "$cluster" kubectl --name "$cluster_name" -- "$@"; }
-fails() { ! "$@"; }
-equals() { # equals WANT COMMAND...: the command prints exactly WANT.
-  local want=$1 got
-  shift
-  got=$("$@") || return 1
-  [[ $got == "$want" ]] || { echo "want: $want"; echo "got:  $got"; return 1; }
-}
-prints() { # prints PATTERN COMMAND...: the output matches, whatever the exit status.
-  local pattern=$1 got
-  shift
-  got=$("$@" 2>&1)
-  grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
-}
 render() { "$helm" template grus "$chart" --namespace grus-system "$@"; }
 refuses() { # refuses PATTERN FLAG...: helm fails and says why.
   local pattern=$1 got

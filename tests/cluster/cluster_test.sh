@@ -11,22 +11,8 @@ GRUS_STATE=$(mktemp -d "${TMPDIR:-/tmp}/grus-cluster-test.XXXXXX")
 export GRUS_STATE
 trap '"$cluster" down --all >/dev/null 2>&1; rm -rf -- "$GRUS_STATE"' EXIT
 
-passed=0
-failed=0
-
-# check NAME COMMAND...: one line, ok or FAIL with what the command printed.
-check() {
-  local name=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    echo "ok    $name"
-    passed=$((passed + 1))
-  else
-    echo "FAIL  $name"
-    tail -n 15 <<<"$output" | sed 's/^/      /'
-    failed=$((failed + 1))
-  fi
-}
+# shellcheck source=tests/support/check.sh
+source "$here/../support/check.sh"
 
 # within SECONDS COMMAND...: repeats the command until it succeeds.
 within() {
@@ -42,22 +28,8 @@ within() {
   done
 }
 
-fails() { ! "$@"; }
 kube() { "$cluster" kubectl --name one -- "$@"; }
 
-# equals WANT COMMAND...: the command prints exactly WANT.
-equals() {
-  local want=$1 got
-  shift
-  got=$("$@") || return 1
-  [[ $got == "$want" ]] || { echo "want: $want"; echo "got:  $got"; return 1; }
-}
-prints() { # prints PATTERN COMMAND...: the output matches, whatever the exit status.
-  local pattern=$1 got
-  shift
-  got=$("$@" 2>&1)
-  grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
-}
 
 phase_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.phase}'; }
 ready_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'; }
@@ -231,5 +203,4 @@ no_network() {
 check "without modules it says so" prints "cannot be downloaded" no_network
 check "and fails" fails no_network
 
-echo "$passed passed, $failed failed"
-((failed == 0))
+finish

@@ -20,22 +20,8 @@ clean_up() {
 }
 trap clean_up EXIT
 
-passed=0
-failed=0
-
-# check NAME COMMAND...: one line, ok or FAIL with what the command printed.
-check() {
-  local name=$1 output
-  shift
-  if output=$("$@" 2>&1); then
-    echo "ok    $name"
-    passed=$((passed + 1))
-  else
-    echo "FAIL  $name"
-    tail -n 15 <<<"$output" | sed 's/^/      /'
-    failed=$((failed + 1))
-  fi
-}
+# shellcheck source=tests/support/check.sh
+source tests/support/check.sh
 kube() { "$cluster" kubectl --name "$cluster_name" -- "$@"; }
 
 build_example() {
@@ -82,5 +68,4 @@ for i in 0 1; do
   check "SIGTERM ends $([[ $i == 0 ]] && echo pod-watcher || echo tiny-operator) with 0" test $? = 0
 done
 
-echo "$passed passed, $failed failed"
-exit $((failed > 0))
+finish

@@ -49,7 +49,7 @@ put() { # put PATH [LINE...]: a file with its SPDX line and these lines.
 put clientlib/base/error.h
 put clientlib/base/log.cc '#include <spdlog/spdlog.h>' '#include "clientlib/base/error.h"'
 put clientlib/model/json.cc '#include <rapidjson/reader.h>' '#include "clientlib/base/error.h"'
-put clientlib/auth/kubeconfig.cc '#include <yaml-cpp/yaml.h>' '#include "clientlib/model/json.h"' 'cert = "/root/.ssh/id";'
+put clientlib/auth/kubeconfig.cc '#include <yaml-cpp/yaml.h>' '#include "clientlib/model/json.h"' 'cert = "/roo''t/.ssh/id";'
 put clientlib/runtime/http_server.cc '#include <boost/beast/core.hpp>' '#include "clientlib/cache/store.h"' '// TO''DO(#12): later'
 put clientlib/testing/fake.cc '#include "clientlib/runtime/manager.h"'
 put crds/types/job.h '#include "clientlib/model/field.h"'

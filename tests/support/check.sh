@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# For test scripts to source: counts checks in `passed` and `failed`.
+
+passed=0
+failed=0
+
+# check NAME COMMAND...: one line, ok or FAIL with what the command printed.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    echo "ok    $name"
+    passed=$((passed + 1))
+  else
+    echo "FAIL  $name"
+    tail -n 15 <<<"$output" | sed 's/^/      /'
+    failed=$((failed + 1))
+  fi
+}
+fails() { ! "$@"; }
+equals() { # equals WANT COMMAND...: the command prints exactly WANT.
+  local want=$1 got
+  shift
+  got=$("$@") || return 1
+  [[ $got == "$want" ]] || { echo "want: $want"; echo "got:  $got"; return 1; }
+}
+prints() { # prints PATTERN COMMAND...: the output matches, whatever the exit status.
+  local pattern=$1 got
+  shift
+  got=$("$@" 2>&1)
+  grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
+}
+
+# finish: prints the count and ends the script.
+finish() {
+  echo "$passed passed, $failed failed"
+  exit $((failed > 0))
+}
