@@ -72,7 +72,7 @@ void Observer::OnPod(const kube::Change& change) {
       running_[ns].erase(pod.metadata.name);
     }
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void Observer::OnJob(const kube::Change& change) {
@@ -84,7 +84,7 @@ void Observer::OnJob(const kube::Change& change) {
     std::vector<kube::TimePoint>& seen = times_[job.metadata.Key().ToString()].status_ready;
     while (static_cast<int>(seen.size()) < job.status.replicas.ready) seen.push_back(clock_.Now());
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool Observer::WaitForRunning(const std::string& ns, int count, kube::TimePoint until) {

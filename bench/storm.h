@@ -2,7 +2,6 @@
 // Many jobs at once, created through grus or as plain objects, and the wait until all their pods run.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
@@ -46,7 +45,7 @@ class Observer {
   const kube::Clock& clock_;
   kube::Informer pods_, jobs_;
   std::mutex mutex_;  // Guards what follows.
-  std::condition_variable changed_;
+  kube::CondVar changed_;
   std::map<std::string, std::set<std::string>> all_, running_;       // By namespace: names.
   std::map<std::string, std::map<std::string, std::string>> phases_; // By namespace: job, phase.
   std::set<std::string> ready_uids_;

@@ -5,7 +5,6 @@
 // is given up). Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <mutex>
@@ -28,7 +27,7 @@ class BoundedQueue {
       if (is_closed_ || items_.size() >= limit_) return false;
       items_.push_back(std::move(value));
     }
-    ready_.notify_one();
+    ready_.NotifyOne();
     return true;
   }
 
@@ -51,7 +50,7 @@ class BoundedQueue {
       std::lock_guard lock(mutex_);
       is_closed_ = true;
     }
-    ready_.notify_all();
+    ready_.NotifyAll();
   }
 
   std::size_t size() const {
@@ -66,7 +65,7 @@ class BoundedQueue {
  private:
   const std::size_t limit_;
   mutable std::mutex mutex_;  // Guards items_ and is_closed_.
-  std::condition_variable ready_;
+  CondVar ready_;
   std::deque<T> items_;
   bool is_closed_ = false;
 };

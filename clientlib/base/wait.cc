@@ -5,10 +5,10 @@ namespace kube {
 
 bool WaitFor(const Clock& clock, Duration wait, const std::stop_token& stop) {
   std::mutex mutex;
-  std::condition_variable wake;
+  CondVar wake;
   std::stop_callback on_stop(stop, [&] {
     std::lock_guard lock(mutex);
-    wake.notify_all();
+    wake.NotifyAll();
   });
   const TimePoint until = clock.Now() + wait;
   std::unique_lock lock(mutex);

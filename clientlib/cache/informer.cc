@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/cache/informer.h"
 
-#include <thread>
-
 namespace kube {
 
 class Informer::Source final : private ReflectorSink {
@@ -10,12 +8,14 @@ class Informer::Source final : private ReflectorSink {
   Source(Informer& informer, Client& client, ReflectorOptions options, const Clock& clock, const Log& log)
       : informer_(informer),
         scope_(options.ns),
-        reflector_(client, informer.kind_, std::move(options), clock, log, *this) {}
+        clock_(clock),
+        reflector_(client, informer.kind_, std::move(options), clock, log, *this, clock.RandomSeed()) {}
 
   void Start() {
-    thread_ = std::jthread([this](std::stop_token stop) { reflector_.Run(std::move(stop)); });
+    thread_ = clock_.Spawn([this](std::stop_token stop) { reflector_.Run(std::move(stop)); });
   }
-  void Stop() { thread_.request_stop(); }
+  void Stop() { thread_.RequestStop(); }
+  void Join() { thread_.Join(); }
   ReflectorStats stats() const { return reflector_.stats(); }
 
  private:
@@ -31,7 +31,7 @@ class Informer::Source final : private ReflectorSink {
       std::lock_guard lock(informer_.sync_mutex_);
       --informer_.unsynced_sources_;
     }
-    informer_.sync_changed_.notify_all();
+    informer_.sync_changed_.NotifyAll();
   }
   void OnPut(ConstObject object) override {
     std::lock_guard lock(informer_.handlers_mutex_);
@@ -48,9 +48,10 @@ class Informer::Source final : private ReflectorSink {
 
   Informer& informer_;
   const std::string scope_;
+  const Clock& clock_;
   Reflector reflector_;
   bool is_synced_ = false;  // Read and written on the reflector's thread only.
-  std::jthread thread_;
+  Thread thread_;
 };
 
 Informer::Informer(Client& client, const Kind& kind, InformerOptions options, const Clock& clock, const Log& log)
@@ -73,6 +74,10 @@ void Informer::Stop() {
   for (auto& source : sources_) source->Stop();
 }
 
+void Informer::Join() {
+  for (auto& source : sources_) source->Join();
+}
+
 void Informer::AddHandler(Handler handler) {
   std::lock_guard lock(handlers_mutex_);
   for (const ConstObject& object : store_.List()) handler(Change{nullptr, object}, true);
@@ -87,7 +92,7 @@ bool Informer::HasSynced() const {
 bool Informer::WaitForSync(TimePoint until, std::stop_token stop) const {
   std::stop_callback on_stop(stop, [this] {
     std::lock_guard lock(sync_mutex_);
-    sync_changed_.notify_all();
+    sync_changed_.NotifyAll();
   });
   std::unique_lock lock(sync_mutex_);
   while (unsynced_sources_ > 0 && !stop.stop_requested() && clock_.Now() < until) {

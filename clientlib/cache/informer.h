@@ -6,7 +6,6 @@
 // change for each object there. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -38,7 +37,8 @@ class Informer {
   Store::IndexId AddIndex(Store::IndexFunction function) { return store_.AddIndex(std::move(function)); }
   void AddHandler(Handler handler);
   void Start();
-  void Stop();  // Requests a stop; the destructor joins.
+  void Stop();  // Requests a stop.
+  void Join();  // After Stop(): waits until no handler runs any more.
   // Waits until the first complete list is stored and every handler was told of it.
   bool WaitForSync(TimePoint until, std::stop_token stop = {}) const;
   bool HasSynced() const;
@@ -80,7 +80,7 @@ class Informer {
   std::vector<Handler> handlers_;
 
   mutable std::mutex sync_mutex_;  // Guards unsynced_sources_.
-  mutable std::condition_variable sync_changed_;
+  mutable CondVar sync_changed_;
   std::size_t unsynced_sources_ = 0;
   std::vector<std::unique_ptr<Source>> sources_;
 };

@@ -47,7 +47,7 @@ struct ReflectorStats {
 class Reflector {
  public:
   Reflector(Client& client, const Kind& kind, ReflectorOptions options, const Clock& clock, const Log& log,
-            ReflectorSink& sink, std::uint64_t seed = std::random_device{}());
+            ReflectorSink& sink, std::uint64_t seed);
 
   void Run(std::stop_token stop);
   ReflectorStats stats() const;

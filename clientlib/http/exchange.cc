@@ -70,7 +70,7 @@ bool Exchange::OnHeaderLine(std::string_view line) {
       std::lock_guard lock(mutex_);
       has_head_ = true;
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   return true;
 }
@@ -106,7 +106,7 @@ bool Exchange::OnStreamBody(std::string_view bytes) {
     chunks_.back().append(bytes);
     unread_bytes_ += bytes.size();
   }
-  if (wake) changed_.notify_all();
+  if (wake) changed_.NotifyAll();
   return true;
 }
 
@@ -118,19 +118,19 @@ void Exchange::OnEnd(std::optional<Error> error) {
     error_ = std::move(error);
     has_ended_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
-template <typename Condition>
-Status Exchange::Await(TimePoint until, const std::stop_token& stop, Condition condition) {
+template <typename Predicate>
+Status Exchange::Await(TimePoint until, const std::stop_token& stop, Predicate holds) {
   // Taking the lock closes the gap between a waiter's look at `stop` and its wait. The callback object must
   // outlive the lock below: its destructor waits for a callback that is running.
   std::stop_callback wake(stop, [this] {
     { std::lock_guard lock(mutex_); }
-    changed_.notify_all();
+    changed_.NotifyAll();
   });
   std::unique_lock lock(mutex_);
-  while (!condition()) {
+  while (!holds()) {
     if (stop.stop_requested()) return Error(ErrorCode::kCancelled, "stopped while waiting for the server");
     if (clock_.Now() >= until) return Error(ErrorCode::kTimeout, "the server did not answer in time");
     clock_.WaitUntil(lock, changed_, until);

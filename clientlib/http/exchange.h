@@ -6,7 +6,6 @@
 // Thread-safe for one I/O thread and one calling thread.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -49,8 +48,8 @@ class Exchange {
   bool has_ended() const;
 
  private:
-  template <typename Condition>
-  Status Await(TimePoint until, const std::stop_token& stop, Condition condition);
+  template <typename Predicate>
+  Status Await(TimePoint until, const std::stop_token& stop, Predicate holds);
   bool OnStreamBody(std::string_view bytes);
 
   const Kind kind_;
@@ -66,7 +65,7 @@ class Exchange {
   std::optional<Error> refusal_;  // Why OnBody() returned false, unless the body was only cut.
 
   mutable std::mutex mutex_;  // Guards all below.
-  std::condition_variable changed_;
+  CondVar changed_;
   bool has_head_ = false;
   bool has_ended_ = false;
   std::optional<Error> error_;

@@ -75,15 +75,17 @@ Controller::Controller(Reconciler& reconciler, ControllerOptions options, const 
       clock_(clock),
       log_(log),
       queue_(clock, std::max(1, options_.threads / 4)),
-      rate_limiter_(clock, options_.rate_limits),
+      rate_limiter_(clock, options_.rate_limits, clock.RandomSeed()),
       metrics_(std::make_unique<Metrics>(metrics, options_.name, queue_, options_.threads)) {}
 
 Controller::~Controller() { Stop(clock_.Now()); }
 
 void Controller::Start() {
   for (int i = 0; i < options_.threads; ++i) slots_.push_back(std::make_unique<Slot>());
-  for (auto& slot : slots_) threads_.emplace_back([this, &slot = *slot] { RunThread(slot); });
-  deadline_thread_ = std::jthread([this](std::stop_token stop) { WatchDeadlines(std::move(stop)); });
+  for (auto& slot : slots_) {
+    threads_.push_back(clock_.Spawn([this, &slot = *slot](const std::stop_token&) { RunThread(slot); }));
+  }
+  deadline_thread_ = clock_.Spawn([this](std::stop_token stop) { WatchDeadlines(std::move(stop)); });
 }
 
 bool Controller::Stop(TimePoint until) {
@@ -173,10 +175,10 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
 void Controller::WatchDeadlines(std::stop_token stop) {
   // Deadlines are long (minutes), so a look once a second is near enough.
   std::mutex mutex;
-  std::condition_variable wake;
+  CondVar wake;
   std::stop_callback on_stop(stop, [&] {
     std::lock_guard lock(mutex);
-    wake.notify_all();
+    wake.NotifyAll();
   });
   std::unique_lock lock(mutex);
   while (!stop.stop_requested()) {

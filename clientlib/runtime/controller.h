@@ -11,7 +11,6 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "clientlib/base/log.h"
@@ -79,8 +78,8 @@ class Controller {
   RateLimiter rate_limiter_;
   std::unique_ptr<Metrics> metrics_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<std::jthread> threads_;
-  std::jthread deadline_thread_;
+  std::vector<Thread> threads_;
+  Thread deadline_thread_;
 };
 
 }  // namespace kube

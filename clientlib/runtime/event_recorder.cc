@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
-#include <condition_variable>
 #include <functional>
 #include <list>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 
 #include "clientlib/base/backoff.h"
@@ -149,9 +147,9 @@ struct EventRecorder::Impl {
   std::uint64_t last_unique = 0;
 
   std::mutex mutex;  // Guards is_done.
-  std::condition_variable done;
+  CondVar done;
   bool is_done = false;
-  std::thread thread;
+  Thread thread;
 };
 
 void EventRecorder::Impl::Run() {
@@ -171,7 +169,7 @@ void EventRecorder::Impl::Run() {
     std::lock_guard lock(mutex);
     is_done = true;
   }
-  done.notify_all();
+  done.NotifyAll();
 }
 
 void EventRecorder::Impl::Observe(Occurrence occurrence) {
@@ -269,7 +267,7 @@ bool EventRecorder::Impl::Patch(Series& series) {
 }
 
 Status EventRecorder::Impl::Retry(const std::function<Status()>& attempt) {
-  Backoff backoff(kRetry);
+  Backoff backoff(kRetry, clock.RandomSeed());
   for (int tries = 1;; ++tries) {
     if (abort.stop_requested()) return Error(ErrorCode::kCancelled, "the recorder ends");
     Status done_status = attempt();
@@ -292,7 +290,7 @@ bool EventRecorder::Impl::GiveUp(const Series& series, const Error& error) {
 EventRecorder::EventRecorder(Client& client, const Clock& clock, const Log& log, EventRecorderOptions options,
                              Registry* metrics)
     : impl_(std::make_unique<Impl>(client, clock, log, std::move(options), metrics)) {
-  impl_->thread = std::thread([impl = impl_.get()] { impl->Run(); });
+  impl_->thread = clock.Spawn([impl = impl_.get()](const std::stop_token&) { impl->Run(); });
 }
 
 EventRecorder::~EventRecorder() {
@@ -304,7 +302,7 @@ EventRecorder::~EventRecorder() {
     while (!impl_->is_done && impl_->clock.Now() < until) impl_->clock.WaitUntil(lock, impl_->done, until);
   }
   impl_->abort.request_stop();
-  impl_->thread.join();
+  impl_->thread.Join();
 }
 
 void EventRecorder::Record(EventType type, const Kind& kind, const ObjectMeta& regarding,

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/runtime/leader_elector.h"
 
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "clientlib/base/backoff.h"
@@ -54,7 +52,7 @@ struct LeaderElector::Impl {
   LeaseRecord record;  // Used by the thread in Run() alone.
 
   mutable std::mutex mutex;  // Guards everything below, and `failure` of the term.
-  std::condition_variable changed;
+  CondVar changed;
   std::string holder;
   TimePoint renewed_at{};
   bool is_working = false;
@@ -91,7 +89,7 @@ Status LeaderElector::Run(std::stop_token stop, const std::function<void(std::st
 
 // False if a stop was requested first.
 bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
-  Backoff backoff({options.retry_period, options.retry_period, 1.0, kJitter});
+  Backoff backoff({options.retry_period, options.retry_period, 1.0, kJitter}, clock.RandomSeed());
   while (!stop.stop_requested()) {
     const Result<bool> held = TryHold(stop);
     if (held && *held && !stop.stop_requested()) return true;
@@ -117,11 +115,11 @@ Status LeaderElector::Impl::Lead(const std::stop_token& stop,
   log.Info("became leader", {{"lease", options.lease.ToString()}, {"identity", options.identity}});
   {
     std::stop_callback on_stop(stop, [&term] { term.work.request_stop(); });
-    std::thread deadline([&] { WatchDeadline(term); });
-    std::thread work([&] { Work(term, lead); });
+    Thread deadline = clock.Spawn([&](const std::stop_token&) { WatchDeadline(term); });
+    Thread work = clock.Spawn([&](const std::stop_token&) { Work(term, lead); });
     Renew(term);
-    work.join();
-    deadline.join();
+    work.Join();
+    deadline.Join();
   }
   const bool has_lost = [&] {
     std::lock_guard lock(mutex);
@@ -147,7 +145,7 @@ void LeaderElector::Impl::Work(Term& term, const std::function<void(std::stop_to
     if (!term.failure) term.failure = std::move(failure);
   }
   term.renewal.request_stop();
-  changed.notify_all();
+  changed.NotifyAll();
 }
 
 // Until the work has ended or leadership was lost.
@@ -192,7 +190,7 @@ void LeaderElector::Impl::Lose(Term& term, std::string why) {
   }
   term.work.request_stop();
   term.renewal.request_stop();
-  changed.notify_all();
+  changed.NotifyAll();
   log.Error("leadership lost", {{"lease", options.lease.ToString()}, {"reason", why}});
 }
 

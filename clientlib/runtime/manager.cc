@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/runtime/manager.h"
 
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 
 namespace kube {
 
@@ -43,10 +41,10 @@ void Manager::Work(std::stop_token stop, std::stop_token planned_stop) {
   for (auto& controller : controllers_) controller->Start();
   {
     std::mutex mutex;
-    std::condition_variable wake;
+    CondVar wake;
     std::stop_callback on_stop(stop, [&] {
       std::lock_guard lock(mutex);
-      wake.notify_all();
+      wake.NotifyAll();
     });
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) clock_.WaitUntil(lock, wake, TimePoint::max());
@@ -54,11 +52,11 @@ void Manager::Work(std::stop_token stop, std::stop_token planned_stop) {
   // Without the lease another may lead already: nothing of ours may go on (rule E4).
   const bool may_drain = planned_stop.stop_requested();
   const TimePoint until = clock_.Now() + (may_drain ? options_.drain_timeout : Duration::zero());
-  std::vector<std::jthread> stops;  // All at once: none goes on while another one ends.
+  std::vector<Thread> stops;  // All at once: none goes on while another one ends.
   for (auto& controller : controllers_) {
-    stops.emplace_back([&] {
+    stops.push_back(clock_.Spawn([&](const std::stop_token&) {
       if (!controller->Stop(until)) log_.Warn("reconciles were cut off", {{"controller", controller->name()}});
-    });
+    }));
   }
 }
 
@@ -78,6 +76,8 @@ Status Manager::Run(std::stop_token stop, LeaderElector* elector) {
   }
   is_ready_ = false;
   for (auto& informer : informers_) informer->Stop();
+  // What handlers call may go once Run() has returned.
+  for (auto& informer : informers_) informer->Join();
   return result;
 }
 

@@ -21,7 +21,7 @@ struct RateLimits {
 
 class RateLimiter {
  public:
-  explicit RateLimiter(const Clock& clock, RateLimits limits = {}, std::uint64_t seed = std::random_device{}());
+  RateLimiter(const Clock& clock, RateLimits limits, std::uint64_t seed);
 
   // The delay before the next try of `key`; counts one failure and takes one token.
   Duration When(const ObjectKey& key);

@@ -33,9 +33,9 @@ void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
 void WorkQueue::WakeOneLocked() {
   if (idle_ > woken_) {
     ++woken_;
-    ready_changed_.notify_one();
+    ready_changed_.NotifyOne();
   } else if (has_timer_thread_) {
-    timer_changed_.notify_one();
+    timer_changed_.NotifyOne();
   }
 }
 
@@ -55,7 +55,7 @@ void WorkQueue::AddAfter(const ObjectKey& key, Duration delay, Priority priority
   const bool is_next = delayed_.empty() || due < delayed_.top().due;
   delayed_.push({due, key});
   if (!is_next) return;
-  if (has_timer_thread_) timer_changed_.notify_one();
+  if (has_timer_thread_) timer_changed_.NotifyOne();
   else WakeOneLocked();
 }
 
@@ -136,15 +136,15 @@ void WorkQueue::Done(const ObjectKey& key) {
   } else if (entry.IsIdle()) {
     entries_.erase(it);
   }
-  if (shut_downs_ > 0) drained_.notify_all();
+  if (shut_downs_ > 0) drained_.NotifyAll();
 }
 
 void WorkQueue::ShutDown() {
   std::lock_guard lock(mutex_);
   ++shut_downs_;
-  ready_changed_.notify_all();
-  timer_changed_.notify_all();
-  drained_.notify_all();
+  ready_changed_.NotifyAll();
+  timer_changed_.NotifyAll();
+  drained_.NotifyAll();
 }
 
 bool WorkQueue::Drain(TimePoint until) {

@@ -11,7 +11,6 @@
 // Thread-safe. Time comes from `clock`, so tests never sleep.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -83,7 +82,7 @@ class WorkQueue {
   mutable std::mutex mutex_;  // Guards everything below.
   // Of the threads in Get(), one waits for the next delayed key's time, the rest for ready keys alone: work is given to
   // those first, so that the timed wait goes on and no thread wakes for nothing.
-  std::condition_variable ready_changed_, timer_changed_, drained_;
+  CondVar ready_changed_, timer_changed_, drained_;
   int idle_ = 0;            // Waiting on ready_changed_.
   int woken_ = 0;           // Of these, told to wake and not awake yet.
   int low_in_process_ = 0;  // Taken as kLow.

@@ -36,7 +36,7 @@ WallTime FakeClock::WallNow() const {
   return wall_;
 }
 
-void FakeClock::WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
+void FakeClock::WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition,
                           TimePoint until) const {
   {
     std::lock_guard own_lock(mutex_);
@@ -46,7 +46,7 @@ void FakeClock::WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_var
   waiters_changed_.notify_all();
   // One slice only, then back to the caller, who looks at its own condition: a notification that falls
   // between two slices would be lost to a loop here.
-  cv.wait_for(lock, kSlice);
+  condition.variable().wait_for(lock, kSlice);
 }
 
 bool FakeClock::AwaitWaiters(int count) const {

@@ -35,7 +35,7 @@ class FakeClock final : public Clock {
 
   TimePoint Now() const override;
   WallTime WallNow() const override;
-  void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
+  void WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition,
                  TimePoint until) const override;
 
   // Waits until `count` threads wait on this clock, each for a time that has not come, and found nothing else

@@ -16,7 +16,7 @@ constexpr auto kPatience = std::chrono::seconds(20);
 
 struct FakeStream::State {
   mutable std::mutex mutex;  // Guards everything below.
-  std::condition_variable changed;
+  CondVar changed;
   std::deque<std::string> pushed;
   bool is_ended = false, is_opened = false, is_closed = false, is_reading = false;
   std::optional<Error> broken;
@@ -27,12 +27,12 @@ struct FakeStream::State {
       std::lock_guard lock(mutex);
       change();
     }
-    changed.notify_all();
+    changed.NotifyAll();
   }
-  template <typename Condition>
-  bool Await(Condition condition) {
+  template <typename Predicate>
+  bool Await(Predicate holds) {
     std::unique_lock lock(mutex);
-    return changed.wait_for(lock, kPatience, condition);
+    return changed.variable().wait_for(lock, kPatience, holds);
   }
 };
 
@@ -59,7 +59,7 @@ class FakeStream::Reader final : public ByteStream {
       if (state_->is_ended) return std::string();
       if (clock_.Now() >= until) return Error(ErrorCode::kTimeout, "no bytes in time");
       state_->is_reading = true;
-      state_->changed.notify_all();
+      state_->changed.NotifyAll();
       clock_.WaitUntil(lock, state_->changed, until);
       state_->is_reading = false;
     }

@@ -7,18 +7,14 @@
 
 #include "clientlib/runtime/client_metrics.h"
 #include "clientlib/runtime/http_server.h"
-#include "clientlib/runtime/manager.h"
-#include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/manager/server_wait.h"
+#include "controllers/manager/suite.h"
 
 namespace grus {
 namespace {
 
-using kube::KindOf;
 using kube::Result;
 using kube::Status;
-
-constexpr char kReportingController[] = "ai.centauruscloud.io/grus-manager";
 
 std::string HostName() {
   char name[256] = {};
@@ -48,34 +44,6 @@ kube::HttpReply Check(const Status& status) {
   if (status) return {200, "text/plain; charset=utf-8", "ok\n"};
   return {500, "text/plain; charset=utf-8", status.error().message() + "\n"};
 }
-
-// All that the elastic controller is made of, in the order of construction.
-struct Elastic {
-  Elastic(kube::Manager& manager, const Options& options, kube::Client& client, kube::EventRecorder& events,
-          const kube::Clock& clock, const kube::Log& log)
-      : caches(MakeCaches(manager, options)), reconciler(client, caches, events, clock, log) {
-    kube::ControllerOptions controller;
-    controller.name = "elastichorovodjob";
-    controller.threads = options.reconcile_threads;
-    reconciler.FeedQueue(manager.AddController(reconciler, controller).queue());
-  }
-
-  static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options) {
-    kube::InformerOptions all, ours;
-    all.namespaces = ours.namespaces = options.namespaces;
-    ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
-    return {manager.AddInformer(KindOf<api::ElasticHorovodJob>(), all),
-            manager.AddInformer(KindOf<kube::Service>(), ours),
-            manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
-            manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
-            manager.AddInformer(KindOf<kube::Job>(), ours),
-            manager.AddInformer(KindOf<kube::Pod>(), all),
-            manager.AddInformer(KindOf<kube::Node>())};
-  }
-
-  ElasticCaches caches;
-  ElasticReconciler reconciler;
-};
 
 Result<std::unique_ptr<kube::HttpServer>> Serve(const std::string& address,
                                                 std::map<std::string, kube::HttpServer::Handler> handlers) {
@@ -107,12 +75,12 @@ int RunManager(const Options& options, std::stop_token stop) {
                              {options.leader_elect_name}, [&] { return (*elector)->IsLeader() ? 1.0 : 0.0; });
   }
 
-  kube::Manager manager(*connection.client, clock, log, metrics);
+  Suite suite(options, *connection.client, clock, log, metrics, HostName());
   Result<std::unique_ptr<kube::HttpServer>> health = Serve(
       options.health_address,
       {{"/healthz", [&](const std::string&) { return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status()); }},
        {"/readyz", [&](const std::string&) {
-          return Check(manager.IsReady() ? Status() : Status(kube::Error(kube::ErrorCode::kUnavailable, "caches are not synced")));
+          return Check(suite.IsReady() ? Status() : Status(kube::Error(kube::ErrorCode::kUnavailable, "caches are not synced")));
         }}});
   if (!health) return fail(health.error());
   Result<std::unique_ptr<kube::HttpServer>> scrape = Serve(
@@ -128,9 +96,7 @@ int RunManager(const Options& options, std::stop_token stop) {
   const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
   if (Status ready = WaitForServer(connection, ns, clock, log, stop); !ready) return fail(ready.error());
 
-  kube::EventRecorder events(*connection.client, clock, log, {kReportingController, HostName()}, &metrics);
-  Elastic elastic(manager, options, *connection.client, events, clock, log);
-  if (Status ran = manager.Run(stop, elector->get()); !ran) return fail(ran.error());
+  if (Status ran = suite.Run(stop, elector->get()); !ran) return fail(ran.error());
   log.Info("stopped");
   return 0;
 }

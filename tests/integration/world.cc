@@ -118,7 +118,7 @@ const kube::Informer& World::Of(const kube::Kind& kind) const {
 void World::Note(const kube::Kind& kind, const kube::Change& change) {
   std::lock_guard lock(mutex_);
   steps_.push_back({&kind, change.before, change.after});
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 kube::HttpResponse World::Send(const std::string& method, const std::string& path,

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -113,7 +112,7 @@ class World {
   kube::Client client_;
 
   mutable std::mutex mutex_;  // Guards steps_.
-  std::condition_variable changed_;
+  kube::CondVar changed_;
   std::vector<Step> steps_;
 
   std::vector<std::unique_ptr<kube::Informer>> informers_;  // Last: they tell of changes until they are gone.

@@ -20,10 +20,10 @@ TEST(SystemClock, NeverGoesBack) {
 TEST(SystemClock, WaitEndsAtItsTime) {
   SystemClock clock;
   std::mutex mutex;
-  std::condition_variable cv;
+  CondVar condition;
   std::unique_lock lock(mutex);
   const TimePoint until = clock.Now() + 2ms;
-  while (clock.Now() < until) clock.WaitUntil(lock, cv, until);
+  while (clock.Now() < until) clock.WaitUntil(lock, condition, until);
   EXPECT_GE(clock.Now(), until);
   EXPECT_TRUE(lock.owns_lock());
 }
@@ -31,15 +31,15 @@ TEST(SystemClock, WaitEndsAtItsTime) {
 TEST(SystemClock, WaitWithoutEndIsEndedByANotification) {
   SystemClock clock;
   std::mutex mutex;
-  std::condition_variable cv;
+  CondVar condition;
   bool is_set = false;
   std::unique_lock lock(mutex);
   std::jthread setter([&] {
     std::lock_guard own_lock(mutex);
     is_set = true;
-    cv.notify_one();
+    condition.NotifyOne();
   });
-  while (!is_set) clock.WaitUntil(lock, cv, TimePoint::max());
+  while (!is_set) clock.WaitUntil(lock, condition, TimePoint::max());
   EXPECT_TRUE(is_set);
   lock.unlock();
 }

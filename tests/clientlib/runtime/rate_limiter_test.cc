@@ -18,7 +18,7 @@ RateLimits PerKeyOnly() { return {{5ms, 1000s, 2.0, 0.0}, 1e9, 1e9}; }
 
 TEST(RateLimiter, Q3EachFailureOfAKeyDoublesItsDelay) {
   FakeClock clock;
-  RateLimiter limiter(clock, PerKeyOnly());
+  RateLimiter limiter(clock, PerKeyOnly(), kSeed);
   for (const Duration want : {5ms, 10ms, 20ms, 40ms, 80ms, 160ms}) EXPECT_EQ(limiter.When(kA), want);
   EXPECT_EQ(limiter.Failures(kA), 6);
   EXPECT_EQ(limiter.When(kB), 5ms);  // Another key's failures do not count.
@@ -26,7 +26,7 @@ TEST(RateLimiter, Q3EachFailureOfAKeyDoublesItsDelay) {
 
 TEST(RateLimiter, Q3ForgetStartsOver) {
   FakeClock clock;
-  RateLimiter limiter(clock, PerKeyOnly());
+  RateLimiter limiter(clock, PerKeyOnly(), kSeed);
   limiter.When(kA);
   limiter.When(kA);
   limiter.Forget(kA);
@@ -37,7 +37,7 @@ TEST(RateLimiter, Q3ForgetStartsOver) {
 
 TEST(RateLimiter, Q3NoNumberOfFailuresOverflows) {
   FakeClock clock;
-  RateLimiter limiter(clock, PerKeyOnly());
+  RateLimiter limiter(clock, PerKeyOnly(), kSeed);
   for (int i = 0; i < 5000; ++i) {
     const Duration delay = limiter.When(kA);
     ASSERT_GE(delay, 5ms);
@@ -62,7 +62,7 @@ TEST(RateLimiter, Q3JitterAddsUpToATenth) {
 
 TEST(RateLimiter, Q3ABurstIsFreeAndThenAllKeysShareTenPerSecond) {
   FakeClock clock;
-  RateLimiter limiter(clock, {{5ms, 1000s, 2.0, 0.0}});
+  RateLimiter limiter(clock, {{5ms, 1000s, 2.0, 0.0}}, kSeed);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.When({"ns", std::to_string(i)}), 5ms) << i;
   EXPECT_EQ(limiter.When({"ns", "100"}), 100ms);
   EXPECT_EQ(limiter.When({"ns", "101"}), 200ms);
@@ -74,7 +74,7 @@ TEST(RateLimiter, Q3ABurstIsFreeAndThenAllKeysShareTenPerSecond) {
 
 TEST(RateLimiter, Q3TheBucketNeverHoldsMoreThanItsSize) {
   FakeClock clock;
-  RateLimiter limiter(clock, {{5ms, 1000s, 2.0, 0.0}, 10, 2});
+  RateLimiter limiter(clock, {{5ms, 1000s, 2.0, 0.0}, 10, 2}, kSeed);
   clock.Advance(1h);
   EXPECT_EQ(limiter.When({"ns", "a"}), 5ms);
   EXPECT_EQ(limiter.When({"ns", "b"}), 5ms);
@@ -83,7 +83,7 @@ TEST(RateLimiter, Q3TheBucketNeverHoldsMoreThanItsSize) {
 
 TEST(RateLimiter, Q3TheLongerOfBothDelaysCounts) {
   FakeClock clock;
-  RateLimiter limiter(clock, {{1s, 1000s, 2.0, 0.0}, 10, 1});
+  RateLimiter limiter(clock, {{1s, 1000s, 2.0, 0.0}, 10, 1}, kSeed);
   EXPECT_EQ(limiter.When(kA), 1s);
   EXPECT_EQ(limiter.When(kA), 2s);  // The bucket alone would say 100 ms.
 }

@@ -26,8 +26,8 @@ class StrictClock final : public Clock {
  public:
   TimePoint Now() const override { return FakeClock::kStart; }
   WallTime WallNow() const override { return FakeClock::kWallStart; }
-  void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
-                 TimePoint until) const override {
+  void WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition, TimePoint until) const override {
+    std::condition_variable& cv = condition.variable();
     Change({&cv, until}, 1);
     cv.wait(lock);
     while (IsAnotherEarlier({&cv, until})) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function with a stack of its own that can stop in the middle and go on later, on the same thread.
+//
+// AddressSanitizer is told of each switch. ThreadSanitizer is not: there is one thread. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+namespace kube::testing {
+
+class Fiber {
+ public:
+  // `body` begins at the first Resume(). An exception that leaves it ends the process, as from a std::thread.
+  explicit Fiber(std::function<void()> body);
+  ~Fiber();  // REQUIRES: has_ended(), or never resumed.
+
+  void Resume();   // Runs it until it calls Suspend() or ends. REQUIRES: called from outside of it, not ended.
+  void Suspend();  // Back to who resumed it. REQUIRES: called from inside.
+  bool has_ended() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kube::testing

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// All controllers of grus: what grus-manager runs once it is connected, without the network, signals and servers
+// around it. So the fault campaign runs the same thing in virtual time.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "clientlib/client/client.h"
+#include "clientlib/runtime/leader_elector.h"
+#include "clientlib/runtime/metrics.h"
+#include "controllers/manager/options.h"
+
+namespace grus {
+
+class Suite {
+ public:
+  // `instance` names this process in events. All references must outlive it.
+  Suite(const Options& options, kube::Client& client, const kube::Clock& clock, const kube::Log& log,
+        kube::Registry& metrics, const std::string& instance);
+  ~Suite();
+
+  // Blocks until `stop`. `elector` may be null. Errors: caches that do not sync in time, leadership lost.
+  kube::Status Run(std::stop_token stop, kube::LeaderElector* elector);
+  bool IsReady() const;  // Thread-safe.
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace grus
