@@ -10,10 +10,14 @@
 #include <cstdlib>
 #include <utility>
 
-// AddressSanitizer's, if it is linked in (sanitizer/common_interface_defs.h): null otherwise.
+// The sanitizers', if one is linked in (sanitizer/common_interface_defs.h, tsan_interface.h): null otherwise.
 extern "C" {
 void __sanitizer_start_switch_fiber(void** saved, const void* bottom, std::size_t size) __attribute__((weak));
 void __sanitizer_finish_switch_fiber(void* saved, const void** bottom, std::size_t* size) __attribute__((weak));
+void* __tsan_get_current_fiber() __attribute__((weak));
+void* __tsan_create_fiber(unsigned flags) __attribute__((weak));
+void __tsan_destroy_fiber(void* fiber) __attribute__((weak));
+void __tsan_switch_to_fiber(void* fiber, unsigned flags) __attribute__((weak));
 }
 
 namespace kube::testing {
@@ -60,6 +64,7 @@ struct Fiber::Impl {
   void *inside_saved = nullptr, *outside_saved = nullptr;
   const void* outside_bottom = nullptr;
   std::size_t outside_size = 0;
+  void *tsan_inside = nullptr, *tsan_outside = nullptr;
 };
 
 void Fiber::Impl::BeginSwitch(void** saved, const void* bottom, std::size_t size) {
@@ -73,6 +78,7 @@ void Fiber::Impl::EndSwitch(void* saved, const void** from_bottom, std::size_t* 
 Fiber::Fiber(std::function<void()> body) : impl_(std::make_unique<Impl>()) {
   Impl& impl = *impl_;
   impl.body = std::move(body);
+  if (__tsan_create_fiber != nullptr) impl.tsan_inside = __tsan_create_fiber(0);
   getcontext(&impl.inside);
   impl.inside.uc_stack.ss_sp = impl.stack.bottom();
   impl.inside.uc_stack.ss_size = kStackBytes;
@@ -83,7 +89,10 @@ Fiber::Fiber(std::function<void()> body) : impl_(std::make_unique<Impl>()) {
   makecontext(&impl.inside, enter, 2, static_cast<unsigned>(address), static_cast<unsigned>(address >> 32));
 }
 
-Fiber::~Fiber() { assert((impl_->has_ended || !impl_->has_begun) && "a fiber is destroyed in the middle"); }
+Fiber::~Fiber() {
+  assert((impl_->has_ended || !impl_->has_begun) && "a fiber is destroyed in the middle");
+  if (impl_->tsan_inside != nullptr) __tsan_destroy_fiber(impl_->tsan_inside);
+}
 
 bool Fiber::has_ended() const { return impl_->has_ended; }
 
@@ -97,6 +106,7 @@ void Fiber::Impl::Run() {
   body = nullptr;
   has_ended = true;
   BeginSwitch(nullptr, outside_bottom, outside_size);
+  if (tsan_outside != nullptr) __tsan_switch_to_fiber(tsan_outside, 0);
   setcontext(&outside);
 }
 
@@ -105,6 +115,10 @@ void Fiber::Resume() {
   assert(!impl.has_ended && "an ended fiber is resumed");
   impl.has_begun = true;
   Impl::BeginSwitch(&impl.outside_saved, impl.stack.bottom(), kStackBytes);
+  if (impl.tsan_inside != nullptr) {
+    impl.tsan_outside = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(impl.tsan_inside, 0);
+  }
   swapcontext(&impl.outside, &impl.inside);
   Impl::EndSwitch(impl.outside_saved, nullptr, nullptr);
 }
@@ -112,6 +126,7 @@ void Fiber::Resume() {
 void Fiber::Suspend() {
   Impl& impl = *impl_;
   Impl::BeginSwitch(&impl.inside_saved, impl.outside_bottom, impl.outside_size);
+  if (impl.tsan_outside != nullptr) __tsan_switch_to_fiber(impl.tsan_outside, 0);
   swapcontext(&impl.inside, &impl.outside);
   Impl::EndSwitch(impl.inside_saved, &impl.outside_bottom, &impl.outside_size);
 }

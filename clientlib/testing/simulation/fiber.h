@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function with a stack of its own that can stop in the middle and go on later, on the same thread.
 //
-// AddressSanitizer is told of each switch. ThreadSanitizer is not: there is one thread. Not thread-safe.
+// Address- and ThreadSanitizer are told of each switch. Not thread-safe.
 #pragma once
 
 #include <functional>

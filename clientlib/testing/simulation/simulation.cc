@@ -21,8 +21,9 @@ constexpr int kMostStepsAtOnce = 200'000;
 struct Simulation::Impl {
   // A thread of the code under simulation. Shared by its handle and the loop.
   struct Task {
-    explicit Task(std::function<void(std::stop_token)> body)
-        : fiber([this, run = std::move(body)] { run(stop.get_token()); }) {}
+    Task(int its_process, std::function<void(std::stop_token)> body)
+        : process(its_process), fiber([this, run = std::move(body)] { run(stop.get_token()); }) {}
+    const int process;
     std::stop_source stop;
     Fiber fiber;
     // What it waits for; null: it can go on. Written by itself.
@@ -36,8 +37,14 @@ struct Simulation::Impl {
   explicit Impl(std::uint64_t seed) : random(seed) {}
 
   bool CanGoOn(const Task& task) const {
+    if (!frozen.empty() && FrozenUntil(task) > now) return false;
     return task.waits_on == nullptr || task.until <= now || task.waits_on->notifications() != task.seen;
   }
+  TimePoint FrozenUntil(const Task& task) const {
+    const auto it = frozen.find(task.process);
+    return it == frozen.end() ? TimePoint::min() : it->second;
+  }
+  Thread Start(int process, std::function<void(std::stop_token)> body);
   bool Step();  // One task, chosen by chance; false if none can go on.
   void RunTimers();
   bool Run(const std::function<bool()>* done, TimePoint until);
@@ -50,6 +57,7 @@ struct Simulation::Impl {
   std::vector<std::shared_ptr<Task>> tasks;  // In the order of their start; ended ones are removed.
   Task* current = nullptr;
   std::multimap<TimePoint, std::function<void()>> timers;
+  std::map<int, TimePoint> frozen;  // Processes.
   std::vector<std::size_t> runnable;  // Kept for its capacity.
 };
 
@@ -104,7 +112,11 @@ void Simulation::Impl::RunTimers() {
 
 TimePoint Simulation::Impl::NextTime() const {
   TimePoint next = timers.empty() ? TimePoint::max() : timers.begin()->first;
-  for (const auto& task : tasks) next = std::min(next, task->until);
+  for (const auto& task : tasks) {
+    const TimePoint frozen_until = FrozenUntil(*task);
+    // A frozen task may have something to do already.
+    next = std::min(next, frozen_until > now ? frozen_until : task->until);
+  }
   return next;
 }
 
@@ -170,10 +182,22 @@ void Simulation::WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& conditio
   lock.lock();
 }
 
+Thread Simulation::Impl::Start(int process, std::function<void(std::stop_token)> body) {
+  auto task = std::make_shared<Task>(process, std::move(body));
+  tasks.push_back(task);
+  return Thread(std::make_unique<Handle>(*this, std::move(task)));
+}
+
 Thread Simulation::Spawn(std::function<void(std::stop_token)> body) const {
-  auto task = std::make_shared<Impl::Task>(std::move(body));
-  impl_->tasks.push_back(task);
-  return Thread(std::make_unique<Impl::Handle>(*impl_, std::move(task)));
+  return impl_->Start(impl_->current == nullptr ? 0 : impl_->current->process, std::move(body));
+}
+
+Thread Simulation::SpawnProcess(int process, std::function<void(std::stop_token)> body) {
+  return impl_->Start(process, std::move(body));
+}
+
+void Simulation::Freeze(int process, Duration time) {
+  impl_->frozen[process] = std::max(impl_->frozen[process], impl_->now + time);
 }
 
 std::uint64_t Simulation::RandomSeed() const { return impl_->random(); }

@@ -37,6 +37,11 @@ class Simulation final : public Clock {
   // The same, but ends as soon as `done` holds; false if it never did.
   bool RunUntil(const std::function<bool()>& done, TimePoint until);
 
+  // A thread that stands for a process: threads that it starts, and those that they start, belong to it.
+  Thread SpawnProcess(int process, std::function<void(std::stop_token)> body);
+  // No thread of the process goes on for that time, as after a SIGSTOP or on a suspended machine.
+  void Freeze(int process, Duration time);
+
   // A jump of the wall clock alone.
   void ShiftWall(Duration by);
 

@@ -133,6 +133,29 @@ TEST(Simulation, RunUntilEndsAsSoonAsTheConditionHolds) {
   EXPECT_EQ(simulation.Now(), Simulation::kStart + 1h);
 }
 
+TEST(Simulation, AFrozenProcessStandsStillWithAllItsThreads) {
+  Simulation simulation(1);
+  int frozen_ticks = 0, other_ticks = 0;
+  const auto tick = [&](int& ticks) {
+    return [&](const std::stop_token& stop) {
+      while (WaitFor(simulation, 1s, stop)) ++ticks;
+    };
+  };
+  Thread process = simulation.SpawnProcess(7, [&](const std::stop_token& stop) {
+    Thread child = simulation.Spawn(tick(frozen_ticks));
+    while (WaitFor(simulation, 1s, stop)) ++frozen_ticks;
+  });
+  Thread other = simulation.Spawn(tick(other_ticks));
+  simulation.RunFor(10s);
+  EXPECT_EQ(frozen_ticks, 20);
+  simulation.Freeze(7, 1h);
+  simulation.RunFor(50min);
+  EXPECT_EQ(frozen_ticks, 20);
+  EXPECT_EQ(other_ticks, 10 + 50 * 60);
+  simulation.RunFor(10min + 500ms);
+  EXPECT_EQ(frozen_ticks, 22);
+}
+
 TEST(Simulation, TheWallClockCanJumpAlone) {
   Simulation simulation(1);
   simulation.ShiftWall(-5min);
