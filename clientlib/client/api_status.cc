@@ -50,9 +50,9 @@ Error MakeError(int http_status, std::string_view body) {
   if (json && StringAt(*json, "kind") == "Status") {
     reason = StringAt(*json, "reason");
     message = StringAt(*json, "message");
-    if (const Json* code = json->Find("code"); http_status == 0 && code && code->AsInt()) {
-      http_status = static_cast<int>(*code->AsInt());
-    }
+    const Json* const code = json->Find("code");
+    const std::int64_t value = code && code->AsInt() ? *code->AsInt() : 0;
+    if (http_status == 0 && value >= 100 && value <= 999) http_status = static_cast<int>(value);
   }
   if (message.empty()) {
     message = "server answered " + std::to_string(http_status);

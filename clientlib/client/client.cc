@@ -72,6 +72,9 @@ Result<HttpResponse> Client::Send(std::string_view verb, const Kind& kind, HttpR
   for (int tries = 1;; ++tries) {
     request.headers.resize(plain_headers);
     if (Status authorized = Authorize(request); !authorized) return std::move(authorized).error();
+    if (gate_ && request.method != "GET") {
+      if (Status open = gate_->MayWrite(kind); !open) return std::move(open).error();
+    }
 
     const TimePoint sent = clock_.Now();
     Result<HttpResponse> response = transport_.Send(request, stop);

@@ -32,6 +32,14 @@ class RequestObserver {
   virtual void OnRequest(std::string_view verb, const Kind& kind, int code, Duration took) = 0;
 };
 
+// Asked right before each write, each try of it. Must be quick and thread-safe.
+class WriteGate {
+ public:
+  virtual ~WriteGate() = default;
+  // An error refuses the write, and is what the caller gets.
+  virtual Status MayWrite(const Kind& kind) const = 0;
+};
+
 // The `{}` below allow designated initialisers that name only some fields.
 struct ClientOptions {
   std::string user_agent = "grus";
@@ -81,6 +89,9 @@ class Client {
   Client(Transport& transport, TokenSource* tokens, const Clock& clock, ClientOptions options = {},
          RequestObserver* observer = nullptr);
 
+  // Null: none. `gate` must outlive the client. REQUIRES: before the first request.
+  void SetWriteGate(const WriteGate* gate) { gate_ = gate; }
+
   Result<ObjectPtr> Get(const Kind& kind, const ObjectKey& key, std::stop_token stop = {});
   Result<ObjectList> List(const Kind& kind, std::string_view ns, const ListOptions& options = {},
                           std::stop_token stop = {});
@@ -118,6 +129,7 @@ class Client {
   const Clock& clock_;
   ClientOptions options_;
   RequestObserver* observer_;
+  const WriteGate* gate_ = nullptr;
 };
 
 }  // namespace kube

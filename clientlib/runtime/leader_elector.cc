@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/runtime/leader_elector.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -13,7 +14,11 @@
 namespace kube {
 namespace {
 
-constexpr double kJitter = 1.2;  // client-go's: candidates that started together drift apart.
+// A candidate looks at the lease after half a retry period and up to 0.7 times that more: candidates that started
+// together drift apart, and the last sign of life is seen early enough for a takeover within the lease's duration plus
+// one retry period. (client-go waits 1 to 2.2 periods.)
+constexpr double kLook = 0.5, kJitter = 0.7;
+constexpr double kLongestRetry = 1.2;
 constexpr int kReleaseTries = 5;
 constexpr Duration kReleaseWait = std::chrono::milliseconds(100);
 
@@ -71,7 +76,7 @@ Result<std::unique_ptr<LeaderElector>> LeaderElector::Create(Client& client, con
   if (options.lease_duration <= options.renew_deadline) {
     return invalid("the lease duration must be longer than the renew deadline");
   }
-  const std::chrono::duration<double, std::nano> longest_retry = options.retry_period * kJitter;
+  const std::chrono::duration<double, std::nano> longest_retry = options.retry_period * kLongestRetry;
   if (options.renew_deadline <= longest_retry) {
     return invalid("the renew deadline must be longer than 1.2 times the retry period");
   }
@@ -89,7 +94,8 @@ Status LeaderElector::Run(std::stop_token stop, const std::function<void(std::st
 
 // False if a stop was requested first.
 bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
-  Backoff backoff({options.retry_period, options.retry_period, 1.0, kJitter}, clock.RandomSeed());
+  const auto look = std::chrono::duration_cast<Duration>(options.retry_period * kLook);
+  Backoff backoff({look, look, 1.0, kJitter}, clock.RandomSeed());
   while (!stop.stop_requested()) {
     const Result<bool> held = TryHold(stop);
     if (held && *held && !stop.stop_requested()) return true;
@@ -97,7 +103,11 @@ bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
       log.Warn("lease not acquired",
                {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }
-    WaitFor(clock, backoff.Next(), stop);
+    Duration wait = backoff.Next();
+    // Not later than the moment when the lease can be had.
+    const auto end = record.expires_at();
+    if (end && *end > clock.Now()) wait = std::min(wait, *end - clock.Now());
+    WaitFor(clock, wait, stop);
   }
   // The stop came while a write was on its way.
   if (record.MayBeOurs()) Release();

@@ -38,7 +38,7 @@ Result<bool> LeaseRecord::TryHold(std::stop_token stop) {
     if (!renewed || *renewed) return renewed;
   }
   if (Status read = Read(stop); !read) return std::move(read).error();
-  if (exists_ && !IsOurs() && !holder().empty() && !HasExpired()) return false;
+  if (const auto end = expires_at(); end && clock_.Now() < *end) return false;
   return Write(Wanted(), stop);
 }
 
@@ -80,10 +80,11 @@ void LeaseRecord::Observe(const Lease& lease) {
   resource_version_ = lease.metadata.resource_version;
 }
 
-bool LeaseRecord::HasExpired() const {
+std::optional<TimePoint> LeaseRecord::expires_at() const {
+  if (!exists_ || IsOurs() || holder().empty()) return std::nullopt;
   // What the holder promised, not what we are configured to: the two may differ during an upgrade.
   const std::int32_t promised = spec_.lease_duration_seconds.value_or(0);
-  return clock_.Now() - changed_at_ >= (promised > 0 ? std::chrono::seconds(promised) : duration_);
+  return changed_at_ + (promised > 0 ? std::chrono::seconds(promised) : duration_);
 }
 
 LeaseSpec LeaseRecord::Wanted() const {

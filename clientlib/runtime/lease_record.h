@@ -6,6 +6,7 @@
 // resource version it is based on, so that of two candidates one loses. Not thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "clientlib/client/client.h"
@@ -27,13 +28,14 @@ class LeaseRecord {
   bool IsOurs() const { return holder() == identity_; }
   // We hold it, or may hold it: a write of ours went out whose answer never came.
   bool MayBeOurs() const { return IsOurs() || is_outcome_unknown_; }
+  // When another candidate's hold ends if it is not renewed; nullopt: there is none.
+  std::optional<TimePoint> expires_at() const;
   // When the last write that kept the lease ours was sent.
   TimePoint renewed_at() const { return renewed_at_; }
 
  private:
   Status Read(std::stop_token stop);
   void Observe(const Lease& lease);
-  bool HasExpired() const;
   LeaseSpec Wanted() const;
   Result<bool> Write(const LeaseSpec& spec, std::stop_token stop);
 

@@ -16,13 +16,14 @@ namespace grus {
 
 class Suite {
  public:
-  // `instance` names this process in events. All references must outlive it.
-  Suite(const Options& options, kube::Client& client, const kube::Clock& clock, const kube::Log& log,
-        kube::Registry& metrics, const std::string& instance);
+  // `instance` names this process in events. `elector` may be null; with one, the client writes only while it leads.
+  // All must outlive the suite.
+  Suite(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
+        const kube::Log& log, kube::Registry& metrics, const std::string& instance);
   ~Suite();
 
-  // Blocks until `stop`. `elector` may be null. Errors: caches that do not sync in time, leadership lost.
-  kube::Status Run(std::stop_token stop, kube::LeaderElector* elector);
+  // Blocks until `stop`. Errors: caches that do not sync in time, leadership lost.
+  kube::Status Run(std::stop_token stop);
   bool IsReady() const;  // Thread-safe.
 
  private:

@@ -75,7 +75,7 @@ int RunManager(const Options& options, std::stop_token stop) {
                              {options.leader_elect_name}, [&] { return (*elector)->IsLeader() ? 1.0 : 0.0; });
   }
 
-  Suite suite(options, *connection.client, clock, log, metrics, HostName());
+  Suite suite(options, *connection.client, elector->get(), clock, log, metrics, HostName());
   Result<std::unique_ptr<kube::HttpServer>> health = Serve(
       options.health_address,
       {{"/healthz", [&](const std::string&) { return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status()); }},
@@ -96,7 +96,7 @@ int RunManager(const Options& options, std::stop_token stop) {
   const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
   if (Status ready = WaitForServer(connection, ns, clock, log, stop); !ready) return fail(ready.error());
 
-  if (Status ran = suite.Run(stop, elector->get()); !ran) return fail(ran.error());
+  if (Status ran = suite.Run(stop); !ran) return fail(ran.error());
   log.Info("stopped");
   return 0;
 }
