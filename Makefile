@@ -2,7 +2,7 @@
 # The front door. Each target is a few lines; what is longer lives in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench cluster-up cluster-down asan tsan lint format clean
+.PHONY: help setup build test demo bench cluster-up cluster-down asan tsan fuzz lint format clean
 
 help:  ## List the targets
 	@awk -F ':.*## +' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,7 @@ demo: setup  ## Train, lose a node, shrink and grow again, on a local cluster
 
 bench: build  ## Run the benchmarks and compare them with the recorded baselines
 	scripts/bench
+	scripts/bench-peers
 
 cluster-up:  ## Start a local Kubernetes with 4 nodes of 8 GPUs each
 	tests/cluster/cluster up
@@ -37,6 +38,9 @@ asan:  ## Run the unit tests with AddressSanitizer and UndefinedBehaviorSanitize
 
 tsan:  ## Run the unit tests with ThreadSanitizer
 	@scripts/test tsan
+
+fuzz:  ## Run each fuzz target for five seconds
+	@scripts/fuzz
 
 lint:  ## Check format and style, run clang-tidy
 	@scripts/install-packages --lint

@@ -24,13 +24,21 @@ target_include_directories(grus_options INTERFACE
 if(GRUS_SANITIZE)
   target_compile_options(grus_options INTERFACE
     -fsanitize=${GRUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
-    -Wno-maybe-uninitialized)  # g++ 12 reports false ones in std::variant once it is instrumented.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # False ones in std::variant once it is instrumented.
   target_link_options(grus_options INTERFACE -fsanitize=${GRUS_SANITIZE})
+endif()
+if(GRUS_FUZZ)
+  # All code tells the fuzzer where it has been; only the targets have its main().
+  target_compile_options(grus_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(grus_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # RapidJSON's headers are C++98; included as system headers they are clean under our warnings.
 add_library(grus_rapidjson INTERFACE)
 target_include_directories(grus_rapidjson SYSTEM INTERFACE $<BUILD_INTERFACE:${RAPIDJSON_INCLUDE_DIR}>)
+if(GRUS_FUZZ)
+  target_compile_options(grus_rapidjson INTERFACE -fsanitize-ignorelist=${CMAKE_SOURCE_DIR}/tests/fuzz/ignore.txt)
+endif()
 
 # yaml-cpp 0.7 exports a plain target without include directories.
 add_library(grus_yaml INTERFACE)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/auth/kubeconfig.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "clientlib/auth/files.h"
+#include "clientlib/auth/kubeconfig_yaml.h"
 #include "clientlib/auth/tls_material.h"
 
 namespace kube {
@@ -69,7 +68,7 @@ class Entry {
 
   // PEM text, from base64 in `data_field` or else from the file that `file_field` names, whose path goes to
   // `path`.
-  std::string Pem(const char* data_field, const char* file_field, std::string& path) {
+  std::string Pem(const char* data_field, const char* file_field, std::string& path, const FileReader& read_file) {
     if (const std::string data = Text(data_field); !data.empty()) {
       Result<std::string> decoded = DecodeBase64(data);
       if (decoded) return *std::move(decoded);
@@ -77,10 +76,10 @@ class Entry {
       return {};
     }
     path = Path(file_field);
-    return path.empty() ? std::string() : FileText(file_field, path);
+    return path.empty() ? std::string() : FileText(file_field, path, read_file);
   }
-  std::string FileText(const char* field, const std::string& path) {
-    Result<std::string> content = ReadSmallFile(path);
+  std::string FileText(const char* field, const std::string& path, const FileReader& read_file) {
+    Result<std::string> content = read_file(path);
     if (content && !content->empty()) return *std::move(content);
     Fail(std::string(field) + ": " + (content ? path + " is empty" : content.error().message()));
     return {};
@@ -138,14 +137,9 @@ Status MergedConfig::Add(const std::string& file, const std::string& text) {
   const auto invalid = [&](const std::string& why) {
     return Invalid("kubeconfig " + Quoted(file) + ": " + why);
   };
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& e) {
-    // Not what(): only the position and the parser's own words, never text of the file.
-    return invalid("no valid YAML in line " + std::to_string(e.mark.line + 1) + ": " + e.msg);
-  }
-  for (const YAML::Node& document : documents) {
+  const Result<std::vector<YAML::Node>> documents = LoadYaml(text);
+  if (!documents) return invalid(documents.error().message());
+  for (const YAML::Node& document : *documents) {
     if (document.IsNull()) continue;
     if (!document.IsMap()) return invalid("is no YAML map");
     const YAML::Node current = document["current-context"];
@@ -188,10 +182,11 @@ Result<Entry> MergedConfig::Find(const std::string& kind, const std::string& nam
                  ", which is not there; known: " + (known.empty() ? "none" : known));
 }
 
-Status ReadCluster(Entry cluster, ClientConfig& config) {
+Status ReadCluster(Entry cluster, const FileReader& read_file, ClientConfig& config) {
   config.server = cluster.Text("server");
   while (config.server.ends_with('/')) config.server.pop_back();
-  config.ca_pem = cluster.Pem("certificate-authority-data", "certificate-authority", config.ca_file);
+  config.ca_pem =
+      cluster.Pem("certificate-authority-data", "certificate-authority", config.ca_file, read_file);
   config.tls_server_name = cluster.Text("tls-server-name");
   config.proxy_url = cluster.Text("proxy-url");
   config.insecure_skip_verify = cluster.Flag("insecure-skip-tls-verify");
@@ -261,17 +256,17 @@ Status ReadImpersonation(Entry& user, ClientConfig& config) {
   return {};
 }
 
-Status ReadUser(Entry user, ClientConfig& config) {
+Status ReadUser(Entry user, const FileReader& read_file, ClientConfig& config) {
   if (user.Has("auth-provider")) {
     return user.ErrorHere("auth-provider was removed from Kubernetes clients; use an exec plugin instead");
   }
-  config.cert_pem = user.Pem("client-certificate-data", "client-certificate", config.cert_file);
-  config.key_pem = user.Pem("client-key-data", "client-key", config.key_file);
+  config.cert_pem = user.Pem("client-certificate-data", "client-certificate", config.cert_file, read_file);
+  config.key_pem = user.Pem("client-key-data", "client-key", config.key_file, read_file);
   config.token = user.Text("token");
   config.token_file = user.Path("tokenFile");
   config.username = user.Text("username");
   config.password = user.Text("password");
-  if (!config.token_file.empty()) user.FileText("tokenFile", config.token_file);  // Must be readable.
+  if (!config.token_file.empty()) user.FileText("tokenFile", config.token_file, read_file);  // Must be readable.
   if (user.error()) return *user.error();
 
   if (config.cert_pem.empty() != config.key_pem.empty()) {
@@ -326,6 +321,10 @@ Result<FileList> FilesOf(const KubeconfigOptions& options) {
 }  // namespace
 
 Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options) {
+  return LoadKubeconfig(options, ReadSmallFile);
+}
+
+Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options, const FileReader& read_file) {
   Result<FileList> files = FilesOf(options);
   if (!files) return std::move(files).error();
   MergedConfig merged;
@@ -335,7 +334,7 @@ Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options) {
     // Paths within are relative to the file, which must not depend on the current folder later on.
     const std::string file = std::filesystem::absolute(path).lexically_normal().string();
     names += (names.empty() ? "" : ", ") + Quoted(file);
-    Result<std::string> text = ReadSmallFile(file);
+    Result<std::string> text = read_file(file);
     if (!text && files->may_miss && text.error().code() == ErrorCode::kNotFound) continue;
     if (!text) return std::move(text).error().with("kubeconfig (" + files->from + ")");
     if (Status status = merged.Add(file, *text); !status) return std::move(status).error();
@@ -361,11 +360,11 @@ Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options) {
 
   Result<Entry> cluster = merged.Find("cluster", cluster_name, config.source);
   if (!cluster) return std::move(cluster).error();
-  if (Status status = ReadCluster(*std::move(cluster), config); !status) return std::move(status).error();
+  if (Status status = ReadCluster(*std::move(cluster), read_file, config); !status) return std::move(status).error();
   if (user_name.empty()) return config;  // Anonymous.
   Result<Entry> user = merged.Find("user", user_name, config.source);
   if (!user) return std::move(user).error();
-  if (Status status = ReadUser(*std::move(user), config); !status) return std::move(status).error();
+  if (Status status = ReadUser(*std::move(user), read_file, config); !status) return std::move(status).error();
   return config;
 }
 

@@ -2,6 +2,7 @@
 // Reads kubeconfig files as kubectl does.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "clientlib/auth/client_config.h"
@@ -17,5 +18,9 @@ struct KubeconfigOptions {
 // Errors say which file, which entry and what to do: a missing or unreadable file, no current context, an
 // entry that is named but not there, a CA that is no certificate. Blocking file I/O.
 Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options);
+
+// The same with `read_file` in place of the file system, for the configuration and for what it names.
+using FileReader = std::function<Result<std::string>(const std::string& path)>;
+Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options, const FileReader& read_file);
 
 }  // namespace kube

@@ -6,6 +6,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <memory>
 
@@ -113,7 +115,10 @@ Result<WallTime> CertificateExpiry(const std::string& cert_pem) {
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &parts) != 1) {
     return Invalid("certificate has no valid end date");
   }
-  return WallTime(std::chrono::seconds(timegm(&parts)));
+  // A year such as 9999, RFC 5280's word for "never", is more than nanoseconds in 64 bits can hold.
+  using std::chrono::floor, std::chrono::seconds;
+  const std::chrono::sys_seconds end{seconds(timegm(&parts))};
+  return WallTime(std::clamp(end, floor<seconds>(WallTime::min()) + seconds(1), floor<seconds>(WallTime::max())));
 }
 
 }  // namespace kube

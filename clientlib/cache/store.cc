@@ -26,16 +26,13 @@ Store::IndexId Store::AddIndex(IndexFunction function) {
 
 ConstObject Store::Get(const ObjectKey& key) const {
   std::shared_lock lock(mutex_);
-  const auto it = objects_.find(key);
-  return it == objects_.end() ? nullptr : it->second;
+  const auto it = objects_.find(KeyView(key));
+  return it == objects_.end() ? nullptr : *it;
 }
 
 std::vector<ConstObject> Store::List() const {
   std::shared_lock lock(mutex_);
-  std::vector<ConstObject> all;
-  all.reserve(objects_.size());
-  for (const auto& [key, object] : objects_) all.push_back(object);
-  return all;
+  return {objects_.begin(), objects_.end()};
 }
 
 std::vector<ConstObject> Store::ByIndex(IndexId index, const std::string& value) const {
@@ -44,7 +41,7 @@ std::vector<ConstObject> Store::ByIndex(IndexId index, const std::string& value)
   const auto it = indexes_.at(index).keys.find(value);
   if (it == indexes_[index].keys.end()) return found;
   found.reserve(it->second.size());
-  for (const Object* object : it->second) found.push_back(objects_.at(object->metadata.Key()));
+  for (const Object* object : it->second) found.push_back(*objects_.find(KeyView(*object)));
   return found;
 }
 
@@ -77,21 +74,21 @@ void Store::RemoveFromIndexes(const Object& object) {
   }
 }
 
-ConstObject Store::SwapLocked(const ObjectKey& key, ConstObject object) {
+ConstObject Store::SwapLocked(const KeyView& key, ConstObject object) {
   const auto it = objects_.find(key);
-  ConstObject before = it == objects_.end() ? nullptr : it->second;
-  if (before) RemoveFromIndexes(*before);
-  if (object) {
+  if (it == objects_.end()) {
+    if (!object) return nullptr;
     AddToIndexes(*object);
-    if (it == objects_.end()) {
-      objects_.emplace(key, std::move(object));
-    } else {
-      it->second = std::move(object);
-    }
-  } else if (before) {
-    objects_.erase(it);
+    objects_.insert(std::move(object));
+    return nullptr;
   }
-  return before;
+  RemoveFromIndexes(**it);
+  auto node = objects_.extract(it);
+  if (!object) return std::move(node.value());
+  AddToIndexes(*object);
+  std::swap(node.value(), object);
+  objects_.insert(std::move(node));
+  return object;
 }
 
 void Store::AdvanceLocked(const std::string& resource_version, const std::string& scope) {
@@ -103,32 +100,32 @@ Change Store::Put(ConstObject object, const std::string& scope) {
   std::unique_lock lock(mutex_);
   Change change{nullptr, object};
   AdvanceLocked(object->metadata.resource_version, scope);
-  const ObjectKey key = object->metadata.Key();
-  change.before = SwapLocked(key, std::move(object));
+  change.before = SwapLocked(*change.after, std::move(object));
   return change;
 }
 
 Change Store::Remove(const Object& object, const std::string& scope) {
   std::unique_lock lock(mutex_);
   AdvanceLocked(object.metadata.resource_version, scope);
-  return Change{SwapLocked(object.metadata.Key(), nullptr), nullptr};
+  return Change{SwapLocked(object, nullptr), nullptr};
 }
 
 std::vector<Change> Store::Replace(std::vector<ConstObject> objects, const std::string& resource_version,
                                    const std::string& scope) {
   std::vector<Change> changes;
   std::unique_lock lock(mutex_);
-  std::unordered_set<ObjectKey> listed;
-  for (const ConstObject& object : objects) listed.insert(object->metadata.Key());
-  std::vector<ObjectKey> gone;
-  for (const auto& [key, object] : objects_) {
-    if ((scope.empty() || key.ns == scope) && !listed.contains(key)) gone.push_back(key);
+  std::vector<ConstObject> gone;
+  if (!objects_.empty()) {
+    const Objects listed(objects.begin(), objects.end());
+    for (const ConstObject& object : objects_) {
+      if ((scope.empty() || object->metadata.ns == scope) && !listed.contains(object)) gone.push_back(object);
+    }
   }
-  for (const ObjectKey& key : gone) changes.push_back({SwapLocked(key, nullptr), nullptr});
+  for (const ConstObject& object : gone) changes.push_back({SwapLocked(*object, nullptr), nullptr});
+  changes.reserve(changes.size() + objects.size());
   for (ConstObject& object : objects) {
-    const ObjectKey key = object->metadata.Key();
     Change change{nullptr, object};
-    change.before = SwapLocked(key, std::move(object));
+    change.before = SwapLocked(*change.after, std::move(object));
     const bool is_same = change.before && change.before->metadata.uid == change.after->metadata.uid &&
                          change.before->metadata.resource_version == change.after->metadata.resource_version;
     if (!is_same) changes.push_back(std::move(change));

@@ -57,17 +57,39 @@ class Store {
   void Advance(const std::string& resource_version, const std::string& scope = {});
 
  private:
+  // What an object is found by, without a copy: an ObjectKey takes as much memory as a tenth of a pod.
+  struct KeyView {
+    std::string_view ns, name;
+    KeyView(const ObjectKey& key) : ns(key.ns), name(key.name) {}  // NOLINT: implicit on purpose
+    KeyView(const Object& object) : ns(object.metadata.ns), name(object.metadata.name) {}  // NOLINT
+    KeyView(const ConstObject& object) : KeyView(*object) {}                               // NOLINT
+    friend bool operator==(const KeyView&, const KeyView&) = default;
+  };
+  // Not noexcept: libstdc++ then keeps each hash, and a search does not touch the other objects in its bucket.
+  struct KeyHash {
+    using is_transparent = void;
+    std::size_t operator()(const KeyView& key) const {
+      return std::hash<std::string_view>()(key.name) * 31 + std::hash<std::string_view>()(key.ns);
+    }
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    bool operator()(const KeyView& a, const KeyView& b) const { return a == b; }
+  };
+  using Objects = std::unordered_set<ConstObject, KeyHash, KeyEqual>;
+
   struct Index {
     IndexFunction function;
     std::unordered_map<std::string, std::unordered_set<const Object*>> keys;
   };
   void AddToIndexes(const Object& object);
   void RemoveFromIndexes(const Object& object);
-  ConstObject SwapLocked(const ObjectKey& key, ConstObject object);
+  // Puts `object`, or nothing if it is null, in the place of that of `key`: what was there.
+  ConstObject SwapLocked(const KeyView& key, ConstObject object);
   void AdvanceLocked(const std::string& resource_version, const std::string& scope);
 
   mutable std::shared_mutex mutex_;  // Guards everything below.
-  std::unordered_map<ObjectKey, ConstObject> objects_;
+  Objects objects_;
   std::vector<Index> indexes_;
   std::unordered_map<std::string, std::string> resource_versions_;  // By scope.
 };

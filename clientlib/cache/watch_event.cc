@@ -83,12 +83,14 @@ Result<WatchEvent> ReadWatchEvent(std::string_view line) {
     if (value_end == std::string_view::npos || value_end <= at) return BadLine("a value without an end");
     const std::string_view value = line.substr(at, value_end - at);
     if (name == "type" && value.size() >= 2) event.type = TypeOf(value.substr(1, value.size() - 2));
+    if (name == "object" && !event.object.empty()) return BadLine("object given twice");
     if (name == "object") event.object = value;
     at = SkipSpace(line, value_end);
     if (at < line.size() && line[at] == ',') ++at;
     else if (at >= line.size() || line[at] != '}') return BadLine("no end");
   }
   if (event.object.empty()) return BadLine("no object");
+  if (SkipSpace(line, at + 1) != line.size()) return BadLine("text goes on after it");
   return event;
 }
 

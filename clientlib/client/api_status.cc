@@ -66,6 +66,12 @@ Error MakeError(int http_status, std::string_view body) {
 
 Error ErrorFromResponse(const HttpResponse& response, WallTime now) {
   Error error = MakeError(response.status, response.body);
+  // Which rule of API Priority and Fairness was short of room: what an administrator has to widen (H2).
+  const std::string& flow = response.Header("x-kubernetes-pf-flowschema-uid");
+  if (response.status == 429 && !flow.empty()) {
+    error = Error(error.code(), error.message() + " (flow schema " + flow + ")")
+                .with_http(response.status, error.reason());
+  }
   if (const auto wait = ParseRetryAfter(response.Header("retry-after"), now)) {
     return std::move(error).with_retry_after(*wait);
   }

@@ -9,7 +9,7 @@
 namespace kube {
 
 // The Error that an answer with a status outside 2xx stands for. The message is the server's own; a body
-// that is no Status (a proxy's HTML page) is kept, cut to 300 bytes.
+// that is no Status (a proxy's HTML page) is kept, cut to 300 bytes. To a 429 the UID of the flow schema is added.
 // `now` is for a Retry-After that is a date.
 Error ErrorFromResponse(const HttpResponse& response, WallTime now);
 

@@ -6,6 +6,7 @@
 
 #include "clientlib/auth/in_cluster.h"
 #include "clientlib/auth/kubeconfig.h"
+#include "clientlib/client/certificate_renewal.h"
 
 namespace kube {
 namespace {
@@ -42,10 +43,12 @@ Result<std::unique_ptr<Connection>> Connect(const ConnectOptions& options, const
   transport.tls_server_name = connection->config.tls_server_name;
   transport.proxy_url = connection->config.proxy_url;
   transport.insecure_skip_verify = connection->config.insecure_skip_verify;
-  Result<std::unique_ptr<CurlTransport>> made = CurlTransport::Create(std::move(transport), clock);
+  Result<std::unique_ptr<CurlTransport>> made = CurlTransport::Create(transport, clock);
   if (!made) return std::move(made).error().with(connection->config.source);
   connection->transport = *std::move(made);
-  connection->tokens = MakeTokenSource(connection->config, clock);
+  connection->tokens =
+      std::make_unique<CertificateRenewal>(MakeTokenSource(connection->config, clock), connection->config,
+                                           std::move(transport), *connection->transport, clock, options.log);
 
   ClientOptions client;
   client.user_agent = options.user_agent;

@@ -7,6 +7,7 @@
 
 #include "clientlib/auth/client_config.h"
 #include "clientlib/auth/token_source.h"
+#include "clientlib/base/log.h"
 #include "clientlib/client/client.h"
 #include "clientlib/http/curl_transport.h"
 
@@ -16,14 +17,16 @@ struct ConnectOptions {
   std::string kubeconfig{};  // Empty: in a pod its service account, else as kubectl: $KUBECONFIG, ~/.kube/config.
   std::string context{};     // Empty: the kubeconfig's current one.
   std::string user_agent = "grus-clientlib";
-  RequestObserver* observer = nullptr;  // Must outlive the connection.
+  // Both may be null, and must outlive the connection. `log` is told of certificates that were replaced.
+  RequestObserver* observer = nullptr;
+  const Log* log = nullptr;
 };
 
 // Everything that a connection needs, in the order in which it must be destroyed. Not movable.
 struct Connection {
   ClientConfig config;
   std::unique_ptr<CurlTransport> transport;
-  std::unique_ptr<TokenSource> tokens;
+  std::unique_ptr<TokenSource> tokens;   // Also keeps the transport's certificates fresh.
   std::unique_ptr<Client> client;        // For all but leases.
   std::unique_ptr<Client> lease_client;  // On a connection of its own, and impatient: for leader election.
 };

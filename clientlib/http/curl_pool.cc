@@ -11,6 +11,8 @@
 namespace kube {
 namespace {
 
+// What kube-apiserver allows on a connection (rule H4): more would wait there without anybody knowing.
+constexpr long kMaxStreams = 100;
 constexpr std::size_t kIdleTransfers = 8;  // Kept for the next exchanges, about 10 kB each.
 
 }  // namespace
@@ -28,6 +30,7 @@ CurlPool::CurlPool(std::shared_ptr<const TransportOptions> transport, PoolOption
   // Only the I/O thread uses the share, so it needs no lock functions.
   curl_share_setopt(shared_.tls_sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
   curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
+  curl_multi_setopt(multi_, CURLMOPT_MAX_CONCURRENT_STREAMS, kMaxStreams);
   SetConnectionLimit();
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), options_.name.c_str());

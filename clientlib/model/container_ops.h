@@ -2,6 +2,7 @@
 // TypeOps of lists and maps.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -52,7 +53,9 @@ struct TypeOpsOf<std::vector<std::pair<CompactString, T>>> {
   using M = std::vector<std::pair<CompactString, T>>;
   static constexpr TypeOps kOps = MapOps<M, T>(
       [](void* m, std::string_view key) -> void* {
-        return &static_cast<M*>(m)->emplace_back(CompactString::Shared(key), T()).second;
+        M& map = *static_cast<M*>(m);
+        const auto found = std::find_if(map.begin(), map.end(), [&](const auto& e) { return e.first == key; });
+        return found != map.end() ? &found->second : &map.emplace_back(CompactString::Shared(key), T()).second;
       },
       [](void* m, std::size_t n) {
         static_cast<M*>(m)->clear();

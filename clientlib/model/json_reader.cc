@@ -132,7 +132,11 @@ bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem&
   for (const JsonToken* key = token.first(); key != end; key = (key + 1)->next()) {
     const JsonToken& value = *(key + 1);
     if (value.is_null()) continue;
-    if (ReadValue(*type.element, value, type.insert(target, key->string()), problem)) continue;
+    const std::size_t size = type.size(target);
+    void* const entry = type.insert(target, key->string());
+    const bool is_new = type.size(target) > size;
+    if (!is_new) problem.what = "given twice";
+    if (is_new && ReadValue(*type.element, value, entry, problem)) continue;
     problem.PrefixIndex(key->string().substr(0, 64));
     return false;
   }

@@ -50,12 +50,15 @@ Result<std::shared_ptr<Object>> ObjectFromToken(const Kind& kind, const JsonToke
   return object;
 }
 
-// The member of that name; null if there is none. REQUIRES: `object` is one.
-const JsonToken* Find(const JsonToken& object, std::string_view name) {
+// The items of a list object; null if there are none. Errors: kDecode. REQUIRES: `object` is one.
+Result<const JsonToken*> FindItems(const JsonToken& object) {
+  const JsonToken* items = nullptr;
   for (const JsonToken* key = object.first(); key != object.next(); key = (key + 1)->next()) {
-    if (key->string() == name) return key + 1;
+    if (key->string() != "items") continue;
+    if (items) return Error(ErrorCode::kDecode, "items: given twice");
+    items = key + 1;
   }
-  return nullptr;
+  return items;
 }
 
 }  // namespace
@@ -81,7 +84,9 @@ Result<DecodedList> DecodeObjectList(const Kind& kind, std::string_view text, co
                    .continue_token = std::move(head.metadata.continue_token),
                    .remaining_item_count = head.metadata.remaining_item_count};
 
-  const JsonToken* const items = Find(**root, "items");
+  const Result<const JsonToken*> found = FindItems(**root);
+  if (!found) return found.error();
+  const JsonToken* const items = *found;
   // An object or a Status in place of a list must not look like an empty cluster.
   if (!items) return Error(ErrorCode::kDecode, "a list without items");
   if (items->is_null()) return list;

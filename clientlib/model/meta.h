@@ -58,7 +58,9 @@ struct ObjectMeta {
 
 template <>
 struct std::hash<kube::ObjectKey> {
-  std::size_t operator()(const kube::ObjectKey& key) const noexcept {
+  // Not noexcept: libstdc++ then keeps each hash in its table, and a search does not compute those of the
+  // other keys in the bucket again.
+  std::size_t operator()(const kube::ObjectKey& key) const {
     return std::hash<std::string>()(key.name) * 31 + std::hash<std::string>()(key.ns);
   }
 };

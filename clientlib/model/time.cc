@@ -9,6 +9,9 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::system_clock;
 
+constexpr std::chrono::sys_days kFirst = std::chrono::year(1900) / 1 / 1;
+constexpr std::chrono::sys_days kEnd = std::chrono::year(2192) / 1 / 1;
+
 // Reads exactly `digits` digits at `at`; -1 if one is none.
 int Digits(std::string_view text, std::size_t at, std::size_t digits) {
   int value = 0;
@@ -65,7 +68,7 @@ Result<Time> ParseTime(std::string_view text) {
   const std::chrono::year_month_day date{std::chrono::year(year),
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  if (year < 1678 || year > 2261 || month < 0 || day < 0 || !date.ok()) return NoTime(text);
+  if (year < 0 || month < 0 || day < 0 || !date.ok()) return NoTime(text);
 
   std::size_t at = 19;
   std::int64_t fraction = 0;
@@ -88,8 +91,9 @@ Result<Time> ParseTime(std::string_view text) {
     return NoTime(text);
   }
   const std::int64_t seconds = (hour * 60 + minute - offset_minutes) * std::int64_t{60} + second;
-  return Time{system_clock::time_point(std::chrono::sys_days(date)) + std::chrono::seconds(seconds) +
-              nanoseconds(fraction)};
+  const std::chrono::sys_seconds whole = std::chrono::sys_days(date) + std::chrono::seconds(seconds);
+  if (whole < kFirst || whole >= kEnd) return NoTime(text);
+  return Time{system_clock::time_point(whole) + nanoseconds(fraction)};
 }
 
 }  // namespace kube

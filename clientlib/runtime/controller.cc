@@ -65,7 +65,7 @@ struct Controller::Slot {
   std::stop_source stop{std::nostopstate};
   TimePoint deadline = TimePoint::max();
   bool has_timed_out = false;
-  bool is_cut_off = false;  // Stop() waits no longer: a pass that has yet to begin is told as well.
+  bool is_cut_off = false;  // Nothing is waited for any more: a pass that has yet to begin is told as well.
 };
 
 Controller::Controller(Reconciler& reconciler, ControllerOptions options, const Clock& clock, const Log& log,
@@ -91,16 +91,19 @@ void Controller::Start() {
 bool Controller::Stop(TimePoint until) {
   queue_.ShutDown();
   const bool is_drained = queue_.Drain(until);
-  if (!is_drained) {
-    for (auto& slot : slots_) {
-      std::lock_guard lock(slot->mutex);
-      slot->is_cut_off = true;
-      slot->stop.request_stop();
-    }
-  }
+  if (!is_drained) CutOff();
   threads_.clear();
   deadline_thread_ = {};
   return is_drained;
+}
+
+void Controller::CutOff() {
+  queue_.ShutDown();
+  for (auto& slot : slots_) {
+    std::lock_guard lock(slot->mutex);
+    slot->is_cut_off = true;
+    slot->stop.request_stop();
+  }
 }
 
 void Controller::RunThread(Slot& slot) {
@@ -169,7 +172,9 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
   }
   metrics_->retries.Add();
   const Duration backoff = rate_limiter_.When(item.key);
-  queue_.AddAfter(item.key, std::max(backoff, error.retry_after().value_or(Duration{})), item.priority);
+  // An event may bring a failed key back before its backoff is over, but not before the server wants to hear of it.
+  if (error.retry_after()) queue_.HoldFor(item.key, std::max(backoff, *error.retry_after()), item.priority);
+  else queue_.AddAfter(item.key, backoff, item.priority);
 }
 
 void Controller::WatchDeadlines(std::stop_token stop) {

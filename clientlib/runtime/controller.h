@@ -62,6 +62,9 @@ class Controller {
   // No new passes; waits for those that run until `until`, then fires their stop tokens and joins. False if
   // it had to.
   bool Stop(TimePoint until);
+  // No new passes, and those that run have their stop tokens fired now: also ends the wait of a Stop() that runs on
+  // another thread. Does not block. REQUIRES: Start() has returned.
+  void CutOff();
 
  private:
   struct Metrics;

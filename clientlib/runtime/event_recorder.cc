@@ -13,6 +13,7 @@
 #include "clientlib/base/bounded_queue.h"
 #include "clientlib/base/wait.h"
 #include "clientlib/model/events_v1.h"
+#include "clientlib/runtime/event_limiter.h"
 
 namespace kube {
 namespace {
@@ -42,10 +43,13 @@ struct Occurrence {
   // Equal for events alike. No part holds a line feed, except the note, which is the last.
   std::string SeriesKey() const {
     std::string key(type == EventType::kNormal ? "N" : "W");
-    for (const std::string* part : {&api_version, &kind, &ns, &name, &uid, &reason, &action, &note}) {
-      key.append("\n").append(*part);
-    }
-    return key;
+    for (const std::string* part : {&reason, &action, &note}) key.append("\n").append(*part);
+    return ObjectText().append(key);
+  }
+  std::string ObjectText() const {
+    std::string text;
+    for (const std::string* part : {&api_version, &kind, &ns, &name, &uid}) text.append(*part).append("\n");
+    return text;
   }
 };
 
@@ -111,6 +115,7 @@ struct EventRecorder::Impl {
         own_metrics(metrics ? nullptr : std::make_unique<Registry>()),
         dropped_full(Dropped(metrics ? *metrics : *own_metrics, "queue_full")),
         dropped_failed(Dropped(metrics ? *metrics : *own_metrics, "write_failed")),
+        dropped_limited(Dropped(metrics ? *metrics : *own_metrics, "object_limit")),
         queue(options.queue_limit) {
     options.instance = Cut(options.instance, kMaxWord);
   }
@@ -136,6 +141,7 @@ struct EventRecorder::Impl {
   const std::unique_ptr<Registry> own_metrics;
   Counter& dropped_full;
   Counter& dropped_failed;
+  Counter& dropped_limited;
   BoundedQueue<Occurrence> queue;
   std::stop_source closing;  // No more waits between tries.
   std::stop_source abort;    // No more requests.
@@ -143,6 +149,7 @@ struct EventRecorder::Impl {
   // Of the recorder's thread.
   std::list<Series> recent;                                                  // The most recent one first.
   std::unordered_map<std::string_view, std::list<Series>::iterator> by_key;  // Keys live in `recent`.
+  EventLimiter limiter;
   TimePoint write_dirty_at = TimePoint::max();
   std::uint64_t last_unique = 0;
 
@@ -191,6 +198,10 @@ void EventRecorder::Impl::Observe(Occurrence occurrence) {
     return;
   }
 
+  if (!limiter.Take(occurrence.ObjectText(), clock.Now())) {
+    dropped_limited.Add();
+    return;
+  }
   if (recent.size() >= kMaxSeries) Forget(--recent.end());
   const WallTime wall = occurrence.wall;
   const TimePoint at = occurrence.at;

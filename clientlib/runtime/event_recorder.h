@@ -4,8 +4,9 @@
 // Recording never blocks: an event goes to a bounded queue and a thread of the recorder writes it; when the
 // queue is full the event is dropped and counted. Events alike (same object, type, reason, action and note)
 // within six minutes become one series (rule V1): its first repetition is written at once, later ones are
-// counted and written together once a minute. Of more than 4096 series the least recent is forgotten. A write
-// is tried 12 times while the API server cannot be reached, about two minutes in all; then it is dropped and
+// counted and written together once a minute. Of more than 4096 series the least recent is forgotten. An object
+// may begin 25 series at once, then one every five minutes (V2): more are dropped and counted. A write is
+// tried 12 times while the API server cannot be reached, about two minutes in all; then it is dropped and
 // counted too. Thread-safe.
 #pragma once
 
@@ -30,7 +31,7 @@ struct EventRecorderOptions {
 class EventRecorder {
  public:
   // Drops are counted in `metrics`, if given:
-  // event_recorder_dropped_total{reason="queue_full"|"write_failed"}.
+  // event_recorder_dropped_total{reason="queue_full"|"write_failed"|"object_limit"}.
   EventRecorder(Client& client, const Clock& clock, const Log& log, EventRecorderOptions options,
                 Registry* metrics = nullptr);
   ~EventRecorder();  // Writes what is queued for at most two seconds, then stops.

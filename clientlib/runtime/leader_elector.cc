@@ -26,6 +26,11 @@ std::string Seconds(Duration d) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(d).count()) + " s";
 }
 
+// How long the server wants to be left alone.
+Duration RetryAfter(const Result<bool>& answer) {
+  return answer ? Duration{} : answer.error().retry_after().value_or(Duration{});
+}
+
 }  // namespace
 
 struct LeaderElector::Impl {
@@ -38,13 +43,14 @@ struct LeaderElector::Impl {
   // One term: from the acquired lease until the work has ended. What ends it early is `is_lost`.
   struct Term {
     std::stop_source work;     // Fires for the work.
+    std::stop_source lost;     // Fires for what still drains.
     std::stop_source renewal;  // Fires for a renewal that is on its way.
     std::optional<Error> failure;
   };
 
   bool Acquire(const std::stop_token& stop);
-  Status Lead(const std::stop_token& stop, const std::function<void(std::stop_token)>& lead);
-  void Work(Term& term, const std::function<void(std::stop_token)>& lead);
+  Status Lead(const std::stop_token& stop, const LeaderElector::Work& lead);
+  void Work(Term& term, const LeaderElector::Work& lead);
   void Renew(Term& term);
   void WatchDeadline(Term& term);
   void Lose(Term& term, std::string why);
@@ -87,7 +93,7 @@ Result<std::unique_ptr<LeaderElector>> LeaderElector::Create(Client& client, con
 LeaderElector::LeaderElector(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LeaderElector::~LeaderElector() = default;
 
-Status LeaderElector::Run(std::stop_token stop, const std::function<void(std::stop_token)>& lead) {
+Status LeaderElector::Run(std::stop_token stop, const Work& lead) {
   if (!impl_->Acquire(stop)) return {};
   return impl_->Lead(stop, lead);
 }
@@ -103,10 +109,10 @@ bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
       log.Warn("lease not acquired",
                {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }
-    Duration wait = backoff.Next();
+    Duration wait = std::max(backoff.Next(), RetryAfter(held));
     // Not later than the moment when the lease can be had.
     const auto end = record.expires_at();
-    if (end && *end > clock.Now()) wait = std::min(wait, *end - clock.Now());
+    if (held && end && *end > clock.Now()) wait = std::min(wait, *end - clock.Now());
     WaitFor(clock, wait, stop);
   }
   // The stop came while a write was on its way.
@@ -114,8 +120,7 @@ bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
   return false;
 }
 
-Status LeaderElector::Impl::Lead(const std::stop_token& stop,
-                                 const std::function<void(std::stop_token)>& lead) {
+Status LeaderElector::Impl::Lead(const std::stop_token& stop, const LeaderElector::Work& lead) {
   Term term;
   {
     std::lock_guard lock(mutex);
@@ -140,10 +145,10 @@ Status LeaderElector::Impl::Lead(const std::stop_token& stop,
   return {};
 }
 
-void LeaderElector::Impl::Work(Term& term, const std::function<void(std::stop_token)>& lead) {
+void LeaderElector::Impl::Work(Term& term, const LeaderElector::Work& lead) {
   std::optional<Error> failure;
   try {
-    lead(term.work.get_token());
+    lead(term.work.get_token(), term.lost.get_token());
   } catch (const std::exception& e) {
     failure = Error(ErrorCode::kInternal, e.what()).with("exception in the leader's work");
   } catch (...) {
@@ -161,13 +166,15 @@ void LeaderElector::Impl::Work(Term& term, const std::function<void(std::stop_to
 // Until the work has ended or leadership was lost.
 void LeaderElector::Impl::Renew(Term& term) {
   std::unique_lock lock(mutex);
+  Duration asked{};
   while (is_working && !is_lost) {
-    const TimePoint next = clock.Now() + options.retry_period;
+    const TimePoint next = clock.Now() + std::max(options.retry_period, asked);
     while (is_working && !is_lost && clock.Now() < next) clock.WaitUntil(lock, changed, next);
     if (!is_working || is_lost) return;
     lock.unlock();
 
     const Result<bool> held = TryHold(term.renewal.get_token());
+    asked = RetryAfter(held);
     if (!held && !term.renewal.stop_requested()) {
       log.Warn("lease not renewed", {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }
@@ -198,6 +205,7 @@ void LeaderElector::Impl::Lose(Term& term, std::string why) {
     is_lost = true;
     term.failure = Error(ErrorCode::kUnavailable, why).with("leadership lost");
   }
+  term.lost.request_stop();
   term.work.request_stop();
   term.renewal.request_stop();
   changed.NotifyAll();

@@ -27,17 +27,21 @@ struct LeaderElectionOptions {
 
 class LeaderElector {
  public:
+  // What a leader does. `stop` fires when it shall end, for whatever reason; `lost` fires too, maybe later, when
+  // leadership is lost: then nothing may go on.
+  using Work = std::function<void(std::stop_token stop, std::stop_token lost)>;
+
   // `client` should use HttpPool::kLease and a timeout of max(1 s, renew_deadline / 2).
   // kInvalidArgument unless lease_duration > renew_deadline > 1.2 * retry_period.
   static Result<std::unique_ptr<LeaderElector>> Create(Client& client, const Clock& clock, const Log& log,
                                                        LeaderElectionOptions options);
   ~LeaderElector();
 
-  // Waits to become leader, then calls `lead` on another thread with a token that stops when leadership is
-  // lost or `stop` is requested. The lease is renewed until `lead` has returned, so that it may drain. Then
+  // Waits to become leader, then calls `lead` on another thread, whose `stop` fires when leadership is
+  // lost or when this `stop` is requested. The lease is renewed until `lead` has returned, so that it may drain. Then
   // Run() returns: ok after the lease was given back (holder "", one second), or an error if leadership was
   // lost. A stop before leadership never acquires. REQUIRES: one call at a time.
-  Status Run(std::stop_token stop, const std::function<void(std::stop_token)>& lead);
+  Status Run(std::stop_token stop, const Work& lead);
 
   bool IsLeader() const;       // False as soon as the renew deadline has passed.
   std::string Holder() const;  // As last seen, empty if none.

@@ -37,7 +37,8 @@ Status Manager::WaitForCaches(std::stop_token stop) {
   return {};
 }
 
-void Manager::Work(std::stop_token stop, std::stop_token planned_stop) {
+// `stop` fires for a planned stop and for a lost lease, `lost` for the latter alone.
+void Manager::Work(std::stop_token stop, std::stop_token lost) {
   for (auto& controller : controllers_) controller->Start();
   {
     std::mutex mutex;
@@ -49,9 +50,12 @@ void Manager::Work(std::stop_token stop, std::stop_token planned_stop) {
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) clock_.WaitUntil(lock, wake, TimePoint::max());
   }
-  // Without the lease another may lead already: nothing of ours may go on (rule E4).
-  const bool may_drain = planned_stop.stop_requested();
-  const TimePoint until = clock_.Now() + (may_drain ? options_.drain_timeout : Duration::zero());
+  // Without the lease another may lead already: nothing of ours may go on (rule E4), and nothing is waited for if it is
+  // lost while passes drain.
+  const TimePoint until = clock_.Now() + (lost.stop_requested() ? Duration::zero() : options_.drain_timeout);
+  std::stop_callback on_lost(lost, [this] {
+    for (auto& controller : controllers_) controller->CutOff();
+  });
   std::vector<Thread> stops;  // All at once: none goes on while another one ends.
   for (auto& controller : controllers_) {
     stops.push_back(clock_.Spawn([&](const std::stop_token&) {
@@ -67,10 +71,10 @@ Status Manager::Run(std::stop_token stop, LeaderElector* elector) {
     is_ready_ = true;
     log_.Info("caches are synced", {{"kinds", informers_.size()}});
     if (elector == nullptr) {
-      Work(stop, stop);
+      Work(stop, {});
     } else {
-      result = elector->Run(stop, [&](std::stop_token lead) {
-        Work(lead, stop);
+      result = elector->Run(stop, [this](std::stop_token lead, std::stop_token lost) {
+        Work(std::move(lead), std::move(lost));
       });
     }
   }

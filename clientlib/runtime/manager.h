@@ -39,7 +39,7 @@ class Manager {
 
  private:
   Status WaitForCaches(std::stop_token stop);
-  void Work(std::stop_token stop, std::stop_token planned_stop);
+  void Work(std::stop_token stop, std::stop_token lost);
 
   Client& client_;
   const Clock& clock_;

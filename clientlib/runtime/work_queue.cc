@@ -21,8 +21,10 @@ void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
   }
   if (entry.is_ready && entry.priority >= priority) return;
   if (!entry.is_ready) {
+    const TimePoint now = clock_.Now();
+    if (now < entry.held_until) return DelayLocked(key, entry, entry.held_until, priority);
     entry.is_ready = true;
-    entry.ready_since = clock_.Now();
+    entry.ready_since = now;
     ++depth_;
   }
   entry.priority = priority;
@@ -39,14 +41,29 @@ void WorkQueue::WakeOneLocked() {
   }
 }
 
+TimePoint WorkQueue::DueIn(Duration delay) const {
+  const TimePoint now = clock_.Now();
+  // TimePoint::max() means "not delayed", and time points must not overflow.
+  return delay < TimePoint::max() - now ? now + delay : TimePoint::max() - Duration(1);
+}
+
 void WorkQueue::AddAfter(const ObjectKey& key, Duration delay, Priority priority) {
   if (delay <= Duration::zero()) return Add(key, priority);
   std::lock_guard lock(mutex_);
   if (shut_downs_ > 0) return;
-  const TimePoint now = clock_.Now();
-  // TimePoint::max() means "not delayed", and time points must not overflow.
-  const TimePoint due = delay < TimePoint::max() - now ? now + delay : TimePoint::max() - Duration(1);
-  Entry& entry = entries_[key];
+  DelayLocked(key, entries_[key], DueIn(delay), priority);
+}
+
+void WorkQueue::HoldFor(const ObjectKey& key, Duration delay, Priority priority) {
+  {
+    std::lock_guard lock(mutex_);
+    // Only its own thread holds a key: it is in process, and not ready.
+    if (shut_downs_ == 0) entries_[key].held_until = DueIn(delay);
+  }
+  AddAfter(key, delay, priority);
+}
+
+void WorkQueue::DelayLocked(const ObjectKey& key, Entry& entry, TimePoint due, Priority priority) {
   const bool was_delayed = entry.delayed_until != TimePoint::max();
   entry.delayed_priority = was_delayed ? std::max(entry.delayed_priority, priority) : priority;
   if (entry.delayed_until <= due) return;

@@ -48,6 +48,9 @@ class WorkQueue {
   void Add(const ObjectKey& key, Priority priority = Priority::kNormal);  // No effect after ShutDown().
   // An earlier time already set for `key` wins, and the higher priority; zero or less is Add().
   void AddAfter(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
+  // The same, but nothing brings it back earlier: the API server asked for that time. Events meanwhile are not lost.
+  // REQUIRES: the key is in process.
+  void HoldFor(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
   std::optional<Item> Get();         // Blocks; nullopt once shut down.
   void Done(const ObjectKey& key);   // REQUIRES: once for each key from Get().
   void ShutDown();                   // Wakes all; delayed and ready keys are dropped.
@@ -62,6 +65,7 @@ class WorkQueue {
     Priority priority = Priority::kLow, delayed_priority = Priority::kLow;
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
+    TimePoint held_until = TimePoint::min();  // No earlier than this.
     bool IsIdle() const {
       return !is_ready && !is_in_process && delayed_until == TimePoint::max();
     }
@@ -73,6 +77,8 @@ class WorkQueue {
   };
 
   void AddLocked(const ObjectKey& key, Priority priority);
+  void DelayLocked(const ObjectKey& key, Entry& entry, TimePoint due, Priority priority);
+  TimePoint DueIn(Duration delay) const;
   void MoveDueLocked();
   std::optional<Item> TakeLocked();
   void WakeOneLocked();

@@ -22,6 +22,10 @@ class ChildWriter {
   ChildWriter(kube::Client& client, kube::WriteTracker& writes, const api::ElasticHorovodJob& job,
               std::stop_token stop);
 
+  // For a child that was there before: the job is read from the API server first. Its own end reaches our caches on
+  // another watch than that of its children, and what the garbage collector takes must not come back. kGone: the job
+  // is deleted.
+  kube::Status CreateAgain(const kube::Kind& kind, const kube::Json& child);
   kube::Status Create(const kube::Kind& kind, const kube::Json& child);
   // Puts the labels, the members of spec (or data) and the annotations of `wanted` over the child with that UID.
   kube::Status Restore(const kube::Kind& kind, const std::string& uid, const kube::Json& wanted);
@@ -39,6 +43,7 @@ class ChildWriter {
   const api::ElasticHorovodJob& job_;
   std::stop_token stop_;
   int write_count_ = 0;
+  bool is_job_confirmed_ = false;
 };
 
 }  // namespace grus

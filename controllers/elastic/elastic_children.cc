@@ -2,9 +2,11 @@
 #include "controllers/elastic/elastic_children.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "clientlib/model/quantity.h"
 #include "clientlib/auth/tls_material.h"
+#include "clientlib/runtime/ownership.h"
 #include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/scripts.h"
 
@@ -26,19 +28,16 @@ Json Selector(const ElasticHorovodJob& job, const char* role) {
 
 Json Head(const ElasticHorovodJob& job, const char* api_version, const char* kind, const std::string& name,
           const char* role) {
-  const kube::Kind& owner = ElasticHorovodJob::ResourceKind();
-  Json reference = Json::MakeObject({{"apiVersion", owner.ApiVersion()},
-                                     {"kind", owner.kind},
-                                     {"name", job.metadata.name},
-                                     {"uid", std::string(job.metadata.uid)},
-                                     {"controller", true},
-                                     {"blockOwnerDeletion", true}});
-  return Json::MakeObject({{"apiVersion", api_version},
-                           {"kind", kind},
-                           {"metadata", Json::MakeObject({{"name", name},
-                                                          {"namespace", job.metadata.ns},
-                                                          {"labels", Labels(job, role)},
-                                                          {"ownerReferences", Json::MakeArray({std::move(reference)})}})}});
+  Json head = Json::MakeObject({{"apiVersion", api_version},
+                                {"kind", kind},
+                                {"metadata", Json::MakeObject({{"name", name},
+                                                               {"namespace", job.metadata.ns},
+                                                               {"labels", Labels(job, role)}})}});
+  // A job out of the cache has a UID, and the child is new and in its namespace.
+  [[maybe_unused]] const kube::Status owned =
+      kube::SetControllerReference(ElasticHorovodJob::ResourceKind(), job.metadata, head);
+  assert(owned);
+  return head;
 }
 
 Json SshVolume(const ElasticHorovodJob& job) {

@@ -25,6 +25,8 @@ bool IsFinished(const api::ElasticHorovodJobStatus& status) {
   return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
 }
 
+constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
+
 // A job that has ended: nothing but cleaning up.
 void PlanAfterEnd(Plan& plan, const View& view) {
   const api::RunPolicy& policy = view.job->spec.run_policy;
@@ -74,7 +76,7 @@ void PlanSuspended(Plan& plan, const View& view) {
 void PlanSecretCheck(Plan& plan, const View& view) {
   for (const Worker& worker : view.pods) {
     if (!worker.is_bound || worker.is_ready || worker.is_ending || !worker.bound_since) continue;
-    const kube::Duration left = kSecretCheck - (view.now.value - worker.bound_since->value);
+    const kube::Duration left = kSecretCheck - Waited(view.now, *worker.bound_since);
     if (left <= kube::Duration::zero()) plan.check_secret = true;
     LookAgain(plan, left <= kube::Duration::zero() ? kSecretCheck : left);
   }
@@ -91,7 +93,7 @@ bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   }
   if (ready < sizes.NeededToRun()) return false;
   if (ready >= plan.workers->granted || !last_ready) return true;
-  const kube::Duration left = kSettle - (view.now.value - last_ready->value);
+  const kube::Duration left = kSettle - Waited(view.now, *last_ready);
   if (left <= kube::Duration::zero()) return true;
   LookAgain(plan, left);
   return false;
@@ -136,7 +138,7 @@ void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
     return worker.ordinal >= workers.size.replicas && view.hosts->Has(worker.name);
   });
   const kube::Duration grace = seconds(view.job->spec.elastic.shrink_grace_seconds);
-  const kube::Duration left = is_listed ? grace : grace - (view.now.value - view.hosts->published.value);
+  const kube::Duration left = is_listed ? grace : grace - Waited(view.now, view.hosts->published);
   if (!is_listed && left <= kube::Duration::zero()) return;
   plan.workers = view.workers;
   LookAgain(plan, left);
@@ -234,7 +236,8 @@ Plan PlanElasticJob(const View& view) {
     return plan;
   }
   if (job.spec.run_policy.active_deadline_seconds && job.status.start_time) {
-    const seconds limit(*job.spec.run_policy.active_deadline_seconds);
+    // The schema has no maximum, and a Duration holds 292 years: a century is never over.
+    const seconds limit(std::min<std::int64_t>(*job.spec.run_policy.active_deadline_seconds, kCentury.count()));
     const kube::Duration left = limit - (view.now.value - job.status.start_time->value);
     if (left <= kube::Duration::zero()) {
       End(plan, view, Reason::kDeadlineExceeded,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "clientlib/model/json.h"
+#include "clientlib/runtime/ownership.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
@@ -27,6 +28,7 @@ constexpr kube::Duration kCacheLag = std::chrono::milliseconds(500);
 // Changes that decide nothing wait this long for company: one pass, and one write of the status, for many.
 constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 constexpr kube::Duration kNameTakenRetry = std::chrono::seconds(15);
+constexpr kube::Duration kRefusedRetry = std::chrono::minutes(5);
 // The API server's words for a create in a namespace that is on its way out.
 constexpr std::string_view kNamespaceEnds = "because it is being terminated";
 
@@ -82,11 +84,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   for (kube::Informer* children : {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers}) {
     children->AddHandler([this, &queue, priority, &kind = children->kind()](const kube::Change& change, bool is_initial) {
       if (change.before && change.after && IsSameToThePlan(kind, *change.before, *change.after)) return;
-      for (const kube::ConstObject& object : {change.before, change.after}) {
-        if (!object) continue;
-        const kube::OwnerReference* owner = object->metadata.Controller();
-        if (!owner || owner->kind != KindOf<ElasticHorovodJob>().kind) continue;
-        const ObjectKey key{object->metadata.ns, owner->name};
+      for (const ObjectKey& key : kube::ControllerKeys(KindOf<ElasticHorovodJob>(), change)) {
         if (change.after && IsOwnEcho(key, kind, *change.after)) queue.AddAfter(key, kMinorChangeWait);
         else queue.Add(key, priority(is_initial));
       }
@@ -154,6 +152,11 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   const std::string set_name = WorkersName(*job);
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(job->metadata.ns, job->metadata.name))) {
     const kube::OwnerReference* owner = pod->metadata.Controller();
+    if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
+        pod->status.phase != "Succeeded" && pod->status.phase != "Failed" &&
+        !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
+      view.stray_launchers.push_back({pod->metadata.name, pod->metadata.uid, pod->metadata.is_being_deleted()});
+    }
     if (owner == nullptr) continue;
     const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
     if (ordinal && children.workers && owner->uid == children.workers->metadata.uid) {
@@ -251,7 +254,8 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   const Children children = FindChildren(*job);
   ChildWriter writer(client_, writes_, *job, stop);
-  if (!children.workers && job->status.replicas.granted > 0) {
+  const bool has_pods = !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(key.ns, key.name)).empty();
+  if (!children.workers && (job->status.replicas.granted > 0 || has_pods)) {
     // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.
     Result<bool> is_back = RestoreHiddenWorkers(*job, writer, stop);
     if (!is_back) return std::move(is_back).error();
@@ -279,7 +283,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   std::optional<kube::Duration> deferred;
   if (Status done = Execute(view, plan, children, writer, deferred, stop); !done) {
-    return Refused(view, std::move(done).error(), stop);
+    return Refused(view, plan, std::move(done).error(), stop);
   }
   for (const PlannedEvent& event : plan.events) {
     log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
@@ -288,7 +292,8 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
 }
 
-Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::stop_token stop) {
+Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
+  if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job; our cache will hear of it.
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // It takes the job with it: nothing to mend, and nothing that the user should hear.
     std::lock_guard lock(mutex_);
@@ -303,6 +308,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::st
     case ErrorCode::kForbidden: reason = IsNotPermitted(error) ? Reason::kNotPermitted : Reason::kTemplateRefused; break;
     default: return error;
   }
+  log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
+  // How a job ended is not overwritten by what went wrong while it was cleaned up.
+  if (plan.status.phase == kPhaseSucceeded || plan.status.phase == kPhaseFailed) return Action::After(kRefusedRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, error.message());
   if (!(status == view.job->status)) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
@@ -310,10 +318,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, Error error, std::st
   }
   std::optional<kube::Duration> deferred;
   if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
-  log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
   // Nobody tells us when a foreign object of that name goes, or when a permission is given.
   if (reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden) return Action::After(kNameTakenRetry);
-  return Action::AwaitChange();
+  return Action::After(kRefusedRetry);  // Nor when an admission check has changed its mind.
 }
 
 Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,

@@ -67,11 +67,14 @@ class ElasticReconciler final : public kube::Reconciler {
   // Ends a pod whose node is not in the cluster any more.
   kube::Status Bury(const kube::ObjectKey& key, const View& view, ChildWriter& writer, std::stop_token stop);
   kube::Status WriteHosts(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  // Ends pods that a launcher left behind which is not there any more: two launchers would fight over the workers. An
+  // error until they are gone.
+  kube::Status EndStrayLaunchers(const View& view, ChildWriter& writer);
   kube::Status WriteLauncher(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   // Sets `deferred` if the change is put off: look again after that time.
   kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
                            std::optional<kube::Duration>& deferred, std::stop_token stop);
-  kube::Result<kube::Action> Refused(const View& view, kube::Error error, std::stop_token stop);
+  kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
   bool HasCaughtUp(const api::ElasticHorovodJob& job);
   // True if an event brought no more than a write of our own back.
   bool IsOwnEcho(const kube::ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 namespace grus {
 namespace {
@@ -22,6 +23,14 @@ std::string_view TakeLine(std::string_view& text) {
 }
 
 constexpr std::string_view kRevisionWord = "revision ";
+// Each list has one more than the last, so no job comes near; a larger one was written by hand.
+constexpr std::int64_t kMostRevision = 1'000'000'000'000'000;
+
+// Of the first line of a host list, 0 if it has none.
+std::int64_t RevisionOf(std::string_view line) {
+  const std::int64_t revision = ToInt(line.substr(kRevisionWord.size()), 0);
+  return revision >= 0 && revision <= kMostRevision ? revision : 0;
+}
 
 bool HasEnded(const kube::Pod& pod) {
   return pod.metadata.is_being_deleted() || pod.status.phase == "Failed" || pod.status.phase == "Succeeded";
@@ -56,7 +65,7 @@ std::optional<HostList> ReadHostList(const kube::ConfigMap& config_map) {
   std::string_view rest = text->second;
   const std::string_view first = TakeLine(rest);
   if (!first.starts_with(kRevisionWord)) return std::nullopt;
-  list.revision = ToInt(first.substr(kRevisionWord.size()), 0);
+  list.revision = RevisionOf(first);
   while (!rest.empty()) {
     const std::string_view line = TakeLine(rest);
     const std::size_t dot = line.find('.'), colon = line.rfind(':');
@@ -113,7 +122,7 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
   launcher.is_running = pod.status.phase == "Running" && !launcher.has_lost_node;
   std::string_view pushed = pod.metadata.Annotation(kHostsAnnotation);
   if (const std::string_view first = TakeLine(pushed); first.starts_with(kRevisionWord)) {
-    launcher.hosts_revision = ToInt(first.substr(kRevisionWord.size()), 0);
+    launcher.hosts_revision = RevisionOf(first);
   }
   for (const kube::ContainerStatus& container : pod.status.container_statuses) {
     const auto& terminated = container.state.terminated;
@@ -129,11 +138,19 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
   return launcher;
 }
 
+kube::Duration Waited(const kube::Time& now, const kube::Time& since) {
+  constexpr kube::Duration kSkew = std::chrono::minutes(1);  // Two machines may differ by so much.
+  const kube::Duration waited = now.value - since.value;
+  if (waited < -kSkew) return std::chrono::hours(24);
+  return std::max(waited, kube::Duration::zero());
+}
+
 WorkersState ReadWorkersState(const kube::StatefulSet& set) {
   WorkersState state;
   state.replicas = set.spec.replicas;
   const std::int64_t granted = ToInt(set.metadata.Annotation(kGrantedAnnotation), state.replicas);
   state.granted = static_cast<int>(std::clamp<std::int64_t>(granted, 0, std::max(0, state.replicas)));
+  state.promised = static_cast<int>(std::clamp<std::int64_t>(granted, 0, std::numeric_limits<std::int32_t>::max()));
   if (const kube::Json* gates = set.spec_json.At({"template", "spec", "schedulingGates"}); gates && gates->AsArray()) {
     state.is_gated = std::any_of(gates->AsArray()->begin(), gates->AsArray()->end(), [](const kube::Json& gate) {
       const kube::Json* name = gate.Find("name");

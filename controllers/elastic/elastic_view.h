@@ -36,12 +36,20 @@ struct LauncherPod {
   std::string failure;              // "exit code 137 (OOMKilled)"; empty if it has not failed.
 };
 
+// A pod that runs as a launcher of the job, but belongs to no launcher that is there.
+struct StrayLauncher {
+  std::string name, uid;
+  bool is_ending = false;
+};
+
 // What the StatefulSet says of our last decision about its size.
 struct WorkersState {
   int replicas = 0;         // Ordinals that exist.
   int granted = 0;          // Of these, how many may run.
   bool is_gated = false;    // New pods are born with the gate.
   bool is_observed = false; // Its controller has seen this spec.
+  int promised = 0;         // What was granted, which is more if somebody scaled the StatefulSet down by hand.
+  friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
 // The host list as it was last published.
@@ -68,8 +76,13 @@ struct View {
   std::string launcher_message;         // Why it failed.
   std::vector<Worker> pods;             // By ordinal.
   std::vector<LauncherPod> launcher_pods;
+  std::vector<StrayLauncher> stray_launchers;
   Room room;                            // For workers beyond those granted, claims of others set aside.
 };
+
+// How long something has waited, for waits of minutes at most. A moment that lies far ahead was noted before the clock
+// was set back: it counts as long ago, for nobody would wait for it to come again.
+kube::Duration Waited(const kube::Time& now, const kube::Time& since);
 
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.
 std::string ServiceName(const api::ElasticHorovodJob& job);

@@ -4,6 +4,7 @@
 
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
+#include "controllers/elastic/elastic_status.h"
 
 namespace grus {
 namespace {
@@ -27,6 +28,11 @@ bool HasLabels(const kube::ObjectMeta& metadata, const Json& wanted) {
 bool HasLabels(const kube::ObjectMeta& metadata, const ElasticHorovodJob& job, std::string_view role) {
   return metadata.labels.Get(kManagedByLabel) == kManagedBy &&
          metadata.labels.Get(kJobNameLabel) == job.metadata.name && metadata.labels.Get(kRoleLabel) == role;
+}
+
+// The phases that a job reaches only with all of its children.
+bool HasStarted(const ElasticHorovodJob& job) {
+  return job.status.phase == kPhaseStarting || job.status.phase == kPhaseRunning;
 }
 
 bool SameSize(const WorkersState& a, const WorkersState& b) {
@@ -58,12 +64,19 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
   if (makes_secret) {
     bool is_there = false;
     if (plan.check_secret) {
-      is_there = client_.Get(KindOf<kube::Secret>(), {job.metadata.ns, SecretName(job)}).ok();
+      const auto live = client_.Get(KindOf<kube::Secret>(), {job.metadata.ns, SecretName(job)});
+      if (!live && live.error().code() != ErrorCode::kNotFound) {
+        return kube::Error(live.error()).with("look for the Secret of " + job.metadata.Key().ToString());
+      }
+      is_there = live.ok();
     }
     if (!is_there) {
       Result<SshKey> key = MakeSshKey(job.metadata.Key().ToString());
       if (!key) return std::move(key).error();
-      if (Status made = writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *key)); !made) return made;
+      const Json secret = MakeSecret(job, *key);
+      const Status made = HasStarted(job) ? writer.CreateAgain(KindOf<kube::Secret>(), secret)
+                                          : writer.Create(KindOf<kube::Secret>(), secret);
+      if (!made) return made;
     }
   }
   if (!plan.wants_base) {
@@ -76,7 +89,11 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
     return children.service->metadata.is_being_deleted() ? Status()
                                                          : writer.Delete(KindOf<kube::Service>(), *children.service);
   }
-  if (!children.service) return writer.Create(KindOf<kube::Service>(), MakeService(job));
+  if (!children.service) {
+    const bool was_there = HasStarted(job) || !VerifiedOf(job).service_version.empty();
+    return was_there ? writer.CreateAgain(KindOf<kube::Service>(), MakeService(job))
+                     : writer.Create(KindOf<kube::Service>(), MakeService(job));
+  }
   if (VerifiedOf(job).service_version == children.service->metadata.resource_version) return {};
   const Json wanted = MakeService(job);
   const Json* selector = wanted.At({"spec", "selector"});
@@ -109,7 +126,11 @@ Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const
     if (!children.workers || children.workers->metadata.is_being_deleted()) return {};
     return writer.Delete(kind, *children.workers);
   }
-  if (!children.workers) return writer.Create(kind, MakeWorkers(job, *plan.workers));
+  if (!children.workers) {
+    const bool was_there = HasStarted(job) || VerifiedOf(job).workers_generation > 0;
+    return was_there ? writer.CreateAgain(kind, MakeWorkers(job, *plan.workers))
+                     : writer.Create(kind, MakeWorkers(job, *plan.workers));
+  }
   const kube::StatefulSet& set = *children.workers;
   if (set.metadata.is_being_deleted()) return {};  // Made anew when it is gone.
 
@@ -206,7 +227,9 @@ Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const C
     return writer.Delete(kind, *children.hosts);
   }
   if (!children.hosts) {
-    if (Status made = writer.Create(kind, MakeHosts(job, *plan.hosts)); !made) return made;
+    const bool was_there = HasStarted(job) || !VerifiedOf(job).hosts_version.empty();
+    const Json hosts = MakeHosts(job, *plan.hosts);
+    if (Status made = was_there ? writer.CreateAgain(kind, hosts) : writer.Create(kind, hosts); !made) return made;
   } else {
     const Json wanted = MakeHosts(job, *plan.hosts);
     const bool is_verified = VerifiedOf(job).hosts_version == children.hosts->metadata.resource_version;
@@ -234,6 +257,21 @@ Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const C
   return {};
 }
 
+Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& writer) {
+  const std::string job = view.job->metadata.Key().ToString();
+  for (const StrayLauncher& stray : view.stray_launchers) {
+    if (stray.is_ending) continue;
+    const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, stray.name});
+    if (!pod || pod->metadata.uid != stray.uid) continue;
+    if (Status ended = writer.Delete(KindOf<kube::Pod>(), *pod); !ended && ended.error().code() != ErrorCode::kConflict) {
+      return ended;
+    }
+  }
+  if (view.stray_launchers.empty()) return {};
+  return kube::Error(ErrorCode::kConflict, "pod " + view.stray_launchers.front().name +
+                                               " of the launcher before is not gone yet").with("start the launcher of " + job);
+}
+
 Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, const Children& children,
                                         ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
@@ -243,7 +281,11 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
     return writer.Delete(kind, *children.launcher);
   }
   if (!plan.wants_launcher) return {};
-  if (!children.launcher) return writer.Create(kind, MakeLauncher(job));
+  if (!children.launcher) {
+    if (Status gone = EndStrayLaunchers(view, writer); !gone) return gone;
+    const bool was_there = HasStarted(job) || VerifiedOf(job).launcher_generation > 0;
+    return was_there ? writer.CreateAgain(kind, MakeLauncher(job)) : writer.Create(kind, MakeLauncher(job));
+  }
   const kube::Job& launcher = *children.launcher;
   if (launcher.metadata.is_being_deleted() || view.launcher != LauncherState::kActive) return {};
   if (VerifiedOf(job).launcher_generation == launcher.metadata.generation &&

@@ -49,7 +49,7 @@ HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas) {
   // The same hosts in another order are no change: Horovod keeps an order of its own.
   if (std::is_permutation(wanted.begin(), wanted.end(), published.hosts.begin(), published.hosts.end())) return plan;
 
-  const kube::Duration left = kSpacing - (view.now.value - published.published.value);
+  const kube::Duration left = kSpacing - Waited(view.now, published.published);
   if (left > kube::Duration::zero()) {
     plan.look_again = left;
     return plan;

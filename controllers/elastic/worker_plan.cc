@@ -27,12 +27,12 @@ Census Count(const View& view, int replicas, Duration grace) {
       census.bound.push_back(&worker);
     } else if (worker.is_gated) {
       census.gated.push_back(&worker);
-    } else if (worker.unschedulable_since && view.now.value - worker.unschedulable_since->value >= grace) {
+    } else if (worker.unschedulable_since && Waited(view.now, *worker.unschedulable_since) >= grace) {
       census.expired.push_back(&worker);
     } else {
       census.waiting.push_back(&worker);
       if (worker.unschedulable_since) {
-        const Duration left = grace - (view.now.value - worker.unschedulable_since->value);
+        const Duration left = grace - Waited(view.now, *worker.unschedulable_since);
         census.next_expiry = std::min(census.next_expiry.value_or(left), left);
       }
     }
@@ -48,7 +48,7 @@ void LookAgain(WorkerPlan& plan, Duration delay) {
 Duration CooldownLeft(const View& view) {
   const auto& last = view.job->status.last_scale;
   if (!last) return Duration::zero();
-  return seconds(view.job->spec.elastic.cooldown_seconds) - (view.now.value - last->time.value);
+  return seconds(view.job->spec.elastic.cooldown_seconds) - Waited(view.now, last->time);
 }
 
 bool LastReasonIs(const View& view, ScaleReason reason) {
@@ -175,6 +175,11 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   plan.size = now;
   plan.size.is_gated = now.replicas > now.granted;  // Also after somebody scaled the StatefulSet by hand.
   if (census.next_expiry) LookAgain(plan, *census.next_expiry);
+  if (const int owed = std::min(now.promised, sizes.wanted); now.replicas < owed) {
+    // Scaled down by hand: what was granted comes back.
+    plan.size = {owed, owed, false, false};
+    return plan;
+  }
 
   if (!census.expired.empty()) {
     // Pods that do not exist yet, or are being replaced, still have their chance.

@@ -65,7 +65,7 @@ int RunManager(const Options& options, std::stop_token stop) {
   kube::ClientMetrics client_metrics(metrics, "kube-apiserver");
 
   Result<std::unique_ptr<kube::Connection>> made = kube::Connect(
-      {options.kubeconfig, options.context, std::string("grus-manager/") + kVersion, &client_metrics}, clock);
+      {options.kubeconfig, options.context, std::string("grus-manager/") + kVersion, &client_metrics, &log}, clock);
   if (!made) return fail(made.error());
   kube::Connection& connection = **made;
   Result<std::unique_ptr<kube::LeaderElector>> elector = MakeElector(options, connection, clock, log);

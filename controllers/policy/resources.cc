@@ -2,8 +2,21 @@
 #include "controllers/policy/resources.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace grus {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+// Users may write any number: sums stop at what 64 bits hold, and at the same below zero.
+std::int64_t Sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return a > 0 ? kMost : -kMost;
+  return std::max(sum, -kMost);
+}
+
+}  // namespace
 
 std::int64_t Resources::Extended(std::string_view name) const {
   for (const auto& [key, amount] : extended) {
@@ -15,7 +28,7 @@ std::int64_t Resources::Extended(std::string_view name) const {
 void Resources::AddExtended(std::string_view name, std::int64_t amount) {
   for (auto& [key, value] : extended) {
     if (key == name) {
-      value += amount;
+      value = Sum(value, amount);
       return;
     }
   }
@@ -23,17 +36,17 @@ void Resources::AddExtended(std::string_view name, std::int64_t amount) {
 }
 
 Resources& Resources::operator+=(const Resources& other) {
-  milli_cpu += other.milli_cpu;
-  memory_bytes += other.memory_bytes;
-  pods += other.pods;
+  milli_cpu = Sum(milli_cpu, other.milli_cpu);
+  memory_bytes = Sum(memory_bytes, other.memory_bytes);
+  pods = Sum(pods, other.pods);
   for (const auto& [name, amount] : other.extended) AddExtended(name, amount);
   return *this;
 }
 
 Resources& Resources::operator-=(const Resources& other) {
-  milli_cpu -= other.milli_cpu;
-  memory_bytes -= other.memory_bytes;
-  pods -= other.pods;
+  milli_cpu = Sum(milli_cpu, -other.milli_cpu);
+  memory_bytes = Sum(memory_bytes, -other.memory_bytes);
+  pods = Sum(pods, -other.pods);
   for (const auto& [name, amount] : other.extended) AddExtended(name, -amount);
   return *this;
 }
@@ -43,7 +56,10 @@ void Resources::RaiseTo(const Resources& other) {
   memory_bytes = std::max(memory_bytes, other.memory_bytes);
   pods = std::max(pods, other.pods);
   for (const auto& [name, amount] : other.extended) {
-    if (const std::int64_t have = Extended(name); have < amount) AddExtended(name, amount - have);
+    if (const std::int64_t have = Extended(name); have < amount) {
+      AddExtended(name, -have);
+      AddExtended(name, amount);
+    }
   }
 }
 
@@ -52,11 +68,11 @@ int CopiesThatFit(const Resources& allocatable, const Resources& used, const Res
   const auto limit = [&copies](std::int64_t free, std::int64_t each) {
     if (each > 0) copies = std::min(copies, std::max<std::int64_t>(free, 0) / each);
   };
-  limit(allocatable.milli_cpu - used.milli_cpu, request.milli_cpu);
-  limit(allocatable.memory_bytes - used.memory_bytes, request.memory_bytes);
-  limit(allocatable.pods - used.pods, request.pods);
+  limit(Sum(allocatable.milli_cpu, -used.milli_cpu), request.milli_cpu);
+  limit(Sum(allocatable.memory_bytes, -used.memory_bytes), request.memory_bytes);
+  limit(Sum(allocatable.pods, -used.pods), request.pods);
   for (const auto& [name, each] : request.extended) {
-    limit(allocatable.Extended(name) - used.Extended(name), each);
+    limit(Sum(allocatable.Extended(name), -used.Extended(name)), each);
   }
   return static_cast<int>(copies);
 }

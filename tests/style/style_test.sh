@@ -31,6 +31,7 @@ result "no file is too long" "$(check_sizes)"
 result "no path of a machine" "$(check_paths)"
 result "no open end without an issue number" "$(check_todos)"
 result "every source folder has tests" "$(check_tested)"
+result "every rule of clientlib has tests" "$(check_rules)"
 
 # --- the checks themselves
 fixture=$(mktemp -d)
@@ -64,8 +65,24 @@ put scripts/hello 'echo'
 sed -i '1i #!/bin/sh' scripts/hello
 chmod +x scripts/hello
 
+rules_doc() { # rules_doc [ID CELL...]: the table of rules, right but for this row; without a cell it is missing.
+  local id cells
+  put docs/runtime-rules.md
+  while read -r id; do
+    cells=("says" "clientlib/base/rules_test: ${id}Holds" "")
+    if [[ $id == "${1-}" ]]; then
+      (($# > 1)) || continue
+      cells=("${@:2}")
+    fi
+    (IFS='|' && echo "| $id |${cells[*]}|") >>docs/runtime-rules.md
+  done < <(rule_ids)
+}
+mapfile -t rules_tests < <(rule_ids | sed 's/.*/TEST_F(Rules, &Holds) {/')
+put tests/clientlib/base/rules_test.cc "${rules_tests[@]}" 'TEST(Rules, OfNone) {'
+rules_doc
+
 accepts() { result "a right tree passes $1" "$("check_$1")"; }
-for check in arrows fences pure spdx sizes paths todos tested; do accepts "$check"; done
+for check in arrows fences pure spdx sizes paths todos tested rules; do accepts "$check"; done
 
 # refuses CHECK PATH: the check names this file and no other. Then the file is taken away again.
 refuses() {
@@ -120,6 +137,20 @@ wrong paths clientlib/base/home.cc 'f("/'root/x'");'
 wrong paths controllers/elastic/temp.cc 'f("/tmp/x");'
 wrong todos controllers/elastic/later.cc '// TO''DO: later'
 wrong todos scripts/later.sh '# FIX''ME'
+wrong_rule() { # wrong_rule ID [CELL...]
+  rules_doc "$@"
+  refuses rules docs/runtime-rules.md
+}
+wrong_rule L4
+wrong_rule A5 says ''
+wrong_rule Q10 says 'clientlib/base/rules_test:'
+wrong_rule F3 says 'clientlib/base/rules_test: F3HeldOnce'
+wrong_rule F3 says 'clientlib/base/rules_test: F3Holds, F3HeldOnce'
+wrong_rule F3 says 'clientlib/base/rules_test: F3Holds<br>clientlib/base/some_test: F3Holds'
+wrong_rule L1 says 'clientlib/base/rules_test: L11Holds'
+wrong_rule V1 says 'clientlib/base/rules_test: OfNone'
+rules_doc W3 says 'clientlib/base/rules_test: W2Holds' ' Not chosen: W2 does it '
+accepts rules
 put controllers/gang/gang_plan.cc
 refuses tested controllers/gang
 for path in clientlib/base/naked.h tests/naked_test.cc naked.sh naked.yaml cmake/Naked.cmake naked/CMakeLists.txt; do

@@ -33,7 +33,7 @@ std::string CredentialText(Json status) {
       Json::MakeObject({{"apiVersion", kV1}, {"kind", "ExecCredential"}, {"status", std::move(status)}}));
 }
 
-TEST(ParseExecCredential, TakesTokenCertificateAndExpiry) {
+TEST(ParseExecCredential, A2TakesTokenCertificateAndExpiry) {
   const CertifiedKey key = TestCa().Issue();
 
   const Result<ExecCredential> got =
@@ -49,7 +49,7 @@ TEST(ParseExecCredential, TakesTokenCertificateAndExpiry) {
   EXPECT_EQ(got->expires_at, WallTime(24h));
 }
 
-TEST(ParseExecCredential, RefusesHalfOrForeignCredentials) {
+TEST(ParseExecCredential, A2RefusesHalfOrForeignCredentials) {
   const CertifiedKey key = TestCa().Issue();
   struct Case {
     std::string text;
@@ -81,7 +81,7 @@ TEST(ParseExecCredential, RefusesHalfOrForeignCredentials) {
   }
 }
 
-TEST(ExecInfo, TellsOfTheClusterOnlyIfAsked) {
+TEST(ExecInfo, A2TellsOfTheClusterOnlyIfAsked) {
   ClientConfig config;
   config.server = "https://k8s";
   config.ca_pem = "ca";
@@ -127,7 +127,7 @@ class ExecCredentialTest : public ::testing::Test {
   ClientConfig config_;
 };
 
-TEST_F(ExecCredentialTest, RunsOnceForManyThreads) {
+TEST_F(ExecCredentialTest, A2RunsOnceForManyThreads) {
   Answer(Json::MakeObject({{"token", "one"}}));
   const auto source = MakeTokenSource(config_, clock_);
 
@@ -141,7 +141,7 @@ TEST_F(ExecCredentialTest, RunsOnceForManyThreads) {
   EXPECT_THAT(Content("info"), HasSubstr("\"interactive\":false"));
 }
 
-TEST_F(ExecCredentialTest, RunsAgainBeforeTheCredentialEnds) {
+TEST_F(ExecCredentialTest, A2RunsAgainBeforeTheCredentialEnds) {
   // The manual clock begins fifty years of 365 days after 1970.
   Answer(Json::MakeObject({{"token", "one"}, {"expirationTimestamp", "2019-12-20T01:00:00Z"}}));
   ASSERT_EQ(clock_.WallNow(), WallTime(std::chrono::sys_days(std::chrono::year(2019) / 12 / 20)));
@@ -156,7 +156,7 @@ TEST_F(ExecCredentialTest, RunsAgainBeforeTheCredentialEnds) {
   EXPECT_EQ(Runs(), 2);
 }
 
-TEST_F(ExecCredentialTest, RefusedCredentialIsDroppedUnlessItIsNewer) {
+TEST_F(ExecCredentialTest, A2RefusedCredentialIsDroppedUnlessItIsNewer) {
   Answer(Json::MakeObject({{"token", "one"}}));
   ExecCredentialSource source(config_, clock_);
   ASSERT_EQ(*source.AuthorizationHeader(), "Bearer one");
@@ -203,7 +203,7 @@ TEST_F(ExecCredentialTest, MissingPluginShowsTheInstallHint) {
       AllOf(HasSubstr("no-such-plugin-of-grus: cannot start"), HasSubstr("get it from the intranet")));
 }
 
-TEST_F(ExecCredentialTest, PluginThatNeedsATerminalIsRefused) {
+TEST_F(ExecCredentialTest, A2PluginThatNeedsATerminalIsRefused) {
   config_.exec->interactive_mode = "Always";
 
   EXPECT_THAT(ExecCredentialSource(config_, clock_).AuthorizationHeader().error().message(),
@@ -211,7 +211,7 @@ TEST_F(ExecCredentialTest, PluginThatNeedsATerminalIsRefused) {
   EXPECT_EQ(Runs(), 0);
 }
 
-TEST_F(ExecCredentialTest, StaticClientCertificateKeepsThePluginFromRunning) {
+TEST_F(ExecCredentialTest, A2StaticClientCertificateKeepsThePluginFromRunning) {
   config_.cert_pem = config_.key_pem = "pem";
 
   EXPECT_EQ(*MakeTokenSource(config_, clock_)->AuthorizationHeader(), "");

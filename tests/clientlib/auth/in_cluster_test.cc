@@ -33,7 +33,7 @@ class InClusterTest : public ::testing::Test {
   const ScopedVariable port_{"KUBERNETES_SERVICE_PORT", "443"};
 };
 
-TEST_F(InClusterTest, ReadsEnvironmentAndMountedFiles) {
+TEST_F(InClusterTest, A1ReadsEnvironmentAndMountedFiles) {
   const Result<ClientConfig> config = LoadInCluster(root_.path());
 
   ASSERT_TRUE(config) << config.error().message();
@@ -51,7 +51,7 @@ TEST_F(InClusterTest, Ipv6HostGetsBrackets) {
   EXPECT_EQ(LoadInCluster(root_.path())->server, "https://[fd00::1]:443");
 }
 
-TEST_F(InClusterTest, MissingCaOrTokenIsAnError) {
+TEST_F(InClusterTest, A1MissingCaOrTokenIsAnError) {
   for (const char* file : {"ca.crt", "token"}) {
     const TempDir root;
     if (file != std::string("ca.crt")) root.Write("ca.crt", ca_.cert_pem());

@@ -67,7 +67,7 @@ TEST_F(KubeconfigTest, ReadsInlineData) {
   EXPECT_EQ(config->source, "kubeconfig \"" + folder_.path("config") + "\", context \"dev\"");
 }
 
-TEST_F(KubeconfigTest, PathsAreRelativeToTheirOwnFile) {
+TEST_F(KubeconfigTest, A4PathsAreRelativeToTheirOwnFile) {
   folder_.Write("pki/ca.crt", ca_.cert_pem());
   folder_.Write("pki/me.crt", key_.cert_pem);
   folder_.Write("pki/me.key", key_.key_pem);
@@ -97,7 +97,7 @@ TEST_F(KubeconfigTest, InlineDataWinsOverFiles) {
   EXPECT_EQ(config->ca_pem, ca_.cert_pem());
 }
 
-TEST_F(KubeconfigTest, ReadsImpersonationAndPassword) {
+TEST_F(KubeconfigTest, A5ReadsImpersonationAndPassword) {
   const Result<ClientConfig> config =
       Load(Simple("{server: 'http://k8s', insecure-skip-tls-verify: true}",
                   "{username: me, password: pw, as: bot, as-uid: '7', as-groups: [a, b]}"));
@@ -128,7 +128,7 @@ TEST_F(KubeconfigTest, ReadsExecPlugin) {
   EXPECT_EQ(config->exec->install_hint, "install it");
 }
 
-TEST_F(KubeconfigTest, CommandWithoutSlashIsLeftToThePath) {
+TEST_F(KubeconfigTest, A2CommandWithoutSlashIsLeftToThePath) {
   const Result<ClientConfig> config = Load(Simple(
       "{server: 'https://k8s'}", "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: aws}}"));
 
@@ -136,7 +136,7 @@ TEST_F(KubeconfigTest, CommandWithoutSlashIsLeftToThePath) {
   EXPECT_EQ(config->exec->interactive_mode, "IfAvailable");
 }
 
-TEST_F(KubeconfigTest, FirstFileOfTheListWins) {
+TEST_F(KubeconfigTest, A4FirstFileOfTheListWins) {
   const std::string one = folder_.Write("a/config", Simple("{server: 'https://one'}", "{tokenFile: t}"));
   folder_.Write("a/t", "1");
   const std::string two = folder_.Write("b/config",
@@ -171,7 +171,7 @@ TEST_F(KubeconfigTest, DefaultIsTheFileInTheHomeFolder) {
   EXPECT_EQ(LoadKubeconfig({})->server, "https://home");
 }
 
-TEST_F(KubeconfigTest, DocumentsOfOneFileAreMerged) {
+TEST_F(KubeconfigTest, A4DocumentsOfOneFileAreMerged) {
   const Result<ClientConfig> config = Load(
       "current-context: dev\ncontexts: [{name: dev, context: {cluster: c}}]\n---\n"
       "clusters: [{name: c, cluster: {server: 'https://k8s'}}]\n");
@@ -180,7 +180,7 @@ TEST_F(KubeconfigTest, DocumentsOfOneFileAreMerged) {
   EXPECT_EQ(config->server, "https://k8s");
 }
 
-TEST_F(KubeconfigTest, Utf16IsRead) {
+TEST_F(KubeconfigTest, A4Utf16IsRead) {
   const std::string text = Simple("{server: 'https://k8s'}", "{token: abc}");
   std::string wide = "\xff\xfe";
   for (const char c : text) wide.append(1, c).append(1, '\0');
@@ -189,6 +189,25 @@ TEST_F(KubeconfigTest, Utf16IsRead) {
 
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->token, "abc");
+}
+
+TEST_F(KubeconfigTest, YamlWithoutAnEndIsRefused) {
+  EXPECT_THAT(LoadError("!!b,y \"x\"\n"), HasSubstr("no valid YAML in line 1: unexpected text"));
+  EXPECT_THAT(LoadError("a: b\n---\n!!b,\n"), HasSubstr("no valid YAML in line 3: unexpected text"));
+  std::string many = "[";
+  for (int i = 0; i < 300'000; ++i) many += "a,";
+  EXPECT_THAT(LoadError(many + "]"), HasSubstr("too many values"));
+}
+
+TEST_F(KubeconfigTest, FilesMayComeFromElsewhere) {
+  const auto read = [&](const std::string& path) -> Result<std::string> {
+    if (path == "/there/config") return Simple("{server: 'https://k8s'}", "{tokenFile: token}");
+    if (path == "/there/token") return std::string("abc");
+    return Error(ErrorCode::kNotFound, path);
+  };
+  const Result<ClientConfig> config = LoadKubeconfig({.path = "/there/config"}, read);
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->token_file, "/there/token");
 }
 
 TEST_F(KubeconfigTest, GivenContextWinsOverTheCurrentOne) {
@@ -266,7 +285,7 @@ TEST_F(KubeconfigTest, MissingFilesAreNamed) {
   EXPECT_THAT(LoadKubeconfig({.path = folder_.path("z")}).error().message(), HasSubstr(folder_.path("z")));
 }
 
-TEST_F(KubeconfigTest, DescribeShowsNoSecret) {
+TEST_F(KubeconfigTest, A4DescribeShowsNoSecret) {
   for (const char* user : {"{token: s3cret}", "{username: me, password: s3cret}",
                            "{exec: {apiVersion: client.authentication.k8s.io/v1, command: x, args: [s3cret],"
                            " env: [{name: A, value: s3cret}]}}"}) {

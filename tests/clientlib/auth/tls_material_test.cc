@@ -72,5 +72,13 @@ TEST(CertificateExpiry, IsTheEndOfTheFirstCertificate) {
   EXPECT_FALSE(CertificateExpiry("x"));
 }
 
+// RFC 5280 has certificates that never end, with the year 9999.
+TEST(CertificateExpiry, AnEndBeyondAllClocksIsTheLastTime) {
+  const CertifiedKey key = TestCa().Issue({.valid_for = std::chrono::hours(24 * 365 * 1000)});
+  const Result<WallTime> expiry = CertificateExpiry(key.cert_pem);
+  ASSERT_TRUE(expiry);
+  EXPECT_GT(*expiry, WallTime::max() - 1s);
+}
+
 }  // namespace
 }  // namespace kube

@@ -55,7 +55,7 @@ TEST_F(TokenFileTest, WinsOverAFixedTokenAndIsTrimmed) {
   EXPECT_EQ(HeaderOf(*Source()), "Bearer one");
 }
 
-TEST_F(TokenFileTest, IsReadAgainWithinAMinuteButNotForEachRequest) {
+TEST_F(TokenFileTest, A1IsReadAgainWithinAMinuteButNotForEachRequest) {
   Write("one");
   auto source = Source();
   ASSERT_EQ(HeaderOf(*source), "Bearer one");
@@ -66,7 +66,7 @@ TEST_F(TokenFileTest, IsReadAgainWithinAMinuteButNotForEachRequest) {
   EXPECT_EQ(HeaderOf(*source), "Bearer two");
 }
 
-TEST_F(TokenFileTest, OldTokenStaysWhenAReadFails) {
+TEST_F(TokenFileTest, A1OldTokenStaysWhenAReadFails) {
   Write("one");
   auto source = Source();
   ASSERT_EQ(HeaderOf(*source), "Bearer one");
@@ -89,7 +89,7 @@ TEST_F(TokenFileTest, WithoutAnyTokenThereIsAnErrorThatNamesTheFile) {
   EXPECT_THAT(HeaderOf(*Source()), HasSubstr(folder_.path("token")));
 }
 
-TEST_F(TokenFileTest, RefusedTokenIsReadAgainAtOnce) {
+TEST_F(TokenFileTest, A1RefusedTokenIsReadAgainAtOnce) {
   Write("one");
   auto source = Source();
   ASSERT_EQ(HeaderOf(*source), "Bearer one");
@@ -101,7 +101,7 @@ TEST_F(TokenFileTest, RefusedTokenIsReadAgainAtOnce) {
   EXPECT_EQ(HeaderOf(*source), "Bearer two");
 }
 
-TEST_F(TokenFileTest, RefusalOfAnOlderTokenChangesNothing) {
+TEST_F(TokenFileTest, A1RefusalOfAnOlderTokenChangesNothing) {
   Write("one");
   auto source = Source();
   ASSERT_EQ(HeaderOf(*source), "Bearer one");

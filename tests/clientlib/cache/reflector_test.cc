@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST_F(ReflectorTest, L9StartsWithAWatchListAndStaysOnItsStream) {
@@ -412,7 +413,7 @@ TEST_F(ReflectorTest, L11AContinueTokenThatExpiresRestartsAsOneFullList) {
   EXPECT_EQ(Param(transport_.requests()[2], "continue"), "(none)");
 }
 
-TEST_F(ReflectorTest, AllPagesOfAListAreOneReplace) {
+TEST_F(ReflectorTest, L10AllPagesOfAListAreOneReplace) {
   const std::string page =
       R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"more"},"items":[)" +
       MapText("a", "1") + "]}";
@@ -422,6 +423,18 @@ TEST_F(ReflectorTest, AllPagesOfAListAreOneReplace) {
   StartWithList();
   EXPECT_THAT(sink_.Await(1), ElementsAre("replace 7: a@1 b@2"));
   EXPECT_THAT(AwaitAsked(3), ElementsAre("list 0", "list (none)", "watch 7"));
+}
+
+// Lists with a version come from the watch cache, and since Kubernetes 1.34 the others too: pages would go to etcd.
+TEST_F(ReflectorTest, L10NoListAsksForPages) {
+  ExpectList(ListAnswer("7", {}));
+  ExpectWatchBody(ErrorLine(410, "Expired"));
+  ExpectList(StatusAnswer(410, "Expired", "too old"));
+  ExpectList(ListAnswer("9", {}));
+  ExpectWatch();
+  StartWithList();
+  EXPECT_THAT(AwaitAsked(5), ElementsAre("list 0", "watch 7", "list 7", "list (none)", "watch 9"));
+  for (const HttpRequest& request : transport_.requests()) EXPECT_THAT(request.target, Not(HasSubstr("limit")));
 }
 
 TEST_F(ReflectorTest, TheLastErrorStaysUntilAllIsWellAgain) {

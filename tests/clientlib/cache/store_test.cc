@@ -237,6 +237,28 @@ TEST(IsOlder, W1WhatIsNoVersionIsNotComparable) {
 }
 
 // A reader never sees a Replace() half done: all objects of a list have one color.
+TEST(Store, I1AReaderSeesTheStatesOfAnObjectInTheirOrder) {
+  Store store;
+  store.Put(Map("a", "x", "1"));
+  std::atomic<bool> is_done = false;
+  std::atomic<int> steps_back = 0;
+  std::jthread reader([&] {
+    for (int last = 0; !is_done;) {
+      const int seen = std::stoi(store.Get({"a", "x"})->metadata.resource_version);
+      if (seen < last) ++steps_back;
+      last = seen;
+    }
+  });
+  for (int version = 2; version < 3000; ++version) {
+    if (version % 7 == 0) store.Replace({Map("a", "x", std::to_string(version))}, std::to_string(version));
+    else store.Put(Map("a", "x", std::to_string(version)));
+  }
+  is_done = true;
+  reader.join();
+  EXPECT_EQ(steps_back, 0);
+  EXPECT_EQ(store.Get({"a", "x"})->metadata.resource_version, "2999");
+}
+
 TEST(Store, I2ReplaceIsAtomicToReaders) {
   Store store;
   const Store::IndexId by_color = store.AddIndex(Colors);

@@ -53,7 +53,8 @@ TEST(WatchEvent, L12WhatIsNoEventIsAnError) {
   for (const std::string_view line :
        {"", " ", "x", "[]", "null", "{", "{}", R"({"type":"ADDED"})", R"({"type":"ADDED")", R"({"type")",
         R"({"type":)", R"({"type":"ADDED","object":)", R"({"object":{"a":1})", R"({"object":{"a":"\)",
-        R"({"object":{}"type":1})", R"({:"x"})", R"({"a":})", R"({,})", "<html>"}) {
+        R"({"object":{}"type":1})", R"({:"x"})", R"({"a":})", R"({,})", "<html>",
+        R"({ "object":{},"object":{"a":1}})", R"({ "object":{"a":1},"object":{}})", R"({ "object":{}} x)"}) {
     const Result<WatchEvent> event = ReadWatchEvent(line);
     ASSERT_FALSE(event) << line;
     EXPECT_EQ(event.error().code(), ErrorCode::kDecode) << line;

@@ -88,6 +88,14 @@ TEST(ApiStatus, H1RetryAfterIsRead) {
   EXPECT_FALSE(ErrorOf(503, "").retry_after());
 }
 
+TEST(ApiStatus, H2TheFlowSchemaThatWasShortOfRoomIsNamed) {
+  HttpResponse response{.status = 429, .headers = {{"x-kubernetes-pf-flowschema-uid", "f-1"}}, .body = "too many"};
+  EXPECT_EQ(ErrorFromResponse(response, {}).message(), "server answered 429: too many (flow schema f-1)");
+  EXPECT_EQ(ErrorFromResponse(response, {}).code(), ErrorCode::kTooManyRequests);
+  response.status = 403;
+  EXPECT_EQ(ErrorFromResponse(response, {}).message(), "server answered 403: too many");
+}
+
 TEST(ApiStatus, L3AnErrorEventTakesItsCodeFromTheStatus) {
   for (const char* reason : {"Expired", "Gone"}) {
     const Error error = ErrorFromStatus(StatusText(410, reason));
@@ -96,6 +104,14 @@ TEST(ApiStatus, L3AnErrorEventTakesItsCodeFromTheStatus) {
     EXPECT_EQ(error.message(), "pods \"x\" said no");
   }
   EXPECT_EQ(ErrorFromStatus(StatusText(500, "InternalError")).code(), ErrorCode::kUnavailable);
+}
+
+TEST(ApiStatus, ACodeThatIsNoHttpStatusIsNone) {
+  for (const std::int64_t code : {std::int64_t{-410}, std::int64_t{99}, std::int64_t{1000}, (std::int64_t{1} << 32) + 410}) {
+    const Error error = ErrorFromStatus(R"({"kind":"Status","message":"no","code":)" + std::to_string(code) + "}");
+    EXPECT_EQ(error.http_status(), 0) << code;
+    EXPECT_EQ(error.code(), ErrorCode::kInternal) << code;
+  }
 }
 
 TEST(ApiStatus, L3TheReasonAloneSaysExpiredToo) {

@@ -24,7 +24,7 @@ TEST_F(ClientTest, GetReadsOneObject) {
   EXPECT_EQ(Last().body, "");
 }
 
-TEST_F(ClientTest, EachRequestSaysWhoAsks) {
+TEST_F(ClientTest, A5EachRequestSaysWhoAsks) {
   options_.headers = {{"Impersonate-User", "jane"}, {"Impersonate-Group", "a"}, {"Impersonate-Group", "b"}};
   transport_.Expect("GET", "/", MapAnswer());
 
@@ -164,7 +164,7 @@ TEST_F(ClientTest, F2DeletingWhatIsGoneIsASuccess) {
   EXPECT_TRUE(client().Delete(kMaps, {"team-a", "a"}));
 }
 
-TEST_F(ClientTest, ADeletePreconditionThatDoesNotHoldIsAConflict) {
+TEST_F(ClientTest, W4ADeletePreconditionThatDoesNotHoldIsAConflict) {
   transport_.Expect("DELETE", "/",
                     StatusAnswer(409, "Conflict", "the UID in the precondition does not match"));
   const Status deleted = client().Delete(kMaps, {"team-a", "a"}, {.uid = "u-0"});
@@ -217,7 +217,7 @@ TEST_F(ClientTest, AnAnswerOfAnotherKindIsAnError) {
   EXPECT_EQ(got.error().message(), "answer of the server: kind: expected ConfigMap, found Pod");
 }
 
-TEST_F(ClientTest, ARedirectIsNotASuccess) {
+TEST_F(ClientTest, A5ARedirectIsNotASuccess) {
   transport_.Expect("GET", "/", HttpResponse{302, {{"location", "https://elsewhere"}}, ""});
   Result<std::shared_ptr<Object>> got = client().Get(kMaps, {"team-a", "a"});
   ASSERT_FALSE(got);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "clientlib/testing/fake_clock.h"
+#include "tests/support/test_server.h"
 
 namespace kube {
 namespace {
@@ -39,6 +40,16 @@ TEST_F(ConnectTest, TakesServerAndNamespaceFromTheKubeconfig) {
   EXPECT_NE((*connection)->tokens, nullptr);
   EXPECT_NE((*connection)->client, nullptr);
   EXPECT_NE((*connection)->lease_client, nullptr);
+}
+
+TEST_F(ConnectTest, E3LeaseRequestsHaveAConnectionOfTheirOwn) {
+  testing::TestServer server({}, [](const auto&, testing::TestConnection& c) { c.Respond(200, "{}"); });
+  const auto connection = ConnectWith("server: \"" + server.url() + "\"");
+  ASSERT_TRUE(connection) << connection.error().message();
+  ASSERT_TRUE((*connection)->client->GetRaw("/version"));
+  ASSERT_TRUE((*connection)->lease_client->GetRaw("/version"));
+  ASSERT_TRUE((*connection)->lease_client->GetRaw("/version"));
+  EXPECT_EQ(server.connections(), 2);
 }
 
 TEST_F(ConnectTest, AMissingFileIsNamed) {

@@ -20,7 +20,7 @@ using testing::TestServer;
 
 class CurlPoolTest : public testing::TransportFixture {};
 
-TEST_F(CurlPoolTest, EachPoolHasConnectionsOfItsOwn) {
+TEST_F(CurlPoolTest, H4EachPoolHasConnectionsOfItsOwn) {
   auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(200); });
   auto transport = Connect(OptionsFor(*server));
 
@@ -45,7 +45,7 @@ TEST_F(CurlPoolTest, NewConnectionsResumeTheTlsSession) {
   EXPECT_EQ(server->resumed_sessions(), 1);
 }
 
-TEST_F(CurlPoolTest, WithoutHttp2EachWatchGetsAConnection) {
+TEST_F(CurlPoolTest, H4WithoutHttp2EachWatchGetsAConnection) {
   constexpr int kWatches = 20;
   const CertifiedKey key = ca_.Issue();
   for (const bool is_tls : {true, false}) {
@@ -73,7 +73,7 @@ TEST_F(CurlPoolTest, WithoutHttp2EachWatchGetsAConnection) {
   }
 }
 
-TEST_F(CurlPoolTest, ManyThreadsShareFewConnections) {
+TEST_F(CurlPoolTest, H4ManyThreadsShareFewConnections) {
   auto server = Serve([](const TestRequest& request, TestConnection& c) { c.Respond(200, request.target); });
   auto transport = Connect(OptionsFor(*server));
   std::atomic<int> wrong{0};

@@ -71,7 +71,7 @@ TEST_F(CurlTransferTest, NothingOfARequestStaysForTheNextOnTheSameConnection) {
   EXPECT_EQ(transport->connections_opened(), 1);
 }
 
-TEST_F(CurlTransferTest, RedirectsAreNotFollowed) {
+TEST_F(CurlTransferTest, A5RedirectsAreNotFollowed) {
   auto server = Serve([](const TestRequest&, TestConnection& c) {
     c.Respond(302, "", {{"Location", "/other"}});
   });
@@ -129,7 +129,7 @@ TEST_F(CurlTransferTest, UntrustedCertificateIsNamedAsSuch) {
                         ": the server's certificate is not trusted by the configured CA"));
 }
 
-TEST_F(CurlTransferTest, CertificateMustBeForTheHostOrTheGivenName) {
+TEST_F(CurlTransferTest, A5CertificateMustBeForTheHostOrTheGivenName) {
   const CertifiedKey key = ca_.Issue({.dns_names = {"api.example"}, .ip_addresses = {}});
   std::string host;
   TestServer server({.cert_pem = key.cert_pem, .key_pem = key.key_pem},
@@ -149,7 +149,7 @@ TEST_F(CurlTransferTest, CertificateMustBeForTheHostOrTheGivenName) {
   EXPECT_EQ("https://" + host, server.url());
 }
 
-TEST_F(CurlTransferTest, VerificationCanBeSwitchedOff) {
+TEST_F(CurlTransferTest, A5VerificationCanBeSwitchedOff) {
   auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(200); });
   auto transport = Connect({.server = server->url(), .insecure_skip_verify = true});
 
@@ -188,7 +188,7 @@ TEST_F(CurlTransferTest, GzipIsDecodedIfAskedFor) {
   EXPECT_EQ(transport->Send({.target = "/"}, {})->body, "plain");
 }
 
-TEST_F(CurlTransferTest, ReadIsRepeatedOnAFreshConnectionButAWriteIsNot) {
+TEST_F(CurlTransferTest, H1ReadIsRepeatedOnAFreshConnectionButAWriteIsNot) {
   for (const std::string method : {"GET", "POST", "PATCH"}) {
     std::atomic<int> requests{0};
     auto server = Serve([&](const TestRequest&, TestConnection& connection) {
@@ -209,7 +209,7 @@ TEST_F(CurlTransferTest, ReadIsRepeatedOnAFreshConnectionButAWriteIsNot) {
   }
 }
 
-TEST_F(CurlTransferTest, ProxyIsAskedUnlessTheHostIsExempt) {
+TEST_F(CurlTransferTest, A5ProxyIsAskedUnlessTheHostIsExempt) {
   auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(200); });
   std::string method, target;
   TestServer proxy({}, [&](const TestRequest& request, TestConnection& connection) {

@@ -37,7 +37,7 @@ TEST_F(CurlTransportTest, DestroyedStreamClosesItsTransfer) {
   EXPECT_TRUE(closed.Wait());
 }
 
-TEST_F(CurlTransportTest, ReloadUsesTheNewCertificateAndKeepsRunningStreams) {
+TEST_F(CurlTransportTest, A3ReloadUsesTheNewCertificateAndKeepsRunningStreams) {
   Event go_on;
   const CertifiedKey server_key = ca_.Issue();
   TestServer server(
@@ -70,7 +70,7 @@ TEST_F(CurlTransportTest, ReloadUsesTheNewCertificateAndKeepsRunningStreams) {
   EXPECT_EQ(ReadAll(*opened->stream, Soon()), "before,after");
 }
 
-TEST_F(CurlTransportTest, ReloadWithBadOptionsChangesNothing) {
+TEST_F(CurlTransportTest, A3ReloadWithBadOptionsChangesNothing) {
   auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(200); });
   auto transport = Connect(OptionsFor(*server));
   TransportOptions options = OptionsFor(*server);
@@ -101,7 +101,7 @@ TEST_F(CurlTransportTest, DestroyingTheTransportEndsItsExchanges) {
   EXPECT_EQ(opened->stream->Read(Soon(), {}).error().code(), ErrorCode::kCancelled);
 }
 
-TEST_F(CurlTransportTest, ContradictoryOptionsAreRefused) {
+TEST_F(CurlTransportTest, A5ContradictoryOptionsAreRefused) {
   const CertifiedKey one = ca_.Issue();
   const CertifiedKey two = ca_.Issue();
   const TransportOptions good{.server = "https://k8s:6443", .ca_pem = ca_.cert_pem()};

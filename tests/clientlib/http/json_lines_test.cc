@@ -22,7 +22,7 @@ std::vector<std::string> Split(const std::string& text, std::size_t chunk_bytes)
   return got;
 }
 
-TEST(JsonLines, ChunkingDoesNotMatter) {
+TEST(JsonLines, L14ChunkingDoesNotMatter) {
   const std::string text = "{\"a\":1}\n{}\n\n\r\n{\"long\":\"0123456789\"}\r\nunfinished";
   for (std::size_t bytes = 1; bytes <= text.size(); ++bytes) {
     EXPECT_THAT(Split(text, bytes), ElementsAre("{\"a\":1}", "{}", "{\"long\":\"0123456789\"}")) << bytes;
@@ -72,7 +72,7 @@ TEST(JsonLines, LineAtTheLimitPasses) {
   EXPECT_EQ(*lines.Next(), "1234567890");
 }
 
-TEST(JsonLines, LineOfManyMegabytesPasses) {
+TEST(JsonLines, L14LineOfManyMegabytesPasses) {
   const std::string line(8UL << 20, 'x');
   JsonLines lines;
   std::string got;

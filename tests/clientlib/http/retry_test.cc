@@ -36,13 +36,13 @@ TEST(ParseRetryAfter, TakesSecondsAndDates) {
   }
 }
 
-TEST(RetryDelay, WaitsTheLongerOfHeaderAndBackoff) {
+TEST(RetryDelay, H1WaitsTheLongerOfHeaderAndBackoff) {
   EXPECT_EQ(RetryDelay("POST", Answer(429, "3"), 1, 1s, kNow), 3s);
   EXPECT_EQ(RetryDelay("POST", Answer(503, "3"), 1, 8s, kNow), 8s);
   EXPECT_EQ(RetryDelay("GET", Answer(500, "0"), 1, 1s, kNow), 1s);
 }
 
-TEST(RetryDelay, WithoutTheHeaderTheAnswerStands) {
+TEST(RetryDelay, H1WithoutTheHeaderTheAnswerStands) {
   EXPECT_EQ(RetryDelay("GET", Answer(429), 1, 1s, kNow), std::nullopt);
   EXPECT_EQ(RetryDelay("GET", Answer(503), 1, 1s, kNow), std::nullopt);
   EXPECT_EQ(RetryDelay("GET", Answer(503, "soon"), 1, 1s, kNow), std::nullopt);
@@ -54,12 +54,12 @@ TEST(RetryDelay, OtherAnswersStand) {
   }
 }
 
-TEST(RetryDelay, EndsWithTheTenthTry) {
+TEST(RetryDelay, H1EndsWithTheTenthTry) {
   EXPECT_EQ(RetryDelay("GET", Answer(429, "1"), 9, 1s, kNow), 1s);
   EXPECT_EQ(RetryDelay("GET", Answer(429, "1"), 10, 1s, kNow), std::nullopt);
 }
 
-TEST(RetryDelay, OnlyReadsAreRepeatedAfterABrokenConnection) {
+TEST(RetryDelay, H1OnlyReadsAreRepeatedAfterABrokenConnection) {
   const Result<HttpResponse> lost =
       Error(ErrorCode::kUnavailable, "connection broke").with_http(0, std::string(kConnectionLost));
   const Result<HttpResponse> refused = Error(ErrorCode::kUnavailable, "connection refused");

@@ -141,9 +141,14 @@ TEST(MakeCrd, DescribesTheKindCompletely) {
   EXPECT_EQ(*schema.Find("description")->AsString(), "A gadget.");
   EXPECT_NE(schema.Find("x-kubernetes-validations"), nullptr);
   EXPECT_EQ(ToText(*schema.At({"properties", "metadata"})), R"({"type":"object"})");
-  EXPECT_EQ(
-      ToText(*schema.At({"properties", "status", "properties", "conditions", "x-kubernetes-list-map-keys"})),
-      R"(["type"])");
+}
+
+TEST(MakeCrd, F4ListsThatSeveralManagersWriteHaveAKey) {
+  const Json crd = MakeCrd({.kind = &Gadget::ResourceKind()});
+  const Json& version = crd.At({"spec", "versions"})->AsArray()->at(0);
+  const Json& conditions = *version.At({"schema", "openAPIV3Schema", "properties", "status", "properties", "conditions"});
+  EXPECT_EQ(*conditions.Find("x-kubernetes-list-type"), Json("map"));
+  EXPECT_EQ(ToText(*conditions.Find("x-kubernetes-list-map-keys")), R"(["type"])");
 }
 
 TEST(MakeCrd, OnlyOneVersionIsStored) {

@@ -125,6 +125,9 @@ TEST(JsonReader, ErrorsNameTheField) {
       {R"({"text":"a","text":"b"})", "text: given twice"},
       {R"({"inner":{"image":"a","image":"b"}})", "inner.image: given twice"},
       {R"({"opaque":{"a":1,"a":2}})", "opaque: key \"a\" given twice"},
+      {R"({"strings":{"a":"1","b":"2","a":"1"}})", "strings[a]: given twice"},
+      {R"({"map":{"a":{},"a":{}}})", "map[a]: given twice"},
+      {R"({"resources":{"cpu":"1","cpu":"2"}})", "resources[cpu]: given twice"},
       {R"([])", "expected an object, found a list"},
       {R"(null)", "expected an object, found null"},
   };

@@ -14,6 +14,26 @@ Json Parse(std::string_view text) {
   return json ? *std::move(json) : Json();
 }
 
+TEST(Json, NumbersOfAnyLengthAreRead) {
+  const std::string zeros(400, '0'), nines(900, '9');
+  const std::pair<std::string, double> kCases[] = {
+      {"0." + zeros + "1", 0},         {"-0." + zeros + "1", 0},
+      {"1e-400", 0},                   {"12.5e-99999999999999999999", 0},
+      {"0." + nines, 1},               {"0." + zeros + "1e401", 1},
+      {"4.9e-324", 4.9e-324},          {"1.7976931348623157e308", 1.7976931348623157e308},
+      {"2.2250738585072011e-308", 2.2250738585072011e-308},
+  };
+  for (const auto& [text, number] : kCases) {
+    const Result<Json> json = ParseJson(text);
+    ASSERT_TRUE(json) << text << ": " << json.error().message();
+    ASSERT_TRUE(json->AsDouble()) << text;
+    EXPECT_EQ(*json->AsDouble(), number) << text;
+  }
+  for (const std::string& text : {std::string("1e400"), "1" + zeros, nines + ".5", "-1" + zeros + "e-5", std::string("1.8e308")}) {
+    EXPECT_FALSE(ParseJson(text)) << text;
+  }
+}
+
 TEST(Json, TextSurvivesReadingAndWriting) {
   for (const char* text : {"null", "true", "false", "0", "-1", "1.5", "\"\"", "\"a\\\"b\\\\c\\n\"", "[]",
                            "{}", "[1,[2,[]],{}]", R"({"b":1,"a":[null,{"c":"d"}]})", "9223372036854775807",

@@ -60,7 +60,7 @@ TEST(DecodeObject, BookmarksHaveOnlyAVersion) {
   EXPECT_EQ((*pod)->metadata.Annotation("k8s.io/initial-events-end"), "true");
 }
 
-TEST(DecodeObject, ManagedFieldsAreOnlyDroppedFromMetadata) {
+TEST(DecodeObject, I6ManagedFieldsAreOnlyDroppedFromMetadata) {
   const Result<std::shared_ptr<StatefulSet>> set = Decode<StatefulSet>(
       R"({"metadata":{"name":"a","managedFields":[{"x":{"metadata":[1]}}],"annotations":{"b":"c"},"generation":4},)"
       R"("spec":{"managedFields":[1],"template":{"spec":{"annotations":{"kubectl.kubernetes.io/x":"1"}}}}})");
@@ -104,6 +104,7 @@ TEST(DecodeObjectList, RefusesWhatIsNoList) {
   const std::pair<const char*, const char*> kCases[] = {
       {R"({"kind":"Status","metadata":{}})", "a list without items"},
       {R"({"items":{}})", "items: expected a list"},
+      {R"({"items":[],"items":[{}]})", "items: given twice"},
       {R"({"items":[{},{"spec":{"nodeName":[]}}]})",
        "items[1].spec.nodeName: expected a string, found a list"},
       {R"([])", "expected an object, found a list"},

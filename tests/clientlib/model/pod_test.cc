@@ -31,7 +31,7 @@ TEST(Pod, ReadsWhatAnOperatorNeeds) {
   EXPECT_FALSE(pod.status.container_statuses.at(0).last_state.terminated.has_value());
 }
 
-TEST(Pod, LeavesOutWhatKubectlAndTheServerKeepForThemselves) {
+TEST(Pod, I6LeavesOutWhatKubectlAndTheServerKeepForThemselves) {
   const Result<std::shared_ptr<Pod>> pod = Decode<Pod>(PodText(1));
   ASSERT_TRUE(pod);
   EXPECT_EQ((*pod)->metadata.annotations, (StringMap{{"grus.io/template-hash", "9f86d081884c7d65"}}));

@@ -107,7 +107,7 @@ TEST_F(EventRecorderTest, WritesAnEventTheApiServerAccepts) {
   EXPECT_EQ(body, want) << ToText(body);
 }
 
-TEST_F(EventRecorderTest, AnEventAboutAClusterScopedObjectIsInDefault) {
+TEST_F(EventRecorderTest, V2AnEventAboutAClusterScopedObjectIsInDefault) {
   Start();
   ObjectMeta metadata;
   metadata.name = "system:node:A";
@@ -122,7 +122,7 @@ TEST_F(EventRecorderTest, AnEventAboutAClusterScopedObjectIsInDefault) {
   EXPECT_EQ(*body.At({"type"}), Json("Warning"));
 }
 
-TEST_F(EventRecorderTest, CutsWhatIsTooLong) {
+TEST_F(EventRecorderTest, V2CutsWhatIsTooLong) {
   Start();
   ObjectMeta metadata = Bert();
   metadata.name = std::string(239, 'n') + "-" + std::string(13, 'n');
@@ -139,7 +139,7 @@ TEST_F(EventRecorderTest, CutsWhatIsTooLong) {
   EXPECT_THAT(name, MatchesRegex("n+\\.[0-9a-f]+"));
 }
 
-TEST_F(EventRecorderTest, TheFirstRepetitionMakesASeriesAtOnceAndLaterOnesWithinAMinute) {
+TEST_F(EventRecorderTest, V1TheFirstRepetitionMakesASeriesAtOnceAndLaterOnesWithinAMinute) {
   Start();
   Record();
   clock_.Advance(1s);
@@ -165,7 +165,7 @@ TEST_F(EventRecorderTest, TheFirstRepetitionMakesASeriesAtOnceAndLaterOnesWithin
             R"({"series":{"count":5,"lastObservedTime":"2026-01-02T03:04:09.000000Z"}})");
 }
 
-TEST_F(EventRecorderTest, EventsThatDifferAreNoSeries) {
+TEST_F(EventRecorderTest, V1EventsThatDifferAreNoSeries) {
   Start();
   Record("8 workers", "Scaled");
   Record("7 workers", "Scaled");
@@ -177,7 +177,7 @@ TEST_F(EventRecorderTest, EventsThatDifferAreNoSeries) {
   EXPECT_EQ(Methods(), std::vector<std::string>(6, "POST"));
 }
 
-TEST_F(EventRecorderTest, ASeriesEndsAfterSixMinutesOfSilence) {
+TEST_F(EventRecorderTest, V1ASeriesEndsAfterSixMinutesOfSilence) {
   Start();
   Record();
   ASSERT_TRUE(AwaitIdle());
@@ -192,7 +192,7 @@ TEST_F(EventRecorderTest, ASeriesEndsAfterSixMinutesOfSilence) {
   EXPECT_NE(*Body(0).At({"metadata", "name"}), *Body(2).At({"metadata", "name"}));
 }
 
-TEST_F(EventRecorderTest, ASeriesWhoseEventIsGoneIsCreatedAgainWithItsCount) {
+TEST_F(EventRecorderTest, V1ASeriesWhoseEventIsGoneIsCreatedAgainWithItsCount) {
   Start();
   transport_.Expect("PATCH", kEvents, StatusAnswer(404, "NotFound", "gone"));
   Record();
@@ -208,7 +208,7 @@ TEST_F(EventRecorderTest, ASeriesWhoseEventIsGoneIsCreatedAgainWithItsCount) {
   EXPECT_THAT(transport_.requests()[3].target, HasSubstr(*Body(2).At({"metadata", "name"})->AsString()));
 }
 
-TEST_F(EventRecorderTest, TriesAgainWhileTheServerCannotBeReached) {
+TEST_F(EventRecorderTest, V1TriesAgainWhileTheServerCannotBeReached) {
   Start();
   transport_.Expect("POST", kEvents, Error(ErrorCode::kUnavailable, "connection refused"));
   transport_.Expect("POST", kEvents, StatusAnswer(503, "ServiceUnavailable", "no"));
@@ -227,7 +227,7 @@ TEST_F(EventRecorderTest, TriesAgainWhileTheServerCannotBeReached) {
   EXPECT_EQ(Dropped("write_failed"), 0u);
 }
 
-TEST_F(EventRecorderTest, GivesUpAfterTwelveTries) {
+TEST_F(EventRecorderTest, V1GivesUpAfterTwelveTries) {
   Start();
   for (int i = 0; i < 12; ++i) transport_.Expect("POST", kEvents, Error(ErrorCode::kTimeout, "no answer"));
   Record();
@@ -252,7 +252,7 @@ TEST_F(EventRecorderTest, DropsWhatTheServerRefusesWithoutATryMore) {
   EXPECT_EQ(Dropped("write_failed"), 1u);
 }
 
-TEST_F(EventRecorderTest, NeverBlocksAndCountsWhatItDrops) {
+TEST_F(EventRecorderTest, V1NeverBlocksAndCountsWhatItDrops) {
   Start(2);
   transport_.ExpectHang("POST", kEvents);
   Record("0");
@@ -294,12 +294,35 @@ TEST_F(EventRecorderTest, ItsEndWaitsNoLongerThanTwoSeconds) {
   EXPECT_EQ(Dropped("write_failed"), 2u);
 }
 
-TEST_F(EventRecorderTest, ForgetsTheLeastRecentOfTooManySeries) {
+TEST_F(EventRecorderTest, V2AnObjectMayBegin25SeriesAtOnceAndAnotherOneInFiveMinutes) {
+  Start();
+  for (int i = 0; i < 40; ++i) Record(std::to_string(i));
+  Record("0");  // A repetition is no new one.
+  ASSERT_TRUE(AwaitIdle());
+  EXPECT_EQ(transport_.requests().size(), 26u);
+  EXPECT_EQ(Methods().back(), "PATCH");
+  EXPECT_EQ(Dropped("object_limit"), 15u);
+
+  clock_.Advance(5min);
+  Record("40");
+  Record("41");
+  ASSERT_TRUE(AwaitIdle());
+
+  EXPECT_EQ(transport_.requests().size(), 27u);
+  EXPECT_EQ(Dropped("object_limit"), 16u);
+}
+
+TEST_F(EventRecorderTest, V2ForgetsTheLeastRecentOfTooManySeries) {
   Start(10000);
-  Record("first");
-  for (int i = 0; i < 4096; ++i) Record(std::to_string(i));
-  Record("first");  // Forgotten: a new event.
-  Record("4095");   // Remembered: a series.
+  const auto record_about = [this](std::string name) {
+    ObjectMeta pod = Bert();
+    pod.name = std::move(name);
+    recorder_->Record(EventType::kNormal, KindOf<Pod>(), pod, "Scaled", "ScaleWorkers", "8 workers");
+  };
+  record_about("first");
+  for (int i = 0; i < 4096; ++i) record_about(std::to_string(i));
+  record_about("first");  // Forgotten: a new event.
+  record_about("4095");   // Remembered: a series.
   ASSERT_TRUE(AwaitIdle());
 
   const std::vector<std::string> methods = Methods();

@@ -40,9 +40,10 @@ class Candidate {
 
   void Start() {
     thread_ = std::thread([this] {
-      outcome_ = elector_->Run(stop_.get_token(), [this](std::stop_token stop) {
+      outcome_ = elector_->Run(stop_.get_token(), [this](std::stop_token stop, std::stop_token lost) {
         Event stopped;
         std::stop_callback on_stop(stop, [&] { stopped.Set(); });
+        std::stop_callback on_lost(lost, [this] { lost_.Set(); });
         led_.Set();
         while (!stopped.Wait()) {
         }
@@ -65,6 +66,7 @@ class Candidate {
 
   [[nodiscard]] bool AwaitLead() { return led_.Wait(); }
   [[nodiscard]] bool AwaitWorkStopped() { return work_stopped_.Wait(); }
+  [[nodiscard]] bool AwaitLost() { return lost_.Wait(); }
   bool IsLeader() const { return elector_->IsLeader(); }
   LeaderElector& elector() { return *elector_; }
   FakeTransport& transport() { return transport_; }
@@ -78,7 +80,7 @@ class Candidate {
   std::function<void()> work_tail_;
   std::unique_ptr<LeaderElector> elector_;
   std::stop_source stop_;
-  Event led_, work_stopped_, ended_;
+  Event led_, work_stopped_, lost_, ended_;
   Status outcome_;
   std::thread thread_;
 };
@@ -113,7 +115,7 @@ class LeaderElectorTest : public ::testing::Test {
   FakeLeaseServer server_;
 };
 
-TEST_F(LeaderElectorTest, RefusesTimesThatCannotKeepALease) {
+TEST_F(LeaderElectorTest, E1RefusesTimesThatCannotKeepALease) {
   struct Case {
     Duration lease, renew, retry;
     bool want;
@@ -134,7 +136,7 @@ TEST_F(LeaderElectorTest, RefusesTimesThatCannotKeepALease) {
   EXPECT_FALSE(LeaderElector::Create(client, clock_, log, {{"ns", ""}, "me"}));
 }
 
-TEST_F(LeaderElectorTest, TheFirstCandidateCreatesTheLeaseAndLeads) {
+TEST_F(LeaderElectorTest, E2TheFirstCandidateCreatesTheLeaseAndLeads) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
 
@@ -147,7 +149,7 @@ TEST_F(LeaderElectorTest, TheFirstCandidateCreatesTheLeaseAndLeads) {
   EXPECT_EQ(server_.Text("renewTime"), "2026-01-02T03:04:05.000000Z");
 }
 
-TEST_F(LeaderElectorTest, OfTwoOnlyOneLeadsForAsLongAsItRenews) {
+TEST_F(LeaderElectorTest, E2OfTwoOnlyOneLeadsForAsLongAsItRenews) {
   Candidate a("a", server_, clock_), b("b", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   b.Start();
@@ -162,7 +164,7 @@ TEST_F(LeaderElectorTest, OfTwoOnlyOneLeadsForAsLongAsItRenews) {
   EXPECT_EQ(server_.Text("renewTime"), "2026-01-02T03:05:05.000000Z");
 }
 
-TEST_F(LeaderElectorTest, ARenewalIsOneRequest) {
+TEST_F(LeaderElectorTest, E2ARenewalIsOneRequest) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   const std::size_t before = a.transport().requests().size();
@@ -174,7 +176,7 @@ TEST_F(LeaderElectorTest, ARenewalIsOneRequest) {
   for (std::size_t i = before; i < requests.size(); ++i) EXPECT_EQ(requests[i].method, "PATCH");
 }
 
-TEST_F(LeaderElectorTest, RenewalsGoOnAfterSomebodyElseChangedTheLease) {
+TEST_F(LeaderElectorTest, E2RenewalsGoOnAfterSomebodyElseChangedTheLease) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   server_.Change([](Json& lease) { lease["metadata"]["labels"] = Json::MakeObject({{"x", "y"}}); });
@@ -186,7 +188,7 @@ TEST_F(LeaderElectorTest, RenewalsGoOnAfterSomebodyElseChangedTheLease) {
   EXPECT_EQ(*server_.lease().At({"metadata", "labels", "x"}), Json("y"));
 }
 
-TEST_F(LeaderElectorTest, RenewalsGoOnAfterTheLeaseWasDeleted) {
+TEST_F(LeaderElectorTest, E2RenewalsGoOnAfterTheLeaseWasDeleted) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   server_.Change([](Json& lease) { lease = {}; });
@@ -198,7 +200,7 @@ TEST_F(LeaderElectorTest, RenewalsGoOnAfterTheLeaseWasDeleted) {
 }
 
 // The holder's times are nonsense, and its clock may be anywhere: only that the record changes counts.
-TEST_F(LeaderElectorTest, TakesOverAfterObservedSilenceWhateverTheTimesInTheRecord) {
+TEST_F(LeaderElectorTest, E1TakesOverAfterObservedSilenceWhateverTheTimesInTheRecord) {
   for (const char* renew_time : {"1970-01-01T00:00:00.000000Z", "2099-01-01T00:00:00.000000Z"}) {
     FakeLeaseServer server;
     const auto renew = [&](int i) {
@@ -228,7 +230,7 @@ TEST_F(LeaderElectorTest, TakesOverAfterObservedSilenceWhateverTheTimesInTheReco
   }
 }
 
-TEST_F(LeaderElectorTest, AChangeOfLabelsIsNoSignOfLife) {
+TEST_F(LeaderElectorTest, E1AChangeOfLabelsIsNoSignOfLife) {
   Candidate b("b", server_, clock_);
   server_.Change([](Json& lease) {
     lease = *ParseJson(R"({"metadata":{"name":"grus","namespace":"system"},
@@ -245,7 +247,7 @@ TEST_F(LeaderElectorTest, AChangeOfLabelsIsNoSignOfLife) {
   EXPECT_LE(TimeUntilLead(b), 1s + kLongestLook + 100ms);
 }
 
-TEST_F(LeaderElectorTest, WaitsForAsLongAsTheHolderPromisedToLast) {
+TEST_F(LeaderElectorTest, E1WaitsForAsLongAsTheHolderPromisedToLast) {
   server_.Change([](Json& lease) {
     lease = *ParseJson(R"({"metadata":{"name":"grus","namespace":"system"},
         "spec":{"holderIdentity":"other","leaseDurationSeconds":40}})");
@@ -258,7 +260,7 @@ TEST_F(LeaderElectorTest, WaitsForAsLongAsTheHolderPromisedToLast) {
   EXPECT_LE(took, 40s + kLongestLook + 100ms);
 }
 
-TEST_F(LeaderElectorTest, LeadershipThatCannotBeRenewedIsLostAtTheDeadline) {
+TEST_F(LeaderElectorTest, E1LeadershipThatCannotBeRenewedIsLostAtTheDeadline) {
   for (const Fault fault : {Fault::kUnreachable, Fault::kHang}) {
     FakeLeaseServer server;
     Candidate a("a", server, clock_);
@@ -278,7 +280,7 @@ TEST_F(LeaderElectorTest, LeadershipThatCannotBeRenewedIsLostAtTheDeadline) {
   }
 }
 
-TEST_F(LeaderElectorTest, OneHungRequestDoesNotLoseTheLease) {
+TEST_F(LeaderElectorTest, E3OneHungRequestDoesNotLoseTheLease) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   for (const Fault fault : {Fault::kHang, Fault::kLosesAnswers}) {
@@ -291,7 +293,7 @@ TEST_F(LeaderElectorTest, OneHungRequestDoesNotLoseTheLease) {
   EXPECT_EQ(server_.Transitions(), 0);
 }
 
-TEST_F(LeaderElectorTest, ALeaderThatSeesAnotherHolderIsLostAtOnce) {
+TEST_F(LeaderElectorTest, E4ALeaderThatSeesAnotherHolderIsLostAtOnce) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   server_.Change([](Json& lease) { lease["spec"]["holderIdentity"] = "usurper"; });
@@ -305,7 +307,7 @@ TEST_F(LeaderElectorTest, ALeaderThatSeesAnotherHolderIsLostAtOnce) {
   EXPECT_EQ(server_.Holder(), "usurper");  // Not given back: it is not ours.
 }
 
-TEST_F(LeaderElectorTest, APartitionedLeaderHasStoppedBeforeAnotherLeads) {
+TEST_F(LeaderElectorTest, E4APartitionedLeaderHasStoppedBeforeAnotherLeads) {
   Candidate a("a", server_, clock_), b("b", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   b.Start();
@@ -323,7 +325,7 @@ TEST_F(LeaderElectorTest, APartitionedLeaderHasStoppedBeforeAnotherLeads) {
   EXPECT_EQ(server_.Transitions(), 1);
 }
 
-TEST_F(LeaderElectorTest, APlannedStopGivesTheLeaseBackSoThatTheOtherLeadsAtItsNextLook) {
+TEST_F(LeaderElectorTest, E5APlannedStopGivesTheLeaseBackSoThatTheOtherLeadsAtItsNextLook) {
   Candidate a("a", server_, clock_), b("b", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   b.Start();
@@ -339,7 +341,7 @@ TEST_F(LeaderElectorTest, APlannedStopGivesTheLeaseBackSoThatTheOtherLeadsAtItsN
   EXPECT_EQ(*server_.lease().At({"spec", "leaseDurationSeconds"}), Json(15));
 }
 
-TEST_F(LeaderElectorTest, TheLeaseIsKeptUntilTheWorkHasDrained) {
+TEST_F(LeaderElectorTest, E5TheLeaseIsKeptUntilTheWorkHasDrained) {
   Event may_end;
   Candidate a("a", server_, clock_, [&] { EXPECT_TRUE(may_end.Wait()); });
   ASSERT_TRUE(StartsLeading(a));
@@ -355,7 +357,23 @@ TEST_F(LeaderElectorTest, TheLeaseIsKeptUntilTheWorkHasDrained) {
   EXPECT_EQ(server_.Holder(), "");
 }
 
-TEST_F(LeaderElectorTest, GivingBackIsTriedAgainOnConflict) {
+TEST_F(LeaderElectorTest, E4WorkThatStillDrainsIsToldThatTheLeaseIsLost) {
+  Event may_end;
+  Candidate a("a", server_, clock_, [&] { EXPECT_TRUE(may_end.Wait()); });
+  ASSERT_TRUE(StartsLeading(a));
+  a.RequestStop();
+  ASSERT_TRUE(a.AwaitWorkStopped());
+
+  server_.Change([](Json& lease) { lease["spec"]["holderIdentity"] = "usurper"; });
+  clock_.Advance(2s);
+  EXPECT_TRUE(a.AwaitLost());
+  may_end.Set();
+
+  EXPECT_FALSE(a.Join());
+  EXPECT_EQ(server_.Holder(), "usurper");
+}
+
+TEST_F(LeaderElectorTest, E5GivingBackIsTriedAgainOnConflict) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   server_.ConflictNext(3);
@@ -363,7 +381,7 @@ TEST_F(LeaderElectorTest, GivingBackIsTriedAgainOnConflict) {
   EXPECT_EQ(server_.Holder(), "");
 }
 
-TEST_F(LeaderElectorTest, AStopWhileARenewalHangsStillGivesTheLeaseBack) {
+TEST_F(LeaderElectorTest, E5AStopWhileARenewalHangsStillGivesTheLeaseBack) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
   const std::size_t before = a.transport().requests().size();
@@ -377,7 +395,7 @@ TEST_F(LeaderElectorTest, AStopWhileARenewalHangsStillGivesTheLeaseBack) {
   EXPECT_EQ(server_.Holder(), "");
 }
 
-TEST_F(LeaderElectorTest, AStopBeforeLeadershipNeverAcquires) {
+TEST_F(LeaderElectorTest, E5AStopBeforeLeadershipNeverAcquires) {
   Candidate before_start("a", server_, clock_);
   before_start.RequestStop();
   before_start.Start();
@@ -394,7 +412,7 @@ TEST_F(LeaderElectorTest, AStopBeforeLeadershipNeverAcquires) {
   EXPECT_EQ(server_.Transitions(), 0);
 }
 
-TEST_F(LeaderElectorTest, AStopWhileTheLeaseIsBeingAcquiredGivesItBack) {
+TEST_F(LeaderElectorTest, E5AStopWhileTheLeaseIsBeingAcquiredGivesItBack) {
   Candidate a("a", server_, clock_);
   server_.Change(
       [](Json& lease) { lease = *ParseJson(R"({"metadata":{"name":"grus","namespace":"system"}})"); });
@@ -423,7 +441,7 @@ TEST_F(LeaderElectorTest, ACandidateWaitsForAServerThatCannotBeReached) {
   EXPECT_LE(TimeUntilLead(a), kLongestLook + 100ms);
 }
 
-TEST_F(LeaderElectorTest, WorkThatOutlivesItsLeaseIsUnhealthy) {
+TEST_F(LeaderElectorTest, E7WorkThatOutlivesItsLeaseIsUnhealthy) {
   Event may_end;
   Candidate a("a", server_, clock_, [&] { EXPECT_TRUE(may_end.Wait()); });
   EXPECT_TRUE(a.elector().CheckHealth(20s));  // A follower is healthy.

@@ -12,12 +12,14 @@
 #include "clientlib/model/core_v1.h"
 #include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
+#include "tests/clientlib/runtime/fake_lease_server.h"
 #include "tests/support/event.h"
 
 namespace kube::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr const char* kMapLine =
@@ -59,8 +61,8 @@ class ManagerTest : public ::testing::Test {
                                  is_initial ? Priority::kLow : Priority::kNormal);
         });
   }
-  void Run() {
-    run_ = std::async(std::launch::async, [this] { return manager_.Run(stop_.get_token()); });
+  void Run(LeaderElector* elector = nullptr) {
+    run_ = std::async(std::launch::async, [this, elector] { return manager_.Run(stop_.get_token(), elector); });
   }
   // What Run() returned, "ok" or a message; waits for that.
   std::string Returned() {
@@ -123,7 +125,7 @@ TEST_F(ManagerTest, I5TheErrorSaysWhyACacheDidNotSync) {
   EXPECT_EQ(Returned(), "the cache of nodes did not sync: watch nodes: nodes is forbidden");
 }
 
-TEST_F(ManagerTest, AStopWhileCachesSyncIsNoErrorAndNoWorkBegins) {
+TEST_F(ManagerTest, E5AStopWhileCachesSyncIsNoErrorAndNoWorkBegins) {
   AddMaps();
   Run();
   maps_.Push(kMapLine);
@@ -187,6 +189,25 @@ TEST_F(ManagerTest, E4AllControllersStopAtOnce) {
   ASSERT_TRUE(clock_.AwaitWaiters(7));  // Of each: pass, its deadline, drain; and the reflector.
   clock_.Advance(30s);
   EXPECT_EQ(Returned(), "ok");
+}
+
+TEST_F(ManagerTest, E4ADrainIsCutShortWhenTheLeaseIsLostMeanwhile) {
+  FakeLeaseServer leases;
+  std::atomic<FakeLeaseServer::Fault> fault = FakeLeaseServer::Fault::kNone;
+  leases.Serve(transport_, fault);
+  const auto elector = *LeaderElector::Create(client_, clock_, log_, {{"system", "grus"}, "me"});
+  reconciler_.pass = [&](std::stop_token stop) { WaitFor(clock_, 1h, stop); };
+  AddMaps();
+  Run(elector.get());
+  maps_.Push(std::string(kMapLine) + kInitialEnd);
+  ASSERT_TRUE(reconciler_.called.Wait());
+  stop_.request_stop();
+  ASSERT_TRUE(clock_.AwaitWaiters(6));  // Pass, its deadline, drain, reflector; renewal and its deadline.
+
+  leases.Change([](Json& lease) { lease["spec"]["holderIdentity"] = "usurper"; });
+  clock_.Advance(2s);
+
+  EXPECT_THAT(Returned(), HasSubstr("the lease is held by usurper"));
 }
 
 TEST_F(ManagerTest, E6QueuesAreFedBeforeTheWorkBegins) {

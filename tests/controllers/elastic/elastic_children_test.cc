@@ -46,7 +46,7 @@ std::vector<Json> AllChildren(const api::ElasticHorovodJob& job) {
           MakeWorkers(job, {4, 4, false, false}), MakeLauncher(job)};
 }
 
-TEST(ElasticChildren, AllCarryOwnerLabelsAndNamespace) {
+TEST(ElasticChildren, F3AllCarryOwnerLabelsAndNamespace) {
   for (const Json& child : AllChildren(TestJob())) {
     SCOPED_TRACE(ToText(At(child, {"kind"})));
     EXPECT_EQ(At(child, {"metadata", "namespace"}), Json("team-a"));

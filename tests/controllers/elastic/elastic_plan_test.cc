@@ -288,6 +288,16 @@ TEST(ElasticPlan, TheDeadlineEndsTheJobAndStopsTheLauncher) {
   }
 }
 
+TEST(ElasticPlan, ADeadlineLaterThanAnyClockIsNone) {
+  for (const std::int64_t limit : {std::int64_t{10'000'000'000}, INT64_MAX}) {
+    const View view =
+        Training().Job([limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; }).Build();
+    const Plan plan = PlanElasticJob(view);
+    EXPECT_FALSE(plan.restart_launcher) << limit;
+    EXPECT_TRUE(plan.workers) << limit;
+  }
+}
+
 TEST(ElasticPlan, TheLaunchersEndIsTheJobsEnd) {
   const View succeeded = Training().Launcher(LauncherState::kSucceeded).Build();
   const Plan success = PlanElasticJob(succeeded);
@@ -379,7 +389,7 @@ TEST(ElasticPlan, AJobThatIsBeingDeletedIsLeftToTheGarbageCollector) {
 }
 
 // Once the plan is carried out, planning again changes nothing: a status write never causes the next one.
-TEST(ElasticPlan, ACarriedOutPlanPlansNoSecondStatus) {
+TEST(ElasticPlan, Q10ACarriedOutPlanPlansNoSecondStatus) {
   const std::pair<const char*, ViewBuilder> kCases[] = {
       {"waiting", ViewBuilder().MinMax(2, 4).Room(1)},
       {"starting", ViewBuilder().MinMax(2, 4).Room(4)},

@@ -22,7 +22,7 @@ T Read(const std::string& text) {
 
 kube::Time TimeOf(const char* text) { return *kube::ParseTime(text); }
 
-TEST(ElasticView, NamesOfChildrenAreDeterministic) {
+TEST(ElasticView, W4NamesOfChildrenAreDeterministic) {
   const api::ElasticHorovodJob job = TestJob();
   EXPECT_EQ(ServiceName(job), "bert-workers");
   EXPECT_EQ(WorkersName(job), "bert-workers");
@@ -75,6 +75,18 @@ TEST(HostList, AnEmptyListIsAList) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->revision, 3);
   EXPECT_THAT(read->hosts, ElementsAre());
+}
+
+TEST(HostList, ARevisionWithoutRoomForAnotherIsNone) {
+  for (const char* text : {"revision 9223372036854775807\n", "revision 1000000000000001\n", "revision -1\n"}) {
+    kube::ConfigMap config_map;
+    config_map.data["hosts"] = text;
+    kube::Pod pod;
+    pod.metadata.annotations[kHostsAnnotation] = text;
+
+    EXPECT_EQ(ReadHostList(config_map)->revision, 0) << text;
+    EXPECT_EQ(ReadLauncherPod(pod, true).hosts_revision, 0) << text;
+  }
 }
 
 TEST(HostList, WhatAnybodyWroteIntoTheConfigMapIsSurvived) {
@@ -250,6 +262,27 @@ TEST(ReadWorkersState, ReadsOurDecisionBack) {
     EXPECT_EQ(state.is_gated, c.is_gated) << c.rule;
     EXPECT_EQ(state.is_observed, c.is_observed) << c.rule;
   }
+}
+
+TEST(ReadWorkersState, RemembersWhatWasGrantedBeforeSomebodyScaledByHand) {
+  const auto promised = [](const char* granted, int replicas) {
+    return ReadWorkersState(Read<kube::StatefulSet>(R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":")" +
+                                                    std::string(granted) + R"("}},"spec":{"replicas":)" +
+                                                    std::to_string(replicas) + "}}"))
+        .promised;
+  };
+  EXPECT_EQ(promised("9", 5), 9);
+  EXPECT_EQ(promised("4294967297", 5), 2147483647);
+  EXPECT_EQ(promised("-2", 5), 0);
+  EXPECT_EQ(promised("x", 5), 5);
+}
+
+TEST(Waited, AMomentFarAheadIsLongAgo) {
+  const kube::Time now{kube::WallTime(std::chrono::hours(1000))};
+  const auto waited = [&](std::chrono::seconds ago) { return Waited(now, kube::Time{now.value - ago}); };
+  EXPECT_EQ(waited(std::chrono::seconds(7)), std::chrono::seconds(7));
+  EXPECT_EQ(waited(std::chrono::seconds(-30)), std::chrono::seconds(0));  // Two clocks differ a little.
+  EXPECT_GE(waited(std::chrono::hours(-1)), std::chrono::hours(24));      // Ours was set back.
 }
 
 }  // namespace

@@ -277,6 +277,16 @@ TEST(WorkerPlan, AStatefulSetScaledByHandIsBroughtIntoOrder) {
   EXPECT_THAT(OrdinalsOf(PlanOf(view).park), ElementsAre(4));
 }
 
+TEST(WorkerPlan, AStatefulSetScaledDownByHandGetsBackWhatWasGranted) {
+  // Not less for want of room: the pods that end still hold their GPUs.
+  View view = ViewBuilder().MinMax(6, 6).Bound({0}).Set(1, 1).Build();
+  view.workers->promised = 6;
+  EXPECT_EQ(PlanOf(view).size, (WorkersState{6, 6, false, false}));
+  // A number that somebody wrote is not believed beyond what is wanted.
+  view.workers->promised = 1'000'000;
+  EXPECT_EQ(PlanOf(view).size, (WorkersState{6, 6, false, false}));
+}
+
 // The user asks for fewer.
 
 TEST(WorkerPlan, AUserShrinkKeepsTheLowestBoundOrdinals) {

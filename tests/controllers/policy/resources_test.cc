@@ -33,6 +33,23 @@ TEST(Resources, AddAndSubtractEveryComponent) {
   EXPECT_EQ(sum.Extended(kGpuResource), 2);
 }
 
+TEST(Resources, SumsStopAtWhatANumberHolds) {
+  constexpr std::int64_t kMost = INT64_MAX;
+  Resources sum = Of(kMost, kMost, kMost, kMost);
+  sum += Of(1, kMost, 1, kMost);
+  EXPECT_EQ(sum, Of(kMost, kMost, kMost, kMost));
+
+  Resources rest = Of(-2, -2, -2, -2);
+  for (int i = 0; i < 2; ++i) rest -= Of(kMost, kMost, kMost, kMost);
+  EXPECT_EQ(rest, Of(-kMost, -kMost, -kMost, -kMost));
+
+  EXPECT_EQ(CopiesThatFit(Of(kMost, 1, 1, 8), Of(-kMost, -kMost, 0, 0), Of(1, 0, 0, 0), 3), 3);
+  EXPECT_EQ(CopiesThatFit(Of(-kMost, 1, 1, 8), Of(kMost, 0, 0, 0), Of(1, 0, 0, 0), 3), 0);
+  Resources raised = Of(0, 0, 0, -kMost);
+  raised.RaiseTo(Of(0, 0, 0, kMost));
+  EXPECT_EQ(raised.Extended(kGpuResource), kMost);
+}
+
 TEST(Resources, WhatIsNotNamedIsZero) { EXPECT_EQ(Of(1, 1, 1, 0).Extended(kGpuResource), 0); }
 
 TEST(Resources, SubtractingWhatIsNotThereGoesBelowZero) {

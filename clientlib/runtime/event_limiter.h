@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many events an object may have written: a burst of 25, then one more every five minutes (rule V2,
+// client-go's numbers). Of more than 4096 objects the one that was asked for least recently is forgotten, and
+// has a burst again. Not thread-safe.
+#pragma once
+
+#include <list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "clientlib/base/clock.h"
+
+namespace kube {
+
+class EventLimiter {
+ public:
+  static constexpr int kBurst = 25;
+  static constexpr std::chrono::seconds kRefill{300};
+  static constexpr std::size_t kMaxObjects = 4096;
+
+  // True if the object that `key` stands for may have one more. `now` never goes back.
+  bool Take(const std::string& key, TimePoint now);
+
+ private:
+  struct Bucket {
+    std::string key;
+    TimePoint full_at;  // When nothing would be missing any more.
+  };
+  std::list<Bucket> recent_;                                                  // The most recent one first.
+  std::unordered_map<std::string_view, std::list<Bucket>::iterator> by_key_;  // Keys live in `recent_`.
+};
+
+}  // namespace kube

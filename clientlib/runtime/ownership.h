@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who owns an object: whose pass a change of a child asks for, and how a child says so itself. Pure
+// functions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "clientlib/base/result.h"
+#include "clientlib/cache/store.h"
+#include "clientlib/model/json.h"
+#include "clientlib/model/kind.h"
+
+namespace kube {
+
+// The object of kind `owner` that controls `child`; nullopt: none does. Group and kind must match, the
+// version need not: it is only the one that the child was made with (rule Q8). References without
+// controller=true do not count.
+std::optional<ObjectKey> ControllerKey(const Kind& owner, const ObjectMeta& child);
+
+// Those of both states of a child, each once: who has just lost it must know, too.
+std::vector<ObjectKey> ControllerKeys(const Kind& owner, const Change& change);
+
+// Makes `owner`, an object of `kind`, the controller of `child`, an object to create or apply. Replaces a
+// reference to the same owner. Errors: kInvalidArgument if `owner` has no UID yet, or a child there may not
+// have an owner here (another namespace, or a cluster-scoped child of a namespaced owner: the garbage
+// collector would delete it); kAlreadyExists if another one controls it (rule F3).
+Status SetControllerReference(const Kind& kind, const ObjectMeta& owner, Json& child);
+
+}  // namespace kube

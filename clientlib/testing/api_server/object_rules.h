@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules for metadata that all kinds share.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "clientlib/testing/api_server/api_error.h"
+#include "clientlib/testing/api_server/resource_info.h"
+#include "clientlib/testing/api_server/storage.h"
+
+namespace kube::testing {
+
+// Sets kind and apiVersion where they are missing; 400 if they are others.
+Check CheckKind(const ResourceInfo& info, Json& object);
+
+// Fields of built-in kinds that are null count as missing.
+void RemoveNulls(Json& object);
+
+// Removes what metadata does not have, and beside it what a built-in kind does not have; returns the paths.
+std::vector<std::string> PruneEnvelope(const ResourceInfo& info, Json& object);
+
+// What only the server writes, from `before`.
+void CarryMetadata(const Json& before, Json& object);
+
+std::vector<FieldError> ValidateMetadata(const ResourceInfo& info, const Json& object, const Json* before);
+
+// True if only times of managedFields differ.
+bool IsUnchanged(const Json& before, const Json& after);
+
+// True if something besides metadata and status differs.
+bool IsNewGeneration(const ResourceInfo& info, const Json& before, const Json& after);
+
+inline bool IsBeingDeleted(const Json& object) {
+  const Json* const time = object.At({"metadata", "deletionTimestamp"});
+  return time && !time->is_null();
+}
+
+}  // namespace kube::testing

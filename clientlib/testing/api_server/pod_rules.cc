@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/testing/api_server/api_error.h"
+#include "clientlib/testing/api_server/json_access.h"
+#include "clientlib/testing/api_server/kind_rules.h"
+#include "clientlib/testing/api_server/storage.h"
+
+namespace kube::testing {
+namespace {
+
+using Errors = std::vector<FieldError>;
+
+constexpr std::string_view kFixed =
+    "pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+    "previously negative)";
+
+void SetContainerDefaults(Json& container) {
+  if (!container.is_object()) return;
+  SetIfMissing(container, "terminationMessagePath", "/dev/termination-log");
+  SetIfMissing(container, "terminationMessagePolicy", "File");
+  const std::string image(TextAt(container, {"image"}));
+  const std::size_t colon = image.rfind(':');
+  const bool has_tag = colon != std::string::npos && image.find('/', colon) == std::string::npos;
+  const bool is_latest = !has_tag || image.ends_with(":latest");
+  SetIfMissing(container, "imagePullPolicy", is_latest ? "Always" : "IfNotPresent");
+  Json& resources = ObjectIn(container, "resources");
+  const Json* const limits = resources.Find("limits");
+  if (!limits || !limits->AsObject()) return;
+  Json requests = resources.Find("requests") ? *resources.Find("requests") : Json::MakeObject();
+  for (const auto& [name, value] : *limits->AsObject()) SetIfMissing(requests, name, value);
+  if (!IsEmpty(&requests)) resources["requests"] = std::move(requests);
+}
+
+void SetPodDefaults(Json& pod) { SetPodSpecDefaults(ObjectIn(pod, "spec")); }
+
+void AddToleration(Json& spec, std::string_view key) {
+  Json& tolerations = spec["tolerations"];
+  if (tolerations.AsArray()) {
+    for (const Json& item : *tolerations.AsArray()) {
+      const std::string_view other = TextAt(item, {"key"}), effect = TextAt(item, {"effect"});
+      if ((other == key || other.empty()) && (effect == "NoExecute" || effect.empty())) return;
+    }
+  }
+  tolerations.Append(
+      Json::MakeObject({{"effect", "NoExecute"}, {"key", key}, {"operator", "Exists"}, {"tolerationSeconds", 300}}));
+}
+
+// As the admission plugins Priority and DefaultTolerationSeconds do. A class that does not exist is not refused.
+void SetPriority(Json& spec, Storage& storage) {
+  const std::string name(TextAt(spec, {"priorityClassName"}));
+  RevisionPtr chosen;
+  if (Table* const classes = storage.Find("priorityclasses.scheduling.k8s.io")) {
+    for (const auto& [key, revision] : classes->objects) {
+      const bool is_default = name.empty() && IsTrueAt(revision->object(), {"globalDefault"});
+      if (key.name == name || is_default) chosen = revision;
+    }
+  }
+  if (chosen) {
+    spec["priorityClassName"] = NameOf(chosen->object());
+    spec["priority"] = IntAt(chosen->object(), {"value"});
+    const std::string_view policy = TextAt(chosen->object(), {"preemptionPolicy"});
+    spec["preemptionPolicy"] = policy.empty() ? "PreemptLowerPriority" : policy;
+    return;
+  }
+  SetIfMissing(spec, "priority", 0);
+  SetIfMissing(spec, "preemptionPolicy", "PreemptLowerPriority");
+}
+
+std::string_view QosOf(const Json& spec) {
+  const Json* const containers = spec.Find("containers");
+  bool has_any = false, is_guaranteed = true;
+  if (containers && containers->AsArray()) {
+    for (const Json& container : *containers->AsArray()) {
+      const Json* const limits = container.At({"resources", "limits"});
+      const Json* const requests = container.At({"resources", "requests"});
+      for (const std::string_view resource : {"cpu", "memory"}) {
+        const Json* const limit = limits ? limits->Find(resource) : nullptr;
+        const Json* const request = requests ? requests->Find(resource) : nullptr;
+        has_any = has_any || limit || request;
+        is_guaranteed = is_guaranteed && limit && (!request || *request == *limit);
+      }
+    }
+  }
+  if (!has_any) return "BestEffort";
+  return is_guaranteed ? "Guaranteed" : "Burstable";
+}
+
+void PreparePod(Json& pod, Storage& storage) {
+  Json& spec = ObjectIn(pod, "spec");
+  SetPriority(spec, storage);
+  AddToleration(spec, "node.kubernetes.io/not-ready");
+  AddToleration(spec, "node.kubernetes.io/unreachable");
+  SetIfMissing(spec, "serviceAccountName", "default");
+  SetIfMissing(spec, "serviceAccount", TextAt(spec, {"serviceAccountName"}));
+  Json status = Json::MakeObject({{"phase", "Pending"}, {"qosClass", QosOf(spec)}});
+  if (!IsEmpty(spec.Find("schedulingGates"))) {
+    status["conditions"].Append(
+        Json::MakeObject({{"type", "PodScheduled"},
+                          {"status", "False"},
+                          {"lastProbeTime", Json()},
+                          {"lastTransitionTime", storage.Now()},
+                          {"reason", "SchedulingGated"},
+                          {"message", "Scheduling is blocked due to non-empty scheduling gates"}}));
+  }
+  pod["status"] = std::move(status);
+}
+
+bool Contains(const Json* list, const Json& item) {
+  const Json::Array* const items = list ? list->AsArray() : nullptr;
+  return items && std::find(items->begin(), items->end(), item) != items->end();
+}
+
+bool IsSubset(const Json* part, const Json* whole) {
+  const Json::Array* const items = part ? part->AsArray() : nullptr;
+  return !items || std::all_of(items->begin(), items->end(), [&](const Json& item) { return Contains(whole, item); });
+}
+
+// True if all of `before` stands in `now` as it was: more may only narrow where a pod may go.
+bool Narrows(const Json* before, const Json* now) {
+  const Json::Object* const members = before ? before->AsObject() : nullptr;
+  return !members || std::all_of(members->begin(), members->end(), [&](const Json::Member& member) {
+    const Json* const value = now ? now->Find(member.first) : nullptr;
+    return value && *value == member.second;
+  });
+}
+
+// `now` and `then` without what updates may change.
+void ForgetImages(Json& now, Json& then) {
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    Json* const a = now.Find(list);
+    Json* const b = then.Find(list);
+    if (!a || !b || !a->AsArray() || !b->AsArray() || a->AsArray()->size() != b->AsArray()->size()) continue;
+    for (Json& container : *a->AsArray()) container.Erase("image");
+    for (Json& container : *b->AsArray()) container.Erase("image");
+  }
+}
+
+Errors ValidatePod(const Json& pod, const Json* before) {
+  Errors errors;
+  if (IsEmptyAt(pod, {"spec", "containers"})) errors.push_back(RequiredField("spec.containers", ""));
+  if (!before) return errors;
+  Json now = *pod.Find("spec"), then = *before->Find("spec");
+  ForgetImages(now, then);
+  if (!IsSubset(now.Find("schedulingGates"), then.Find("schedulingGates"))) {
+    errors.push_back(
+        ForbiddenField("spec.schedulingGates", "only deletion is allowed, but found new scheduling gates"));
+  }
+  if (!IsSubset(then.Find("tolerations"), now.Find("tolerations"))) {
+    errors.push_back(
+        ForbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"));
+  }
+  const bool is_gated = !IsEmpty(then.Find("schedulingGates"));
+  if (is_gated && Narrows(then.Find("nodeSelector"), now.Find("nodeSelector"))) {
+    now.Erase("nodeSelector");
+    then.Erase("nodeSelector");
+  }
+  if (is_gated && IsEmpty(then.Find("affinity"))) now.Erase("affinity");
+  for (const std::string_view free : {"schedulingGates", "tolerations", "activeDeadlineSeconds"}) {
+    now.Erase(free);
+    then.Erase(free);
+  }
+  if (now != then) errors.push_back(ForbiddenField("spec", kFixed));
+  return errors;
+}
+
+}  // namespace
+
+void SetPodSpecDefaults(Json& spec) {
+  SetIfMissing(spec, "restartPolicy", "Always");
+  SetIfMissing(spec, "terminationGracePeriodSeconds", 30);
+  SetIfMissing(spec, "dnsPolicy", "ClusterFirst");
+  SetIfMissing(spec, "securityContext", Json::MakeObject());
+  SetIfMissing(spec, "schedulerName", "default-scheduler");
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    Json* const containers = spec.Find(list);
+    if (!containers || !containers->AsArray()) continue;
+    for (Json& container : *containers->AsArray()) SetContainerDefaults(container);
+  }
+}
+
+const KindRules kPodRules{SetPodDefaults, PreparePod, nullptr, ValidatePod};
+
+}  // namespace kube::testing

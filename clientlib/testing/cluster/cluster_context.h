@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the models of a cluster share: time, the server, how slow they are, and their way to write.
+//
+// Models read the server's state when they act, not a cache: what a real controller sees late, its model sees late
+// by acting after a lag. Not thread-safe, as Simulation.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "clientlib/model/json.h"
+#include "clientlib/testing/api_server/fake_api_server.h"
+#include "clientlib/testing/simulation/simulation.h"
+
+namespace kube::testing {
+
+// A delay is drawn anew each time.
+struct Lag {
+  Duration least, most;
+};
+
+struct FakeClusterOptions {
+  using ms = std::chrono::milliseconds;
+  using s = std::chrono::seconds;
+
+  // From a change to the pass over it.
+  Lag statefulset{ms(1), ms(30)}, job{ms(1), ms(30)}, garbage{ms(1), ms(30)}, namespaces{ms(1), ms(30)},
+      nodes{ms(1), ms(30)}, kubelet{ms(1), ms(30)};
+  Lag scheduling{ms(1), ms(5)};      // One pod after the other.
+  Lag binding{ms(1), ms(30)};        // From the decision to the bound pod; meanwhile others are decided.
+  Lag start{ms(10), s(1)};           // From bound to Running.
+  Lag stop{ms(1), s(2)};             // From deleted to gone, at most the pod's grace period.
+  Lag pod_collection{s(40), s(60)};  // From a node's removal to that of its pods.
+  int late_ready_one_in = 4;         // So many pods are Running for a while before they are Ready.
+  Duration job_batch_period = s(1);  // How long a job controller gathers news of pods.
+};
+
+struct ClusterContext {
+  Simulation& simulation;
+  FakeApiServer& server;
+  FakeClusterOptions& options;
+
+  std::string Now() const;  // As in the API, in whole seconds.
+  Duration Draw(const Lag& lag) const { return simulation.Between(lag.least, lag.most); }
+
+  // Reads the object, has `change` change it and writes it, until that meets no conflict. `change` answers false if
+  // there is nothing to write. False if the server refused; an object that is gone, or another one (`uid`), is fine.
+  bool Modify(std::string_view resource, const ObjectKey& key, std::string_view uid, std::string_view manager,
+              std::string_view subresource, const std::function<bool(Json&)>& change) const;
+  // Likewise only that very object. A `grace` below zero is the object's own.
+  bool DeleteObject(std::string_view resource, const Json& object, int grace = -1,
+                    std::string_view propagation = {}) const;
+};
+
+// The loop of a controller: keys to look at, each after its delay and only once, however often it was added.
+class WorkLoop {
+ public:
+  // `reconcile` answers false for "again": after 5 ms, doubling up to 1000 s, as controllers do.
+  WorkLoop(const ClusterContext& context, const Lag& lag, std::function<bool(const ObjectKey&)> reconcile);
+
+  void Add(const ObjectKey& key) { AddAfter(key, context_.Draw(lag_)); }
+  // If it is already to be looked at sooner, that pass is all there is: it must come back to what it waits for.
+  void AddAfter(const ObjectKey& key, Duration delay);
+
+ private:
+  void Run(const ObjectKey& key);
+
+  const ClusterContext& context_;
+  const Lag& lag_;
+  const std::function<bool(const ObjectKey&)> reconcile_;
+  std::map<ObjectKey, TimePoint> due_;
+  std::map<ObjectKey, int> failures_;
+};
+
+}  // namespace kube::testing

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster around a FakeApiServer: what runs in one, as models in virtual time.
+//
+//   Simulation simulation(seed);
+//   FakeApiServer server(simulation, {.seed = seed});
+//   FakeCluster cluster(simulation, server);
+//   cluster.AddNode("node-0", 8);
+//   simulation.RunFor(10min);
+//
+// The models see each change of the server and answer it after small delays that follow from the simulation's seed,
+// through the same admission and conflicts as clients. Each model's header says what it lacks. Not modelled at all:
+// Deployments, DaemonSets, CronJobs, endpoints, disruption budgets, volumes, quotas.
+//
+// Neither server nor simulation may run on once this is gone. Not thread-safe, as Simulation.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clientlib/testing/cluster/cluster_context.h"
+
+namespace kube::testing {
+
+struct NodeOptions {
+  Json labels = Json::MakeObject();  // Besides kubernetes.io/hostname.
+  Json taints = Json::MakeArray();
+  // Resources besides nvidia.com/gpu.
+  Json allocatable = Json::MakeObject({{"cpu", "96"}, {"memory", "1Ti"}, {"pods", "110"}});
+};
+
+class FakeCluster {
+ public:
+  // REQUIRES: no request has been made to `server`.
+  FakeCluster(Simulation& simulation, FakeApiServer& server, FakeClusterOptions options = {});
+  ~FakeCluster();
+
+  // May be changed at any time: a slow controller is one with a long lag from now on.
+  FakeClusterOptions& options();
+
+  Status AddNode(const std::string& name, int gpus, const NodeOptions& options = {});
+  void RemoveNode(const std::string& name);
+  // A node that is not ready has lost its kubelet and is already known to: it is unreachable from now on.
+  void SetNodeReady(const std::string& name, bool is_ready);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kube::testing

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/testing/faults/campaign.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+namespace kube::testing {
+namespace {
+
+// Each workload without faults, on these many seeds: schedules are planned from what they passed, and the first is
+// what ends are compared with.
+constexpr int kModels = 5;
+// Of the schedules: those with several faults at once.
+constexpr double kRandomShare = 0.3;
+constexpr int kMostFaults = 4;
+
+struct Job {
+  const Workload* workload;
+  Schedule schedule;
+  std::vector<std::string> wrong{};
+  bool is_unreached = false;
+  Duration longest_takeover{};
+};
+
+// All faults with one kind at one place that `models` say can happen, thinned out evenly to `count`.
+std::vector<Schedule> PlanSingle(const Workload& workload, const std::vector<Outcome>& models, int count,
+                                 std::mt19937_64& random) {
+  std::vector<Schedule> all;
+  for (const FaultKind& kind : AllFaultKinds()) {
+    if (kind.point == FaultPoint::kRenewal && !workload.uses_leases()) continue;
+    for (int seed = 1; seed <= kModels; ++seed) {
+      const int places = models[static_cast<std::size_t>(seed - 1)].points[static_cast<std::size_t>(kind.point)];
+      for (int at = 0; at < places; ++at) {
+        // Every place once; which seed it is played on changes from kind to kind.
+        if ((at + static_cast<int>(kind.name.size())) % kModels != seed - 1) continue;
+        all.push_back({std::string(workload.name()), static_cast<std::uint64_t>(seed), {{&kind, at}}});
+      }
+    }
+  }
+  // Evenly over kinds: one of each in turn.
+  std::map<const FaultKind*, std::vector<Schedule>> by_kind;
+  for (Schedule& schedule : all) by_kind[schedule.faults[0].kind].push_back(std::move(schedule));
+  for (auto& [kind, schedules] : by_kind) std::shuffle(schedules.begin(), schedules.end(), random);
+  std::vector<Schedule> chosen;
+  for (std::size_t round = 0; static_cast<int>(chosen.size()) < count; ++round) {
+    const std::size_t before = chosen.size();
+    for (const FaultKind& kind : AllFaultKinds()) {
+      const auto it = by_kind.find(&kind);
+      if (it == by_kind.end() || round >= it->second.size() || static_cast<int>(chosen.size()) >= count) continue;
+      chosen.push_back(it->second[round]);
+    }
+    if (chosen.size() == before) break;
+  }
+  return chosen;
+}
+
+// Several faults in one run. Later ones may not be reached once an earlier one has changed the course; that is fine.
+Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models, std::mt19937_64& random) {
+  Schedule schedule{std::string(workload.name()), 1 + random() % kModels, {}};
+  const auto& points = models[schedule.seed - 1].points;
+  const auto wanted = static_cast<std::size_t>(2 + random() % (kMostFaults - 1));
+  const auto& kinds = AllFaultKinds();
+  while (schedule.faults.size() < wanted) {
+    const FaultKind& kind = kinds[random() % kinds.size()];
+    const int places = points[static_cast<std::size_t>(kind.point)];
+    if (places == 0 || (kind.point == FaultPoint::kRenewal && !workload.uses_leases())) continue;
+    schedule.faults.push_back({&kind, static_cast<int>(random() % static_cast<std::uint64_t>(places))});
+  }
+  return schedule;
+}
+
+// Calls `work(i)` for each i below `count`, on some threads.
+void InParallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::jthread> crew;
+  for (int i = 0; i < threads; ++i) {
+    crew.emplace_back([&] {
+      for (std::size_t mine; (mine = next++) < count;) work(mine);
+    });
+  }
+}
+
+std::string Line(const char* format, auto... values) {
+  char text[160];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+std::string Table(const std::vector<Job>& jobs) {
+  struct Row {
+    int schedules = 0, wrong = 0;
+  };
+  std::map<std::string, Row> by_workload, by_kind;
+  for (const Job& job : jobs) {
+    const auto& faults = job.schedule.faults;
+    const std::string kind = faults.size() > 1 ? "several at once" : std::string(faults[0].kind->name);
+    for (Row* row : {&by_workload[job.schedule.workload], &by_kind[kind]}) {
+      ++row->schedules;
+      row->wrong += !job.wrong.empty();
+    }
+  }
+  std::string table = Line("%-28s %10s %12s\n", "workload", "schedules", "divergences");
+  for (const auto& [name, row] : by_workload) table += Line("%-28s %10d %12d\n", name.c_str(), row.schedules, row.wrong);
+  table += Line("\n%-28s %10s %12s\n", "fault", "schedules", "divergences");
+  for (const auto& [name, row] : by_kind) table += Line("%-28s %10d %12d\n", name.c_str(), row.schedules, row.wrong);
+  return table;
+}
+
+std::string Failure(const Schedule& schedule, const std::vector<std::string>& wrong) {
+  std::string text = ToText(schedule);
+  for (const std::string& line : wrong) text += "\n    " + line;
+  return text;
+}
+
+}  // namespace
+
+CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& options,
+                           const std::function<void(const std::string&)>& progress) {
+  const auto started = std::chrono::steady_clock::now();
+  const int threads = options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::vector<const Workload*> chosen;
+  for (const auto& workload : workloads) {
+    if (options.workloads.empty() || std::count(options.workloads.begin(), options.workloads.end(), workload->name()) > 0) {
+      chosen.push_back(workload.get());
+    }
+  }
+
+  CampaignReport report;
+  std::vector<std::vector<Outcome>> models(chosen.size(), std::vector<Outcome>(kModels));
+  InParallel(chosen.size() * kModels, threads, [&](std::size_t i) {
+    const Workload& workload = *chosen[i / kModels];
+    models[i / kModels][i % kModels] = Run(workload, {std::string(workload.name()), i % kModels + 1, {}});
+  });
+  for (std::size_t w = 0; w < chosen.size(); ++w) {
+    for (std::size_t seed = 1; seed <= kModels; ++seed) {
+      ++report.controls;
+      const std::vector<std::string> wrong = Compare(models[w][0], models[w][seed - 1]);
+      if (wrong.empty()) continue;
+      ++report.false_alarms;
+      report.failures.push_back(Failure({std::string(chosen[w]->name()), seed, {}}, wrong));
+    }
+  }
+  progress(std::to_string(report.controls) + " runs without faults, " + std::to_string(report.false_alarms) + " of them wrong");
+
+  std::vector<Job> jobs;
+  std::mt19937_64 random(options.seed);
+  for (std::size_t w = 0; w < chosen.size(); ++w) {
+    const int share = options.schedules / static_cast<int>(chosen.size());
+    for (Schedule& schedule : PlanSingle(*chosen[w], models[w], static_cast<int>(share * (1 - kRandomShare)), random)) {
+      jobs.push_back({chosen[w], std::move(schedule)});
+    }
+  }
+  for (std::size_t w = 0; static_cast<int>(jobs.size()) < options.schedules; w = (w + 1) % chosen.size()) {
+    jobs.push_back({chosen[w], PlanRandom(*chosen[w], models[w], random)});
+  }
+
+  std::mutex mutex;  // Guards finished and the calls of `progress`.
+  std::size_t finished = 0;
+  InParallel(jobs.size(), threads, [&](std::size_t i) {
+    Job& job = jobs[i];
+    const auto w = static_cast<std::size_t>(std::find(chosen.begin(), chosen.end(), job.workload) - chosen.begin());
+    const Outcome run = Run(*job.workload, job.schedule);
+    job.wrong = Compare(models[w][0], run);
+    job.is_unreached = run.has_faults_left && job.schedule.faults.size() == 1;
+    job.longest_takeover = run.longest_takeover;
+    std::lock_guard lock(mutex);
+    if (++finished % 500 == 0) progress(std::to_string(finished) + " of " + std::to_string(jobs.size()) + " schedules");
+  });
+  for (const Job& job : jobs) {
+    ++report.schedules;
+    report.longest_takeover = std::max(report.longest_takeover, job.longest_takeover);
+    report.unreached += job.is_unreached;
+    if (job.wrong.empty()) continue;
+    ++report.divergences;
+    report.failures.push_back(Failure(job.schedule, job.wrong));
+  }
+  report.table = Table(jobs);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return report;
+}
+
+Result<std::vector<std::string>> Replay(const Workloads& workloads, const Schedule& schedule) {
+  for (const auto& workload : workloads) {
+    if (workload->name() != schedule.workload) continue;
+    const Outcome model = Run(*workload, {schedule.workload, 1, {}});
+    return Compare(model, Run(*workload, schedule));
+  }
+  return Error(ErrorCode::kInvalidArgument, "there is no workload " + schedule.workload);
+}
+
+}  // namespace kube::testing

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can go wrong, and when: a schedule is one line of text, and the same line gives the same run. Values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/base/result.h"
+
+namespace kube::testing {
+
+// What the number of a fault counts, over all processes of a run and from 0.
+enum class FaultPoint {
+  kWrite,    // Writes of objects that are not events or leases.
+  kRead,     // GETs and lists.
+  kOpen,     // Watches that are opened.
+  kEvent,    // Lines of watches that are handed to their reader.
+  kRenewal,  // Writes of leases.
+};
+
+struct FaultKind {
+  std::string_view name;   // "crash-after"
+  FaultPoint point;
+  std::string_view what;   // One line for people.
+};
+
+// All that there are, grouped by point.
+const std::vector<FaultKind>& AllFaultKinds();
+const FaultKind* FindFaultKind(std::string_view name);  // Null: there is none.
+
+struct Fault {
+  const FaultKind* kind = nullptr;
+  int at = 0;
+  bool Is(std::string_view name) const { return kind->name == name; }
+};
+
+struct Schedule {
+  std::string workload;
+  std::uint64_t seed = 1;
+  std::vector<Fault> faults;  // None: the run that others are compared with.
+};
+
+// "elastic-start seed=7 crash-after@12 watch-gone@3"
+std::string ToText(const Schedule& schedule);
+// Errors: kInvalidArgument, which says what is allowed.
+Result<Schedule> ParseSchedule(std::string_view text);
+
+}  // namespace kube::testing

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a workload under one schedule of faults, in virtual time, and what came of it. Deterministic.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "clientlib/testing/faults/fault.h"
+#include "clientlib/testing/faults/workload.h"
+
+namespace kube::testing {
+
+struct Outcome {
+  // Each line is one thing that is wrong, whatever other runs did: a broken invariant, a step that never came, writes
+  // at rest, a breach on the wire.
+  std::vector<std::string> complaints;
+  // "statefulsets.apps default/train-workers" -> what it is in the end, volatile parts masked.
+  std::map<std::string, std::string> end;
+  // "statefulsets.apps default/train-workers" -> "created 1, deleted 0".
+  std::map<std::string, std::string> births;
+  std::array<int, 5> points{};  // How often each FaultPoint was passed, until all was at rest.
+  bool has_faults_left = false;  // The run was over before they could happen.
+  Duration took{};               // Virtual.
+  std::uint64_t last_revision = 0;
+  Duration longest_takeover{};
+};
+
+Outcome Run(const Workload& workload, const Schedule& schedule);
+
+// What `run` did otherwise than `model`, a run without faults; empty: nothing.
+std::vector<std::string> Compare(const Outcome& model, const Outcome& run);
+
+}  // namespace kube::testing

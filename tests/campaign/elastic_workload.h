@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// ElasticHorovodJobs in the fault campaign: what all of their workloads share, and words for what users do.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "clientlib/testing/faults/workload.h"
+
+namespace grus::testing {
+
+using kube::Json;
+using kube::testing::Step;
+using kube::testing::World;
+
+inline constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
+inline constexpr char kNamespace[] = "default";
+
+class ElasticWorkload final : public kube::testing::Workload {
+ public:
+  struct Traits {
+    std::string name;
+    std::function<void(World& world)> prepare;  // Nodes and jobs; the CRDs are there.
+    std::vector<Step> steps;
+    // Which ordinals run is the scheduler's choice, and how often a StatefulSet was cut to size is its history.
+    bool has_chance_ordinals = false;
+    int processes = 1;
+    bool uses_leases = false;
+  };
+  explicit ElasticWorkload(Traits traits) : traits_(std::move(traits)) {}
+
+  std::string_view name() const override { return traits_.name; }
+  void Prepare(World& world) const override;
+  std::vector<Step> Steps() const override { return traits_.steps; }
+  void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override;
+  int processes() const override { return traits_.processes; }
+  bool uses_leases() const override { return traits_.uses_leases; }
+  std::vector<std::string> owned_resources() const override;
+  bool Damage(std::string_view resource, Json& object) const override;
+  std::string NameOf(std::string_view resource, const Json& object) const override;
+  void Mask(std::string_view resource, Json& object) const override;
+  std::vector<kube::testing::Invariant> Invariants() const override;
+  std::vector<std::string> CheckRest(const World& world) const override;
+
+ private:
+  const Traits traits_;
+};
+
+// Creates a job of that name whose spec is a usual one with `spec` (a merge patch) on top.
+void Submit(World& world, const std::string& name, std::string_view spec);
+void Edit(World& world, const std::string& name, std::string_view spec);
+void Delete(World& world, const std::string& resource, const std::string& name);
+// The training ends: its launcher's pods get that outcome, until the job is over.
+void EndTraining(World& world, const std::string& name, const std::string& outcome);
+
+std::string PhaseOf(const World& world, const std::string& name);  // Empty: there is no such job.
+std::string ConditionReason(const World& world, const std::string& name, std::string_view type);
+// Running, with exactly so many workers granted, ready and listed for discovery, and a launcher pod that runs.
+bool Trains(const World& world, const std::string& name, int workers);
+bool HoldsNothing(const World& world, const std::string& name);  // No launcher, and no pods but ended ones.
+
+}  // namespace grus::testing

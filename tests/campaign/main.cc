@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fault campaign: make campaign, or build/release/bin/campaign --help.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "tests/campaign/elastic_workloads.h"
+
+namespace {
+
+constexpr char kHelp[] = R"(Usage: campaign [--schedules N] [--workload NAME]... [--seed N] [--threads N]
+       campaign --replay "SCHEDULE"
+       campaign --list
+
+Plays grus against an API server and a cluster in virtual time, under planned and random faults, and compares
+every end with that of the run without faults. A failure is one line that --replay plays again.
+
+  --schedules N    how many, over all workloads (default 2000)
+  --workload NAME  only this one; may be given more than once
+  --seed N         of the choice of schedules (default 1)
+  --threads N      default: one for each core
+  --list           the workloads and the faults that there are
+)";
+
+void List(const kube::testing::Workloads& workloads) {
+  std::printf("workloads:\n");
+  for (const auto& workload : workloads) std::printf("  %s\n", std::string(workload->name()).c_str());
+  std::printf("faults, written FAULT@N for the N-th time that it could happen:\n");
+  for (const auto& kind : kube::testing::AllFaultKinds()) {
+    std::printf("  %-18s %s\n", std::string(kind.name).c_str(), std::string(kind.what).c_str());
+  }
+}
+
+int Replay(const kube::testing::Workloads& workloads, std::string_view line) {
+  const auto schedule = kube::testing::ParseSchedule(line);
+  const auto wrong = schedule ? kube::testing::Replay(workloads, *schedule) : schedule.error();
+  if (!wrong) {
+    std::fprintf(stderr, "campaign: %s\n", wrong.error().message().c_str());
+    return 2;
+  }
+  for (const std::string& what : *wrong) std::printf("%s\n", what.c_str());
+  std::printf("%s\n", wrong->empty() ? "as without faults" : "NOT as without faults");
+  return wrong->empty() ? 0 : 1;
+}
+
+int Run(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
+  const auto report = kube::testing::RunCampaign(workloads, options, [](const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  });
+  std::printf("\n%s\n", report.table.c_str());
+  for (const std::string& failure : report.failures) std::printf("FAIL  %s\n", failure.c_str());
+  const double takeover = std::chrono::duration<double>(report.longest_takeover).count();
+  std::printf("%d schedules in %.1f s: %d divergences; %d runs without faults: %d false alarms; %d schedules missed "
+              "their fault\n",
+              report.schedules, report.seconds, report.divergences, report.controls, report.false_alarms,
+              report.unreached);
+  if (takeover > 0) std::printf("longest time from a leader's death to the next one's lease: %.1f s (virtual)\n", takeover);
+  const int failed = report.divergences + report.false_alarms + report.unreached;
+  std::printf("%d passed, %d failed\n", report.schedules + report.controls - failed, failed);
+  return report.ok() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const kube::testing::Workloads workloads = grus::testing::ElasticWorkloads();
+  kube::testing::CampaignOptions options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--help") return std::fputs(kHelp, stdout), 0;
+    if (option == "--list") return List(workloads), 0;
+    if (i + 1 == argc) {
+      std::fprintf(stderr, "campaign: %s needs a value, or is no option; see --help\n", argv[i]);
+      return 2;
+    }
+    const char* value = argv[++i];
+    if (option == "--replay") return Replay(workloads, value);
+    if (option == "--schedules") options.schedules = std::atoi(value);
+    else if (option == "--workload") options.workloads.emplace_back(value);
+    else if (option == "--seed") options.seed = std::strtoull(value, nullptr, 10);
+    else if (option == "--threads") options.threads = std::atoi(value);
+    else return std::fprintf(stderr, "campaign: there is no option %s; see --help\n", argv[i - 1]), 2;
+  }
+  return Run(workloads, options);
+}

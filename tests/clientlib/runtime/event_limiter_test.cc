@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/runtime/event_limiter.h"
+
+#include <gtest/gtest.h>
+
+namespace kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr TimePoint kStart{24h};
+
+int TakenAt(EventLimiter& limiter, const std::string& key, TimePoint now) {
+  int taken = 0;
+  while (taken < 100 && limiter.Take(key, now)) ++taken;
+  return taken;
+}
+
+TEST(EventLimiter, V2ABurstOf25AndThenOneInFiveMinutes) {
+  EventLimiter limiter;
+  EXPECT_EQ(TakenAt(limiter, "a", kStart), 25);
+  EXPECT_EQ(TakenAt(limiter, "a", kStart + 299s), 0);
+  EXPECT_EQ(TakenAt(limiter, "a", kStart + 300s), 1);
+  EXPECT_EQ(TakenAt(limiter, "a", kStart + 900s), 2);
+}
+
+TEST(EventLimiter, V2AQuietObjectHasItsBurstAgainAndNoMore) {
+  EventLimiter limiter;
+  EXPECT_EQ(TakenAt(limiter, "a", kStart), 25);
+  EXPECT_EQ(TakenAt(limiter, "a", kStart + 24h), 25);
+}
+
+TEST(EventLimiter, V2EachObjectHasABurstOfItsOwn) {
+  EventLimiter limiter;
+  EXPECT_EQ(TakenAt(limiter, "a", kStart), 25);
+  EXPECT_EQ(TakenAt(limiter, "b", kStart), 25);
+}
+
+TEST(EventLimiter, V2TheLeastRecentOfTooManyObjectsIsForgotten) {
+  EventLimiter limiter;
+  EXPECT_EQ(TakenAt(limiter, "old", kStart), 25);
+  EXPECT_EQ(TakenAt(limiter, "recent", kStart), 25);
+  for (std::size_t i = 0; i < EventLimiter::kMaxObjects - 1; ++i) {
+    EXPECT_TRUE(limiter.Take(std::to_string(i), kStart));
+    EXPECT_FALSE(limiter.Take("recent", kStart));
+  }
+  EXPECT_EQ(TakenAt(limiter, "old", kStart), 25);
+}
+
+}  // namespace
+}  // namespace kube

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several models do together: nodes, kubelets, garbage and namespaces.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/clientlib/testing/cluster/cluster_world.h"
+
+namespace kube::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+std::string NodeOfPod(ClusterWorld& world, const std::string& name) {
+  return std::string(NodeOf(world.Get("pods", name)));
+}
+
+Json ConfigMap(const std::string& name, const Json& owner, std::string_view kind, std::string_view version) {
+  Json map = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "ConfigMap"}});
+  map["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
+  if (!owner.is_null()) map["metadata"]["ownerReferences"].Append(ControllerReference(owner, version, kind));
+  return map;
+}
+
+TEST(Kubelet, RunsPodsWithAddressesOfTheirOwn) {
+  ClusterWorld world;
+  world.Create("pods", ClusterWorld::Pod("a"));
+  world.Create("pods", ClusterWorld::Pod("b"));
+
+  world.Run(10s);
+
+  const Json a = world.Get("pods", "a"), b = world.Get("pods", "b");
+  EXPECT_TRUE(IsRunningAndReady(a));
+  EXPECT_THAT(std::string(TextAt(a, {"status", "podIP"})), StartsWith("10."));
+  EXPECT_NE(TextAt(a, {"status", "podIP"}), TextAt(b, {"status", "podIP"}));
+  EXPECT_THAT(std::string(TextAt(a, {"status", "hostIP"})), StartsWith("10.1."));
+  const Json& container = ItemsAt(a, {"status", "containerStatuses"}).front();
+  EXPECT_FALSE(TextAt(container, {"state", "running", "startedAt"}).empty());
+}
+
+TEST(Kubelet, ObeysAnnotations) {
+  ClusterWorld world;
+  world.Create("pods", ClusterWorld::Pod("a"));
+  world.Run(10s);
+  const auto annotate = [&](std::string_view name, std::string_view value) {
+    world.Change("pods", "a", [&](Json& pod) { pod["metadata"]["annotations"][name] = value; });
+    world.Run(1s);
+  };
+
+  annotate("grus.test/ready", "false");
+  EXPECT_FALSE(IsRunningAndReady(world.Get("pods", "a")));
+  EXPECT_EQ(world.CountPods("Running"), 1);
+  annotate("grus.test/ready", "true");
+  EXPECT_TRUE(IsRunningAndReady(world.Get("pods", "a")));
+  annotate("grus.test/outcome", "fail");
+  EXPECT_EQ(world.CountPods("Failed"), 1);
+  EXPECT_EQ(IntAt(ItemsAt(world.Get("pods", "a"), {"status", "containerStatuses"}).front(),
+                  {"state", "terminated", "exitCode"}),
+            1);
+}
+
+TEST(Kubelet, DeletedPodsEndWithinTheirGrace) {
+  ClusterWorld world;
+  world.cluster.options().stop = {1min, 1min};
+  world.Create("pods", ClusterWorld::Pod("a"));
+  world.Run(10s);
+
+  world.Delete("pods", "a");
+  world.Run(29s);
+  EXPECT_EQ(world.CountPods("Running"), 1);
+  world.Run(2s);
+  EXPECT_THAT(world.PodNames(), IsEmpty());
+}
+
+TEST(Nodes, PodsOfARemovedNodeGoAndAreReplacedElsewhere) {
+  ClusterWorld world;
+  world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 8));
+  world.Run(30s);
+  const std::string node = NodeOfPod(world, "workers-0");
+
+  world.cluster.RemoveNode(node);
+  world.Run(30s);
+  EXPECT_EQ(NodeOfPod(world, "workers-0"), node);
+  world.Run(1min);
+
+  EXPECT_NE(NodeOfPod(world, "workers-0"), node);
+  EXPECT_EQ(world.CountPods(IsRunningAndReady), 8);
+}
+
+TEST(Nodes, PodsOfAnUnreachableNodeAreNotReadyAtOnceAndEvictedAfterFiveMinutes) {
+  ClusterWorld world;
+  world.Create("pods", ClusterWorld::Pod("a"));
+  world.Run(10s);
+
+  world.cluster.SetNodeReady(NodeOfPod(world, "a"), false);
+  world.Run(1s);
+  EXPECT_FALSE(HasTrueCondition(world.Get("pods", "a"), "Ready"));
+  world.Run(4min + 50s);
+  EXPECT_FALSE(IsBeingDeleted(world.Get("pods", "a")));
+  world.Run(20s);
+  EXPECT_TRUE(IsBeingDeleted(world.Get("pods", "a")));
+
+  // Only its kubelet can say that it has ended.
+  world.Run(10min);
+  ASSERT_EQ(world.CountPods("Running"), 1);
+  world.cluster.SetNodeReady(NodeOfPod(world, "a"), true);
+  world.Run(10s);
+  EXPECT_THAT(world.PodNames(), IsEmpty());
+}
+
+TEST(Nodes, ANodeThatComesBackInTimeKeepsItsPods) {
+  ClusterWorld world;
+  world.Create("pods", ClusterWorld::Pod("a"));
+  world.Run(10s);
+  const std::string node = NodeOfPod(world, "a");
+
+  world.cluster.SetNodeReady(node, false);
+  world.Run(1min);
+  world.cluster.SetNodeReady(node, true);
+  world.Run(10min);
+
+  EXPECT_TRUE(IsRunningAndReady(world.Get("pods", "a")));
+  EXPECT_THAT(ItemsAt(world.Get("nodes", node, ""), {"spec", "taints"}), IsEmpty());
+}
+
+TEST(GarbageCollector, ChildrenOfADeletedOwnerGo) {
+  ClusterWorld world;
+  world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 4));
+  world.Run(30s);
+
+  world.Delete("statefulsets.apps", "workers", "Background");
+  EXPECT_FALSE(world.server.Get("statefulsets.apps", {"default", "workers"}));
+  world.Run(30s);
+
+  EXPECT_THAT(world.PodNames(), IsEmpty());
+}
+
+TEST(GarbageCollector, ForegroundOwnerGoesAfterItsChildren) {
+  ClusterWorld world;
+  world.cluster.options().stop = {5s, 5s};
+  world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 4));
+  world.Run(30s);
+
+  world.Delete("statefulsets.apps", "workers", "Foreground");
+  world.Run(4s);
+  EXPECT_TRUE(IsBeingDeleted(world.Get("statefulsets.apps", "workers")));
+  EXPECT_EQ(world.CountPods([](const Json& pod) { return IsBeingDeleted(pod); }), 4);
+  world.RunUntil([&] { return world.PodNames().empty(); });
+  EXPECT_TRUE(world.server.Get("statefulsets.apps", {"default", "workers"}));
+  world.Run(1s);
+  EXPECT_FALSE(world.server.Get("statefulsets.apps", {"default", "workers"}));
+}
+
+TEST(GarbageCollector, OrphansStay) {
+  ClusterWorld world;
+  world.Create("configmaps", ConfigMap("owner", {}, "", ""));
+  world.Create("configmaps", ConfigMap("child", world.Get("configmaps", "owner"), "ConfigMap", "v1"));
+
+  world.Delete("configmaps", "owner", "Orphan");
+  world.Run(10s);
+
+  EXPECT_FALSE(world.server.Get("configmaps", {"default", "owner"}));
+  EXPECT_THAT(ItemsAt(world.Get("configmaps", "child"), {"metadata", "ownerReferences"}), IsEmpty());
+  EXPECT_TRUE(world.server.Get("configmaps", {"default", "child"}));
+}
+
+TEST(GarbageCollector, ChildOfAnOwnerThatNeverWasGoes) {
+  ClusterWorld world;
+  Json owner = Json::MakeObject();
+  owner["metadata"] = Json::MakeObject({{"name", "ghost"}, {"uid", "00000000-0000-4000-8000-000000000000"}});
+
+  world.Create("configmaps", ConfigMap("child", owner, "ConfigMap", "v1"));
+  world.Run(1s);
+
+  EXPECT_FALSE(world.server.Get("configmaps", {"default", "child"}));
+}
+
+TEST(Namespaces, DeletionLeavesNothing) {
+  ClusterWorld world;
+  Json ns = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Namespace"}});
+  ns["metadata"]["name"] = "team-a";
+  world.Create("namespaces", std::move(ns));
+  Json set = ClusterWorld::StatefulSet("workers", 4), map = ConfigMap("hosts", {}, "", "");
+  Json job = ClusterWorld::Job("train", 3);
+  for (Json* const object : {&set, &map, &job}) (*object)["metadata"]["namespace"] = "team-a";
+  world.Create("statefulsets.apps", std::move(set));
+  world.Create("configmaps", std::move(map));
+  world.Create("jobs.batch", std::move(job));
+  world.Run(30s);
+  ASSERT_EQ(world.server.List("pods", "team-a").size(), 5U);
+
+  ASSERT_TRUE(world.server.Delete("namespaces", {"", "team-a"}));
+  world.RunUntil([&] { return !world.server.Get("namespaces", {"", "team-a"}); });
+
+  for (const std::string_view resource : {"pods", "statefulsets.apps", "configmaps", "jobs.batch"}) {
+    EXPECT_TRUE(world.server.List(resource, "team-a").empty()) << resource;
+  }
+}
+
+// What happened, and when.
+std::vector<std::string> HistoryOf(std::uint64_t seed) {
+  Simulation simulation(seed);
+  FakeApiServer server(simulation, {.seed = seed});
+  std::vector<std::string> history;
+  server.AddObserver([&](const ServerChange& change) {
+    const Json& object = change.after ? *change.after : *change.before;
+    history.push_back(std::to_string(simulation.Now().time_since_epoch().count()) + " " + std::string(change.resource) +
+                      " " + (change.after ? "" : "-") + ToText(object));
+  });
+  FakeCluster cluster(simulation, server);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(cluster.AddNode("node-" + std::to_string(i), 8));
+  EXPECT_TRUE(server.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 34), "test"));
+  EXPECT_TRUE(server.Create("jobs.batch", ClusterWorld::Job("train", 1), "test"));
+  simulation.RunFor(1min);
+  cluster.RemoveNode("node-1");
+  simulation.RunFor(3min);
+  return history;
+}
+
+TEST(FakeCluster, SameSeedSameHistory) {
+  const std::vector<std::string> one = HistoryOf(7);
+
+  EXPECT_GT(one.size(), 150U);
+  EXPECT_TRUE(one == HistoryOf(7));
+  EXPECT_FALSE(one == HistoryOf(8));
+}
+
+}  // namespace
+}  // namespace kube::testing

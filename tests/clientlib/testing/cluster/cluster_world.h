@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated cluster for the tests of its models: four nodes of eight GPUs, and short ways to make and count things.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/testing/cluster/fake_cluster.h"
+#include "clientlib/testing/cluster/objects.h"
+
+namespace kube::testing {
+
+struct ClusterWorld {
+  using ObjectPtr = FakeApiServer::ObjectPtr;
+
+  explicit ClusterWorld(std::uint64_t seed = 1, int nodes = 4)
+      : simulation(seed), server(simulation, {.seed = seed}), cluster(simulation, server) {
+    for (int i = 0; i < nodes; ++i) EXPECT_TRUE(cluster.AddNode("node-" + std::to_string(i), 8));
+  }
+
+  // A container that wants one GPU.
+  static Json GpuPodSpec() {
+    return *ParseJson(R"({"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1",
+        "resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}}}]})");
+  }
+  static Json Pod(const std::string& name) {
+    Json pod = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Pod"}});
+    pod["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
+    pod["spec"] = GpuPodSpec();
+    return pod;
+  }
+  static Json StatefulSet(const std::string& name, int replicas, std::string_view policy = "Parallel") {
+    Json set = *ParseJson(R"({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"serviceName": "workers",
+        "updateStrategy": {"type": "OnDelete"}, "template": {}}})");
+    set["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
+    Json& spec = set["spec"];
+    spec["replicas"] = replicas;
+    spec["podManagementPolicy"] = policy;
+    spec["selector"]["matchLabels"]["app"] = name;
+    spec["template"]["metadata"]["labels"]["app"] = name;
+    spec["template"]["spec"] = GpuPodSpec();
+    spec["template"]["spec"]["restartPolicy"] = "Always";
+    return set;
+  }
+  static Json Job(const std::string& name, int backoff_limit) {
+    Json job = Json::MakeObject({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
+    job["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
+    job["spec"]["backoffLimit"] = backoff_limit;
+    job["spec"]["template"]["spec"] = GpuPodSpec();
+    return job;
+  }
+
+  void Create(std::string_view resource, Json object) {
+    const auto created = server.Create(resource, std::move(object), "test");
+    ASSERT_TRUE(created) << created.error().message();
+  }
+  void Change(std::string_view resource, const std::string& name, const std::function<void(Json&)>& change) {
+    const ObjectPtr found = server.Get(resource, {"default", name});
+    ASSERT_TRUE(found) << name;
+    Json object = *found;
+    change(object);
+    const auto updated = server.Update(resource, std::move(object), "test");
+    ASSERT_TRUE(updated) << updated.error().message();
+  }
+  void Delete(std::string_view resource, const std::string& name, const std::string& propagation = {}) {
+    Json how;
+    if (!propagation.empty()) how["propagationPolicy"] = propagation;
+    const Status deleted = server.Delete(resource, {"default", name}, how);
+    ASSERT_TRUE(deleted) << deleted.error().message();
+  }
+  Json Get(std::string_view resource, const std::string& name, const std::string& ns = "default") {
+    const ObjectPtr found = server.Get(resource, {ns, name});
+    return found ? *found : Json();
+  }
+
+  int CountPods(const std::function<bool(const Json&)>& matches) {
+    int count = 0;
+    for (const ObjectPtr& pod : server.List("pods", "default")) count += matches(*pod) ? 1 : 0;
+    return count;
+  }
+  int CountPods(std::string_view phase) {
+    return CountPods([&](const Json& pod) { return PhaseOf(pod) == phase; });
+  }
+  std::vector<std::string> PodNames() {
+    std::vector<std::string> names;
+    for (const ObjectPtr& pod : server.List("pods", "default")) names.emplace_back(NameOf(*pod));
+    return names;
+  }
+  void Run(Duration time) { simulation.RunFor(time); }
+  // Runs until it holds; fails the test after an hour.
+  void RunUntil(const std::function<bool()>& done) {
+    EXPECT_TRUE(simulation.RunUntil(done, simulation.Now() + std::chrono::hours(1))) << "it never came true";
+  }
+  double SecondsSince(TimePoint start) const { return std::chrono::duration<double>(simulation.Now() - start).count(); }
+
+  Simulation simulation;
+  FakeApiServer server;
+  FakeCluster cluster;
+};
+
+}  // namespace kube::testing

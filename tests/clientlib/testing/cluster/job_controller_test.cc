@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/testing/cluster/job_controller.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/clientlib/testing/cluster/cluster_world.h"
+
+namespace kube::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::StartsWith;
+
+Json WithAnnotation(Json job, std::string_view name, std::string_view value) {
+  job["spec"]["template"]["metadata"]["annotations"][name] = value;
+  return job;
+}
+
+bool HasCondition(ClusterWorld& world, std::string_view type) {
+  return HasTrueCondition(world.Get("jobs.batch", "train"), type);
+}
+
+TEST(JobController, CompletesWhenItsPodSucceeds) {
+  ClusterWorld world;
+  const TimePoint start = world.simulation.Now();
+
+  world.Create("jobs.batch", WithAnnotation(ClusterWorld::Job("train", 3), "grus.test/run-seconds", "60"));
+  world.RunUntil([&] { return HasCondition(world, "Complete"); });
+
+  EXPECT_NEAR(world.SecondsSince(start), 63, 3);
+  const Json job = world.Get("jobs.batch", "train");
+  EXPECT_TRUE(HasTrueCondition(job, "SuccessCriteriaMet"));
+  EXPECT_EQ(IntAt(job, {"status", "succeeded"}), 1);
+  EXPECT_EQ(IntAt(job, {"status", "active"}), 0);
+  EXPECT_FALSE(TextAt(job, {"status", "completionTime"}).empty());
+  ASSERT_EQ(world.CountPods("Succeeded"), 1);
+  const auto pods = world.server.List("pods", "default");
+  EXPECT_FALSE(HasFinalizer(*pods[0], "batch.kubernetes.io/job-tracking"));
+  EXPECT_EQ(LabelOf(*pods[0], "batch.kubernetes.io/job-name"), "train");
+  EXPECT_THAT(std::string(NameOf(*pods[0])), StartsWith("train-"));
+}
+
+TEST(JobController, FailsAfterItsTriesWithGrowingDelays) {
+  ClusterWorld world;
+  const TimePoint start = world.simulation.Now();
+
+  world.Create("jobs.batch", WithAnnotation(ClusterWorld::Job("train", 3), "grus.test/outcome", "fail"));
+  world.RunUntil([&] { return HasCondition(world, "Failed"); });
+
+  EXPECT_NEAR(world.SecondsSince(start), 10 + 20 + 40 + 6, 6);
+  const Json job = world.Get("jobs.batch", "train");
+  EXPECT_EQ(TextAt(*ConditionOf(job, "Failed"), {"reason"}), "BackoffLimitExceeded");
+  EXPECT_TRUE(HasTrueCondition(job, "FailureTarget"));
+  EXPECT_EQ(IntAt(job, {"status", "failed"}), 4);
+  EXPECT_EQ(world.CountPods("Failed"), 4);
+}
+
+TEST(JobController, FailsAtItsDeadline) {
+  ClusterWorld world;
+  Json job = ClusterWorld::Job("train", 3);
+  job["spec"]["activeDeadlineSeconds"] = 100;
+  const TimePoint start = world.simulation.Now();
+
+  world.Create("jobs.batch", std::move(job));
+  world.RunUntil([&] { return HasCondition(world, "Failed"); });
+
+  EXPECT_NEAR(world.SecondsSince(start), 103, 4);
+  EXPECT_EQ(TextAt(*ConditionOf(world.Get("jobs.batch", "train"), "Failed"), {"reason"}), "DeadlineExceeded");
+  world.Run(10s);
+  EXPECT_TRUE(world.PodNames().empty());
+}
+
+TEST(JobController, SuspendedJobHasNoPodsUntilItResumes) {
+  ClusterWorld world;
+  world.Create("jobs.batch", ClusterWorld::Job("train", 3));
+  world.Run(30s);
+  ASSERT_EQ(world.CountPods("Running"), 1);
+
+  world.Change("jobs.batch", "train", [](Json& job) { job["spec"]["suspend"] = true; });
+  world.Run(30s);
+  EXPECT_TRUE(world.PodNames().empty());
+  EXPECT_TRUE(HasCondition(world, "Suspended"));
+  EXPECT_EQ(IntAt(world.Get("jobs.batch", "train"), {"status", "failed"}), 0);
+
+  world.Change("jobs.batch", "train", [](Json& job) { job["spec"]["suspend"] = false; });
+  world.Run(30s);
+  EXPECT_EQ(world.CountPods("Running"), 1);
+  EXPECT_FALSE(HasCondition(world, "Suspended"));
+}
+
+TEST(JobController, FinishedJobGoesAfterItsTtl) {
+  ClusterWorld world;
+  Json job = WithAnnotation(ClusterWorld::Job("train", 3), "grus.test/outcome", "succeed");
+  job["spec"]["ttlSecondsAfterFinished"] = 60;
+  world.Create("jobs.batch", std::move(job));
+  world.RunUntil([&] { return HasCondition(world, "Complete"); });
+
+  world.Run(55s);
+  EXPECT_TRUE(world.server.Get("jobs.batch", {"default", "train"}));
+  world.Run(30s);
+  EXPECT_FALSE(world.server.Get("jobs.batch", {"default", "train"}));
+  EXPECT_TRUE(world.PodNames().empty());
+}
+
+TEST(JobController, DisruptedPodsDoNotCountUnderAnIgnoreRule) {
+  ClusterWorld world;
+  Json job = ClusterWorld::Job("train", 0);
+  job["spec"]["podFailurePolicy"] = *ParseJson(
+      R"({"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]})");
+  world.Create("jobs.batch", std::move(job));
+  world.Run(30s);
+  const auto pods = world.server.List("pods", "default");
+  ASSERT_EQ(pods.size(), 1U);
+
+  world.cluster.RemoveNode(std::string(NodeOf(*pods[0])));
+  world.Run(2min);
+
+  EXPECT_EQ(world.CountPods("Running"), 1);
+  EXPECT_FALSE(HasCondition(world, "Failed"));
+  EXPECT_EQ(IntAt(world.Get("jobs.batch", "train"), {"status", "failed"}), 0);
+}
+
+TEST(JobController, PodsOfADeletedJobGo) {
+  ClusterWorld world;
+  world.Create("jobs.batch", ClusterWorld::Job("train", 3));
+  world.Run(30s);
+
+  world.Delete("jobs.batch", "train", "Background");
+  world.Run(30s);
+
+  EXPECT_FALSE(world.server.Get("jobs.batch", {"default", "train"}));
+  EXPECT_TRUE(world.PodNames().empty());
+}
+
+}  // namespace
+}  // namespace kube::testing

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/contract/server.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+
+#include "clientlib/client/connection.h"
+#include "clientlib/http/url.h"
+#include "clientlib/model/crd.h"
+#include "clientlib/testing/api_server/fake_api_server.h"
+#include "crds/types/all_crds.h"
+#include "tests/contract/widgets.h"
+
+namespace kube::contract {
+namespace {
+
+constexpr std::string_view kCrds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+constexpr std::string_view kMissing = "(none)";
+
+template <typename T>
+T Must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  return *std::move(result);
+}
+
+Answer AnswerOf(HttpResponse response) {
+  Answer answer{.status = response.status, .body = {}, .http = std::move(response)};
+  if (Result<Json> body = ParseJson(answer.http.body)) answer.body = *std::move(body);
+  return answer;
+}
+
+std::string AddQuery(const std::string& target, std::string_view query) {
+  return target + (target.find('?') == std::string::npos ? "?" : "&") + std::string(query);
+}
+
+// The one server of this process.
+class Server {
+ public:
+  static Server& Instance() {
+    static Server server;
+    return server;
+  }
+
+  const SystemClock clock;
+  Transport* transport = nullptr;
+  Client* client = nullptr;
+
+  // Unlike any name before, also those of runs before on the same cluster.
+  std::string NewNamespaceName() { return "contract-" + first_ + "-" + std::to_string(++namespaces_); }
+
+ private:
+  Server() : first_(std::to_string(clock.WallNow().time_since_epoch() / std::chrono::milliseconds(1))) {
+    const char* variable = std::getenv("GRUS_CONTRACT_SERVER");
+    const std::string_view which = variable != nullptr ? variable : "";
+    if (which == "real") {
+      connection_ = Must(Connect({.user_agent = "contract-test"}, clock));
+      transport = connection_->transport.get();
+      client = connection_->client.get();
+    } else if (which == "fake") {
+      fake_ = std::make_unique<testing::FakeApiServer>(clock);
+      fake_client_ =
+          std::make_unique<Client>(*fake_, nullptr, clock, ClientOptions{.user_agent = "contract-test"});
+      transport = fake_.get();
+      client = fake_client_.get();
+    } else {
+      throw std::runtime_error("GRUS_CONTRACT_SERVER is neither \"real\" nor \"fake\"");
+    }
+    MakeCrd(J(WidgetCrd()));
+    for (const CrdInfo& info : api::AllCrds()) MakeCrd(kube::MakeCrd(info));
+  }
+
+  void MakeCrd(const Json& crd) {
+    const std::string name = TextAt(crd, "metadata.name");
+    const HttpResponse made = Must(transport->Send({.method = "POST",
+                                                    .target = std::string(kCrds),
+                                                    .headers = {{"Content-Type", "application/json"}},
+                                                    .body = ToText(crd)},
+                                                   {}));
+    if (made.status != 201 && made.status != 409) throw std::runtime_error("create CRD: " + made.body);
+    const std::string target =
+        std::string(kCrds) + "?watch=true&fieldSelector=" + EscapeQueryValue("metadata.name=" + name);
+    Stream stream(Must(transport->Open({.target = target, .pool = HttpPool::kWatch}, {})), clock);
+    while (true) {
+      const Event event = stream.Next();
+      if (event.type != "ADDED" && event.type != "MODIFIED") {
+        throw std::runtime_error("the CRD " + name + " does not become Established: " + event.type);
+      }
+      const Json* conditions = event.object.At({"status", "conditions"});
+      if (conditions == nullptr || conditions->AsArray() == nullptr) continue;
+      for (const Json& condition : *conditions->AsArray()) {
+        if (TextAt(condition, "type") == "Established" && TextAt(condition, "status") == "True") return;
+      }
+    }
+  }
+
+  const std::string first_;
+  int namespaces_ = 0;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<testing::FakeApiServer> fake_;
+  std::unique_ptr<Client> fake_client_;
+};
+
+std::string ObjectText(std::string_view api_version, std::string_view kind, const std::string& name,
+                       const std::string& metadata, std::string_view member, const std::string& value) {
+  Json object = Json::MakeObject({{"apiVersion", api_version}, {"kind", kind}, {"metadata", J(metadata)}});
+  object["metadata"]["name"] = name;
+  object[member] = J(value);
+  return ToText(object);
+}
+
+Answer MustBeCreated(Answer answer) {
+  if (answer.status != 201) throw std::runtime_error("create: " + answer.http.body);
+  return answer;
+}
+
+}  // namespace
+
+std::string TextAt(const Json& value, std::string_view path) {
+  const Json* at = &value;
+  while (!path.empty()) {
+    const std::string_view step = path.substr(0, path.find('.'));
+    path.remove_prefix(step.size() == path.size() ? step.size() : step.size() + 1);
+    if (const Json::Array* array = at->AsArray()) {
+      std::size_t index = 0;
+      const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
+      at = error == std::errc() && index < array->size() ? &(*array)[index] : nullptr;
+    } else {
+      at = at->Find(step);
+    }
+    if (at == nullptr) return std::string(kMissing);
+  }
+  return at->AsString() != nullptr ? *at->AsString() : ToText(*at);
+}
+
+Json J(std::string_view text) { return Must(ParseJson(text)); }
+
+std::vector<std::string> Answer::Names() const {
+  std::vector<std::string> names;
+  const Json* items = body.Find("items");
+  if (items == nullptr || items->AsArray() == nullptr) return {"(no items)"};
+  for (const Json& item : *items->AsArray()) names.push_back(TextAt(item, "metadata.name"));
+  return names;
+}
+
+std::vector<std::string> Answer::Warnings() const {
+  std::vector<std::string> warnings;
+  for (const auto& [name, value] : http.headers) {
+    if (name == "warning") warnings.push_back(value);
+  }
+  return warnings;
+}
+
+Json Answer::FieldsOf(std::string_view manager, std::string_view operation,
+                      std::string_view subresource) const {
+  const Json* managers = body.At({"metadata", "managedFields"});
+  if (managers == nullptr || managers->AsArray() == nullptr) return {};
+  for (const Json& entry : *managers->AsArray()) {
+    const std::string of = TextAt(entry, "subresource");
+    if (TextAt(entry, "manager") == manager && TextAt(entry, "operation") == operation &&
+        (of == kMissing ? "" : of) == subresource) {
+      const Json* fields = entry.Find("fieldsV1");
+      return fields != nullptr ? *fields : Json();
+    }
+  }
+  return {};
+}
+
+::testing::AssertionResult Refused(const Answer& answer, int code, std::string_view reason,
+                                   std::string_view message) {
+  if (answer.status == code && answer["kind"] == "Status" && answer["apiVersion"] == "v1" &&
+      answer["status"] == "Failure" && answer["code"] == std::to_string(code) && answer["reason"] == reason &&
+      answer["message"] == message) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure()
+         << "wanted " << code << " " << reason << ": " << message << "\nbut got " << answer.status << " "
+         << answer.http.body.substr(0, 1000);
+}
+
+std::string Event::Summary() const { return type + " " + TextAt(object, "metadata.name"); }
+
+Stream::Stream(StreamResponse response, const Clock& clock)
+    : refusal_(AnswerOf(std::move(response.head))), bytes_(std::move(response.stream)), clock_(clock) {}
+
+Event Stream::Next(Duration limit) {
+  if (bytes_ == nullptr) throw std::runtime_error("the watch was refused: " + refusal_.http.body);
+  const TimePoint until = clock_.Now() + limit;
+  while (true) {
+    if (std::optional<std::string_view> line = lines_.Next()) {
+      Json event = J(*line);
+      return {TextAt(event, "type"), event["object"]};
+    }
+    Result<std::string> bytes = bytes_->Read(until, {});
+    if (!bytes && bytes.error().code() == ErrorCode::kTimeout) return {std::string(Event::kNothing), {}};
+    const std::string chunk = Must(std::move(bytes));
+    if (chunk.empty()) return {std::string(Event::kEnd), {}};
+    if (!lines_.Append(chunk)) throw std::runtime_error("a line of the watch is too long");
+  }
+}
+
+void Contract::SetUp() { ns_ = MakeNamespace(); }
+
+void Contract::TearDown() {
+  for (const std::string& name : more_namespaces_) Delete("/api/v1/namespaces/" + name);
+}
+
+Transport& Contract::transport() { return *Server::Instance().transport; }
+Client& Contract::client() { return *Server::Instance().client; }
+const Clock& Contract::clock() { return Server::Instance().clock; }
+
+std::string Contract::MakeNamespace() {
+  const std::string name = Server::Instance().NewNamespaceName();
+  MustBeCreated(Post("/api/v1/namespaces",
+                     ToText(Json::MakeObject({{"metadata", Json::MakeObject({{"name", name}})}}))));
+  more_namespaces_.push_back(name);
+  return name;
+}
+
+std::string Contract::Collection(std::string_view group_version, std::string_view plural) const {
+  return std::string(group_version) + "/namespaces/" + ns_ + "/" + std::string(plural);
+}
+
+Answer Contract::Send(const std::string& method, const std::string& target, const std::string& body,
+                      const std::string& content_type) {
+  HttpRequest request{.method = method, .target = target, .body = body};
+  if (!body.empty()) request.headers.emplace_back("Content-Type", content_type);
+  return AnswerOf(Must(transport().Send(request, {})));
+}
+
+Answer Contract::Merge(const std::string& target, const std::string& patch) {
+  return Send("PATCH", target, patch, "application/merge-patch+json");
+}
+
+Answer Contract::JsonPatch(const std::string& target, const std::string& patch) {
+  return Send("PATCH", target, patch, "application/json-patch+json");
+}
+
+Answer Contract::Strategic(const std::string& target, const std::string& patch) {
+  return Send("PATCH", target, patch, "application/strategic-merge-patch+json");
+}
+
+Answer Contract::Apply(const std::string& target, const std::string& manager, const std::string& object,
+                       const std::string& query) {
+  return Send("PATCH", AddQuery(target, "fieldManager=" + manager + query), object,
+              "application/apply-patch+yaml");
+}
+
+Stream Contract::Watch(const std::string& target) {
+  return {Must(transport().Open({.target = AddQuery(target, "watch=true"), .pool = HttpPool::kWatch}, {})),
+          clock()};
+}
+
+Answer Contract::MakeWidget(const std::string& name, const std::string& spec, const std::string& metadata) {
+  return MustBeCreated(Post(Widgets(), Widget(name, spec, metadata)));
+}
+
+Answer Contract::MakeConfigMap(const std::string& name, const std::string& data,
+                               const std::string& metadata) {
+  return MustBeCreated(Post(ConfigMaps(), ConfigMap(name, data, metadata)));
+}
+
+std::string Contract::Widget(const std::string& name, const std::string& spec, const std::string& metadata) {
+  return ObjectText("contract.grus.dev/v1", "Widget", name, metadata, "spec", spec);
+}
+
+std::string Contract::ConfigMap(const std::string& name, const std::string& data,
+                                const std::string& metadata) {
+  return ObjectText("v1", "ConfigMap", name, metadata, "data", data);
+}
+
+std::string Contract::Version(const std::string& collection) {
+  return Get(collection + "?limit=1")["metadata.resourceVersion"];
+}
+
+}  // namespace kube::contract

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/elastic_reconciler.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+
+#include "clientlib/testing/api_server/fake_api_server.h"
+#include "clientlib/testing/fake_clock.h"
+#include "controllers/elastic/elastic_children.h"
+#include "crds/types/all_crds.h"
+#include "tests/controllers/elastic/view_builder.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using kube::Json;
+using kube::KindOf;
+
+constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io";
+constexpr int kInformers = 7;
+
+// One job against an API server in this process; nothing else acts. Each pass is the test's own.
+class ElasticReconcilerTest : public ::testing::Test {
+ protected:
+  ElasticReconcilerTest() {
+    for (const kube::CrdInfo& crd : api::AllCrds()) {
+      Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd));
+    }
+    Create("namespaces", Named("v1", "Namespace", "team-a"));
+    AddNode("n1");
+  }
+
+  static Json Named(const char* api_version, const char* kind, const std::string& name) {
+    return Json::MakeObject(
+        {{"apiVersion", api_version}, {"kind", kind}, {"metadata", Json::MakeObject({{"name", name}})}});
+  }
+  void Create(std::string_view resource, Json object) {
+    const auto created = server_.Create(resource, std::move(object), "test");
+    ASSERT_TRUE(created) << created.error().message();
+  }
+  void AddNode(const std::string& name) {
+    Json node = Named("v1", "Node", name);
+    node["status"]["allocatable"] =
+        Json::MakeObject({{"cpu", "64"}, {"memory", "256Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "8"}});
+    Create("nodes", std::move(node));
+  }
+  void AddJob(const std::function<void(api::ElasticHorovodJob&)>& change) {
+    api::ElasticHorovodJob job = TestJob();
+    job.metadata.uid.clear();
+    job.metadata.generation = 0;
+    job.status = {};
+    change(job);
+    Create(kJobResource, *kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), job)));
+  }
+  void StartCaches() {
+    elastic_.FeedQueue(queue_);
+    for (kube::Informer* informer : Informers()) informer->Start();
+    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
+  }
+  std::array<kube::Informer*, kInformers> Informers() {
+    return {&jobs_, &services_, &sets_, &maps_, &launchers_, &pods_, &nodes_};
+  }
+  // A pass on caches that have seen everything.
+  kube::Result<kube::Action> Pass() {
+    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
+    return elastic_.Reconcile({"team-a", "bert"}, {});
+  }
+  // Of passes until no more than time is waited for: the last one's delay.
+  kube::Duration Settle() {
+    kube::Duration delay{};
+    for (int i = 0; i < 20 && delay <= 5s; ++i) {
+      const kube::Result<kube::Action> action = Pass();
+      EXPECT_TRUE(action) << action.error().message();
+      if (!action || !action->delay()) return {};
+      delay = *action->delay();
+      if (delay <= 5s) clock_.Advance(delay);
+    }
+    return delay;
+  }
+
+  kube::testing::FakeClock clock_;
+  kube::testing::FakeApiServer server_{clock_};
+  kube::Log log_{kube::LogLevel::kOff};
+  kube::Client client_{server_, nullptr, clock_};
+  kube::WorkQueue queue_{clock_};
+  kube::EventRecorder events_{client_, clock_, log_, {"example.com/test", "test"}};
+  kube::Informer jobs_{client_, KindOf<api::ElasticHorovodJob>(), {}, clock_, log_};
+  kube::Informer services_{client_, KindOf<kube::Service>(), {}, clock_, log_};
+  kube::Informer sets_{client_, KindOf<kube::StatefulSet>(), {}, clock_, log_};
+  kube::Informer maps_{client_, KindOf<kube::ConfigMap>(), {}, clock_, log_};
+  kube::Informer launchers_{client_, KindOf<kube::Job>(), {}, clock_, log_};
+  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
+  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  ElasticReconciler elastic_{
+      client_, {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_}, events_, clock_, log_};
+  int waiters_ = kInformers + 1;  // And the recorder.
+};
+
+TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
+  StartCaches();
+
+  EXPECT_EQ(Settle(), 1h);
+
+  const auto version = [&] {
+    return *server_.Get(kJobResource, {"team-a", "bert"})->At({"metadata", "resourceVersion"});
+  };
+  const Json before = version();
+  clock_.Advance(1h);
+  EXPECT_EQ(*Pass()->delay(), 1h);
+  EXPECT_EQ(version(), before);  // No write that would bring the next pass.
+}
+
+TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothingOfItsNode) {
+  AddJob(
+      [](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  StartCaches();
+  ASSERT_TRUE(Pass());
+  const auto set = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
+  ASSERT_NE(set, nullptr);
+  // From here on the cache of nodes is old.
+  nodes_.Stop();
+  nodes_.Join();
+  --waiters_;
+  AddNode("n2");
+  Json pod = Named("v1", "Pod", PodName(0));
+  pod["metadata"]["namespace"] = "team-a";
+  pod["metadata"]["labels"] = *set->At({"spec", "template", "metadata", "labels"});
+  pod["metadata"]["ownerReferences"].Append(Json::MakeObject({{"apiVersion", "apps/v1"},
+                                                              {"kind", "StatefulSet"},
+                                                              {"name", "bert-workers"},
+                                                              {"uid", *set->At({"metadata", "uid"})},
+                                                              {"controller", true}}));
+  pod["spec"] = Json::MakeObject({{"nodeName", "n2"}});
+  pod["spec"]["containers"].Append(Json::MakeObject({{"name", "worker"}, {"image", "worker:1"}}));
+  Create("pods", std::move(pod));
+
+  (void)Settle();
+  EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+
+  ASSERT_TRUE(server_.Delete("nodes", {"", "n2"}));
+  (void)Pass();
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+}
+
+}  // namespace
+}  // namespace grus

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReadHostList() of a ConfigMap that anybody may have edited: when it was published on the first line, then
+// the host list. Rules: a list written and read again is equal; the next list is newer.
+#include "controllers/elastic/host_plan.h"
+#include "tests/fuzz/check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view text = fuzz::Text(data, size);
+  kube::ConfigMap config_map;
+  config_map.metadata.annotations.insert_or_assign(grus::kPublishedAnnotation, fuzz::Cut(text, '\n'));
+  config_map.data["hosts"] = std::string(text);
+  const std::optional<grus::HostList> list = grus::ReadHostList(config_map);
+  if (!list) return 0;
+  config_map.data["hosts"] = grus::HostListText(*list, "bert-workers");
+  const std::optional<grus::HostList> again = grus::ReadHostList(config_map);
+  fuzz::Require(again && again->hosts == list->hosts && again->revision == list->revision,
+                "a list is read as written");
+
+  grus::View view;
+  view.now = kube::Time{kube::WallTime(std::chrono::seconds(1767323045))};
+  view.hosts = *list;
+  view.pods.push_back({.ordinal = 0, .name = "bert-workers-0", .is_bound = true, .is_ready = true});
+  const grus::HostPlan plan = grus::PlanHosts(view, {}, 1);
+  fuzz::Require(!plan.is_changed || plan.list.revision > list->revision, "a changed list is newer");
+  fuzz::Require(grus::FirstHosts(view, {}, 1).revision > list->revision, "a new launcher's list is newer");
+  return 0;
+}
