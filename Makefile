@@ -2,7 +2,7 @@
 # The front door. Each target is a few lines; what is longer lives in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench cluster-up cluster-down asan tsan fuzz lint format clean
+.PHONY: help setup build test demo bench campaign cluster-up cluster-down asan tsan fuzz lint format clean
 
 help:  ## List the targets
 	@awk -F ':.*## +' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ demo: setup  ## Train, lose a node, shrink and grow again, on a local cluster
 bench: build  ## Run the benchmarks and compare them with the recorded baselines
 	scripts/bench
 	scripts/bench-peers
+
+campaign: setup  ## Play thousands of fault schedules and spec changes in virtual time
+	@scripts/campaign
 
 cluster-up:  ## Start a local Kubernetes with 4 nodes of 8 GPUs each
 	tests/cluster/cluster up

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration of a process that runs in a pod: KUBERNETES_SERVICE_HOST/PORT and the mounted service
-// account.
+// account. Thread-safe; blocks on the files.
 #pragma once
 
 #include <string>

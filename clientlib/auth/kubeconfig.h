@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads kubeconfig files as kubectl does.
+// Reads kubeconfig files as kubectl does. Thread-safe; blocks on the files.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program, without a shell, and takes what it prints.
+// Runs a program, without a shell, and takes what it prints. Thread-safe; blocks until the program has ended.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting that a stop request ends.
+// Waiting that a stop request ends. Thread-safe.
 #pragma once
 
 #include <stop_token>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of a watch stream.
+// One line of a watch stream. Pure functions on values.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metav1.Status, the API server's way to say no, as an Error.
+// metav1.Status, the API server's way to say no, as an Error. Pure functions on values.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write that is tried again when somebody else was faster.
+// A write that is tried again when somebody else was faster. Thread-safe; blocks.
 #pragma once
 
 #include <functional>

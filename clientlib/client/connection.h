@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a kubeconfig, or a pod's service account, to a client that talks to the API server.
+// Thread-safe; a connection is used by any number of threads.
 #pragma once
 
 #include <memory>

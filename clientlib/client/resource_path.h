@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paths of the Kubernetes API: "/apis/apps/v1/namespaces/team-a/statefulsets/bert-workers/scale".
+// Pure functions on values.
 #pragma once
 
 #include <string>

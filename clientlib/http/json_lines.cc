@@ -10,13 +10,23 @@ namespace {
 
 constexpr std::size_t kKeptBytes = 1UL << 20;  // A larger buffer is given back after its line.
 
+// Whether a line of `chunk` is longer than `limit`. The first has `begun` bytes from earlier chunks.
+bool HasLineOver(std::size_t limit, std::size_t begun, std::string_view chunk) {
+  while (begun + chunk.size() > limit) {
+    const std::size_t line_bytes = std::min(chunk.find('\n'), chunk.size());
+    if (begun + line_bytes > limit) return true;
+    begun = 0;
+    chunk.remove_prefix(line_bytes + 1);
+  }
+  return false;
+}
+
 }  // namespace
 
 Status JsonLines::Append(std::string chunk) {
   assert(at_ == chunk_.size() && "Append() before Next() returned nullopt");
   DropHandedOut();
-  const std::size_t first_line_bytes = std::min(chunk.find('\n'), chunk.size());
-  if (partial_.size() + first_line_bytes > limit_) {
+  if (HasLineOver(limit_, partial_.size(), chunk)) {
     return Error(ErrorCode::kTooLarge, "a line is longer than " + std::to_string(limit_) + " bytes");
   }
   chunk_ = std::move(chunk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The apps group, as much of it as a job operator reads. Never send one of these back whole.
+// The apps group, as much of it as a job operator reads. Never send one of these back whole. Values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lease: who leads, and until when.
+// Lease: who leads, and until when. Values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event of events.k8s.io: what happened to an object, for people.
+// Event of events.k8s.io: what happened to an object, for people. Values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structural OpenAPI v3 schemas, as CustomResourceDefinitions need them, from the tables of field.h.
+// Pure functions on values.
 #pragma once
 
 #include <span>
