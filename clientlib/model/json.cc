@@ -80,6 +80,19 @@ const Json* Json::Find(std::string_view key) const {
   return nullptr;
 }
 
+const Json* Json::FindFrom(std::size_t& next, std::string_view key) const {
+  const Object* const object = AsObject();
+  if (!object) return nullptr;
+  for (std::size_t tried = 0, at = next; tried < object->size(); ++tried, ++at) {
+    if (at >= object->size()) at = 0;
+    const auto& [name, value] = (*object)[at];
+    if (name != key) continue;
+    next = at + 1;
+    return &value;
+  }
+  return nullptr;
+}
+
 Json* Json::Find(std::string_view key) { return const_cast<Json*>(std::as_const(*this).Find(key)); }
 
 const Json* Json::At(std::initializer_list<std::string_view> path) const {
@@ -112,9 +125,10 @@ bool operator==(const Json& a, const Json& b) {
   const Json::Object* const left = a.AsObject();
   const Json::Object* const right = b.AsObject();
   if (!left || !right) return a.value_ == b.value_;
+  std::size_t next = 0;
   return left->size() == right->size() &&
          std::all_of(left->begin(), left->end(), [&](const Json::Member& member) {
-           const Json* const other = b.Find(member.first);
+           const Json* const other = b.FindFrom(next, member.first);
            return other && *other == member.second;
          });
 }
@@ -138,7 +152,8 @@ Json ToJson(std::span<const FieldInfo> fields, const void* source) {
   writer.StartObject();
   writer.Members(fields, source);
   writer.EndObject();
-  Result<Json> json = ParseJson(writer.Take(), {.max_bytes = SIZE_MAX, .max_depth = INT32_MAX});
+  Result<Json> json =
+      ParseJson(writer.Take(), {.max_bytes = SIZE_MAX, .max_depth = INT32_MAX, .max_values = SIZE_MAX});
   assert(json && "what JsonWriter wrote can be read");
   return *std::move(json);
 }

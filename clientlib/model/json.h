@@ -4,8 +4,8 @@
 // A plain value: copied, compared, changed freely. Objects keep the order of their members; two objects are
 // equal when their members are, in any order. Integers that fit std::int64_t stay exact, larger ones become
 // double, as in Go.
-// Parsing is bounded (JsonLimits), because such text comes from outside: depth, size, and duplicate keys,
-// of which Go readers take the last and others the first, so that they are refused.
+// Parsing is bounded (JsonLimits), because such text comes from outside: depth, size and number of values.
+// Duplicate keys, of which Go readers take the last and others the first, are refused.
 #pragma once
 
 #include <concepts>
@@ -25,6 +25,8 @@ namespace kube {
 struct JsonLimits {
   std::size_t max_bytes = 64UL << 20;
   int max_depth = 100;  // At most 500: values are built and destroyed recursively.
+  // Values and keys together: the two bytes of "1," take 16 while they are read, and 40 more in a Json.
+  std::size_t max_values = 4UL << 20;
 };
 
 class Json {
@@ -65,6 +67,9 @@ class Json {
   // The member of that name; null if there is none or this is no object.
   const Json* Find(std::string_view key) const;
   Json* Find(std::string_view key);
+  // As Find(), but looks at the member at `next` first, and leaves there the place after the one it found. So
+  // two objects whose members have the same order, as the API server's have, are compared in linear time.
+  const Json* FindFrom(std::size_t& next, std::string_view key) const;
   // The value at a path of member names: At({"spec", "replicas"}); null if any step is missing.
   const Json* At(std::initializer_list<std::string_view> path) const;
   // The member of that name, added as null if missing. A null becomes an object. REQUIRES: object or null.

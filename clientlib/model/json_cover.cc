@@ -64,11 +64,20 @@ std::string_view ItemKey(const Json::Array& items) {
 bool CoversList(const Json::Array& wanted, const Json::Array& live, bool is_quantity) {
   if (const std::string_view key = ItemKey(wanted); !key.empty()) {
     // More than one item may have the same key: two mounts of one volume, two tolerations of one taint.
+    // Each search starts behind the item found last, so that lists of the same order take linear time.
+    auto next = live.begin();
     return std::all_of(wanted.begin(), wanted.end(), [&](const Json& item) {
-      return std::any_of(live.begin(), live.end(), [&](const Json& other) {
+      const auto is_covering = [&](const Json& other) {
         const Json* const value = other.Find(key);
         return value && *value == *item.Find(key) && Covers(item, other, is_quantity);
-      });
+      };
+      auto found = std::find_if(next, live.end(), is_covering);
+      if (found == live.end()) {
+        found = std::find_if(live.begin(), next, is_covering);
+        if (found == next) return false;
+      }
+      next = found + 1;
+      return true;
     });
   }
   return wanted.size() == live.size() &&
@@ -78,9 +87,10 @@ bool CoversList(const Json::Array& wanted, const Json::Array& live, bool is_quan
 
 bool Covers(const Json& wanted, const Json& live, bool is_quantity) {
   if (const Json::Object* members = wanted.AsObject(); members && live.is_object()) {
+    std::size_t next = 0;
     return std::all_of(members->begin(), members->end(), [&](const Json::Member& member) {
       const auto& [key, value] = member;
-      const Json* const other = live.Find(key);
+      const Json* const other = live.FindFrom(next, key);
       if (!other) return IsEmpty(value);
       return Covers(value, *other, is_quantity || std::ranges::count(kQuantityFields, key) > 0);
     });

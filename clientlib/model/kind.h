@@ -61,10 +61,13 @@ struct DecodedList {
   std::int64_t remaining_item_count = 0;
 };
 
+// A list is as large as the cluster: 100,000 pods without paging are 500 MB and 30 million values.
+inline constexpr JsonLimits kListLimits{.max_bytes = 1UL << 30, .max_values = 1UL << 27};
+
 // Reads a list of objects of `kind`. Errors: kDecode: "items[3].spec.nodeName: expected a string, found a
 // list".
 Result<DecodedList> DecodeObjectList(const Kind& kind, std::string_view text,
-                                     const JsonLimits& limits = {.max_bytes = std::size_t{1} << 30});
+                                     const JsonLimits& limits = kListLimits);
 
 // The whole object with apiVersion and kind, compact JSON. What the C++ type does not hold is missing, so
 // never send it as an update; tests and new objects use it.

@@ -10,8 +10,3 @@
 #define RAPIDJSON_ASSERT(condition) \
   (static_cast<bool>(condition) ? void() : throw std::logic_error("rapidjson: " #condition))
 #define RAPIDJSON_NOEXCEPT_ASSERT(condition) static_cast<void>(condition)
-
-// Reads strings 16 bytes at a time; the text it reads must be followed by 16 bytes that may be read.
-#ifdef __SSE2__
-#define RAPIDJSON_SSE2
-#endif

@@ -101,7 +101,7 @@ LeaseSpec LeaseRecord::Wanted() const {
   return wanted;
 }
 
-// True if the record is now as `spec` says; false if somebody else was faster.
+// True if the holder is now as `spec` says; false if somebody else was faster.
 Result<bool> LeaseRecord::Write(const LeaseSpec& spec, std::stop_token stop) {
   if (stop.stop_requested()) return Error(ErrorCode::kCancelled, "stopped");
   const TimePoint sent = clock_.Now();
@@ -120,8 +120,9 @@ Result<bool> LeaseRecord::Write(const LeaseSpec& spec, std::stop_token stop) {
   if (written) {
     is_outcome_unknown_ = false;
     Observe(static_cast<const Lease&>(**written));
+    // A webhook may have changed what we wrote: the record counts, not that the write went through.
     if (IsOurs()) renewed_at_ = sent;
-    return true;
+    return holder() == *spec.holder_identity;
   }
   switch (written.error().code()) {
     case ErrorCode::kConflict:

@@ -16,6 +16,13 @@ namespace {
 using api::ElasticHorovodJob;
 using kube::Json;
 
+// FNV-1a: the same in every build, as it is kept in the cluster.
+std::string HashOf(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return std::to_string(hash);
+}
+
 Json Labels(const ElasticHorovodJob& job, const char* role) {
   Json labels = Json::MakeObject({{kManagedByLabel, kManagedBy}, {kJobNameLabel, job.metadata.name}});
   if (role != nullptr) labels[kRoleLabel] = role;
@@ -133,8 +140,9 @@ Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
 
 Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
   Json set = Head(job, "apps/v1", "StatefulSet", WorkersName(job), "worker");
-  set["metadata"]["annotations"] = Json::MakeObject({{kGrantedAnnotation, std::to_string(size.granted)}});
   Json pod = WorkerTemplate(job);
+  set["metadata"]["annotations"] = Json::MakeObject(
+      {{kGrantedAnnotation, std::to_string(size.granted)}, {kTemplateAnnotation, HashOf(kube::ToText(pod))}});
   if (size.is_gated && pod.is_object()) {
     MergeNamed(pod["spec"], "schedulingGates", Json::MakeArray({Json::MakeObject({{"name", kParkGate}})}), "name");
   }

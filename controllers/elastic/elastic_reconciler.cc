@@ -155,7 +155,8 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
         pod->status.phase != "Succeeded" && pod->status.phase != "Failed" &&
         !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
-      view.stray_launchers.push_back({pod->metadata.name, pod->metadata.uid, pod->metadata.is_being_deleted()});
+      view.stray_launchers.push_back(
+          {pod->metadata.name, pod->metadata.uid, owner ? owner->uid.str() : "", pod->metadata.is_being_deleted()});
     }
     if (owner == nullptr) continue;
     const auto ordinal = OrdinalOf(pod->metadata.name, set_name);

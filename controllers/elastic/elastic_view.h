@@ -38,7 +38,7 @@ struct LauncherPod {
 
 // A pod that runs as a launcher of the job, but belongs to no launcher that is there.
 struct StrayLauncher {
-  std::string name, uid;
+  std::string name, uid, owner_uid;
   bool is_ending = false;
 };
 
@@ -96,6 +96,8 @@ inline constexpr char kRoleLabel[] = "ai.centauruscloud.io/role";  // worker | l
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "grus";
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
+// On the StatefulSet: a hash of the pod template as we wanted it, by which it is seen that something was taken out of it.
+inline constexpr char kTemplateAnnotation[] = "ai.centauruscloud.io/template";
 inline constexpr char kPublishedAnnotation[] = "ai.centauruscloud.io/published";
 inline constexpr char kHostsAnnotation[] = "ai.centauruscloud.io/hosts";
 // On a worker whose gate was lifted: when. The scheduler keeps the condition's time of the gated pod.

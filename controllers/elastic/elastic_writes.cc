@@ -146,7 +146,10 @@ Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const
   if (view.workers->is_gated != plan.workers->is_gated) {
     as_is["template"] = *MakeWorkers(job, *view.workers).At({"spec", "template"});
   }
-  if (!HasLabels(set.metadata, wanted) || !kube::IsCovered(as_is, set.spec_json)) {
+  // What the spec no longer has is covered as well, so the hash says that the template changed.
+  const bool is_same_template = set.metadata.annotations.Get(kTemplateAnnotation) ==
+                                *wanted.At({"metadata", "annotations", kTemplateAnnotation})->AsString();
+  if (!HasLabels(set.metadata, wanted) || !is_same_template || !kube::IsCovered(as_is, set.spec_json)) {
     return writer.Restore(kind, std::string(set.metadata.uid), wanted);
   }
   if (is_same_size) return {};
@@ -258,7 +261,19 @@ Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const C
 }
 
 Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& writer) {
+  if (view.stray_launchers.empty()) return {};
   const std::string job = view.job->metadata.Key().ToString();
+  // Our cache does not see a launcher that lost our label; its pods are no strays.
+  const ObjectKey key{view.job->metadata.ns, LauncherName(*view.job)};
+  const auto launcher = client_.Get(KindOf<kube::Job>(), key);
+  if (!launcher && launcher.error().code() != ErrorCode::kNotFound) {
+    return kube::Error(launcher.error()).with("look for the launcher of " + job);
+  }
+  const bool is_hidden = launcher && std::any_of(view.stray_launchers.begin(), view.stray_launchers.end(),
+                                                 [&](const StrayLauncher& stray) {
+                                                   return stray.owner_uid == (*launcher)->metadata.uid;
+                                                 });
+  if (is_hidden) return {};
   for (const StrayLauncher& stray : view.stray_launchers) {
     if (stray.is_ending) continue;
     const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, stray.name});
@@ -267,7 +282,6 @@ Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& write
       return ended;
     }
   }
-  if (view.stray_launchers.empty()) return {};
   return kube::Error(ErrorCode::kConflict, "pod " + view.stray_launchers.front().name +
                                                " of the launcher before is not gone yet").with("start the launcher of " + job);
 }

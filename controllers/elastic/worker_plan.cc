@@ -150,6 +150,15 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
   GrowTo(plan, now, std::min(sizes.wanted, now.granted + view.room.copies), ScaleReason::kRoomAppeared);
 }
 
+// The user raised the minimum above what runs: as many more as it takes, at once, or none.
+void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
+  const int granted = std::min(sizes.wanted, view.workers->granted + view.room.copies);
+  if (granted >= sizes.NeededToRun()) return GrowTo(plan, *view.workers, granted, ScaleReason::kSpecChanged);
+  plan.size = {0, 0, false, false};
+  plan.reason = ScaleReason::kBelowMinimum;
+  plan.is_waiting = true;
+}
+
 }  // namespace
 
 std::string_view ToString(ScaleReason reason) {
@@ -205,6 +214,8 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   } else if (bound > now.granted) {
     // One that was to be parked found a place first.
     GrowTo(plan, now, bound, ScaleReason::kRoomAppeared);
+  } else if (now.granted < sizes.NeededToRun()) {
+    PlanRaisedMinimum(plan, view, sizes);
   } else if (sizes.wanted > now.granted) {
     PlanGrowth(plan, view, sizes, census);
   }

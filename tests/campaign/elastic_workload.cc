@@ -102,6 +102,22 @@ std::string OneLauncher(const World& world, const kube::testing::ServerChange& c
   return {};
 }
 
+// A launcher's pod that runs is not deleted while its Job is there, and there to stay.
+std::string RunningLauncherStays(const World& world, const kube::testing::ServerChange& change) {
+  if (change.resource != kPods || !change.before || !change.after || !HasRole(*change.after, "launcher")) return {};
+  if (IsEnding(*change.before) || !IsEnding(*change.after) || Text(*change.before, {"status", "phase"}) != "Running") return {};
+  const std::string* owner = ControllerUid(*change.after);
+  const Json* ns = world.Get("namespaces", {"", Text(*change.after, {"metadata", "namespace"})});
+  if (owner == nullptr || ns == nullptr || IsEnding(*ns)) return {};
+  if (!world.Get("nodes", {"", Text(*change.after, {"spec", "nodeName"})})) return {};
+  for (const auto& [key, launcher] : world.All(kLaunchers)) {
+    if (Text(*launcher, {"metadata", "uid"}) == *owner && !IsEnding(*launcher)) {
+      return "pod " + Text(*change.after, {"metadata", "name"}) + " is deleted while its launcher is there";
+    }
+  }
+  return {};
+}
+
 // Workers are granted as the spec allows: none, or from the minimum to the maximum.
 std::string GrantsWithinLimits(const World& world, const kube::testing::ServerChange& change) {
   if (change.resource != kSets || !change.after) return {};
@@ -131,7 +147,9 @@ std::string NoGpuTwice(const World& world, const kube::testing::ServerChange& ch
   for (const auto& [key, pod] : world.All(kPods)) {
     const std::string phase = Text(*pod, {"status", "phase"});
     if (Text(*pod, {"spec", "nodeName"}) != node || phase == "Succeeded" || phase == "Failed") continue;
-    for (const Json& container : *pod->At({"spec", "containers"})->AsArray()) {
+    const Json* containers = pod->At({"spec", "containers"});
+    if (containers == nullptr || containers->AsArray() == nullptr) continue;
+    for (const Json& container : *containers->AsArray()) {
       used += gpus(Text(container, {"resources", "limits", "nvidia.com/gpu"}));
     }
   }
@@ -166,9 +184,7 @@ kube::testing::Invariant LauncherWaitsForWorkers() {
 }  // namespace
 
 void ElasticWorkload::Prepare(World& world) const {
-  for (const kube::CrdInfo& crd : api::AllCrds()) {
-    Must(world.server.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd), "kubectl"));
-  }
+  CreateCrds(world);
   traits_.prepare(world);
 }
 
@@ -204,7 +220,7 @@ bool ElasticWorkload::Damage(std::string_view resource, Json& object) const {
   else if (resource == "configmaps") object["data"]["hosts"] = "nobody:1\n";
   else if (resource == kSets) object["spec"]["replicas"] = 1;
   // Secrets are not watched, so that nobody need allow us to: a missing one is made again once a worker does not start.
-  else if (resource == kLaunchers) object["metadata"]["labels"][kRoleLabel] = "worker";
+  else if (resource == kLaunchers) object["metadata"]["labels"][kManagedByLabel] = "somebody";  // Out of our caches' sight.
   else return false;
   return true;
 }
@@ -252,6 +268,8 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
       else object = Json::MakeObject({{"status", object["status"]}});
     }
   }
+  // A hash of what names the Secret, and so the UID of the job.
+  if (resource == kSets && object.At({"metadata", "annotations"})) object["metadata"]["annotations"].Erase(kTemplateAnnotation);
   if (resource == kSets && traits_.has_chance_ordinals) {
     object["spec"].Erase("replicas");
     object["spec"]["template"]["spec"].Erase("schedulingGates");
@@ -267,7 +285,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
 }
 
 std::vector<kube::testing::Invariant> ElasticWorkload::Invariants() const {
-  return {OneLauncher, GrantsWithinLimits, NoGpuTwice, LauncherWaitsForWorkers()};
+  return {OneLauncher, RunningLauncherStays, GrantsWithinLimits, NoGpuTwice, LauncherWaitsForWorkers()};
 }
 
 std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
@@ -284,6 +302,8 @@ std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
   }
   for (const auto& [key, job] : world.All(kJobs)) {
     const std::int64_t generation = Number(*job, {"metadata", "generation"});
+    const std::string phase = Text(*job, {"status", "phase"});
+    const bool has_ended = phase == "Succeeded" || phase == "Failed";
     if (Number(*job, {"status", "observedGeneration"}) != generation) {
       complaints.push_back(key.ToString() + ": status is about another generation");
     }
@@ -292,13 +312,19 @@ std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
     for (const Json& condition : *conditions->AsArray()) {
       // What ended a job stays as it was said.
       const std::string type = Text(condition, {"type"});
-      if (type != "Ready" && type != "Reconciling" && type != "Stalled") continue;
+      if (has_ended || (type != "Ready" && type != "Reconciling" && type != "Stalled")) continue;
       if (Number(condition, {"observedGeneration"}) != generation) {
         complaints.push_back(key.ToString() + ": condition " + type + " is about another generation");
       }
     }
   }
   return complaints;
+}
+
+void CreateCrds(World& world) {
+  for (const kube::CrdInfo& crd : api::AllCrds()) {
+    Must(world.server.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd), "kubectl"));
+  }
 }
 
 void Submit(World& world, const std::string& name, std::string_view spec) {

@@ -47,6 +47,7 @@ class ElasticWorkload final : public kube::testing::Workload {
   const Traits traits_;
 };
 
+void CreateCrds(World& world);
 // Creates a job of that name whose spec is a usual one with `spec` (a merge patch) on top.
 void Submit(World& world, const std::string& name, std::string_view spec);
 void Edit(World& world, const std::string& name, std::string_view spec);

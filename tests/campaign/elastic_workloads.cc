@@ -169,6 +169,22 @@ Traits TimeToLive() {
                     })}};
 }
 
+Traits CrdDeleted() {
+  static constexpr char kCrds[] = "customresourcedefinitions.apiextensions.k8s.io";
+  return {.name = "crd-deleted",
+          .prepare = Cluster(2, 8, kFour),
+          .steps = {UntilTrains(4, [](World& world) { (void)world.server.Delete(kCrds, {"", kJobs}); }),
+                    Until("its job and all that it held are gone",
+                          [](const World& world) {
+                            return world.All(kJobs).empty() && world.All("services").empty() && HoldsNothing(world, kName);
+                          },
+                          [](World& world) {
+                            CreateCrds(world);
+                            Submit(world, kName, R"({"workersSpec":{"minReplicas":2,"maxReplicas":3}})");
+                          }),
+                    UntilTrains(3)}};
+}
+
 Traits TwoManagers() {
   return {.name = "two-managers",
           .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":8,"targetReplicas":4}})"),
@@ -185,7 +201,7 @@ kube::testing::Workloads ElasticWorkloads() {
   kube::testing::Workloads workloads;
   for (const auto& make : {StartAndSucceed, LauncherFails, ScaleUpAndDown, ShrinkAndGrow, NodeLost, SuspendAndResume,
                            WaitForRoom, TwoJobs, DeletedAndMadeAgain, DeletedForGood, NamespaceDeleted, WorkerCrashes,
-                           TimeToLive, TwoManagers}) {
+                           TimeToLive, CrdDeleted, TwoManagers}) {
     workloads.push_back(std::make_unique<ElasticWorkload>(make()));
   }
   return workloads;

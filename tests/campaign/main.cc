@@ -6,12 +6,15 @@
 #include <string_view>
 
 #include "tests/campaign/elastic_workloads.h"
+#include "tests/campaign/spec_campaign.h"
 
 namespace {
 
 constexpr char kHelp[] = R"(Usage: campaign [--schedules N] [--workload NAME]... [--seed N] [--threads N]
        campaign --replay "SCHEDULE"
        campaign --list
+       campaign --spec-changes [--operations N] [--seed N] [--threads N]
+       campaign --replay-spec "PLAN"
 
 Plays grus against an API server and a cluster in virtual time, under planned and random faults, and compares
 every end with that of the run without faults. A failure is one line that --replay plays again.
@@ -21,6 +24,11 @@ every end with that of the run without faults. A failure is one line that --repl
   --seed N         of the choice of schedules (default 1)
   --threads N      default: one for each core
   --list           the workloads and the faults that there are
+
+With --spec-changes it edits every field of jobs that live instead, without faults: each edit must lead to where a
+fresh deploy of the edited spec leads, and undoing it back.
+
+  --operations N   edits and undoings, at least (default 1500)
 )";
 
 void List(const kube::testing::Workloads& workloads) {
@@ -42,6 +50,31 @@ int Replay(const kube::testing::Workloads& workloads, std::string_view line) {
   for (const std::string& what : *wrong) std::printf("%s\n", what.c_str());
   std::printf("%s\n", wrong->empty() ? "as without faults" : "NOT as without faults");
   return wrong->empty() ? 0 : 1;
+}
+
+int ReplaySpec(std::string_view plan) {
+  const auto wrong = grus::testing::ReplaySpec(plan);
+  if (!wrong) {
+    std::fprintf(stderr, "campaign: %s\n", wrong.error().message().c_str());
+    return 2;
+  }
+  for (const std::string& what : *wrong) std::printf("%s\n", what.c_str());
+  std::printf("%s\n", wrong->empty() ? "as a fresh deploy" : "NOT as a fresh deploy");
+  return wrong->empty() ? 0 : 1;
+}
+
+int RunSpecChanges(const grus::testing::SpecCampaignOptions& options) {
+  const auto report = grus::testing::RunSpecCampaign(options, [](const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  });
+  std::printf("\n%s\n", report.table.c_str());
+  for (const std::string& failure : report.failures) std::printf("FAIL  %s\n", failure.c_str());
+  std::printf("%d operations in %.1f s: %d refused by the API, %d more skipped because they break a rule of the CRD; "
+              "%d looks after a restart\n",
+              report.operations, report.seconds, report.refused, report.skipped, report.restarts);
+  std::printf("%d passed, %d failed\n", report.plans - report.failed, report.failed);
+  return report.failed == 0 ? 0 : 1;
 }
 
 int Run(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
@@ -67,21 +100,29 @@ int Run(const kube::testing::Workloads& workloads, const kube::testing::Campaign
 int main(int argc, char** argv) {
   const kube::testing::Workloads workloads = grus::testing::ElasticWorkloads();
   kube::testing::CampaignOptions options;
+  grus::testing::SpecCampaignOptions spec_options;
+  bool changes_specs = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     if (option == "--help") return std::fputs(kHelp, stdout), 0;
     if (option == "--list") return List(workloads), 0;
+    if (option == "--spec-changes") {
+      changes_specs = true;
+      continue;
+    }
     if (i + 1 == argc) {
       std::fprintf(stderr, "campaign: %s needs a value, or is no option; see --help\n", argv[i]);
       return 2;
     }
     const char* value = argv[++i];
     if (option == "--replay") return Replay(workloads, value);
+    if (option == "--replay-spec") return ReplaySpec(value);
     if (option == "--schedules") options.schedules = std::atoi(value);
     else if (option == "--workload") options.workloads.emplace_back(value);
-    else if (option == "--seed") options.seed = std::strtoull(value, nullptr, 10);
-    else if (option == "--threads") options.threads = std::atoi(value);
+    else if (option == "--operations") spec_options.operations = std::atoi(value);
+    else if (option == "--seed") spec_options.seed = options.seed = std::strtoull(value, nullptr, 10);
+    else if (option == "--threads") spec_options.threads = options.threads = std::atoi(value);
     else return std::fprintf(stderr, "campaign: there is no option %s; see --help\n", argv[i - 1]), 2;
   }
-  return Run(workloads, options);
+  return changes_specs ? RunSpecChanges(spec_options) : Run(workloads, options);
 }

@@ -35,6 +35,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const kube::Result<std::shared_ptr<ElasticHorovodJob>> job =
       kube::Decode<ElasticHorovodJob>(fuzz::Text(data, size));
   if (!job || !PassesSchema(**job)) return 0;
+  // The API server gives each object a UID, and takes none without a name.
+  kube::ObjectMeta& metadata = (*job)->metadata;
+  metadata.ns = "team-a";
+  if (metadata.uid.empty()) metadata.uid = "0b5e";
+  if (metadata.name.empty()) metadata.name = "bert";
 
   const grus::WorkersState workers{.replicas = 2, .granted = 1, .is_gated = true, .is_observed = true};
   RequireJson(grus::MakeWorkers(**job, workers));

@@ -19,6 +19,17 @@ bool HasKeyTwice(const Json::Object& members) {
   return std::adjacent_find(keys.begin(), keys.end()) != keys.end();
 }
 
+// How many values and keys there are.
+std::size_t CountOf(const Json& value) {
+  std::size_t count = 1;
+  if (const Json::Array* items = value.AsArray()) {
+    for (const Json& item : *items) count += CountOf(item);
+  } else if (const Json::Object* members = value.AsObject()) {
+    for (const auto& [key, member] : *members) count += 1 + CountOf(member);
+  }
+  return count;
+}
+
 // How deep arrays and objects are nested.
 int DepthOf(const Json& value) {
   int inner = 0;
@@ -38,7 +49,7 @@ int DepthOf(const Json& value) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::Text(data, size);
-  constexpr kube::JsonLimits kLimits{.max_bytes = 200, .max_depth = 4};
+  constexpr kube::JsonLimits kLimits{.max_bytes = 200, .max_depth = 4, .max_values = 20};
   const Result<Json> limited = kube::ParseJson(text, kLimits);
   const Result<Json> value = kube::ParseJson(text);
   if (!value) {
@@ -47,12 +58,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const int depth = DepthOf(*value);
   fuzz::Require(depth <= kube::JsonLimits().max_depth, "the limit on depth holds");
-  fuzz::Require(limited.ok() == (size <= kLimits.max_bytes && depth <= kLimits.max_depth),
+  fuzz::Require(limited.ok() == (size <= kLimits.max_bytes && depth <= kLimits.max_depth &&
+                                 CountOf(*value) <= kLimits.max_values),
                 "limits are exact");
   fuzz::Require(!limited || *limited == *value, "a limit changes nothing");
 
   const std::string written = kube::ToText(*value);
   const Result<Json> again = kube::ParseJson(written);
+  fuzz::Require(std::none_of(written.begin(), written.end(),
+                             [](char c) { return static_cast<unsigned char>(c) < ' '; }),
+                "control characters are escaped");
   fuzz::Require(again.ok(), "what was written can be read");
   fuzz::Require(*again == *value, "what is read again is equal");
   fuzz::Require(kube::ToText(*again) == written, "equal values are written the same");

@@ -132,6 +132,11 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
   }
 
   CampaignReport report;
+  if (chosen.empty()) {
+    report.controls = report.false_alarms = 1;
+    report.failures.push_back("there is no workload of that name");
+    return report;
+  }
   std::vector<std::vector<Outcome>> models(chosen.size(), std::vector<Outcome>(kModels));
   InParallel(chosen.size() * kModels, threads, [&](std::size_t i) {
     const Workload& workload = *chosen[i / kModels];

@@ -30,7 +30,7 @@ const std::vector<FaultKind>& AllFaultKinds() {
       {"child-edited", kWrite, "somebody overwrites a field of one of our objects after the write"},
       {"server-restart", kWrite, "the API server is away for 20 s after the write, and forgets old events"},
       {"server-lags", kWrite, "nothing is seen by any watch for 40 s after the write"},
-      {"process-frozen", kWrite, "the process stands still for 40 s right before the write"},
+      {"process-frozen", kWrite, "the process stands still for 40 s right after the write, before its answer"},
       {"clock-forward", kWrite, "the wall clock jumps an hour ahead"},
       {"clock-back", kWrite, "the wall clock jumps an hour back"},
       {"read-refused", kRead, "the connection is refused"},
@@ -48,7 +48,7 @@ const std::vector<FaultKind>& AllFaultKinds() {
       {"open-no-watch-list", kOpen, "422: the server does not know watch-list"},
       {"open-html", kOpen, "HTML with status 200, as from a proxy"},
       {"watch-closed", kEvent, "the watch ends after the event"},
-      {"watch-cut", kEvent, "the watch breaks in the middle of the event"},
+      {"watch-cut", kEvent, "the watch breaks at some byte of the event"},
       {"watch-silent", kEvent, "a half-open connection: nothing more comes, nor an end"},
       {"watch-gone", kEvent, "an ERROR event with 410 in place of the event"},
       {"watch-error", kEvent, "an ERROR event with 500 in place of the event"},
@@ -61,7 +61,7 @@ const std::vector<FaultKind>& AllFaultKinds() {
       {"renewal-refused", kRenewal, "leases cannot be written for 30 s"},
       {"renewal-lost", kRenewal, "the renewal is carried out, but the connection breaks before the answer"},
       {"lease-stolen", kRenewal, "somebody else takes the lease for 20 s"},
-      {"leader-frozen", kRenewal, "the process stands still for 40 s right before the renewal"},
+      {"leader-frozen", kRenewal, "the process stands still for 40 s right after the renewal, before its answer"},
       {"leader-crash", kRenewal, "the process dies before the renewal"},
   };
   return kKinds;

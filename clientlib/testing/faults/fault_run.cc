@@ -44,11 +44,11 @@ class FaultRun {
     workload_.Prepare(world_);
     CatchUp();
     for (int process = 0; process < workload_.processes(); ++process) StartProcess(process);
-    const bool is_done = PlaySteps() && Settle();
-    if (is_done) Rest();
+    const bool is_done = PlaySteps() && (is_noted_ || Settle());
+    if (is_done && !is_noted_) Rest();
     CatchUp();
     outcome_.end = EndState(world_, workload_);
-    if (is_done) {
+    if (is_done && !is_noted_) {
       for (std::string& complaint : workload_.CheckRest(world_)) Complain(std::move(complaint));
     }
     for (const std::string& breach : network_.breaches()) Complain(breach);
@@ -137,10 +137,12 @@ class FaultRun {
 
   bool PlaySteps() {
     for (const Step& step : workload_.Steps()) {
+      is_noted_ = step.waits_for_rest;
       if (!RunUntil([&] { return step.when(world_); }, Now() + kStepLimit)) {
         Complain("never came: " + step.name);
         return false;
       }
+      if (step.waits_for_rest && !NoteRest()) return false;
       if (!step.act) continue;
       RunFor(world_.simulation.Between(50ms, 3s));
       step.act(world_);
@@ -168,11 +170,24 @@ class FaultRun {
     return true;
   }
   void Rest() {
-    const int writes = network_.writes();
-    RunFor(kRest);
-    if (const int more = network_.writes() - writes; more > 0) {
+    if (const int more = WritesAtRest(); more > 0) {
       Complain(std::to_string(more) + " writes within ten minutes of rest");
     }
+  }
+  int WritesAtRest() {
+    const int writes = network_.writes();
+    RunFor(kRest);
+    return network_.writes() - writes;
+  }
+  bool NoteRest() {
+    if (!Settle()) return false;
+    RestState rest;
+    rest.writes = WritesAtRest();
+    CatchUp();
+    rest.state = EndState(world_, workload_);
+    rest.complaints = workload_.CheckRest(world_);
+    outcome_.rests.push_back(std::move(rest));
+    return true;
   }
 
   void Tamper(const Fault& fault) {
@@ -211,6 +226,7 @@ class FaultRun {
   std::map<std::string, std::pair<int, int>> births_;
   TimePoint changed_at_ = Simulation::kStart;
   bool is_tampered_ = false;
+  bool is_noted_ = false;  // The last step waited for rest.
   Outcome outcome_;
 };
 

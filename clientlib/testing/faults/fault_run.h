@@ -12,12 +12,20 @@
 
 namespace kube::testing {
 
+// What there was at rest, ten minutes after everything had become quiet.
+struct RestState {
+  std::map<std::string, std::string> state;  // As Outcome::end.
+  int writes = 0;                            // In these ten minutes.
+  std::vector<std::string> complaints;       // Of Workload::CheckRest().
+};
+
 struct Outcome {
   // Each line is one thing that is wrong, whatever other runs did: a broken invariant, a step that never came, writes
   // at rest, a breach on the wire.
   std::vector<std::string> complaints;
   // "statefulsets.apps default/train-workers" -> what it is in the end, volatile parts masked.
   std::map<std::string, std::string> end;
+  std::vector<RestState> rests;  // One for each step that waits for rest.
   // "statefulsets.apps default/train-workers" -> "created 1, deleted 0".
   std::map<std::string, std::string> births;
   std::array<int, 5> points{};  // How often each FaultPoint was passed, until all was at rest.

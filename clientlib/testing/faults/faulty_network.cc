@@ -53,8 +53,23 @@ std::optional<HttpResponse> Refusal(const Fault& fault) {
 bool IsLease(const HttpRequest& request) { return request.target.find("/leases") != std::string::npos; }
 bool IsEvent(const HttpRequest& request) { return request.target.find("/events") != std::string::npos; }
 
+std::string TextAt(std::string_view json, std::initializer_list<std::string_view> path) {
+  const Result<Json> parsed = ParseJson(json);
+  const Json* found = parsed ? parsed->At(path) : nullptr;
+  return found && found->AsString() ? *found->AsString() : std::string();
+}
+
+// What is asked for: "PATCH /api/v1/namespaces/default/pods/p", "POST /api/v1/namespaces/default/pods p",
+// "GET /api/v1/pods labelSelector=a". A server that is too busy for one of them may have time for another.
 std::string PathOf(const HttpRequest& request) {
-  return request.method + " " + request.target.substr(0, request.target.find('?'));
+  const std::string& target = request.target;
+  std::string path = request.method + " " + target.substr(0, target.find('?'));
+  if (request.method == "POST") path += " " + TextAt(request.body, {"metadata", "name"});
+  for (const std::string_view selector : {"labelSelector=", "fieldSelector="}) {
+    const std::size_t at = target.find(selector);
+    if (at != std::string::npos) path += " " + target.substr(at, target.find('&', at) - at);
+  }
+  return path;
 }
 
 }  // namespace
@@ -112,7 +127,7 @@ class FaultyNetwork::Stream final : public ByteStream {
       if (fault.Is("watch-closed")) is_ended_ = true;
       if (fault.Is("watch-silent")) is_silent_ = true;
       if (fault.Is("watch-cut")) {
-        line.resize(line.size() / 2);
+        line.resize(simulation_.random()() % line.size());
         is_broken_ = true;
       }
       if (fault.Is("watch-gone") || fault.Is("watch-error")) {
@@ -165,6 +180,7 @@ class FaultyNetwork::Line final : public Transport {
     const FaultPoint point = request.method == "GET" ? FaultPoint::kRead
                              : IsLease(request)      ? FaultPoint::kRenewal
                                                      : FaultPoint::kWrite;
+    const TimePoint sent = simulation_.Now();
     std::vector<Fault> faults;
     if (!IsEvent(request)) faults = network_.Pass(point);
     for (const Fault& fault : faults) {
@@ -180,7 +196,7 @@ class FaultyNetwork::Line final : public Transport {
     }
 
     Result<HttpResponse> answer = network_.server_.Send(request, stop);
-    if (answer && point != FaultPoint::kRead) NoteWrite(request, *answer);
+    if (answer && point != FaultPoint::kRead) NoteWrite(request, *answer, sent);
     for (const Fault& fault : faults) {
       if (fault.Is("crash-after")) return Crash();
       if (fault.Is("process-frozen") || fault.Is("leader-frozen")) simulation_.Freeze(process_, kFrozen);
@@ -213,7 +229,7 @@ class FaultyNetwork::Line final : public Transport {
       if (fault.Is("open-no-watch-list") && request.target.find("sendInitialEvents") == std::string::npos) continue;
       if (std::optional<HttpResponse> refusal = Refusal(fault)) {
         if (refusal->status != 200) return StreamResponse{Note(request, *std::move(refusal)), nullptr};
-        return StreamResponse{*refusal, std::make_unique<Stream>(network_, is_dead_, OneChunk(refusal->body))};
+        return StreamResponse{*refusal, OneChunk(refusal->body)};
       }
     }
     Result<StreamResponse> opened = network_.server_.Open(request, stop);
@@ -268,6 +284,7 @@ class FaultyNetwork::Line final : public Transport {
     return answer;
   }
   void CheckRetryAfter(const HttpRequest& request) {
+    if (not_before_.empty()) return;
     const auto it = not_before_.find(PathOf(request));
     if (it == not_before_.end()) return;
     if (simulation_.Now() < it->second) {
@@ -277,11 +294,13 @@ class FaultyNetwork::Line final : public Transport {
     }
     not_before_.erase(it);
   }
-  void NoteWrite(const HttpRequest& request, const HttpResponse& answer) {
+  void NoteWrite(const HttpRequest& request, const HttpResponse& answer, TimePoint sent) {
     const TimePoint now = simulation_.Now();
     if (IsLease(request)) {
       if (answer.status >= 300) return;
-      renewed_at_ = now;
+      // Who has given it back holds none.
+      const bool is_ours = TextAt(answer.body, {"spec", "holderIdentity"}) == identity_;
+      renewed_at_ = is_ours ? now : TimePoint{};
       if (network_.died_at_ != TimePoint::max() && now > network_.died_at_) {
         network_.longest_takeover_ = std::max(network_.longest_takeover_, now - network_.died_at_);
         network_.died_at_ = TimePoint::max();
@@ -289,7 +308,7 @@ class FaultyNetwork::Line final : public Transport {
       return;
     }
     ++network_.writes_;
-    if (!identity_.empty() && !IsEvent(request) && now > renewed_at_ + kLeaseDuration) {
+    if (!identity_.empty() && !IsEvent(request) && sent > renewed_at_ + kLeaseDuration) {
       network_.Breach("a write after the lease of " + identity_ + " had run out: " + PathOf(request));
     }
   }
@@ -300,7 +319,7 @@ class FaultyNetwork::Line final : public Transport {
   const std::string identity_;
   const std::shared_ptr<bool> is_dead_ = std::make_shared<bool>(false);
   std::map<std::string, TimePoint> not_before_;
-  TimePoint renewed_at_{};  // When its last write of the lease was carried out.
+  TimePoint renewed_at_{};  // When its last write that kept the lease its own was carried out; zero: it holds none.
 };
 
 FaultyNetwork::FaultyNetwork(Simulation& simulation, FakeApiServer& server, std::vector<Fault> faults, Hooks hooks)

@@ -42,6 +42,8 @@ struct Step {
   std::string name;
   std::function<bool(const World& world)> when;
   std::function<void(World& world)> act;
+  // Besides, all must be at rest; what there is then is noted (Outcome::rests).
+  bool waits_for_rest = false;
 };
 
 struct ProcessContext {

@@ -82,6 +82,13 @@ constexpr std::string_view kLiveSet = R"({"replicas":4,"selector":{"matchLabels"
 "podManagementPolicy":"Parallel","updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}},
 "revisionHistoryLimit":10,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Retain"}})";
 
+TEST(IsCovered, ItemsOfOneKeyMayStandInAnyOrder) {
+  const Json wanted = Parse(R"([{"name":"a","x":1},{"name":"b"},{"name":"a","x":2}])");
+  EXPECT_TRUE(IsCovered(wanted, Parse(R"([{"name":"a","x":2},{"name":"a","x":1},{"name":"b"}])")));
+  EXPECT_TRUE(IsCovered(wanted, Parse(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":1}])")));
+  EXPECT_FALSE(IsCovered(wanted, Parse(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":3}])")));
+}
+
 TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) {
   EXPECT_TRUE(IsCovered(Parse(kWantedSet), Parse(kLiveSet)));
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace kube {
@@ -17,10 +18,14 @@ Json Parse(std::string_view text) {
 TEST(Json, NumbersOfAnyLengthAreRead) {
   const std::string zeros(400, '0'), nines(900, '9');
   const std::pair<std::string, double> kCases[] = {
-      {"0." + zeros + "1", 0},         {"-0." + zeros + "1", 0},
-      {"1e-400", 0},                   {"12.5e-99999999999999999999", 0},
-      {"0." + nines, 1},               {"0." + zeros + "1e401", 1},
-      {"4.9e-324", 4.9e-324},          {"1.7976931348623157e308", 1.7976931348623157e308},
+      {"0." + zeros + "1", 0},
+      {"-0." + zeros + "1", 0},
+      {"1e-400", 0},
+      {"12.5e-99999999999999999999", 0},
+      {"0." + nines, 1},
+      {"0." + zeros + "1e401", 1},
+      {"4.9e-324", 4.9e-324},
+      {"1.7976931348623157e308", 1.7976931348623157e308},
       {"2.2250738585072011e-308", 2.2250738585072011e-308},
   };
   for (const auto& [text, number] : kCases) {
@@ -29,7 +34,8 @@ TEST(Json, NumbersOfAnyLengthAreRead) {
     ASSERT_TRUE(json->AsDouble()) << text;
     EXPECT_EQ(*json->AsDouble(), number) << text;
   }
-  for (const std::string& text : {std::string("1e400"), "1" + zeros, nines + ".5", "-1" + zeros + "e-5", std::string("1.8e308")}) {
+  for (const std::string& text :
+       {std::string("1e400"), "1" + zeros, nines + ".5", "-1" + zeros + "e-5", std::string("1.8e308")}) {
     EXPECT_FALSE(ParseJson(text)) << text;
   }
 }
@@ -141,6 +147,68 @@ TEST(Json, RefusesTextOverTheLimit) {
   ASSERT_FALSE(json);
   EXPECT_EQ(json.error().code(), ErrorCode::kTooLarge);
   EXPECT_TRUE(ParseJson("[1,2,3]", {.max_bytes = 7}));
+}
+
+TEST(Json, RefusesMoreValuesThanTheLimit) {
+  for (const char* text : {"[1,2,3]", "{\"a\":[null]}", "[[[[]]]]"}) {
+    const Result<Json> json = ParseJson(text, {.max_values = 3});
+    ASSERT_FALSE(json) << text;
+    EXPECT_EQ(json.error().code(), ErrorCode::kTooLarge) << text;
+    EXPECT_TRUE(ParseJson(text, {.max_values = 4})) << text;
+  }
+  std::string text = "[1";
+  while (text.size() < 20UL << 20) text += ",1";
+  EXPECT_EQ(ParseJson(text + "]").error().code(), ErrorCode::kTooLarge);
+}
+
+// As many as an object of the largest size that etcd takes can have. Quadratic, it takes a minute.
+TEST(Json, ObjectsOfManyMembersAreComparedInLinearTime) {
+  Json::Object members;
+  for (int i = 0; i < 200'000; ++i) members.emplace_back("key-" + std::to_string(i), i);
+  const Json one{members}, same{members};
+  EXPECT_TRUE(one == same);
+  EXPECT_TRUE(IsCovered(one, same));
+
+  Json::Array items;
+  for (const Json::Member& member : members) items.push_back(Json::MakeObject({{"name", member.first}}));
+  const Json list{items};
+  EXPECT_TRUE(IsCovered(list, Json{items}));
+}
+
+TEST(Json, MembersAreFoundFromAnyPlace) {
+  const Json object = Json::MakeObject({{"a", 1}, {"b", 2}, {"c", 3}});
+  for (const std::size_t start : {0, 1, 2, 3}) {
+    for (const auto& [key, value] : *object.AsObject()) {
+      std::size_t next = start;
+      const Json* const found = object.FindFrom(next, key);
+      ASSERT_NE(found, nullptr) << key << " from " << start;
+      EXPECT_EQ(*found, value);
+      EXPECT_EQ(&(*object.AsObject())[next - 1].second, found);
+    }
+    std::size_t next = start;
+    EXPECT_EQ(object.FindFrom(next, "d"), nullptr);
+    EXPECT_EQ(next, start);
+  }
+}
+
+// RapidJSON with SSE2 takes 0x1A to 0x1F for plain characters wherever it looks at 16 bytes at once. Go
+// refuses them, so an escape sequence of a terminal in a condition's message would make the whole status
+// unwritable.
+TEST(Json, ControlCharactersAreEscapedWhereverTheyStand) {
+  for (char control = 1; control < ' '; ++control) {
+    for (std::size_t before = 0; before < 40; ++before) {
+      const std::string text = std::string(before, 'x') + control + std::string(40, 'x');
+      const std::string written = ToText(Json(text));
+      EXPECT_TRUE(std::ranges::none_of(written, [](char c) { return c < ' '; }))
+          << int{control} << " at " << before;
+      const Result<Json> again = ParseJson(written);
+      EXPECT_TRUE(again && *again == Json(text)) << int{control} << " at " << before;
+
+      const Result<Json> raw = ParseJson("[\"" + text + "\"]");
+      ASSERT_FALSE(raw) << int{control} << " at " << before;
+      EXPECT_EQ(raw.error().code(), ErrorCode::kDecode);
+    }
+  }
 }
 
 TEST(Json, WritesOnlyValidJson) {

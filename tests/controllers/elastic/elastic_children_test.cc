@@ -103,6 +103,17 @@ TEST(MakeWorkers, SaysTheSizeAndIsReadBackAsSuch) {
   }
 }
 
+TEST(MakeWorkers, AHashTellsWhatWasTakenOutOfTheTemplate) {
+  const auto hash = [](const api::ElasticHorovodJob& job, const WorkersState& size) {
+    return *MakeWorkers(job, size).At({"metadata", "annotations", kTemplateAnnotation})->AsString();
+  };
+  const WorkersState four{4, 4, false, false}, parked{4, 3, true, false};
+  api::ElasticHorovodJob job = TestJob(), with_node = TestJob();
+  with_node.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"nodeSelector":{"pool":"a"}}})");
+  EXPECT_NE(hash(job, four), hash(with_node, four));
+  EXPECT_EQ(hash(job, four), hash(job, parked));  // Parking is no change of the template.
+}
+
 TEST(MakeWorkers, TheSelectorMatchesThePodLabels) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.pod_template =

@@ -67,6 +67,18 @@ TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
   EXPECT_EQ(after.reason, ScaleReason::kRequested);
 }
 
+TEST(WorkerPlan, AMinimumRaisedAboveWhatRunsIsReachedAtOnceOrAllIsGivenBack) {
+  const auto raised = [](int room) {
+    return ViewBuilder().MinMax(5, 6).Set(4, 4).Ready({0, 1, 2, 3}).LastScale("Unschedulable", -1, 6, 4).Room(room).Build();
+  };
+  ExpectSize(PlanOf(raised(1)), 5, 5);
+  const View view = raised(0);
+  const WorkerPlan plan = PlanOf(view);
+  ExpectSize(plan, 0, 0);
+  EXPECT_TRUE(plan.is_waiting);
+  EXPECT_EQ(plan.reason, ScaleReason::kBelowMinimum);
+}
+
 TEST(WorkerPlan, AsksForTheRestOnlyOnce) {
   for (const char* last : {"Requested", "Unschedulable", "RoomAppeared", "SpecChanged"}) {
     const View view = ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LastScale(last, -500).Build();
