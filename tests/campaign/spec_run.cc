@@ -134,6 +134,7 @@ LiveRun RunLive(const SpecPlan& plan, const Rehearsal& rehearsal, const LiveRunO
         at += world.simulation.Between(0s, kLongestGap);
       }
     }));
+    steps.back().lasts = kLongestGap * static_cast<int>(options.edits);
   } else {
     for (std::size_t i = 0; i < options.edits; ++i) {
       steps.push_back(AtRest([&edit, i](World& world) { edit(world, i); }));

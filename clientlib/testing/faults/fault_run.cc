@@ -146,6 +146,7 @@ class FaultRun {
       if (!step.act) continue;
       RunFor(world_.simulation.Between(50ms, 3s));
       step.act(world_);
+      if (step.lasts > Duration::zero()) RunFor(step.lasts);
     }
     return true;
   }
@@ -155,6 +156,7 @@ class FaultRun {
 
   // Until nothing has changed for a while.
   bool Settle() {
+    CatchUp();
     const TimePoint limit = Now() + kSettleLimit;
     const Duration quiet = is_tampered_ ? kLongQuiet : kQuiet;
     while (Now() < changed_at_ + quiet) {

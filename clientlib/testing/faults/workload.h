@@ -44,6 +44,8 @@ struct Step {
   std::function<void(World& world)> act;
   // Besides, all must be at rest; what there is then is noted (Outcome::rests).
   bool waits_for_rest = false;
+  // How long `act` goes on by timers of its own; the next step is not asked before.
+  Duration lasts{};
 };
 
 struct ProcessContext {
