@@ -36,6 +36,31 @@ TEST_F(ClientTest, A5EachRequestSaysWhoAsks) {
   EXPECT_THAT(LastHeader("Impersonate-Group"), ElementsAre("a", "b"));
 }
 
+TEST_F(ClientTest, E4AClosedGateRefusesWritesAndLetsReadsThrough) {
+  struct Gate final : WriteGate {
+    Status MayWrite(const Kind& kind) const override {
+      if (is_open) return {};
+      return Error(ErrorCode::kCancelled, "not the leader, no " + std::string(kind.plural));
+    }
+    bool is_open = true;
+  } gate;
+  client().SetWriteGate(&gate);
+  transport_.Handle("GET", "/", [](const HttpRequest&, const std::stop_token&) {
+    return JsonAnswer(200, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns"}})");
+  });
+  transport_.Handle("DELETE", "/", [](const HttpRequest&, const std::stop_token&) { return JsonAnswer(200, "{}"); });
+
+  EXPECT_TRUE(client().Delete(kMaps, {"ns", "a"}));
+  gate.is_open = false;
+  const Status refused = client().Delete(kMaps, {"ns", "a"});
+  EXPECT_TRUE(client().Get(kMaps, {"ns", "a"}));
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(refused.error().message(), "not the leader, no configmaps");
+  EXPECT_EQ(transport_.requests().size(), 2u);
+}
+
 TEST_F(ClientTest, WithoutTokensNoAuthorizationIsSent) {
   Client bare(transport_, nullptr, clock_);
   transport_.Expect("GET", "/", MapAnswer());

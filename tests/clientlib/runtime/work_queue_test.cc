@@ -125,6 +125,25 @@ TEST_F(WorkQueueTest, Q1AKeyAddedTwiceIsThereOnce) {
   EXPECT_TRUE(IsDry());
 }
 
+TEST_F(WorkQueueTest, H1AHeldKeyComesBackAtItsTimeWhateverIsAddedMeanwhile) {
+  queue_.Add(kA);
+  EXPECT_EQ(Get(), "a");
+  queue_.Add(kA);  // An event while it is in process.
+  queue_.HoldFor(kA, 7s);
+  queue_.Done(kA);
+  queue_.AddAfter(kA, 1s);
+  queue_.Add(kA);
+  EXPECT_TRUE(IsDry());
+  clock_.Advance(7s - 1ms);
+  EXPECT_TRUE(IsDry());
+  clock_.Advance(1ms);
+  EXPECT_EQ(GetAndDone(), "a");
+  EXPECT_TRUE(IsDry());
+  // Once only.
+  queue_.Add(kA);
+  EXPECT_EQ(GetAndDone(), "a");
+}
+
 TEST_F(WorkQueueTest, Q1AKeyAddedInProcessComesBackWhenDone) {
   queue_.Add(kA);
   EXPECT_EQ(Get(), "a");
