@@ -2,10 +2,11 @@
 
 {{- /* What the manager does with jobs and their children; in all namespaces, or in each of .Values.namespaces. */ -}}
 {{- define "grus.jobRules" -}}
-# The jobs are watched; those past their time to live are deleted. Their spec belongs to the user.
+# The jobs are watched; those past their time to live are deleted. Their spec belongs to the user. "get": before a child
+# that is gone is made again, its job is asked for once more.
 - apiGroups: [ai.centauruscloud.io]
   resources: [elastichorovodjobs]
-  verbs: [list, watch, delete]
+  verbs: [get, list, watch, delete]
 # Phase, conditions and counts.
 - apiGroups: [ai.centauruscloud.io]
   resources: [elastichorovodjobs/status]
@@ -28,7 +29,7 @@
   resources: [jobs]
   verbs: [get, list, watch, create, patch, delete]
 # All pods hold GPUs and are counted. A worker's scheduling gate is lifted and the launcher is told the host list (patch);
-# workers that wait for a node while the job shrinks, and pods of lost nodes, are deleted.
+# workers that wait for a node while the job shrinks, pods of lost nodes, and what a deleted launcher left are deleted.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch, patch, delete]
