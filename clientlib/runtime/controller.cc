@@ -14,6 +14,9 @@ const std::vector<double>& LatencyBounds() {
 
 double Seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 
+// A server that wants more is not believed: a key that is held hears of no change.
+constexpr Duration kLongestHold = std::chrono::minutes(10);
+
 constexpr std::string_view kReconcileTotal = "controller_runtime_reconcile_total";
 
 }  // namespace
@@ -173,8 +176,11 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
   metrics_->retries.Add();
   const Duration backoff = rate_limiter_.When(item.key);
   // An event may bring a failed key back before its backoff is over, but not before the server wants to hear of it.
-  if (error.retry_after()) queue_.HoldFor(item.key, std::max(backoff, *error.retry_after()), item.priority);
-  else queue_.AddAfter(item.key, backoff, item.priority);
+  if (error.retry_after()) {
+    queue_.HoldFor(item.key, std::max(backoff, std::min(*error.retry_after(), kLongestHold)), item.priority);
+    return;
+  }
+  queue_.AddAfter(item.key, backoff, item.priority);
 }
 
 void Controller::WatchDeadlines(std::stop_token stop) {

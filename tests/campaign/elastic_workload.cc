@@ -238,6 +238,11 @@ std::string ElasticWorkload::NameOf(std::string_view resource, const Json& objec
 void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   if (resource == "nodes" || resource == "namespaces") object = Json();
   if (resource == "secrets") object.Erase("data");
+  // Somebody took our label off when the job had ended: it goes with the job. (Of a job that lives it would be missed.)
+  if (resource == "configmaps" && Text(object, {"metadata", "labels", kManagedByLabel}).empty()) {
+    object = Json();
+    return;
+  }
   if (resource == "configmaps") {
     object["metadata"].Erase("annotations");  // When it was published.
     Json hosts = Json::MakeArray();

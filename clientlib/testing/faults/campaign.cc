@@ -28,10 +28,8 @@ struct Job {
   Duration longest_takeover{};
 };
 
-// All faults with one kind at one place that `models` say can happen, thinned out evenly to `count`.
-std::vector<Schedule> PlanSingle(const Workload& workload, const std::vector<Outcome>& models, int count,
-                                 std::mt19937_64& random) {
-  std::vector<Schedule> all;
+// One fault, of each kind and at each place where `models` say that it can happen.
+void AddSingles(const Workload& workload, const std::vector<Outcome>& models, std::vector<Job>& all) {
   for (const FaultKind& kind : AllFaultKinds()) {
     if (kind.point == FaultPoint::kRenewal && !workload.uses_leases()) continue;
     for (int seed = 1; seed <= kModels; ++seed) {
@@ -39,23 +37,26 @@ std::vector<Schedule> PlanSingle(const Workload& workload, const std::vector<Out
       for (int at = 0; at < places; ++at) {
         // Every place once; which seed it is played on changes from kind to kind.
         if ((at + static_cast<int>(kind.name.size())) % kModels != seed - 1) continue;
-        all.push_back({std::string(workload.name()), static_cast<std::uint64_t>(seed), {{&kind, at}}});
+        all.push_back({&workload, {std::string(workload.name()), static_cast<std::uint64_t>(seed), {{&kind, at}}}});
       }
     }
   }
-  // Evenly over kinds: one of each in turn.
-  std::map<const FaultKind*, std::vector<Schedule>> by_kind;
-  for (Schedule& schedule : all) by_kind[schedule.faults[0].kind].push_back(std::move(schedule));
-  for (auto& [kind, schedules] : by_kind) std::shuffle(schedules.begin(), schedules.end(), random);
-  std::vector<Schedule> chosen;
-  for (std::size_t round = 0; static_cast<int>(chosen.size()) < count; ++round) {
-    const std::size_t before = chosen.size();
-    for (const FaultKind& kind : AllFaultKinds()) {
-      const auto it = by_kind.find(&kind);
-      if (it == by_kind.end() || round >= it->second.size() || static_cast<int>(chosen.size()) >= count) continue;
-      chosen.push_back(it->second[round]);
+}
+
+// `count` of them, as many of each kind as there are.
+std::vector<Job> ChooseEvenly(std::vector<Job> all, std::size_t count, std::mt19937_64& random) {
+  std::shuffle(all.begin(), all.end(), random);
+  std::map<std::string_view, std::vector<Job>> by_kind;
+  for (Job& job : all) by_kind[job.schedule.faults[0].kind->name].push_back(std::move(job));
+  std::vector<Job> chosen;
+  for (bool is_more = true; is_more && chosen.size() < count;) {
+    is_more = false;
+    for (auto& [kind, jobs] : by_kind) {
+      if (jobs.empty() || chosen.size() >= count) continue;
+      chosen.push_back(std::move(jobs.back()));
+      jobs.pop_back();
+      is_more = true;
     }
-    if (chosen.size() == before) break;
   }
   return chosen;
 }
@@ -153,14 +154,11 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
   }
   progress(std::to_string(report.controls) + " runs without faults, " + std::to_string(report.false_alarms) + " of them wrong");
 
-  std::vector<Job> jobs;
   std::mt19937_64 random(options.seed);
-  for (std::size_t w = 0; w < chosen.size(); ++w) {
-    const int share = options.schedules / static_cast<int>(chosen.size());
-    for (Schedule& schedule : PlanSingle(*chosen[w], models[w], static_cast<int>(share * (1 - kRandomShare)), random)) {
-      jobs.push_back({chosen[w], std::move(schedule)});
-    }
-  }
+  std::vector<Job> singles;
+  for (std::size_t w = 0; w < chosen.size(); ++w) AddSingles(*chosen[w], models[w], singles);
+  std::vector<Job> jobs =
+      ChooseEvenly(std::move(singles), static_cast<std::size_t>(options.schedules * (1 - kRandomShare)), random);
   for (std::size_t w = 0; static_cast<int>(jobs.size()) < options.schedules; w = (w + 1) % chosen.size()) {
     jobs.push_back({chosen[w], PlanRandom(*chosen[w], models[w], random)});
   }
