@@ -31,20 +31,22 @@ Error ChildWriter::With(Error&& error, std::string_view verb, const kube::Kind& 
   return std::move(error).with(context);
 }
 
-kube::Status ChildWriter::CreateAgain(const kube::Kind& kind, const Json& child) {
-  if (!is_job_confirmed_) {
-    const kube::Kind& owner = api::ElasticHorovodJob::ResourceKind();
-    const auto live = client_.Get(owner, job_.metadata.Key(), stop_);
-    const bool is_gone = live ? (*live)->metadata.uid != job_.metadata.uid || (*live)->metadata.is_being_deleted()
-                              : live.error().code() == ErrorCode::kNotFound;
-    if (is_gone) return Error(ErrorCode::kGone, "the job is deleted");
-    if (!live) return With(kube::Error(live.error()), "read", owner, job_.metadata.name);
-    is_job_confirmed_ = true;
-  }
-  return Create(kind, child);
+kube::Status ChildWriter::ConfirmJob() {
+  if (is_job_confirmed_) return {};
+  const kube::Kind& owner = api::ElasticHorovodJob::ResourceKind();
+  const auto live = client_.Get(owner, job_.metadata.Key(), stop_);
+  const bool is_gone = live ? (*live)->metadata.uid != job_.metadata.uid || (*live)->metadata.is_being_deleted()
+                            : live.error().code() == ErrorCode::kNotFound;
+  if (is_gone) return Error(ErrorCode::kGone, "the job is deleted");
+  if (!live) return With(kube::Error(live.error()), "read", owner, job_.metadata.name);
+  is_job_confirmed_ = true;
+  return {};
 }
 
-kube::Status ChildWriter::Create(const kube::Kind& kind, const Json& child) {
+kube::Status ChildWriter::Create(const kube::Kind& kind, const Json& child, bool was_there) {
+  if (was_there) {
+    if (kube::Status confirmed = ConfirmJob(); !confirmed) return confirmed;
+  }
   const std::string name = NameOf(child);
   ++write_count_;
   auto created = client_.Create(kind, job_.metadata.ns, child, {}, stop_);

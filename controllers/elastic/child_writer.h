@@ -22,11 +22,10 @@ class ChildWriter {
   ChildWriter(kube::Client& client, kube::WriteTracker& writes, const api::ElasticHorovodJob& job,
               std::stop_token stop);
 
-  // For a child that was there before: the job is read from the API server first. Its own end reaches our caches on
+  // For a child that `was_there` before, the job is read from the API server first: its own end reaches our caches on
   // another watch than that of its children, and what the garbage collector takes must not come back. kGone: the job
   // is deleted.
-  kube::Status CreateAgain(const kube::Kind& kind, const kube::Json& child);
-  kube::Status Create(const kube::Kind& kind, const kube::Json& child);
+  kube::Status Create(const kube::Kind& kind, const kube::Json& child, bool was_there);
   // Puts the labels, the members of spec (or data) and the annotations of `wanted` over the child with that UID.
   kube::Status Restore(const kube::Kind& kind, const std::string& uid, const kube::Json& wanted);
   kube::Status Patch(const kube::Kind& kind, const std::string& name, const kube::JsonPatch& patch);
@@ -35,6 +34,7 @@ class ChildWriter {
   int writes() const { return write_count_; }
 
  private:
+  kube::Status ConfirmJob();
   void Note(const kube::Kind& kind, const kube::Object& answer);
   kube::Error With(kube::Error&& error, std::string_view verb, const kube::Kind& kind, const std::string& name) const;
 

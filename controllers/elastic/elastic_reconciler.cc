@@ -255,8 +255,10 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   const Children children = FindChildren(*job);
   ChildWriter writer(client_, writes_, *job, stop);
-  const bool has_pods = !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(key.ns, key.name)).empty();
-  if (!children.workers && (job->status.replicas.granted > 0 || has_pods)) {
+  const auto has_pods = [&] {
+    return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(key.ns, key.name)).empty();
+  };
+  if (!children.workers && (job->status.replicas.granted > 0 || has_pods())) {
     // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.
     Result<bool> is_back = RestoreHiddenWorkers(*job, writer, stop);
     if (!is_back) return std::move(is_back).error();

@@ -73,9 +73,7 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
     if (!is_there) {
       Result<SshKey> key = MakeSshKey(job.metadata.Key().ToString());
       if (!key) return std::move(key).error();
-      const Json secret = MakeSecret(job, *key);
-      const Status made = HasStarted(job) ? writer.CreateAgain(KindOf<kube::Secret>(), secret)
-                                          : writer.Create(KindOf<kube::Secret>(), secret);
+      Status made = writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *key), HasStarted(job));
       if (!made) return made;
     }
   }
@@ -91,8 +89,7 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
   }
   if (!children.service) {
     const bool was_there = HasStarted(job) || !VerifiedOf(job).service_version.empty();
-    return was_there ? writer.CreateAgain(KindOf<kube::Service>(), MakeService(job))
-                     : writer.Create(KindOf<kube::Service>(), MakeService(job));
+    return writer.Create(KindOf<kube::Service>(), MakeService(job), was_there);
   }
   if (VerifiedOf(job).service_version == children.service->metadata.resource_version) return {};
   const Json wanted = MakeService(job);
@@ -128,8 +125,7 @@ Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const
   }
   if (!children.workers) {
     const bool was_there = HasStarted(job) || VerifiedOf(job).workers_generation > 0;
-    return was_there ? writer.CreateAgain(kind, MakeWorkers(job, *plan.workers))
-                     : writer.Create(kind, MakeWorkers(job, *plan.workers));
+    return writer.Create(kind, MakeWorkers(job, *plan.workers), was_there);
   }
   const kube::StatefulSet& set = *children.workers;
   if (set.metadata.is_being_deleted()) return {};  // Made anew when it is gone.
@@ -231,8 +227,7 @@ Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const C
   }
   if (!children.hosts) {
     const bool was_there = HasStarted(job) || !VerifiedOf(job).hosts_version.empty();
-    const Json hosts = MakeHosts(job, *plan.hosts);
-    if (Status made = was_there ? writer.CreateAgain(kind, hosts) : writer.Create(kind, hosts); !made) return made;
+    if (Status made = writer.Create(kind, MakeHosts(job, *plan.hosts), was_there); !made) return made;
   } else {
     const Json wanted = MakeHosts(job, *plan.hosts);
     const bool is_verified = VerifiedOf(job).hosts_version == children.hosts->metadata.resource_version;
@@ -298,7 +293,7 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
   if (!children.launcher) {
     if (Status gone = EndStrayLaunchers(view, writer); !gone) return gone;
     const bool was_there = HasStarted(job) || VerifiedOf(job).launcher_generation > 0;
-    return was_there ? writer.CreateAgain(kind, MakeLauncher(job)) : writer.Create(kind, MakeLauncher(job));
+    return writer.Create(kind, MakeLauncher(job), was_there);
   }
   const kube::Job& launcher = *children.launcher;
   if (launcher.metadata.is_being_deleted() || view.launcher != LauncherState::kActive) return {};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "clientlib/base/wait.h"
+#include "clientlib/testing/api_server/json_access.h"
 #include "clientlib/testing/faults/end_state.h"
 #include "clientlib/testing/faults/faulty_network.h"
 
@@ -21,11 +22,6 @@ constexpr Duration kLongQuiet = 70min;  // What was done behind a reconciler's b
 constexpr Duration kSettleLimit = 4h;
 constexpr Duration kRest = 10min;
 constexpr Duration kQuickestStart = 1s, kSlowestStart = 8s;  // From the end of a process to the next one's start.
-
-ObjectKey KeyOf(const Json& object) {
-  const Json *ns = object.At({"metadata", "namespace"}), *name = object.At({"metadata", "name"});
-  return {ns ? *ns->AsString() : "", name ? *name->AsString() : ""};
-}
 
 bool IsQuiet(std::string_view resource) { return resource.starts_with("leases") || resource.starts_with("events"); }
 
