@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "clientlib/client/client.h"
+#include "clientlib/testing/cluster/objects.h"
 #include "controllers/elastic/elastic_sizes.h"
 #include "controllers/elastic/elastic_view.h"
 #include "controllers/manager/suite.h"
@@ -16,16 +17,13 @@
 namespace grus::testing {
 namespace {
 
+using kube::testing::IntAt;
+using kube::testing::IsBeingDeleted;
+
 constexpr char kPods[] = "pods", kSets[] = "statefulsets.apps", kLaunchers[] = "jobs.batch";
 
-std::string Text(const Json& object, std::initializer_list<std::string_view> path) {
-  const Json* found = object.At(path);
-  return found && found->AsString() ? *found->AsString() : std::string();
-}
-
-std::int64_t Number(const Json& object, std::initializer_list<std::string_view> path) {
-  const Json* found = object.At(path);
-  return found && found->AsInt() ? *found->AsInt() : 0;
+std::string Text(const Json& object, kube::testing::JsonPath path) {
+  return std::string(kube::testing::TextAt(object, path));
 }
 
 Json Parse(std::string_view text) {
@@ -42,26 +40,9 @@ void Must(const kube::Result<T>& result) {
 bool IsOfJob(const Json& object, const std::string& job) {
   return Text(object, {"metadata", "labels", kJobNameLabel}) == job;
 }
-bool IsEnding(const Json& object) { return object.At({"metadata", "deletionTimestamp"}) != nullptr; }
 bool HasRole(const Json& object, const char* role) { return Text(object, {"metadata", "labels", kRoleLabel}) == role; }
 
-bool IsReady(const Json& pod) {
-  const Json* conditions = pod.At({"status", "conditions"});
-  if (conditions == nullptr || conditions->AsArray() == nullptr || IsEnding(pod)) return false;
-  return std::any_of(conditions->AsArray()->begin(), conditions->AsArray()->end(), [](const Json& condition) {
-    return Text(condition, {"type"}) == "Ready" && Text(condition, {"status"}) == "True";
-  });
-}
-
-const std::string* ControllerUid(const Json& object) {
-  const Json* owners = object.At({"metadata", "ownerReferences"});
-  if (owners == nullptr || owners->AsArray() == nullptr) return nullptr;
-  for (const Json& owner : *owners->AsArray()) {
-    const Json* controller = owner.Find("controller");
-    if (controller && controller->AsBool() && *controller->AsBool()) return owner.Find("uid")->AsString();
-  }
-  return nullptr;
-}
+bool IsReady(const Json& pod) { return !IsBeingDeleted(pod) && kube::testing::HasTrueCondition(pod, "Ready"); }
 
 std::vector<std::string> HostsOf(const Json& config_map) {
   std::vector<std::string> hosts;
@@ -95,7 +76,7 @@ std::string OneLauncher(const World& world, const kube::testing::ServerChange& c
   std::map<std::string, int> count;
   for (const auto& [key, object] : world.All(change.resource)) {
     const std::string phase = Text(*object, {"status", "phase"});
-    if (!HasRole(*object, "launcher") || IsEnding(*object) || phase == "Succeeded" || phase == "Failed") continue;
+    if (!HasRole(*object, "launcher") || IsBeingDeleted(*object) || phase == "Succeeded" || phase == "Failed") continue;
     const std::string job = key.ns + "/" + Text(*object, {"metadata", "labels", kJobNameLabel});
     if (++count[job] > 1) return job + " has two launchers in " + std::string(change.resource);
   }
@@ -105,13 +86,13 @@ std::string OneLauncher(const World& world, const kube::testing::ServerChange& c
 // A launcher's pod that runs is not deleted while its Job is there, and there to stay.
 std::string RunningLauncherStays(const World& world, const kube::testing::ServerChange& change) {
   if (change.resource != kPods || !change.before || !change.after || !HasRole(*change.after, "launcher")) return {};
-  if (IsEnding(*change.before) || !IsEnding(*change.after) || Text(*change.before, {"status", "phase"}) != "Running") return {};
-  const std::string* owner = ControllerUid(*change.after);
+  if (IsBeingDeleted(*change.before) || !IsBeingDeleted(*change.after) || Text(*change.before, {"status", "phase"}) != "Running") return {};
+  const Json* owner = kube::testing::ControllerOf(*change.after);
   const Json* ns = world.Get("namespaces", {"", Text(*change.after, {"metadata", "namespace"})});
-  if (owner == nullptr || ns == nullptr || IsEnding(*ns)) return {};
+  if (owner == nullptr || ns == nullptr || IsBeingDeleted(*ns)) return {};
   if (!world.Get("nodes", {"", Text(*change.after, {"spec", "nodeName"})})) return {};
   for (const auto& [key, launcher] : world.All(kLaunchers)) {
-    if (Text(*launcher, {"metadata", "uid"}) == *owner && !IsEnding(*launcher)) {
+    if (Text(*launcher, {"metadata", "uid"}) == Text(*owner, {"uid"}) && !IsBeingDeleted(*launcher)) {
       return "pod " + Text(*change.after, {"metadata", "name"}) + " is deleted while its launcher is there";
     }
   }
@@ -167,7 +148,7 @@ kube::testing::Invariant LauncherWaitsForWorkers() {
     const Json& any = change.after ? *change.after : *change.before;
     const std::string name = Text(any, {"metadata", "labels", kJobNameLabel}), ns = Text(any, {"metadata", "namespace"});
     const Json* job = world.Get(kJobs, {ns, name});
-    const std::int64_t min = job ? Number(*job, {"spec", "workersSpec", "minReplicas"}) : 0;
+    const std::int64_t min = job ? IntAt(*job, {"spec", "workersSpec", "minReplicas"}) : 0;
     std::int64_t running = 0;
     for (const auto& [key, pod] : world.All(kPods)) {
       running += key.ns == ns && IsOfJob(*pod, name) && HasRole(*pod, "worker") && Text(*pod, {"status", "phase"}) == "Running";
@@ -284,7 +265,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     // Nobody mends a launcher that has ended, or makes it again.
     // The server gives a Job without labels those of its template.
     std::erase_if(*object["metadata"]["labels"].AsObject(), [](const Json::Member& label) { return label.first.ends_with("job-name") && !label.first.starts_with("ai."); });
-    if (object.At({"status", "completionTime"}) || Number(object, {"status", "failed"}) > 0) object = Json();
+    if (object.At({"status", "completionTime"}) || IntAt(object, {"status", "failed"}) > 0) object = Json();
     else object.Erase("status");  // How many of its pods failed is the faults' doing.
   }
 }
@@ -301,15 +282,15 @@ std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
   }
   for (const auto& [resource, objects] : world.objects) {
     for (const auto& [key, object] : objects) {
-      const std::string* owner = ControllerUid(*object);
-      if (owner && !uids.contains(*owner)) complaints.push_back(resource + " " + key.ToString() + " is orphaned");
+      const Json* owner = kube::testing::ControllerOf(*object);
+      if (owner && !uids.contains(Text(*owner, {"uid"}))) complaints.push_back(resource + " " + key.ToString() + " is orphaned");
     }
   }
   for (const auto& [key, job] : world.All(kJobs)) {
-    const std::int64_t generation = Number(*job, {"metadata", "generation"});
+    const std::int64_t generation = IntAt(*job, {"metadata", "generation"});
     const std::string phase = Text(*job, {"status", "phase"});
     const bool has_ended = phase == "Succeeded" || phase == "Failed";
-    if (Number(*job, {"status", "observedGeneration"}) != generation) {
+    if (IntAt(*job, {"status", "observedGeneration"}) != generation) {
       complaints.push_back(key.ToString() + ": status is about another generation");
     }
     const Json* conditions = job->At({"status", "conditions"});
@@ -318,7 +299,7 @@ std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
       // What ended a job stays as it was said.
       const std::string type = Text(condition, {"type"});
       if (has_ended || (type != "Ready" && type != "Reconciling" && type != "Stalled")) continue;
-      if (Number(condition, {"observedGeneration"}) != generation) {
+      if (IntAt(condition, {"observedGeneration"}) != generation) {
         complaints.push_back(key.ToString() + ": condition " + type + " is about another generation");
       }
     }
@@ -363,7 +344,7 @@ void EndTraining(World& world, const std::string& name, const std::string& outco
   const auto job = world.server.Get(kJobs, {kNamespace, name});
   if (!job || Text(*job, {"status", "phase"}) == "Succeeded" || Text(*job, {"status", "phase"}) == "Failed") return;
   for (const auto& pod : world.server.List(kPods, kNamespace)) {
-    if (!IsOfJob(*pod, name) || !HasRole(*pod, "launcher") || IsEnding(*pod)) continue;
+    if (!IsOfJob(*pod, name) || !HasRole(*pod, "launcher") || IsBeingDeleted(*pod)) continue;
     if (Text(*pod, {"status", "phase"}) != "Running") continue;
     Json ended = *pod;
     ended["metadata"]["annotations"]["grus.test/outcome"] = outcome;
@@ -392,16 +373,16 @@ bool Trains(const World& world, const std::string& name, int workers) {
   const Json* job = world.Get(kJobs, {kNamespace, name});
   const Json* hosts = world.Get("configmaps", {kNamespace, name + "-hosts"});
   if (!job || !hosts || PhaseOf(world, name) != "Running") return false;
-  if (Number(*job, {"status", "replicas", "ready"}) != workers ||
-      Number(*job, {"status", "replicas", "granted"}) != workers ||
-      Number(*job, {"status", "observedGeneration"}) != Number(*job, {"metadata", "generation"})) {
+  if (IntAt(*job, {"status", "replicas", "ready"}) != workers ||
+      IntAt(*job, {"status", "replicas", "granted"}) != workers ||
+      IntAt(*job, {"status", "observedGeneration"}) != IntAt(*job, {"metadata", "generation"})) {
     return false;
   }
   int ready = 0, launchers = 0;
   for (const auto& [key, pod] : world.All(kPods)) {
     if (!IsOfJob(*pod, name)) continue;
     if (HasRole(*pod, "worker")) ready += IsReady(*pod);
-    else launchers += Text(*pod, {"status", "phase"}) == "Running" && !IsEnding(*pod);
+    else launchers += Text(*pod, {"status", "phase"}) == "Running" && !IsBeingDeleted(*pod);
   }
   return ready == workers && launchers == 1 && static_cast<int>(HostsOf(*hosts).size()) == workers;
 }
