@@ -100,6 +100,9 @@ Json MakeCrd(const CrdInfo& info) {
   Json crd =
       Json::MakeObject({{"apiVersion", "apiextensions.k8s.io/v1"}, {"kind", "CustomResourceDefinition"}});
   crd["metadata"]["name"] = std::string(kind.plural).append(".").append(kind.group);
+  if (!info.api_approval.empty()) {
+    crd["metadata"]["annotations"] = Json::MakeObject({{"api-approved.kubernetes.io", info.api_approval}});
+  }
   Json& spec = crd["spec"];
   spec["group"] = kind.group;
   spec["names"] = std::move(names);

@@ -51,6 +51,9 @@ struct CrdInfo {
   std::vector<std::string_view> selectable_fields = {};  // ".spec.queueName": for field selectors.
   std::vector<CelRule> cel = {};  // Over the whole object; may look at self.metadata.name.
 
+  // Annotation api-approved.kubernetes.io, which the API server demands of groups that end in ".k8s.io".
+  std::string_view api_approval = {};
+
   bool is_served = true;
   bool is_deprecated = false;
   std::string_view deprecation_warning = {};

@@ -24,11 +24,22 @@ std::span<const FieldInfo> ResourceRequirements::Fields() {
   return kFields;
 }
 
+std::span<const FieldInfo> ContainerPort::Fields() {
+  using T = ContainerPort;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::host_port>("hostPort"),
+      Field<&T::protocol>("protocol"),
+      Field<&T::host_ip>("hostIP"),
+  };
+  return kFields;
+}
+
 std::span<const FieldInfo> Container::Fields() {
   using T = Container;
   static constexpr FieldInfo kFields[] = {
       Field<&T::name>("name", {.required = true}),
       Field<&T::image>("image"),
+      Field<&T::ports>("ports"),
       Field<&T::resources>("resources"),
       Field<&T::restart_policy>("restartPolicy"),
   };
@@ -50,11 +61,13 @@ std::span<const FieldInfo> PodSpec::Fields() {
       Field<&T::node_name>("nodeName"),
       Field<&T::hostname>("hostname"),
       Field<&T::subdomain>("subdomain"),
+      Field<&T::affinity>("affinity"),
       Field<&T::scheduler_name>("schedulerName"),
       Field<&T::tolerations>("tolerations"),
       Field<&T::priority_class_name>("priorityClassName"),
       Field<&T::priority>("priority"),
       Field<&T::overhead>("overhead"),
+      Field<&T::topology_spread>("topologySpreadConstraints"),
       Field<&T::scheduling_gates>("schedulingGates"),
   };
   return kFields;

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "clientlib/model/affinity.h"
 #include "clientlib/model/box.h"
 #include "clientlib/model/condition.h"
 #include "clientlib/model/kind.h"
@@ -30,10 +31,18 @@ struct ResourceRequirements {
   friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
 };
 
+struct ContainerPort {
+  std::int32_t host_port = 0;               // 0: none of the node's.
+  CompactString protocol = {}, host_ip = {};  // Empty: TCP, all addresses.
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
+};
+
 struct Container {
   CompactString name, image = {};
   CompactString restart_policy = {};  // "Always": an init container that stays (a sidecar).
   ResourceRequirements resources = {};
+  std::vector<ContainerPort> ports = {};
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const Container&, const Container&) = default;
 };
@@ -52,6 +61,8 @@ struct PodSpec {
   std::vector<PodSchedulingGate> scheduling_gates;
   std::optional<std::int32_t> priority;
   ResourceList overhead;
+  Box<Affinity> affinity;
+  std::vector<TopologySpreadConstraint> topology_spread;
   std::optional<std::int64_t> termination_grace_period_seconds;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const PodSpec&, const PodSpec&) = default;

@@ -11,9 +11,9 @@ void WorkQueue::Add(const ObjectKey& key, Priority priority) {
   if (shut_downs_ == 0) AddLocked(key, priority);
 }
 
-void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
+void WorkQueue::AddLocked(Entries::value_type& keyed, Priority priority) {
+  auto& [key, entry] = keyed;
   ++adds_;
-  Entry& entry = entries_[key];
   if (entry.is_in_process) {
     entry.priority = entry.is_dirty ? std::max(entry.priority, priority) : priority;
     entry.is_dirty = true;
@@ -28,7 +28,8 @@ void WorkQueue::AddLocked(const ObjectKey& key, Priority priority) {
     ++depth_;
   }
   entry.priority = priority;
-  ready_[static_cast<int>(priority)].push_back(key);
+  ready_[static_cast<int>(priority)].push_back(&keyed);
+  ++entry.places;
   if (priority != Priority::kLow || low_in_process_ < max_low_) WakeOneLocked();
 }
 
@@ -86,27 +87,29 @@ void WorkQueue::MoveDueLocked() {
     if (it == entries_.end() || it->second.delayed_until != next.due) continue;
     it->second.delayed_until = TimePoint::max();
     --delayed_count_;
-    AddLocked(next.key, it->second.delayed_priority);
+    AddLocked(*it, it->second.delayed_priority);
   }
 }
 
 std::optional<WorkQueue::Item> WorkQueue::TakeLocked() {
   for (const Priority priority : {Priority::kNormal, Priority::kLow}) {
     const bool is_low = priority == Priority::kLow;
-    std::deque<ObjectKey>& ready = ready_[static_cast<int>(priority)];
+    auto& ready = ready_[static_cast<int>(priority)];
     while (!ready.empty() && !(is_low && low_in_process_ >= max_low_)) {
-      ObjectKey key = std::move(ready.front());
+      auto& [key, entry] = *ready.front();
       ready.pop_front();
-      const auto it = entries_.find(key);
-      if (it == entries_.end() || !it->second.is_ready || it->second.priority != priority) continue;
-      Entry& entry = it->second;
+      --entry.places;
+      if (!entry.is_ready || entry.priority != priority) {
+        if (entry.IsIdle()) entries_.erase(entries_.find(key));
+        continue;
+      }
       entry.is_ready = false;
       entry.is_in_process = true;
       entry.was_taken_as_low = is_low;
       if (is_low) ++low_in_process_;
       --depth_;
       ++in_process_;
-      return Item{std::move(key), clock_.Now() - entry.ready_since, priority};
+      return Item{key, clock_.Now() - entry.ready_since, priority};
     }
   }
   return std::nullopt;
@@ -149,7 +152,7 @@ void WorkQueue::Done(const ObjectKey& key) {
     entry.is_dirty = false;
     const Priority priority = entry.priority;
     --adds_;  // The add that made it dirty was counted.
-    AddLocked(key, priority);
+    AddLocked(*it, priority);
   } else if (entry.IsIdle()) {
     entries_.erase(it);
   }

@@ -66,17 +66,20 @@ class WorkQueue {
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
     TimePoint held_until = TimePoint::min();  // No earlier than this.
+    int places = 0;                           // How often it stands in ready_.
     bool IsIdle() const {
-      return !is_ready && !is_in_process && delayed_until == TimePoint::max();
+      return !is_ready && !is_in_process && places == 0 && delayed_until == TimePoint::max();
     }
   };
+  using Entries = std::unordered_map<ObjectKey, Entry>;
   struct Delayed {
     TimePoint due;
     ObjectKey key;
     bool operator>(const Delayed& other) const { return due > other.due; }
   };
 
-  void AddLocked(const ObjectKey& key, Priority priority);
+  void AddLocked(const ObjectKey& key, Priority priority) { AddLocked(*entries_.try_emplace(key).first, priority); }
+  void AddLocked(Entries::value_type& keyed, Priority priority);
   void DelayLocked(const ObjectKey& key, Entry& entry, TimePoint due, Priority priority);
   TimePoint DueIn(Duration delay) const;
   void MoveDueLocked();
@@ -93,8 +96,9 @@ class WorkQueue {
   int woken_ = 0;           // Of these, told to wake and not awake yet.
   int low_in_process_ = 0;  // Taken as kLow.
   bool has_timer_thread_ = false;
-  std::unordered_map<ObjectKey, Entry> entries_;
-  std::deque<ObjectKey> ready_[2];  // By priority. A key that was raised leaves a stale twin in the lower one.
+  Entries entries_;
+  // By priority. A key that was raised leaves a stale twin in the lower one.
+  std::deque<Entries::value_type*> ready_[2];
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   std::size_t depth_ = 0, in_process_ = 0, delayed_count_ = 0;
   std::uint64_t adds_ = 0;

@@ -22,7 +22,8 @@ ChildWriter::ChildWriter(kube::Client& client, kube::WriteTracker& writes, const
     : client_(client), writes_(writes), job_(job), stop_(std::move(stop)) {}
 
 void ChildWriter::Note(const kube::Kind& kind, const kube::Object& answer) {
-  writes_.Note(job_.metadata.Key(), std::string(job_.metadata.uid), kind, std::string(answer.metadata.resource_version));
+  last_version_ = std::string(answer.metadata.resource_version);
+  writes_.Note(job_.metadata.Key(), std::string(job_.metadata.uid), kind, last_version_);
 }
 
 Error ChildWriter::With(Error&& error, std::string_view verb, const kube::Kind& kind, const std::string& name) const {

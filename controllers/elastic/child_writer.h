@@ -32,6 +32,8 @@ class ChildWriter {
   kube::Status Delete(const kube::Kind& kind, const kube::Object& child, const kube::DeleteOptions& options = {});
 
   int writes() const { return write_count_; }
+  // Of the object, as the last write of this pass left it; empty: none was answered.
+  const std::string& last_version() const { return last_version_; }
 
  private:
   kube::Status ConfirmJob();
@@ -43,6 +45,7 @@ class ChildWriter {
   const api::ElasticHorovodJob& job_;
   std::stop_token stop_;
   int write_count_ = 0;
+  std::string last_version_;
   bool is_job_confirmed_ = false;
 };
 

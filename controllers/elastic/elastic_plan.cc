@@ -16,6 +16,7 @@ using std::chrono::seconds;
 // one that joins later costs the training a reset.
 constexpr kube::Duration kSettle = seconds(3);
 constexpr kube::Duration kSecretCheck = seconds(20);
+constexpr kube::Duration kStalePodsCheck = seconds(1);
 
 void LookAgain(Plan& plan, std::optional<kube::Duration> delay) {
   if (delay) plan.look_again = std::min(plan.look_again.value_or(*delay), *delay);
@@ -83,6 +84,12 @@ void PlanSecretCheck(Plan& plan, const View& view) {
 }
 
 bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
+  // Pods that are ready although only this pass gives the job workers are those of its last run.
+  if (!view.workers || view.workers->replicas == 0) return false;
+  if (!view.are_pods_current) {
+    LookAgain(plan, kStalePodsCheck);
+    return false;
+  }
   int ready = 0;
   std::optional<kube::Time> last_ready;
   for (const Worker& worker : view.pods) {

@@ -118,6 +118,15 @@ bool ElasticReconciler::IsHungry(const ObjectKey& job) {
   return hungry_.contains(job);
 }
 
+bool ElasticReconciler::ArePodsCurrent(const ObjectKey& job) {
+  std::lock_guard lock(mutex_);
+  const auto started = started_version_.find(job);
+  if (started == started_version_.end()) return true;
+  if (kube::IsOlder(caches_.pods.store().resource_version(job.ns), started->second)) return false;
+  started_version_.erase(started);
+  return true;
+}
+
 void ElasticReconciler::OnFreedRoom() {
   if (queue_ == nullptr) return;
   std::lock_guard lock(mutex_);
@@ -248,6 +257,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     std::lock_guard lock(mutex_);
     hungry_.erase(key);
     verified_.erase(key);
+    started_version_.erase(key);
     return Action::AwaitChange();
   }
   if (VerifiedOf(*job).is_namespace_ending) return Action::AwaitChange();
@@ -265,6 +275,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     if (*is_back) return Action::After(kCacheLag);
   }
   View view = Observe(job, children);
+  view.are_pods_current = ArePodsCurrent(key);
   Plan plan = MakePlan(view);
   if (plan.is_ignored) return Action::AwaitChange();
   {

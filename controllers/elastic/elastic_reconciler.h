@@ -63,6 +63,7 @@ class ElasticReconciler final : public kube::Reconciler {
   // Puts our labels back on the StatefulSet if that is why our cache does not have it. True if it was there.
   kube::Result<bool> RestoreHiddenWorkers(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
   kube::Status WriteWorkers(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status WriteStatefulSet(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   kube::Status WritePods(const View& view, const Plan& plan, ChildWriter& writer, std::stop_token stop);
   // Ends a pod whose node is not in the cluster any more.
   kube::Status Bury(const kube::ObjectKey& key, const View& view, ChildWriter& writer, std::stop_token stop);
@@ -79,6 +80,7 @@ class ElasticReconciler final : public kube::Reconciler {
   // True if an event brought no more than a write of our own back.
   bool IsOwnEcho(const kube::ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const;
   bool IsHungry(const kube::ObjectKey& job);
+  bool ArePodsCurrent(const kube::ObjectKey& job);
   std::shared_ptr<const PodShape> ShapeOf(const api::ElasticHorovodJob& job);
   template <typename T>
   std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
@@ -103,6 +105,9 @@ class ElasticReconciler final : public kube::Reconciler {
   std::mutex mutex_;           // Guards what follows.
   std::set<kube::ObjectKey> hungry_;  // Jobs with fewer workers than they want.
   std::unordered_map<kube::ObjectKey, Verified> verified_;
+  // The version of the StatefulSet when we last gave it its first workers. An older view of the pods shows those from
+  // before, which were ready then.
+  std::unordered_map<kube::ObjectKey, std::string> started_version_;
 };
 
 }  // namespace grus

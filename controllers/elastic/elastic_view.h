@@ -75,6 +75,7 @@ struct View {
   bool is_launcher_ending = false;      // The Job is being deleted.
   std::string launcher_message;         // Why it failed.
   std::vector<Worker> pods;             // By ordinal.
+  bool are_pods_current = true;         // False: they may be those from before the workers were last stopped.
   std::vector<LauncherPod> launcher_pods;
   std::vector<StrayLauncher> stray_launchers;
   Room room;                            // For workers beyond those granted, claims of others set aside.

@@ -117,6 +117,18 @@ Result<bool> ElasticReconciler::RestoreHiddenWorkers(const ElasticHorovodJob& jo
 
 Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const Children& children,
                                        ChildWriter& writer) {
+  const int writes_before = writer.writes();
+  Status written = WriteStatefulSet(view, plan, children, writer);
+  const bool had_workers = view.workers && view.workers->replicas > 0;
+  if (written && writer.writes() > writes_before && !had_workers && plan.workers && plan.workers->replicas > 0) {
+    std::lock_guard lock(mutex_);
+    started_version_[view.job->metadata.Key()] = writer.last_version();
+  }
+  return written;
+}
+
+Status ElasticReconciler::WriteStatefulSet(const View& view, const Plan& plan, const Children& children,
+                                           ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
   const kube::Kind& kind = KindOf<kube::StatefulSet>();
   if (!plan.workers) {

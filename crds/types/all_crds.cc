@@ -2,6 +2,7 @@
 #include "crds/types/all_crds.h"
 
 #include "crds/types/elastic_horovod_job.h"
+#include "crds/types/pod_group.h"
 
 namespace api {
 namespace {
@@ -36,8 +37,35 @@ kube::CrdInfo ElasticHorovodJobCrd() {
   return crd;
 }
 
+kube::CrdInfo PodGroupCrd(const kube::Kind& kind) {
+  kube::CrdInfo crd;
+  crd.kind = &kind;
+  crd.short_names = {"pg", "pgs"};
+  crd.categories = {"grus", "all"};
+  crd.doc = "PodGroup makes pods start together or not at all. Its members carry the label scheduling.x-k8s.io/pod-group "
+            "with its name, and the scheduling gate scheduling.x-k8s.io/gang.";
+  crd.printer_columns = {
+      {"Phase", "string", ".status.phase", "What the gang is doing."},
+      {"Min", "integer", ".spec.minMember", "So many members start together."},
+      {"Scheduled", "integer", ".status.scheduled", "Members that have a node."},
+      {"Running", "integer", ".status.running", "Members that run."},
+      {"Succeeded", "integer", ".status.succeeded", "Members that succeeded."},
+      {"Failed", "integer", ".status.failed", "Members that failed."},
+      {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it is in this phase."},
+      {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
+      {"Message", "string", ".status.conditions[?(@.type==\"Ready\")].message", "The phase in a sentence.", 1},
+  };
+  return crd;
+}
+
 }  // namespace
 
-std::vector<kube::CrdInfo> AllCrds() { return {ElasticHorovodJobCrd()}; }
+std::vector<kube::CrdInfo> AllCrds() {
+  kube::CrdInfo legacy = PodGroupCrd(LegacyPodGroup::ResourceKind());
+  // Groups that end in ".k8s.io" want a word on their approval.
+  legacy.api_approval = "unapproved, serves the objects of the first versions of the coscheduling plugin";
+  legacy.short_names = {};  // They are those of the newer group.
+  return {ElasticHorovodJobCrd(), PodGroupCrd(PodGroup::ResourceKind()), std::move(legacy)};
+}
 
 }  // namespace api

@@ -67,7 +67,7 @@ crds() { "$helm" show crds "$chart" 2>/dev/null | grep -v -e '^---$' -e '^$'; }
 check "its CRDs are those that crdgen wrote" equals "$(cat crds/generated/*.yaml | grep -v -e '^---$' -e '^$')" crds
 check "its version is the manager's" prints "^appVersion: $("$manager" --version | cut -d' ' -f2)\$" "$helm" show chart "$chart"
 check "it can be packed" "$helm" package "$chart" --destination "$GRUS_STATE"
-check "with the CRDs" prints 'grus/crds/elastichorovodjobs.yaml' tar -tzf "$GRUS_STATE"/grus-*.tgz
+check "with the CRDs" prints 'grus/crds/elastichorovodjobs.ai.centauruscloud.io.yaml' tar -tzf "$GRUS_STATE"/grus-*.tgz
 rm -f -- "$GRUS_STATE"/grus-*.tgz
 check "a ServiceMonitor when asked for" prints '^kind: ServiceMonitor' render --set metrics.serviceMonitor.enabled=true
 check "no Service without metrics" fails prints '^kind: Service$' render --set metrics.enabled=false

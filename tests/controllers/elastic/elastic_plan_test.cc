@@ -96,6 +96,22 @@ TEST(ElasticPlan, TheLauncherStartsWithEnoughReadyWorkersAndWaitsALittleForMore)
   }
 }
 
+TEST(ElasticPlan, PodsFromBeforeASuspensionAreNoReasonToStartTheLauncher) {
+  View view = ViewBuilder().MinMax(4, 4).Set(0, 0).Ready({0, 1, 2, 3}).Room(4).Build();
+  Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->replicas, 4);
+  EXPECT_FALSE(plan.wants_launcher) << "in the pass that gives the workers";
+
+  view = ViewBuilder().MinMax(4, 4).Set(4, 4).Ready({0, 1, 2, 3}).Build();
+  view.are_pods_current = false;
+  plan = PlanElasticJob(view);
+  EXPECT_FALSE(plan.wants_launcher) << "while the cache of pods is older than that";
+  EXPECT_EQ(plan.look_again, kube::Duration(seconds(1)));
+
+  view.are_pods_current = true;
+  EXPECT_TRUE(PlanElasticJob(view).wants_launcher);
+}
+
 TEST(ElasticPlan, TheLauncherStartsWithoutWorkersThatAreToLeave) {
   const View view = ViewBuilder().MinMax(2, 4).Target(2).Set(4, 4).Ready({0, 1, 2, 3}).Build();
   const Plan plan = PlanElasticJob(view);

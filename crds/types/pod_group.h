@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// PodGroup (pg): pods that start together or not at all. The kind of the coscheduling plugin of
+// kubernetes-sigs/scheduler-plugins with its fields, phases and names, and some more of ours; and the same in the group
+// of that plugin's first versions (scheduling.sigs.k8s.io).
+//
+// A pod is a member by its label (kPodGroupLabel) in its own namespace, and waits by its scheduling gate (kGangGate).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/condition.h"
+#include "clientlib/model/kind.h"
+#include "clientlib/model/quantity.h"
+
+namespace api {
+
+inline constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
+inline constexpr char kLegacyPodGroupLabel[] = "pod-group.scheduling.sigs.k8s.io";
+inline constexpr char kGangGate[] = "scheduling.x-k8s.io/gang";
+
+// What to do about a gang that does not fit.
+enum class WhenUnschedulable { kWait, kUngate };
+std::span<const std::string_view> EnumNames(WhenUnschedulable);
+
+struct PodGroupSpec {
+  std::int32_t min_member = 1;
+  std::map<std::string, kube::Quantity> min_resources;
+  std::optional<std::int32_t> schedule_timeout_seconds;
+  std::optional<std::int64_t> expected_runtime_seconds;
+  WhenUnschedulable when_unschedulable = WhenUnschedulable::kWait;
+  static std::span<const kube::FieldInfo> Fields();
+};
+
+struct PodGroupStatus {
+  std::string phase;
+  std::string occupied_by;
+  std::int32_t scheduled = 0, running = 0, succeeded = 0, failed = 0;  // Members; ended ones count as scheduled.
+  std::optional<kube::Time> schedule_start_time;
+  std::int32_t attempts = 0;  // Starts that were rolled back since the gang last ran.
+  std::int64_t observed_generation = 0;
+  std::vector<kube::Condition> conditions;
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const PodGroupStatus&, const PodGroupStatus&) = default;
+};
+
+struct PodGroup : kube::Object {
+  PodGroupSpec spec;
+  PodGroupStatus status;
+  static const kube::Kind& ResourceKind();
+};
+
+// The same under scheduling.sigs.k8s.io.
+struct LegacyPodGroup : PodGroup {
+  static const kube::Kind& ResourceKind();
+};
+
+}  // namespace api
