@@ -55,8 +55,8 @@ bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorov
 
 }  // namespace
 
-ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, kube::EventRecorder& events,
-                                     const kube::Clock& clock, const kube::Log& log)
+ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterRoom& room,
+                                     kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       caches_(caches),
       events_(events),
@@ -67,7 +67,9 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
         if (job.empty()) return {};
         return {JobIndexKey(pod.metadata.ns, job)};
       })),
-      room_(caches.nodes, caches.pods, [this] { OnFreedRoom(); }) {}
+      room_(room) {
+  room_.OnFreed([this] { OnFreedRoom(); });
+}
 
 void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   queue_ = &queue;

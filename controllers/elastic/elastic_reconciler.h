@@ -18,8 +18,8 @@
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
+#include "controllers/cluster/cluster_room.h"
 #include "controllers/elastic/child_writer.h"
-#include "controllers/elastic/cluster_room.h"
 #include "controllers/elastic/elastic_caches.h"
 #include "controllers/elastic/elastic_plan.h"
 
@@ -28,8 +28,8 @@ namespace grus {
 class ElasticReconciler final : public kube::Reconciler {
  public:
   // Adds the indexes and handlers that it needs to `caches`. REQUIRES: the informers are not started yet.
-  ElasticReconciler(kube::Client& client, ElasticCaches caches, kube::EventRecorder& events, const kube::Clock& clock,
-                    const kube::Log& log);
+  ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterRoom& room, kube::EventRecorder& events,
+                    const kube::Clock& clock, const kube::Log& log);
 
   // Sends keys of changed jobs to `queue`. Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
@@ -97,7 +97,7 @@ class ElasticReconciler final : public kube::Reconciler {
   const kube::Clock& clock_;
   const kube::Log& log_;
   kube::Store::IndexId pods_by_job_;
-  ClusterRoom room_;
+  ClusterRoom& room_;
   kube::WriteTracker writes_;
   kube::WorkQueue* queue_ = nullptr;
 

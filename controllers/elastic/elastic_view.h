@@ -10,6 +10,7 @@
 #include "clientlib/model/apps_v1.h"
 #include "clientlib/model/batch_v1.h"
 #include "clientlib/model/core_v1.h"
+#include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_ledger.h"
 #include "crds/types/elastic_horovod_job.h"
 
@@ -92,8 +93,6 @@ std::string LauncherName(const api::ElasticHorovodJob& job);
 std::string HostsName(const api::ElasticHorovodJob& job);
 std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
 
-inline constexpr char kJobNameLabel[] = "ai.centauruscloud.io/job-name";
-inline constexpr char kRoleLabel[] = "ai.centauruscloud.io/role";  // worker | launcher
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "grus";
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";

@@ -12,7 +12,7 @@ namespace po = boost::program_options;
 using kube::Error;
 using kube::ErrorCode;
 
-constexpr const char* kControllers[] = {"elastic"};
+constexpr const char* kControllers[] = {"elastic", "gang"};
 
 std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> items;
@@ -41,7 +41,7 @@ kube::Result<kube::LogLevel> LevelOf(const std::string& text) {
 
 kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
-  std::string controllers = "elastic", namespaces, level = "info", format = "text";
+  std::string controllers = "elastic,gang", namespaces, level = "info", format = "text", nominations = "auto";
   po::options_description description("grus-manager runs the controllers of grus against a Kubernetes API server.\n\n"
                                       "Usage: grus-manager [options]\n\nOptions", 100);
   description.add_options()
@@ -50,7 +50,7 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
        "~/.kube/config.")
       ("context", po::value(&options.context)->value_name("NAME"), "Context of the kubeconfig (its current one).")
       ("controllers", po::value(&controllers)->value_name("LIST")->default_value(controllers),
-       "Controllers to run, separated by commas: elastic (ElasticHorovodJob).")
+       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup).")
       ("namespaces", po::value(&namespaces)->value_name("LIST"),
        "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when "
        "free GPUs are.")
@@ -66,6 +66,9 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
        ->default_value(options.health_address), "Where /healthz and /readyz are served; 0: nowhere.")
       ("reconcile-threads", po::value(&options.reconcile_threads)->value_name("N")
        ->default_value(options.reconcile_threads), "Threads of each controller, 1 to 256.")
+      ("nominations", po::value(&nominations)->value_name("WHEN")->default_value(nominations),
+       "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods that "
+       "ask for GPUs outside any gang are about), always or never.")
       ("log-level", po::value(&level)->value_name("LEVEL")->default_value(level), "debug, info, warn or error.")
       ("log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")
       ("version", "Print the version and exit.")
@@ -91,15 +94,18 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
 
   options.controllers = SplitList(controllers);
   options.namespaces = SplitList(namespaces);
-  if (options.controllers.empty()) return Bad("controllers", controllers, "at least one of: elastic");
+  if (options.controllers.empty()) return Bad("controllers", controllers, "at least one of: elastic, gang");
   for (const std::string& name : options.controllers) {
     if (std::find(std::begin(kControllers), std::end(kControllers), name) == std::end(kControllers)) {
-      return Bad("controllers", name, "a list of: elastic");
+      return Bad("controllers", name, "a list of: elastic, gang");
     }
   }
   if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
     return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");
   }
+  const auto when = std::find(std::begin(kNominations), std::end(kNominations), nominations);
+  if (when == std::end(kNominations)) return Bad("nominations", nominations, "auto, always or never");
+  options.nominations = static_cast<Nominations>(when - std::begin(kNominations));
   const kube::Result<kube::LogLevel> log_level = LevelOf(level);
   if (!log_level) return log_level.error();
   options.log_level = *log_level;

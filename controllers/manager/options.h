@@ -7,6 +7,7 @@
 
 #include "clientlib/base/log.h"
 #include "clientlib/base/result.h"
+#include "controllers/cluster/cluster_room.h"
 
 namespace grus {
 
@@ -14,12 +15,13 @@ inline constexpr char kVersion[] = "0.1.0";
 
 struct Options {
   std::string kubeconfig, context;
-  std::vector<std::string> controllers = {"elastic"};
+  std::vector<std::string> controllers = {"elastic", "gang"};
   std::vector<std::string> namespaces;  // Empty: all.
   bool leader_elect = false;
   std::string leader_elect_namespace;   // Empty: the namespace we run in.
   std::string leader_elect_name = "grus-manager";
   std::string metrics_address = ":8080", health_address = ":8081";  // "0": off.
+  Nominations nominations = Nominations::kAuto;
   int reconcile_threads = 8;  // They mostly wait for the API server.
   kube::LogLevel log_level = kube::LogLevel::kInfo;
   kube::LogFormat log_format = kube::LogFormat::kText;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/manager/suite.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "clientlib/model/events_v1.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/manager.h"
 #include "controllers/elastic/elastic_reconciler.h"
+#include "controllers/gang/gang_reconciler.h"
 
 namespace grus {
 namespace {
@@ -13,18 +17,52 @@ using kube::KindOf;
 
 constexpr char kReportingController[] = "ai.centauruscloud.io/grus-manager";
 
-ElasticCaches MakeElasticCaches(kube::Manager& manager, const Options& options) {
-  kube::InformerOptions all, ours;
-  all.namespaces = ours.namespaces = options.namespaces;
-  ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
-  return {manager.AddInformer(KindOf<api::ElasticHorovodJob>(), all),
-          manager.AddInformer(KindOf<kube::Service>(), ours),
-          manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
-          manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
-          manager.AddInformer(KindOf<kube::Job>(), ours),
-          manager.AddInformer(KindOf<kube::Pod>(), all),
-          manager.AddInformer(KindOf<kube::Node>())};
+bool Runs(const Options& options, std::string_view controller) {
+  return std::find(options.controllers.begin(), options.controllers.end(), controller) != options.controllers.end();
 }
+
+kube::InformerOptions Everything(const Options& options) {
+  kube::InformerOptions all;
+  all.namespaces = options.namespaces;
+  return all;
+}
+
+// ElasticHorovodJobs and what belongs to them.
+struct ElasticController {
+  ElasticController(kube::Manager& manager, const Options& options, kube::Informer& pods, kube::Informer& nodes,
+                    ClusterRoom& room, kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock,
+                    const kube::Log& log)
+      : reconciler(client, MakeCaches(manager, options, pods, nodes), room, events, clock, log) {
+    reconciler.FeedQueue(manager.AddController(reconciler, {.name = "elastichorovodjob", .threads = options.reconcile_threads}).queue());
+  }
+
+  static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options, kube::Informer& pods,
+                                  kube::Informer& nodes) {
+    kube::InformerOptions ours = Everything(options);
+    ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
+    return {manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options)),
+            manager.AddInformer(KindOf<kube::Service>(), ours),
+            manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
+            manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
+            manager.AddInformer(KindOf<kube::Job>(), ours),
+            pods,
+            nodes};
+  }
+
+  ElasticReconciler reconciler;
+};
+
+// PodGroups of one API group.
+struct GangController {
+  GangController(const kube::Kind& kind, const char* name, kube::Manager& manager, const Options& options,
+                 kube::Informer& pods, ClusterRoom& room, kube::Client& client, kube::EventRecorder& events,
+                 const kube::Clock& clock, const kube::Log& log)
+      : reconciler(client, kind, manager.AddInformer(kind, Everything(options)), pods, room, events, clock, log) {
+    reconciler.FeedQueue(manager.AddController(reconciler, {.name = name, .threads = options.reconcile_threads}).queue());
+  }
+
+  GangReconciler reconciler;
+};
 
 // Nothing is written but by the leader (rule E4), also when this process was suspended and does not know yet that its
 // lease has run out. Events may still tell what it did.
@@ -55,18 +93,26 @@ struct Suite::Impl {
         gate(client, its_elector),
         manager(client, clock, log, metrics),
         events(client, clock, log, {kReportingController, instance}, &metrics),
-        elastic(client, MakeElasticCaches(manager, options), events, clock, log) {
-    kube::ControllerOptions controller;
-    controller.name = "elastichorovodjob";
-    controller.threads = options.reconcile_threads;
-    elastic.FeedQueue(manager.AddController(elastic, controller).queue());
+        pods(manager.AddInformer(KindOf<kube::Pod>(), Everything(options))),
+        nodes(manager.AddInformer(KindOf<kube::Node>())),
+        room(nodes, pods, clock, options.nominations) {
+    if (Runs(options, "elastic")) elastic.emplace(manager, options, pods, nodes, room, client, events, clock, log);
+    if (Runs(options, "gang")) {
+      gangs.emplace(KindOf<api::PodGroup>(), "podgroup", manager, options, pods, room, client, events, clock, log);
+      legacy_gangs.emplace(KindOf<api::LegacyPodGroup>(), "podgroup-legacy", manager, options, pods, room, client, events,
+                           clock, log);
+    }
   }
 
   kube::LeaderElector* const elector;
   LeaderGate gate;  // Before all that writes.
   kube::Manager manager;
   kube::EventRecorder events;
-  ElasticReconciler elastic;
+  kube::Informer& pods;
+  kube::Informer& nodes;
+  ClusterRoom room;
+  std::optional<ElasticController> elastic;
+  std::optional<GangController> gangs, legacy_gangs;
 };
 
 Suite::Suite(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,

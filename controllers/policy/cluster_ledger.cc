@@ -2,27 +2,16 @@
 #include "controllers/policy/cluster_ledger.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace grus {
 
-bool Toleration::Tolerates(const Taint& taint) const {
-  if (!effect.empty() && effect != taint.effect) return false;
-  if (key.empty()) return op == "Exists";
-  if (key != taint.key) return false;
-  return op == "Exists" || value == taint.value;
-}
+ClusterLedger::ClusterLedger() : owners_(1) {}
 
-bool ClusterLedger::Accepts(const NodeEntry& node, const PodShape& shape) {
-  if (!node.is_known || node.state.is_cordoned) return false;
-  for (const auto& [key, value] : shape.node_selector) {
-    const auto it = node.state.labels.find(key);
-    if (it == node.state.labels.end() || it->second != value) return false;
-  }
-  return std::all_of(node.state.taints.begin(), node.state.taints.end(), [&](const Taint& taint) {
-    return taint.effect == "PreferNoSchedule" ||
-           std::any_of(shape.tolerations.begin(), shape.tolerations.end(),
-                       [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
-  });
+const LedgerNode* ClusterLedger::Find(const std::string& name) const {
+  const auto it = nodes_.find(name);
+  return it == nodes_.end() ? nullptr : &it->second;
 }
 
 bool ClusterLedger::HasNode(const std::string& name) const {
@@ -30,117 +19,276 @@ bool ClusterLedger::HasNode(const std::string& name) const {
   return it != nodes_.end() && it->second.is_known;
 }
 
-void ClusterLedger::PutNode(NodeState node) {
-  NodeEntry& entry = nodes_[node.name];
-  entry.state = std::move(node);
-  entry.is_known = true;
+LedgerNode& ClusterLedger::NodeNamed(const std::string& name) {
+  const auto [it, is_new] = nodes_.try_emplace(name);
+  LedgerNode& node = it->second;
+  if (!is_new) return node;
+  node.state.name = name;
+  if (free_ids_.empty()) {
+    node.id = node_limit();
+    by_id_.push_back(&node);
+  } else {
+    node.id = free_ids_.back();
+    free_ids_.pop_back();
+    by_id_[node.id] = &node;
+  }
+  return node;
+}
+
+const LedgerNode* ClusterLedger::FindNode(const std::string& name) const {
+  const auto it = nodes_.find(name);
+  return it == nodes_.end() ? nullptr : &it->second;
+}
+
+void ClusterLedger::Forget(LedgerNode& node) {
+  for (const auto& index : indexes_) index->SetNode(node.id, nullptr, {});
+  reserved_.erase(node.id);
+  by_id_[node.id] = nullptr;
+  free_ids_.push_back(node.id);
+  nodes_.erase(nodes_.find(node.state.name));
+}
+
+Resources ClusterLedger::TakenOn(const LedgerNode& node) {
+  Resources taken = node.used;
+  taken += node.reserved;
+  return taken;
+}
+
+void ClusterLedger::PutNode(NodeState state) {
+  ++version_, ++nodes_version_;
+  LedgerNode& node = NodeNamed(state.name);
+  node.state = std::move(state);
+  node.is_known = true;
+  const Resources taken = TakenOn(node);
+  for (const auto& index : indexes_) {
+    // Whose GPUs count for the index depends on whether its shape may use the node, which may change now.
+    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, -h.held.Extended(kGpuResource));
+    index->SetNode(node.id, &node.state, taken);
+    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held.Extended(kGpuResource));
+  }
 }
 
 void ClusterLedger::RemoveNode(const std::string& name) {
   const auto it = nodes_.find(name);
   if (it == nodes_.end()) return;
-  if (it->second.holders == 0) {
-    nodes_.erase(it);
-    return;
-  }
+  ++version_, ++nodes_version_;
+  LedgerNode& node = it->second;
   // Its pods are still bound to it until they are deleted; the entry keeps their sum.
-  it->second.is_known = false;
-  it->second.state = NodeState{};
-  it->second.state.name = name;
+  node.is_known = false;
+  node.state = NodeState{};
+  node.state.name = name;
+  for (const auto& index : indexes_) {
+    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, -h.held.Extended(kGpuResource));
+    index->SetNode(node.id, nullptr, {});
+  }
+  if (node.holders == 0) Forget(node);
 }
 
-void ClusterLedger::Take(NodeEntry& node, const Resources& request) {
+OwnerId ClusterLedger::Intern(const std::string& owner) {
+  if (owner.empty()) return 0;
+  const auto [it, is_new] = owner_ids_.try_emplace(owner);
+  if (!is_new) return it->second;
+  if (free_owners_.empty()) {
+    it->second = owner_limit();
+    owners_.emplace_back();
+  } else {
+    it->second = free_owners_.back();
+    free_owners_.pop_back();
+  }
+  owners_[it->second].name = owner;
+  return it->second;
+}
+
+OwnerId ClusterLedger::FindOwner(const std::string& owner) const {
+  const auto it = owner_ids_.find(owner);
+  return it == owner_ids_.end() ? 0 : it->second;
+}
+
+void ClusterLedger::Reindex(LedgerNode& node, OwnerId owner, std::int64_t gpus) {
+  ++version_;
+  const bool is_reserved = !(node.reserved == Resources{});
+  const Resources both = is_reserved ? TakenOn(node) : Resources{};
+  for (const auto& index : indexes_) {
+    index->SetTaken(node.id, is_reserved ? both : node.used);
+    index->AddHeld(node.id, owner, gpus);
+  }
+}
+
+void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape,
+                         bool is_claim) {
   node.used += request;
   ++node.holders;
+  ++owners_[owner].holdings;
+  auto holder = std::find_if(node.by_owner.begin(), node.by_owner.end(),
+                             [owner](const NodeHolder& h) { return h.owner == owner; });
+  if (holder == node.by_owner.end()) {
+    holder = node.by_owner.emplace(holder);
+    holder->owner = owner;
+  }
+  ++holder->pods;
+  holder->held += request;
+  if (is_claim) holder->claimed += request;
+  if (shape) {
+    node.pods.push_back(shape);
+    if (!shape->anti_affinity.empty()) {
+      Guard& guard = guards_[shape.get()];
+      if (!guard.shape) ++guards_version_;
+      guard.shape = shape;
+      ++guard.nodes[node.id];
+    }
+  }
+  Reindex(node, owner, request.Extended(kGpuResource));
 }
 
-void ClusterLedger::GiveBack(const std::string& name, const Resources& request) {
-  const auto it = nodes_.find(name);
-  it->second.used -= request;
-  if (--it->second.holders == 0 && !it->second.is_known) nodes_.erase(it);
+void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape,
+                             bool is_claim) {
+  node.used -= request;
+  const auto holder = std::find_if(node.by_owner.begin(), node.by_owner.end(),
+                                   [owner](const NodeHolder& h) { return h.owner == owner; });
+  holder->held -= request;
+  if (is_claim) holder->claimed -= request;
+  if (--holder->pods == 0) node.by_owner.erase(holder);
+  if (shape) {
+    node.pods.erase(std::find(node.pods.begin(), node.pods.end(), shape));
+    if (const auto guard = guards_.find(shape.get()); guard != guards_.end()) {
+      const auto at = guard->second.nodes.find(node.id);
+      if (--at->second == 0) guard->second.nodes.erase(at);
+      if (guard->second.nodes.empty()) guards_.erase(guard);
+    }
+  }
+  Reindex(node, owner, -request.Extended(kGpuResource));
+  if (--owners_[owner].holdings == 0 && owner != 0) {
+    owner_ids_.erase(owners_[owner].name);
+    owners_[owner] = {};
+    free_owners_.push_back(owner);
+  }
+  if (--node.holders == 0 && !node.is_known) Forget(node);
 }
 
 void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, const Resources& request,
-                         const std::string& owner) {
+                         const std::string& owner, ShapePtr shape) {
   const bool is_new = !bindings_.contains(pod_uid);
   Release(pod_uid);
-  Take(nodes_[node], request);
-  bindings_[pod_uid] = {node, request};
-  const auto claim = claims_.find(owner);
-  if (!is_new || owner.empty() || claim == claims_.end() || claim->second.nodes.empty()) return;
-
-  std::vector<std::string>& places = claim->second.nodes;
-  auto place = std::find(places.begin(), places.end(), node);
-  if (place == places.end()) place = places.end() - 1;
-  const Resources& claimed = claim->second.shape.request;
-  nodes_.at(*place).claimed[owner] -= claimed;
-  GiveBack(*place, claimed);
-  places.erase(place);
+  const OwnerId id = Intern(owner);
+  std::optional<Place> ended;
+  if (std::vector<Place>& claims = owners_[id].claims; is_new && id != 0 && !claims.empty()) {
+    auto place = std::find_if(claims.begin(), claims.end(), [&](const Place& p) { return p.node == node; });
+    if (place == claims.end()) place = claims.end() - 1;
+    ended = std::move(*place);
+    claims.erase(place);
+    if (!shape) shape = ended->shape;
+  }
+  LedgerNode& at = NodeNamed(node);
+  Take(at, id, request, shape, false);
+  bindings_[pod_uid] = {&at, id, request, std::move(shape)};
+  if (ended) GiveBack(nodes_.at(ended->node), id, ended->shape->request, ended->shape, true);
 }
 
 void ClusterLedger::Release(const std::string& pod_uid) {
   const auto it = bindings_.find(pod_uid);
   if (it == bindings_.end()) return;
-  GiveBack(it->second.node, it->second.request);
+  const Binding binding = std::move(it->second);
   bindings_.erase(it);
+  GiveBack(*binding.node, binding.owner, binding.request, binding.shape, false);
 }
 
-void ClusterLedger::DropClaim(const std::string& owner) {
-  const auto it = claims_.find(owner);
-  if (it == claims_.end()) return;
-  const Resources& request = it->second.shape.request;
-  for (const std::string& place : it->second.nodes) {
-    nodes_.at(place).claimed.erase(owner);
-    GiveBack(place, request);
-  }
-  claims_.erase(it);
+void ClusterLedger::Hold(const std::string& owner, const std::string& node, ShapePtr shape) {
+  const OwnerId id = Intern(owner);
+  Take(NodeNamed(node), id, shape->request, shape, true);
+  owners_[id].claims.push_back({node, std::move(shape)});
+}
+
+std::vector<Place> ClusterLedger::ClaimsOf(const std::string& owner) const {
+  const OwnerId id = FindOwner(owner);
+  return id == 0 ? std::vector<Place>{} : owners_[id].claims;
+}
+
+void ClusterLedger::DropClaims(const std::string& owner) {
+  const OwnerId id = FindOwner(owner);
+  if (id == 0) return;
+  const std::vector<Place> claims = std::exchange(owners_[id].claims, {});
+  for (const Place& place : claims) GiveBack(nodes_.at(place.node), id, place.shape->request, place.shape, true);
 }
 
 int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int count) {
-  const auto earlier = claims_.find(owner);
-  if (earlier != claims_.end() && earlier->second.nodes.size() == static_cast<std::size_t>(std::max(0, count)) &&
-      earlier->second.shape == shape) {
+  const std::vector<Place>& earlier = owners_[FindOwner(owner)].claims;  // Of nobody: none.
+  if (!earlier.empty() && earlier.size() == static_cast<std::size_t>(std::max(0, count)) &&
+      std::all_of(earlier.begin(), earlier.end(), [&](const Place& place) { return *place.shape == shape; })) {
     return count;
   }
-  DropClaim(owner);
-  if (count <= 0) return 0;
-  ClaimEntry& claim = claims_[owner];
-  claim.shape = shape;
-  std::vector<std::string>& places = claim.nodes;
-  for (auto& [name, node] : nodes_) {
+  DropClaims(owner);
+  if (count <= 0 || owner.empty()) return 0;
+  const auto shared = std::make_shared<const PodShape>(shape);
+  std::vector<std::string> places;
+  for (const auto& [name, node] : nodes_) {
     const int wanted = count - static_cast<int>(places.size());
     if (wanted == 0) break;
-    if (!Accepts(node, shape)) continue;
-    const int copies = CopiesThatFit(node.state.allocatable, node.used, shape.request, wanted);
-    for (int i = 0; i < copies; ++i) {
-      Take(node, shape.request);
-      node.claimed[owner] += shape.request;
-      places.push_back(name);
-    }
+    if (!node.is_known || !Accepts(node.state, shape)) continue;
+    places.insert(places.end(),
+                  static_cast<std::size_t>(CopiesThatFit(node.state.allocatable, node.used, shape.request, wanted)),
+                  name);
   }
+  for (const std::string& place : places) Hold(owner, place, shared);
   return static_cast<int>(places.size());
 }
 
 Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most) const {
   Room room;
+  const OwnerId id = FindOwner(owner);
   for (const auto& [name, node] : nodes_) {
-    if (!Accepts(node, shape) || CopiesThatFit(node.state.allocatable, {}, shape.request, 1) == 0) continue;
+    if (!node.is_known || !Accepts(node.state, shape) ||
+        CopiesThatFit(node.state.allocatable, {}, shape.request, 1) == 0) {
+      continue;
+    }
     ++room.nodes;
-    const Resources* used = &node.used;
-    Resources without_own;
-    if (const auto own = node.claimed.find(owner); own != node.claimed.end()) {
-      without_own = node.used;
-      without_own -= own->second;
-      used = &without_own;
+    Resources used = node.used;
+    if (id != 0) {
+      const auto own = std::find_if(node.by_owner.begin(), node.by_owner.end(),
+                                    [id](const NodeHolder& h) { return h.owner == id; });
+      if (own != node.by_owner.end()) used -= own->claimed;
     }
     const std::int64_t gpus = node.state.allocatable.Extended(kGpuResource);
     room.gpus_total += gpus;
-    room.gpus_free += std::max<std::int64_t>(0, gpus - used->Extended(kGpuResource));
+    room.gpus_free += std::max<std::int64_t>(0, gpus - used.Extended(kGpuResource));
     if (room.copies < at_most) {
-      room.copies += CopiesThatFit(node.state.allocatable, *used, shape.request, at_most - room.copies);
+      room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
     }
   }
   return room;
+}
+
+std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
+  std::erase_if(indexes_, [](const auto& index) { return index.use_count() == 1; });
+  for (const auto& index : indexes_) {
+    if (FitAlike(index->shape(), shape)) return index;
+  }
+  PodShape alone;  // Labels and constraints are no matter of the index.
+  alone.request = shape.request;
+  alone.node_selector = shape.node_selector;
+  alone.tolerations = shape.tolerations;
+  alone.node_affinity = shape.node_affinity;
+  const auto index = std::make_shared<FitIndex>(std::move(alone));
+  for (const auto& [name, node] : nodes_) {
+    index->SetNode(node.id, node.is_known ? &node.state : nullptr, TakenOn(node));
+    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held.Extended(kGpuResource));
+  }
+  indexes_.push_back(index);
+  return index;
+}
+
+void ClusterLedger::Reserve(std::map<NodeId, Resources> reserved) {
+  const auto set = [this](NodeId id, const Resources& amount) {
+    LedgerNode* node = by_id_[id];
+    if (!node || node->reserved == amount) return;
+    node->reserved = amount;
+    const Resources taken = TakenOn(*node);
+    for (const auto& index : indexes_) index->SetTaken(id, taken);
+  };
+  for (const auto& [id, amount] : reserved_) {
+    if (!reserved.contains(id)) set(id, {});
+  }
+  for (const auto& [id, amount] : reserved) set(id, amount);
+  reserved_ = std::move(reserved);
 }
 
 }  // namespace grus

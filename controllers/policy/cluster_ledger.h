@@ -1,49 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds what on which node, and what is still free.
 //
-// Two kinds of holdings: pods that are bound (facts of the cluster), and claims, the pods a job was granted that
-// are not bound yet. Claims are placed first-fit, so that two jobs planned one after the other do not count on
-// the same free GPU. The ledger is rebuilt from the cluster at every start and never stored.
-// It knows node readiness (as taints), cordons, taints, node selectors and resources. What it does not know the
-// scheduler still checks: an answer too high costs a wait for the unschedulable grace, never a wrong binding.
+// Two kinds of holdings: pods that are bound (facts of the cluster), and claims, the pods a job or gang was granted
+// that are not bound yet, so that two that are planned one after the other do not count on the same free GPU. The
+// ledger is rebuilt from the cluster at every start and never stored.
+// For each shape that somebody plans with it keeps an index of the nodes by the room there is.
 //
 // Pure data structure: no I/O, clock or lock; the owner serialises access.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "controllers/policy/resources.h"
+#include "controllers/policy/fit_index.h"
 
 namespace grus {
-
-struct Taint {
-  std::string key, value, effect;  // effect: NoSchedule | PreferNoSchedule | NoExecute
-};
-
-struct Toleration {
-  std::string key, op, value, effect;  // op: "Exists", "Equal" or "" (Equal); empty key with Exists: all taints.
-  bool Tolerates(const Taint& taint) const;
-  friend bool operator==(const Toleration&, const Toleration&) = default;
-};
-
-// What placement must know of a pod.
-struct PodShape {
-  Resources request;
-  std::map<std::string, std::string> node_selector;
-  std::vector<Toleration> tolerations;
-  friend bool operator==(const PodShape&, const PodShape&) = default;
-};
-
-struct NodeState {
-  std::string name;
-  Resources allocatable;
-  std::map<std::string, std::string> labels;
-  std::vector<Taint> taints;
-  bool is_cordoned = false;
-};
 
 // What is free for a shape, for the message of a job that waits.
 struct Room {
@@ -52,49 +26,115 @@ struct Room {
   std::int64_t gpus_free = 0, gpus_total = 0;  // On those nodes.
 };
 
+// One pod that is not bound yet, and where it is to run.
+struct Place {
+  std::string node;
+  ShapePtr shape;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// What one owner holds on one node.
+struct NodeHolder {
+  OwnerId owner = 0;
+  int pods = 0;
+  Resources held, claimed;  // `claimed` is the part of `held` that is not bound yet.
+};
+
+struct LedgerNode {
+  NodeId id = 0;
+  bool is_known = false;  // False: pods are bound to it, but the node is not (or no longer) there.
+  int holders = 0;        // Pods and claims. An unknown node that nobody holds is forgotten.
+  NodeState state;
+  Resources used;         // By bound pods and by claims.
+  Resources reserved;     // For a gang that waits; nobody else may count on it.
+  std::vector<NodeHolder> by_owner;
+  std::vector<ShapePtr> pods;  // Of those whose shape is known.
+};
+
 class ClusterLedger {
  public:
+  ClusterLedger();
+
   void PutNode(NodeState node);
   void RemoveNode(const std::string& name);
   bool HasNode(const std::string& name) const;
+  const LedgerNode* Find(const std::string& name) const;  // Null: nothing is known of it.
   std::size_t node_count() const { return nodes_.size(); }  // With those that are gone and still held.
 
   // A bound pod of `owner` (empty: nobody that claims). Binding again with the same UID replaces. One claim of the
-  // owner ends with each pod that is bound for the first time.
-  void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner);
+  // owner ends with each pod that is bound for the first time: on that node if there is one, else any. Without a
+  // `shape` the pod has that of the claim; else no constraint of another pod sees it.
+  void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner,
+            ShapePtr shape = nullptr);
   void Release(const std::string& pod_uid);
 
-  // `owner` counts on `count` more pods of `shape` than are bound; replaces its earlier claim, unless it is just that.
-  // Returns how many found a place.
+  // `owner` counts on `count` more pods of `shape` than are bound; replaces all its claims, unless they are just that.
+  // First fit, without regard for reservations. Returns how many found a place.
   int Claim(const std::string& owner, const PodShape& shape, int count);
+  // One claim more, at a place that is known. It may over-commit the node: a fact is a fact.
+  // REQUIRES: an owner, and a shape.
+  void Hold(const std::string& owner, const std::string& node, ShapePtr shape);
+  std::vector<Place> ClaimsOf(const std::string& owner) const;
+  void DropClaims(const std::string& owner);
+  bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 
   // Room for pods of `shape` beside all bound pods and all claims but those of `owner`.
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
 
- private:
-  struct NodeEntry {
-    NodeState state;
-    bool is_known = false;  // False: pods are bound to it, but the node is not (or no longer) there.
-    Resources used;         // By bound pods and by claims.
-    int holders = 0;        // How many these are. An unknown node that nobody holds is forgotten.
-    std::unordered_map<std::string, Resources> claimed;  // Part of `used`, by owner.
-  };
-  struct Binding {
-    std::string node;
-    Resources request;
-  };
-  static bool Accepts(const NodeEntry& node, const PodShape& shape);
-  void Take(NodeEntry& node, const Resources& request);
-  void GiveBack(const std::string& node, const Resources& request);
-  void DropClaim(const std::string& owner);
+  // For planning. The index is kept true for as long as the caller, too, holds it.
+  std::shared_ptr<const FitIndex> IndexFor(const PodShape& shape);
+  // Kept free of others on these nodes; replaces the earlier reservation. Not part of version().
+  void Reserve(std::map<NodeId, Resources> reserved);
+  const std::map<NodeId, Resources>& reserved() const { return reserved_; }
+  NodeId node_limit() const { return static_cast<NodeId>(by_id_.size()); }
+  const LedgerNode* NodeAt(NodeId id) const { return by_id_[id]; }  // Null: no longer used.
+  const LedgerNode* FindNode(const std::string& name) const;        // Null: not there.
+  OwnerId FindOwner(const std::string& owner) const;                // 0: holds nothing.
+  const std::string& OwnerName(OwnerId id) const { return owners_[id].name; }
+  OwnerId owner_limit() const { return static_cast<OwnerId>(owners_.size()); }
+  // Changes with every change of nodes and holdings.
+  std::uint64_t version() const { return version_; }
+  std::uint64_t nodes_version() const { return nodes_version_; }  // With what nodes are, not with what they hold.
 
-  std::map<std::string, NodeEntry> nodes_;
-  struct ClaimEntry {
-    PodShape shape;
-    std::vector<std::string> nodes;  // One entry a pod.
+  // Shapes whose anti-affinity keeps others away, and where pods of them are.
+  struct Guard {
+    ShapePtr shape;
+    std::map<NodeId, int> nodes;
   };
-  std::unordered_map<std::string, Binding> bindings_;   // By pod UID.
-  std::unordered_map<std::string, ClaimEntry> claims_;  // By owner.
+  const std::unordered_map<const PodShape*, Guard>& guards() const { return guards_; }
+  std::uint64_t guards_version() const { return guards_version_; }  // Changes when a shape comes to be a guard.
+
+ private:
+  struct Binding {
+    LedgerNode* node;
+    OwnerId owner;
+    Resources request;
+    ShapePtr shape;
+  };
+  struct Owner {
+    std::string name;
+    int holdings = 0;
+    std::vector<Place> claims;
+  };
+  LedgerNode& NodeNamed(const std::string& name);
+  void Forget(LedgerNode& node);
+  OwnerId Intern(const std::string& owner);
+  void Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_claim);
+  void GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_claim);
+  void Reindex(LedgerNode& node, OwnerId owner, std::int64_t gpus);
+  static Resources TakenOn(const LedgerNode& node);
+
+  std::map<std::string, LedgerNode> nodes_;
+  std::vector<LedgerNode*> by_id_;
+  std::vector<NodeId> free_ids_;
+  std::unordered_map<std::string, Binding> bindings_;  // By pod UID.
+  std::unordered_map<std::string, OwnerId> owner_ids_;
+  std::vector<Owner> owners_;
+  std::vector<OwnerId> free_owners_;
+  std::vector<std::shared_ptr<FitIndex>> indexes_;
+  std::map<NodeId, Resources> reserved_;
+  std::unordered_map<const PodShape*, Guard> guards_;
+  std::uint64_t version_ = 1, nodes_version_ = 1, guards_version_ = 1;
 };
 
 }  // namespace grus

@@ -52,6 +52,7 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
       Field<&T::schedule_start_time>("scheduleStartTime", {.doc = "When the gates were lifted, or the gang fell below its "
                                                                   "minimum; scheduleTimeoutSeconds counts from here."}),
       Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran."}),
+      Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again."}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled.",
                                            .list_type = "map",

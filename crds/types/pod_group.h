@@ -40,6 +40,7 @@ struct PodGroupStatus {
   std::int32_t scheduled = 0, running = 0, succeeded = 0, failed = 0;  // Members; ended ones count as scheduled.
   std::optional<kube::Time> schedule_start_time;
   std::int32_t attempts = 0;  // Starts that were rolled back since the gang last ran.
+  std::optional<kube::Time> next_attempt_time;
   std::int64_t observed_generation = 0;
   std::vector<kube::Condition> conditions;
   static std::span<const kube::FieldInfo> Fields();

@@ -15,6 +15,7 @@ using kube::KindOf;
 
 const kube::Kind* const* WatchedKinds() {
   static const kube::Kind* const kKinds[] = {&KindOf<api::ElasticHorovodJob>(),
+                                             &KindOf<api::PodGroup>(),
                                              &KindOf<kube::Pod>(),
                                              &KindOf<kube::StatefulSet>(),
                                              &KindOf<kube::Job>(),

@@ -21,6 +21,7 @@
 #include "clientlib/model/core_v1.h"
 #include "clientlib/model/events_v1.h"
 #include "crds/types/elastic_horovod_job.h"
+#include "crds/types/pod_group.h"
 
 namespace grus::testing {
 

@@ -28,12 +28,21 @@
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, patch, delete]
-# All pods hold GPUs and are counted. A worker's scheduling gate is lifted and the launcher is told the host list (patch);
-# workers that wait for a node while the job shrinks, pods of lost nodes, and what a deleted launcher left are deleted.
+# Gangs: watched; their spec belongs to the user.
+- apiGroups: [scheduling.x-k8s.io, scheduling.sigs.k8s.io]
+  resources: [podgroups]
+  verbs: [list, watch]
+- apiGroups: [scheduling.x-k8s.io, scheduling.sigs.k8s.io]
+  resources: [podgroups/status]
+  verbs: [patch]
+# All pods hold GPUs and are counted. Scheduling gates are lifted and the launcher is told the host list (patch); workers
+# that wait for a node while the job shrinks, pods of lost nodes, what a deleted launcher left, and members of a gang that
+# did not come together are deleted.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch, patch, delete]
-# A pod of a lost node is marked as disrupted, so that it is no failed try of the launcher.
+# A pod of a lost node is marked as disrupted, so that it is no failed try of the launcher; a member of a gang is nominated
+# for its node before its gate is lifted.
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]

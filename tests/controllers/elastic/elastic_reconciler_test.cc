@@ -94,8 +94,9 @@ class ElasticReconcilerTest : public ::testing::Test {
   kube::Informer launchers_{client_, KindOf<kube::Job>(), {}, clock_, log_};
   kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  ClusterRoom room_{nodes_, pods_, clock_};
   ElasticReconciler elastic_{
-      client_, {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_}, events_, clock_, log_};
+      client_, {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_}, room_, events_, clock_, log_};
   int waiters_ = kInformers + 1;  // And the recorder.
 };
 

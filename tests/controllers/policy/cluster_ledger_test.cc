@@ -7,26 +7,10 @@
 #include <random>
 #include <utility>
 
+#include "tests/controllers/policy/policy_builders.h"
+
 namespace grus {
 namespace {
-
-NodeState GpuNode(std::string name, std::int64_t gpus) {
-  NodeState node;
-  node.name = std::move(name);
-  node.allocatable.milli_cpu = 64'000;
-  node.allocatable.memory_bytes = 512LL << 30;
-  node.allocatable.pods = 110;
-  node.allocatable.AddExtended(kGpuResource, gpus);
-  return node;
-}
-
-PodShape GpuPod(std::int64_t gpus) {
-  PodShape shape;
-  shape.request.milli_cpu = 1000;
-  shape.request.pods = 1;
-  shape.request.AddExtended(kGpuResource, gpus);
-  return shape;
-}
 
 int Copies(const ClusterLedger& ledger, const PodShape& shape, const std::string& owner = "me") {
   return ledger.RoomFor(owner, shape, 1000).copies;
@@ -266,7 +250,7 @@ TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
     ClusterLedger ledger;
     for (int i = 0; i < 60; ++i) {
       const std::string node(1, static_cast<char>('a' + below(3)));
-      const std::string pod = "p" + std::to_string(below(12)), owner = "o" + std::to_string(below(3));
+      const std::string pod = std::string("p").append(std::to_string(below(12))), owner = std::string("o").append(std::to_string(below(3)));
       switch (below(6)) {
         case 0:
           ledger.PutNode(GpuNode(node, 8));

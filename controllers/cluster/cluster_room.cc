@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/cluster/cluster_room.h"
+
+#include <algorithm>
+#include <map>
+
+#include "controllers/cluster/owners.h"
+#include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/node_match.h"
+
+namespace grus {
+namespace {
+
+constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
+
+bool HasEnded(const kube::Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
+
+// Pods that have ended hold nothing, though they still name their node.
+bool HoldsNode(const kube::Pod& pod) { return !pod.spec.node_name.empty() && !HasEnded(pod); }
+
+bool AsksForGpus(const kube::Pod& pod) {
+  return std::any_of(pod.spec.containers.begin(), pod.spec.containers.end(), [](const kube::Container& container) {
+    const kube::Quantity* gpus = kube::FindResource(container.resources.requests, kGpuResource);
+    return gpus != nullptr && gpus->Value() > 0;
+  });
+}
+
+bool IsCompetitor(const kube::Pod& pod) {
+  return !HasEnded(pod) && !pod.metadata.is_being_deleted() && AsksForGpus(pod) && OwnerOf(pod).empty();
+}
+
+bool IsDecided(const kube::Pod& pod) {
+  if (!pod.spec.node_name.empty() || !pod.spec.scheduling_gates.empty()) return true;
+  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
+  return scheduled && !scheduled->is_true();
+}
+
+std::int64_t UnixSeconds(const kube::Clock& clock) {
+  return std::chrono::duration_cast<std::chrono::seconds>(clock.WallNow().time_since_epoch()).count();
+}
+
+std::size_t HashOf(const PodShape& shape) {
+  std::size_t hash = std::hash<std::string>()(shape.ns);
+  const std::hash<std::string_view> text;
+  for (const auto& [key, value] : shape.labels) hash = hash * 31 + text(key.view()) * 17 + text(value.view());
+  return hash;
+}
+
+// Labels that tell pods of one set apart say nothing to placement.
+constexpr std::string_view kOwnLabels[] = {"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
+                                           "batch.kubernetes.io/job-completion-index"};
+
+}  // namespace
+
+ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock, Nominations nominations)
+    : clock_(clock), nominations_(nominations), planner_(ledger_) {
+  nodes.AddHandler([this](const kube::Change& change, bool) { OnNode(change); });
+  pods.AddHandler([this](const kube::Change& change, bool) { OnPod(change); });
+}
+
+void ClusterRoom::OnNode(const kube::Change& change) {
+  const auto* before = static_cast<const kube::Node*>(change.before.get());
+  const auto* after = static_cast<const kube::Node*>(change.after.get());
+  if (before && after && before->spec == after->spec && before->status.allocatable == after->status.allocatable &&
+      before->metadata.labels == after->metadata.labels &&
+      before->metadata.is_being_deleted() == after->metadata.is_being_deleted()) {
+    return;  // A heartbeat.
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (after) ledger_.PutNode(StateOf(*after));
+    else ledger_.RemoveNode(before->metadata.name);
+  }
+  for (const auto& tell : on_freed_) tell();
+}
+
+bool ClusterRoom::NoteCompetitorLocked(const kube::Pod* before, const kube::Pod* after) {
+  if (before && (!after || before->metadata.uid != after->metadata.uid)) {
+    if (competitors_.erase(std::string(before->metadata.uid)) > 0) last_competitor_ = clock_.Now();
+  }
+  if (!after) return false;
+  const std::string uid(after->metadata.uid);
+  if (!IsCompetitor(*after)) {
+    if (competitors_.erase(uid) > 0) last_competitor_ = clock_.Now();
+    return false;
+  }
+  const bool is_news = competitors_.empty() && !last_competitor_;
+  Competitor& competitor = competitors_[uid];
+  competitor.is_decided = IsDecided(*after);
+  competitor.priority = after->spec.priority.value_or(0);
+  if (competitor.is_decided) competitor.shape.reset();
+  else if (!competitor.shape) competitor.shape = InternLocked(grus::ShapeOf(*after));
+  return is_news;
+}
+
+void ClusterRoom::OnPod(const kube::Change& change) {
+  const auto* before = static_cast<const kube::Pod*>(change.before.get());
+  const auto* after = static_cast<const kube::Pod*>(change.after.get());
+  const bool held = before && HoldsNode(*before);
+  const bool holds = after && HoldsNode(*after);
+  const bool is_same_pod = before && after && before->metadata.uid == after->metadata.uid;
+  const bool is_same_holding = held == holds && (!holds || is_same_pod);
+  std::vector<std::string> starting;
+  {
+    std::lock_guard lock(mutex_);
+    if (NoteCompetitorLocked(before, after)) starting.assign(placed_.begin(), placed_.end());
+    if (!is_same_holding && held) ledger_.Release(std::string(before->metadata.uid));
+    if (!is_same_holding && holds) {
+      ledger_.Bind(std::string(after->metadata.uid), std::string(after->spec.node_name), RequestOf(*after), OwnerOf(*after),
+                   InternLocked(FootprintOf(*after)));
+    }
+  }
+  if (!starting.empty()) {
+    for (const auto& tell : on_standing_) tell(starting);
+  }
+  if (held && !is_same_holding) {
+    for (const auto& tell : on_freed_) tell();
+  }
+}
+
+ShapePtr ClusterRoom::InternLocked(PodShape shape) {
+  for (const std::string_view label : kOwnLabels) shape.labels.erase(label);
+  auto& alike = shapes_[HashOf(shape)];
+  for (const auto& known : alike) {
+    if (ShapePtr same = known.lock(); same && *same == shape) return same;
+  }
+  auto made = std::make_shared<const PodShape>(std::move(shape));
+  alike.push_back(made);
+  if (shapes_.size() > 2 * shapes_swept_at_ + 100) {
+    for (auto it = shapes_.begin(); it != shapes_.end();) {
+      std::erase_if(it->second, [](const auto& known) { return known.expired(); });
+      it = it->second.empty() ? shapes_.erase(it) : std::next(it);
+    }
+    shapes_swept_at_ = shapes_.size();
+  }
+  return made;
+}
+
+ShapePtr ClusterRoom::ShapeOf(const kube::Pod& pod) {
+  PodShape shape = grus::ShapeOf(pod);
+  std::lock_guard lock(mutex_);
+  return InternLocked(std::move(shape));
+}
+
+bool ClusterRoom::HasNode(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  return ledger_.HasNode(name);
+}
+
+void ClusterRoom::Claim(const std::string& owner, const PodShape& shape, int count) {
+  std::lock_guard lock(mutex_);
+  ledger_.Claim(owner, shape, count);
+}
+
+Room ClusterRoom::RoomFor(const std::string& owner, const PodShape& shape, int at_most) const {
+  std::lock_guard lock(mutex_);
+  return ledger_.RoomFor(owner, shape, at_most);
+}
+
+Room ClusterRoom::ClaimRoom(const std::string& owner, const PodShape& shape, int wanted) {
+  std::lock_guard lock(mutex_);
+  const Room room = ledger_.RoomFor(owner, shape, wanted);
+  ledger_.Claim(owner, shape, room.copies);
+  return room;
+}
+
+std::vector<Place> ClusterRoom::PlacesOf(const std::string& gang) const {
+  std::lock_guard lock(mutex_);
+  return ledger_.ClaimsOf(gang);
+}
+
+void ClusterRoom::Hold(const std::string& gang, const Place& place) {
+  std::lock_guard lock(mutex_);
+  ledger_.Hold(gang, place.node, place.shape);
+}
+
+void ClusterRoom::SetPlaces(const std::string& gang, const std::vector<Place>& places) {
+  {
+    std::lock_guard lock(mutex_);
+    if (places.empty()) placed_.erase(gang);
+    else placed_.insert(gang);
+    const std::size_t had = ledger_.ClaimsOf(gang).size();
+    if (had == places.size()) return;  // A pass takes away only.
+    ledger_.DropClaims(gang);
+    for (const Place& place : places) ledger_.Hold(gang, place.node, place.shape);
+    if (had < places.size()) return;
+  }
+  for (const auto& tell : on_freed_) tell();
+}
+
+GangStanding ClusterRoom::Ask(const GangDemand& demand) {
+  GangStanding standing;
+  std::vector<std::string> changed;
+  {
+    std::lock_guard lock(mutex_);
+    planner_.Put(demand);
+    changed = planner_.Plan(UnixSeconds(clock_));
+    if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
+    for (const std::string& key : changed) {
+      const GangStanding* other = planner_.StandingOf(key);
+      if (other && other->is_placed) placed_.insert(key);
+      if (other && !other->is_placed) waiting_.insert(key);
+      else waiting_.erase(key);
+    }
+    if (standing.is_placed) waiting_.erase(demand.key);
+    else waiting_.insert(demand.key);
+  }
+  std::erase(changed, demand.key);
+  if (!changed.empty()) {
+    for (const auto& tell : on_standing_) tell(changed);
+  }
+  return standing;
+}
+
+void ClusterRoom::StopAsking(const std::string& gang) {
+  std::lock_guard lock(mutex_);
+  waiting_.erase(gang);
+  planner_.Remove(gang);
+}
+
+void ClusterRoom::Forget(const std::string& gang) {
+  {
+    std::lock_guard lock(mutex_);
+    waiting_.erase(gang);
+    placed_.erase(gang);
+    planner_.Remove(gang);
+    planner_.SetEnd(gang, std::nullopt);
+    if (ledger_.ClaimsOf(gang).empty()) return;
+    ledger_.DropClaims(gang);
+  }
+  for (const auto& tell : on_freed_) tell();
+}
+
+void ClusterRoom::SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds) {
+  std::lock_guard lock(mutex_);
+  planner_.SetEnd(gang, unix_seconds);
+}
+
+std::optional<std::int64_t> ClusterRoom::next_change() const {
+  std::lock_guard lock(mutex_);
+  return planner_.next_change();
+}
+
+std::string ClusterRoom::AnyWaiting() const {
+  std::lock_guard lock(mutex_);
+  return waiting_.empty() ? std::string() : *waiting_.begin();
+}
+
+bool ClusterRoom::MustNominate() const {
+  if (nominations_ != Nominations::kAuto) return nominations_ == Nominations::kAlways;
+  std::lock_guard lock(mutex_);
+  return !competitors_.empty() || (last_competitor_ && clock_.Now() - *last_competitor_ < kCompetitionLasts);
+}
+
+Safety ClusterRoom::Check(const std::vector<Place>& places, int priority) const {
+  std::lock_guard lock(mutex_);
+  std::map<std::string, const LedgerNode*> nodes;
+  for (const Place& place : places) nodes.try_emplace(place.node, ledger_.Find(place.node));
+  for (const Place& place : places) {
+    const LedgerNode* node = nodes.at(place.node);
+    if (node == nullptr || !node->is_known || !Accepts(node->state, *place.shape)) return Safety::kTaken;
+    // The claims are part of what is used: a node that holds more than it has was taken by somebody else.
+    Resources others = node->used;
+    others -= place.shape->request;
+    if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;
+  }
+  for (const auto& [uid, competitor] : competitors_) {
+    if (competitor.is_decided || competitor.priority < priority || !competitor.shape) continue;
+    for (const auto& [name, node] : nodes) {
+      if (Accepts(node->state, *competitor.shape)) return Safety::kUndecided;
+    }
+  }
+  return Safety::kSafe;
+}
+
+}  // namespace grus

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster ledger and the planner of gangs, kept true by the node and pod caches: the one account of who holds what,
+// shared by all controllers.
+//
+// Thread-safe: one lock around ledger and planner, so that two reconcile threads do not count on the same free GPU.
+// Callbacks are called without it, on the thread that brought the news.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "clientlib/base/clock.h"
+#include "clientlib/cache/informer.h"
+#include "clientlib/model/core_v1.h"
+#include "controllers/policy/gang_planner.h"
+
+namespace grus {
+
+// When members of a gang are nominated for their nodes before their gates are lifted.
+enum class Nominations {
+  kAuto,    // While a foreign pod could take a place.
+  kAlways,
+  kNever,   // The scheduler may give a place away while a gang is on its way to it.
+};
+
+enum class Safety {
+  kSafe,
+  kUndecided,  // The scheduler may be about to bind a foreign pod to one of the nodes.
+  kTaken,      // A node is gone, does not take such pods any more, or has no room for all that is claimed there.
+};
+
+class ClusterRoom {
+ public:
+  // Registers handlers; both informers must outlive this, and this them being run.
+  ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
+              Nominations nominations = Nominations::kAuto);
+
+  // REQUIRES: before the informers start.
+  void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
+  // Gangs whose standing changed, by key; and whenever competition begins, those that are being started.
+  void OnStanding(std::function<void(const std::vector<std::string>&)> callback) { on_standing_.push_back(std::move(callback)); }
+
+  bool HasNode(const std::string& name) const;
+  // `owner` is a job's key as text. See ClusterLedger.
+  void Claim(const std::string& owner, const PodShape& shape, int count);
+  Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
+  // Claims what there is room for, at most `wanted` more pods, in one step. Returns the room before.
+  Room ClaimRoom(const std::string& owner, const PodShape& shape, int wanted);
+
+  // One shape for all pods that are alike to placement.
+  ShapePtr ShapeOf(const kube::Pod& pod);
+
+  // What `gang` has claimed and not bound yet. A claim that the ledger does not know of, which a start finds in the
+  // cluster, is added with Hold().
+  std::vector<Place> PlacesOf(const std::string& gang) const;
+  void Hold(const std::string& gang, const Place& place);
+  // Keeps just these of its claims, as they are after the pass.
+  void SetPlaces(const std::string& gang, const std::vector<Place>& places);
+  // Puts the demand into the queue and plans. What is placed is in PlacesOf() from then on.
+  GangStanding Ask(const GangDemand& demand);
+  void StopAsking(const std::string& gang);  // Its claims stay.
+  void Forget(const std::string& gang);      // They do not.
+  void SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds);
+  // When planning again is worth while although nothing happens; nullopt: never.
+  std::optional<std::int64_t> next_change() const;
+  // A gang that waits, whose pass would plan for all; empty: none.
+  std::string AnyWaiting() const;
+
+  // Whether places are to be held by nomination: a foreign pod, one that asks for GPUs outside any gang or job of ours, is
+  // there or was in the last ten minutes.
+  bool MustNominate() const;
+  // Whether the pods of a gang of that priority can be given to the scheduler.
+  Safety Check(const std::vector<Place>& places, int priority) const;
+
+ private:
+  struct Competitor {
+    ShapePtr shape;
+    int priority = 0;
+    bool is_decided = false;  // Bound, or found unschedulable: the scheduler is not at it.
+  };
+  void OnNode(const kube::Change& change);
+  void OnPod(const kube::Change& change);
+  bool NoteCompetitorLocked(const kube::Pod* before, const kube::Pod* after);
+  ShapePtr InternLocked(PodShape shape);
+
+  const kube::Clock& clock_;
+  const Nominations nominations_;
+  std::vector<std::function<void()>> on_freed_;
+  std::vector<std::function<void(const std::vector<std::string>&)>> on_standing_;
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  ClusterLedger ledger_;
+  GangPlanner planner_;
+  std::unordered_map<std::size_t, std::vector<std::weak_ptr<const PodShape>>> shapes_;  // By a hash of their labels.
+  std::size_t shapes_swept_at_ = 0;
+  std::unordered_map<std::string, Competitor> competitors_;  // By UID.
+  std::optional<kube::TimePoint> last_competitor_;
+  std::set<std::string> waiting_, placed_;  // Gangs by key.
+};
+
+}  // namespace grus

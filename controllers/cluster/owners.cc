@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/cluster/owners.h"
+
+#include "crds/types/pod_group.h"
+
+namespace grus {
+namespace {
+
+bool IsLegacy(const kube::Kind& kind) { return kind.group == api::LegacyPodGroup::ResourceKind().group; }
+
+}  // namespace
+
+std::string_view GroupNameOf(const kube::Kind& kind, const kube::ObjectMeta& pod) {
+  return pod.labels.Get(IsLegacy(kind) ? api::kLegacyPodGroupLabel : api::kPodGroupLabel);
+}
+
+std::string GangKey(const kube::Kind& kind, const kube::ObjectKey& group) {
+  return (IsLegacy(kind) ? std::string(kind.group) + "/" : std::string()) + group.ToString();
+}
+
+std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_view gang) {
+  if (IsLegacy(kind)) {
+    if (!gang.starts_with(kind.group) || gang.size() <= kind.group.size()) return std::nullopt;
+    gang.remove_prefix(kind.group.size() + 1);
+  }
+  const std::size_t slash = gang.find('/');
+  if (slash == std::string_view::npos || gang.find('/', slash + 1) != std::string_view::npos) return std::nullopt;
+  return kube::ObjectKey{std::string(gang.substr(0, slash)), std::string(gang.substr(slash + 1))};
+}
+
+std::string OwnerOf(const kube::Pod& pod) {
+  for (const kube::Kind* kind : {&api::PodGroup::ResourceKind(), &api::LegacyPodGroup::ResourceKind()}) {
+    const std::string_view group = GroupNameOf(*kind, pod.metadata);
+    if (!group.empty()) return GangKey(*kind, {pod.metadata.ns, std::string(group)});
+  }
+  const std::string_view job = pod.metadata.labels.Get(kJobNameLabel);
+  if (job.empty() || pod.metadata.labels.Get(kRoleLabel) != "worker") return {};
+  return kube::ObjectKey{pod.metadata.ns, std::string(job)}.ToString();
+}
+
+}  // namespace grus

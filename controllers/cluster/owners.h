@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labels by which pods belong to objects of grus, and what such an owner is called in the ledger. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "clientlib/model/pod.h"
+
+namespace grus {
+
+inline constexpr char kJobNameLabel[] = "ai.centauruscloud.io/job-name";
+inline constexpr char kRoleLabel[] = "ai.centauruscloud.io/role";
+
+// The group of `kind` (a PodGroup) that a pod belongs to, as far as its labels say; empty: none.
+std::string_view GroupNameOf(const kube::Kind& kind, const kube::ObjectMeta& pod);
+// A group's key in the ledger: "namespace/name"; of scheduling.sigs.k8s.io with the API group in front.
+std::string GangKey(const kube::Kind& kind, const kube::ObjectKey& group);
+// The other way round; nullopt: it is the key of another kind's.
+std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_view gang);
+
+// Whose claims a bound pod ends: a gang, or the job whose worker it is. Empty: nobody's.
+std::string OwnerOf(const kube::Pod& pod);
+
+}  // namespace grus

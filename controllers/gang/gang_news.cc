@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_news.h"
+
+namespace grus {
+namespace {
+
+const kube::CoreCondition* Scheduled(const kube::Pod& pod) {
+  return kube::FindCondition(pod.status.conditions, "PodScheduled");
+}
+
+bool SameScheduling(const kube::Pod& a, const kube::Pod& b) {
+  const kube::CoreCondition *before = Scheduled(a), *after = Scheduled(b);
+  if (before == nullptr || after == nullptr) {
+    // That the scheduler saw the gate is no news.
+    const kube::CoreCondition* only = before ? before : after;
+    return only == nullptr || only->reason == "SchedulingGated";
+  }
+  return before->status == after->status && before->reason == after->reason;
+}
+
+}  // namespace
+
+GangNews NewsOf(const kube::Pod* before, const kube::Pod* after) {
+  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return GangNews::kMajor;
+  const bool is_same = before->metadata.labels == after->metadata.labels &&
+                       before->metadata.is_being_deleted() == after->metadata.is_being_deleted() &&
+                       before->spec.node_name == after->spec.node_name &&
+                       before->spec.scheduling_gates == after->spec.scheduling_gates &&
+                       before->status.nominated_node_name == after->status.nominated_node_name;
+  if (!is_same) return GangNews::kMajor;
+  // Running, succeeded and failed members change phases and counts; all that is bound runs soon, so it can wait a little.
+  if (before->status.phase != after->status.phase) {
+    return after->status.phase == "Running" ? GangNews::kMinor : GangNews::kMajor;
+  }
+  if (SameScheduling(*before, *after)) return GangNews::kNone;
+  return after->spec.node_name.empty() ? GangNews::kMajor : GangNews::kNone;
+}
+
+}  // namespace grus

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_set>
+
+#include "controllers/gang/gang_status.h"
+#include "controllers/policy/gang_message.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kFirstBackoff{10}, kLongestBackoff{600};
+constexpr kube::Duration kReplanWait = std::chrono::milliseconds(100);
+
+int MinMember(const GangView& view) { return view.group->spec.min_member; }
+
+// It came together once and was not rolled back since: what it lost is replaced member by member.
+bool IsReplacing(const GangView& view, const Tally& tally) {
+  const bool has_run = view.group->status.phase == kGangRunning ||
+                       GangReasonBefore(view) == ToString(GangReason::kBelowMinimum);
+  return has_run && tally.scheduled() > 0;
+}
+
+// We lifted its gate, and somebody makes it again, gated, if we delete it.
+bool CanBeRolledBack(const Member& member) {
+  return member.lifted_at && member.has_controller &&
+         (member.state == MemberState::kLifted || member.state == MemberState::kBound);
+}
+
+std::vector<const Member*> RollBackList(const GangView& view) {
+  std::vector<const Member*> list;
+  for (const Member& member : view.members) {
+    if (CanBeRolledBack(member)) list.push_back(&member);
+  }
+  return list;
+}
+
+// When the time of a gang below its minimum began to run.
+std::optional<kube::Time> StartOf(const GangView& view) {
+  const api::PodGroupStatus& status = view.group->status;
+  if (status.phase == kGangRunning) return view.now;  // It has just lost members.
+  if (status.schedule_start_time && status.phase != kGangPending) return status.schedule_start_time;
+  std::optional<kube::Time> first;
+  for (const Member& member : view.members) {
+    if (!member.lifted_at || !member.IsAlive()) continue;
+    first = std::min(first.value_or(*member.lifted_at), *member.lifted_at);
+  }
+  return first;
+}
+
+seconds BackoffAfter(int attempts) {
+  return std::min(kLongestBackoff, kFirstBackoff * (1 << std::clamp(attempts - 1, 0, 10)));
+}
+
+// Rolled back, and not to be tried again yet. A time further ahead than any we set was set before the clock was set back.
+bool IsBackingOff(const GangView& view) {
+  const auto& next = view.group->status.next_attempt_time;
+  if (!next) return false;
+  const kube::Duration left = next->value - view.now.value;
+  return left > kube::Duration::zero() && left <= kLongestBackoff + std::chrono::minutes(1);
+}
+
+// For waits of minutes at most. A moment that lies far ahead was noted before the clock was set back.
+kube::Duration Waited(const kube::Time& now, const kube::Time& since) {
+  const kube::Duration waited = now.value - since.value;
+  return waited < -std::chrono::minutes(1) ? std::chrono::hours(24) : std::max(waited, kube::Duration::zero());
+}
+
+std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assigned) {
+  std::unordered_set<const Member*> members;
+  for (const Assignment& a : assigned) members.insert(a.member);
+  return members;
+}
+
+class Planner {
+ public:
+  explicit Planner(const GangView& view)
+      : view_(view), tally_(Count(view)), min_(MinMember(view)), reason_before_(GangReasonBefore(view)) {}
+
+  GangPlan Make() {
+    plan_.status = BaseGangStatus(view_);
+    if (view_.group->metadata.is_being_deleted()) {
+      plan_.is_ignored = true;
+    } else if (min_ < 1) {
+      Say(kGangPending, GangReason::kInvalidMinimum,
+          "spec.minMember is " + std::to_string(min_) + "; set it to 1 or more");
+    } else if (!PlanEnd() && !PlanRollBack()) {
+      PlanStart();
+      PlanRepair();
+      SayProgress();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void Say(const std::string& phase, GangReason reason, const std::string& message) {
+    SetGangReason(plan_.status, view_, phase, reason, message);
+    if (reason_before_ == ToString(reason)) return;
+    switch (reason) {
+      case GangReason::kWaitingForRoom:
+        return Tell(kube::EventType::kNormal, reason, "PlaceGang", message);
+      case GangReason::kCannotFit:
+      case GangReason::kInvalidMinimum:
+      case GangReason::kGatedByOthers:
+      case GangReason::kFailed:
+      case GangReason::kBelowMinimum:
+        return Tell(kube::EventType::kWarning, reason, "PlaceGang", message);
+      default: return;  // The usual start needs no event.
+    }
+  }
+  void Tell(kube::EventType type, GangReason reason, const char* action, const std::string& note) {
+    plan_.events.push_back({type, std::string(ToString(reason)), action, note});
+  }
+  void LookAgain(kube::Duration delay) { plan_.look_again = std::min(plan_.look_again.value_or(delay), delay); }
+
+  // All members have ended.
+  bool PlanEnd() {
+    if (tally_.alive() > 0 || tally_.ending > 0) return false;
+    if (tally_.succeeded >= min_) {
+      Say(kGangFinished, GangReason::kSucceeded, CountText(tally_.succeeded, "member") + " succeeded");
+    } else if (tally_.failed > 0 && tally_.failed + tally_.succeeded >= min_) {
+      Say(kGangFailed, GangReason::kFailed,
+          std::to_string(tally_.failed) + " of " + CountText(tally_.failed + tally_.succeeded, "member") + " failed");
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool PlanRollBack() {
+    api::PodGroupStatus& status = plan_.status;
+    const bool is_below = tally_.scheduled() < min_;
+    if (is_below && IsBackingOff(view_)) {
+      LookAgain(status.next_attempt_time->value - view_.now.value);
+      plan_.end = RollBackList(view_);
+      SayBackingOff();
+      return true;
+    }
+    const std::optional<kube::Time> start = StartOf(view_);
+    if (!is_below || !start) return false;
+    status.schedule_start_time = start;
+    const std::vector<const Member*> list = RollBackList(view_);
+    if (list.empty()) return false;
+    // A gang that ran goes on with what it has until its pods are made again: to take the rest away helps nobody.
+    if (IsReplacing(view_, tally_) && tally_.alive() + tally_.succeeded < min_) return false;
+    const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *start);
+    if (left > kube::Duration::zero()) {
+      LookAgain(left);
+      return false;
+    }
+    plan_.end = list;
+    ++status.attempts;
+    status.schedule_start_time.reset();
+    status.next_attempt_time = kube::Time{view_.now.value + BackoffAfter(status.attempts)};
+    LookAgain(BackoffAfter(status.attempts));
+    SayBackingOff();
+    Tell(kube::EventType::kWarning, GangReason::kBackingOff, "RollBackGang", Message());
+    return true;
+  }
+
+  void SayBackingOff() {
+    const api::PodGroupStatus& status = plan_.status;
+    if (reason_before_ == ToString(GangReason::kBackingOff)) {
+      const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
+      return Say(kGangPending, GangReason::kBackingOff, ready->message);
+    }
+    std::string message = "gave its nodes back: " + std::to_string(tally_.scheduled()) + " of the " +
+                          CountText(min_, "member") + " that start together had one after " +
+                          std::to_string(ScheduleTimeout(*view_.group).count()) + " s";
+    for (const Member& member : view_.members) {
+      if (member.unschedulable_message.empty()) continue;
+      message += "; of " + member.name + " the scheduler says: " + member.unschedulable_message;
+      break;
+    }
+    message += "; try " + std::to_string(status.attempts + 1) + " begins at " + kube::ToText(*status.next_attempt_time);
+    Say(kGangPending, GangReason::kBackingOff, message);
+  }
+
+  const std::string& Message() const { return kube::FindCondition(plan_.status.conditions, "Ready")->message; }
+
+  void PlanStart() {
+    plan_.status.next_attempt_time.reset();
+    const std::vector<Assignment> assigned = Assign(view_);
+    for (const Assignment& a : assigned) plan_.keep_places.push_back(a.place);
+    const bool is_replacing = IsReplacing(view_, tally_);
+    is_enough_ = is_replacing || tally_.scheduled() + static_cast<int>(assigned.size()) >= min_;
+    if (!is_enough_) {
+      ClearNominations(assigned);
+      if (view_.group->spec.when_unschedulable == api::WhenUnschedulable::kUngate) LiftForDemand();
+      return;
+    }
+    if (is_replacing) {
+      LiftReplacements();
+      LiftAssigned(assigned);
+    } else {
+      PlanLift(assigned);
+    }
+    ClearNominations(assigned);
+  }
+
+  void PlanLift(const std::vector<Assignment>& assigned) {
+    if (view_.must_nominate) {
+      for (const Assignment& a : assigned) {
+        if (a.member->nominated != a.place.node) plan_.nominate.push_back({a.member, a.place.node});
+      }
+      must_hold_ = !plan_.nominate.empty();
+    }
+    if (must_hold_) return;
+    const bool has_gated = std::any_of(assigned.begin(), assigned.end(),
+                                       [](const Assignment& a) { return a.member->state == MemberState::kGated; });
+    if (has_gated && view_.safety != Safety::kSafe) {
+      is_unsafe_ = true;
+      plan_.must_replan = view_.safety == Safety::kTaken;
+      LookAgain(kReplanWait);
+      return;
+    }
+    LiftAssigned(assigned);
+  }
+
+  void LiftAssigned(const std::vector<Assignment>& assigned) {
+    for (const Assignment& a : assigned) Lift(*a.member);
+  }
+
+  void Lift(const Member& member) {
+    if (member.state != MemberState::kGated || member.has_foreign_gate) return;
+    if (lifted_.insert(&member).second) plan_.lift.push_back(&member);
+  }
+
+  // A replacement in a running gang starts at once: its node is likely the one that was left.
+  void LiftReplacements() {
+    int missing = min_ - tally_.scheduled() - tally_.lifted;
+    for (const Member& member : view_.members) {
+      if (missing <= 0) break;
+      if (member.state != MemberState::kGated || member.has_foreign_gate) continue;
+      Lift(member);
+      --missing;
+    }
+  }
+
+  // So that a cluster autoscaler sees what is missing.
+  void LiftForDemand() {
+    if (tally_.alive() + tally_.succeeded < min_) return;
+    LiftReplacements();
+  }
+
+  void ClearNominations(const std::vector<Assignment>& assigned) {
+    const std::unordered_set<const Member*> has_place = MembersOf(assigned);
+    for (const Member& member : view_.members) {
+      const bool is_held = member.state == MemberState::kGated && !member.nominated.empty();
+      if (is_held && !has_place.contains(&member)) plan_.nominate.push_back({&member, ""});
+    }
+  }
+
+  // Beyond the minimum: an extra that found no node waits gated again, where it is in nobody's way.
+  void PlanRepair() {
+    if (tally_.scheduled() < min_) return;
+    for (const Member& member : view_.members) {
+      if (member.state != MemberState::kLifted || !CanBeRolledBack(member)) continue;
+      const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *member.lifted_at);
+      if (left <= kube::Duration::zero()) plan_.end.push_back(&member);
+      else LookAgain(left);
+    }
+  }
+
+  void SayProgress() {
+    if (tally_.scheduled() >= min_) return SayTogether();
+    const int existing = tally_.alive() + tally_.succeeded;
+    const std::string of_min = " of the " + CountText(min_, "member") + " that start together";
+    if (IsReplacing(view_, tally_)) {
+      std::string message = std::to_string(tally_.scheduled()) + of_min + " have a node";
+      if (existing < min_) message += "; " + CountText(min_ - existing, "member") + " more must be created";
+      return Say(kGangScheduling, GangReason::kBelowMinimum, message);
+    }
+    const bool is_under_way = tally_.lifted + tally_.bound > 0 || !plan_.lift.empty();
+    if (is_under_way && is_enough_ && !must_hold_ && !is_unsafe_) return SayStarting();
+    if (existing < min_) {
+      return Say(is_under_way ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
+                 std::to_string(existing) + of_min + " exist");
+    }
+    if (const int foreign = ForeignGates(); existing - foreign < min_) {
+      return Say(kGangPending, GangReason::kGatedByOthers,
+                 std::to_string(foreign) + " members have scheduling gates of other controllers besides " +
+                     std::string(api::kGangGate));
+    }
+    if (must_hold_) {
+      return Say(kGangPending, GangReason::kPreparing, "holding nodes for " + CountText(min_ - tally_.scheduled(), "member"));
+    }
+    if (is_unsafe_) {
+      return Say(kGangPending, GangReason::kPreparing,
+                 plan_.must_replan ? "looking for other nodes: one that was planned is taken"
+                                   : "waiting for the scheduler to decide about pods of others");
+    }
+    if (is_under_way) return SayStarting();
+    const std::optional<GangDemand> demand = NeedsOf(view_);
+    const std::string why = demand ? WhyPending(*demand, view_.standing, min_) : std::string("waiting for room");
+    Say(kGangPending, view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
+  }
+
+  int ForeignGates() const {
+    return static_cast<int>(std::count_if(view_.members.begin(), view_.members.end(), [](const Member& member) {
+      return member.state == MemberState::kGated && member.has_foreign_gate;
+    }));
+  }
+
+  void SayStarting() {
+    std::string message =
+        std::to_string(tally_.scheduled()) + " of the " + CountText(min_, "member") + " that start together have a node";
+    const auto stuck = std::find_if(view_.members.begin(), view_.members.end(),
+                                    [](const Member& member) { return !member.unschedulable_message.empty(); });
+    if (stuck != view_.members.end()) {
+      message += "; of " + stuck->name + " the scheduler says: " + stuck->unschedulable_message;
+    }
+    Say(kGangScheduling, GangReason::kStarting, message);
+  }
+
+  void SayTogether() {
+    const bool is_running = tally_.running + tally_.succeeded >= min_;
+    std::string message = is_running ? CountText(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
+                                     : CountText(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
+    if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
+    if (tally_.unbound() > 0) message += "; " + CountText(tally_.unbound(), "more member") + " beyond the minimum waits for room";
+    const bool has_run = view_.group->status.phase == kGangRunning;
+    if (!is_running && !has_run) return Say(kGangScheduling, GangReason::kStarting, message);
+    plan_.status.attempts = 0;
+    Say(kGangRunning, GangReason::kRunning, message);
+  }
+
+  const GangView& view_;
+  const Tally tally_;
+  const int min_;
+  const std::string reason_before_;
+  GangPlan plan_;
+  std::unordered_set<const Member*> lifted_;  // Those in plan_.lift.
+  bool is_enough_ = false;
+  bool must_hold_ = false;  // Nominations come first.
+  bool is_unsafe_ = false;
+};
+
+}  // namespace
+
+std::vector<Assignment> Assign(const GangView& view) {
+  std::vector<Place> left = view.places;
+  std::vector<Assignment> assigned;
+  const auto take = [&](const Member& member, auto&& fits) {
+    const auto found = std::find_if(left.begin(), left.end(), [&](const Place& place) {
+      return (place.shape == member.shape || FitAlike(*place.shape, *member.shape)) && fits(place);
+    });
+    if (found == left.end()) return false;
+    assigned.push_back({&member, std::move(*found)});
+    left.erase(found);
+    return true;
+  };
+  std::vector<const Member*> rest;
+  for (const Member& member : view.members) {
+    if (!member.IsUnbound() || !member.shape) continue;
+    if (member.nominated.empty() || !take(member, [&](const Place& place) { return place.node == member.nominated; })) {
+      rest.push_back(&member);
+    }
+  }
+  // Those whose gate is lifted already come first: they are the scheduler's.
+  std::stable_partition(rest.begin(), rest.end(), [](const Member* m) { return m->state == MemberState::kLifted; });
+  for (const Member* member : rest) take(*member, [](const Place&) { return true; });
+  std::sort(assigned.begin(), assigned.end(), [&](const Assignment& a, const Assignment& b) { return a.member < b.member; });
+  return assigned;
+}
+
+std::optional<GangDemand> NeedsOf(const GangView& view) {
+  const api::PodGroup& group = *view.group;
+  const int min = MinMember(view);
+  const Tally tally = Count(view);
+  if (group.metadata.is_being_deleted() || min < 1 || tally.unbound() == 0) return std::nullopt;
+  if (IsBackingOff(view) && tally.scheduled() < min) return std::nullopt;
+
+  const std::vector<Assignment> assigned = Assign(view);
+  const std::unordered_set<const Member*> has_place = MembersOf(assigned);
+  GangDemand demand;
+  for (const MemberState state : {MemberState::kLifted, MemberState::kGated}) {
+    for (const Member& member : view.members) {
+      const bool is_candidate = member.state == state && member.shape && !member.has_foreign_gate;
+      if (!is_candidate || has_place.contains(&member)) continue;
+      if (demand.members.empty()) demand.priority = member.priority;
+      demand.members.push_back(member.shape);
+    }
+  }
+  if (demand.members.empty()) return std::nullopt;
+  if (!IsReplacing(view, tally)) demand.needed = std::max(0, min - tally.scheduled() - static_cast<int>(assigned.size()));
+  if (demand.needed > static_cast<int>(demand.members.size())) return std::nullopt;  // Not all of them exist.
+  demand.key = view.key;
+  const kube::Time since = group.metadata.creation_timestamp.value_or(view.now);
+  demand.waiting_since = std::chrono::duration_cast<seconds>(since.value.time_since_epoch()).count();
+  demand.avoid = view.avoid;
+  demand.runtime_seconds = group.spec.expected_runtime_seconds;
+  return demand;
+}
+
+GangPlan PlanGang(const GangView& view) { return Planner(view).Make(); }
+
+}  // namespace grus

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What should be done about a gang: pure functions of the view. No I/O, no clock.
+//
+// Two phases, as no scheduler takes a gang whole: the planner finds places for the minimum and claims them in the
+// ledger; while a foreign pod could take one, each member is nominated for its node while it is still gated, which keeps
+// others out; then the gates are lifted, lowest ordinals first. A gang that is still below its minimum when its time is
+// over is rolled back: what was lifted is deleted, comes back gated, and waits for another try.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/runtime/event_recorder.h"
+#include "controllers/gang/gang_view.h"
+
+namespace grus {
+
+// Reasons of the Ready condition: a closed list.
+enum class GangReason {
+  kWaitingForMembers,   // Fewer pods than minMember exist.
+  kWaitingForRoom,      // The minimum does not fit now.
+  kCannotFit,           // Nor would it if the cluster were empty.
+  kBackingOff,          // A start did not come together; the next one comes later.
+  kPreparing,           // The nodes are being held.
+  kStarting,            // Gates are lifted; the scheduler binds.
+  kRunning,
+  kBelowMinimum,        // It ran, and members were lost.
+  kSucceeded,
+  kFailed,
+  kInvalidMinimum,      // minMember below 1.
+  kGatedByOthers,       // Members have gates of other controllers.
+  kNotPermitted,        // grus itself lacks a permission.
+};
+std::string_view ToString(GangReason reason);
+
+inline constexpr char kGangPending[] = "Pending";
+inline constexpr char kGangScheduling[] = "Scheduling";
+inline constexpr char kGangRunning[] = "Running";
+inline constexpr char kGangFinished[] = "Finished";
+inline constexpr char kGangFailed[] = "Failed";
+
+struct GangEvent {
+  kube::EventType type = kube::EventType::kNormal;
+  std::string reason, action, note;
+};
+
+struct Nomination {
+  const Member* member;  // Points into the view.
+  std::string node;      // Empty: clear it.
+};
+
+struct GangPlan {
+  bool is_ignored = false;           // The group is being deleted.
+  std::vector<Nomination> nominate;  // If not empty, nothing is lifted yet.
+  std::vector<const Member*> lift;   // In this order.
+  std::vector<const Member*> end;    // Delete: a roll-back, or an extra that found no place.
+  std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
+  bool must_replan = false;          // The places are not safe any more: ask for others.
+  api::PodGroupStatus status;
+  std::vector<GangEvent> events;
+  std::optional<kube::Duration> look_again;
+};
+
+// What the ledger is to be asked for; nullopt: nothing. Uses `view.places`, not what follows from the answer.
+std::optional<GangDemand> NeedsOf(const GangView& view);
+GangPlan PlanGang(const GangView& view);
+
+// Which claim is for which unbound member: a member's own nomination first, then in order.
+struct Assignment {
+  const Member* member;
+  Place place;
+};
+std::vector<Assignment> Assign(const GangView& view);
+
+}  // namespace grus

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_reconciler.h"
+
+#include <algorithm>
+
+#include "clientlib/client/patch.h"
+#include "clientlib/model/json.h"
+#include "clientlib/runtime/parallel.h"
+#include "controllers/cluster/owners.h"
+#include "controllers/gang/gang_news.h"
+#include "controllers/gang/gang_status.h"
+
+namespace grus {
+namespace {
+
+using kube::Action;
+using kube::Error;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Result;
+using kube::Status;
+
+constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
+constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
+// Changes that decide nothing wait this long for company: one write of the status for many.
+constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
+constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
+constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
+constexpr std::size_t kParallelWrites = 8;
+
+std::string IndexKey(const std::string& ns, std::string_view group) { return ns + "/" + std::string(group); }
+
+Json EncodeStatus(const kube::Kind& kind, const api::PodGroupStatus& status) {
+  const auto object = kind.make();
+  static_cast<api::PodGroup&>(*object).status = status;
+  const Result<Json> json = kube::ParseJson(kube::EncodeObject(kind, *object));
+  const Json* found = json ? json->Find("status") : nullptr;
+  return found ? *found : Json::MakeObject();
+}
+
+}  // namespace
+
+GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
+                               kube::Informer& pods, ClusterRoom& room, kube::EventRecorder& events,
+                               const kube::Clock& clock, const kube::Log& log)
+    : client_(client),
+      kind_(kind),
+      groups_(groups),
+      pods_(pods),
+      room_(room),
+      events_(events),
+      clock_(clock),
+      log_(log),
+      pods_by_group_(pods.AddIndex([&kind](const kube::Object& pod) -> std::vector<std::string> {
+        const std::string_view group = GroupNameOf(kind, pod.metadata);
+        if (group.empty()) return {};
+        return {IndexKey(pod.metadata.ns, group)};
+      })) {}
+
+void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
+  queue_ = &queue;
+  groups_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
+    const ObjectKey key = change.Any().metadata.Key();
+    const bool is_echo = change.before && change.after &&
+                         writes_.IsOwnEcho(key, kind_, change.after->metadata.resource_version);
+    if (!is_echo) queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
+  });
+  pods_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
+    const kube::ObjectMeta& metadata = change.Any().metadata;
+    const std::string_view group = GroupNameOf(kind_, metadata);
+    if (group.empty()) return;
+    const ObjectKey key{metadata.ns, std::string(group)};
+    if (change.before && change.after && writes_.IsOwnEcho(key, KindOf<kube::Pod>(), change.after->metadata.resource_version)) {
+      return;
+    }
+    switch (NewsOf(static_cast<const kube::Pod*>(change.before.get()), static_cast<const kube::Pod*>(change.after.get()))) {
+      case GangNews::kNone: return;
+      case GangNews::kMinor: return queue.AddAfter(key, kRunningWait);
+      case GangNews::kMajor: queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
+    }
+  });
+  const auto add_gang = [this, &queue](const std::string& gang) {
+    const std::optional<ObjectKey> key = GroupOfGang(kind_, gang);
+    if (key && groups_.store().Get(*key)) queue.Add(*key);
+  };
+  room_.OnStanding([add_gang](const std::vector<std::string>& gangs) {
+    for (const std::string& gang : gangs) add_gang(gang);
+  });
+  room_.OnFreed([this, add_gang] {
+    if (const std::string gang = room_.AnyWaiting(); !gang.empty()) add_gang(gang);
+  });
+}
+
+bool GangReconciler::HasCaughtUp(const api::PodGroup& group) {
+  return writes_.HasCaughtUp(group.metadata.Key(), std::string(group.metadata.uid), [&](const kube::Kind& kind) {
+    const kube::Informer& informer = &kind == &kind_ ? groups_ : pods_;
+    return informer.store().resource_version(group.metadata.ns);
+  });
+}
+
+void GangReconciler::Note(const GangView& view, const kube::Kind& kind, const kube::Object& answer) {
+  writes_.Note(view.group->metadata.Key(), std::string(view.group->metadata.uid), kind,
+               std::string(answer.metadata.resource_version));
+}
+
+GangReconciler::Memory& GangReconciler::MemoryLocked(const api::PodGroup& group) {
+  Memory& memory = memory_[group.metadata.Key()];
+  if (memory.uid != group.metadata.uid) {
+    memory = Memory{};
+    memory.uid = std::string(group.metadata.uid);
+  }
+  return memory;
+}
+
+GangReconciler::Memory GangReconciler::MemoryOf(const api::PodGroup& group) {
+  std::lock_guard lock(mutex_);
+  return MemoryLocked(group);
+}
+
+GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
+  GangView view;
+  view.group = group;
+  view.key = gang;
+  view.now = kube::Time{clock_.WallNow()};
+  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(group->metadata.ns, group->metadata.name))) {
+    const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
+    const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
+    view.members.push_back(ReadMember(*pod, is_unbound ? room_.ShapeOf(*pod) : nullptr));
+  }
+  SortMembers(view.members);
+  const Memory memory = MemoryOf(*group);
+  view.avoid = memory.avoid;
+  view.places = room_.PlacesOf(gang);
+  if (!memory.is_adopted) {
+    // What a process before this one nominated is the scheduler's already.
+    if (view.places.empty()) {
+      for (const Member& member : view.members) {
+        if (member.IsUnbound() && !member.nominated.empty()) room_.Hold(gang, {member.nominated, member.shape});
+      }
+      view.places = room_.PlacesOf(gang);
+    }
+    std::lock_guard lock(mutex_);
+    MemoryLocked(*group).is_adopted = true;
+  }
+  return view;
+}
+
+void GangReconciler::AskLedger(GangView& view) {
+  if (const std::optional<GangDemand> demand = NeedsOf(view)) {
+    view.standing = room_.Ask(*demand);
+    view.places = room_.PlacesOf(view.key);
+  } else {
+    room_.StopAsking(view.key);
+  }
+  view.must_nominate = room_.MustNominate();
+  const int priority = view.members.empty() ? 0 : view.members.front().priority;
+  view.safety = view.must_nominate ? room_.Check(view.places, priority) : Safety::kSafe;
+  if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && view.group->status.schedule_start_time) {
+    const auto start = view.group->status.schedule_start_time->value.time_since_epoch();
+    room_.SetEnd(view.key, std::chrono::duration_cast<std::chrono::seconds>(start).count() + *runtime);
+  }
+}
+
+Result<Action> GangReconciler::TellOrphans(const ObjectKey& key) {
+  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(key.ns, key.name))) {
+    const bool is_gated = std::any_of(pod->spec.scheduling_gates.begin(), pod->spec.scheduling_gates.end(),
+                                      [](const kube::PodSchedulingGate& gate) { return gate.name == api::kGangGate; });
+    if (!is_gated || pod->metadata.is_being_deleted()) continue;
+    events_.Record(kube::EventType::kWarning, KindOf<kube::Pod>(), pod->metadata, "NoPodGroup", "PlaceGang",
+                   "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
+                       ", which does not exist in its namespace; create it or correct the label");
+  }
+  return Action::AwaitChange();
+}
+
+Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
+  const Group group = groups_.Get<api::PodGroup>(key);
+  const std::string gang = GangKey(kind_, key);
+  if (!group) {
+    writes_.Forget(key);
+    room_.Forget(gang);
+    {
+      std::lock_guard lock(mutex_);
+      memory_.erase(key);
+    }
+    return TellOrphans(key);
+  }
+  if (!HasCaughtUp(*group)) return Action::After(kCacheLag);
+
+  GangView view = Observe(group, gang);
+  AskLedger(view);
+  const GangPlan plan = PlanGang(view);
+  if (plan.is_ignored) return Action::AwaitChange();
+  room_.SetPlaces(gang, plan.must_replan ? std::vector<Place>() : plan.keep_places);
+
+  std::optional<kube::Duration> deferred;
+  Status done = Execute(view, plan, stop);
+  // A gang that starts says so once it runs: the gates tell the rest.
+  if (done) done = WriteStatus(view, plan.status, deferred, stop);
+  if (!done) return Refused(view, std::move(done).error(), stop);
+  for (const GangEvent& event : plan.events) {
+    log_.Info(event.note, {{"gang", gang}, {"reason", event.reason}});
+    events_.Record(event.type, kind_, group->metadata, event.reason, event.action, event.note);
+  }
+  kube::Duration again = std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync});
+  if (const auto change = room_.next_change()) {
+    const kube::Duration until = kube::WallTime(std::chrono::seconds(*change)) - view.now.value;
+    again = std::min(again, std::max<kube::Duration>(until, std::chrono::seconds(1)));
+  }
+  // At once: that look finds the cache behind, and so the event that brings the last nomination back wakes the key.
+  if (!plan.nominate.empty()) again = std::chrono::milliseconds(1);
+  return Action::After(again);
+}
+
+Status GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::stop_token stop) {
+  if (!plan.end.empty()) return EndMembers(view, plan, stop);
+  Status done = kube::ForEachParallel(
+      clock_, plan.nominate.size(), kParallelWrites,
+      [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
+  if (!done) return done;
+  return kube::ForEachParallel(
+      clock_, plan.lift.size(), kParallelWrites, [&](std::size_t i) { return Lift(view, *plan.lift[i], stop); }, stop);
+}
+
+Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop) {
+  const bool is_roll_back = plan.status.next_attempt_time.has_value();
+  if (is_roll_back) {
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(*view.group);
+    for (const Member* member : plan.end) {
+      if (member->state == MemberState::kLifted && !member->nominated.empty()) memory.avoid.insert(member->nominated);
+    }
+    // First the decision, then what follows from it: a process that stops in between leaves it to the next.
+    memory.minor_change_since.reset();
+  }
+  std::optional<kube::Duration> deferred;
+  if (Status written = WriteStatus(view, plan.status, deferred, stop); !written) return written;
+  return kube::ForEachParallel(
+      clock_, plan.end.size(), kParallelWrites,
+      [&](std::size_t i) -> Status {
+        kube::DeleteOptions options;
+        options.uid = plan.end[i]->uid;
+        const ObjectKey pod{view.group->metadata.ns, plan.end[i]->name};
+        Status gone = client_.Delete(KindOf<kube::Pod>(), pod, options, stop);
+        if (gone || gone.error().code() == ErrorCode::kConflict) return {};  // Another pod of that name: nothing to end.
+        return std::move(gone).error().with("delete Pod " + pod.ToString());
+      },
+      stop);
+}
+
+Status GangReconciler::Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop) {
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = nomination.member->uid;
+  patch["status"]["nominatedNodeName"] = nomination.node.empty() ? Json() : Json(nomination.node);
+  kube::WriteOptions options;
+  options.subresource = "status";
+  const ObjectKey pod{view.group->metadata.ns, nomination.member->name};
+  auto patched = client_.Patch(KindOf<kube::Pod>(), pod, kube::PatchType::kMerge, patch, options, stop);
+  if (!patched) {
+    const ErrorCode code = patched.error().code();
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return {};  // Gone, or another: our cache will hear of it.
+    return std::move(patched).error().with("nominate Pod " + pod.ToString());
+  }
+  Note(view, KindOf<kube::Pod>(), **patched);
+  return {};
+}
+
+Status GangReconciler::Lift(const GangView& view, const Member& member, std::stop_token stop) {
+  const auto gate = std::find(member.gates.begin(), member.gates.end(), api::kGangGate);
+  const std::string index = std::to_string(gate - member.gates.begin());
+  kube::JsonPatch patch;
+  patch.Test({"metadata", "uid"}, member.uid);
+  patch.Test({"spec", "schedulingGates", index, "name"}, api::kGangGate);
+  patch.Remove({"spec", "schedulingGates", index});
+  if (!member.has_annotations) patch.Add({"metadata", "annotations"}, Json::MakeObject());
+  patch.Add({"metadata", "annotations", kGangLiftedAnnotation}, kube::ToText(view.now));
+  const ObjectKey pod{view.group->metadata.ns, member.name};
+  auto patched = client_.Patch(KindOf<kube::Pod>(), pod, kube::PatchType::kJson, patch.operations(), {}, stop);
+  if (!patched) {
+    if (patched.error().code() == ErrorCode::kNotFound) return {};
+    return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
+  }
+  Note(view, KindOf<kube::Pod>(), **patched);
+  return {};
+}
+
+Status GangReconciler::WriteStatus(const GangView& view, api::PodGroupStatus status, std::optional<kube::Duration>& deferred,
+                                   std::stop_token stop) {
+  const api::PodGroupStatus& before = view.group->status;
+  if (&kind_ == &KindOf<api::LegacyPodGroup>()) status.phase = LegacyPhase(status, view.group->spec.min_member);
+  if (status == before) return {};
+  {
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(*view.group);
+    if (IsMinorGangChange(before, status)) {
+      if (!memory.minor_change_since) memory.minor_change_since = clock_.Now();
+      const kube::Duration left = *memory.minor_change_since + kMinorChangeWait - clock_.Now();
+      if (left > kube::Duration::zero()) {
+        deferred = left;
+        return {};
+      }
+    }
+    memory.minor_change_since.reset();
+  }
+  Json patch = Json::MakeObject();
+  // The UID is a precondition: a status never lands on another group of the same name.
+  patch["metadata"]["uid"] = std::string(view.group->metadata.uid);
+  patch["status"] = kube::MergePatchBetween(EncodeStatus(kind_, before), EncodeStatus(kind_, status));
+  if (patch["status"].AsObject()->empty()) return {};
+  const ObjectKey key = view.group->metadata.Key();
+  kube::WriteOptions options;
+  options.subresource = "status";
+  auto patched = client_.Patch(kind_, key, kube::PatchType::kMerge, patch, options, stop);
+  if (!patched) {
+    if (patched.error().code() == ErrorCode::kNotFound) return {};
+    return std::move(patched).error().with("write the status of PodGroup " + key.ToString());
+  }
+  Note(view, kind_, **patched);
+  return {};
+}
+
+Result<Action> GangReconciler::Refused(const GangView& view, Error error, std::stop_token stop) {
+  if (error.code() != ErrorCode::kForbidden) return error;
+  api::PodGroupStatus status = BaseGangStatus(view);
+  SetGangReason(status, view, status.phase, GangReason::kNotPermitted, error.message());
+  std::optional<kube::Duration> deferred;
+  if (GangReasonBefore(view) != ToString(GangReason::kNotPermitted)) {
+    log_.Warn("gang cannot be placed", {{"gang", view.key}, {"error", error.message()}});
+    events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(GangReason::kNotPermitted), "PlaceGang",
+                   error.message());
+  }
+  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
+  return Action::After(kRefusedRetry);
+}
+
+}  // namespace grus

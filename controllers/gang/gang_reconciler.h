@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings the pods of one PodGroup to the scheduler together, or not at all.
+//
+// A pass reads only caches and the ledger, plans purely, and writes in this order, so that a stop after any write leaves a
+// state from which the next pass goes on to the same end: status of a roll-back; deletes; nominations, and nothing more
+// in that pass; lifted gates, lowest ordinals first; status; events. The next pass waits until the caches have seen these
+// writes, and with them every pod that was bound before.
+// One of these for each of the two kinds. Thread-safe: many keys at once.
+#pragma once
+
+#include <mutex>
+#include <unordered_map>
+
+#include "clientlib/base/log.h"
+#include "clientlib/cache/write_tracker.h"
+#include "clientlib/client/client.h"
+#include "clientlib/runtime/controller.h"
+#include "clientlib/runtime/event_recorder.h"
+#include "controllers/cluster/cluster_room.h"
+#include "controllers/gang/gang_plan.h"
+
+namespace grus {
+
+class GangReconciler final : public kube::Reconciler {
+ public:
+  // `kind`: PodGroup or LegacyPodGroup. Adds an index to `pods`. REQUIRES: the informers are not started yet.
+  GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups, kube::Informer& pods,
+                 ClusterRoom& room, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
+
+  // Sends keys of changed groups to `queue`. Call once, before the informers start.
+  void FeedQueue(kube::WorkQueue& queue);
+
+  kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
+
+ private:
+  using Group = std::shared_ptr<const api::PodGroup>;
+  // What is kept of a group between passes; nothing is lost with it.
+  struct Memory {
+    std::string uid;
+    std::set<std::string> avoid;  // Nodes that were planned and refused.
+    std::optional<kube::TimePoint> minor_change_since;
+    bool is_adopted = false;      // The places that an earlier process had planned are in the ledger.
+  };
+
+  GangView Observe(const Group& group, const std::string& gang);
+  void AskLedger(GangView& view);
+  kube::Status Execute(const GangView& view, const GangPlan& plan, std::stop_token stop);
+  kube::Status EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop);
+  kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
+  kube::Status Lift(const GangView& view, const Member& member, std::stop_token stop);
+  kube::Status WriteStatus(const GangView& view, api::PodGroupStatus status, std::optional<kube::Duration>& deferred,
+                           std::stop_token stop);
+  kube::Result<kube::Action> Refused(const GangView& view, kube::Error error, std::stop_token stop);
+  // Pods that wait for a group that is not there are told so.
+  kube::Result<kube::Action> TellOrphans(const kube::ObjectKey& key);
+  void Note(const GangView& view, const kube::Kind& kind, const kube::Object& answer);
+  bool HasCaughtUp(const api::PodGroup& group);
+  Memory MemoryOf(const api::PodGroup& group);
+  // REQUIRES: mutex_ is held.
+  Memory& MemoryLocked(const api::PodGroup& group);
+
+  kube::Client& client_;
+  const kube::Kind& kind_;
+  kube::Informer& groups_;
+  kube::Informer& pods_;
+  ClusterRoom& room_;
+  kube::EventRecorder& events_;
+  const kube::Clock& clock_;
+  const kube::Log& log_;
+  const kube::Store::IndexId pods_by_group_;
+  kube::WriteTracker writes_;
+  kube::WorkQueue* queue_ = nullptr;
+
+  std::mutex mutex_;  // Guards memory_.
+  std::unordered_map<kube::ObjectKey, Memory> memory_;
+};
+
+}  // namespace grus

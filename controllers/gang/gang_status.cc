@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_status.h"
+
+#include <algorithm>
+
+namespace grus {
+namespace {
+
+bool IsReady(GangReason reason) { return reason == GangReason::kRunning || reason == GangReason::kSucceeded; }
+
+// Nothing but a change from outside helps.
+bool IsStalled(GangReason reason) {
+  switch (reason) {
+    case GangReason::kCannotFit:
+    case GangReason::kFailed:
+    case GangReason::kInvalidMinimum:
+    case GangReason::kNotPermitted: return true;
+    default: return false;
+  }
+}
+
+void Set(api::PodGroupStatus& status, const GangView& view, std::string_view type, bool is_true, GangReason reason,
+         const std::string& message) {
+  kube::Condition condition;
+  condition.type = std::string(type);
+  condition.status = is_true ? "True" : "False";
+  condition.reason = std::string(ToString(reason));
+  condition.message = message;
+  condition.observed_generation = view.group->metadata.generation;
+  kube::SetCondition(status.conditions, std::move(condition), view.now.value);
+}
+
+}  // namespace
+
+std::string_view ToString(GangReason reason) {
+  switch (reason) {
+    case GangReason::kWaitingForMembers: return "WaitingForMembers";
+    case GangReason::kWaitingForRoom: return "WaitingForRoom";
+    case GangReason::kCannotFit: return "CannotFit";
+    case GangReason::kBackingOff: return "BackingOff";
+    case GangReason::kPreparing: return "Preparing";
+    case GangReason::kStarting: return "Starting";
+    case GangReason::kRunning: return "Running";
+    case GangReason::kBelowMinimum: return "BelowMinimum";
+    case GangReason::kSucceeded: return "Succeeded";
+    case GangReason::kFailed: return "Failed";
+    case GangReason::kInvalidMinimum: return "InvalidMinimum";
+    case GangReason::kGatedByOthers: return "GatedByOthers";
+    case GangReason::kNotPermitted: return "NotPermitted";
+  }
+  return "";
+}
+
+std::chrono::seconds ScheduleTimeout(const api::PodGroup& group) {
+  const auto& seconds = group.spec.schedule_timeout_seconds;
+  return seconds && *seconds > 0 ? std::chrono::seconds(*seconds) : kDefaultScheduleTimeout;
+}
+
+std::string CountText(int n, std::string_view what) {
+  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
+}
+
+api::PodGroupStatus BaseGangStatus(const GangView& view) {
+  api::PodGroupStatus status = view.group->status;
+  if (status.observed_generation == 0) status.conditions.clear();  // The CRD's default, not ours.
+  status.observed_generation = view.group->metadata.generation;
+  const Tally tally = Count(view);
+  status.scheduled = tally.scheduled();
+  status.running = tally.running;
+  status.succeeded = tally.succeeded;
+  status.failed = tally.failed;
+  const auto owned = std::find_if(view.members.begin(), view.members.end(),
+                                  [](const Member& member) { return member.has_controller; });
+  if (owned != view.members.end()) status.occupied_by = owned->owner;
+  return status;
+}
+
+void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std::string& phase, GangReason reason,
+                   const std::string& message) {
+  status.phase = phase;
+  const bool is_ready = IsReady(reason), is_stalled = IsStalled(reason);
+  const bool is_reconciling = !is_ready && !is_stalled;
+  Set(status, view, "Ready", is_ready, reason, message);
+  Set(status, view, "Reconciling", is_reconciling, reason, is_reconciling ? message : "");
+  Set(status, view, "Stalled", is_stalled, reason, is_stalled ? message : "");
+}
+
+std::string GangReasonBefore(const GangView& view) {
+  const api::PodGroupStatus& status = view.group->status;
+  if (status.observed_generation == 0) return {};
+  const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
+  return ready ? ready->reason : std::string();
+}
+
+bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after) {
+  const auto reason = [](const api::PodGroupStatus& status) {
+    const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
+    return status.observed_generation != 0 && ready ? ready->reason : std::string();
+  };
+  const std::string was = reason(before), is = reason(after);
+  if (was == is) return before.phase == after.phase && before.observed_generation == after.observed_generation;
+  const auto is_start = [](const std::string& text) {
+    return text.empty() || text == ToString(GangReason::kWaitingForMembers) ||
+           text == ToString(GangReason::kPreparing) || text == ToString(GangReason::kStarting);
+  };
+  return is_start(was) && is_start(is);
+}
+
+std::string LegacyPhase(const api::PodGroupStatus& status, int min_member) {
+  if (status.phase == kGangScheduling && status.scheduled >= min_member) return "Scheduled";
+  const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
+  const bool has_members = ready && ready->reason != ToString(GangReason::kWaitingForMembers);
+  return status.phase == kGangPending && has_members ? "PreScheduling" : status.phase;
+}
+
+}  // namespace grus

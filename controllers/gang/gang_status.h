@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a PodGroup says of itself: phase, counts, conditions, and one sentence. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "controllers/gang/gang_plan.h"
+
+namespace grus {
+
+inline constexpr std::chrono::seconds kDefaultScheduleTimeout{60};
+std::chrono::seconds ScheduleTimeout(const api::PodGroup& group);
+
+// The old status with what does not depend on the plan: counts, owner, generation.
+api::PodGroupStatus BaseGangStatus(const GangView& view);
+
+// Sets phase and conditions. The three of kstatus are said together: Ready, Reconciling, Stalled.
+void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std::string& phase, GangReason reason,
+                   const std::string& message);
+
+// The reason of the Ready condition as it stands in the cluster; empty: none yet.
+std::string GangReasonBefore(const GangView& view);
+
+// A change that decides nothing: counts alone, or the phase on the way to Running. Its write can wait for company.
+bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
+
+// The phases of scheduling.sigs.k8s.io: PreScheduling and Scheduled are told apart there.
+std::string LegacyPhase(const api::PodGroupStatus& status, int min_member);
+
+std::string CountText(int n, std::string_view what);  // "1 member", "2 members".
+
+}  // namespace grus

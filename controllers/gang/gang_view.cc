@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_view.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+namespace grus {
+namespace {
+
+int NumberAtEnd(std::string_view name) {
+  const std::size_t last = name.find_last_not_of("0123456789");
+  const std::string_view digits = last == std::string_view::npos ? name : name.substr(last + 1);
+  int number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);  // Too long for an int: 0.
+  return number;
+}
+
+MemberState StateOf(const kube::Pod& pod, bool is_gated) {
+  if (pod.status.phase == "Succeeded") return MemberState::kSucceeded;
+  if (pod.status.phase == "Failed") return MemberState::kFailed;
+  if (pod.metadata.is_being_deleted()) return MemberState::kEnding;
+  if (!pod.spec.node_name.empty()) return MemberState::kBound;
+  return is_gated ? MemberState::kGated : MemberState::kLifted;
+}
+
+}  // namespace
+
+Tally Count(const GangView& view) {
+  Tally tally;
+  for (const Member& member : view.members) {
+    switch (member.state) {
+      case MemberState::kGated: ++tally.gated; break;
+      case MemberState::kLifted: ++tally.lifted; break;
+      case MemberState::kBound:
+        ++tally.bound;
+        if (member.is_running) ++tally.running;
+        break;
+      case MemberState::kSucceeded: ++tally.succeeded; break;
+      case MemberState::kFailed: ++tally.failed; break;
+      case MemberState::kEnding: ++tally.ending; break;
+    }
+  }
+  return tally;
+}
+
+Member ReadMember(const kube::Pod& pod, ShapePtr shape) {
+  Member member;
+  member.name = pod.metadata.name;
+  member.uid = std::string(pod.metadata.uid);
+  member.resource_version = std::string(pod.metadata.resource_version);
+  member.ordinal = NumberAtEnd(member.name);
+  bool is_gated = false;
+  for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
+    if (gate.name == api::kGangGate) is_gated = true;
+    else member.has_foreign_gate = true;
+    member.gates.emplace_back(gate.name);
+  }
+  member.state = StateOf(pod, is_gated);
+  member.is_running = pod.status.phase == "Running";
+  member.has_annotations = !pod.metadata.annotations.empty();
+  if (const kube::OwnerReference* owner = pod.metadata.Controller()) {
+    member.has_controller = true;
+    member.owner = std::string(pod.metadata.ns) + "/" + std::string(owner->name);
+  }
+  member.node = std::string(pod.spec.node_name);
+  member.nominated = std::string(pod.status.nominated_node_name);
+  member.priority = pod.spec.priority.value_or(0);
+  member.shape = std::move(shape);
+  if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(kGangLiftedAnnotation))) member.lifted_at = *lifted;
+  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
+  if (scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable" && member.state == MemberState::kLifted) {
+    // The condition was False while the pod was gated, too, and its time tells of the first False.
+    member.unschedulable_since = scheduled->last_transition_time;
+    if (member.lifted_at) member.unschedulable_since = std::max(*member.unschedulable_since, *member.lifted_at);
+    member.unschedulable_message = std::string(scheduled->message);
+  }
+  return member;
+}
+
+void SortMembers(std::vector<Member>& members) {
+  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+    return std::tie(a.ordinal, a.name) < std::tie(b.ordinal, b.name);
+  });
+}
+
+}  // namespace grus

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cache says about one PodGroup and its members, gathered into one value: all that the plan may know.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/pod.h"
+#include "controllers/cluster/cluster_room.h"
+#include "crds/types/pod_group.h"
+
+namespace grus {
+
+// When we lifted a pod's gate: written with the lift, in the same patch. Also how a later pass, or another process,
+// knows that the pod is ours to end if the gang does not come together.
+inline constexpr char kGangLiftedAnnotation[] = "scheduling.ai.centauruscloud.io/lifted";
+
+enum class MemberState {
+  kGated,      // Waits for us.
+  kLifted,     // The scheduler's turn.
+  kBound,
+  kSucceeded,
+  kFailed,
+  kEnding,     // Being deleted.
+};
+
+struct Member {
+  std::string name, uid, resource_version;
+  int ordinal = 0;                    // The number at the end of its name; 0: none.
+  MemberState state = MemberState::kGated;
+  bool is_running = false;
+  bool has_foreign_gate = false;      // Another controller's: the pod cannot start whatever we do.
+  bool has_annotations = false;
+  bool has_controller = false;        // Somebody makes it again when it is deleted.
+  std::string owner;                  // "team-a/bert": the object that controls it; else empty.
+  std::string node, nominated;
+  int priority = 0;
+  std::vector<std::string> gates;     // In order.
+  ShapePtr shape;                     // Of members that are not bound.
+  std::optional<kube::Time> lifted_at, unschedulable_since;
+  std::string unschedulable_message;  // The scheduler's.
+
+  bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }
+  bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
+};
+
+struct GangView {
+  std::shared_ptr<const api::PodGroup> group;
+  std::string key;  // In the ledger.
+  kube::Time now;
+  std::vector<Member> members;  // By ordinal, then name.
+
+  // From the ledger, once it was asked for what NeedsOf() says.
+  std::vector<Place> places;    // Claims of this gang.
+  GangStanding standing;        // Of its demand, if it has one.
+  bool must_nominate = false;   // A foreign pod could take a place: hold it by nomination before the gate is lifted.
+  Safety safety = Safety::kSafe;
+  std::set<std::string> avoid;  // Nodes that the scheduler refused in earlier starts.
+};
+
+// The members by state.
+struct Tally {
+  int gated = 0, lifted = 0, bound = 0, running = 0, succeeded = 0, failed = 0, ending = 0;
+  int unbound() const { return gated + lifted; }
+  int alive() const { return unbound() + bound; }
+  int scheduled() const { return bound + succeeded; }  // These count towards the minimum.
+};
+Tally Count(const GangView& view);
+
+// `shape` is that of the pod, null if it is bound or has ended.
+Member ReadMember(const kube::Pod& pod, ShapePtr shape);
+void SortMembers(std::vector<Member>& members);
+
+}  // namespace grus

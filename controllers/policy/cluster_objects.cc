@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/cluster_objects.h"
+
+namespace grus {
+namespace {
+
+Resources FromList(const kube::ResourceList& list) {
+  Resources resources;
+  for (const auto& [name, quantity] : list) {
+    if (name == "cpu") resources.milli_cpu = quantity.MilliValue();
+    else if (name == "memory") resources.memory_bytes = quantity.Value();
+    else if (name == "pods") resources.pods = quantity.Value();
+    else if (!quantity.is_zero()) resources.AddExtended(name, quantity.Value());  // GPUs, ephemeral-storage, hugepages.
+  }
+  return resources;
+}
+
+void AddHostPorts(const std::vector<kube::Container>& containers, bool only_sidecars, std::vector<HostPort>& ports) {
+  for (const kube::Container& container : containers) {
+    if (only_sidecars && container.restart_policy != "Always") continue;
+    for (const kube::ContainerPort& port : container.ports) {
+      if (port.host_port > 0) ports.push_back({port.host_port, port.protocol, port.host_ip});
+    }
+  }
+}
+
+}  // namespace
+
+Resources RequestOf(const kube::Pod& pod) {
+  Resources request;
+  for (const kube::Container& container : pod.spec.containers) request += FromList(container.resources.requests);
+  // As the scheduler counts (KEP-753): one that runs to its end needs its own beside the sidecars before it.
+  Resources sidecars, start;
+  for (const kube::Container& container : pod.spec.init_containers) {
+    Resources peak = FromList(container.resources.requests);
+    peak += sidecars;
+    start.RaiseTo(peak);
+    if (container.restart_policy == "Always") sidecars = std::move(peak);
+  }
+  request += sidecars;
+  request.RaiseTo(start);
+  request += FromList(pod.spec.overhead);
+  request.pods = 1;
+  return request;
+}
+
+NodeState StateOf(const kube::Node& node) {
+  NodeState state;
+  state.name = node.metadata.name;
+  state.allocatable = FromList(node.status.allocatable);
+  state.labels = node.metadata.labels;
+  state.is_cordoned = node.spec.unschedulable || node.metadata.is_being_deleted();
+  for (const kube::Taint& taint : node.spec.taints) state.taints.push_back({taint.key, taint.value, taint.effect});
+  return state;
+}
+
+PodShape FootprintOf(const kube::Pod& pod) {
+  PodShape shape;
+  shape.ns = pod.metadata.ns;
+  shape.labels = pod.metadata.labels;
+  AddHostPorts(pod.spec.containers, false, shape.host_ports);
+  AddHostPorts(pod.spec.init_containers, true, shape.host_ports);
+  if (pod.spec.affinity && pod.spec.affinity->pod_anti) shape.anti_affinity = pod.spec.affinity->pod_anti->required;
+  return shape;
+}
+
+PodShape ShapeOf(const kube::Pod& pod) {
+  PodShape shape = FootprintOf(pod);
+  shape.request = RequestOf(pod);
+  shape.node_selector = pod.spec.node_selector;
+  for (const kube::Toleration& toleration : pod.spec.tolerations) {
+    shape.tolerations.push_back({toleration.key, toleration.op, toleration.value, toleration.effect});
+  }
+  if (const auto& affinity = pod.spec.affinity) {
+    if (affinity->node) shape.node_affinity = affinity->node->required;
+    if (affinity->pod) shape.affinity = affinity->pod->required;
+  }
+  for (const kube::TopologySpreadConstraint& constraint : pod.spec.topology_spread) {
+    if (constraint.when_unsatisfiable != "ScheduleAnyway") shape.spread.push_back(constraint);
+  }
+  return shape;
+}
+
+}  // namespace grus

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/fit_index.h"
+
+#include <algorithm>
+
+namespace grus {
+namespace {
+
+constexpr char kCpu[] = "cpu", kMemory[] = "memory", kPods[] = "pods";
+// A shape that asks for nothing fits as often as this on a node.
+constexpr std::int64_t kMostCopies = 100'000;
+
+// Not below zero: what is overcommitted is not free for anybody.
+std::int64_t Rest(std::int64_t offer, std::int64_t taken) {
+  std::int64_t rest = 0;
+  if (__builtin_sub_overflow(offer, taken, &rest)) rest = taken < 0 ? INT64_MAX : 0;
+  return std::max<std::int64_t>(rest, 0);
+}
+
+}  // namespace
+
+FitIndex::FitIndex(PodShape shape) : shape_(std::move(shape)), uses_gpus_(shape_.request.Extended(kGpuResource) > 0) {
+  const auto add = [this](std::string_view name, std::int64_t each) {
+    if (each > 0) amounts_.push_back({std::string(name), each, 0, 0});
+  };
+  for (const auto& [name, each] : shape_.request.extended) add(name, each);  // First: the scarce ones.
+  add(kCpu, shape_.request.milli_cpu);
+  add(kMemory, shape_.request.memory_bytes);
+  add(kPods, shape_.request.pods);
+}
+
+std::int64_t FitIndex::Read(const Resources& from, const Amount& amount) {
+  if (amount.name == kCpu) return from.milli_cpu;
+  if (amount.name == kMemory) return from.memory_bytes;
+  if (amount.name == kPods) return from.pods;
+  return from.Extended(amount.name);
+}
+
+int FitIndex::Count(NodeId id, const Resources& taken, std::vector<std::int64_t>* free) const {
+  const std::size_t width = amounts_.size();
+  std::int64_t copies = kMostCopies;
+  for (std::size_t i = 0; i < width; ++i) {
+    const std::int64_t rest = Rest(offers_[id * width + i], Read(taken, amounts_[i]));
+    if (free) (*free)[i] = rest;
+    if (rest < amounts_[i].each) copies = 0;
+    else if (copies > 1) copies = std::min(copies, rest / amounts_[i].each);
+  }
+  return static_cast<int>(copies);
+}
+
+int FitIndex::CopiesOn(NodeId id, const Resources& taken) const {
+  return IsEligible(id) ? Count(id, taken, nullptr) : 0;
+}
+
+std::int64_t FitIndex::FreeOn(NodeId id, std::size_t amount, const Resources& taken) const {
+  return Rest(offers_[id * amounts_.size() + amount], Read(taken, amounts_[amount]));
+}
+
+void FitIndex::Place(NodeId id, const FitRank& rank) {
+  Slot& slot = slots_[id];
+  if (slot.rank == rank) return;
+  if (slot.rank.copies > 0) {
+    std::vector<NodeId>& bucket = buckets_.find(slot.rank)->second;
+    bucket[slot.at] = bucket.back();
+    slots_[bucket[slot.at]].at = slot.at;
+    bucket.pop_back();
+  }
+  copies_ += rank.copies - slot.rank.copies;
+  slot.rank = rank;
+  if (rank.copies == 0) return;
+  std::vector<NodeId>& bucket = buckets_[rank];
+  slot.at = static_cast<std::uint32_t>(bucket.size());
+  bucket.push_back(id);
+}
+
+void FitIndex::SetTaken(NodeId id, const Resources& taken) {
+  if (!IsEligible(id)) return;
+  Slot& slot = slots_[id];
+  const std::size_t width = amounts_.size();
+  scratch_.resize(width);
+  const int copies = Count(id, taken, &scratch_);
+  for (std::size_t i = 0; i < width; ++i) {
+    amounts_[i].free += scratch_[i] - free_[id * width + i];
+    free_[id * width + i] = scratch_[i];
+  }
+  const std::int64_t gpus = slot.gpus > 0 ? taken.Extended(kGpuResource) : 0;
+  slot.is_whole = slot.gpus > 0 && gpus <= 0;
+  Place(id, {uses_gpus_ || slot.gpus == 0 ? 1 : 0, copies, -Rest(slot.gpus, gpus)});
+}
+
+void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken) {
+  const std::size_t width = amounts_.size();
+  if (id >= slots_.size()) {
+    slots_.resize(id + 1);
+    offers_.resize((id + 1) * width);
+    free_.resize((id + 1) * width);
+  }
+  if (Slot& slot = slots_[id]; slot.capacity > 0) {
+    Place(id, {});
+    capacity_ -= slot.capacity;
+    --eligible_nodes_;
+    for (std::size_t i = 0; i < width; ++i) {
+      amounts_[i].total -= offers_[id * width + i];
+      amounts_[i].free -= free_[id * width + i];
+    }
+  }
+  slots_[id] = {};
+  if (!state || !Accepts(*state, shape_)) return;
+  for (std::size_t i = 0; i < width; ++i) {
+    offers_[id * width + i] = std::max<std::int64_t>(0, Read(state->allocatable, amounts_[i]));
+    free_[id * width + i] = 0;
+  }
+  Slot& slot = slots_[id];
+  slot.capacity = Count(id, {}, nullptr);
+  if (slot.capacity == 0) return;
+  slot.gpus = state->allocatable.Extended(kGpuResource);
+  capacity_ += slot.capacity;
+  ++eligible_nodes_;
+  for (std::size_t i = 0; i < width; ++i) amounts_[i].total += offers_[id * width + i];
+  SetTaken(id, taken);
+}
+
+void FitIndex::AddHeld(NodeId id, OwnerId owner, std::int64_t gpus) {
+  if (gpus == 0 || !IsEligible(id)) return;
+  if (owner >= held_.size()) held_.resize(owner + 1);
+  held_[owner] += gpus;
+}
+
+std::vector<FitIndex::OwnerGpus> FitIndex::LargestHolders(std::size_t count) const {
+  std::vector<OwnerGpus> largest;
+  if (count == 0) return largest;
+  for (OwnerId owner = 0; owner < held_.size(); ++owner) {
+    const std::int64_t gpus = held_[owner];
+    if (gpus <= 0 || (largest.size() == count && largest.back().gpus >= gpus)) continue;
+    if (largest.size() == count) largest.pop_back();
+    const auto at = std::find_if(largest.begin(), largest.end(), [gpus](const OwnerGpus& o) { return o.gpus < gpus; });
+    largest.insert(at, {owner, gpus});
+  }
+  return largest;
+}
+
+}  // namespace grus

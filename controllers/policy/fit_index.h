@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes by how many copies of one shape fit on each, kept as nodes change one at a time.
+//
+// It answers "do n copies fit" at once and gives the nodes in the order in which they are best filled. It knows what
+// a node alone says (resources, taints, selectors, node affinity), nothing of other pods' constraints.
+// A change of one node costs some 100 ns. Pure data structure; the ledger that made it keeps it true.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/quantity.h"
+#include "controllers/policy/node_match.h"
+
+namespace grus {
+
+using NodeId = std::uint32_t;   // Of a node in the ledger; small numbers, used again.
+using OwnerId = std::uint32_t;  // Likewise, of who holds something. 0: nobody with a name.
+
+// In the order of this: nodes that suit the shape, then those with GPUs that the shape has no use for (tier 0, the
+// last to take); among these by copies; among equal ones the fuller is the greater.
+struct FitRank {
+  std::int32_t tier = 0, copies = 0;
+  std::int64_t fullness = 0;  // Minus the free GPUs.
+  friend auto operator<=>(const FitRank&, const FitRank&) = default;
+};
+
+class FitIndex {
+ public:
+  // One resource that the shape asks for, summed over the nodes that it may use.
+  struct Amount {
+    std::string name;
+    std::int64_t each = 0;
+    kube::Wide free = 0, total = 0;
+  };
+  struct OwnerGpus {
+    OwnerId owner;
+    std::int64_t gpus;
+  };
+  using Buckets = std::map<FitRank, std::vector<NodeId>>;
+
+  explicit FitIndex(PodShape shape);
+  const PodShape& shape() const { return shape_; }
+
+  // Over all nodes: copies that fit now; that would fit on empty nodes; nodes that could hold one when empty.
+  std::int64_t copies() const { return copies_; }
+  std::int64_t capacity() const { return capacity_; }
+  int eligible_nodes() const { return eligible_nodes_; }
+  const std::vector<Amount>& amounts() const { return amounts_; }
+  std::vector<OwnerGpus> LargestHolders(std::size_t count) const;  // Of GPUs on eligible nodes.
+
+  bool IsEligible(NodeId id) const { return id < slots_.size() && slots_[id].capacity > 0; }
+  int CopiesOn(NodeId id) const { return id < slots_.size() ? slots_[id].rank.copies : 0; }
+  int CapacityOf(NodeId id) const { return id < slots_.size() ? slots_[id].capacity : 0; }
+  int CopiesOn(NodeId id, const Resources& taken) const;  // Were this taken there, and no more.
+  // Of amounts()[amount]. REQUIRES: IsEligible(id).
+  std::int64_t FreeOn(NodeId id, std::size_t amount, const Resources& taken) const;
+  // No GPU of the node is taken, and it has some: worth keeping for who needs all of it.
+  bool IsWhole(NodeId id) const { return id < slots_.size() && slots_[id].is_whole; }
+  FitRank RankOf(NodeId id) const { return slots_[id].rank; }
+  const Buckets& buckets() const { return buckets_; }  // Nodes with room; a bucket may be empty.
+
+  // For the ledger. `state` null: the node is not there (any longer).
+  void SetNode(NodeId id, const NodeState* state, const Resources& taken);
+  void SetTaken(NodeId id, const Resources& taken);
+  void AddHeld(NodeId id, OwnerId owner, std::int64_t gpus);
+
+ private:
+  struct Slot {
+    FitRank rank;  // Its bucket, if rank.copies > 0.
+    std::uint32_t at = 0;
+    std::int32_t capacity = 0;
+    std::int64_t gpus = 0;
+    bool is_whole = false;
+  };
+  int Count(NodeId id, const Resources& taken, std::vector<std::int64_t>* free) const;
+  void Place(NodeId id, const FitRank& rank);
+  static std::int64_t Read(const Resources& from, const Amount& amount);
+
+  const PodShape shape_;
+  const bool uses_gpus_;
+  std::vector<Amount> amounts_;
+  std::vector<Slot> slots_;
+  std::vector<std::int64_t> offers_, free_;  // By node, then by amount.
+  std::vector<std::int64_t> scratch_;
+  std::vector<std::int64_t> held_;  // GPUs on eligible nodes by owner.
+  Buckets buckets_;
+  std::int64_t copies_ = 0, capacity_ = 0;
+  int eligible_nodes_ = 0;
+};
+
+}  // namespace grus

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/gang_message.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "clientlib/model/quantity.h"
+#include "clientlib/model/time.h"
+
+namespace grus {
+namespace {
+
+std::string Count(std::int64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+// 1200 m of cpu are "1200m cpu", memory has its suffix.
+std::string Amount(std::int64_t amount, const std::string& resource) {
+  if (resource == "cpu") return kube::ToText(kube::Quantity::OfMilli(amount));
+  if (resource == "memory" || resource == "ephemeral-storage") {
+    return kube::ToText(kube::Quantity(amount, kube::Quantity::Format::kBinarySi));
+  }
+  return std::to_string(amount);
+}
+
+std::int64_t Of(const Resources& request, const std::string& resource) {
+  if (resource == "cpu") return request.milli_cpu;
+  if (resource == "memory") return request.memory_bytes;
+  if (resource == "pods") return request.pods;
+  return request.Extended(resource);
+}
+
+// What the first `count` members ask for of it.
+std::int64_t Wanted(const GangDemand& demand, const std::string& resource, int count) {
+  Resources sum;
+  for (int i = 0; i < count && i < static_cast<int>(demand.members.size()); ++i) {
+    sum += demand.members[static_cast<std::size_t>(i)]->request;
+  }
+  return Of(sum, resource);
+}
+
+std::string Ordinal(int n) {
+  static const char* const kWords[] = {"", "first", "second", "third"};
+  if (n >= 1 && n <= 3) return kWords[n];
+  const int tens = n % 100, ones = n % 10;
+  if (tens >= 11 && tens <= 13) return std::to_string(n) + "th";
+  return std::to_string(n) + (ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
+}
+
+std::string HeldBy(const GangStanding& standing) {
+  std::string text;
+  for (const Holder& holder : standing.holders) {
+    text += ", " + std::to_string(holder.gpus) + " by " + (holder.owner.empty() ? "other pods" : holder.owner);
+  }
+  return text;
+}
+
+// The resource to talk of when none is named.
+std::string MainResource(const GangDemand& demand) {
+  return demand.members.front()->request.Extended(kGpuResource) > 0 ? kGpuResource : "";
+}
+
+std::string Never(const GangDemand& demand, const GangStanding& standing, int min_member) {
+  const int needed = std::max(1, demand.needed);
+  if (standing.eligible_nodes == 0) {
+    return "no node can hold such a member: see its resources, node selector, affinity and tolerations";
+  }
+  const std::string advice =
+      min_member > 1 && standing.capacity > 0 ? ": lower minMember or add nodes" : ": lower the requests or add nodes";
+  const std::string& resource = standing.lacking;
+  const std::int64_t wanted = resource.empty() ? 0 : Wanted(demand, resource, needed);
+  if (!resource.empty() && wanted > standing.lacking_total) {
+    return "needs " + Amount(wanted, resource) + " " + resource + "; the nodes it may use have " +
+           Amount(standing.lacking_total, resource) + " in all" + advice;
+  }
+  return "needs room for " + Count(needed, "member") + "; the " + Count(standing.eligible_nodes, "node") +
+         " it may use can hold " + std::to_string(standing.capacity) + " even when empty" + advice;
+}
+
+std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {
+  const int needed = std::max(1, demand.needed);
+  const std::string resource = standing.lacking.empty() ? MainResource(demand) : standing.lacking;
+  std::string text = Count(needed, "member") + (needed == 1 ? " needs " : " need ");
+  text += resource.empty() ? "room" : Amount(Wanted(demand, resource, needed), resource) + " " + resource;
+  text += "; " + std::to_string(standing.fitting) + " of " + std::to_string(needed) +
+          (standing.fitting == 1 ? " has room" : " have room");
+  if (!standing.blocked_by.empty()) return text + ": the rest is reserved for " + standing.blocked_by;
+  if (standing.lacking.empty()) {
+    return text + ": its affinity, spread or host ports, or those of other pods, leave no place for the rest";
+  }
+  const bool is_gpu = standing.lacking == kGpuResource;
+  return text + ": " + Amount(standing.lacking_total - standing.lacking_free, standing.lacking) + " of " +
+         Amount(standing.lacking_total, standing.lacking) + " " + (is_gpu ? "GPUs" : standing.lacking) + " are held" +
+         (is_gpu ? HeldBy(standing) : "");
+}
+
+}  // namespace
+
+std::string WhyPending(const GangDemand& demand, const GangStanding& standing, int min_member) {
+  if (demand.members.empty()) return "no members wait";
+  if (standing.can_never_fit) return Never(demand, standing, min_member);
+  std::string text = WhatIsMissing(demand, standing);
+  if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
+  if (standing.has_reservation) text += ", what becomes free is kept for it";
+  if (standing.expected_start) {
+    const kube::Time start{std::chrono::system_clock::time_point(std::chrono::seconds(*standing.expected_start))};
+    text += "; expected to start at " + kube::ToText(start);
+  }
+  return text;
+}
+
+}  // namespace grus

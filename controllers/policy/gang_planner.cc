@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/gang_planner.h"
+
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "controllers/policy/gang_standing.h"
+#include "controllers/policy/placement.h"
+#include "controllers/policy/reservation.h"
+
+namespace grus {
+namespace {
+
+// A reservation is looked at anew this often; in between its nodes stay.
+constexpr std::int64_t kReservationSeconds = 1;
+
+struct QueueKey {
+  int minus_priority;
+  bool is_extra;  // Nothing of it is needed: after all that are waiting for a start.
+  std::int64_t waiting_since;
+  std::string key;
+  friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
+};
+
+QueueKey KeyOf(const GangDemand& demand) {
+  return {-demand.priority, demand.needed <= 0, demand.waiting_since, demand.key};
+}
+
+struct Gang {
+  GangDemand demand;
+  std::vector<GangPart> parts;
+  GangStanding standing, before;
+  bool is_constrained = false;
+  std::uint64_t guards_version = 0;  // For which that holds.
+  std::uint64_t nodes_version = 0;   // For which standing.capacity holds.
+  bool is_capacity_thorough = false;
+  std::optional<int> searched;       // How many had a place, when there seemed to be room but the search found too little.
+};
+
+}  // namespace
+
+struct GangPlanner::Impl {
+  ClusterLedger& ledger;
+  const std::int64_t reserve_after;
+  std::unordered_map<std::string, Gang> gangs;
+  std::map<QueueKey, Gang*> queue;  // Those that wait.
+  std::unordered_map<std::string, std::int64_t> ends;
+  std::vector<std::string> changed;
+
+  std::string holder;  // Of the reservation; empty: none.
+  Reservation reservation;
+  std::int64_t reserved_at = 0;
+  std::map<NodeId, Resources> held_back;  // What Reserve() was last told, while it is lifted.
+  // By how much the reservation lowers the copies of an index, and the ledger's version for which that holds.
+  std::map<const FitIndex*, std::pair<std::uint64_t, std::int64_t>> reserved_copies;
+
+  bool is_dirty = true;
+  std::uint64_t planned_version = 0;
+  std::int64_t planned_at = 0;
+
+  Impl(ClusterLedger& l, std::int64_t after) : ledger(l), reserve_after(after) {}
+
+  GangToPlace QueryOf(const Gang& gang) const {
+    GangToPlace query;
+    query.members = &gang.demand.members;
+    query.parts = &gang.parts;
+    query.needed = gang.demand.needed;
+    for (const std::string& name : gang.demand.avoid) {
+      if (const LedgerNode* node = ledger.FindNode(name)) query.avoid.push_back(node->id);
+    }
+    query.is_constrained = gang.is_constrained;
+    return query;
+  }
+
+  bool IsReservedForOther(const Gang& gang) const { return !ledger.reserved().empty() && holder != gang.demand.key; }
+
+  // Copies of an index that there were room for, but for the reservation.
+  std::int64_t ReservedCopies(const FitIndex& index) {
+    auto& [version, copies] = reserved_copies[&index];
+    if (version == ledger.version()) return copies;
+    version = ledger.version();
+    copies = 0;
+    for (const auto& [id, amount] : ledger.reserved()) {
+      if (const LedgerNode* node = ledger.NodeAt(id)) copies += index.CopiesOn(id, node->used) - index.CopiesOn(id);
+    }
+    return copies;
+  }
+
+  bool WouldFitOnReserved(const Gang& gang) {
+    const int needed = std::max(1, gang.demand.needed);
+    return std::all_of(gang.parts.begin(), gang.parts.end(), [&](const GangPart& part) {
+      return part.index->copies() + ReservedCopies(*part.index) >= part.CountBelow(needed);
+    });
+  }
+
+  // Whether the gang is gone again before the one with the reservation can start.
+  bool EndsInTime(const Gang& gang, std::int64_t now) const {
+    return reservation.start && gang.demand.runtime_seconds && gang.demand.needed > 0 &&
+           *gang.demand.runtime_seconds <= *reservation.start - now;
+  }
+
+  bool TryToPlace(Gang& gang, std::int64_t now) {
+    GangToPlace query = QueryOf(gang);
+    gang.searched.reset();
+    query.may_use_reserved = holder == gang.demand.key;
+    if (Search(gang, query, now)) return true;
+    if (!IsReservedForOther(gang) || !EndsInTime(gang, now) || !WouldFitOnReserved(gang)) return false;
+    query.may_use_reserved = true;
+    return Search(gang, query, now);
+  }
+
+  bool Search(Gang& gang, GangToPlace& query, std::int64_t now) {
+    const int needed = std::max(1, gang.demand.needed);
+    if (RoomForMembers(ledger, query, needed) < needed) return false;
+    if (gang.guards_version != ledger.guards_version()) {
+      gang.guards_version = ledger.guards_version();
+      gang.is_constrained = HasConstraints(ledger, gang.demand.members);
+    }
+    query.is_constrained = gang.is_constrained;
+    const GangPlaces places = PlaceGang(ledger, query);
+    gang.searched = places.fitting;
+    if (places.nodes.empty()) return false;
+    const std::string& key = gang.demand.key;
+    for (std::size_t i = 0; i < places.nodes.size(); ++i) {
+      ledger.Hold(key, ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
+    }
+    // The extras of a gang that runs say nothing of its end.
+    if (gang.demand.needed > 0 && gang.demand.runtime_seconds) ends[key] = now + *gang.demand.runtime_seconds;
+    gang.standing = {};
+    gang.standing.is_placed = true;
+    gang.standing.placed = static_cast<int>(places.nodes.size());
+    return true;
+  }
+
+  void UpdateCapacity(Gang& gang, bool is_thorough) {
+    if (gang.nodes_version == ledger.nodes_version() && (gang.is_capacity_thorough || !is_thorough)) return;
+    // Later changes of nodes count only roughly, until the gang asks for a reservation.
+    is_thorough = is_thorough || gang.nodes_version == 0;
+    gang.nodes_version = ledger.nodes_version();
+    gang.is_capacity_thorough = is_thorough;
+    gang.standing.capacity = CapacityFor(ledger, QueryOf(gang), is_thorough);
+    gang.standing.can_never_fit = gang.standing.capacity < std::max(1, gang.demand.needed);
+  }
+
+  // A gang that lacks nothing but a place which suits other pods gets no reservation: emptying nodes may not help it.
+  bool MayReserve(const Gang& gang, std::int64_t now) const {
+    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !gang.searched &&
+           now - gang.demand.waiting_since >= reserve_after;
+  }
+
+  void Reserve(const Gang& gang, std::int64_t now) {
+    const bool is_stale = holder != gang.demand.key || now >= reserved_at + kReservationSeconds || now < reserved_at ||
+                          reservation.nodes.empty() || (reservation.start && *reservation.start <= now) ||
+                          std::any_of(reservation.nodes.begin(), reservation.nodes.end(), [&](const auto& entry) {
+                            const LedgerNode* node = ledger.NodeAt(entry.first);
+                            return !node || !node->is_known || !gang.parts.front().index->IsEligible(entry.first);
+                          });
+    if (is_stale) {
+      std::vector<std::int64_t> by_owner(ledger.owner_limit());
+      std::erase_if(ends, [this](const auto& end) { return !ledger.HoldsAnything(end.first); });
+      for (const auto& [owner, end] : ends) by_owner[ledger.FindOwner(owner)] = end;
+      reservation = FindReservation(ledger, QueryOf(gang), by_owner, now);
+      reserved_at = now;
+      reserved_copies.clear();
+    }
+    holder = gang.demand.key;
+    if (ledger.reserved() != reservation.nodes) {
+      reserved_copies.clear();
+      ledger.Reserve(reservation.nodes);
+    }
+  }
+
+  void DropReservation() {
+    if (!ledger.reserved().empty()) ledger.Reserve({});
+    reserved_copies.clear();
+  }
+
+  void PlaceAll(std::int64_t now) {
+    // Whoever comes before the one with the reservation is not bound by it.
+    if (queue.empty() || queue.begin()->second->demand.key != holder) DropReservation();
+    bool is_reserved = false;
+    for (auto it = queue.begin(); it != queue.end();) {
+      Gang& gang = *it->second;
+      gang.before = gang.standing;
+      UpdateCapacity(gang, false);
+      if (TryToPlace(gang, now)) {
+        if (gang.demand.key == holder) {
+          holder.clear();
+          DropReservation();
+        }
+        changed.push_back(gang.demand.key);
+        it = queue.erase(it);
+        continue;
+      }
+      if (!is_reserved && MayReserve(gang, now)) {
+        UpdateCapacity(gang, true);
+        if (!gang.standing.can_never_fit) {
+          Reserve(gang, now);
+          is_reserved = true;
+        }
+      }
+      if (!is_reserved && gang.demand.key == holder) DropReservation();
+      ++it;
+    }
+    if (!is_reserved) {
+      DropReservation();
+      holder.clear();
+    }
+  }
+
+  void DescribeAll() {
+    FactsCache facts(ledger);
+    int position = 0;
+    for (auto& [key, gang] : queue) {
+      GangStanding& standing = gang->standing;
+      const bool is_holder = gang->demand.key == holder;
+      GangToPlace query = QueryOf(*gang);
+      query.may_use_reserved = is_holder;
+      standing.position = ++position;
+      Describe(ledger, query, gang->searched, facts, standing);
+      standing.has_reservation = is_holder;
+      standing.expected_start = is_holder ? reservation.start : std::nullopt;
+      const bool is_blocked = !is_holder && IsReservedForOther(*gang) && !gang->searched &&
+                              standing.fitting < std::max(1, gang->demand.needed) && WouldFitOnReserved(*gang);
+      if (standing.blocked_by != (is_blocked ? holder : std::string())) standing.blocked_by = is_blocked ? holder : "";
+      if (standing != gang->before) changed.push_back(gang->demand.key);
+    }
+  }
+};
+
+GangPlanner::GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds)
+    : impl_(std::make_unique<Impl>(ledger, reserve_after_seconds)) {}
+GangPlanner::~GangPlanner() = default;
+
+void GangPlanner::Put(GangDemand demand) {
+  const auto it = impl_->gangs.find(demand.key);
+  if (it != impl_->gangs.end()) {
+    if (it->second.demand == demand) return;
+    Remove(demand.key);
+  }
+  if (demand.members.empty()) return;
+  Gang& gang = impl_->gangs[demand.key];
+  gang.demand = std::move(demand);
+  gang.parts = PartsOf(impl_->ledger, gang.demand.members);
+  impl_->queue.emplace(KeyOf(gang.demand), &gang);
+  impl_->is_dirty = true;
+}
+
+void GangPlanner::Remove(const std::string& key) {
+  const auto it = impl_->gangs.find(key);
+  if (it == impl_->gangs.end()) return;
+  impl_->queue.erase(KeyOf(it->second.demand));
+  impl_->gangs.erase(it);
+  impl_->is_dirty = true;
+}
+
+void GangPlanner::SetEnd(const std::string& key, std::optional<std::int64_t> at) {
+  const auto it = impl_->ends.find(key);
+  if (it == impl_->ends.end() ? !at : it->second == at) return;
+  if (at) impl_->ends[key] = *at;
+  else impl_->ends.erase(it);
+  impl_->reserved_at = 0;  // The reservation may lie better elsewhere.
+  impl_->is_dirty = true;
+}
+
+std::vector<std::string> GangPlanner::Plan(std::int64_t now) {
+  Impl& impl = *impl_;
+  const std::optional<std::int64_t> next = next_change();
+  if (!impl.is_dirty && impl.planned_version == impl.ledger.version() && !(next && *next <= now)) return {};
+  impl.changed.clear();
+  impl.PlaceAll(now);
+  impl.DescribeAll();
+  impl.is_dirty = false;
+  impl.planned_version = impl.ledger.version();
+  impl.planned_at = now;
+  return std::exchange(impl.changed, {});
+}
+
+const GangStanding* GangPlanner::StandingOf(const std::string& key) const {
+  const auto it = impl_->gangs.find(key);
+  return it == impl_->gangs.end() ? nullptr : &it->second.standing;
+}
+
+std::size_t GangPlanner::waiting() const { return impl_->queue.size(); }
+
+std::optional<std::int64_t> GangPlanner::next_change() const {
+  if (!impl_->holder.empty()) return impl_->reservation.start;  // If it cannot start then, a later time is to be found.
+  std::optional<std::int64_t> next;
+  for (const auto& [key, gang] : impl_->queue) {
+    const std::int64_t at = gang->demand.waiting_since + impl_->reserve_after;
+    if (gang->demand.needed > 0 && at > impl_->planned_at && (!next || at < *next)) next = at;
+  }
+  return next;
+}
+
+}  // namespace grus

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of the gangs that wait may start now, and on which nodes.
+//
+// A gang holds nothing while it waits, so gangs that fit one at a time run one after another. Order: priority, then
+// time of waiting. A gang that does not fit lets later ones pass, until it has waited `reserve_after`: then it, the
+// first such gang, holds a reservation, and others may only take room that it does not need, or use its room and be
+// gone before it could start. What the planner places is a claim in the ledger (owner: the gang's key) until its pods
+// are bound or the claim is dropped.
+//
+// Pure data structure: no I/O, clock or lock; the owner serialises access and passes the time in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controllers/policy/cluster_ledger.h"
+
+namespace grus {
+
+// The pods of a gang that have no place yet.
+struct GangDemand {
+  std::string key;                 // "namespace/name".
+  int priority = 0;
+  std::int64_t waiting_since = 0;  // Unix seconds.
+  int needed = 0;                  // Of `members` at least so many, or none. 0: none is urgent, any number helps.
+  std::vector<ShapePtr> members;   // In the order in which they are to start; equal shapes share a pointer.
+  std::set<std::string> avoid;     // Nodes that the scheduler refused although they looked free.
+  std::optional<std::int64_t> runtime_seconds;  // How long it will run, declared or measured.
+  friend bool operator==(const GangDemand&, const GangDemand&) = default;
+};
+
+// Who holds what a waiting gang lacks.
+struct Holder {
+  std::string owner;  // A gang or job, "namespace/name"; empty: pods that belong to neither.
+  std::int64_t gpus = 0;
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+struct GangStanding {
+  bool is_placed = false;          // The claims are in the ledger; the gang waits no longer.
+  int placed = 0;                  // So many of the first members, when it was placed.
+  // Of a gang that waits:
+  int position = 0;                // In the queue, from 1.
+  int fitting = 0;                 // How many of the needed members there is room for now.
+  int needed = 0;
+  bool can_never_fit = false;      // Not even if the cluster were empty.
+  int capacity = 0;                // How many of the members an empty cluster could hold, at most members.size().
+  std::string lacking;             // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
+  std::int64_t lacking_free = 0, lacking_total = 0;  // Of that resource, on nodes that its members may use.
+  int eligible_nodes = 0;          // Nodes that its members may use, were they empty.
+  std::vector<Holder> holders;     // Of GPUs on these nodes, the largest three.
+  bool has_reservation = false;
+  std::string blocked_by;          // There is room, but this gang has reserved it.
+  std::optional<std::int64_t> expected_start;  // Unix seconds, if all that it waits for said how long it runs.
+  friend bool operator==(const GangStanding&, const GangStanding&) = default;
+};
+
+class GangPlanner {
+ public:
+  explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 60);
+  ~GangPlanner();
+
+  void Put(GangDemand demand);           // New, or changed; the same again costs nothing.
+  void Remove(const std::string& key);   // It waits no longer; its claims stay.
+  // When a gang that is in the ledger is expected to end, Unix seconds, for backfill and expected starts.
+  void SetEnd(const std::string& key, std::optional<std::int64_t> at);
+
+  // Places what fits, in order. Returns the keys of gangs whose standing is another one than before. Cheap if nothing
+  // changed since the last pass.
+  std::vector<std::string> Plan(std::int64_t now);
+  // Null: it never waited, or was removed.
+  const GangStanding* StandingOf(const std::string& key) const;
+  std::size_t waiting() const;
+  // When the oldest gang that waits will ask for its reservation; Plan() should run then. nullopt: never.
+  std::optional<std::int64_t> next_change() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace grus

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/gang_standing.h"
+
+#include <algorithm>
+
+#include "controllers/policy/reservation.h"
+
+namespace grus {
+namespace {
+
+std::int64_t ToInt64(kube::Wide value) {
+  return static_cast<std::int64_t>(std::clamp<kube::Wide>(value, 0, INT64_MAX));
+}
+
+}  // namespace
+
+const IndexFacts& FactsCache::Of(const FitIndex& index) {
+  const auto [it, is_new] = facts_.try_emplace(&index);
+  IndexFacts& facts = it->second;
+  if (!is_new) return facts;
+  for (const auto& [owner, gpus] : index.LargestHolders(3)) facts.holders.push_back({ledger_.OwnerName(owner), gpus});
+  facts.copies = index.copies();
+  for (const FitIndex::Amount& amount : index.amounts()) facts.free.push_back(amount.free);
+  for (const auto& [id, reserved] : ledger_.reserved()) {
+    const LedgerNode* node = ledger_.NodeAt(id);
+    if (!node || !index.IsEligible(id)) continue;
+    facts.copies += index.CopiesOn(id, node->used) - index.CopiesOn(id);
+    Resources both = node->used;
+    both += node->reserved;
+    for (std::size_t i = 0; i < facts.free.size(); ++i) {
+      facts.free[i] += index.FreeOn(id, i, node->used) - index.FreeOn(id, i, both);
+    }
+  }
+  return facts;
+}
+
+int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_thorough) {
+  int capacity = static_cast<int>(gang.members->size());
+  for (const GangPart& part : *gang.parts) {
+    std::int64_t copies = part.index->capacity();
+    // Constraints are not part of the index, so they are read from a member.
+    if (MostOnOneNode(*(*gang.members)[static_cast<std::size_t>(part.members.front())]) == 1) {
+      copies = part.index->eligible_nodes();
+    }
+    if (copies < part.CountBelow(capacity)) capacity = part.members[static_cast<std::size_t>(copies)];
+  }
+  if (!is_thorough || gang.parts->size() < 2 || capacity < std::max(gang.needed, 1)) return capacity;
+  GangToPlace on_empty = gang;
+  on_empty.on_empty_cluster = true;
+  on_empty.is_constrained = false;
+  on_empty.avoid.clear();
+  return std::min(capacity, PlaceGang(ledger, on_empty).fitting);
+}
+
+void Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
+              GangStanding& standing) {
+  const int needed = std::max(gang.needed, 1);
+  standing.needed = gang.needed;
+  standing.fitting = RoomForMembers(ledger, gang, needed);
+  if (searched) standing.fitting = std::min(standing.fitting, *searched);
+
+  // The kind of member, and of its resources the one, of which most is missing in proportion.
+  const GangPart* worst = &gang.parts->front();
+  const FitIndex::Amount* lacking = nullptr;
+  kube::Wide free = 0;
+  double most_missing = 0;
+  for (const GangPart& part : *gang.parts) {
+    const int count = part.CountBelow(needed);
+    const IndexFacts& of_part = facts.Of(*part.index);
+    if (of_part.copies >= count) continue;
+    for (std::size_t i = 0; i < of_part.free.size(); ++i) {
+      const FitIndex::Amount& amount = part.index->amounts()[i];
+      const double want = static_cast<double>(amount.each) * count;
+      const double missing = want / (static_cast<double>(of_part.free[i]) + 1e-9 * want);
+      if (missing <= most_missing) continue;
+      most_missing = missing;
+      lacking = &amount;
+      free = of_part.free[i];
+      worst = &part;
+    }
+  }
+  standing.lacking = lacking ? lacking->name : std::string();
+  standing.lacking_free = lacking ? ToInt64(free) : 0;
+  standing.lacking_total = lacking ? ToInt64(lacking->total) : 0;
+  standing.eligible_nodes = worst->index->eligible_nodes();
+  if (const std::vector<Holder>& largest = facts.Of(*worst->index).holders; standing.holders != largest) {
+    standing.holders = largest;
+  }
+}
+
+}  // namespace grus

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a gang that waits is told: what there is room for, what is missing, who holds it. Pure functions.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "controllers/policy/gang_planner.h"
+#include "controllers/policy/placement.h"
+
+namespace grus {
+
+// What is there for the shape of an index, reservations aside. Asked for once a pass.
+struct IndexFacts {
+  std::vector<Holder> holders;     // The largest, of GPUs on its nodes.
+  std::int64_t copies = 0;         // That fit.
+  std::vector<kube::Wide> free;    // By amount.
+};
+
+class FactsCache {
+ public:
+  explicit FactsCache(const ClusterLedger& ledger) : ledger_(ledger) {}
+  const IndexFacts& Of(const FitIndex& index);
+
+ private:
+  const ClusterLedger& ledger_;
+  std::map<const FitIndex*, IndexFacts> facts_;
+};
+
+// How many of the first members an empty cluster could hold. Never too few; too many only where pods keep each other
+// off in other ways than one a node. `is_thorough` also tries kinds of members together: slow on large clusters.
+int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_thorough);
+
+// Sets fitting, and what is lacking, where and by whom it is held. `searched`: how many members the search found a
+// place for, if there was one.
+void Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
+              GangStanding& standing);
+
+}  // namespace grus

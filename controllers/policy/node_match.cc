@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/node_match.h"
+
+#include <algorithm>
+
+namespace grus {
+namespace {
+
+bool IsTolerated(const Taint& taint, const PodShape& shape) {
+  return taint.effect == "PreferNoSchedule" ||
+         std::any_of(shape.tolerations.begin(), shape.tolerations.end(),
+                     [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
+}
+
+}  // namespace
+
+bool IsSelected(const NodeState& node, const PodShape& shape) {
+  for (const auto& [key, value] : shape.node_selector) {
+    const auto it = node.labels.find(key);
+    if (it == node.labels.end() || it->second != value) return false;
+  }
+  return !shape.node_affinity || shape.node_affinity->Matches(node.labels, node.name);
+}
+
+bool Accepts(const NodeState& node, const PodShape& shape) {
+  static const Taint kCordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
+  if (node.is_cordoned && !IsTolerated(kCordon, shape)) return false;
+  return std::all_of(node.taints.begin(), node.taints.end(),
+                     [&](const Taint& taint) { return IsTolerated(taint, shape); }) &&
+         IsSelected(node, shape);
+}
+
+}  // namespace grus

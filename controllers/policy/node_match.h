@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a node, looked at alone and empty, may hold a pod: cordon, taints, node selector, node affinity.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controllers/policy/pod_shape.h"
+
+namespace grus {
+
+struct NodeState {
+  std::string name;
+  Resources allocatable;
+  kube::StringMap labels;
+  std::vector<Taint> taints;
+  bool is_cordoned = false;
+};
+
+// As the scheduler decides it. A cordon is a taint: pods that tolerate it may still come. Resources are not looked at.
+bool Accepts(const NodeState& node, const PodShape& shape);
+
+// The part of it that says which nodes count for a pod's topology spread: selector and affinity, no taints.
+bool IsSelected(const NodeState& node, const PodShape& shape);
+
+}  // namespace grus

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pods require of each other on a node: affinity, anti-affinity in both directions, topology spread, host ports.
+//
+// As the scheduler decides it, for the pods that the ledger knows the shape of and those added here. Not known are
+// labels of namespaces, matchLabelKeys, and node inclusion policies of a spread other than the default; where these
+// matter the answer errs towards keeping pods apart.
+//
+// For the search for one gang's places; reads the ledger, which must not change meanwhile.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "controllers/policy/cluster_ledger.h"
+
+namespace grus {
+
+class PodConstraints {
+ private:
+  using Counts = std::map<std::string, int, std::less<>>;  // Pods, by the value of a topology label.
+  // The terms of one kind of pod, with what there is of the pods that they are about.
+  struct Terms {
+    ShapePtr shape;  // One of those that have these terms.
+    bool has_affine_pod = false;
+    std::vector<Counts> affinity, anti_affinity, spread;
+  };
+
+ public:
+  // What holds for one pod that looks for a node. Good until the next Add().
+  struct Rules {
+    ShapePtr shape;
+    Terms* terms = nullptr;
+    std::map<std::string, std::vector<std::string>> forbidden;  // Node labels, by other pods' anti-affinity.
+  };
+
+  explicit PodConstraints(const ClusterLedger& ledger) : ledger_(ledger) {}
+
+  Rules RulesFor(const ShapePtr& shape);
+  bool Allow(const Rules& rules, const LedgerNode& node) const;
+  // A pod more, as if it were on the node.
+  void Add(const ShapePtr& shape, const LedgerNode& node);
+
+ private:
+  Terms& TermsOf(const ShapePtr& shape);
+  static void CountPod(Terms& terms, const PodShape& pod, const NodeState& node);
+  static bool AllowsSpread(const Terms& terms, const PodShape& shape, const NodeState& node);
+  bool PortsAreFree(const PodShape& shape, const LedgerNode& node) const;
+
+  const ClusterLedger& ledger_;
+  std::list<Terms> terms_;  // Rules point into it.
+  std::vector<std::pair<ShapePtr, NodeId>> guards_;  // Added pods with anti-affinity.
+  std::unordered_map<NodeId, std::vector<ShapePtr>> added_;
+};
+
+}  // namespace grus

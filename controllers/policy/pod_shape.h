@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What placement must know of a pod. Values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/affinity.h"
+#include "clientlib/model/string_map.h"
+#include "controllers/policy/resources.h"
+
+namespace grus {
+
+struct Taint {
+  std::string key, value, effect;  // effect: NoSchedule | PreferNoSchedule | NoExecute
+};
+
+struct Toleration {
+  std::string key, op, value, effect;  // op: "Exists", "Equal" or "" (Equal); empty key with Exists: all taints.
+  bool Tolerates(const Taint& taint) const;
+  friend bool operator==(const Toleration&, const Toleration&) = default;
+};
+
+// A port of the node itself.
+struct HostPort {
+  std::int32_t port = 0;
+  std::string protocol, address;  // Empty: TCP, all addresses (as is 0.0.0.0).
+  bool ConflictsWith(const HostPort& other) const;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+
+struct PodShape {
+  // Which nodes, looked at alone, can hold it.
+  Resources request;
+  std::map<std::string, std::string> node_selector;
+  std::vector<Toleration> tolerations;
+  kube::Box<kube::NodeSelector> node_affinity;  // None: any.
+
+  // What it requires of the other pods there. Only what is required: preferences are the scheduler's.
+  std::vector<kube::PodAffinityTerm> affinity, anti_affinity;
+  std::vector<kube::TopologySpreadConstraint> spread;  // Those with DoNotSchedule.
+  std::vector<HostPort> host_ports;
+
+  // What other pods' terms look at.
+  std::string ns;
+  kube::StringMap labels;
+
+  // Whether it asks anything of the other pods.
+  bool has_pod_constraints() const {
+    return !affinity.empty() || !anti_affinity.empty() || !spread.empty() || !host_ports.empty();
+  }
+  friend bool operator==(const PodShape&, const PodShape&) = default;
+};
+
+using ShapePtr = std::shared_ptr<const PodShape>;
+
+// Whether any node, looked at alone, holds as many of one as of the other.
+bool FitAlike(const PodShape& a, const PodShape& b);
+
+// Whether a term of a pod in `own_ns` is about `other`. Namespaces are known by name only: a selector that asks for
+// other labels of a namespace gives `if_unknown`.
+bool TermMatches(const kube::PodAffinityTerm& term, const std::string& own_ns, const PodShape& other, bool if_unknown);
+
+}  // namespace grus

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of a gang, put together in one line. Times are seconds relative to the view's now.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "controllers/gang/gang_plan.h"
+#include "controllers/gang/gang_status.h"
+
+namespace grus::testing {
+
+class GangBuilder {
+ public:
+  static kube::Time At(int seconds) {
+    return kube::Time{kube::WallTime(std::chrono::seconds(1'800'000'000 + seconds))};
+  }
+  static ShapePtr Shape() {
+    static const ShapePtr kShape = [] {
+      PodShape shape;
+      shape.request.AddExtended(kGpuResource, 1);
+      shape.request.pods = 1;
+      return std::make_shared<const PodShape>(std::move(shape));
+    }();
+    return kShape;
+  }
+
+  explicit GangBuilder(int min_member) {
+    group_.metadata.name = "gang";
+    group_.metadata.ns = "team-a";
+    group_.metadata.generation = 1;
+    group_.metadata.creation_timestamp = At(-1000);
+    group_.spec.min_member = min_member;
+    view_.key = "team-a/gang";
+    view_.now = At(0);
+  }
+
+  GangBuilder& Gated(int count, const std::string& nominated = {}) {
+    return Add(count, MemberState::kGated, [&](Member& m) { m.nominated = nominated; });
+  }
+  GangBuilder& Lifted(int count, int lifted_at = -1) {
+    return Add(count, MemberState::kLifted, [&](Member& m) { m.lifted_at = At(lifted_at); });
+  }
+  GangBuilder& Bound(int count, int lifted_at = -1) {
+    return Add(count, MemberState::kBound, [&](Member& m) { m.lifted_at = At(lifted_at); });
+  }
+  GangBuilder& Running(int count) {
+    return Add(count, MemberState::kBound, [](Member& m) {
+      m.lifted_at = At(-900);
+      m.is_running = true;
+    });
+  }
+  GangBuilder& Ended(int count, MemberState state) {
+    return Add(count, state, [](Member&) {});
+  }
+  // Changes the members that were added last, all of them so far.
+  template <typename F>
+  GangBuilder& Each(F change) {
+    for (Member& member : view_.members) change(member);
+    return *this;
+  }
+  template <typename F>
+  GangBuilder& Group(F change) {
+    change(group_);
+    return *this;
+  }
+  GangBuilder& Phase(const std::string& phase, GangReason reason) {
+    group_.status.phase = phase;
+    group_.status.observed_generation = 1;
+    kube::SetCondition(group_.status.conditions,
+                       {.type = "Ready", .status = "False", .reason = std::string(ToString(reason)), .message = "before"},
+                       At(-500).value);
+    return *this;
+  }
+  GangBuilder& Places(int count, const std::string& node = "node-0") {
+    for (int i = 0; i < count; ++i) view_.places.push_back({node, Shape()});
+    return *this;
+  }
+  GangBuilder& Competitors(Safety safety = Safety::kSafe) {
+    view_.must_nominate = true;
+    view_.safety = safety;
+    return *this;
+  }
+
+  GangView Build() const {
+    GangView view = view_;
+    view.group = std::make_shared<const api::PodGroup>(group_);
+    return view;
+  }
+
+ private:
+  template <typename F>
+  GangBuilder& Add(int count, MemberState state, F change) {
+    for (int i = 0; i < count; ++i) {
+      Member member;
+      member.ordinal = static_cast<int>(view_.members.size());
+      member.name = "gang-" + std::to_string(member.ordinal);
+      member.uid = "uid-" + std::to_string(member.ordinal);
+      member.state = state;
+      member.has_controller = true;
+      member.owner = "team-a/gang";
+      if (member.IsUnbound()) member.shape = Shape();
+      if (state == MemberState::kGated) member.gates = {api::kGangGate};
+      change(member);
+      view_.members.push_back(std::move(member));
+    }
+    return *this;
+  }
+
+  api::PodGroup group_;
+  GangView view_;
+};
+
+}  // namespace grus::testing

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_plan.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/controllers/gang/gang_builder.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::GangBuilder;
+
+std::vector<int> Lifts(const GangPlan& plan) {
+  std::vector<int> ordinals;
+  for (const Member* member : plan.lift) ordinals.push_back(member->ordinal);
+  return ordinals;
+}
+std::vector<int> Ends(const GangPlan& plan) {
+  std::vector<int> ordinals;
+  for (const Member* member : plan.end) ordinals.push_back(member->ordinal);
+  return ordinals;
+}
+std::string ReasonOf(const GangPlan& plan) { return kube::FindCondition(plan.status.conditions, "Ready")->reason; }
+std::string MessageOf(const GangPlan& plan) { return kube::FindCondition(plan.status.conditions, "Ready")->message; }
+
+// What is asked of the ledger.
+
+TEST(GangNeeds, AskForTheMinimumOnlyWhenAllOfItExists) {
+  EXPECT_FALSE(NeedsOf(GangBuilder(4).Gated(3).Build()));
+  const auto demand = NeedsOf(GangBuilder(4).Gated(6).Build());
+  ASSERT_TRUE(demand);
+  EXPECT_EQ(demand->key, "team-a/gang");
+  EXPECT_EQ(demand->needed, 4);
+  EXPECT_EQ(demand->members.size(), 6U);
+}
+
+TEST(GangNeeds, CountWhatIsThereAlready) {
+  struct Case {
+    const char* rule;
+    GangBuilder view;
+    int needed;
+    std::size_t members;
+  };
+  const Case kCases[] = {
+      {"bound ones", GangBuilder(4).Bound(2).Gated(2), 2, 2},
+      {"ended ones", GangBuilder(4).Ended(1, MemberState::kSucceeded).Gated(3), 3, 3},
+      {"failed ones do not count", GangBuilder(4).Ended(1, MemberState::kFailed).Gated(4), 4, 4},
+      {"lifted ones without a place", GangBuilder(4).Lifted(2).Gated(2), 4, 4},
+      {"places", GangBuilder(4).Gated(6).Places(3), 1, 3},
+      {"extras of a gang that runs are not urgent", GangBuilder(2).Running(2).Gated(2), 0, 2},
+      {"nor replacements: they start anyway",
+       GangBuilder(4).Running(3).Gated(1).Phase(kGangRunning, GangReason::kRunning), 0, 1},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.rule);
+    const auto demand = NeedsOf(c.view.Build());
+    ASSERT_TRUE(demand);
+    EXPECT_EQ(demand->needed, c.needed);
+    EXPECT_EQ(demand->members.size(), c.members);
+  }
+}
+
+TEST(GangNeeds, NothingWhileItBacksOffOrWhenAllHavePlaces) {
+  EXPECT_FALSE(NeedsOf(GangBuilder(2).Gated(2).Places(2).Build()));
+  EXPECT_FALSE(NeedsOf(GangBuilder(2).Gated(2).Group([](auto& g) { g.status.next_attempt_time = GangBuilder::At(5); }).Build()));
+  EXPECT_TRUE(NeedsOf(GangBuilder(2).Gated(2).Group([](auto& g) { g.status.next_attempt_time = GangBuilder::At(-5); }).Build()));
+}
+
+// Which member gets which place.
+
+TEST(GangAssign, AMemberKeepsTheNodeItWasNominatedForAndTheRestComeInOrder) {
+  GangView view = GangBuilder(3).Gated(3).Build();
+  view.members[2].nominated = "node-a";
+  view.places = {{"node-a", GangBuilder::Shape()}, {"node-b", GangBuilder::Shape()}, {"node-c", GangBuilder::Shape()}};
+  const std::vector<Assignment> assigned = Assign(view);
+  ASSERT_EQ(assigned.size(), 3U);
+  EXPECT_EQ(assigned[0].place.node, "node-b");
+  EXPECT_EQ(assigned[1].place.node, "node-c");
+  EXPECT_EQ(assigned[2].place.node, "node-a");
+}
+
+// Start.
+
+TEST(GangPlan, LiftsTheGatesOfAllThatHavePlacesLowestOrdinalsFirst) {
+  const GangView view = GangBuilder(3).Gated(4).Places(4).Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Lifts(plan), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(plan.nominate, IsEmpty());
+  EXPECT_EQ(plan.keep_places.size(), 4U);
+  EXPECT_EQ(ReasonOf(plan), "Starting");
+  EXPECT_THAT(plan.events, IsEmpty());
+}
+
+TEST(GangPlan, LiftsNothingWhileTheMinimumHasNoPlace) {
+  const GangView view = GangBuilder(3).Gated(3).Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(plan.lift, IsEmpty());
+  EXPECT_EQ(plan.status.phase, kGangPending);
+  EXPECT_EQ(ReasonOf(plan), "WaitingForRoom");
+  ASSERT_EQ(plan.events.size(), 1U);
+  EXPECT_EQ(plan.events[0].reason, "WaitingForRoom");
+}
+
+TEST(GangPlan, WhileAForeignPodCouldComeInBetweenItNominatesFirstAndLiftsInALaterPass) {
+  const GangView first = GangBuilder(2).Gated(2).Places(2).Competitors().Build();
+  const GangPlan hold = PlanGang(first);
+  EXPECT_EQ(hold.nominate.size(), 2U);
+  EXPECT_THAT(hold.lift, IsEmpty());
+  EXPECT_EQ(ReasonOf(hold), "Preparing");
+
+  const GangView second = GangBuilder(2).Gated(2, "node-0").Places(2).Competitors().Build();
+  const GangPlan go = PlanGang(second);
+  EXPECT_THAT(go.nominate, IsEmpty());
+  EXPECT_THAT(Lifts(go), ElementsAre(0, 1));
+}
+
+TEST(GangPlan, VerifiesTheNodesBeforeItLifts) {
+  const GangPlan wait = PlanGang(GangBuilder(2).Gated(2, "node-0").Places(2).Competitors(Safety::kUndecided).Build());
+  EXPECT_THAT(wait.lift, IsEmpty());
+  EXPECT_FALSE(wait.must_replan);
+  EXPECT_TRUE(wait.look_again);
+
+  const GangPlan replan = PlanGang(GangBuilder(2).Gated(2, "node-0").Places(2).Competitors(Safety::kTaken).Build());
+  EXPECT_THAT(replan.lift, IsEmpty());
+  EXPECT_TRUE(replan.must_replan);
+}
+
+TEST(GangPlan, ANominationWithoutAPlaceIsTakenBack) {
+  const GangView view = GangBuilder(2).Gated(2, "node-0").Build();
+  const GangPlan plan = PlanGang(view);
+  ASSERT_EQ(plan.nominate.size(), 2U);
+  EXPECT_EQ(plan.nominate[0].node, "");
+}
+
+TEST(GangPlan, SaysHowManyMembersExist) {
+  const GangPlan plan = PlanGang(GangBuilder(8).Gated(3).Build());
+  EXPECT_EQ(ReasonOf(plan), "WaitingForMembers");
+  EXPECT_THAT(MessageOf(plan), HasSubstr("3 of the 8 members"));
+  EXPECT_THAT(plan.lift, IsEmpty());
+}
+
+TEST(GangPlan, AMinimumBelowOneIsRefusedAndNothingStarts) {
+  const GangPlan plan = PlanGang(GangBuilder(0).Gated(3).Places(3).Build());
+  EXPECT_EQ(ReasonOf(plan), "InvalidMinimum");
+  EXPECT_THAT(MessageOf(plan), HasSubstr("spec.minMember"));
+  EXPECT_TRUE(kube::IsConditionTrue(plan.status.conditions, "Stalled"));
+  EXPECT_THAT(plan.lift, IsEmpty());
+}
+
+TEST(GangPlan, AMemberWithGatesOfOthersIsNotCountedOn) {
+  GangView view = GangBuilder(2).Gated(2).Build();
+  view.members[1].has_foreign_gate = true;
+  view.members[1].gates = {"other/gate", api::kGangGate};
+  EXPECT_FALSE(NeedsOf(view));
+  EXPECT_EQ(ReasonOf(PlanGang(view)), "GatedByOthers");
+}
+
+// Together.
+
+TEST(GangPlan, RunsWhenTheMinimumRuns) {
+  const GangPlan bound = PlanGang(GangBuilder(3).Bound(3).Build());
+  EXPECT_EQ(bound.status.phase, kGangScheduling);
+  const GangPlan running = PlanGang(GangBuilder(3).Bound(1).Running(3).Build());
+  EXPECT_EQ(running.status.phase, kGangRunning);
+  EXPECT_EQ(running.status.scheduled, 4);
+  EXPECT_EQ(running.status.running, 3);
+  EXPECT_TRUE(kube::IsConditionTrue(running.status.conditions, "Ready"));
+}
+
+TEST(GangPlan, EndsWhenItsMembersHave) {
+  EXPECT_EQ(PlanGang(GangBuilder(2).Ended(2, MemberState::kSucceeded).Build()).status.phase, kGangFinished);
+  EXPECT_EQ(PlanGang(GangBuilder(2).Ended(1, MemberState::kSucceeded).Ended(1, MemberState::kFailed).Build()).status.phase,
+            kGangFailed);
+  EXPECT_EQ(PlanGang(GangBuilder(2).Ended(1, MemberState::kSucceeded).Running(1).Build()).status.phase, kGangRunning);
+}
+
+TEST(GangPlan, AReplacementInARunningGangStartsAtOnceWithoutAPlace) {
+  const GangView view = GangBuilder(4).Running(3).Gated(1).Phase(kGangRunning, GangReason::kRunning).Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Lifts(plan), ElementsAre(3));
+  EXPECT_EQ(ReasonOf(plan), "BelowMinimum");
+  EXPECT_EQ(plan.status.schedule_start_time, GangBuilder::At(0)) << "its time runs from now";
+}
+
+TEST(GangPlan, ExtrasStartWhenTheyHaveAPlace) {
+  const GangView without = GangBuilder(2).Running(2).Gated(2).Build();
+  EXPECT_THAT(PlanGang(without).lift, IsEmpty());
+  const GangView with_one = GangBuilder(2).Running(2).Gated(2).Places(1).Build();
+  EXPECT_THAT(Lifts(PlanGang(with_one)), ElementsAre(2));
+}
+
+TEST(GangPlan, AGangWhoseMembersAllWentStartsWholeAgain) {
+  const GangView view = GangBuilder(2).Gated(2).Phase(kGangRunning, GangReason::kRunning).Build();
+  EXPECT_EQ(NeedsOf(view)->needed, 2);
+  EXPECT_THAT(PlanGang(view).lift, IsEmpty());
+}
+
+// Roll back.
+
+TEST(GangPlan, BelowItsMinimumWhenItsTimeIsOverItIsRolledBackWhole) {
+  GangView view = GangBuilder(3).Bound(2, -70).Lifted(1, -70).Build();
+  view.members[2].unschedulable_message = "0/2 nodes are available";
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Ends(plan), ElementsAre(0, 1, 2));
+  EXPECT_EQ(ReasonOf(plan), "BackingOff");
+  EXPECT_EQ(plan.status.attempts, 1);
+  EXPECT_EQ(plan.status.next_attempt_time, GangBuilder::At(10));
+  EXPECT_THAT(MessageOf(plan), HasSubstr("2 of the 3 members"));
+  EXPECT_THAT(MessageOf(plan), HasSubstr("0/2 nodes are available"));
+  EXPECT_THAT(plan.keep_places, IsEmpty());
+  ASSERT_EQ(plan.events.size(), 1U);
+  EXPECT_EQ(plan.events[0].type, kube::EventType::kWarning);
+}
+
+TEST(GangPlan, ItsTimeIsScheduleTimeoutSecondsFromTheLift) {
+  const auto timeout = [](auto& group) { group.spec.schedule_timeout_seconds = 20; };
+  const GangPlan early = PlanGang(GangBuilder(2).Bound(1, -19).Lifted(1, -19).Group(timeout).Build());
+  EXPECT_THAT(early.end, IsEmpty());
+  EXPECT_EQ(early.look_again, kube::Duration(seconds(1)));
+  EXPECT_FALSE(PlanGang(GangBuilder(2).Bound(1, -20).Lifted(1, -20).Group(timeout).Build()).end.empty());
+}
+
+TEST(GangPlan, TheTimeBetweenTriesGrows) {
+  const auto attempts = [](int n) { return [n](auto& group) { group.status.attempts = n; }; };
+  const std::pair<int, int> kCases[] = {{0, 10}, {1, 20}, {2, 40}, {5, 320}, {6, 600}, {100, 600}};
+  for (const auto& [before, wait] : kCases) {
+    const GangPlan plan = PlanGang(GangBuilder(2).Bound(1, -70).Lifted(1, -70).Group(attempts(before)).Build());
+    EXPECT_EQ(plan.status.next_attempt_time, GangBuilder::At(wait)) << before;
+  }
+}
+
+TEST(GangPlan, ARollBackThatWasCutShortIsCarriedOn) {
+  const GangView view = GangBuilder(3)
+                            .Bound(1, -70)
+                            .Gated(2)
+                            .Phase(kGangPending, GangReason::kBackingOff)
+                            .Group([](auto& g) { g.status.next_attempt_time = GangBuilder::At(8); })
+                            .Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Ends(plan), ElementsAre(0));
+  EXPECT_EQ(plan.status.attempts, 0) << "counted once";
+  EXPECT_EQ(plan.look_again, kube::Duration(seconds(8)));
+}
+
+TEST(GangPlan, NobodysPodsAreNotTakenAway) {
+  const auto bare = [](Member& member) { member.has_controller = false; };
+  EXPECT_THAT(PlanGang(GangBuilder(2).Bound(1, -70).Lifted(1, -70).Each(bare).Build()).end, IsEmpty())
+      << "nobody would make them again";
+  const auto ungated = [](Member& member) { member.lifted_at.reset(); };
+  EXPECT_THAT(PlanGang(GangBuilder(2).Bound(1).Lifted(1).Each(ungated).Build()).end, IsEmpty()) << "not lifted by us";
+}
+
+TEST(GangPlan, AGangThatRanIsRolledBackOnlyIfItsMembersAreThere) {
+  const auto below = [](GangBuilder builder) {
+    return builder.Phase(kGangScheduling, GangReason::kBelowMinimum)
+        .Group([](auto& g) { g.status.schedule_start_time = GangBuilder::At(-100); })
+        .Build();
+  };
+  EXPECT_THAT(Ends(PlanGang(below(GangBuilder(3).Running(2).Lifted(1, -70)))), ElementsAre(0, 1, 2));
+  const GangPlan missing = PlanGang(below(GangBuilder(3).Running(2)));
+  EXPECT_THAT(missing.end, IsEmpty());
+  EXPECT_THAT(MessageOf(missing), HasSubstr("1 member more must be created"));
+}
+
+TEST(GangPlan, AnExtraThatFindsNoNodeWaitsGatedAgain) {
+  EXPECT_THAT(Ends(PlanGang(GangBuilder(2).Running(2).Lifted(1, -70).Build())), ElementsAre(2));
+  EXPECT_THAT(PlanGang(GangBuilder(2).Running(2).Lifted(1, -50).Build()).end, IsEmpty());
+}
+
+TEST(GangPlan, UngateShowsTheDemandToAClusterAutoscaler) {
+  const auto ungate = [](auto& group) { group.spec.when_unschedulable = api::WhenUnschedulable::kUngate; };
+  EXPECT_THAT(Lifts(PlanGang(GangBuilder(2).Gated(3).Group(ungate).Build())), ElementsAre(0, 1));
+  EXPECT_THAT(PlanGang(GangBuilder(4).Gated(3).Group(ungate).Build()).lift, IsEmpty()) << "not all of it exists";
+}
+
+TEST(GangPlan, AGroupThatIsBeingDeletedIsLeftAlone) {
+  EXPECT_TRUE(PlanGang(GangBuilder(2).Gated(2).Places(2).Group([](auto& g) {
+    g.metadata.deletion_timestamp = GangBuilder::At(-1);
+  }).Build()).is_ignored);
+}
+
+}  // namespace
+}  // namespace grus

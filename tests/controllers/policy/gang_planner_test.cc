@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/gang_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/controllers/policy/policy_builders.h"
+
+namespace grus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class GangPlannerTest : public ::testing::Test {
+ protected:
+  const GangStanding& Standing(const std::string& key) { return *planner_.StandingOf(key); }
+  bool IsPlaced(const std::string& key) { return Standing(key).is_placed; }
+  // A pod of `owner` on a node.
+  void Run(const std::string& uid, const std::string& node, std::int64_t gpus, const std::string& owner) {
+    ledger_.Bind(uid, node, GpuPod(gpus).request, owner);
+  }
+  void Put(GangDemand gang, std::int64_t since, int priority = 0, std::optional<std::int64_t> runtime = {}) {
+    gang.waiting_since = since;
+    gang.priority = priority;
+    gang.runtime_seconds = runtime;
+    planner_.Put(std::move(gang));
+  }
+
+  ClusterLedger ledger_;
+  GangPlanner planner_{ledger_, 60};
+};
+
+TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
+  PutNodes(ledger_, 2);
+  Put(Gang("t/g", 3, 4), 0);
+
+  EXPECT_THAT(planner_.Plan(0), ElementsAre("t/g"));
+  EXPECT_TRUE(IsPlaced("t/g"));
+  EXPECT_EQ(Standing("t/g").placed, 3);
+  EXPECT_EQ(ledger_.ClaimsOf("t/g").size(), 3U);
+  EXPECT_EQ(planner_.waiting(), 0U);
+}
+
+TEST_F(GangPlannerTest, AGangThatDoesNotFitHoldsNothing) {
+  PutNodes(ledger_, 2);
+  Put(Gang("t/g", 3, 8), 0);
+
+  planner_.Plan(0);
+  EXPECT_FALSE(IsPlaced("t/g"));
+  EXPECT_THAT(ledger_.ClaimsOf("t/g"), IsEmpty());
+  EXPECT_EQ(Standing("t/g").fitting, 2);
+}
+
+TEST_F(GangPlannerTest, AsManyAsFitStartIfTheyAreEnough) {
+  PutNodes(ledger_, 2);
+  GangDemand gang = Gang("t/g", 5, 4);
+  gang.needed = 3;
+  Put(gang, 0);
+
+  planner_.Plan(0);
+  EXPECT_EQ(Standing("t/g").placed, 4);
+}
+
+TEST_F(GangPlannerTest, ThePriorityThenTheTimeThenTheKeyDecide) {
+  PutNodes(ledger_, 1);
+  Put(Gang("t/late", 1, 8), 9);
+  Put(Gang("t/b", 1, 8), 5);
+  Put(Gang("t/a", 1, 8), 5);
+  Put(Gang("t/urgent", 1, 8), 20, 1);
+
+  planner_.Plan(20);
+  EXPECT_TRUE(IsPlaced("t/urgent"));
+  EXPECT_EQ(Standing("t/a").position, 1);
+  EXPECT_EQ(Standing("t/b").position, 2);
+  EXPECT_EQ(Standing("t/late").position, 3);
+}
+
+TEST_F(GangPlannerTest, LaterGangsPassOneThatHasNotWaitedLong) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 4, "t/running");
+  Put(Gang("t/large", 1, 8), 0);
+  Put(Gang("t/small", 1, 4), 1);
+
+  planner_.Plan(59);
+  EXPECT_TRUE(IsPlaced("t/small"));
+  EXPECT_EQ(planner_.next_change(), 60);
+}
+
+TEST_F(GangPlannerTest, AGangThatWaitedLongKeepsOthersOffItsNodesOnly) {
+  PutNodes(ledger_, 2);
+  Run("p", "a", 2, "t/running");
+  Run("q", "b", 4, "t/running");
+  Put(Gang("t/large", 1, 8), 0);
+  Put(Gang("t/small", 1, 4), 1);
+  Put(Gang("t/medium", 1, 6), 2);
+
+  planner_.Plan(60);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+  EXPECT_FALSE(Standing("t/large").expected_start);
+  EXPECT_EQ(NodesOf(ledger_, "t/small"), "b") << "a, the emptier one, is reserved";
+  EXPECT_EQ(Standing("t/medium").blocked_by, "t/large");
+
+  ledger_.Release("p");
+  EXPECT_THAT(planner_.Plan(61), UnorderedElementsAre("t/large", "t/medium"));
+  EXPECT_EQ(NodesOf(ledger_, "t/large"), "a");
+  EXPECT_EQ(Standing("t/medium").blocked_by, "");
+}
+
+TEST_F(GangPlannerTest, WhatTheReservationDoesNotNeedMayBeUsed) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 4, "t/running");
+  Put(Gang("t/large", 1, 6), 0);
+  Put(Gang("t/two", 1, 2), 1);
+  planner_.Plan(60);
+  EXPECT_EQ(Standing("t/two").blocked_by, "t/large") << "4 + 6 + 2 are more than 8";
+
+  ledger_.Bind("p", "a", GpuPod(3).request, "t/running");
+  Put(Gang("t/one", 1, 0), 2);
+  planner_.Plan(62);
+  EXPECT_TRUE(IsPlaced("t/one"));
+}
+
+TEST_F(GangPlannerTest, AGangThatEndsBeforeTheExpectedStartMayUseTheRoom) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 4, "t/running");
+  planner_.SetEnd("t/running", 1000);
+  Put(Gang("t/large", 1, 8), 0);
+  Put(Gang("t/unknown", 1, 2), 1);
+  Put(Gang("t/long", 1, 2), 2, 0, 901);
+  Put(Gang("t/short", 1, 2), 3, 0, 900);
+
+  planner_.Plan(100);
+  EXPECT_EQ(Standing("t/large").expected_start, 1000);
+  EXPECT_FALSE(IsPlaced("t/unknown"));
+  EXPECT_FALSE(IsPlaced("t/long"));
+  EXPECT_EQ(Standing("t/long").blocked_by, "t/large");
+  EXPECT_TRUE(IsPlaced("t/short"));
+}
+
+TEST_F(GangPlannerTest, TheReservationIsWhereTheGangCanStartSoonest) {
+  PutNodes(ledger_, 3);
+  for (const char* node : {"a", "b", "c"}) Run(node, node, 8, std::string("t/") + node);
+  planner_.SetEnd("t/a", 3000);
+  planner_.SetEnd("t/b", 1000);
+  planner_.SetEnd("t/c", 2000);
+  Put(Gang("t/large", 2, 8), 0);
+
+  planner_.Plan(100);
+  EXPECT_EQ(Standing("t/large").expected_start, 2000);
+  ledger_.Release("a");
+  Put(Gang("t/small", 1, 8), 1);
+  planner_.Plan(102);
+  EXPECT_EQ(Standing("t/large").expected_start, 1000) << "a is free earlier than was said";
+}
+
+TEST_F(GangPlannerTest, AHigherPriorityIsNotBoundByAReservation) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 4, "t/running");
+  Put(Gang("t/large", 1, 8), 0);
+  planner_.Plan(100);
+  Put(Gang("t/urgent", 1, 4), 101, 1);
+
+  planner_.Plan(101);
+  EXPECT_TRUE(IsPlaced("t/urgent"));
+}
+
+TEST_F(GangPlannerTest, AGangThatCanNeverFitReservesNothing) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 4, "t/running");
+  Put(Gang("t/impossible", 2, 8), 0);
+  GangDemand mixed = Gang("t/mixed", 1, 8);  // Each of its kinds would fit alone.
+  mixed.members.push_back(Shared(GpuPod(1)));
+  mixed.needed = 2;
+  Put(mixed, 1);
+  Put(Gang("t/small", 1, 4), 2);
+
+  planner_.Plan(100);
+  EXPECT_TRUE(Standing("t/impossible").can_never_fit);
+  EXPECT_EQ(Standing("t/impossible").capacity, 1);
+  EXPECT_TRUE(Standing("t/mixed").can_never_fit);
+  EXPECT_TRUE(IsPlaced("t/small"));
+}
+
+TEST_F(GangPlannerTest, ExtrasComeAfterAllThatWaitAndNeverWithReservedRoom) {
+  PutNodes(ledger_, 1);
+  GangDemand extras = Gang("t/running", 8, 1);
+  extras.needed = 0;
+  Put(extras, 0);
+  Put(Gang("t/g", 1, 6), 5);
+
+  planner_.Plan(5);
+  EXPECT_TRUE(IsPlaced("t/g"));
+  EXPECT_EQ(Standing("t/running").placed, 2);
+
+  Put(Gang("t/large", 1, 8), 6);
+  extras.members.resize(6);
+  Put(extras, 0);
+  ledger_.DropClaims("t/running");
+  planner_.Plan(66);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+  EXPECT_FALSE(IsPlaced("t/running"));
+}
+
+TEST_F(GangPlannerTest, NodesToAvoidAreNotUsed) {
+  PutNodes(ledger_, 2);
+  GangDemand gang = Gang("t/g", 1, 8);
+  gang.avoid = {"b", "never-was"};
+  Put(gang, 0);
+  planner_.Plan(0);
+  EXPECT_EQ(NodesOf(ledger_, "t/g"), "a");
+}
+
+TEST_F(GangPlannerTest, TheStandingTellsWhatIsLackingAndWhoHoldsIt) {
+  PutNodes(ledger_, 4);
+  ledger_.PutNode(GpuNode("cpu", 0));
+  Run("p1", "a", 8, "t/x");
+  Run("p2", "b", 8, "t/x");
+  Run("p3", "c", 3, "t/y");
+  Run("p4", "c", 1, "");
+  Run("p5", "d", 1, "t/z");
+  Put(Gang("t/g", 3, 8), 0);
+
+  planner_.Plan(0);
+  const GangStanding& standing = Standing("t/g");
+  EXPECT_EQ(standing.needed, 3);
+  EXPECT_EQ(standing.fitting, 0);
+  EXPECT_EQ(standing.capacity, 3);
+  EXPECT_EQ(standing.lacking, kGpuResource);
+  EXPECT_EQ(standing.lacking_free, 11);
+  EXPECT_EQ(standing.lacking_total, 32);
+  EXPECT_EQ(standing.eligible_nodes, 4);
+  EXPECT_THAT(standing.holders, ElementsAre(Holder{"t/x", 16}, Holder{"t/y", 3}, Holder{"", 1}));
+}
+
+TEST_F(GangPlannerTest, NothingIsSaidTwice) {
+  PutNodes(ledger_, 1);
+  Put(Gang("t/g", 2, 8), 0);
+  EXPECT_THAT(planner_.Plan(0), ElementsAre("t/g"));
+  EXPECT_THAT(planner_.Plan(1), IsEmpty());
+  Put(Gang("t/g", 2, 8), 0);
+  EXPECT_THAT(planner_.Plan(2), ElementsAre("t/g")) << "another shape pointer is another demand";
+
+  Run("p", "a", 8, "t/x");
+  EXPECT_THAT(planner_.Plan(3), ElementsAre("t/g"));
+  planner_.Remove("t/g");
+  EXPECT_EQ(planner_.StandingOf("t/g"), nullptr);
+  EXPECT_THAT(planner_.Plan(4), IsEmpty());
+}
+
+TEST_F(GangPlannerTest, OneThatIsRemovedGivesItsReservationUp) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 4, "t/running");
+  Put(Gang("t/large", 1, 8), 0);
+  Put(Gang("t/small", 1, 4), 1);
+  planner_.Plan(60);
+  EXPECT_FALSE(IsPlaced("t/small"));
+
+  planner_.Remove("t/large");
+  EXPECT_THAT(planner_.Plan(60), ElementsAre("t/small"));
+  EXPECT_TRUE(IsPlaced("t/small"));
+}
+
+TEST_F(GangPlannerTest, AReservationOnANodeThatGoesIsMadeAnew) {
+  PutNodes(ledger_, 2);
+  Run("p", "a", 2, "t/running");
+  Run("q", "b", 4, "t/running");
+  Put(Gang("t/large", 1, 8), 0);
+  planner_.Plan(60);
+  ledger_.RemoveNode("a");
+  ledger_.Release("p");
+  Put(Gang("t/small", 1, 4), 1);
+
+  planner_.Plan(60);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+  EXPECT_FALSE(IsPlaced("t/small"));
+  ledger_.Release("q");
+  planner_.Plan(60);
+  EXPECT_TRUE(IsPlaced("t/large"));
+}
+
+}  // namespace
+}  // namespace grus
