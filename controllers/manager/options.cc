@@ -13,6 +13,7 @@ using kube::Error;
 using kube::ErrorCode;
 
 constexpr const char* kControllers[] = {"elastic", "gang"};
+constexpr std::string_view kNominations[] = {"auto", "always", "never"};  // In the order of the enumerators.
 
 std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> items;
