@@ -157,13 +157,6 @@ Room ClusterRoom::RoomFor(const std::string& owner, const PodShape& shape, int a
   return ledger_.RoomFor(owner, shape, at_most);
 }
 
-Room ClusterRoom::ClaimRoom(const std::string& owner, const PodShape& shape, int wanted) {
-  std::lock_guard lock(mutex_);
-  const Room room = ledger_.RoomFor(owner, shape, wanted);
-  ledger_.Claim(owner, shape, room.copies);
-  return room;
-}
-
 std::vector<Place> ClusterRoom::PlacesOf(const std::string& gang) const {
   std::lock_guard lock(mutex_);
   return ledger_.ClaimsOf(gang);

@@ -48,8 +48,6 @@ class ClusterRoom {
   // `owner` is a job's key as text. See ClusterLedger.
   void Claim(const std::string& owner, const PodShape& shape, int count);
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
-  // Claims what there is room for, at most `wanted` more pods, in one step. Returns the room before.
-  Room ClaimRoom(const std::string& owner, const PodShape& shape, int wanted);
 
   // One shape for all pods that are alike to placement.
   ShapePtr ShapeOf(const kube::Pod& pod);

@@ -14,6 +14,7 @@ struct ElasticCaches {
   kube::Informer& launchers;     // batch/v1 Job
   kube::Informer& pods;          // All pods: foreign ones hold GPUs too.
   kube::Informer& nodes;
+  kube::Informer* groups = nullptr;  // All PodGroups; null: jobs are no gangs.
 };
 
 }  // namespace grus

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cassert>
 
-#include "clientlib/model/quantity.h"
+#include "clientlib/model/pod.h"
 #include "clientlib/auth/tls_material.h"
 #include "clientlib/runtime/ownership.h"
 #include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/scripts.h"
+#include "controllers/policy/cluster_objects.h"
+#include "crds/types/pod_group.h"
 
 namespace grus {
 namespace {
@@ -83,35 +85,8 @@ Json WorkerTemplate(const ElasticHorovodJob& job) {
   return OverlayTemplate(job.spec.workers.pod_template, worker, Labels(job, "worker"), job.spec.priority_class_name);
 }
 
-std::int64_t Amount(const Json& amounts, std::string_view name, bool is_milli) {
-  const Json* value = amounts.Find(name);
-  if (value == nullptr) return 0;
-  const std::string text = value->AsString() ? *value->AsString() : value->AsInt() ? std::to_string(*value->AsInt()) : "";
-  const kube::Result<kube::Quantity> quantity = kube::ParseQuantity(text);
-  if (!quantity) return 0;
-  return is_milli ? quantity->MilliValue() : quantity->Value();
-}
-
-// What a container asks for: its requests, and its limits where it names no request.
-Resources RequestOf(const Json& container) {
-  Resources request;
-  Json amounts = Json::MakeObject();
-  for (const char* list : {"limits", "requests"}) {
-    const Json* found = container.At({"resources", list});
-    if (found == nullptr || found->AsObject() == nullptr) continue;
-    for (const auto& [name, value] : *found->AsObject()) amounts[name] = value;
-  }
-  for (const auto& [name, value] : *amounts.AsObject()) {
-    if (name == "cpu") request.milli_cpu = Amount(amounts, name, true);
-    else if (name == "memory") request.memory_bytes = Amount(amounts, name, false);
-    else if (name.find('/') != std::string::npos) request.AddExtended(name, Amount(amounts, name, false));
-  }
-  return request;
-}
-
-std::string TextAt(const Json& object, std::string_view key) {
-  const Json* value = object.Find(key);
-  return value && value->AsString() ? *value->AsString() : std::string();
+void AddGate(Json& pod, const char* gate) {
+  MergeNamed(pod["spec"], "schedulingGates", Json::MakeArray({Json::MakeObject({{"name", gate}})}), "name");
 }
 
 }  // namespace
@@ -141,11 +116,14 @@ Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
 Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
   Json set = Head(job, "apps/v1", "StatefulSet", WorkersName(job), "worker");
   Json pod = WorkerTemplate(job);
+  if (size.gang != Gang::kNone && pod.is_object()) {
+    Json& labels = pod["metadata"]["labels"];
+    if (labels.is_object()) labels[api::kPodGroupLabel] = GroupName(job);
+  }
+  if (size.gang == Gang::kGated && pod.is_object()) AddGate(pod, api::kGangGate);
   set["metadata"]["annotations"] = Json::MakeObject(
       {{kGrantedAnnotation, std::to_string(size.granted)}, {kTemplateAnnotation, HashOf(kube::ToText(pod))}});
-  if (size.is_gated && pod.is_object()) {
-    MergeNamed(pod["spec"], "schedulingGates", Json::MakeArray({Json::MakeObject({{"name", kParkGate}})}), "name");
-  }
+  if (size.is_gated && pod.is_object()) AddGate(pod, kParkGate);
   // OnDelete: a changed template never touches a worker that runs (worker_plan.h).
   set["spec"] = Json::MakeObject({{"replicas", size.replicas},
                                   {"serviceName", ServiceName(job)},
@@ -194,42 +172,35 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   return launcher_job;
 }
 
+Json MakeGroup(const ElasticHorovodJob& job) {
+  Json group = Head(job, "scheduling.x-k8s.io/v1alpha1", "PodGroup", GroupName(job), "worker");
+  group["spec"] = Json::MakeObject({{"minMember", SizesOf(job.spec.workers).NeededToRun()}});
+  return group;
+}
+
 PodShape WorkerShape(const ElasticHorovodJob& job) {
+  Json pod = WorkerTemplate(job);
   PodShape shape;
-  const Json pod = WorkerTemplate(job);
-  const Json* spec = pod.Find("spec");
-  if (spec == nullptr) return shape;
-  const Json* containers = spec->Find("containers");
-  if (containers && containers->AsArray()) {
-    for (const Json& container : *containers->AsArray()) shape.request += RequestOf(container);
-  }
-  const Json* init = spec->Find("initContainers");
-  if (init && init->AsArray()) {
-    // As the scheduler counts (KEP-753): one that runs to its end needs its own beside the sidecars before it.
-    Resources sidecars, start;
-    for (const Json& container : *init->AsArray()) {
-      Resources peak = RequestOf(container);
-      peak += sidecars;
-      start.RaiseTo(peak);
-      if (TextAt(container, "restartPolicy") == "Always") sidecars = std::move(peak);
-    }
-    shape.request += sidecars;
-    shape.request.RaiseTo(start);
-  }
+  shape.request.AddExtended(kGpuResource, job.spec.workers.gpus_per_worker);
   shape.request.pods = 1;
-  const Json* node_selector = spec->Find("nodeSelector");
-  if (node_selector && node_selector->AsObject()) {
-    for (const auto& [key, value] : *node_selector->AsObject()) {
-      if (value.AsString()) shape.node_selector[key] = *value.AsString();
+  if (!pod.is_object()) return shape;
+  pod["apiVersion"] = "v1";
+  pod["kind"] = "Pod";
+  const kube::Result<std::shared_ptr<kube::Pod>> read = kube::Decode<kube::Pod>(kube::ToText(pod));
+  if (!read) return shape;  // The API server will refuse it, and say why.
+  kube::Pod& worker = **read;
+  worker.metadata.ns = job.metadata.ns;
+  // As the API server completes a pod.
+  for (auto* containers : {&worker.spec.containers, &worker.spec.init_containers}) {
+    for (kube::Container& container : *containers) {
+      for (const auto& [name, limit] : container.resources.limits) {
+        if (kube::FindResource(container.resources.requests, name) == nullptr) {
+          container.resources.requests.emplace_back(name, limit);
+        }
+      }
     }
   }
-  const Json* tolerations = spec->Find("tolerations");
-  if (tolerations && tolerations->AsArray()) {
-    for (const Json& t : *tolerations->AsArray()) {
-      shape.tolerations.push_back({TextAt(t, "key"), TextAt(t, "operator"), TextAt(t, "value"), TextAt(t, "effect")});
-    }
-  }
-  return shape;
+  return ShapeOf(worker);
 }
 
 }  // namespace grus

@@ -19,6 +19,8 @@ kube::Json MakeWorkers(const api::ElasticHorovodJob& job, const WorkersState& si
 kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
 
 // What placement must know of a worker.
+// The gang of the workers; REQUIRES: they are at least one.
+kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 PodShape WorkerShape(const api::ElasticHorovodJob& job);
 
 }  // namespace grus

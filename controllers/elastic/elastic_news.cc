@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/elastic/elastic_news.h"
 
+#include "crds/types/pod_group.h"
+
 #include <tuple>
 #include <utility>
 
@@ -48,6 +50,7 @@ bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const k
     };
     return end(before) == end(after);
   }
+  if (&kind == &KindOf<api::PodGroup>()) return true;
   return before.metadata.resource_version == after.metadata.resource_version;  // No generation, or no status.
 }
 

@@ -83,7 +83,15 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     }
     queue.Add(key);
   });
-  for (kube::Informer* children : {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers}) {
+  room_.OnStanding([this](const std::vector<std::string>& owners) {
+    for (const std::string& owner : owners) {
+      const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
+      if (key && caches_.jobs.store().Get(*key)) queue_->Add(*key);
+    }
+  });
+  for (kube::Informer* children :
+       {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
+    if (children == nullptr) continue;
     children->AddHandler([this, &queue, priority, &kind = children->kind()](const kube::Change& change, bool is_initial) {
       if (change.before && change.after && IsSameToThePlan(kind, *change.before, *change.after)) return;
       for (const ObjectKey& key : kube::ControllerKeys(KindOf<ElasticHorovodJob>(), change)) {
@@ -148,7 +156,8 @@ ElasticReconciler::Children ElasticReconciler::FindChildren(const ElasticHorovod
   return {OwnedChild<kube::Service>(caches_.services, job, ServiceName(job)),
           OwnedChild<kube::StatefulSet>(caches_.stateful_sets, job, WorkersName(job)),
           OwnedChild<kube::ConfigMap>(caches_.config_maps, job, HostsName(job)),
-          OwnedChild<kube::Job>(caches_.launchers, job, LauncherName(job))};
+          OwnedChild<kube::Job>(caches_.launchers, job, LauncherName(job)),
+          caches_.groups ? OwnedChild<api::PodGroup>(*caches_.groups, job, GroupName(job)) : nullptr};
 }
 
 View ElasticReconciler::Observe(const Job& job, const Children& children) const {
@@ -156,6 +165,7 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
   view.has_service = children.service != nullptr;
+  view.has_group = children.group != nullptr;
   if (children.workers && !children.workers->metadata.is_being_deleted()) {
     view.workers = ReadWorkersState(*children.workers);
   }
@@ -224,27 +234,56 @@ Plan ElasticReconciler::MakePlan(View& view) {
   if (has_ended || (granted >= sizes.wanted && bound >= granted)) {
     Plan plan = PlanElasticJob(view);
     if (plan.workers && plan.workers->granted == granted && bound >= granted) return plan;
-    room_.Claim(owner, {}, 0);
+    room_.Forget(owner);
     return plan;
   }
   const auto shape = ShapeOf(job);
   std::lock_guard lock(planning_mutex_);
   const int owed = std::max(0, granted - bound);
-  if (granted < sizes.wanted) {
+  const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
+  if (is_start) {
+    AskForStart(view, sizes, *shape);
+  } else if (granted < sizes.wanted) {
     view.room = room_.RoomFor(owner, *shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
   }
   Plan plan = PlanElasticJob(view);
-  room_.Claim(owner, *shape, plan.workers ? std::max(0, plan.workers->granted - bound) : 0);
+  const int claims = plan.workers ? std::max(0, plan.workers->granted - bound) : 0;
+  if (is_start && claims == 0) room_.Forget(owner);
+  else room_.Claim(owner, *shape, claims);
+  if (plan.workers && caches_.groups) {
+    // Decided where workers are started, and kept while there are any: their template is not touched.
+    const bool has_workers = view.workers && view.workers->replicas > 0;
+    plan.workers->gang = has_workers || plan.workers->replicas == 0 ? (view.workers ? view.workers->gang : Gang::kNone)
+                         : room_.MustNominate()                    ? Gang::kGated
+                                                                   : Gang::kUngated;
+  }
   return plan;
 }
 
+void ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const PodShape& shape) {
+  const ElasticHorovodJob& job = *view.job;
+  const std::string owner = job.metadata.Key().ToString();
+  view.room = room_.RoomFor(owner, shape, sizes.wanted);
+  const bool wants_start = !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
+  if (!wants_start) return room_.StopAsking(owner);
+  GangDemand demand;
+  demand.key = owner;
+  demand.needed = sizes.NeededToRun();
+  demand.members.assign(static_cast<std::size_t>(sizes.wanted), std::make_shared<const PodShape>(shape));
+  const kube::Time since = job.metadata.creation_timestamp.value_or(view.now);
+  demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
+  const GangStanding standing = room_.Ask(demand);
+  view.may_start = standing.is_placed;
+  if (standing.is_placed) view.room.copies = standing.placed;
+}
+
 bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
-  const kube::Informer* const informers[] = {&caches_.jobs,      &caches_.services, &caches_.stateful_sets,
-                                             &caches_.config_maps, &caches_.launchers, &caches_.pods};
+  const kube::Informer* const informers[] = {&caches_.jobs,      &caches_.services, &caches_.stateful_sets, &caches_.config_maps,
+                                             &caches_.launchers, &caches_.pods,     caches_.groups};
   return writes_.HasCaughtUp(job.metadata.Key(), std::string(job.metadata.uid), [&](const kube::Kind& kind) {
     for (const kube::Informer* informer : informers) {
-      if (&informer->kind() == &kind) return informer->store().resource_version(job.metadata.ns);
+      if (informer && &informer->kind() == &kind) return informer->store().resource_version(job.metadata.ns);
     }
     return std::string();
   });
@@ -255,7 +294,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   if (!job) {
     // Deleted: the garbage collector takes the children with it.
     writes_.Forget(key);
-    room_.Claim(key.ToString(), {}, 0);
+    room_.Forget(key.ToString());
     std::lock_guard lock(mutex_);
     hungry_.erase(key);
     verified_.erase(key);

@@ -22,6 +22,7 @@
 #include "controllers/elastic/child_writer.h"
 #include "controllers/elastic/elastic_caches.h"
 #include "controllers/elastic/elastic_plan.h"
+#include "crds/types/pod_group.h"
 
 namespace grus {
 
@@ -44,6 +45,7 @@ class ElasticReconciler final : public kube::Reconciler {
     std::shared_ptr<const kube::StatefulSet> workers;
     std::shared_ptr<const kube::ConfigMap> hosts;
     std::shared_ptr<const kube::Job> launcher;
+    std::shared_ptr<const api::PodGroup> group;
   };
   // What was last compared with the wanted children and found equal.
   struct Verified {
@@ -57,11 +59,14 @@ class ElasticReconciler final : public kube::Reconciler {
   Children FindChildren(const api::ElasticHorovodJob& job) const;
   View Observe(const Job& job, const Children& children) const;
   Plan MakePlan(View& view);
+  // Asks the planner for the places of a start, and tells the view.
+  void AskForStart(View& view, const Sizes& sizes, const PodShape& shape);
   kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                        std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Status WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   // Puts our labels back on the StatefulSet if that is why our cache does not have it. True if it was there.
   kube::Result<bool> RestoreHiddenWorkers(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
+  kube::Status WriteGroup(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   kube::Status WriteWorkers(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   kube::Status WriteStatefulSet(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   kube::Status WritePods(const View& view, const Plan& plan, ChildWriter& writer, std::stop_token stop);

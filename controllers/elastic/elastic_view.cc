@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "crds/types/pod_group.h"
+
 namespace grus {
 namespace {
 
@@ -32,6 +34,16 @@ std::int64_t RevisionOf(std::string_view line) {
   return revision >= 0 && revision <= kMostRevision ? revision : 0;
 }
 
+// In its pod template.
+bool HasGate(const kube::StatefulSet& set, std::string_view gate) {
+  const kube::Json* gates = set.spec_json.At({"template", "spec", "schedulingGates"});
+  if (gates == nullptr || gates->AsArray() == nullptr) return false;
+  return std::any_of(gates->AsArray()->begin(), gates->AsArray()->end(), [&](const kube::Json& item) {
+    const kube::Json* name = item.Find("name");
+    return name && name->AsString() && *name->AsString() == gate;
+  });
+}
+
 bool HasEnded(const kube::Pod& pod) {
   return pod.metadata.is_being_deleted() || pod.status.phase == "Failed" || pod.status.phase == "Succeeded";
 }
@@ -44,6 +56,7 @@ bool HostList::Has(const std::string& pod) const {
 
 std::string ServiceName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
 std::string WorkersName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
+std::string GroupName(const api::ElasticHorovodJob& job) { return job.metadata.name; }
 std::string LauncherName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-launcher"; }
 std::string HostsName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-hosts"; }
 std::string SecretName(const api::ElasticHorovodJob& job) {
@@ -151,11 +164,9 @@ WorkersState ReadWorkersState(const kube::StatefulSet& set) {
   const std::int64_t granted = ToInt(set.metadata.Annotation(kGrantedAnnotation), state.replicas);
   state.granted = static_cast<int>(std::clamp<std::int64_t>(granted, 0, std::max(0, state.replicas)));
   state.promised = static_cast<int>(std::clamp<std::int64_t>(granted, 0, std::numeric_limits<std::int32_t>::max()));
-  if (const kube::Json* gates = set.spec_json.At({"template", "spec", "schedulingGates"}); gates && gates->AsArray()) {
-    state.is_gated = std::any_of(gates->AsArray()->begin(), gates->AsArray()->end(), [](const kube::Json& gate) {
-      const kube::Json* name = gate.Find("name");
-      return name && name->AsString() && *name->AsString() == kParkGate;
-    });
+  state.is_gated = HasGate(set, kParkGate);
+  if (set.spec_json.At({"template", "metadata", "labels", api::kPodGroupLabel}) != nullptr) {
+    state.gang = HasGate(set, api::kGangGate) ? Gang::kGated : Gang::kUngated;
   }
   state.is_observed = set.status.observed_generation >= set.metadata.generation;
   return state;

@@ -43,12 +43,20 @@ struct StrayLauncher {
   bool is_ending = false;
 };
 
+// Whether the workers are members of the job's PodGroup.
+enum class Gang {
+  kNone,     // Gangs are switched off, or were when these workers were started.
+  kUngated,  // Places were found before the pods were made, and nobody was about who could take one.
+  kGated,    // Born with the gang's gate, which the PodGroup's controller lifts.
+};
+
 // What the StatefulSet says of our last decision about its size.
 struct WorkersState {
   int replicas = 0;         // Ordinals that exist.
   int granted = 0;          // Of these, how many may run.
   bool is_gated = false;    // New pods are born with the gate.
   bool is_observed = false; // Its controller has seen this spec.
+  Gang gang = Gang::kNone;
   int promised = 0;         // What was granted, which is more if somebody scaled the StatefulSet down by hand.
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
@@ -70,6 +78,8 @@ struct View {
   kube::Time now;
 
   bool has_service = false;
+  bool has_group = false;
+  bool may_start = true;                // The planner found places for the minimum; view.room.copies says how many.
   std::optional<WorkersState> workers;  // Of the StatefulSet, if there is one.
   std::optional<HostList> hosts;        // Of the ConfigMap, if there is one.
   LauncherState launcher = LauncherState::kAbsent;
@@ -89,6 +99,7 @@ kube::Duration Waited(const kube::Time& now, const kube::Time& since);
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.
 std::string ServiceName(const api::ElasticHorovodJob& job);
 std::string WorkersName(const api::ElasticHorovodJob& job);
+std::string GroupName(const api::ElasticHorovodJob& job);  // The job's own: its key in the ledger is the gang's.
 std::string LauncherName(const api::ElasticHorovodJob& job);
 std::string HostsName(const api::ElasticHorovodJob& job);
 std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.

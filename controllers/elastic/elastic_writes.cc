@@ -36,7 +36,7 @@ bool HasStarted(const ElasticHorovodJob& job) {
 }
 
 bool SameSize(const WorkersState& a, const WorkersState& b) {
-  return a.replicas == b.replicas && a.granted == b.granted && a.is_gated == b.is_gated;
+  return a.replicas == b.replicas && a.granted == b.granted && a.is_gated == b.is_gated && a.gang == b.gang;
 }
 
 }  // namespace
@@ -44,6 +44,7 @@ bool SameSize(const WorkersState& a, const WorkersState& b) {
 Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                                   std::optional<kube::Duration>& deferred, std::stop_token stop) {
   if (Status done = WriteBase(view, plan, children, writer); !done) return done;
+  if (Status done = WriteGroup(view, plan, children, writer); !done) return done;
   if (Status done = WriteWorkers(view, plan, children, writer); !done) return done;
   if (Status done = WritePods(view, plan, writer, stop); !done) return done;
   // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more. But what
@@ -100,6 +101,22 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
   return is_right ? Status() : writer.Restore(KindOf<kube::Service>(), std::string(children.service->metadata.uid), wanted);
 }
 
+Status ElasticReconciler::WriteGroup(const View& view, const Plan& plan, const Children& children, ChildWriter& writer) {
+  const ElasticHorovodJob& job = *view.job;
+  const kube::Kind& kind = KindOf<api::PodGroup>();
+  const bool is_wanted = plan.workers && plan.workers->replicas > 0 && plan.workers->gang != Gang::kNone;
+  if (!is_wanted) {
+    if (!children.group || children.group->metadata.is_being_deleted()) return {};
+    return writer.Delete(kind, *children.group);
+  }
+  const Json wanted = MakeGroup(job);
+  if (!children.group) return writer.Create(kind, wanted, HasStarted(job));
+  if (children.group->metadata.is_being_deleted()) return {};  // Made anew when it is gone.
+  const bool is_right = HasLabels(children.group->metadata, job, "worker") &&
+                        children.group->spec.min_member == SizesOf(job.spec.workers).NeededToRun();
+  return is_right ? Status() : writer.Restore(kind, std::string(children.group->metadata.uid), wanted);
+}
+
 Result<bool> ElasticReconciler::RestoreHiddenWorkers(const ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {
   const kube::Kind& kind = KindOf<kube::StatefulSet>();
   const auto live = client_.Get<kube::StatefulSet>({job.metadata.ns, WorkersName(job)}, stop);
@@ -151,7 +168,8 @@ Status ElasticReconciler::WriteStatefulSet(const View& view, const Plan& plan, c
   // Compared with the size as it is: a new size alone is the smaller write.
   Json as_is = *spec;
   as_is["replicas"] = view.workers->replicas;
-  if (view.workers->is_gated != plan.workers->is_gated) {
+  const bool is_other_template = view.workers->is_gated != plan.workers->is_gated || view.workers->gang != plan.workers->gang;
+  if (is_other_template) {
     as_is["template"] = *MakeWorkers(job, *view.workers).At({"spec", "template"});
   }
   // What the spec no longer has is covered as well, so the hash says that the template changed.
@@ -167,7 +185,7 @@ Status ElasticReconciler::WriteStatefulSet(const View& view, const Plan& plan, c
   patch.Add({"spec", "replicas"}, plan.workers->replicas);
   if (set.metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
   patch.Add({"metadata", "annotations", kGrantedAnnotation}, std::to_string(plan.workers->granted));
-  if (view.workers->is_gated != plan.workers->is_gated) patch.Add({"spec", "template"}, *spec->Find("template"));
+  if (is_other_template) patch.Add({"spec", "template"}, *spec->Find("template"));
   return writer.Patch(kind, set.metadata.name, patch);
 }
 

@@ -59,16 +59,13 @@ bool LastReasonIs(const View& view, ScaleReason reason) {
 WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   WorkerPlan plan;
   if (sizes.wanted == 0) return plan;
-  // A start that failed at the minimum is not tried again at once: the room may be there only on paper.
-  if (LastReasonIs(view, ScaleReason::kBelowMinimum)) {
-    if (const Duration left = CooldownLeft(view); left > Duration::zero()) {
-      plan.is_waiting = true;
-      LookAgain(plan, left);
-      return plan;
-    }
+  if (const Duration left = StartDelay(view); left > Duration::zero()) {
+    plan.is_waiting = true;
+    LookAgain(plan, left);
+    return plan;
   }
   const int start = std::min(sizes.wanted, view.room.copies);
-  if (start < sizes.NeededToRun()) {
+  if (!view.may_start || start < sizes.NeededToRun()) {
     plan.is_waiting = true;
     return plan;
   }
@@ -160,6 +157,10 @@ void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
 }
 
 }  // namespace
+
+Duration StartDelay(const View& view) {
+  return LastReasonIs(view, ScaleReason::kBelowMinimum) ? std::max(CooldownLeft(view), Duration::zero()) : Duration::zero();
+}
 
 std::string_view ToString(ScaleReason reason) {
   switch (reason) {

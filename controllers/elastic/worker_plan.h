@@ -41,6 +41,8 @@ struct WorkerPlan {
   std::optional<kube::Duration> look_again;
 };
 
+// A start that failed at the minimum is not tried again at once: the room may be there only on paper. Zero: it may be.
+kube::Duration StartDelay(const View& view);
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);
 
 }  // namespace grus

@@ -143,6 +143,7 @@ class Planner {
     const std::optional<kube::Time> start = StartOf(view_);
     if (!is_below || !start) return false;
     status.schedule_start_time = start;
+    if (view_.is_planned_by_owner) return false;
     const std::vector<const Member*> list = RollBackList(view_);
     if (list.empty()) return false;
     // A gang that ran goes on with what it has until its pods are made again: to take the rest away helps nobody.
@@ -199,6 +200,8 @@ class Planner {
     } else {
       PlanLift(assigned);
     }
+    // Beyond the minimum its owner says how many may run, and asks the scheduler where it does not know.
+    if (view_.is_planned_by_owner && tally_.scheduled() >= min_ && !must_hold_ && !is_unsafe_) LiftAll();
     ClearNominations(assigned);
   }
 
@@ -223,6 +226,10 @@ class Planner {
 
   void LiftAssigned(const std::vector<Assignment>& assigned) {
     for (const Assignment& a : assigned) Lift(*a.member);
+  }
+
+  void LiftAll() {
+    for (const Member& member : view_.members) Lift(member);
   }
 
   void Lift(const Member& member) {
@@ -257,7 +264,7 @@ class Planner {
 
   // Beyond the minimum: an extra that found no node waits gated again, where it is in nobody's way.
   void PlanRepair() {
-    if (tally_.scheduled() < min_) return;
+    if (tally_.scheduled() < min_ || view_.is_planned_by_owner) return;
     for (const Member& member : view_.members) {
       if (member.state != MemberState::kLifted || !CanBeRolledBack(member)) continue;
       const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *member.lifted_at);
@@ -322,7 +329,11 @@ class Planner {
     std::string message = is_running ? CountText(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
                                      : CountText(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
-    if (tally_.unbound() > 0) message += "; " + CountText(tally_.unbound(), "more member") + " beyond the minimum waits for room";
+    // Those that others hold back wait for them, not for room.
+    if (const int waiting = tally_.unbound() - ForeignGates(); waiting > 0) {
+      message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
+    }
+    plan_.status.schedule_start_time.reset();
     const bool has_run = view_.group->status.phase == kGangRunning;
     if (!is_running && !has_run) return Say(kGangScheduling, GangReason::kStarting, message);
     plan_.status.attempts = 0;
@@ -347,7 +358,8 @@ std::vector<Assignment> Assign(const GangView& view) {
   std::vector<Assignment> assigned;
   const auto take = [&](const Member& member, auto&& fits) {
     const auto found = std::find_if(left.begin(), left.end(), [&](const Place& place) {
-      return (place.shape == member.shape || FitAlike(*place.shape, *member.shape)) && fits(place);
+      const bool is_for_it = view.is_planned_by_owner || place.shape == member.shape || FitAlike(*place.shape, *member.shape);
+      return is_for_it && fits(place);
     });
     if (found == left.end()) return false;
     assigned.push_back({&member, std::move(*found)});
@@ -372,7 +384,7 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   const api::PodGroup& group = *view.group;
   const int min = MinMember(view);
   const Tally tally = Count(view);
-  if (group.metadata.is_being_deleted() || min < 1 || tally.unbound() == 0) return std::nullopt;
+  if (group.metadata.is_being_deleted() || view.is_planned_by_owner || min < 1 || tally.unbound() == 0) return std::nullopt;
   if (IsBackingOff(view) && tally.scheduled() < min) return std::nullopt;
 
   const std::vector<Assignment> assigned = Assign(view);

@@ -9,6 +9,7 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/gang/gang_news.h"
 #include "controllers/gang/gang_status.h"
+#include "crds/types/elastic_horovod_job.h"
 
 namespace grus {
 namespace {
@@ -133,7 +134,9 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   const Memory memory = MemoryOf(*group);
   view.avoid = memory.avoid;
   view.places = room_.PlacesOf(gang);
-  if (!memory.is_adopted) {
+  const kube::OwnerReference* owner = group->metadata.Controller();
+  view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
+  if (!memory.is_adopted && !view.is_planned_by_owner) {
     // What a process before this one nominated is the scheduler's already.
     if (view.places.empty()) {
       for (const Member& member : view.members) {
@@ -151,14 +154,15 @@ void GangReconciler::AskLedger(GangView& view) {
   if (const std::optional<GangDemand> demand = NeedsOf(view)) {
     view.standing = room_.Ask(*demand);
     view.places = room_.PlacesOf(view.key);
-  } else {
+  } else if (!view.is_planned_by_owner) {
     room_.StopAsking(view.key);
   }
   view.must_nominate = room_.MustNominate();
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
   view.safety = view.must_nominate ? room_.Check(view.places, priority) : Safety::kSafe;
-  if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && view.group->status.schedule_start_time) {
-    const auto start = view.group->status.schedule_start_time->value.time_since_epoch();
+  const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
+  if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
+    const auto start = ready->last_transition_time.value.time_since_epoch();
     room_.SetEnd(view.key, std::chrono::duration_cast<std::chrono::seconds>(start).count() + *runtime);
   }
 }
@@ -193,7 +197,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   AskLedger(view);
   const GangPlan plan = PlanGang(view);
   if (plan.is_ignored) return Action::AwaitChange();
-  room_.SetPlaces(gang, plan.must_replan ? std::vector<Place>() : plan.keep_places);
+  if (!view.is_planned_by_owner) room_.SetPlaces(gang, plan.must_replan ? std::vector<Place>() : plan.keep_places);
 
   std::optional<kube::Duration> deferred;
   Status done = Execute(view, plan, stop);
@@ -307,7 +311,9 @@ Status GangReconciler::WriteStatus(const GangView& view, api::PodGroupStatus sta
   Json patch = Json::MakeObject();
   // The UID is a precondition: a status never lands on another group of the same name.
   patch["metadata"]["uid"] = std::string(view.group->metadata.uid);
-  patch["status"] = kube::MergePatchBetween(EncodeStatus(kind_, before), EncodeStatus(kind_, status));
+  // The first of ours says everything, also zeros.
+  const Json had = before.observed_generation == 0 ? Json::MakeObject() : EncodeStatus(kind_, before);
+  patch["status"] = kube::MergePatchBetween(had, EncodeStatus(kind_, status));
   if (patch["status"].AsObject()->empty()) return {};
   const ObjectKey key = view.group->metadata.Key();
   kube::WriteOptions options;

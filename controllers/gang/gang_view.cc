@@ -16,12 +16,12 @@ int NumberAtEnd(std::string_view name) {
   return number;
 }
 
-MemberState StateOf(const kube::Pod& pod, bool is_gated) {
+MemberState StateOf(const kube::Pod& pod) {
   if (pod.status.phase == "Succeeded") return MemberState::kSucceeded;
   if (pod.status.phase == "Failed") return MemberState::kFailed;
   if (pod.metadata.is_being_deleted()) return MemberState::kEnding;
   if (!pod.spec.node_name.empty()) return MemberState::kBound;
-  return is_gated ? MemberState::kGated : MemberState::kLifted;
+  return pod.spec.scheduling_gates.empty() ? MemberState::kLifted : MemberState::kGated;
 }
 
 }  // namespace
@@ -50,13 +50,11 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape) {
   member.uid = std::string(pod.metadata.uid);
   member.resource_version = std::string(pod.metadata.resource_version);
   member.ordinal = NumberAtEnd(member.name);
-  bool is_gated = false;
   for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
-    if (gate.name == api::kGangGate) is_gated = true;
-    else member.has_foreign_gate = true;
+    if (gate.name != api::kGangGate) member.has_foreign_gate = true;
     member.gates.emplace_back(gate.name);
   }
-  member.state = StateOf(pod, is_gated);
+  member.state = StateOf(pod);
   member.is_running = pod.status.phase == "Running";
   member.has_annotations = !pod.metadata.annotations.empty();
   if (const kube::OwnerReference* owner = pod.metadata.Controller()) {

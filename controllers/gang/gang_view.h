@@ -18,7 +18,7 @@ namespace grus {
 inline constexpr char kGangLiftedAnnotation[] = "scheduling.ai.centauruscloud.io/lifted";
 
 enum class MemberState {
-  kGated,      // Waits for us.
+  kGated,      // Waits for us, or (has_foreign_gate) for others too.
   kLifted,     // The scheduler's turn.
   kBound,
   kSucceeded,
@@ -51,6 +51,8 @@ struct GangView {
   std::string key;  // In the ledger.
   kube::Time now;
   std::vector<Member> members;  // By ordinal, then name.
+  // An ElasticHorovodJob found the places before it made the pods, and looks after those that do not find theirs.
+  bool is_planned_by_owner = false;
 
   // From the ledger, once it was asked for what NeedsOf() says.
   std::vector<Place> places;    // Claims of this gang.

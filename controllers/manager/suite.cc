@@ -30,14 +30,14 @@ kube::InformerOptions Everything(const Options& options) {
 // ElasticHorovodJobs and what belongs to them.
 struct ElasticController {
   ElasticController(kube::Manager& manager, const Options& options, kube::Informer& pods, kube::Informer& nodes,
-                    ClusterRoom& room, kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock,
+                    kube::Informer* groups, ClusterRoom& room, kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock,
                     const kube::Log& log)
-      : reconciler(client, MakeCaches(manager, options, pods, nodes), room, events, clock, log) {
+      : reconciler(client, MakeCaches(manager, options, pods, nodes, groups), room, events, clock, log) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = "elastichorovodjob", .threads = options.reconcile_threads}).queue());
   }
 
   static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options, kube::Informer& pods,
-                                  kube::Informer& nodes) {
+                                  kube::Informer& nodes, kube::Informer* groups) {
     kube::InformerOptions ours = Everything(options);
     ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
     return {manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options)),
@@ -46,7 +46,8 @@ struct ElasticController {
             manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
             manager.AddInformer(KindOf<kube::Job>(), ours),
             pods,
-            nodes};
+            nodes,
+            groups};
   }
 
   ElasticReconciler reconciler;
@@ -54,10 +55,10 @@ struct ElasticController {
 
 // PodGroups of one API group.
 struct GangController {
-  GangController(const kube::Kind& kind, const char* name, kube::Manager& manager, const Options& options,
+  GangController(kube::Informer& groups, const char* name, kube::Manager& manager, const Options& options,
                  kube::Informer& pods, ClusterRoom& room, kube::Client& client, kube::EventRecorder& events,
                  const kube::Clock& clock, const kube::Log& log)
-      : reconciler(client, kind, manager.AddInformer(kind, Everything(options)), pods, room, events, clock, log) {
+      : reconciler(client, groups.kind(), groups, pods, room, events, clock, log) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = name, .threads = options.reconcile_threads}).queue());
   }
 
@@ -96,12 +97,14 @@ struct Suite::Impl {
         pods(manager.AddInformer(KindOf<kube::Pod>(), Everything(options))),
         nodes(manager.AddInformer(KindOf<kube::Node>())),
         room(nodes, pods, clock, options.nominations) {
-    if (Runs(options, "elastic")) elastic.emplace(manager, options, pods, nodes, room, client, events, clock, log);
+    kube::Informer* groups = nullptr;
     if (Runs(options, "gang")) {
-      gangs.emplace(KindOf<api::PodGroup>(), "podgroup", manager, options, pods, room, client, events, clock, log);
-      legacy_gangs.emplace(KindOf<api::LegacyPodGroup>(), "podgroup-legacy", manager, options, pods, room, client, events,
-                           clock, log);
+      groups = &manager.AddInformer(KindOf<api::PodGroup>(), Everything(options));
+      kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Everything(options));
+      gangs.emplace(*groups, "podgroup", manager, options, pods, room, client, events, clock, log);
+      legacy_gangs.emplace(legacy, "podgroup-legacy", manager, options, pods, room, client, events, clock, log);
     }
+    if (Runs(options, "elastic")) elastic.emplace(manager, options, pods, nodes, groups, room, client, events, clock, log);
   }
 
   kube::LeaderElector* const elector;

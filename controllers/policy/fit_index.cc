@@ -115,6 +115,7 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
   if (slot.capacity == 0) return;
   slot.gpus = state->allocatable.Extended(kGpuResource);
   capacity_ += slot.capacity;
+  largest_capacity_ = std::max(largest_capacity_, slot.capacity);
   ++eligible_nodes_;
   for (std::size_t i = 0; i < width; ++i) amounts_[i].total += offers_[id * width + i];
   SetTaken(id, taken);

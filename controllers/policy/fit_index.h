@@ -49,6 +49,7 @@ class FitIndex {
   std::int64_t copies() const { return copies_; }
   std::int64_t capacity() const { return capacity_; }
   int eligible_nodes() const { return eligible_nodes_; }
+  int largest_capacity() const { return largest_capacity_; }  // No node holds more; perhaps none so many.
   const std::vector<Amount>& amounts() const { return amounts_; }
   std::vector<OwnerGpus> LargestHolders(std::size_t count) const;  // Of GPUs on eligible nodes.
 
@@ -89,7 +90,7 @@ class FitIndex {
   std::vector<std::int64_t> held_;  // GPUs on eligible nodes by owner.
   Buckets buckets_;
   std::int64_t copies_ = 0, capacity_ = 0;
-  int eligible_nodes_ = 0;
+  int eligible_nodes_ = 0, largest_capacity_ = 0;
 };
 
 }  // namespace grus

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -32,12 +33,13 @@ QueueKey KeyOf(const GangDemand& demand) {
 struct Gang {
   GangDemand demand;
   std::vector<GangPart> parts;
-  GangStanding standing, before;
+  GangStanding standing;
+  bool is_changed = true;            // Since its standing was last told.
   bool is_constrained = false;
   std::uint64_t guards_version = 0;  // For which that holds.
   std::uint64_t nodes_version = 0;   // For which standing.capacity holds.
   bool is_capacity_thorough = false;
-  std::optional<int> searched;       // How many had a place, when there seemed to be room but the search found too little.
+  std::optional<int> searched;       // How many had a place when there seemed to be room for enough, but was not.
 };
 
 }  // namespace
@@ -53,7 +55,6 @@ struct GangPlanner::Impl {
   std::string holder;  // Of the reservation; empty: none.
   Reservation reservation;
   std::int64_t reserved_at = 0;
-  std::map<NodeId, Resources> held_back;  // What Reserve() was last told, while it is lifted.
   // By how much the reservation lowers the copies of an index, and the ledger's version for which that holds.
   std::map<const FitIndex*, std::pair<std::uint64_t, std::int64_t>> reserved_copies;
 
@@ -141,17 +142,22 @@ struct GangPlanner::Impl {
     is_thorough = is_thorough || gang.nodes_version == 0;
     gang.nodes_version = ledger.nodes_version();
     gang.is_capacity_thorough = is_thorough;
-    gang.standing.capacity = CapacityFor(ledger, QueryOf(gang), is_thorough);
-    gang.standing.can_never_fit = gang.standing.capacity < std::max(1, gang.demand.needed);
+    gang.is_changed |= Update(gang.standing.capacity, CapacityFor(ledger, QueryOf(gang), is_thorough));
+    gang.is_changed |=
+        Update(gang.standing.can_never_fit, gang.standing.capacity < std::max(1, gang.demand.needed));
   }
+
+  // The search failed although there is room: for constraints between pods.
+  static bool LacksOnlyAPlace(const Gang& gang) { return gang.searched && gang.is_constrained; }
 
   // A gang that lacks nothing but a place which suits other pods gets no reservation: emptying nodes may not help it.
   bool MayReserve(const Gang& gang, std::int64_t now) const {
-    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !gang.searched &&
+    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !LacksOnlyAPlace(gang) &&
            now - gang.demand.waiting_since >= reserve_after;
   }
 
-  void Reserve(const Gang& gang, std::int64_t now) {
+  // False: there is no set of nodes that would do.
+  bool Reserve(const Gang& gang, std::int64_t now) {
     const bool is_stale = holder != gang.demand.key || now >= reserved_at + kReservationSeconds || now < reserved_at ||
                           reservation.nodes.empty() || (reservation.start && *reservation.start <= now) ||
                           std::any_of(reservation.nodes.begin(), reservation.nodes.end(), [&](const auto& entry) {
@@ -160,17 +166,21 @@ struct GangPlanner::Impl {
                           });
     if (is_stale) {
       std::vector<std::int64_t> by_owner(ledger.owner_limit());
-      std::erase_if(ends, [this](const auto& end) { return !ledger.HoldsAnything(end.first); });
-      for (const auto& [owner, end] : ends) by_owner[ledger.FindOwner(owner)] = end;
+      std::erase_if(ends, [&](const auto& end) { return end.second <= now && !ledger.HoldsAnything(end.first); });
+      for (const auto& [owner, end] : ends) {
+        if (const OwnerId id = ledger.FindOwner(owner); id != 0) by_owner[id] = end;
+      }
       reservation = FindReservation(ledger, QueryOf(gang), by_owner, now);
       reserved_at = now;
       reserved_copies.clear();
     }
+    if (reservation.nodes.empty()) return false;
     holder = gang.demand.key;
     if (ledger.reserved() != reservation.nodes) {
       reserved_copies.clear();
       ledger.Reserve(reservation.nodes);
     }
+    return true;
   }
 
   void DropReservation() {
@@ -184,7 +194,6 @@ struct GangPlanner::Impl {
     bool is_reserved = false;
     for (auto it = queue.begin(); it != queue.end();) {
       Gang& gang = *it->second;
-      gang.before = gang.standing;
       UpdateCapacity(gang, false);
       if (TryToPlace(gang, now)) {
         if (gang.demand.key == holder) {
@@ -197,10 +206,7 @@ struct GangPlanner::Impl {
       }
       if (!is_reserved && MayReserve(gang, now)) {
         UpdateCapacity(gang, true);
-        if (!gang.standing.can_never_fit) {
-          Reserve(gang, now);
-          is_reserved = true;
-        }
+        is_reserved = !gang.standing.can_never_fit && Reserve(gang, now);
       }
       if (!is_reserved && gang.demand.key == holder) DropReservation();
       ++it;
@@ -219,14 +225,15 @@ struct GangPlanner::Impl {
       const bool is_holder = gang->demand.key == holder;
       GangToPlace query = QueryOf(*gang);
       query.may_use_reserved = is_holder;
-      standing.position = ++position;
-      Describe(ledger, query, gang->searched, facts, standing);
-      standing.has_reservation = is_holder;
-      standing.expected_start = is_holder ? reservation.start : std::nullopt;
-      const bool is_blocked = !is_holder && IsReservedForOther(*gang) && !gang->searched &&
+      bool is_new = std::exchange(gang->is_changed, false);
+      is_new |= Update(standing.position, ++position);
+      is_new |= Describe(ledger, query, gang->searched, facts, standing);
+      is_new |= Update(standing.has_reservation, is_holder);
+      is_new |= Update(standing.expected_start, is_holder ? reservation.start : std::nullopt);
+      const bool is_blocked = !is_holder && IsReservedForOther(*gang) && !LacksOnlyAPlace(*gang) &&
                               standing.fitting < std::max(1, gang->demand.needed) && WouldFitOnReserved(*gang);
-      if (standing.blocked_by != (is_blocked ? holder : std::string())) standing.blocked_by = is_blocked ? holder : "";
-      if (standing != gang->before) changed.push_back(gang->demand.key);
+      is_new |= Update(standing.blocked_by, is_blocked ? std::string_view(holder) : std::string_view());
+      if (is_new) changed.push_back(gang->demand.key);
     }
   }
 };
@@ -246,6 +253,7 @@ void GangPlanner::Put(GangDemand demand) {
   gang.demand = std::move(demand);
   gang.parts = PartsOf(impl_->ledger, gang.demand.members);
   impl_->queue.emplace(KeyOf(gang.demand), &gang);
+  if (gang.demand.key == impl_->holder) impl_->reserved_at = 0;  // What it needs may be something else now.
   impl_->is_dirty = true;
 }
 
@@ -287,7 +295,10 @@ const GangStanding* GangPlanner::StandingOf(const std::string& key) const {
 std::size_t GangPlanner::waiting() const { return impl_->queue.size(); }
 
 std::optional<std::int64_t> GangPlanner::next_change() const {
-  if (!impl_->holder.empty()) return impl_->reservation.start;  // If it cannot start then, a later time is to be found.
+  if (!impl_->holder.empty()) {
+    if (!impl_->reservation.start) return std::nullopt;
+    return std::max(*impl_->reservation.start, impl_->planned_at + 1);  // If it is late, a later time is to be found.
+  }
   std::optional<std::int64_t> next;
   for (const auto& [key, gang] : impl_->queue) {
     const std::int64_t at = gang->demand.waiting_since + impl_->reserve_after;

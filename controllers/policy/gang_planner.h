@@ -50,12 +50,14 @@ struct GangStanding {
   bool can_never_fit = false;      // Not even if the cluster were empty.
   int capacity = 0;                // How many of the members an empty cluster could hold, at most members.size().
   std::string lacking;             // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
-  std::int64_t lacking_free = 0, lacking_total = 0;  // Of that resource, on nodes that its members may use.
+  std::int64_t lacking_free = 0, lacking_total = 0;  // Of that resource, on nodes that its members may use; reserved
+                                                     // room is free room.
   int eligible_nodes = 0;          // Nodes that its members may use, were they empty.
   std::vector<Holder> holders;     // Of GPUs on these nodes, the largest three.
   bool has_reservation = false;
   std::string blocked_by;          // There is room, but this gang has reserved it.
-  std::optional<std::int64_t> expected_start;  // Unix seconds, if all that it waits for said how long it runs.
+  // Unix seconds; of the gang with the reservation, if all that it waits for said how long it runs.
+  std::optional<std::int64_t> expected_start;
   friend bool operator==(const GangStanding&, const GangStanding&) = default;
 };
 
@@ -64,9 +66,12 @@ class GangPlanner {
   explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 60);
   ~GangPlanner();
 
-  void Put(GangDemand demand);           // New, or changed; the same again costs nothing.
+  // New, or changed; the same again costs nothing. One that was placed waits again when its demand is another one: what
+  // is left to place, beside its claims.
+  void Put(GangDemand demand);
   void Remove(const std::string& key);   // It waits no longer; its claims stay.
-  // When a gang that is in the ledger is expected to end, Unix seconds, for backfill and expected starts.
+  // When a gang that is in the ledger is expected to end, Unix seconds, for backfill and expected starts. For a gang
+  // that it places the planner reckons with its runtime from then on, until it is told better; nullopt: it has ended.
   void SetEnd(const std::string& key, std::optional<std::int64_t> at);
 
   // Places what fits, in order. Returns the keys of gangs whose standing is another one than before. Cheap if nothing
@@ -75,7 +80,8 @@ class GangPlanner {
   // Null: it never waited, or was removed.
   const GangStanding* StandingOf(const std::string& key) const;
   std::size_t waiting() const;
-  // When the oldest gang that waits will ask for its reservation; Plan() should run then. nullopt: never.
+  // When Plan() should run although nothing happens: a gang may ask for its reservation then, or the one that has it
+  // should have started. nullopt: never.
   std::optional<std::int64_t> next_change() const;
 
  private:

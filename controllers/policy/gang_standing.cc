@@ -2,6 +2,7 @@
 #include "controllers/policy/gang_standing.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "controllers/policy/reservation.h"
 
@@ -45,6 +46,14 @@ int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_th
     if (copies < part.CountBelow(capacity)) capacity = part.members[static_cast<std::size_t>(copies)];
   }
   if (!is_thorough || gang.parts->size() < 2 || capacity < std::max(gang.needed, 1)) return capacity;
+  // On a cluster much larger than the gang the other kinds cannot be in the way: each pod blocks one node at most.
+  const auto members = static_cast<std::int64_t>(gang.members->size());
+  if (std::all_of(gang.parts->begin(), gang.parts->end(), [members](const GangPart& part) {
+        const auto own = static_cast<std::int64_t>(part.members.size());
+        return part.index->capacity() - (members - own) * part.index->largest_capacity() >= own;
+      })) {
+    return capacity;
+  }
   GangToPlace on_empty = gang;
   on_empty.on_empty_cluster = true;
   on_empty.is_constrained = false;
@@ -52,12 +61,13 @@ int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_th
   return std::min(capacity, PlaceGang(ledger, on_empty).fitting);
 }
 
-void Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
+bool Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
               GangStanding& standing) {
   const int needed = std::max(gang.needed, 1);
-  standing.needed = gang.needed;
-  standing.fitting = RoomForMembers(ledger, gang, needed);
-  if (searched) standing.fitting = std::min(standing.fitting, *searched);
+  bool is_new = Update(standing.needed, gang.needed);
+  int fitting = RoomForMembers(ledger, gang, needed);
+  if (searched) fitting = std::min(fitting, *searched);
+  is_new |= Update(standing.fitting, fitting);
 
   // The kind of member, and of its resources the one, of which most is missing in proportion.
   const GangPart* worst = &gang.parts->front();
@@ -67,7 +77,8 @@ void Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optiona
   for (const GangPart& part : *gang.parts) {
     const int count = part.CountBelow(needed);
     const IndexFacts& of_part = facts.Of(*part.index);
-    if (of_part.copies >= count) continue;
+    // Kinds that fit alone but not together compete for the same nodes.
+    if (of_part.copies >= count && (!searched || gang.is_constrained)) continue;
     for (std::size_t i = 0; i < of_part.free.size(); ++i) {
       const FitIndex::Amount& amount = part.index->amounts()[i];
       const double want = static_cast<double>(amount.each) * count;
@@ -79,13 +90,12 @@ void Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optiona
       worst = &part;
     }
   }
-  standing.lacking = lacking ? lacking->name : std::string();
-  standing.lacking_free = lacking ? ToInt64(free) : 0;
-  standing.lacking_total = lacking ? ToInt64(lacking->total) : 0;
-  standing.eligible_nodes = worst->index->eligible_nodes();
-  if (const std::vector<Holder>& largest = facts.Of(*worst->index).holders; standing.holders != largest) {
-    standing.holders = largest;
-  }
+  is_new |= Update(standing.lacking, lacking ? std::string_view(lacking->name) : std::string_view());
+  is_new |= Update(standing.lacking_free, lacking ? ToInt64(free) : 0);
+  is_new |= Update(standing.lacking_total, lacking ? ToInt64(lacking->total) : 0);
+  is_new |= Update(standing.eligible_nodes, worst->index->eligible_nodes());
+  is_new |= Update(standing.holders, facts.Of(*worst->index).holders);
+  return is_new;
 }
 
 }  // namespace grus

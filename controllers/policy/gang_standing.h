@@ -31,9 +31,17 @@ class FactsCache {
 // off in other ways than one a node. `is_thorough` also tries kinds of members together: slow on large clusters.
 int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_thorough);
 
+// Gives a field its value; true if it had another one.
+template <typename T, typename Value>
+bool Update(T& field, const Value& value) {
+  if (field == value) return false;
+  field = value;
+  return true;
+}
+
 // Sets fitting, and what is lacking, where and by whom it is held. `searched`: how many members the search found a
-// place for, if there was one.
-void Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
+// place for, if there was one. True if something is another one than before.
+bool Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
               GangStanding& standing);
 
 }  // namespace grus

@@ -79,7 +79,7 @@ class GreedySearch {
       const auto fits = [&](NodeId id) {
         const LedgerNode& node = *ledger_.NodeAt(id);
         if (!key.empty() && node.state.labels.Get(key) != domain) return false;
-        return index.CopiesOn(id, Taken(node, gang_, draft)) > 0 && constraints.Allow(rules, node);
+        return constraints.Allow(rules, node) && index.CopiesOn(id, Taken(node, gang_, draft)) > 0;
       };
       // Close together: where there is a member already, then in order.
       auto found = std::find_if(touched.begin(), touched.end(), fits);
@@ -99,7 +99,10 @@ class GreedySearch {
  private:
   std::size_t PartOf(int member) const {
     std::size_t part = 0;
-    while (!std::binary_search((*gang_.parts)[part].members.begin(), (*gang_.parts)[part].members.end(), member)) ++part;
+    const auto has_member = [member](const GangPart& p) {
+      return std::binary_search(p.members.begin(), p.members.end(), member);
+    };
+    while (!has_member((*gang_.parts)[part])) ++part;
     return part;
   }
 
@@ -178,7 +181,8 @@ bool HasConstraints(const ClusterLedger& ledger, const std::vector<ShapePtr>& me
 int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int limit) {
   int room = limit;
   for (const GangPart& part : *gang.parts) {
-    const bool is_plain = !gang.on_empty_cluster && gang.avoid.empty() && (!gang.may_use_reserved || ledger.reserved().empty());
+    const bool is_plain = !gang.on_empty_cluster && gang.avoid.empty() &&
+                          (!gang.may_use_reserved || ledger.reserved().empty());
     const std::int64_t copies =
         is_plain ? part.index->copies() : CopiesWith(*part.index, OverridesFor(ledger, gang, *part.index, {}));
     // The first member without a place ends it.

@@ -2,7 +2,6 @@
 #include "controllers/policy/pod_constraints.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace grus {
 namespace {
@@ -41,6 +40,23 @@ bool HaveSameTerms(const PodShape& a, const PodShape& b) {
 }
 
 }  // namespace
+
+PodConstraints::PodConstraints(const ClusterLedger& ledger) : ledger_(ledger) {
+  for (const auto& [key, guard] : ledger.guards()) {
+    for (const auto& [id, pods] : guard.nodes) AddGuard(guard.shape, *ledger.NodeAt(id));
+  }
+}
+
+void PodConstraints::AddGuard(const ShapePtr& shape, const LedgerNode& node) {
+  Guard& guard = guards_[shape.get()];
+  if (!guard.shape) {
+    guard.shape = shape;
+    for (const kube::PodAffinityTerm& term : shape->anti_affinity) guard.terms.push_back({&term, {}});
+  }
+  for (Forbidden& forbidden : guard.terms) {
+    if (const auto* value = LabelOf(node.state, forbidden.term->topology_key)) forbidden.values.insert(value->str());
+  }
+}
 
 void PodConstraints::CountPod(Terms& terms, const PodShape& pod, const NodeState& node) {
   const PodShape& shape = *terms.shape;
@@ -95,23 +111,11 @@ PodConstraints::Rules PodConstraints::RulesFor(const ShapePtr& shape) {
   Rules rules;
   rules.shape = shape;
   rules.terms = &TermsOf(shape);
-  const auto forbid = [&](const kube::PodAffinityTerm& term, NodeId id) {
-    const LedgerNode* node = ledger_.NodeAt(id);
-    const auto* value = node ? LabelOf(node->state, term.topology_key) : nullptr;
-    if (value) rules.forbidden[term.topology_key].push_back(value->str());
-  };
-  for (const auto& [key, guard] : ledger_.guards()) {
-    for (const kube::PodAffinityTerm& term : guard.shape->anti_affinity) {
-      if (!TermMatches(term, guard.shape->ns, *shape, true)) continue;
-      for (const auto& [id, pods] : guard.nodes) forbid(term, id);
+  for (const auto& [key, guard] : guards_) {
+    for (const Forbidden& forbidden : guard.terms) {
+      if (TermMatches(*forbidden.term, guard.shape->ns, *shape, true)) rules.forbidden.push_back(&forbidden);
     }
   }
-  for (const auto& [guard, id] : guards_) {
-    for (const kube::PodAffinityTerm& term : guard->anti_affinity) {
-      if (TermMatches(term, guard->ns, *shape, true)) forbid(term, id);
-    }
-  }
-  for (auto& [key, values] : rules.forbidden) std::sort(values.begin(), values.end());
   return rules;
 }
 
@@ -164,16 +168,16 @@ bool PodConstraints::Allow(const Rules& rules, const LedgerNode& node) const {
     const auto* value = LabelOf(node.state, shape.anti_affinity[i].topology_key);
     if (value && CountOf(terms.anti_affinity[i], value->view()) > 0) return false;
   }
-  for (const auto& [key, values] : rules.forbidden) {
-    const auto* own = LabelOf(node.state, key);
-    if (own && std::binary_search(values.begin(), values.end(), own->view(), std::less<>())) return false;
+  for (const Forbidden* forbidden : rules.forbidden) {
+    const auto* own = LabelOf(node.state, forbidden->term->topology_key);
+    if (own && forbidden->values.contains(own->view())) return false;
   }
   return AllowsSpread(terms, shape, node.state) && PortsAreFree(shape, node);
 }
 
 void PodConstraints::Add(const ShapePtr& shape, const LedgerNode& node) {
   for (Terms& terms : terms_) CountPod(terms, *shape, node.state);
-  if (!shape->anti_affinity.empty()) guards_.emplace_back(shape, node.id);
+  if (!shape->anti_affinity.empty()) AddGuard(shape, node);
   added_[node.id].push_back(shape);
 }
 

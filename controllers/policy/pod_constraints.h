@@ -8,12 +8,13 @@
 // For the search for one gang's places; reads the ledger, which must not change meanwhile.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "controllers/policy/cluster_ledger.h"
@@ -29,16 +30,25 @@ class PodConstraints {
     bool has_affine_pod = false;
     std::vector<Counts> affinity, anti_affinity, spread;
   };
-
- public:
-  // What holds for one pod that looks for a node. Good until the next Add().
-  struct Rules {
+  // Where pods with an anti-affinity keep others away: nodes with these values of the label.
+  struct Forbidden {
+    const kube::PodAffinityTerm* term;
+    std::set<std::string, std::less<>> values;
+  };
+  struct Guard {
     ShapePtr shape;
-    Terms* terms = nullptr;
-    std::map<std::string, std::vector<std::string>> forbidden;  // Node labels, by other pods' anti-affinity.
+    std::vector<Forbidden> terms;
   };
 
-  explicit PodConstraints(const ClusterLedger& ledger) : ledger_(ledger) {}
+ public:
+  // What holds for one pod that looks for a node.
+  struct Rules {
+    ShapePtr shape;
+    const Terms* terms = nullptr;
+    std::vector<const Forbidden*> forbidden;  // By other pods' anti-affinity.
+  };
+
+  explicit PodConstraints(const ClusterLedger& ledger);
 
   Rules RulesFor(const ShapePtr& shape);
   bool Allow(const Rules& rules, const LedgerNode& node) const;
@@ -46,6 +56,7 @@ class PodConstraints {
   void Add(const ShapePtr& shape, const LedgerNode& node);
 
  private:
+  void AddGuard(const ShapePtr& shape, const LedgerNode& node);
   Terms& TermsOf(const ShapePtr& shape);
   static void CountPod(Terms& terms, const PodShape& pod, const NodeState& node);
   static bool AllowsSpread(const Terms& terms, const PodShape& shape, const NodeState& node);
@@ -53,7 +64,7 @@ class PodConstraints {
 
   const ClusterLedger& ledger_;
   std::list<Terms> terms_;  // Rules point into it.
-  std::vector<std::pair<ShapePtr, NodeId>> guards_;  // Added pods with anti-affinity.
+  std::unordered_map<const PodShape*, Guard> guards_;  // Likewise.
   std::unordered_map<NodeId, std::vector<ShapePtr>> added_;
 };
 

@@ -4,33 +4,25 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
+
+#include "controllers/policy/fill.h"
 
 namespace grus {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// How many copies fit on a node from when on.
-struct Outlook {
-  struct Step {
-    std::int64_t at;
-    int copies;
-  };
-  NodeId id;
-  std::vector<Step> steps;  // Ascending in both.
-  std::int64_t free_gpus;
+// From when on how many copies fit on a node.
+struct Step {
+  std::int64_t at;
+  int copies;
+};
 
-  int CopiesAt(std::int64_t time) const {
-    int copies = 0;
-    for (const Step& step : steps) {
-      if (step.at <= time) copies = step.copies;
-    }
-    return copies;
-  }
-  std::int64_t ReadyFor(int copies) const {
-    const auto step = std::find_if(steps.begin(), steps.end(), [copies](const Step& s) { return s.copies >= copies; });
-    return step->at;
-  }
+struct Outlook {
+  NodeId id;
+  std::int64_t free_gpus;
+  std::size_t begin, end;  // Its steps, ascending in time and copies; at least one.
 };
 
 class Search {
@@ -42,7 +34,10 @@ class Search {
     std::int64_t start = now_;
     for (const GangPart& part : *gang_.parts) {
       const int count = part.CountBelow(gang_.needed);
-      if (count > 0) start = std::max(start, Reserve(part, count));
+      if (count == 0) continue;
+      const std::optional<std::int64_t> at = Reserve(part, count);
+      if (!at) return {};
+      start = std::max(start, *at);
     }
     if (start != kNever) result_.start = start;
     return std::move(result_);
@@ -54,69 +49,108 @@ class Search {
     return owner < ends_.size() && ends_[owner] > now_ ? ends_[owner] : kNever;
   }
 
-  Outlook LookAt(const LedgerNode& node, const FitIndex& index, int most_on_node) const {
-    Outlook outlook{node.id, {}, 0};
-    outlook.free_gpus = node.state.allocatable.Extended(kGpuResource) - node.used.Extended(kGpuResource);
-    Resources taken = node.used;
-    if (const auto mine = result_.nodes.find(node.id); mine != result_.nodes.end()) taken += mine->second;
-    const auto add = [&](std::int64_t at) {
-      const int copies = std::min(most_on_node, index.CopiesOn(node.id, taken));
-      if (outlook.steps.empty() || outlook.steps.back().copies < copies) outlook.steps.push_back({at, copies});
+  // Appends to steps_ and outlooks_.
+  void LookAt(const LedgerNode& node, const FitIndex& index, int most_on_node) {
+    const std::size_t begin = steps_.size();
+    const auto add = [&](std::int64_t at, int copies) {
+      copies = std::min(most_on_node, copies);
+      if (steps_.size() == begin || steps_.back().copies < copies) steps_.push_back({at, copies});
     };
-    add(now_);
-    std::vector<std::pair<std::int64_t, const NodeHolder*>> leaving;
-    for (const NodeHolder& holder : node.by_owner) leaving.emplace_back(EndOf(holder.owner), &holder);
-    std::sort(leaving.begin(), leaving.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (std::size_t i = 0; i < leaving.size(); ++i) {
-      taken -= leaving[i].second->held;
-      if (i + 1 == leaving.size() || leaving[i + 1].first != leaving[i].first) add(leaving[i].first);
+    const auto mine = result_.nodes.find(node.id);
+    leaving_.clear();
+    for (const NodeHolder& holder : node.by_owner) {
+      const std::int64_t end = EndOf(holder.owner);
+      if (end != kNever) leaving_.emplace_back(end, &holder);
     }
-    return outlook;
-  }
-
-  std::int64_t Reserve(const GangPart& part, int count) {
-    const FitIndex& index = *part.index;
-    const int most = MostOnOneNode(*(*gang_.members)[static_cast<std::size_t>(part.members.front())]);
-    std::vector<Outlook> nodes;
-    for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
-      if (!index.IsEligible(id) || std::find(gang_.avoid.begin(), gang_.avoid.end(), id) != gang_.avoid.end()) continue;
-      nodes.push_back(LookAt(*ledger_.NodeAt(id), index, most));
-    }
-    const std::int64_t start = StartOf(nodes, count);
-    // Nodes that are ready first, then those with the most room; the rest of the cluster stays free for others. Which
-    // of those with an unknown end is ready first nobody knows: the one with the most free now is the nearest to it.
-    using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, NodeId>;
-    std::vector<std::pair<Key, int>> order;
-    for (const Outlook& node : nodes) {
-      const int copies = node.CopiesAt(start);
-      if (copies == 0) continue;
-      const std::int64_t ready = node.ReadyFor(copies);
-      Key key{ready, -copies, -node.free_gpus, node.id};
-      if (ready == kNever) std::swap(std::get<1>(key), std::get<2>(key));
-      order.emplace_back(key, copies);
-    }
-    std::sort(order.begin(), order.end());
-    for (const auto& [key, copies] : order) {
-      const int here = std::min(copies, count);
-      Resources& reserved = result_.nodes[std::get<3>(key)];
-      for (int i = 0; i < here; ++i) reserved += index.shape().request;
-      count -= here;
-      if (count == 0) break;
-    }
-    return start;
-  }
-
-  std::int64_t StartOf(const std::vector<Outlook>& nodes, int count) const {
-    std::vector<Outlook::Step> gains;
-    for (const Outlook& node : nodes) {
-      int before = 0;
-      for (const Outlook::Step& step : node.steps) {
-        if (step.copies > before) gains.push_back({step.at, step.copies - before});
-        before = step.copies;
+    if (leaving_.empty() && mine == result_.nodes.end() && node.reserved.pods == 0) {  // Most nodes, and cheap.
+      add(now_, index.CopiesOn(node.id));
+    } else {
+      taken_ = node.used;
+      if (mine != result_.nodes.end()) taken_ += mine->second;
+      add(now_, index.CopiesOn(node.id, taken_));
+      std::sort(leaving_.begin(), leaving_.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+      for (std::size_t i = 0; i < leaving_.size(); ++i) {
+        taken_ -= leaving_[i].second->held;
+        const bool is_last_then = i + 1 == leaving_.size() || leaving_[i + 1].first != leaving_[i].first;
+        if (is_last_then) add(leaving_[i].first, index.CopiesOn(node.id, taken_));
       }
     }
-    std::sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-    for (const Outlook::Step& gain : gains) {
+    if (mine == result_.nodes.end()) add(kNever, index.CapacityOf(node.id));
+    else add(kNever, index.CopiesOn(node.id, mine->second));
+    // The index knows the free GPUs, but for those that are reserved.
+    const std::int64_t free_gpus = -index.RankOf(node.id).fullness + node.reserved.Extended(kGpuResource);
+    outlooks_.push_back({node.id, free_gpus, begin, steps_.size()});
+  }
+
+  // The copies at that time, and since when there are as many.
+  Step At(const Outlook& node, std::int64_t time) const {
+    Step last = steps_[node.begin];
+    for (std::size_t i = node.begin + 1; i < node.end && steps_[i].at <= time; ++i) last = steps_[i];
+    return last;
+  }
+
+  // When that many members of the part can start; nullopt: never.
+  std::optional<std::int64_t> Reserve(const GangPart& part, int count) {
+    const FitIndex& index = *part.index;
+    const int most = MostOnOneNode(*(*gang_.members)[static_cast<std::size_t>(part.members.front())]);
+    // Fits now, beside what is reserved for the other kinds: no need to look at every node.
+    const auto others = static_cast<std::int64_t>(result_.nodes.size() + gang_.avoid.size());
+    if (most > count && index.copies() - others * index.largest_capacity() >= count) {
+      FitOverrides overrides;
+      for (const auto& [id, amount] : result_.nodes) overrides[id] = 0;
+      for (const NodeId id : gang_.avoid) overrides[id] = 0;
+      for (const auto& [id, copies] : Fill(index, overrides, count)) Add(id, index, copies);
+      return now_;
+    }
+    steps_.clear();
+    outlooks_.clear();
+    for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
+      if (!index.IsEligible(id) || std::find(gang_.avoid.begin(), gang_.avoid.end(), id) != gang_.avoid.end()) continue;
+      LookAt(*ledger_.NodeAt(id), index, most);
+    }
+    const std::int64_t start = StartOf(count);
+    // Nodes that are ready first, then those with the most room; the rest of the cluster stays free for others. Which
+    // of those with an unknown end is ready first nobody knows: the one with the most free now is the nearest to it.
+    struct Candidate {
+      std::tuple<std::int64_t, std::int64_t, std::int64_t, NodeId> key;
+      int copies;
+    };
+    std::vector<Candidate> heap;
+    for (const Outlook& node : outlooks_) {
+      const auto [ready, copies] = At(node, start);
+      if (copies == 0) continue;
+      const std::int64_t by_room = -copies, by_gpus = -node.free_gpus;
+      if (ready == kNever) heap.push_back({{ready, by_gpus, by_room, node.id}, copies});
+      else heap.push_back({{ready, by_room, by_gpus, node.id}, copies});
+    }
+    const auto is_later = [](const Candidate& x, const Candidate& y) { return x.key > y.key; };
+    std::make_heap(heap.begin(), heap.end(), is_later);  // Few of them are needed: cheaper than to sort all.
+    for (; !heap.empty(); heap.pop_back()) {
+      std::pop_heap(heap.begin(), heap.end(), is_later);
+      const int here = std::min(heap.back().copies, count);
+      Add(std::get<3>(heap.back().key), index, here);
+      count -= here;
+      if (count == 0) return start;
+    }
+    return std::nullopt;
+  }
+
+  void Add(NodeId id, const FitIndex& index, int copies) {
+    Resources& reserved = result_.nodes[id];
+    for (int i = 0; i < copies; ++i) reserved += index.shape().request;
+  }
+
+  std::int64_t StartOf(int count) {
+    for (const Outlook& node : outlooks_) count -= steps_[node.begin].copies;
+    if (count <= 0) return now_;
+    std::vector<Step> gains;
+    for (const Outlook& node : outlooks_) {
+      for (std::size_t i = node.begin + 1; i < node.end; ++i) {
+        if (steps_[i].at != kNever) gains.push_back({steps_[i].at, steps_[i].copies - steps_[i - 1].copies});
+      }
+    }
+    std::sort(gains.begin(), gains.end(), [](const Step& x, const Step& y) { return x.at < y.at; });
+    for (const Step& gain : gains) {
       count -= gain.copies;
       if (count <= 0) return gain.at;
     }
@@ -128,6 +162,11 @@ class Search {
   const std::vector<std::int64_t>& ends_;
   const std::int64_t now_;
   Reservation result_;
+  std::vector<Step> steps_;
+  std::vector<Outlook> outlooks_;
+  // Of LookAt(); here to keep their memory.
+  std::vector<std::pair<std::int64_t, const NodeHolder*>> leaving_;
+  Resources taken_;
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ struct Reservation {
   std::optional<std::int64_t> start;    // Unix seconds; nullopt: something that must end first did not say when.
 };
 
-// For the first gang.needed members, were there no other reservation. `ends`: by OwnerId, when it is expected to end; 0: unknown.
+// For the first gang.needed members, were there no other reservation. Without nodes: they would not fit even then.
+// `ends`: by OwnerId, when it is expected to end; 0: unknown.
 Reservation FindReservation(const ClusterLedger& ledger, const GangToPlace& gang, const std::vector<std::int64_t>& ends,
                             std::int64_t now);
 

@@ -49,8 +49,9 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
       Field<&T::running>("running", {.doc = "Members that run."}),
       Field<&T::succeeded>("succeeded", {.doc = "Members that succeeded."}),
       Field<&T::failed>("failed", {.doc = "Members that failed."}),
-      Field<&T::schedule_start_time>("scheduleStartTime", {.doc = "When the gates were lifted, or the gang fell below its "
-                                                                  "minimum; scheduleTimeoutSeconds counts from here."}),
+      Field<&T::schedule_start_time>("scheduleStartTime", {.doc = "Of a gang below its minimum: when its gates were "
+                                                                  "lifted, or it lost members. scheduleTimeoutSeconds "
+                                                                  "counts from here."}),
       Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran."}),
       Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again."}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),

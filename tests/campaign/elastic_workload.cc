@@ -308,8 +308,11 @@ std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
 }
 
 void CreateCrds(World& world) {
-  for (const kube::CrdInfo& crd : api::AllCrds()) {
-    Must(world.server.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd), "kubectl"));
+  constexpr char kCrds[] = "customresourcedefinitions.apiextensions.k8s.io";
+  for (const kube::CrdInfo& info : api::AllCrds()) {
+    Json crd = kube::MakeCrd(info);
+    const std::string name = *crd.At({"metadata", "name"})->AsString();
+    if (!world.server.Get(kCrds, {"", name})) Must(world.server.Create(kCrds, std::move(crd), "kubectl"));
   }
 }
 

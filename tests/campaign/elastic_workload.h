@@ -47,7 +47,7 @@ class ElasticWorkload final : public kube::testing::Workload {
   const Traits traits_;
 };
 
-void CreateCrds(World& world);
+void CreateCrds(World& world);  // Those that are missing.
 // Creates a job of that name whose spec is a usual one with `spec` (a merge patch) on top.
 void Submit(World& world, const std::string& name, std::string_view spec);
 void Edit(World& world, const std::string& name, std::string_view spec);

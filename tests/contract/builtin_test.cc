@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of the built-in kinds that our controllers rely on.
 #include "clientlib/http/url.h"
-#include "tests/contract/server.h"
+#include "tests/contract/pods.h"
 
 namespace kube::contract {
 namespace {
@@ -10,25 +10,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// ---- Pods. No scheduler takes those that name another one, and no kubelet those of a node that is not
-// there.
+// ---- Pods.
 
-class PodRules : public Contract {
+class PodRules : public PodContract {
  protected:
-  Answer MakePod(const std::string& name, const std::string& more = "{}") {
-    Json pod = J(R"({"spec":{"schedulerName":"nobody","terminationGracePeriodSeconds":5,
-                     "containers":[{"name":"c","image":"i"}]}})");
-    MergePatch(pod["spec"], J(more));
-    pod["metadata"]["name"] = name;
-    const Answer made = Post(Pods(), ToText(pod));
-    if (made.status != 201) throw std::runtime_error(made.http.body);
-    return made;
-  }
-  Answer Bind(const std::string& name, const std::string& node = "not-there") {
-    return Post(
-        Pods() + "/" + name + "/binding",
-        R"({"metadata":{"name":")" + name + R"("},"target":{"kind":"Node","name":")" + node + R"("}})");
-  }
   std::vector<std::string> Fielded(const std::string& selector) {
     return Get(Pods() + "?fieldSelector=" + EscapeQueryValue(selector)).Names();
   }
@@ -64,6 +49,7 @@ TEST_F(PodRules, AreBoundOnce) {
   EXPECT_EQ(pod["spec.nodeName"], "not-there");
   EXPECT_EQ(pod["status.conditions.0.type"], "PodScheduled");
   EXPECT_EQ(pod["status.conditions.0.status"], "True");
+  EXPECT_EQ(pod["status.conditions.0.observedGeneration"], "(none)");
 
   EXPECT_TRUE(
       Refused(Bind("p", "other"), 409, "Conflict",

@@ -28,10 +28,13 @@
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, patch, delete]
-# Gangs: watched; their spec belongs to the user.
+# Gangs: watched; their spec belongs to the user. That of a job's workers is made, kept as the job wants it, and removed.
 - apiGroups: [scheduling.x-k8s.io, scheduling.sigs.k8s.io]
   resources: [podgroups]
   verbs: [list, watch]
+- apiGroups: [scheduling.x-k8s.io]
+  resources: [podgroups]
+  verbs: [get, create, patch, delete]
 - apiGroups: [scheduling.x-k8s.io, scheduling.sigs.k8s.io]
   resources: [podgroups/status]
   verbs: [patch]

@@ -248,6 +248,10 @@ Check CheckKind(const ResourceInfo& info, Json& object) {
   return Done();
 }
 
+std::string_view WhyNoSubdomain(std::string_view name) {
+  return name.size() <= 253 && IsSubdomain(name) ? std::string_view() : kSubdomainRule;
+}
+
 void RemoveNulls(Json& value) {
   if (Json::Array* const items = value.AsArray()) {
     for (Json& item : *items) RemoveNulls(item);

@@ -23,6 +23,9 @@ std::vector<std::string> PruneEnvelope(const ResourceInfo& info, Json& object);
 // What only the server writes, from `before`.
 void CarryMetadata(const Json& before, Json& object);
 
+// Why it cannot be an object's name; empty if it can.
+std::string_view WhyNoSubdomain(std::string_view name);
+
 std::vector<FieldError> ValidateMetadata(const ResourceInfo& info, const Json& object, const Json* before);
 
 // True if only times of managedFields differ.

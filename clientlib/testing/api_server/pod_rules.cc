@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +12,6 @@ namespace kube::testing {
 namespace {
 
 using Errors = std::vector<FieldError>;
-
-constexpr std::string_view kFixed =
-    "pod updates may not change fields other than "
-    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
-    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-    "previously negative)";
 
 void SetContainerDefaults(Json& container) {
   if (!container.is_object()) return;
@@ -37,7 +30,11 @@ void SetContainerDefaults(Json& container) {
   if (!IsEmpty(&requests)) resources["requests"] = std::move(requests);
 }
 
-void SetPodDefaults(Json& pod) { SetPodSpecDefaults(ObjectIn(pod, "spec")); }
+void SetPodDefaults(Json& pod) {
+  SetPodSpecDefaults(ObjectIn(pod, "spec"));
+  Json* const status = pod.Find("status");
+  if (status && IsEmpty(status->Find("nominatedNodeName"))) status->Erase("nominatedNodeName");
+}
 
 void AddToleration(Json& spec, std::string_view key) {
   Json& tolerations = spec["tolerations"];
@@ -111,61 +108,14 @@ void PreparePod(Json& pod, Storage& storage) {
   pod["status"] = std::move(status);
 }
 
-bool Contains(const Json* list, const Json& item) {
-  const Json::Array* const items = list ? list->AsArray() : nullptr;
-  return items && std::find(items->begin(), items->end(), item) != items->end();
-}
-
-bool IsSubset(const Json* part, const Json* whole) {
-  const Json::Array* const items = part ? part->AsArray() : nullptr;
-  return !items || std::all_of(items->begin(), items->end(), [&](const Json& item) { return Contains(whole, item); });
-}
-
-// True if all of `before` stands in `now` as it was: more may only narrow where a pod may go.
-bool Narrows(const Json* before, const Json* now) {
-  const Json::Object* const members = before ? before->AsObject() : nullptr;
-  return !members || std::all_of(members->begin(), members->end(), [&](const Json::Member& member) {
-    const Json* const value = now ? now->Find(member.first) : nullptr;
-    return value && *value == member.second;
-  });
-}
-
-// `now` and `then` without what updates may change.
-void ForgetImages(Json& now, Json& then) {
-  for (const std::string_view list : {"containers", "initContainers"}) {
-    Json* const a = now.Find(list);
-    Json* const b = then.Find(list);
-    if (!a || !b || !a->AsArray() || !b->AsArray() || a->AsArray()->size() != b->AsArray()->size()) continue;
-    for (Json& container : *a->AsArray()) container.Erase("image");
-    for (Json& container : *b->AsArray()) container.Erase("image");
-  }
-}
-
 Errors ValidatePod(const Json& pod, const Json* before) {
   Errors errors;
   if (IsEmptyAt(pod, {"spec", "containers"})) errors.push_back(RequiredField("spec.containers", ""));
-  if (!before) return errors;
-  Json now = *pod.Find("spec"), then = *before->Find("spec");
-  ForgetImages(now, then);
-  if (!IsSubset(now.Find("schedulingGates"), then.Find("schedulingGates"))) {
-    errors.push_back(
-        ForbiddenField("spec.schedulingGates", "only deletion is allowed, but found new scheduling gates"));
+  if (before) {
+    CheckPodUpdate(pod, *before, errors);
+  } else if (!IsEmptyAt(pod, {"spec", "nodeName"}) && !IsEmptyAt(pod, {"spec", "schedulingGates"})) {
+    errors.push_back(ForbiddenField("spec.nodeName", "cannot be set until all schedulingGates have been cleared"));
   }
-  if (!IsSubset(then.Find("tolerations"), now.Find("tolerations"))) {
-    errors.push_back(
-        ForbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"));
-  }
-  const bool is_gated = !IsEmpty(then.Find("schedulingGates"));
-  if (is_gated && Narrows(then.Find("nodeSelector"), now.Find("nodeSelector"))) {
-    now.Erase("nodeSelector");
-    then.Erase("nodeSelector");
-  }
-  if (is_gated && IsEmpty(then.Find("affinity"))) now.Erase("affinity");
-  for (const std::string_view free : {"schedulingGates", "tolerations", "activeDeadlineSeconds"}) {
-    now.Erase(free);
-    then.Erase(free);
-  }
-  if (now != then) errors.push_back(ForbiddenField("spec", kFixed));
   return errors;
 }
 

@@ -112,12 +112,11 @@ Check Writer::Bind(const ObjectKey& pod, const Json& binding, const WriteOptions
   }
   Json object = old;
   object["spec"]["nodeName"] = node;
-  Json& conditions = ObjectIn(object, "status")["conditions"];
+  ObjectIn(object, "status").Erase("nominatedNodeName");  // It was a hint for the scheduler.
+  Json& conditions = object["status"]["conditions"];
   if (!conditions.is_array()) conditions = Json::MakeArray();
   std::erase_if(*conditions.AsArray(), [](const Json& item) { return TextAt(item, {"type"}) == "PodScheduled"; });
-  const std::int64_t generation = IntAt(old, {"metadata", "generation"});
   conditions.Append(Json::MakeObject({{"type", "PodScheduled"},
-                                      {"observedGeneration", generation},
                                       {"status", "True"},
                                       {"lastProbeTime", Json()},
                                       {"lastTransitionTime", storage_.Now()}}));

@@ -2,7 +2,7 @@
 // What the models of a cluster share: time, the server, how slow they are, and their way to write.
 //
 // Models read the server's state when they act, not a cache: what a real controller sees late, its model sees late
-// by acting after a lag. Not thread-safe, as Simulation.
+// by acting after a lag. (Only the scheduler has a memory of its own.) Not thread-safe, as Simulation.
 #pragma once
 
 #include <chrono>
@@ -29,13 +29,14 @@ struct FakeClusterOptions {
   // From a change to the pass over it.
   Lag statefulset{ms(1), ms(30)}, job{ms(1), ms(30)}, garbage{ms(1), ms(30)}, namespaces{ms(1), ms(30)},
       nodes{ms(1), ms(30)}, kubelet{ms(1), ms(30)};
-  Lag scheduling{ms(1), ms(5)};      // One pod after the other.
-  Lag binding{ms(1), ms(30)};        // From the decision to the bound pod; meanwhile others are decided.
-  Lag start{ms(10), s(1)};           // From bound to Running.
-  Lag stop{ms(1), s(2)};             // From deleted to gone, at most the pod's grace period.
-  Lag pod_collection{s(40), s(60)};  // From a node's removal to that of its pods.
-  int late_ready_one_in = 4;         // So many pods are Running for a while before they are Ready.
-  Duration job_batch_period = s(1);  // How long a job controller gathers news of pods.
+  Lag scheduler_watch{ms(0), ms(20)};  // From a change to the scheduler's knowledge of it.
+  Lag scheduling{ms(1), ms(5)};        // One pod after the other.
+  Lag binding{ms(1), ms(30)};          // From the decision to the bound pod; meanwhile others are decided.
+  Lag start{ms(10), s(1)};             // From bound to Running.
+  Lag stop{ms(1), s(2)};               // From deleted to gone, at most the pod's grace period.
+  Lag pod_collection{s(40), s(60)};    // From a node's removal to that of its pods.
+  int late_ready_one_in = 4;           // So many pods are Running for a while before they are Ready.
+  Duration job_batch_period = s(1);    // How long a job controller gathers news of pods.
 };
 
 struct ClusterContext {

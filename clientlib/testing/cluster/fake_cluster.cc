@@ -86,4 +86,20 @@ void FakeCluster::SetNodeReady(const std::string& name, bool is_ready) {
   impl_->nodes.SetDark(name, !is_ready);
 }
 
+void FakeCluster::SetCordoned(const std::string& name, bool is_cordoned) {
+  const FakeApiServer::ObjectPtr node = impl_->context.server.Get("nodes", {"", name});
+  if (!node) return;
+  impl_->context.Modify("nodes", {"", name}, UidOf(*node), "kubectl-cordon", "", [&](Json& object) {
+    if (IsTrueAt(object, {"spec", "unschedulable"}) == is_cordoned) return false;
+    if (is_cordoned) {
+      object["spec"]["unschedulable"] = true;
+    } else {
+      object["spec"].Erase("unschedulable");
+    }
+    return true;
+  });
+}
+
+void FakeCluster::RestartScheduler(Duration downtime) { impl_->scheduler.Restart(downtime); }
+
 }  // namespace kube::testing

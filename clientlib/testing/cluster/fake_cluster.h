@@ -42,6 +42,10 @@ class FakeCluster {
   void RemoveNode(const std::string& name);
   // A node that is not ready has lost its kubelet and is already known to: it is unreachable from now on.
   void SetNodeReady(const std::string& name, bool is_ready);
+  // A cordoned node takes no more pods; those on it stay. As `kubectl cordon` does.
+  void SetCordoned(const std::string& name, bool is_cordoned);
+  // The scheduler loses its memory: bindings under way, back-offs, and holds of gated pods (scheduler.h).
+  void RestartScheduler(Duration downtime = {});
 
  private:
   struct Impl;

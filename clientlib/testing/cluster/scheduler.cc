@@ -12,13 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kManager = "kube-scheduler";
 constexpr Duration kFlush = 5min;  // Parked pods are tried again after that even without a reason.
 
 bool IsOurs(const Json& pod) {
   const std::string_view name = TextAt(pod, {"spec", "schedulerName"});
   return name.empty() || name == "default-scheduler";
 }
+
+std::string_view NominationOf(const Json& pod) { return TextAt(pod, {"status", "nominatedNodeName"}); }
+
+bool Repels(const PodNeeds& pod) { return pod.affinity.pod_anti && !pod.affinity.pod_anti->required.empty(); }
 
 bool IsGated(const Json& pod) { return !ItemsAt(pod, {"spec", "schedulingGates"}).empty(); }
 
@@ -40,88 +43,147 @@ bool HelpsPods(const Json& before, const Json& after) {
 
 }  // namespace
 
-Scheduler::Scheduler(const ClusterContext& context)
-    : context_(context),
-      gated_(context, context.options.scheduling, [this](const ObjectKey& key) { return MarkGated(key); }) {}
+Scheduler::Scheduler(const ClusterContext& context) : context_(context) {}
 
 void Scheduler::Observe(const ServerChange& change) {
+  if (is_down_) return;
+  const ObjectPtr before = change.before, after = change.after;
   if (change.resource == "nodes") {
-    ObserveNode(change);
+    Deliver(last_node_, [this, before, after] { ObserveNode(before, after); });
   } else if (change.resource == "pods") {
-    ObservePod(KeyOf(change.after ? *change.after : *change.before), change.before.get(), change.after.get());
+    Deliver(last_pod_, [this, before, after] { ObservePod(before, after); });
   }
 }
 
-void Scheduler::ObserveNode(const ServerChange& change) {
-  const std::string name(TextAt(change.after ? *change.after : *change.before, {"metadata", "name"}));
-  if (!change.after) {
+void Scheduler::Deliver(TimePoint& last, std::function<void()> action) {
+  const TimePoint now = context_.simulation.Now();
+  last = std::max(last, now + context_.Draw(context_.options.scheduler_watch));
+  context_.simulation.After(last - now, [this, run = run_, action = std::move(action)] {
+    if (run == run_) action();
+  });
+}
+
+void Scheduler::Restart(Duration downtime) {
+  ++run_;
+  is_down_ = true;
+  waiting_.clear();
+  placed_.clear();
+  nodes_.clear();
+  loads_.clear();
+  held_.clear();
+  holds_.clear();
+  repelling_ = 0;
+  next_cycle_ = TimePoint::max();
+  context_.simulation.After(downtime, [this, run = run_] {
+    if (run == run_) Start();
+  });
+}
+
+void Scheduler::Start() {
+  is_down_ = false;
+  for (const ObjectPtr& node : context_.server.List("nodes")) ObserveNode(nullptr, node);
+  for (const ObjectPtr& pod : context_.server.List("pods")) ObservePod(nullptr, pod);
+}
+
+void Scheduler::ObserveNode(const ObjectPtr& before, const ObjectPtr& after) {
+  const std::string name(NameOf(after ? *after : *before));
+  if (!after) {
     nodes_.erase(name);
     return;
   }
-  const bool helps = !change.before || HelpsPods(*change.before, *change.after);
-  Node& node = nodes_[name];
-  node.object = change.after;
-  if (!helps) return;
-  node.allocatable = AllocatableOf(*change.after);
+  if (before && !HelpsPods(*before, *after)) return;
+  nodes_[name] = FitNodeOf(*after);
   WakeParked();
 }
 
-void Scheduler::ObservePod(const ObjectKey& key, const Json* before, const Json* after) {
-  const auto placed = placed_.find(key);
-  if (!after || (placed != placed_.end() && placed->second.uid != UidOf(*after))) {
-    if (TakeBack(key)) WakeParked();
+void Scheduler::ObservePod(const ObjectPtr& before, const ObjectPtr& after) {
+  const ObjectKey key = KeyOf(after ? *after : *before);
+  if (!after || HasEnded(*after)) {
     waiting_.erase(key);
-    if (!after) return;
-  }
-  if (HasEnded(*after)) {
-    waiting_.erase(key);
-    if (TakeBack(key)) WakeParked();
+    const bool was_held = before && NodeOf(*before).empty() && !NominationOf(*before).empty();
+    if (before) Hold(key, *before, "");
+    if (TakeBack(key)) {
+      WakeParked();
+    } else if (was_held) {
+      WakeParked(IntAt(*before, {"spec", "priority"}));
+    }
     return;
   }
   if (const std::string_view node = NodeOf(*after); !node.empty()) {
     waiting_.erase(key);
+    Hold(key, *after, "");
     if (!placed_.contains(key)) Place(key, *after, node);
     return;
   }
-  if (!IsOurs(*after) || IsBeingDeleted(*after) || placed_.contains(key)) {
+  if (!IsOurs(*after) || placed_.contains(key)) return;
+  UpdateHold(key, before.get(), *after);
+  if (IsBeingDeleted(*after)) {
     waiting_.erase(key);
-    return;
+  } else {
+    const bool is_new = !waiting_.contains(key);
+    Waiting& pod = waiting_[key];
+    const bool was_gated = pod.is_gated;
+    pod.object = after;
+    pod.is_gated = IsGated(*after);
+    if (is_new) {
+      pod.priority = IntAt(*after, {"spec", "priority"});
+      pod.order = ++last_order_;
+    }
+    if (pod.is_gated) {
+      pod.ready_at = TimePoint::max();
+    } else if (is_new || was_gated) {
+      pod.ready_at = context_.simulation.Now();
+      PlanCycle();
+    }
   }
-  if (IsGated(*after)) {
-    waiting_.erase(key);
-    gated_.Add(key);
-    return;
-  }
-  const bool is_new = waiting_.find(key) == waiting_.end();
-  Waiting& pod = waiting_[key];
-  if (is_new || (before && IsGated(*before))) {
-    pod.uid = UidOf(*after);
-    pod.priority = IntAt(*after, {"spec", "priority"});
-    pod.order = ++last_order_;
-    pod.ready_at = context_.simulation.Now();
-    PlanCycle();
+  if (before && !NominationOf(*before).empty() && NominationOf(*before) != NominationOf(*after)) {
+    WakeParked(IntAt(*before, {"spec", "priority"}));
   }
 }
 
 void Scheduler::Place(const ObjectKey& key, const Json& pod, std::string_view node) {
-  Placed placed{std::string(UidOf(pod)), std::string(node), RequestsOf(pod)};
-  Add(used_[placed.node], placed.requests);
+  Placed placed{std::string(UidOf(pod)), std::string(node), std::make_shared<const PodNeeds>(NeedsOf(pod))};
+  loads_[placed.node].Add(*placed.needs);
+  repelling_ += Repels(*placed.needs) ? 1 : 0;
   placed_[key] = std::move(placed);
 }
 
 bool Scheduler::TakeBack(const ObjectKey& key) {
   const auto found = placed_.find(key);
   if (found == placed_.end()) return false;
-  Add(used_[found->second.node], found->second.requests, -1);
+  loads_[found->second.node].Remove(*found->second.needs);
+  repelling_ -= Repels(*found->second.needs) ? 1 : 0;
   placed_.erase(found);
   return true;
 }
 
-void Scheduler::WakeParked() {
+void Scheduler::Hold(const ObjectKey& key, const Json& pod, std::string_view node) {
+  if (const auto held = held_.find(key); held != held_.end()) {
+    const auto on_node = holds_.find(held->second);
+    on_node->second.erase(key);
+    if (on_node->second.empty()) holds_.erase(on_node);
+    held_.erase(held);
+  }
+  if (node.empty()) return;
+  held_[key] = node;
+  holds_[std::string(node)][key] = std::make_shared<const PodNeeds>(NeedsOf(pod));
+}
+
+// As its queue does (nominator.go). A gated pod that is new gets no hold: the real one looks at nominations of new pods
+// only when it makes them active.
+void Scheduler::UpdateHold(const ObjectKey& key, const Json* before, const Json& pod) {
+  if (!before && IsGated(pod)) return;
+  const std::string_view nomination = NominationOf(pod);
+  // Its own nomination is not in the object yet.
+  if (before && nomination.empty() && NominationOf(*before).empty()) return;
+  Hold(key, pod, nomination);
+}
+
+void Scheduler::WakeParked(std::int64_t priority) {
   const TimePoint now = context_.simulation.Now();
   std::vector<Waiting*> woken;
   for (auto& [key, pod] : waiting_) {
-    if (pod.is_parked) woken.push_back(&pod);
+    if (pod.is_parked && pod.priority <= priority) woken.push_back(&pod);
   }
   if (woken.empty()) return;
   std::shuffle(woken.begin(), woken.end(), context_.simulation.random());
@@ -142,8 +204,8 @@ void Scheduler::PlanCycle() {
   at = std::max(at, now) + context_.Draw(context_.options.scheduling);
   if (next_cycle_ <= at) return;
   next_cycle_ = at;
-  context_.simulation.After(at - now, [this, at] {
-    if (next_cycle_ != at) return;
+  context_.simulation.After(at - now, [this, at, run = run_] {
+    if (run != run_ || next_cycle_ != at) return;
     next_cycle_ = TimePoint::max();
     RunCycle();
     PlanCycle();
@@ -161,23 +223,20 @@ void Scheduler::RunCycle() {
   }
   if (next == waiting_.end()) return;
   const ObjectKey key = next->first;
-  const FakeApiServer::ObjectPtr pod = context_.server.Get("pods", key);
-  if (!pod || UidOf(*pod) != next->second.uid) {
-    waiting_.erase(next);
-    return;
-  }
+  const ObjectPtr pod = next->second.object;
   Schedule(key, *pod);
 }
 
 void Scheduler::Schedule(const ObjectKey& key, const Json& pod) {
-  const Amounts requests = RequestsOf(pod);
-  const std::string_view nominated = TextAt(pod, {"status", "nominatedNodeName"});
+  const PodNeeds needs = NeedsOf(pod);
+  const Repulsion repulsion = RepulsionFor(needs);
+  const std::string_view nominated = NominationOf(pod);
   std::vector<std::string> fitting;
-  std::vector<Misfit> misfits;
+  std::map<std::string, Misfit> misfits;
   for (const auto& [name, node] : nodes_) {
-    Misfit misfit = FitOf(pod, requests, *node.object, node.allocatable, used_[name]);
+    Misfit misfit = Try(key, needs, name, loads_[name], repulsion);
     if (!misfit.reasons.empty()) {
-      misfits.push_back(std::move(misfit));
+      misfits[name] = std::move(misfit);
     } else if (name == nominated) {
       fitting = {name};
       break;
@@ -186,56 +245,78 @@ void Scheduler::Schedule(const ObjectKey& key, const Json& pod) {
     }
   }
   if (fitting.empty()) {
-    Park(key, pod, UnschedulableMessage(misfits));
+    Outcome outcome = nodes_.empty() ? Outcome{"", ""} : Preempt(key, needs, misfits);
+    outcome.message = UnschedulableMessage(misfits, outcome.message);
+    Park(key, pod, "Unschedulable", outcome);
     return;
   }
+  // Its hold on another node, if it had one, is gone; nobody is told, as in the real one.
   const std::string node = fitting[context_.simulation.random()() % fitting.size()];
+  Hold(key, pod, "");
   Place(key, pod, node);
   const std::string uid(UidOf(pod));
   waiting_.erase(key);
-  context_.simulation.After(context_.Draw(context_.options.binding), [this, key, uid, node] { Bind(key, uid, node); });
+  context_.simulation.After(context_.Draw(context_.options.binding), [this, key, uid, node, run = run_] {
+    if (run == run_) Bind(key, uid, node);
+  });
 }
 
-void Scheduler::Park(const ObjectKey& key, const Json& pod, const std::string& message) {
+Repulsion Scheduler::RepulsionFor(const PodNeeds& pod, const std::set<ObjectKey>& absent) const {
+  Repulsion repulsion;
+  if (!Repels(pod) && repelling_ == 0) return repulsion;
+  for (const auto& [key, other] : placed_) {
+    const auto node = nodes_.find(other.node);
+    if (node != nodes_.end() && !absent.contains(key)) repulsion.Add(pod, *other.needs, node->second);
+  }
+  return repulsion;
+}
+
+Misfit Scheduler::Try(const ObjectKey& key, const PodNeeds& pod, const std::string& name, Load load,
+                      Repulsion repulsion) const {
+  const FitNode& node = nodes_.at(name);
+  if (const auto holds = holds_.find(name); holds != holds_.end()) {
+    for (const auto& [other, needs] : holds->second) {
+      if (other == key || needs->priority < pod.priority) continue;
+      load.Add(*needs);
+      repulsion.Add(pod, *needs, node);
+    }
+  }
+  return FitOf(pod, node, load, repulsion);
+}
+
+void Scheduler::Park(const ObjectKey& key, const Json& pod, std::string_view reason, const Outcome& outcome) {
   Waiting& waiting = waiting_[key];
   ++waiting.attempts;
   waiting.is_parked = true;
   waiting.last_attempt = context_.simulation.Now();
   waiting.ready_at = waiting.last_attempt + kFlush;
+  const bool is_renominated = outcome.nomination && *outcome.nomination != NominationOf(pod);
+  if (outcome.nomination) Hold(key, pod, *outcome.nomination);
   context_.Modify("pods", key, UidOf(pod), kManager, "status", [&](Json& object) {
-    return SetCondition(object, {"PodScheduled", "False", "Unschedulable", message}, context_.Now());
+    if (is_renominated) object["status"]["nominatedNodeName"] = *outcome.nomination;
+    return SetCondition(object, {"PodScheduled", "False", reason, outcome.message}, context_.Now()) || is_renominated;
   });
 }
 
 void Scheduler::Bind(const ObjectKey& key, const std::string& uid, const std::string& node) {
-  const FakeApiServer::ObjectPtr pod = context_.server.Get("pods", key);
-  if (!pod || UidOf(*pod) != uid) return;  // Its place was taken back when it went.
-  if (const Status bound = context_.server.Bind(key, node); !bound) {
-    TakeBack(key);
-    if (!NodeOf(*pod).empty()) {  // Somebody else was faster.
-      Place(key, *pod, NodeOf(*pod));
-    } else if (!IsBeingDeleted(*pod)) {
-      Waiting& again = waiting_[key];
-      again = {uid, IntAt(*pod, {"spec", "priority"}), ++last_order_, 1, context_.simulation.Now(), {}, false};
-      again.ready_at = again.last_attempt + BackoffAfter(1);
-      PlanCycle();
-    }
-    WakeParked();
-    return;
+  const ObjectPtr pod = context_.server.Get("pods", key);
+  if (!pod || UidOf(*pod) != uid) return;  // Its place is taken back when that is seen.
+  const Status bound = context_.server.Bind(key, node);
+  if (bound) return;
+  TakeBack(key);
+  WakeParked();
+  if (!NodeOf(*pod).empty()) {  // Somebody else was faster.
+    Place(key, *pod, NodeOf(*pod));
+  } else if (!IsBeingDeleted(*pod)) {
+    Waiting& again = waiting_[key];
+    again.object = pod;
+    again.priority = IntAt(*pod, {"spec", "priority"});
+    again.order = ++last_order_;
+    Park(key, *pod, "SchedulerError", {"binding rejected: " + bound.error().message(), ""});
+    again.is_parked = false;
+    again.ready_at = again.last_attempt + BackoffAfter(1);
+    PlanCycle();
   }
-  context_.Modify("pods", key, uid, kManager, "status", [&](Json& object) {
-    return !HasTrueCondition(object, "PodScheduled") && SetCondition(object, {"PodScheduled", "True"}, context_.Now());
-  });
-}
-
-bool Scheduler::MarkGated(const ObjectKey& key) {
-  const FakeApiServer::ObjectPtr pod = context_.server.Get("pods", key);
-  if (!pod || !IsGated(*pod)) return true;
-  return context_.Modify("pods", key, UidOf(*pod), kManager, "status", [&](Json& object) {
-    return SetCondition(
-        object, {"PodScheduled", "False", "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates"},
-        context_.Now());
-  });
 }
 
 }  // namespace kube::testing

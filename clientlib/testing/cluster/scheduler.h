@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default scheduler: one pod after the other, by priority, then first come, on any node where it fits.
 //
+// It sees pods and nodes late, each kind in order. A pod with a nomination (status.nominatedNodeName) holds room on
+// that node against pods of equal or lower priority, also while it is gated. Holds live in memory: after a restart
+// those of gated pods are gone until the pod changes in any way.
+//
 // A pod that fits nowhere waits for a change of nodes or pods that may help, then also for its back-off (1 s, doubling
 // to 10 s), or not: the real scheduler takes pods out of their back-off when it has nothing else to do. That, the
-// order in which a change wakes pods, and the node are drawn by chance. Lacks: preemption.
+// order in which a change wakes pods, and the node are drawn by chance. Such a pod loses its nomination unless it may
+// not preempt others. Lacks: events, disruption budgets, and what node_fit.h lacks.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "clientlib/testing/cluster/cluster_context.h"
 #include "clientlib/testing/cluster/node_fit.h"
@@ -20,46 +31,74 @@ class Scheduler {
   explicit Scheduler(const ClusterContext& context);
   void Observe(const ServerChange& change);  // Takes notes only.
 
+  // Forgets everything, bindings that it was about to make too, and starts again after that time.
+  void Restart(Duration downtime);
+
  private:
+  using ObjectPtr = FakeApiServer::ObjectPtr;
+  static constexpr std::string_view kManager = "kube-scheduler";
+  using NeedsPtr = std::shared_ptr<const PodNeeds>;
+
   struct Waiting {
-    std::string uid;
+    ObjectPtr object;  // As the scheduler saw it last.
     std::int64_t priority = 0;
     std::uint64_t order = 0;  // Lower ones first.
     int attempts = 0;
     TimePoint last_attempt{};
     TimePoint ready_at{};
+    bool is_gated = false;
     bool is_parked = false;  // Tried in vain; a change may help.
   };
   struct Placed {
     std::string uid, node;
-    Amounts requests;
-  };
-  struct Node {
-    FakeApiServer::ObjectPtr object;
-    Amounts allocatable;
+    NeedsPtr needs;
   };
 
-  void ObservePod(const ObjectKey& key, const Json* before, const Json* after);
-  void ObserveNode(const ServerChange& change);
+  void Deliver(TimePoint& last, std::function<void()> action);
+  void Start();
+  void ObservePod(const ObjectPtr& before, const ObjectPtr& after);
+  void ObserveNode(const ObjectPtr& before, const ObjectPtr& after);
   void Place(const ObjectKey& key, const Json& pod, std::string_view node);
-  bool TakeBack(const ObjectKey& key);  // True if it was placed.
-  void WakeParked();
+  bool TakeBack(const ObjectKey& key);                                      // True if it was placed.
+  void Hold(const ObjectKey& key, const Json& pod, std::string_view node);  // No node: no hold.
+  void UpdateHold(const ObjectKey& key, const Json* before, const Json& pod);
+  // Pods of at most that priority.
+  void WakeParked(std::int64_t priority = std::numeric_limits<std::int64_t>::max());
 
   void PlanCycle();
   void RunCycle();
   void Schedule(const ObjectKey& key, const Json& pod);
-  void Park(const ObjectKey& key, const Json& pod, const std::string& message);
+  Repulsion RepulsionFor(const PodNeeds& pod, const std::set<ObjectKey>& absent = {}) const;
+  // `load` and `repulsion`: by the pods that are placed.
+  Misfit Try(const ObjectKey& key, const PodNeeds& pod, const std::string& node, Load load, Repulsion repulsion) const;
+  // What comes of a pod that fits nowhere.
+  struct Outcome {
+    std::string message;
+    std::optional<std::string> nomination = {};  // Its new one; empty: none. Without a value it stays as it is.
+  };
+  void Park(const ObjectKey& key, const Json& pod, std::string_view reason, const Outcome& outcome);
   void Bind(const ObjectKey& key, const std::string& uid, const std::string& node);
-  bool MarkGated(const ObjectKey& key);
+
+  // preemption.cc
+  struct Victims;
+  Outcome Preempt(const ObjectKey& key, const PodNeeds& pod, const std::map<std::string, Misfit>& misfits);
+  bool WaitsForVictims(const PodNeeds& pod, const std::map<std::string, Misfit>& misfits) const;
+  Victims VictimsOn(const std::string& node, const ObjectKey& key, const PodNeeds& pod) const;
+  void Evict(const Victims& victims, std::int64_t priority);
 
   const ClusterContext& context_;
-  WorkLoop gated_;
   std::map<ObjectKey, Waiting> waiting_;
   std::map<ObjectKey, Placed> placed_;  // Bound, or about to be.
-  std::map<std::string, Node, std::less<>> nodes_;
-  std::map<std::string, Amounts, std::less<>> used_;  // By node.
+  std::map<std::string, FitNode> nodes_;
+  std::map<std::string, Load, std::less<>> loads_;  // By node.
+  std::map<ObjectKey, std::string> held_;           // The node by pod.
+  std::map<std::string, std::map<ObjectKey, NeedsPtr>> holds_;
+  int repelling_ = 0;  // So many of the placed ones have terms of anti-affinity.
   std::uint64_t last_order_ = 0;
+  std::uint64_t run_ = 0;  // Counts restarts: what an earlier run has begun comes to nothing.
+  bool is_down_ = false;
   TimePoint next_cycle_ = TimePoint::max();
+  TimePoint last_pod_{}, last_node_{};  // When the change that was last made is seen.
 };
 
 }  // namespace kube::testing

@@ -241,7 +241,7 @@ TEST(WorkerShape, IsWhatTheSchedulerWillCount) {
 TEST(WorkerShape, TakesSelectorAndTolerationsFromTheTemplate) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.pod_template = Parse(
-      R"({"spec":{"nodeSelector":{"gpu":"a100","odd":1},
+      R"({"spec":{"nodeSelector":{"gpu":"a100"},
                   "tolerations":[{"key":"k","operator":"Exists","effect":"NoSchedule"},{"key":"l","value":"v"}]}})");
   const PodShape shape = WorkerShape(job);
   EXPECT_EQ(shape.node_selector, (std::map<std::string, std::string>{{"gpu", "a100"}}));

@@ -250,7 +250,8 @@ TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
     ClusterLedger ledger;
     for (int i = 0; i < 60; ++i) {
       const std::string node(1, static_cast<char>('a' + below(3)));
-      const std::string pod = std::string("p").append(std::to_string(below(12))), owner = std::string("o").append(std::to_string(below(3)));
+      const std::string pod = std::string("p").append(std::to_string(below(12)));
+      const std::string owner = std::string("o").append(std::to_string(below(3)));
       switch (below(6)) {
         case 0:
           ledger.PutNode(GpuNode(node, 8));
@@ -276,6 +277,110 @@ TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
     for (int owner = 0; owner < 3; ++owner) ledger.Claim("o" + std::to_string(owner), {}, 0);
     for (const char* node : {"a", "b", "c"}) ledger.PutNode(GpuNode(node, 8));
     EXPECT_EQ(Copies(ledger, GpuPod(1)), 24);
+  }
+}
+
+TEST(ClusterLedger, ClaimsAtKnownPlacesEndOneByOne) {
+  ClusterLedger ledger;
+  PutNodes(ledger, 2);
+  const ShapePtr shape = Shared(GpuPod(2));
+  ledger.Hold("t/g", "a", shape);
+  ledger.Hold("t/g", "b", shape);
+  ledger.Hold("t/g", "a", shape);
+  EXPECT_EQ(NodesOf(ledger, "t/g"), "aba");
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 10);
+
+  ledger.Bind("p0", "b", shape->request, "t/g");  // The claim on the same node ends.
+  EXPECT_EQ(NodesOf(ledger, "t/g"), "aa");
+  ledger.Bind("p1", "b", shape->request, "t/g");  // There is none left: any.
+  EXPECT_EQ(NodesOf(ledger, "t/g"), "a");
+  ledger.DropClaims("t/g");
+  EXPECT_EQ(NodesOf(ledger, "t/g"), "");
+  EXPECT_TRUE(ledger.HoldsAnything("t/g"));
+  ledger.DropClaims("never-was");
+  EXPECT_EQ(Copies(ledger, GpuPod(1)), 12);
+
+  ledger.Release("p0");
+  ledger.Release("p1");
+  EXPECT_FALSE(ledger.HoldsAnything("t/g"));
+}
+
+TEST(ClusterLedger, ABoundPodKeepsTheShapeOfItsClaim) {
+  ClusterLedger ledger;
+  PutNodes(ledger, 1);
+  PodShape guard = GpuPod(1);
+  guard.anti_affinity.resize(1);
+  ledger.Hold("t/g", "a", Shared(guard));
+  EXPECT_EQ(ledger.guards().size(), 1U);
+  ledger.Bind("p", "a", guard.request, "t/g");
+  EXPECT_EQ(ledger.guards().size(), 1U);
+  ledger.Release("p");
+  EXPECT_TRUE(ledger.guards().empty());
+}
+
+TEST(ClusterLedger, AReservationIsNoRoomInTheIndexAndNoHolding) {
+  ClusterLedger ledger;
+  PutNodes(ledger, 2);
+  const auto index = ledger.IndexFor(GpuPod(1));
+  const std::uint64_t version = ledger.version();
+  ledger.Reserve({{ledger.FindNode("a")->id, GpuPod(6).request}});
+  EXPECT_EQ(index->copies(), 10);
+  EXPECT_EQ(ledger.version(), version);
+  ledger.Reserve({{ledger.FindNode("b")->id, GpuPod(1).request}});
+  EXPECT_EQ(index->copies(), 15);
+  ledger.Reserve({});
+  EXPECT_EQ(index->copies(), 16);
+}
+
+// After any history an index that lived through it says the same as a new one, and as the nodes themselves.
+TEST(ClusterLedger, AnIndexStaysTrueOverAnyHistory) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&random](unsigned n) { return static_cast<int>(random() % n); };
+    ClusterLedger ledger;
+    PodShape picky = GpuPod(2);
+    picky.node_selector = {{"gpu", "a100"}};
+    const auto old = ledger.IndexFor(picky);
+    for (int i = 0; i < 80; ++i) {
+      const std::string name(1, static_cast<char>('a' + below(5)));
+      const std::string pod = std::string("p").append(std::to_string(below(12)));
+      const std::string owner = std::string("o").append(std::to_string(below(4)));
+      NodeState node = GpuNode(name, 1 + below(8));
+      if (below(2) == 0) node.labels["gpu"] = "a100";
+      switch (below(7)) {
+        case 0:
+        case 1: ledger.PutNode(node); break;
+        case 2: ledger.RemoveNode(name); break;
+        case 3: ledger.Release(pod); break;
+        case 4: ledger.Hold(owner, name, Shared(GpuPod(1 + below(3)))); break;
+        case 5: ledger.DropClaims(owner); break;
+        default: ledger.Bind(pod, name, GpuPod(1 + below(3)).request, owner); break;
+      }
+      if (const LedgerNode* at = ledger.FindNode(name); at && below(4) == 0) {
+        ledger.Reserve({{at->id, GpuPod(1).request}});
+      }
+    }
+    PodShape twin = picky;
+    twin.tolerations = {{"x", "Exists", "", ""}};  // Accepted where the other is, but an index of its own.
+    const auto fresh = ledger.IndexFor(twin);
+    EXPECT_EQ(old->copies(), fresh->copies());
+    EXPECT_EQ(old->capacity(), fresh->capacity());
+    EXPECT_EQ(old->eligible_nodes(), fresh->eligible_nodes());
+    EXPECT_TRUE(old->amounts()[0].free == fresh->amounts()[0].free);
+    EXPECT_TRUE(old->amounts()[0].total == fresh->amounts()[0].total);
+    const auto held = old->LargestHolders(9), held_now = fresh->LargestHolders(9);
+    ASSERT_EQ(held.size(), held_now.size());
+    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i].gpus, held_now[i].gpus);
+
+    ledger.Reserve({});
+    std::int64_t copies = 0;
+    for (NodeId id = 0; id < ledger.node_limit(); ++id) {
+      const LedgerNode* node = ledger.NodeAt(id);
+      if (!node || !node->is_known || !Accepts(node->state, picky)) continue;
+      copies += CopiesThatFit(node->state.allocatable, node->used, picky.request, 1000);
+    }
+    EXPECT_EQ(old->copies(), copies);
   }
 }
 

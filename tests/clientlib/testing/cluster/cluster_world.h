@@ -19,6 +19,7 @@ struct ClusterWorld {
   explicit ClusterWorld(std::uint64_t seed = 1, int nodes = 4)
       : simulation(seed), server(simulation, {.seed = seed}), cluster(simulation, server) {
     for (int i = 0; i < nodes; ++i) EXPECT_TRUE(cluster.AddNode("node-" + std::to_string(i), 8));
+    Run(std::chrono::milliseconds(100));  // The scheduler knows of them then.
   }
 
   // A container that wants one GPU.

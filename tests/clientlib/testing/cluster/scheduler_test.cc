@@ -4,28 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/clientlib/testing/cluster/cluster_world.h"
+#include "tests/clientlib/testing/cluster/scheduler_world.h"
 
 namespace kube::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-Json GpuPod(const std::string& name, int gpus) {
-  Json pod = ClusterWorld::Pod(name);
-  Json& resources = (*pod["spec"]["containers"].AsArray())[0]["resources"];
-  resources["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
-  resources["requests"]["nvidia.com/gpu"] = std::to_string(gpus);
-  return pod;
-}
-
-std::string WhyUnscheduled(ClusterWorld& world, const std::string& pod) {
-  const Json object = world.Get("pods", pod);
-  const Json* const condition = ConditionOf(object, "PodScheduled");
-  if (!condition || TextAt(*condition, {"status"}) != "False") return {};
-  return std::string(TextAt(*condition, {"reason"})) + ": " + std::string(TextAt(*condition, {"message"}));
-}
 
 TEST(Scheduler, SaysWhatIsMissing) {
   ClusterWorld world;
@@ -57,14 +43,8 @@ TEST(Scheduler, HigherPriorityGoesFirst) {
   world.Create("pods", GpuPod("running", 8));
   world.Run(5s);
   for (const auto& [name, value] : {std::pair("low", 1), std::pair("high", 1000)}) {
-    Json priority = Json::MakeObject({{"apiVersion", "scheduling.k8s.io/v1"}, {"kind", "PriorityClass"}});
-    priority["metadata"]["name"] = name;
-    priority["value"] = value;
-    world.Create("priorityclasses.scheduling.k8s.io", std::move(priority));
-    Json pod = GpuPod(name, 8);
-    pod["spec"]["priorityClassName"] = name;
-    pod["spec"]["preemptionPolicy"] = "Never";
-    world.Create("pods", std::move(pod));
+    MakePriority(world, name, value, "Never");
+    world.Create("pods", WithPriority(name, GpuPod(name, 8)));
   }
   world.Run(15s);
 
@@ -122,6 +102,92 @@ TEST(Scheduler, LeavesOtherSchedulersPodsAlone) {
 
   EXPECT_EQ(NodeOf(world.Get("pods", "foreign")), "");
   EXPECT_EQ(WhyUnscheduled(world, "foreign"), "");
+}
+
+TEST(Scheduler, LeavesCordonedNodesAlone) {
+  ClusterWorld world(1, 1);
+  world.cluster.SetCordoned("node-0", true);
+  world.Run(1s);
+  world.Create("pods", GpuPod("late", 1));
+  world.Run(5s);
+  EXPECT_THAT(WhyUnscheduled(world, "late"),
+              StartsWith("Unschedulable: 0/1 nodes are available: 1 node(s) were unschedulable."));
+
+  world.cluster.SetCordoned("node-0", false);
+  world.Run(30s);
+  EXPECT_EQ(NodeOf(world.Get("pods", "late")), "node-0");
+}
+
+TEST(Scheduler, KeepsPodsApartThatRepelEachOther) {
+  ClusterWorld world(1, 2);
+  const auto make = [&](const std::string& name, const std::string& app, bool repels) {
+    Json pod = GpuPod(name, 1);
+    pod["metadata"]["labels"]["app"] = app;
+    if (repels) {
+      pod["spec"]["affinity"] = *ParseJson(R"({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+          {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}]}})");
+    }
+    world.Create("pods", std::move(pod));
+    world.Run(5s);
+  };
+
+  make("first", "x", true);
+  make("second", "x", true);
+  make("third", "x", true);
+  make("meek", "x", false);
+  make("other", "y", false);
+
+  EXPECT_NE(NodeOf(world.Get("pods", "first")), NodeOf(world.Get("pods", "second")));
+  EXPECT_THAT(WhyUnscheduled(world, "third"), HasSubstr(": 2 node(s) didn't match pod anti-affinity rules."));
+  EXPECT_THAT(WhyUnscheduled(world, "meek"),
+              HasSubstr(": 2 node(s) didn't satisfy existing pods anti-affinity rules."));
+  EXPECT_NE(NodeOf(world.Get("pods", "other")), "");
+}
+
+TEST(Scheduler, GivesAHostPortOnce) {
+  ClusterWorld world(1, 1);
+  const auto make = [&](const std::string& name, const std::string& port) {
+    Json pod = GpuPod(name, 1);
+    (*pod["spec"]["containers"].AsArray())[0]["ports"].Append(*ParseJson(port));
+    world.Create("pods", std::move(pod));
+    world.Run(5s);
+  };
+
+  make("first", R"({"containerPort": 80, "hostPort": 80})");
+  make("second", R"({"containerPort": 81, "hostPort": 80, "hostIP": "10.0.0.1"})");
+  make("datagrams", R"({"containerPort": 80, "hostPort": 80, "protocol": "UDP"})");
+  EXPECT_THAT(WhyUnscheduled(world, "second"),
+              HasSubstr(": 1 node(s) didn't have free ports for the requested pod ports."));
+  EXPECT_EQ(NodeOf(world.Get("pods", "datagrams")), "node-0");
+
+  world.Delete("pods", "first");
+  world.Run(30s);
+  EXPECT_EQ(NodeOf(world.Get("pods", "second")), "node-0");
+}
+
+TEST(Scheduler, HonoursNodeAffinity) {
+  ClusterWorld world;
+  Json pod = GpuPod("pinned", 1);
+  pod["spec"]["affinity"] = *ParseJson(R"({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+      {"nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["node-0", "node-1"]}],
+        "matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["node-3"]}]}]}}})");
+
+  world.Create("pods", std::move(pod));
+  world.Run(5s);
+
+  EXPECT_EQ(NodeOf(world.Get("pods", "pinned")), "node-2");
+}
+
+TEST(Scheduler, SeesPodsInTheOrderTheyWereMade) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ClusterWorld world(seed, 1);
+    world.Create("pods", GpuPod("second-by-name", 8));
+    world.Create("pods", GpuPod("first-by-name", 8));
+    world.Run(5s);
+
+    EXPECT_EQ(NodeOf(world.Get("pods", "second-by-name")), "node-0") << seed;
+  }
 }
 
 TEST(NodeFit, InitContainersCountAtTheirPeak) {

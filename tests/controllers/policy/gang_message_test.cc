@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/gang_message.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/controllers/policy/policy_builders.h"
+
+namespace grus {
+namespace {
+
+GangStanding Waiting() {
+  GangStanding standing;
+  standing.position = 2;
+  standing.needed = 8;
+  standing.capacity = 8;
+  standing.fitting = 5;
+  standing.lacking = kGpuResource;
+  standing.lacking_free = 11;
+  standing.lacking_total = 32;
+  standing.eligible_nodes = 4;
+  standing.holders = {{"team-b/resnet", 16}, {"", 5}};
+  return standing;
+}
+
+TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
+  struct Case {
+    const char* rule;
+    void (*change)(GangDemand&, GangStanding&);
+    const char* want;
+  };
+  const Case kCases[] = {
+      {"held by others", [](GangDemand&, GangStanding&) {},
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
+       "5 by other pods; second in the queue"},
+      {"the time is known",
+       [](GangDemand&, GangStanding& s) {
+         s.position = 1;
+         s.has_reservation = true;
+         s.expected_start = 1'795'255'200;
+       },
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
+       "5 by other pods; first in the queue, what becomes free is kept for it; expected to start "
+       "at 2026-11-21T10:00:00Z"},
+      {"reserved", [](GangDemand&, GangStanding& s) { s.blocked_by = "team-a/gpt"; },
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: the rest is reserved for team-a/gpt; second in the queue"},
+      {"another resource",
+       [](GangDemand&, GangStanding& s) {
+         s.lacking = "cpu";
+         s.lacking_free = 500;
+         s.lacking_total = 64'000;
+         s.position = 12;
+       },
+       "8 members need 8 cpu; 5 of 8 have room: 63500m of 64 cpu are held; 12th in the queue"},
+      {"constraints", [](GangDemand&, GangStanding& s) { s.lacking = ""; },
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: its affinity, spread or host ports, or those of "
+       "other pods, leave no place for the rest; second in the queue"},
+      {"never: too much in all",
+       [](GangDemand& d, GangStanding& s) {
+         d = Gang("t/g", 5, 8);
+         s.can_never_fit = true;
+         s.capacity = 4;
+       },
+       "needs 40 nvidia.com/gpu; the nodes it may use have 32 in all: lower minMember or add nodes"},
+      {"never: too much for a node",
+       [](GangDemand& d, GangStanding& s) {
+         d = Gang("t/g", 1, 16);
+         s.can_never_fit = true;
+         s.eligible_nodes = 0;
+         s.capacity = 0;
+       },
+       "no node can hold such a member: see its resources, node selector, affinity and tolerations"},
+      {"never: pieces",
+       [](GangDemand& d, GangStanding& s) {
+         d = Gang("t/g", 5, 5);
+         s.can_never_fit = true;
+         s.capacity = 4;
+       },
+       "needs room for 5 members; the 4 nodes it may use can hold 4 even when empty: lower minMember or add nodes"},
+      {"one member",
+       [](GangDemand& d, GangStanding& s) {
+         d = Gang("t/g", 1, 2);
+         s.fitting = 0;
+         s.holders.clear();
+       },
+       "1 member needs 2 nvidia.com/gpu; 0 of 1 have room: 21 of 32 GPUs are held; second in the queue"},
+  };
+  for (const Case& c : kCases) {
+    GangDemand demand = Gang("t/g", 8, 2);
+    GangStanding standing = Waiting();
+    c.change(demand, standing);
+    EXPECT_EQ(WhyPending(demand, standing, demand.needed), c.want) << c.rule;
+  }
+}
+
+}  // namespace
+}  // namespace grus
