@@ -195,8 +195,12 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
       if (other && !other->is_placed) waiting_.insert(key);
       else waiting_.erase(key);
     }
-    if (standing.is_placed) waiting_.erase(demand.key);
-    else waiting_.insert(demand.key);
+    if (standing.is_placed) {
+      waiting_.erase(demand.key);
+      planner_.Remove(demand.key);  // It has heard of it: the same demand again is a new one.
+    } else {
+      waiting_.insert(demand.key);
+    }
   }
   std::erase(changed, demand.key);
   if (!changed.empty()) {
@@ -248,7 +252,7 @@ bool ClusterRoom::MustNominate() const {
 Safety ClusterRoom::Check(const std::vector<Place>& places, int priority) const {
   std::lock_guard lock(mutex_);
   std::map<std::string, const LedgerNode*> nodes;
-  for (const Place& place : places) nodes.try_emplace(place.node, ledger_.Find(place.node));
+  for (const Place& place : places) nodes.try_emplace(place.node, ledger_.FindNode(place.node));
   for (const Place& place : places) {
     const LedgerNode* node = nodes.at(place.node);
     if (node == nullptr || !node->is_known || !Accepts(node->state, *place.shape)) return Safety::kTaken;

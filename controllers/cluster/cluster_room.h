@@ -16,16 +16,10 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/cache/informer.h"
 #include "clientlib/model/core_v1.h"
+#include "controllers/cluster/nominations.h"
 #include "controllers/policy/gang_planner.h"
 
 namespace grus {
-
-// When members of a gang are nominated for their nodes before their gates are lifted.
-enum class Nominations {
-  kAuto,    // While a foreign pod could take a place.
-  kAlways,
-  kNever,   // The scheduler may give a place away while a gang is on its way to it.
-};
 
 enum class Safety {
   kSafe,

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "clientlib/runtime/event_recorder.h"
-#include "controllers/gang/gang_view.h"
+#include "controllers/gang/gang_needs.h"
 
 namespace grus {
 
@@ -63,15 +63,6 @@ struct GangPlan {
   std::optional<kube::Duration> look_again;
 };
 
-// What the ledger is to be asked for; nullopt: nothing. Uses `view.places`, not what follows from the answer.
-std::optional<GangDemand> NeedsOf(const GangView& view);
 GangPlan PlanGang(const GangView& view);
-
-// Which claim is for which unbound member: a member's own nomination first, then in order.
-struct Assignment {
-  const Member* member;
-  Place place;
-};
-std::vector<Assignment> Assign(const GangView& view);
 
 }  // namespace grus

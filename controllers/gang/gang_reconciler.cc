@@ -197,7 +197,10 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   AskLedger(view);
   const GangPlan plan = PlanGang(view);
   if (plan.is_ignored) return Action::AwaitChange();
-  if (!view.is_planned_by_owner) room_.SetPlaces(gang, plan.must_replan ? std::vector<Place>() : plan.keep_places);
+  if (!view.is_planned_by_owner) {
+    if (plan.must_replan) room_.Forget(gang);
+    else room_.SetPlaces(gang, plan.keep_places);
+  }
 
   std::optional<kube::Duration> deferred;
   Status done = Execute(view, plan, stop);

@@ -7,7 +7,7 @@
 
 #include "clientlib/base/log.h"
 #include "clientlib/base/result.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/nominations.h"
 
 namespace grus {
 

@@ -9,11 +9,6 @@ namespace grus {
 
 ClusterLedger::ClusterLedger() : owners_(1) {}
 
-const LedgerNode* ClusterLedger::Find(const std::string& name) const {
-  const auto it = nodes_.find(name);
-  return it == nodes_.end() ? nullptr : &it->second;
-}
-
 bool ClusterLedger::HasNode(const std::string& name) const {
   const auto it = nodes_.find(name);
   return it != nodes_.end() && it->second.is_known;
@@ -241,7 +236,7 @@ Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int
       continue;
     }
     ++room.nodes;
-    Resources used = node.used;
+    Resources used = TakenOn(node);
     if (id != 0) {
       const auto own = std::find_if(node.by_owner.begin(), node.by_owner.end(),
                                     [id](const NodeHolder& h) { return h.owner == id; });

@@ -58,7 +58,6 @@ class ClusterLedger {
   void PutNode(NodeState node);
   void RemoveNode(const std::string& name);
   bool HasNode(const std::string& name) const;
-  const LedgerNode* Find(const std::string& name) const;  // Null: nothing is known of it.
   std::size_t node_count() const { return nodes_.size(); }  // With those that are gone and still held.
 
   // A bound pod of `owner` (empty: nobody that claims). Binding again with the same UID replaces. One claim of the
@@ -78,7 +77,7 @@ class ClusterLedger {
   void DropClaims(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 
-  // Room for pods of `shape` beside all bound pods and all claims but those of `owner`.
+  // Room for pods of `shape` beside all bound pods, what is reserved, and all claims but those of `owner`.
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
 
   // For planning. The index is kept true for as long as the caller, too, holds it.

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_needs.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "controllers/gang/gang_status.h"
+
+namespace grus {
+
+bool IsReplacing(const GangView& view, const Tally& tally) {
+  const bool has_run = view.group->status.phase == kGangRunning ||
+                       GangReasonBefore(view) == ToString(GangReason::kBelowMinimum);
+  return has_run && tally.scheduled() > 0;
+}
+
+bool IsBackingOff(const GangView& view) {
+  const auto& next = view.group->status.next_attempt_time;
+  if (!next) return false;
+  const kube::Duration left = next->value - view.now.value;
+  // One further ahead than any we set was set before the clock was set back.
+  return left > kube::Duration::zero() && left <= kLongestGangBackoff + std::chrono::minutes(1);
+}
+
+std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assigned) {
+  std::unordered_set<const Member*> members;
+  for (const Assignment& a : assigned) members.insert(a.member);
+  return members;
+}
+
+std::vector<Assignment> Assign(const GangView& view) {
+  std::vector<Place> left = view.places;
+  std::vector<Assignment> assigned;
+  const auto take = [&](const Member& member, auto&& fits) {
+    const auto found = std::find_if(left.begin(), left.end(), [&](const Place& place) {
+      const bool is_for_it = view.is_planned_by_owner || place.shape == member.shape || FitAlike(*place.shape, *member.shape);
+      return is_for_it && fits(place);
+    });
+    if (found == left.end()) return false;
+    assigned.push_back({&member, std::move(*found)});
+    left.erase(found);
+    return true;
+  };
+  std::vector<const Member*> rest;
+  for (const Member& member : view.members) {
+    if (!member.IsUnbound() || !member.shape) continue;
+    if (member.nominated.empty() || !take(member, [&](const Place& place) { return place.node == member.nominated; })) {
+      rest.push_back(&member);
+    }
+  }
+  // Those whose gate is lifted already come first: they are the scheduler's.
+  std::stable_partition(rest.begin(), rest.end(), [](const Member* m) { return m->state == MemberState::kLifted; });
+  for (const Member* member : rest) take(*member, [](const Place&) { return true; });
+  std::sort(assigned.begin(), assigned.end(), [&](const Assignment& a, const Assignment& b) { return a.member < b.member; });
+  return assigned;
+}
+
+std::optional<GangDemand> NeedsOf(const GangView& view) {
+  const api::PodGroup& group = *view.group;
+  const int min = view.group->spec.min_member;
+  const Tally tally = Count(view);
+  if (group.metadata.is_being_deleted() || view.is_planned_by_owner || min < 1 || tally.unbound() == 0) return std::nullopt;
+  if (IsBackingOff(view) && tally.scheduled() < min) return std::nullopt;
+
+  const std::vector<Assignment> assigned = Assign(view);
+  const std::unordered_set<const Member*> has_place = MembersOf(assigned);
+  GangDemand demand;
+  for (const MemberState state : {MemberState::kLifted, MemberState::kGated}) {
+    for (const Member& member : view.members) {
+      const bool is_candidate = member.state == state && member.shape && !member.has_foreign_gate;
+      if (!is_candidate || has_place.contains(&member)) continue;
+      if (demand.members.empty()) demand.priority = member.priority;
+      demand.members.push_back(member.shape);
+    }
+  }
+  if (demand.members.empty()) return std::nullopt;
+  if (!IsReplacing(view, tally)) demand.needed = std::max(0, min - tally.scheduled() - static_cast<int>(assigned.size()));
+  if (demand.needed > static_cast<int>(demand.members.size())) return std::nullopt;  // Not all of them exist.
+  demand.key = view.key;
+  const kube::Time since = group.metadata.creation_timestamp.value_or(view.now);
+  demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
+  demand.avoid = view.avoid;
+  demand.runtime_seconds = group.spec.expected_runtime_seconds;
+  return demand;
+}
+
+}  // namespace grus

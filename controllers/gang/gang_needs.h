@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a gang still needs of the ledger, and which of its members a place is for. Pure functions.
+#pragma once
+
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "controllers/gang/gang_view.h"
+
+namespace grus {
+
+inline constexpr std::chrono::seconds kLongestGangBackoff{600};
+
+// Which claim is for which unbound member: a member's own nomination first, then in order.
+struct Assignment {
+  const Member* member;  // Points into the view.
+  Place place;
+};
+std::vector<Assignment> Assign(const GangView& view);
+std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assigned);
+
+// It came together once and was not rolled back since: what it lost is replaced member by member.
+bool IsReplacing(const GangView& view, const Tally& tally);
+// Rolled back, and not to be tried again yet.
+bool IsBackingOff(const GangView& view);
+
+// What the ledger is to be asked for; nullopt: nothing. Uses `view.places`, not what follows from the answer.
+std::optional<GangDemand> NeedsOf(const GangView& view);
+
+}  // namespace grus

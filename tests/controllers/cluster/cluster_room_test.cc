@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/cluster/cluster_room.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "clientlib/testing/api_server/fake_api_server.h"
+#include "clientlib/testing/fake_clock.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using kube::Json;
+using kube::KindOf;
+
+// The ledger beside an API server in this process; no scheduler runs.
+class ClusterRoomTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Must(server_.Create("namespaces", Text(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}})"), "test"));
+    Must(server_.Create("serviceaccounts",
+                        Text(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default","namespace":"team-a"}})"), "test"));
+    room_.OnFreed([this] { ++freed_; });
+    for (kube::Informer* informer : {&nodes_, &pods_}) informer->Start();
+    for (kube::Informer* informer : {&nodes_, &pods_}) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
+    AddNode("n1");
+  }
+  static Json Text(std::string_view text) { return *kube::ParseJson(text); }
+  template <typename T>
+  static void Must(const T& done) {
+    ASSERT_TRUE(done) << done.error().message();
+  }
+  // Both watches have nothing more to tell.
+  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(2)); }
+
+  void AddNode(const std::string& name) {
+    Json node = Text(R"({"apiVersion":"v1","kind":"Node","metadata":{},"status":{"allocatable":{"cpu":"64","memory":"1Ti","pods":"110",
+                         "nvidia.com/gpu":"8"}}})");
+    node["metadata"]["name"] = name;
+    Must(server_.Create("nodes", std::move(node), "test"));
+    Settle();
+  }
+  void AddPod(const std::string& name, int gpus, const std::string& node = {}, const std::string& gang = {}) {
+    Json pod = Text(R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"team-a"},
+                        "spec":{"containers":[{"name":"c","image":"i"}]}})");
+    pod["metadata"]["name"] = name;
+    if (!gang.empty()) pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = gang;
+    Json& container = (*pod["spec"]["containers"].AsArray())[0];
+    if (gpus > 0) container["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
+    if (!node.empty()) pod["spec"]["nodeName"] = node;
+    Must(server_.Create("pods", std::move(pod), "test"));
+    Settle();
+  }
+  void PatchStatus(const std::string& pod, std::string_view patch) {
+    kube::WriteOptions options;
+    options.subresource = "status";
+    Must(client_.Patch(KindOf<kube::Pod>(), {"team-a", pod}, kube::PatchType::kMerge, Text(patch), options));
+    Settle();
+  }
+  static ShapePtr Gpus(int count) {
+    PodShape shape;
+    shape.request.AddExtended(kGpuResource, count);
+    shape.request.pods = 1;
+    return std::make_shared<const PodShape>(std::move(shape));
+  }
+  static GangDemand Demand(const std::string& key, int members, int gpus) {
+    GangDemand demand;
+    demand.key = key;
+    demand.needed = members;
+    demand.members.assign(static_cast<std::size_t>(members), Gpus(gpus));
+    return demand;
+  }
+
+  kube::testing::FakeClock clock_;
+  kube::testing::FakeApiServer server_{clock_};
+  kube::Log log_{kube::LogLevel::kOff};
+  kube::Client client_{server_, nullptr, clock_};
+  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
+  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  ClusterRoom room_{nodes_, pods_, clock_};
+  std::atomic<int> freed_{0};
+};
+
+TEST_F(ClusterRoomTest, BoundPodsHoldTheirNodeUntilTheyEnd) {
+  AddPod("p", 5, "n1");
+  EXPECT_EQ(room_.RoomFor("", *Gpus(1), 10).copies, 3);
+  const int before = freed_;
+  PatchStatus("p", R"({"status":{"phase":"Succeeded"}})");
+  EXPECT_EQ(room_.RoomFor("", *Gpus(1), 10).copies, 8);
+  EXPECT_GT(freed_.load(), before) << "those that wait are told";
+}
+
+TEST_F(ClusterRoomTest, WhatIsPlacedIsHeldUntilItIsForgotten) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
+  EXPECT_EQ(room_.PlacesOf("team-a/g").size(), 4U);
+  EXPECT_FALSE(room_.Ask(Demand("team-a/h", 1, 1)).is_placed);
+  EXPECT_EQ(room_.AnyWaiting(), "team-a/h");
+
+  const int before = freed_;
+  room_.Forget("team-a/g");
+  EXPECT_GT(freed_.load(), before);
+  EXPECT_TRUE(room_.Ask(Demand("team-a/h", 1, 1)).is_placed);
+  EXPECT_EQ(room_.AnyWaiting(), "");
+}
+
+TEST_F(ClusterRoomTest, ADemandThatComesBackAfterItsPlacesWereGivenUpIsPlacedAnew) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
+  room_.SetPlaces("team-a/g", {});
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
+  EXPECT_EQ(room_.PlacesOf("team-a/g").size(), 4U);
+}
+
+TEST_F(ClusterRoomTest, AMemberThatIsBoundEndsAClaimOfItsGang) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 4)).is_placed);
+  AddPod("g-0", 4, "n1", "g");
+  EXPECT_EQ(room_.PlacesOf("team-a/g").size(), 1U);
+  EXPECT_EQ(room_.RoomFor("", *Gpus(1), 10).copies, 0);
+}
+
+TEST_F(ClusterRoomTest, OnlyForeignPodsThatAskForGpusCompeteAndForTenMinutesAfterTheyAreGone) {
+  AddPod("cpu", 0);
+  AddPod("member", 1, "", "g");
+  EXPECT_FALSE(room_.MustNominate());
+  AddPod("foreign", 1, "n1");
+  EXPECT_TRUE(room_.MustNominate());
+  PatchStatus("foreign", R"({"status":{"phase":"Succeeded"}})");
+  EXPECT_TRUE(room_.MustNominate());
+  clock_.Advance(10min);
+  EXPECT_FALSE(room_.MustNominate());
+}
+
+TEST_F(ClusterRoomTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {
+  const std::vector<Place> places = {{"n1", Gpus(1)}};
+  EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
+  AddPod("foreign", 1);
+  EXPECT_EQ(room_.Check(places, 0), Safety::kUndecided);
+  EXPECT_EQ(room_.Check(places, 1), Safety::kSafe) << "it is less important than the gang";
+  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}})");
+  EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
+}
+
+TEST_F(ClusterRoomTest, PlacesAreTakenWhenTheirNodeHoldsMoreThanItHasOrAcceptsNoMore) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
+  const std::vector<Place> places = room_.PlacesOf("team-a/g");
+  EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
+  AddPod("foreign", 1, "n1");
+  EXPECT_EQ(room_.Check(places, 0), Safety::kTaken);
+  EXPECT_EQ(room_.Check({{"nowhere", Gpus(1)}}, 0), Safety::kTaken);
+}
+
+TEST_F(ClusterRoomTest, PodsOfOneSetShareAShape) {
+  kube::Pod a, b;
+  a.metadata.ns = b.metadata.ns = "team-a";
+  a.metadata.labels = {{"app", "x"}, {"statefulset.kubernetes.io/pod-name", "x-0"}, {"apps.kubernetes.io/pod-index", "0"}};
+  b.metadata.labels = {{"app", "x"}, {"statefulset.kubernetes.io/pod-name", "x-1"}, {"apps.kubernetes.io/pod-index", "1"}};
+  EXPECT_EQ(room_.ShapeOf(a), room_.ShapeOf(b));
+  b.metadata.labels = {{"app", "y"}};
+  EXPECT_NE(room_.ShapeOf(a), room_.ShapeOf(b));
+}
+
+}  // namespace
+}  // namespace grus
