@@ -110,9 +110,7 @@ void ClusterRoom::OnPod(const kube::Change& change) {
                    InternLocked(FootprintOf(*after)));
     }
   }
-  if (!starting.empty()) {
-    for (const auto& tell : on_standing_) tell(starting);
-  }
+  TellStanding(starting, true);
   if (held && !is_same_holding) {
     for (const auto& tell : on_freed_) tell();
   }
@@ -172,28 +170,28 @@ void ClusterRoom::SetPlaces(const std::string& gang, const std::vector<Place>& p
     std::lock_guard lock(mutex_);
     if (places.empty()) placed_.erase(gang);
     else placed_.insert(gang);
-    const std::size_t had = ledger_.ClaimsOf(gang).size();
-    if (had == places.size()) return;  // A pass takes away only.
+    if (ledger_.ClaimsOf(gang).size() <= places.size()) return;  // A pass takes away only; meanwhile binds may have, too.
     ledger_.DropClaims(gang);
     for (const Place& place : places) ledger_.Hold(gang, place.node, place.shape);
-    if (had < places.size()) return;
   }
   for (const auto& tell : on_freed_) tell();
 }
 
 GangStanding ClusterRoom::Ask(const GangDemand& demand) {
   GangStanding standing;
-  std::vector<std::string> changed;
+  std::vector<std::string> placed, waiting;
   {
     std::lock_guard lock(mutex_);
     planner_.Put(demand);
-    changed = planner_.Plan(UnixSeconds(clock_));
+    const std::vector<std::string> changed = planner_.Plan(UnixSeconds(clock_));
     if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
     for (const std::string& key : changed) {
       const GangStanding* other = planner_.StandingOf(key);
-      if (other && other->is_placed) placed_.insert(key);
-      if (other && !other->is_placed) waiting_.insert(key);
+      const bool is_placed = other && other->is_placed;
+      if (is_placed) placed_.insert(key);
+      if (other && !is_placed) waiting_.insert(key);
       else waiting_.erase(key);
+      if (key != demand.key) (is_placed ? placed : waiting).push_back(key);
     }
     if (standing.is_placed) {
       waiting_.erase(demand.key);
@@ -202,11 +200,15 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
       waiting_.insert(demand.key);
     }
   }
-  std::erase(changed, demand.key);
-  if (!changed.empty()) {
-    for (const auto& tell : on_standing_) tell(changed);
-  }
+  TellStanding(placed, true);
+  TellStanding(waiting, false);
   return standing;
+}
+
+void ClusterRoom::TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const {
+  for (const std::string& gang : gangs) {
+    for (const auto& tell : on_standing_) tell(gang, is_urgent);
+  }
 }
 
 void ClusterRoom::StopAsking(const std::string& gang) {

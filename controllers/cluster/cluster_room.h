@@ -35,8 +35,11 @@ class ClusterRoom {
 
   // REQUIRES: before the informers start.
   void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
-  // Gangs whose standing changed, by key; and whenever competition begins, those that are being started.
-  void OnStanding(std::function<void(const std::vector<std::string>&)> callback) { on_standing_.push_back(std::move(callback)); }
+  // A gang whose standing changed, by key, and whether it is urgent: it was placed, or competition has begun while it is
+  // being started. What is not is a word in its status, and many gangs are told at once.
+  void OnStanding(std::function<void(const std::string& gang, bool is_urgent)> callback) {
+    on_standing_.push_back(std::move(callback));
+  }
 
   bool HasNode(const std::string& name) const;
   // `owner` is a job's key as text. See ClusterLedger.
@@ -76,13 +79,14 @@ class ClusterRoom {
   };
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change);
+  void TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const;
   bool NoteCompetitorLocked(const kube::Pod* before, const kube::Pod* after);
   ShapePtr InternLocked(PodShape shape);
 
   const kube::Clock& clock_;
   const Nominations nominations_;
   std::vector<std::function<void()>> on_freed_;
-  std::vector<std::function<void(const std::vector<std::string>&)>> on_standing_;
+  std::vector<std::function<void(const std::string&, bool)>> on_standing_;
 
   mutable std::mutex mutex_;  // Guards what follows.
   ClusterLedger ledger_;

@@ -83,11 +83,9 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     }
     queue.Add(key);
   });
-  room_.OnStanding([this](const std::vector<std::string>& owners) {
-    for (const std::string& owner : owners) {
-      const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
-      if (key && caches_.jobs.store().Get(*key)) queue_->Add(*key);
-    }
+  room_.OnStanding([this](const std::string& owner, bool is_urgent) {
+    const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
+    if (is_urgent && key && caches_.jobs.store().Get(*key)) queue_->Add(*key);
   });
   for (kube::Informer* children :
        {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {

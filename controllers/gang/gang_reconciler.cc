@@ -28,6 +28,9 @@ constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
 // Changes that decide nothing wait this long for company: one write of the status for many.
 constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
+constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
+// What a waiting gang says may change with every pod that comes or goes.
+constexpr kube::Duration kSentenceWait = std::chrono::seconds(30);
 constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
 constexpr std::size_t kParallelWrites = 8;
 
@@ -82,15 +85,15 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
       case GangNews::kMajor: queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
     }
   });
-  const auto add_gang = [this, &queue](const std::string& gang) {
+  const auto add_gang = [this, &queue](const std::string& gang, bool is_urgent) {
     const std::optional<ObjectKey> key = GroupOfGang(kind_, gang);
-    if (key && groups_.store().Get(*key)) queue.Add(*key);
+    if (!key || !groups_.store().Get(*key)) return;
+    if (is_urgent) queue.Add(*key);
+    else queue.AddAfter(*key, kStandingWait);
   };
-  room_.OnStanding([add_gang](const std::vector<std::string>& gangs) {
-    for (const std::string& gang : gangs) add_gang(gang);
-  });
+  room_.OnStanding(add_gang);
   room_.OnFreed([this, add_gang] {
-    if (const std::string gang = room_.AnyWaiting(); !gang.empty()) add_gang(gang);
+    if (const std::string gang = room_.AnyWaiting(); !gang.empty()) add_gang(gang, true);
   });
 }
 
@@ -303,7 +306,8 @@ Status GangReconciler::WriteStatus(const GangView& view, api::PodGroupStatus sta
     Memory& memory = MemoryLocked(*view.group);
     if (IsMinorGangChange(before, status)) {
       if (!memory.minor_change_since) memory.minor_change_since = clock_.Now();
-      const kube::Duration left = *memory.minor_change_since + kMinorChangeWait - clock_.Now();
+      const kube::Duration wait = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
+      const kube::Duration left = *memory.minor_change_since + wait - clock_.Now();
       if (left > kube::Duration::zero()) {
         deferred = left;
         return {};

@@ -106,6 +106,13 @@ bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupSta
   return is_start(was) && is_start(is);
 }
 
+bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after) {
+  const kube::Condition* was = kube::FindCondition(before.conditions, "Ready");
+  const kube::Condition* is = kube::FindCondition(after.conditions, "Ready");
+  return was && is && was->reason == is->reason &&
+         (is->reason == ToString(GangReason::kWaitingForRoom) || is->reason == ToString(GangReason::kCannotFit));
+}
+
 std::string LegacyPhase(const api::PodGroupStatus& status, int min_member) {
   if (status.phase == kGangScheduling && status.scheduled >= min_member) return "Scheduled";
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");

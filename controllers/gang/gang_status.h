@@ -24,6 +24,9 @@ std::string GangReasonBefore(const GangView& view);
 // A change that decides nothing: counts alone, or the phase on the way to Running. Its write can wait for company.
 bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
 
+// Of these: a gang goes on waiting, for something that reads a little differently.
+bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
+
 // The phases of scheduling.sigs.k8s.io: PreScheduling and Scheduled are told apart there.
 std::string LegacyPhase(const api::PodGroupStatus& status, int min_member);
 
