@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -19,6 +21,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
   argv.push_back(nullptr);
   pid_ = fork();
   if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // A bench that is killed leaves nothing behind.
     const int log = open(log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(log, 1);
     dup2(log, 2);
@@ -55,10 +58,13 @@ double ChildProcess::CpuSeconds() const {
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-double ChildProcess::PeakMemoryMib() const {
+double ChildProcess::PeakMemoryMib() const { return MemoryField("VmHWM:"); }
+double ChildProcess::MemoryMib() const { return MemoryField("VmRSS:"); }
+
+double ChildProcess::MemoryField(const char* name) const {
   std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind("VmHWM:", 0) == 0) return std::atof(line.c_str() + 6) / 1024;
+    if (line.rfind(name, 0) == 0) return std::atof(line.c_str() + std::strlen(name)) / 1024;
   }
   return 0;
 }

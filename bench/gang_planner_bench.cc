@@ -32,7 +32,7 @@ grus::NodeState Node(int i) {
   return node;
 }
 
-// 1, 2, 4 and 8 GPUs, on any node or on those of one type.
+// 1, 2, 4 and 8 GPUs, on any node or on those of one type; a launcher without a GPU.
 std::vector<ShapePtr> Shapes() {
   std::vector<ShapePtr> shapes;
   for (const char* type : {"", "a100"}) {
@@ -46,6 +46,10 @@ std::vector<ShapePtr> Shapes() {
       shapes.push_back(std::move(shape));
     }
   }
+  auto launcher = std::make_shared<grus::PodShape>();
+  launcher->request.milli_cpu = 1'000;
+  launcher->request.pods = 1;
+  shapes.push_back(std::move(launcher));
   return shapes;
 }
 
@@ -59,7 +63,9 @@ std::vector<GangDemand> Gangs(int count, int most_members) {
     gang.key = "team-" + std::to_string(i % 60) + "/bert-pretrain-" + std::to_string(i);
     gang.priority = static_cast<int>(random() % 3);
     gang.waiting_since = kNow - 100 - i;
-    gang.members.assign(1 + random() % static_cast<unsigned>(most_members), shapes[random() % shapes.size()]);
+    const auto members = 1 + random() % static_cast<unsigned>(most_members);
+    gang.members.assign(members, shapes[random() % 8]);
+    if (i % 3 == 0) gang.members.insert(gang.members.begin(), shapes[8]);  // Its launcher.
     gang.needed = static_cast<int>(gang.members.size());
     if (i % 4 != 0) gang.runtime_seconds = 600 + 60 * (i % 50);
     gangs.push_back(std::move(gang));
@@ -85,7 +91,8 @@ struct World {
   static std::string Owner(int pod) { return "team-a/running-" + std::to_string(pod / 16); }
   void BindFour(int pod) {
     static const ShapePtr kShape = Shapes()[2];
-    ledger.Bind("pod-" + std::to_string(pod), "gpu-node-" + std::to_string(100'000 + pod / 2), kShape->request, Owner(pod));
+    ledger.Bind("pod-" + std::to_string(pod), "gpu-node-" + std::to_string(100'000 + pod / 2), kShape->request,
+                Owner(pod));
   }
 };
 

@@ -10,11 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <memory>
-#include <sstream>
 
 #include "bench/child_process.h"
+#include "bench/measure.h"
 #include "bench/storm.h"
 #include "clientlib/client/connection.h"
 #include "clientlib/model/core_v1.h"
@@ -32,49 +30,11 @@ struct Arguments {
   int idle_seconds = 60;
 };
 
-double SecondsSince(kube::TimePoint start, const kube::Clock& clock) {
-  return std::chrono::duration<double>(clock.Now() - start).count();
-}
-
-// The lines of `transport`'s /metrics that begin with `prefix`; none if there is no answer.
-std::vector<std::string> ReadMetrics(kube::Transport& transport, const std::string& prefix) {
-  kube::HttpRequest request;
-  request.target = "/metrics";
-  auto response = transport.Send(request, {});
-  std::vector<std::string> found;
-  if (!response) return found;
-  std::istringstream lines(response->body);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind(prefix, 0) == 0) found.push_back(line);
-  }
-  return found;
-}
-
-double ValueOf(const std::string& line) { return std::atof(line.c_str() + line.rfind(' ')); }
-
-// The manager's own counters.
-struct Scrape {
-  double requests = 0, writes = 0;
-};
-
-Scrape ScrapeManager(int port) {
-  kube::TransportOptions options;
-  options.server = "http://127.0.0.1:" + std::to_string(port);
-  static const kube::SystemClock clock;
-  auto transport = kube::CurlTransport::Create(options, clock);
-  Scrape scrape;
-  for (const std::string& line : ReadMetrics(**transport, "rest_client_requests_total{")) {
-    scrape.requests += ValueOf(line);
-    if (line.find("method=\"GET\"") == std::string::npos) scrape.writes += ValueOf(line);
-  }
-  return scrape;
-}
-
 // What all of the cluster asked of its API server so far, but for the opening of watches.
 double ClusterRequests(kube::Transport& transport) {
   double requests = 0;
   for (const std::string& line : ReadMetrics(transport, "apiserver_request_total{")) {
-    if (line.find("verb=\"WATCH\"") == std::string::npos) requests += ValueOf(line);
+    if (line.find("verb=\"WATCH\"") == std::string::npos) requests += MetricValue(line);
   }
   return requests;
 }
@@ -90,16 +50,6 @@ bool Clean(kube::Client& client, Observer& observer, const std::string& ns, cons
   }
   if (!is_gone) std::fprintf(stderr, "namespace %s did not go away\n", ns.c_str());
   return is_gone;
-}
-
-double Percentile(const std::vector<double>& sorted, double p) {
-  if (sorted.empty()) return 0;
-  return sorted[std::min(sorted.size() - 1, static_cast<std::size_t>(p * static_cast<double>(sorted.size())))];
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return Percentile(values, 0.5);
 }
 
 struct Figures {
@@ -132,7 +82,7 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
                        "build/grus-manager-bench.log");
   const kube::TimePoint ready_until = clock.Now() + seconds(30);
   while (ScrapeManager(port).requests < 5 && clock.Now() < ready_until && manager.IsRunning()) usleep(100'000);
-  const Scrape before = ScrapeManager(port);
+  const ManagerCounters before = ScrapeManager(port);
   const double requests_before = ClusterRequests(transport);
 
   const int pods = args.storm.jobs * (args.storm.workers + 1);
@@ -149,7 +99,7 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
     return false;
   }
   usleep(2'000'000);  // Events are written behind the status; they count.
-  const Scrape after = ScrapeManager(port);
+  const ManagerCounters after = ScrapeManager(port);
   figures.cpu.push_back(manager.CpuSeconds());
   figures.memory.push_back(manager.PeakMemoryMib());
   figures.requests.push_back((after.requests - before.requests) / args.storm.jobs);
@@ -161,10 +111,6 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
     figures.idle_writes.push_back(ScrapeManager(port).writes - after.writes);
   }
   return Clean(client, observer, ns, clock);
-}
-
-void Row(const char* what, double value, const char* unit, double limit) {
-  std::printf("%-58s %9.3f %-8s at most %7.3f   %s\n", what, value, unit, limit, value <= limit ? "met" : "NOT MET");
 }
 
 int Run(const Arguments& args) {
@@ -207,17 +153,17 @@ int Run(const Arguments& args) {
   }
   std::printf("\n%d jobs of %d workers and 1 launcher; medians of %d rounds\n", args.storm.jobs, args.storm.workers,
               args.rounds);
-  std::printf("%-58s %9.3f s\n", "all pods run, objects created directly", Median(figures.direct));
-  std::printf("%-58s %9.3f s\n", "all pods run, through grus", Median(figures.through_grus));
-  std::printf("%-58s %9.3f\n", "requests to the API server a job, created directly", Median(figures.direct_requests));
-  std::printf("%-58s %9.3f\n", "requests to the API server a job, through grus", Median(figures.all_requests));
-  Row("ratio", Median(figures.ratio), "x", 1.35);
-  Row("grus-manager: CPU", Median(figures.cpu), "s", 1.5);
-  Row("grus-manager: peak memory", Median(figures.memory), "MiB", 40);
-  Row("grus-manager: API requests a job", Median(figures.requests), "", 12);
-  Row("a worker's readiness in its job's status, median", Median(figures.lag_median), "s", 0.1);
-  Row("a worker's readiness in its job's status, p99", Median(figures.lag_p99), "s", 0.5);
-  if (!figures.idle_writes.empty()) Row("write requests at rest", figures.idle_writes.front(), "", 0);
+  PrintRow("all pods run, objects created directly", Median(figures.direct), "s");
+  PrintRow("all pods run, through grus", Median(figures.through_grus), "s");
+  PrintRow("requests to the API server a job, created directly", Median(figures.direct_requests), "");
+  PrintRow("requests to the API server a job, through grus", Median(figures.all_requests), "");
+  PrintRow("ratio", Median(figures.ratio), "x", 1.35);
+  PrintRow("grus-manager: CPU", Median(figures.cpu), "s", 1.5);
+  PrintRow("grus-manager: peak memory", Median(figures.memory), "MiB", 40);
+  PrintRow("grus-manager: API requests a job", Median(figures.requests), "", 12);
+  PrintRow("a worker's readiness in its job's status, median", Median(figures.lag_median), "s", 0.1);
+  PrintRow("a worker's readiness in its job's status, p99", Median(figures.lag_p99), "s", 0.5);
+  if (!figures.idle_writes.empty()) PrintRow("write requests at rest", figures.idle_writes.front(), "", 0);
   return 0;
 }
 

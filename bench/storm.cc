@@ -2,11 +2,9 @@
 #include "bench/storm.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <functional>
-#include <thread>
 
+#include "bench/measure.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/elastic/elastic_children.h"
 
@@ -17,25 +15,6 @@ using kube::Json;
 using kube::KindOf;
 
 bool IsReady(const kube::Pod& pod) { return kube::IsConditionTrue(pod.status.conditions, "Ready"); }
-
-bool InParallel(const StormOptions& options, const std::function<kube::Status(int)>& create) {
-  std::atomic<int> next = 0;
-  std::atomic<bool> is_ok = true;
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < options.threads; ++t) {
-      threads.emplace_back([&] {
-        for (int i = next++; i < options.jobs && is_ok; i = next++) {
-          if (kube::Status made = create(i); !made) {
-            std::fprintf(stderr, "%s\n", made.error().message().c_str());
-            is_ok = false;
-          }
-        }
-      });
-    }
-  }
-  return is_ok;
-}
 
 }  // namespace
 
@@ -136,14 +115,14 @@ api::ElasticHorovodJob MakeJob(const std::string& ns, int index, const StormOpti
   job.spec.launcher.image = "horovod/horovod-cpu:latest";
   job.spec.launcher.python_command = {"python", "/examples/train.py"};
   job.spec.workers.image = "horovod/horovod-cpu:latest";
-  job.spec.workers.min_replicas = 1;
+  job.spec.workers.min_replicas = options.min_workers;
   job.spec.workers.max_replicas = options.workers;
   job.spec.workers.target_replicas = options.workers;
   return job;
 }
 
 bool CreateJobs(kube::Client& client, const std::string& ns, const StormOptions& options) {
-  return InParallel(options, [&](int i) -> kube::Status {
+  return InParallel(options.jobs, options.threads, [&](int i) -> kube::Status {
     kube::Result<Json> json = kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), MakeJob(ns, i, options)));
     if (!json) return std::move(json).error();
     json->Erase("status");
@@ -154,7 +133,7 @@ bool CreateJobs(kube::Client& client, const std::string& ns, const StormOptions&
 }
 
 bool CreatePlainObjects(kube::Client& client, const std::string& ns, const StormOptions& options) {
-  return InParallel(options, [&](int i) -> kube::Status {
+  return InParallel(options.jobs, options.threads, [&](int i) -> kube::Status {
     const api::ElasticHorovodJob job = MakeJob(ns, i, options);
     const std::pair<const kube::Kind*, Json> objects[] = {
         {&KindOf<kube::Service>(), grus::MakeService(job)},

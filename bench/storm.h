@@ -17,6 +17,7 @@ namespace bench {
 struct StormOptions {
   int jobs = 400;
   int workers = 2;
+  int min_workers = 1;
   int threads = 8;  // That create the objects.
 };
 

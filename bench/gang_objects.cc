@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/gang_objects.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <numeric>
+
+#include "bench/measure.h"
+#include "bench/storm.h"
+#include "clientlib/model/apps_v1.h"
+#include "crds/types/pod_group.h"
+
+namespace bench {
+namespace {
+
+using kube::Json;
+using kube::KindOf;
+
+Json MakePodSpec(int gpus, bool is_gated) {
+  Json spec = Json::MakeObject();
+  if (is_gated) spec["schedulingGates"].Append(Json::MakeObject({{"name", api::kGangGate}}));
+  spec["automountServiceAccountToken"] = false;
+  spec["terminationGracePeriodSeconds"] = 0;
+  Json container = Json::MakeObject({{"name", "c"}, {"image", "registry.test/x"}});
+  container["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
+  spec["containers"].Append(std::move(container));
+  return spec;
+}
+
+struct ServiceAccount : kube::Object {
+  static const kube::Kind& ResourceKind() {
+    static const kube::Kind kKind =
+        kube::MakeKind<ServiceAccount>({.version = "v1", .kind = "ServiceAccount", .plural = "serviceaccounts"});
+    return kKind;
+  }
+};
+
+// No pod is admitted before it is there, and Kubernetes makes it some time after the namespace.
+bool CreateDefaultAccount(kube::Client& client, const std::string& ns) {
+  Json account = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "ServiceAccount"}});
+  account["metadata"]["name"] = "default";
+  const kube::Status made = CreateObject(client, KindOf<ServiceAccount>(), ns, account);
+  if (made || made.error().code() == kube::ErrorCode::kAlreadyExists) return true;
+  std::fprintf(stderr, "%s\n", made.error().message().c_str());
+  return false;
+}
+
+bool CreatePods(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_gated) {
+  struct Item {
+    const GangSize* gang;
+    int ordinal;
+  };
+  std::vector<Item> items;
+  for (const GangSize& gang : gangs) {
+    for (int i = 0; i < gang.members; ++i) items.push_back({&gang, i});
+  }
+  return InParallel(static_cast<int>(items.size()), world.threads, [&](int i) {
+    const auto& [gang, ordinal] = items[static_cast<std::size_t>(i)];
+    const std::string name = gang->name + "-" + std::to_string(ordinal);
+    return CreateObject(world.client, KindOf<kube::Pod>(), ns, MakeGangPod(name, gang->name, gang->gpus, is_gated));
+  });
+}
+
+}  // namespace
+
+Json MakeGangPod(const std::string& name, const std::string& gang, int gpus, bool is_gated) {
+  Json pod = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Pod"}});
+  pod["metadata"]["name"] = name;
+  pod["metadata"]["labels"][is_gated ? api::kPodGroupLabel : "grus.test/plain-pod-group"] = gang;
+  pod["spec"] = MakePodSpec(gpus, is_gated);
+  pod["spec"]["restartPolicy"] = "Never";
+  return pod;
+}
+
+Json MakePodGroup(const GangSize& gang, int timeout_seconds) {
+  Json group = Json::MakeObject({{"apiVersion", "scheduling.x-k8s.io/v1alpha1"}, {"kind", "PodGroup"}});
+  group["metadata"]["name"] = gang.name;
+  group["spec"]["minMember"] = gang.members;
+  group["spec"]["scheduleTimeoutSeconds"] = timeout_seconds;
+  return group;
+}
+
+Json MakeGangSet(const GangSize& gang) {
+  Json set = Json::MakeObject({{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}});
+  set["metadata"]["name"] = gang.name;
+  Json& spec = set["spec"];
+  spec["podManagementPolicy"] = "Parallel";
+  spec["serviceName"] = gang.name;
+  spec["replicas"] = gang.members;
+  spec["selector"]["matchLabels"][api::kPodGroupLabel] = gang.name;
+  spec["template"]["metadata"]["labels"][api::kPodGroupLabel] = gang.name;
+  spec["template"]["spec"] = MakePodSpec(gang.gpus, true);
+  return set;
+}
+
+bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
+  return InParallel(static_cast<int>(gangs.size()), world.threads,
+                    [&](int i) {
+                      return CreateObject(world.client, KindOf<api::PodGroup>(), ns,
+                                          MakePodGroup(gangs[static_cast<std::size_t>(i)], 60));
+                    }) &&
+         CreateMembers(world, ns, gangs);
+}
+
+bool CreateMembers(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
+  return CreatePods(world, ns, gangs, true);
+}
+
+bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
+  return CreatePods(world, ns, gangs, false);
+}
+
+std::vector<GangSize> EqualGangs(int gangs, int members, int gpus) {
+  std::vector<GangSize> all;
+  for (int i = 0; i < gangs; ++i) all.push_back({"gang-" + std::to_string(i), members, gpus});
+  return all;
+}
+
+int TotalMembers(const std::vector<GangSize>& gangs) {
+  return std::accumulate(gangs.begin(), gangs.end(), 0, [](int sum, const GangSize& g) { return sum + g.members; });
+}
+
+kube::Status CreateObject(kube::Client& client, const kube::Kind& kind, const std::string& ns, const Json& object) {
+  auto made = client.Create(kind, ns, object);
+  if (!made) return std::move(made).error().with("create " + std::string(kind.kind));
+  return {};
+}
+
+BenchNamespace::BenchNamespace(const GangWorld& world, const std::string& name)
+    : world_(world),
+      name_(name + "-" + std::to_string(getpid())),
+      exists_(CreateNamespace(world.client, name_) && CreateDefaultAccount(world.client, name_)) {}
+
+bool BenchNamespace::Remove() {
+  if (!exists_) return true;
+  exists_ = false;
+  DeleteNamespace(world_.client, name_);
+  if (world_.observer.WaitForNoNamespace(name_, world_.clock.Now() + std::chrono::minutes(5))) return true;
+  std::fprintf(stderr, "namespace %s did not go away\n", name_.c_str());
+  return false;
+}
+
+}  // namespace bench
