@@ -65,9 +65,10 @@ class ClusterRoom {
   // A gang that waits, whose pass would plan for all; empty: none.
   std::string AnyWaiting() const;
 
-  // Whether places are to be held by nomination: a foreign pod, one that asks for GPUs outside any gang or job of ours, is
-  // there or was in the last ten minutes.
-  bool MustNominate() const;
+  // Whether the places of `gang` are to be held by nomination: a foreign pod, one that asks for GPUs outside any gang or job
+  // of ours, is there or was in the last ten minutes; or pods of another shape are on their way, which the scheduler may
+  // bind to nodes that were planned for this gang. (Pods alike only swap places.)
+  bool MustNominate(const std::string& gang) const;
   // Whether the pods of a gang of that priority can be given to the scheduler.
   Safety Check(const std::vector<Place>& places, int priority) const;
 

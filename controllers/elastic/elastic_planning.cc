@@ -58,7 +58,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
     // Decided where workers are started, and kept while there are any: their template is not touched.
     const bool has_workers = view.workers && view.workers->replicas > 0;
     plan.workers->gang = has_workers || plan.workers->replicas == 0 ? (view.workers ? view.workers->gang : Gang::kNone)
-                         : room_.MustNominate()                    ? Gang::kGated
+                         : room_.MustNominate(owner)                    ? Gang::kGated
                                                                    : Gang::kUngated;
   }
   return plan;

@@ -77,6 +77,7 @@ class Planner {
   void Say(const std::string& phase, GangReason reason, const std::string& message) {
     SetGangReason(plan_.status, view_, phase, reason, message);
     if (reason_before_ == ToString(reason)) return;
+    if (reason == GangReason::kBelowMinimum && tally_.ending > 0) return;  // Somebody ends it; that is no surprise.
     switch (reason) {
       case GangReason::kWaitingForRoom:
         return Tell(kube::EventType::kNormal, reason, "PlaceGang", message);

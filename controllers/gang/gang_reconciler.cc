@@ -28,6 +28,7 @@ constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
 // Changes that decide nothing wait this long for company: one write of the status for many.
 constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
+constexpr kube::Duration kFreedWait = std::chrono::milliseconds(150);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
 // What a waiting gang says may change with every pod that comes or goes.
 constexpr kube::Duration kSentenceWait = std::chrono::seconds(30);
@@ -92,8 +93,10 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     else queue.AddAfter(*key, kStandingWait);
   };
   room_.OnStanding(add_gang);
-  room_.OnFreed([this, add_gang] {
-    if (const std::string gang = room_.AnyWaiting(); !gang.empty()) add_gang(gang, true);
+  room_.OnFreed([this, &queue] {
+    // Not at the first pod that goes: what ends together should be free together, for those that need much at once.
+    const std::optional<ObjectKey> key = GroupOfGang(kind_, room_.AnyWaiting());
+    if (key && groups_.store().Get(*key)) queue.AddAfter(*key, kFreedWait);
   });
 }
 
@@ -160,7 +163,7 @@ void GangReconciler::AskLedger(GangView& view) {
   } else if (!view.is_planned_by_owner) {
     room_.StopAsking(view.key);
   }
-  view.must_nominate = room_.MustNominate();
+  view.must_nominate = room_.MustNominate(view.key);
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
   view.safety = view.must_nominate ? room_.Check(view.places, priority) : Safety::kSafe;
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
@@ -270,7 +273,8 @@ Status GangReconciler::Nominate(const GangView& view, const Nomination& nominati
   auto patched = client_.Patch(KindOf<kube::Pod>(), pod, kube::PatchType::kMerge, patch, options, stop);
   if (!patched) {
     const ErrorCode code = patched.error().code();
-    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return {};  // Gone, or another: our cache will hear of it.
+    // Gone, another, or (kInvalid) bound already: our cache will hear of it.
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict || code == ErrorCode::kInvalid) return {};
     return std::move(patched).error().with("nominate Pod " + pod.ToString());
   }
   Note(view, KindOf<kube::Pod>(), **patched);

@@ -168,6 +168,9 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   std::optional<Place> ended;
   if (std::vector<Place>& claims = owners_[id].claims; is_new && id != 0 && !claims.empty()) {
     auto place = std::find_if(claims.begin(), claims.end(), [&](const Place& p) { return p.node == node; });
+    if (place == claims.end()) {
+      place = std::find_if(claims.begin(), claims.end(), [&](const Place& p) { return p.shape->request == request; });
+    }
     if (place == claims.end()) place = claims.end() - 1;
     ended = std::move(*place);
     claims.erase(place);
@@ -176,7 +179,31 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   LedgerNode& at = NodeNamed(node);
   Take(at, id, request, shape, false);
   bindings_[pod_uid] = {&at, id, request, std::move(shape)};
-  if (ended) GiveBack(nodes_.at(ended->node), id, ended->shape->request, ended->shape, true);
+  if (!ended) return;
+  GiveBack(nodes_.at(ended->node), id, ended->shape->request, ended->shape, true);
+  if (ended->node != node) PassOn(at, ended->node);
+}
+
+void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {
+  const auto freed = nodes_.find(to);  // Gone with its last holder if it was no node of the cluster.
+  if (freed == nodes_.end() || !freed->second.is_known) return;
+  for (const NodeHolder& holder : from.by_owner) {
+    for (Place& place : owners_[holder.owner].claims) {
+      if (place.node != from.state.name) continue;
+      Resources others = from.used;
+      others -= place.shape->request;
+      if (CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0) return;  // It has its room still.
+      if (!Accepts(freed->second.state, *place.shape) ||
+          CopiesThatFit(freed->second.state.allocatable, TakenOn(freed->second), place.shape->request, 1) == 0) {
+        continue;
+      }
+      const OwnerId owner = holder.owner;  // `holder` may go with its last claim.
+      place.node = to;
+      Take(freed->second, owner, place.shape->request, place.shape, true);
+      GiveBack(from, owner, place.shape->request, place.shape, true);
+      return;
+    }
+  }
 }
 
 void ClusterLedger::Release(const std::string& pod_uid) {

@@ -63,7 +63,7 @@ struct GangStanding {
 
 class GangPlanner {
  public:
-  explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 60);
+  explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 15);
   ~GangPlanner();
 
   // New, or changed; the same again costs nothing. One that was placed waits again when its demand is another one: what

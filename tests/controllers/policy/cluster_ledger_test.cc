@@ -53,6 +53,35 @@ TEST(ClusterLedger, ABoundPodHoldsUntilItIsReleased) {
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 8);
 }
 
+TEST(ClusterLedger, AClaimWhoseNodeAnothersPodTookMovesToTheNodeThatPodLeftFree) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.PutNode(GpuNode("b", 8));
+  const ShapePtr whole = Shared(GpuPod(8));
+  ledger.Hold("one", "a", whole);
+  ledger.Hold("two", "b", whole);
+
+  ledger.Bind("two-0", "a", whole->request, "two");  // The scheduler knows nothing of our claims.
+
+  EXPECT_EQ(NodesOf(ledger, "one"), "b");
+  EXPECT_EQ(NodesOf(ledger, "two"), "");
+  EXPECT_EQ(Copies(ledger, GpuPod(8)), 0) << "b is promised to the first";
+  ledger.Bind("one-0", "b", whole->request, "one");
+  EXPECT_EQ(NodesOf(ledger, "one"), "");
+}
+
+TEST(ClusterLedger, AClaimThatStillFitsStaysWhereItIs) {
+  ClusterLedger ledger;
+  ledger.PutNode(GpuNode("a", 8));
+  ledger.PutNode(GpuNode("b", 8));
+  const ShapePtr half = Shared(GpuPod(4));
+  ledger.Hold("one", "a", half);
+  ledger.Hold("two", "b", half);
+  ledger.Bind("two-0", "a", half->request, "two");
+  EXPECT_EQ(NodesOf(ledger, "one"), "a");
+  EXPECT_EQ(Copies(ledger, GpuPod(4)), 2);
+}
+
 TEST(ClusterLedger, BindingAgainReplaces) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
