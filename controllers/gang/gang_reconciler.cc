@@ -28,7 +28,7 @@ constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
 // Changes that decide nothing wait this long for company: one write of the status for many.
 constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
-constexpr kube::Duration kFreedWait = std::chrono::milliseconds(150);
+constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
 // What a waiting gang says may change with every pod that comes or goes.
 constexpr kube::Duration kSentenceWait = std::chrono::seconds(30);

@@ -3,15 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <stdexcept>
 
-#include "clientlib/client/client.h"
-#include "clientlib/testing/cluster/objects.h"
 #include "controllers/elastic/elastic_sizes.h"
 #include "controllers/elastic/elastic_view.h"
-#include "controllers/manager/suite.h"
-#include "crds/types/all_crds.h"
 #include "crds/types/elastic_horovod_job.h"
 
 namespace grus::testing {
@@ -22,27 +16,10 @@ using kube::testing::IsBeingDeleted;
 
 constexpr char kPods[] = "pods", kSets[] = "statefulsets.apps", kLaunchers[] = "jobs.batch";
 
-std::string Text(const Json& object, kube::testing::JsonPath path) {
-  return std::string(kube::testing::TextAt(object, path));
-}
-
-Json Parse(std::string_view text) {
-  kube::Result<Json> json = kube::ParseJson(text);
-  if (!json) throw std::invalid_argument(json.error().message());
-  return *std::move(json);
-}
-
-template <typename T>
-void Must(const kube::Result<T>& result) {
-  if (!result) throw std::runtime_error(result.error().message());
-}
-
 bool IsOfJob(const Json& object, const std::string& job) {
   return Text(object, {"metadata", "labels", kJobNameLabel}) == job;
 }
 bool HasRole(const Json& object, const char* role) { return Text(object, {"metadata", "labels", kRoleLabel}) == role; }
-
-bool IsReady(const Json& pod) { return !IsBeingDeleted(pod) && kube::testing::HasTrueCondition(pod, "Ready"); }
 
 std::vector<std::string> HostsOf(const Json& config_map) {
   std::vector<std::string> hosts;
@@ -118,28 +95,6 @@ std::string GrantsWithinLimits(const World& world, const kube::testing::ServerCh
   return {};
 }
 
-// No node holds more GPUs' worth of pods than it has.
-std::string NoGpuTwice(const World& world, const kube::testing::ServerChange& change) {
-  if (change.resource != kPods || !change.after || Text(*change.after, {"spec", "nodeName"}).empty()) return {};
-  if (change.before && !Text(*change.before, {"spec", "nodeName"}).empty()) return {};
-  const std::string node = Text(*change.after, {"spec", "nodeName"});
-  const auto gpus = [](const std::string& text) { return text.empty() ? 0 : std::stoi(text); };
-  int used = 0;
-  for (const auto& [key, pod] : world.All(kPods)) {
-    const std::string phase = Text(*pod, {"status", "phase"});
-    if (Text(*pod, {"spec", "nodeName"}) != node || phase == "Succeeded" || phase == "Failed") continue;
-    const Json* containers = pod->At({"spec", "containers"});
-    if (containers == nullptr || containers->AsArray() == nullptr) continue;
-    for (const Json& container : *containers->AsArray()) {
-      used += gpus(Text(container, {"resources", "limits", "nvidia.com/gpu"}));
-    }
-  }
-  const Json* there = world.Get("nodes", {"", node});
-  if (there == nullptr) return {};
-  const int has = gpus(Text(*there, {"status", "allocatable", "nvidia.com/gpu"}));
-  return used > has ? node + " has " + std::to_string(has) + " GPUs, pods hold " + std::to_string(used) : "";
-}
-
 // The launcher begins once the minimum of workers runs; for a while after it did, nobody may have seen that it does not.
 kube::testing::Invariant LauncherWaitsForWorkers() {
   return [last = std::map<std::string, kube::TimePoint>()](const World& world, const kube::testing::ServerChange& change) mutable {
@@ -170,26 +125,7 @@ void ElasticWorkload::Prepare(World& world) const {
 }
 
 void ElasticWorkload::RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const {
-  const kube::Log log(kube::LogLevel::kOff);
-  kube::Registry metrics;
-  kube::Client client(context.transport, nullptr, context.clock);
-  Options options;
-  options.reconcile_threads = 3;
-  std::unique_ptr<kube::LeaderElector> elector;
-  kube::ClientOptions lease_options;
-  lease_options.timeout = std::chrono::seconds(5);
-  lease_options.pool = kube::HttpPool::kLease;
-  kube::Client lease_client(context.transport, nullptr, context.clock, lease_options);
-  if (traits_.uses_leases) {
-    kube::LeaderElectionOptions election;
-    election.lease = {"kube-system", "grus-manager"};
-    election.identity = context.identity;
-    auto made = kube::LeaderElector::Create(lease_client, context.clock, log, std::move(election));
-    Must(made);
-    elector = *std::move(made);
-  }
-  Suite suite(options, client, elector.get(), context.clock, log, metrics, context.identity);
-  (void)suite.Run(stop);  // An error ends the process; it is started again.
+  RunSuite(context, traits_.uses_leases, Nominations::kAuto, std::move(stop));
 }
 
 std::vector<std::string> ElasticWorkload::owned_resources() const {
@@ -238,10 +174,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     if (Json* replicas = object["status"].Find("replicas"); replicas && replicas->AsObject()) {
       std::erase_if(*replicas->AsObject(), [](const Json::Member& count) { return count.second == Json(0); });
     }
-    if (Json* conditions = object["status"].Find("conditions"); conditions && conditions->AsArray()) {
-      std::sort(conditions->AsArray()->begin(), conditions->AsArray()->end(),
-                [](const Json& a, const Json& b) { return Text(a, {"type"}) < Text(b, {"type"}); });
-    }
+    SortConditions(object);
   }
   if (resource == kPods) {
     const bool is_ready = IsReady(object);
@@ -276,44 +209,9 @@ std::vector<kube::testing::Invariant> ElasticWorkload::Invariants() const {
 
 std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
   std::vector<std::string> complaints;
-  std::map<std::string, std::string> uids;  // To names.
-  for (const auto& [resource, objects] : world.objects) {
-    for (const auto& [key, object] : objects) uids[Text(*object, {"metadata", "uid"})] = key.ToString();
-  }
-  for (const auto& [resource, objects] : world.objects) {
-    for (const auto& [key, object] : objects) {
-      const Json* owner = kube::testing::ControllerOf(*object);
-      if (owner && !uids.contains(Text(*owner, {"uid"}))) complaints.push_back(resource + " " + key.ToString() + " is orphaned");
-    }
-  }
-  for (const auto& [key, job] : world.All(kJobs)) {
-    const std::int64_t generation = IntAt(*job, {"metadata", "generation"});
-    const std::string phase = Text(*job, {"status", "phase"});
-    const bool has_ended = phase == "Succeeded" || phase == "Failed";
-    if (IntAt(*job, {"status", "observedGeneration"}) != generation) {
-      complaints.push_back(key.ToString() + ": status is about another generation");
-    }
-    const Json* conditions = job->At({"status", "conditions"});
-    if (conditions == nullptr || conditions->AsArray() == nullptr) continue;
-    for (const Json& condition : *conditions->AsArray()) {
-      // What ended a job stays as it was said.
-      const std::string type = Text(condition, {"type"});
-      if (has_ended || (type != "Ready" && type != "Reconciling" && type != "Stalled")) continue;
-      if (IntAt(condition, {"observedGeneration"}) != generation) {
-        complaints.push_back(key.ToString() + ": condition " + type + " is about another generation");
-      }
-    }
-  }
+  CheckOwners(world, complaints);
+  CheckGenerations(world, kJobs, {"Succeeded", "Failed"}, complaints);
   return complaints;
-}
-
-void CreateCrds(World& world) {
-  constexpr char kCrds[] = "customresourcedefinitions.apiextensions.k8s.io";
-  for (const kube::CrdInfo& info : api::AllCrds()) {
-    Json crd = kube::MakeCrd(info);
-    const std::string name = *crd.At({"metadata", "name"})->AsString();
-    if (!world.server.Get(kCrds, {"", name})) Must(world.server.Create(kCrds, std::move(crd), "kubectl"));
-  }
 }
 
 void Submit(World& world, const std::string& name, std::string_view spec) {
@@ -328,20 +226,7 @@ void Submit(World& world, const std::string& name, std::string_view spec) {
   Must(world.server.Create(kJobs, std::move(job), "kubectl"));
 }
 
-void Edit(World& world, const std::string& name, std::string_view spec) {
-  const auto job = world.server.Get(kJobs, {kNamespace, name});
-  if (!job) return;
-  Json edited = *job;
-  kube::MergePatch(edited["spec"], Parse(spec));
-  edited["metadata"].Erase("resourceVersion");
-  edited["metadata"]["resourceVersion"] = *job->At({"metadata", "resourceVersion"});
-  Must(world.server.Update(kJobs, std::move(edited), "kubectl"));
-}
-
-void Delete(World& world, const std::string& resource, const std::string& name) {
-  const bool is_namespaced = resource != "nodes" && resource != "namespaces";
-  (void)world.server.Delete(resource, {is_namespaced ? kNamespace : "", name});
-}
+void Edit(World& world, const std::string& name, std::string_view spec) { EditSpec(world, kJobs, name, spec); }
 
 void EndTraining(World& world, const std::string& name, const std::string& outcome) {
   const auto job = world.server.Get(kJobs, {kNamespace, name});

@@ -6,16 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "clientlib/testing/faults/workload.h"
+#include "tests/campaign/suite_workload.h"
 
 namespace grus::testing {
 
-using kube::Json;
-using kube::testing::Step;
-using kube::testing::World;
-
 inline constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
-inline constexpr char kNamespace[] = "default";
 
 class ElasticWorkload final : public kube::testing::Workload {
  public:
@@ -47,11 +42,9 @@ class ElasticWorkload final : public kube::testing::Workload {
   const Traits traits_;
 };
 
-void CreateCrds(World& world);  // Those that are missing.
 // Creates a job of that name whose spec is a usual one with `spec` (a merge patch) on top.
 void Submit(World& world, const std::string& name, std::string_view spec);
 void Edit(World& world, const std::string& name, std::string_view spec);
-void Delete(World& world, const std::string& resource, const std::string& name);
 // The training ends: its launcher's pods get that outcome, until the job is over.
 void EndTraining(World& world, const std::string& name, const std::string& outcome);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/campaign/elastic_workloads.h"
 
-#include <stdexcept>
-
 #include "tests/campaign/elastic_workload.h"
 
 namespace grus::testing {
@@ -13,14 +11,6 @@ using Traits = ElasticWorkload::Traits;
 constexpr char kName[] = "train";
 constexpr char kFour[] = R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})";
 
-void AddNode(World& world, const std::string& name, int gpus, const Json& labels = Json::MakeObject()) {
-  kube::testing::NodeOptions options;
-  options.labels = labels;
-  if (const kube::Status added = world.cluster.AddNode(name, gpus, options); !added) {
-    throw std::runtime_error(added.error().message());
-  }
-}
-
 std::function<void(World&)> Cluster(int nodes, int gpus, std::string_view spec) {
   return [=](World& world) {
     for (int i = 0; i < nodes; ++i) AddNode(world, "node-" + std::to_string(i), gpus);
@@ -28,9 +18,6 @@ std::function<void(World&)> Cluster(int nodes, int gpus, std::string_view spec) 
   };
 }
 
-Step Until(std::string name, std::function<bool(const World&)> when, std::function<void(World&)> act = nullptr) {
-  return {std::move(name), std::move(when), std::move(act)};
-}
 Step UntilTrains(int workers, std::function<void(World&)> act = nullptr) {
   return Until("it trains with " + std::to_string(workers),
                [workers](const World& world) { return Trains(world, kName, workers); }, std::move(act));

@@ -80,6 +80,8 @@ check "four nodes with 8 GPUs" "$cluster" nodes 4 --gpus 8 --label pool=a100 --n
 check "they have the label" count_is 4 nodes -l pool=a100,nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB
 check "they have 8 GPUs each" equals "8 8 8 8" kube get nodes -o 'jsonpath={.items[*].status.allocatable.nvidia\.com/gpu}'
 check "the other cluster has no node" equals "" "$cluster" kubectl --name two -- get nodes -o name
+check "also when KUBECONFIG names another cluster" \
+  equals "" env KUBECONFIG="$("$cluster" kubeconfig --name one)" "$cluster" kubectl --name two -- get nodes -o name
 check "another prefix leaves them alone" "$cluster" nodes 2 --prefix cpu --gpus 0 --name one
 check "now there are six" count_is 6 nodes
 check "the surplus is removed" "$cluster" nodes 0 --prefix cpu --name one
@@ -155,6 +157,9 @@ check "the other cluster is fine" "$cluster" status --name two
 check "up starts what is dead" prints "starting kube-scheduler" "$cluster" up --name one
 check "status is fine again" "$cluster" status --name one
 check "with what was in it" count_is 4 nodes
+
+# --- features
+check "features of a cluster that is there cannot change" prints "cannot change" "$cluster" up --name one --feature-gates GenericWorkload=true
 
 # --- a recycled pid: state.json names a process that is not ours
 sleep 300 &

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "crds/types/all_crds.h"
+#include "tests/crds/crd_json.h"
 
 namespace api {
 namespace {
@@ -14,27 +14,12 @@ namespace {
 using kube::Json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-Json At(const Json& json, std::initializer_list<std::string_view> path) {
-  const Json* found = json.At(path);
-  return found ? *found : Json();
-}
-
-Json Crd() {
-  for (const kube::CrdInfo& info : AllCrds()) {
-    if (info.kind == &ElasticHorovodJob::ResourceKind()) return MakeCrd(info);
-  }
-  ADD_FAILURE() << "ElasticHorovodJob is not in AllCrds()";
-  return {};
-}
-
-Json Version() { return At(Crd(), {"spec", "versions"}).AsArray()->front(); }
-
-Json SchemaAt(std::initializer_list<std::string_view> fields) {
-  Json schema = At(Version(), {"schema", "openAPIV3Schema"});
-  for (const std::string_view field : fields) schema = At(schema, {"properties", field});
-  return schema;
-}
+const kube::Kind& TheKind() { return ElasticHorovodJob::ResourceKind(); }
+Json Crd() { return CrdOf(TheKind()); }
+Json Version() { return VersionOf(TheKind()); }
+Json SchemaAt(std::initializer_list<std::string_view> fields) { return SchemaOf(TheKind(), fields); }
 
 // A manifest as the original Alnair's users have it.
 constexpr char kOriginal[] = R"({
@@ -182,30 +167,13 @@ TEST(ElasticHorovodJobCrd, KubectlScaleSetsTheTarget) {
 }
 
 TEST(ElasticHorovodJobCrd, ColumnsTellPhaseSizesAndReason) {
-  std::vector<std::string> shown, wide;
-  const Json columns = At(Version(), {"additionalPrinterColumns"});
-  for (const Json& column : *columns.AsArray()) {
-    const Json* priority = column.Find("priority");
-    const bool is_wide = priority && priority->AsInt() && *priority->AsInt() > 0;
-    (is_wide ? wide : shown).push_back(*column.Find("name")->AsString());
-  }
-  EXPECT_THAT(shown, ElementsAre("Phase", "Min", "Ready", "Max", "Reason", "Age"));
-  EXPECT_THAT(wide, ElementsAre("Wanted", "Granted", "Message"));
+  const Columns columns = ColumnsOf(TheKind());
+  EXPECT_THAT(columns.shown, ElementsAre("Phase", "Min", "Ready", "Max", "Reason", "Age"));
+  EXPECT_THAT(columns.wide, ElementsAre("Wanted", "Granted", "Message"));
 }
 
 TEST(ElasticHorovodJobCrd, EveryFieldHasADescription) {
-  std::vector<std::pair<std::string, Json>> todo = {{"", SchemaAt({})}};
-  while (!todo.empty()) {
-    const auto [path, schema] = std::move(todo.back());
-    todo.pop_back();
-    const Json* properties = schema.Find("properties");
-    if (properties == nullptr) continue;
-    for (const auto& [name, field] : *properties->AsObject()) {
-      if (path.empty() && name == "metadata") continue;  // The API server's own.
-      EXPECT_FALSE(At(field, {"description"}).is_null()) << path << "." << name;
-      todo.emplace_back(path + "." + name, field);
-    }
-  }
+  EXPECT_THAT(FieldsWithoutDescription(TheKind()), IsEmpty());
 }
 
 TEST(ElasticHorovodJobCrd, RulesKeepTheSizesInOrderAndTheNamesLegal) {

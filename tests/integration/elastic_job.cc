@@ -108,7 +108,7 @@ void ElasticJob::TearDown() {
   namespaces_.push_back(ns_);
 }
 
-std::string ElasticJob::CreateNode(const std::string& name, const std::string& pool, int gpus) {
+std::string ElasticJob::CreateNode(const std::string& name, const std::string& pool, int gpus, bool has_kubelet) {
   Json node = FromText(R"({"apiVersion":"v1","kind":"Node",
       "metadata":{"annotations":{"kwok.x-k8s.io/node":"fake"},"labels":{"kubernetes.io/os":"linux"}}})");
   node["metadata"]["name"] = name;
@@ -118,6 +118,10 @@ std::string ElasticJob::CreateNode(const std::string& name, const std::string& p
   if (gpus > 0) resources["nvidia.com/gpu"] = std::to_string(gpus);
   node["status"]["capacity"] = resources;
   node["status"]["allocatable"] = resources;
+  if (!has_kubelet) {
+    node["metadata"].Erase("annotations");
+    node["status"]["conditions"] = FromText(R"([{"type":"Ready","status":"True","reason":"Test"}])");
+  }
   Must(client().Create(KindOf<kube::Node>(), "", node));
   nodes_.push_back(name);
   const bool is_usable = world_->Await([&] {
@@ -131,6 +135,10 @@ std::string ElasticJob::CreateNode(const std::string& name, const std::string& p
 std::string ElasticJob::AddNode(int gpus, std::string name) {
   if (name.empty()) name = ns_ + "-" + std::to_string(node_count_++);
   return CreateNode(name, pool(), gpus);
+}
+
+std::string ElasticJob::AddNodeWithoutKubelet(int gpus) {
+  return CreateNode(ns_ + "-" + std::to_string(node_count_++), pool(), gpus, false);
 }
 
 void ElasticJob::AddNodes(int count, int gpus) {

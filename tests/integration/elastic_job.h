@@ -51,6 +51,7 @@ class ElasticJob : public ::testing::Test {
   // Nodes of this test's pool.
   std::string AddNode(int gpus, std::string name = {});  // Ready when it returns. Its name.
   void AddNodes(int count, int gpus);
+  std::string AddNodeWithoutKubelet(int gpus);  // Ready, but nobody runs what is bound to it.
   void DeleteNode(const std::string& name);
 
   // A job with short graces whose pods run in the right places; `spec` is merged over it.
@@ -100,7 +101,7 @@ class ElasticJob : public ::testing::Test {
   static constexpr char kName[] = "train";
 
  private:
-  static std::string CreateNode(const std::string& name, const std::string& pool, int gpus);
+  static std::string CreateNode(const std::string& name, const std::string& pool, int gpus, bool has_kubelet = true);
   ::testing::AssertionResult Failure(const std::string& what) const;
 
   static std::unique_ptr<World> world_;

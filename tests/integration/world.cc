@@ -16,6 +16,7 @@ using kube::KindOf;
 const kube::Kind* const* WatchedKinds() {
   static const kube::Kind* const kKinds[] = {&KindOf<api::ElasticHorovodJob>(),
                                              &KindOf<api::PodGroup>(),
+                                             &KindOf<api::LegacyPodGroup>(),
                                              &KindOf<kube::Pod>(),
                                              &KindOf<kube::StatefulSet>(),
                                              &KindOf<kube::Job>(),
@@ -50,7 +51,15 @@ void DescribePod(std::ostream& out, const kube::Pod& pod) {
     if (c.type == "PodScheduled" && !c.is_true())
       out << " " << c.reason << " since " << ToText(c.last_transition_time);
   }
+  if (!pod.status.nominated_node_name.empty()) out << " nominated=" << pod.status.nominated_node_name.view();
   out << " uid=" << pod.metadata.uid << "\n";
+}
+
+void DescribeGroup(std::ostream& out, const char* what, const api::PodGroup& group) {
+  const kube::Json json = FromText(kube::EncodeObject(KindOf<api::PodGroup>(), group));
+  const kube::Json* status = json.Find("status");
+  out << "  " << what << " " << group.metadata.name << " minMember=" << group.spec.min_member << " "
+      << (status ? ToText(*status) : "no status") << "\n";
 }
 
 }  // namespace
@@ -201,6 +210,8 @@ std::string World::Describe(const std::string& ns) const {
     out << "  job " << job->metadata.name << " generation=" << job->metadata.generation << " "
         << (status ? ToText(*status) : "no status") << "\n";
   }
+  for (const auto& group : List<api::PodGroup>(ns)) DescribeGroup(out, "group", *group);
+  for (const auto& group : List<api::LegacyPodGroup>(ns)) DescribeGroup(out, "legacy group", *group);
   for (const auto& set : List<kube::StatefulSet>(ns)) {
     const WorkersState state = ReadWorkersState(*set);
     out << "  set " << set->metadata.name << " replicas=" << state.replicas << " granted=" << state.granted

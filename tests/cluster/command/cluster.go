@@ -77,9 +77,22 @@ func (c *cluster) forget() {
 	os.Remove(filepath.Join(c.folder, "state.json"))
 }
 
+// features is what a new cluster has beyond the defaults, in the words of the components' own flags.
+type features struct {
+	gates string // --feature-gates of API server, controller manager and scheduler.
+	apis  string // --runtime-config of the API server.
+}
+
+func (f features) args() []string {
+	if f.gates == "" {
+		return nil
+	}
+	return []string{"--feature-gates=" + f.gates}
+}
+
 // newCluster fills an empty folder: certificates, kubeconfigs, configuration, free ports, command
 // lines. It starts nothing.
-func newCluster(name, folder, source string, programs map[string]*binary) (*cluster, error) {
+func newCluster(name, folder, source string, programs map[string]*binary, more features) (*cluster, error) {
 	if err := os.RemoveAll(folder); err != nil {
 		return nil, err
 	}
@@ -121,9 +134,13 @@ leaderElection: {leaderElect: false}
 		})
 	}
 	add("etcd", c.etcdArgs()...)
-	add("kube-apiserver", c.apiServerArgs()...)
-	add("kube-controller-manager", c.controllerManagerArgs()...)
-	add("kube-scheduler", c.schedulerArgs()...)
+	apiServer := append(c.apiServerArgs(), more.args()...)
+	if more.apis != "" {
+		apiServer = append(apiServer, "--runtime-config="+more.apis)
+	}
+	add("kube-apiserver", apiServer...)
+	add("kube-controller-manager", append(c.controllerManagerArgs(), more.args()...)...)
+	add("kube-scheduler", append(c.schedulerArgs(), more.args()...)...)
 	add("kwok", c.kwokArgs(stages)...)
 	return c, c.save()
 }

@@ -19,7 +19,9 @@ const help = `A real Kubernetes control plane on this machine: etcd, kube-apiser
 kube-scheduler, and kwok, which plays the kubelets of any number of GPU nodes.
 
   cluster build                     build the programs into the cache (about 7 minutes, once)
-  cluster up [--name N]             start a cluster, or what is dead of it; builds what is missing
+  cluster up [--name N] [flags]     start a cluster, or what is dead of it; builds what is missing
+      --feature-gates LIST          of API server, controller manager and scheduler, for a new cluster
+      --runtime-config LIST         of the API server, for a new cluster
   cluster down [--name N | --all]   stop it and remove all it wrote
   cluster status [--name N]         show processes (all clusters without --name);
                                     exit status 1 when one is dead or no cluster is there
@@ -174,7 +176,7 @@ func (s settings) tryLock(name string) (*lockFile, error) {
 }
 
 func up(s settings, args []string) error {
-	f := newFlags("name")
+	f := newFlags("name", "feature-gates", "runtime-config")
 	if err := f.parse(args); err != nil {
 		return err
 	}
@@ -198,8 +200,12 @@ func up(s settings, args []string) error {
 	if err != nil {
 		return err
 	}
+	more := features{gates: f.value("feature-gates", ""), apis: f.value("runtime-config", "")}
+	if old != nil && more != (features{}) {
+		return fmt.Errorf("cluster %s is there already: its features cannot change; cluster down --name %s first", name, name)
+	}
 	ran := old != nil && firstDead(old.Processes) == nil
-	c, err := bringUp(name, folder, s.source, programs)
+	c, err := bringUp(name, folder, s.source, programs, more)
 	if err != nil {
 		return err
 	}
@@ -386,6 +392,10 @@ func kubectl(s settings, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Of a variable that is there twice, Go programs take the first.
+	if err := os.Setenv("KUBECONFIG", c.kubeconfig()); err != nil {
+		return err
+	}
 	path := programs["kubectl"].path
-	return syscall.Exec(path, append([]string{path}, f.rest...), append(os.Environ(), "KUBECONFIG="+c.kubeconfig()))
+	return syscall.Exec(path, append([]string{path}, f.rest...), os.Environ())
 }

@@ -25,8 +25,8 @@ func (e *deadError) Error() string {
 		e.process.Name, e.process.Log, e.process.logTail(8))
 }
 
-// bringUp makes the cluster in `folder` run: a new one, or what is dead of one that is there.
-func bringUp(name, folder, source string, programs map[string]*binary) (*cluster, error) {
+// bringUp makes the cluster in `folder` run: a new one with `more`, or what is dead of one that is there.
+func bringUp(name, folder, source string, programs map[string]*binary, more features) (*cluster, error) {
 	for attempt := 1; ; attempt++ {
 		c, err := loadCluster(folder)
 		if err != nil {
@@ -34,7 +34,7 @@ func bringUp(name, folder, source string, programs map[string]*binary) (*cluster
 		}
 		fresh := c == nil
 		if fresh {
-			if c, err = newCluster(name, folder, source, programs); err != nil {
+			if c, err = newCluster(name, folder, source, programs, more); err != nil {
 				return nil, err
 			}
 		}
