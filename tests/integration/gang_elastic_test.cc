@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// ElasticHorovodJobs as gangs: their minimum is found before their pods exist.
+#include "tests/integration/gang_fixture.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::KindOf;
+using ::testing::HasSubstr;
+
+class ElasticGang : public Gang {
+ protected:
+  // Whether the worker's template carries the gang's gate; nullopt: there is no StatefulSet.
+  std::optional<bool> TemplateIsGated() const {
+    const auto set = Set();
+    if (!set) return std::nullopt;
+    const kube::Json* gates = set->spec_json.At({"template", "spec", "schedulingGates"});
+    if (gates == nullptr || gates->AsArray() == nullptr) return false;
+    for (const kube::Json& gate : *gates->AsArray()) {
+      if (*gate.Find("name")->AsString() == api::kGangGate) return true;
+    }
+    return false;
+  }
+  void CreateBoundOutsider() {
+    CreateOutsider("outsider", 1);
+    ASSERT_TRUE(Await("it is bound", [&] { return IsBound(*ThePod("outsider")); }));
+  }
+};
+
+// In the order of this file: once there was an outsider, the manager reckons with others for minutes.
+
+TEST_F(ElasticGang, AJobHasAPodGroupOfItsNameWithItsMinimum) {
+  AddNode(4);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
+  ASSERT_TRUE(AwaitTrains(4));
+
+  ASSERT_TRUE(Group(kName));
+  EXPECT_EQ(Group(kName)->spec.min_member, 2);
+  ASSERT_TRUE(Group(kName)->metadata.Controller());
+  EXPECT_EQ(Group(kName)->metadata.Controller()->uid, TheJob()->metadata.uid);
+  EXPECT_TRUE(Await("its group says that it runs", [&] { return Runs(4, kName); }));
+}
+
+TEST_F(ElasticGang, WithNobodyElseAboutItsPodsAreBornWithoutAGate) {
+  AddNode(4);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
+  ASSERT_TRUE(AwaitTrains(4));
+
+  EXPECT_EQ(TemplateIsGated(), false);
+}
+
+TEST_F(ElasticGang, WhenItsMinimumDoesNotFitThereIsNoPod) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})");
+
+  ASSERT_TRUE(
+      Await("it says so", [&] { return !MessageOf("Ready").empty() && ReasonOf("Ready") != "Pending"; }));
+  EXPECT_TRUE(Stays(
+      "it has no pod", [&] { return AllPods().empty(); }, kQuiet));
+  EXPECT_TRUE(EverMembers(kName).empty());
+  AddNode(2);
+  EXPECT_TRUE(AwaitTrains(4));
+}
+
+TEST_F(ElasticGang, AChangedMinimumIsThatOfItsGroup) {
+  AddNode(4);
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4}})");
+  ASSERT_TRUE(AwaitTrains(4));
+
+  Edit(R"({"spec":{"workersSpec":{"minReplicas":3}}})");
+
+  EXPECT_TRUE(Await("the group has it", [&] { return Group(kName) && Group(kName)->spec.min_member == 3; }));
+  EXPECT_TRUE(AwaitTrains(4));
+}
+
+TEST_F(ElasticGang, SuspendDeletesItsGroupAndResumeMakesItAgain) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+
+  Edit(R"({"spec":{"runPolicy":{"suspend":true}}})");
+  ASSERT_TRUE(Await("the group and the pods are gone", [&] { return !Group(kName) && HoldsNothing(); }));
+  Edit(R"({"spec":{"runPolicy":{"suspend":false}}})");
+
+  EXPECT_TRUE(AwaitTrains(2));
+  EXPECT_TRUE(Group(kName));
+}
+
+TEST_F(ElasticGang, ADeletedGroupIsMadeAgainAndTheJobTrainsOn) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const PodList before = Workers();
+  const auto uid = Group(kName)->metadata.uid;
+
+  Delete<api::PodGroup>(kName);
+
+  EXPECT_TRUE(Await("it is there again", [&] { return Group(kName) && Group(kName)->metadata.uid != uid; }));
+  EXPECT_TRUE(AwaitTrains(2));
+  EXPECT_TRUE(AllSurvive(before, Workers()));
+}
+
+TEST_F(ElasticGang, TwoJobsThatFitOneAtATimeDoNotShareTheNodes) {
+  AddNode(4);
+  for (const char* job : {"one", "two"}) Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", job);
+
+  ASSERT_TRUE(Await("one of them trains", [&] { return Trains(4, "one") || Trains(4, "two"); }));
+  const std::string winner = Trains(4, "one") ? "one" : "two", loser = winner == "one" ? "two" : "one";
+  EXPECT_TRUE(AllPods(loser).empty());
+  SetOutcome(LauncherPod(winner)->metadata.name, "succeed");
+  EXPECT_TRUE(AwaitTrains(4, loser));
+}
+
+TEST_F(ElasticGang, WithAnOutsiderAboutItsPodsAreBornWithTheGateAndItTrains) {
+  AddNode(5);
+  CreateBoundOutsider();
+
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
+
+  EXPECT_TRUE(AwaitTrains(4));
+  EXPECT_EQ(TemplateIsGated(), true);
+}
+
+TEST_F(ElasticGang, WithTheGateItShrinksAndGrowsAsEver) {
+  AddNode(3);
+  CreateBoundOutsider();
+  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  ASSERT_EQ(TemplateIsGated(), true);
+
+  AddNode(2);
+  ASSERT_TRUE(AwaitTrains(4));
+  Scale(1);
+  EXPECT_TRUE(AwaitTrains(1));
+}
+
+TEST_F(ElasticGang, WithTheGateALostWorkerIsReplaced) {
+  AddNode(4);
+  CreateBoundOutsider();
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":3}})");
+  ASSERT_TRUE(AwaitTrains(3));
+  ASSERT_EQ(TemplateIsGated(), true);
+
+  DeletePod(Workers().front()->metadata.name);
+
+  EXPECT_TRUE(AwaitTrains(3));
+}
+
+class ElasticWithoutGangs : public ElasticGang {
+ protected:
+  static void SetUpTestSuite() {
+    StartWorld();
+    StartManager({"--controllers", "elastic"});
+  }
+};
+
+TEST_F(ElasticWithoutGangs, AJobHasNoGroupAndItsPodsNoGate) {
+  AddNode(5);
+  CreateBoundOutsider();
+
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
+
+  ASSERT_TRUE(AwaitTrains(4));
+  EXPECT_EQ(TemplateIsGated(), false);
+  EXPECT_TRUE(world().List<api::PodGroup>(ns()).empty());
+  EXPECT_TRUE(EverMembers(kName).empty());
+}
+
+TEST_F(ElasticWithoutGangs, NobodyLiftsGates) {
+  AddNode(2);
+  CreateGroup(1);
+  CreateMember("a", 1);
+  Create(R"({"workersSpec":{"maxReplicas":1}})");
+
+  ASSERT_TRUE(AwaitTrains(1));
+
+  EXPECT_EQ(Gated(), 1);
+}
+
+}  // namespace
+}  // namespace grus::testing

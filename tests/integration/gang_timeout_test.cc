@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts that do not come together. What stands in the way is a claim on storage that does not exist: the
+// ledger knows nothing of it, and the scheduler leaves the pod pending.
+#include "tests/integration/gang_fixture.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr char kWithClaim[] = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})";
+constexpr char kTwoSeconds[] = R"({"scheduleTimeoutSeconds":2})";
+
+class GangTimeout : public Gang {
+ protected:
+  // Two members that could run, and one that cannot until CreateClaim().
+  void CreateGangWithObstacle(std::string_view more = kTwoSeconds) {
+    CreateGroup(3, kGroup, more);
+    CreateSet(2, 2, "plain", kGroup);
+    CreateSet(1, 2, "claim", kGroup, kWithClaim);
+  }
+  void CreateClaim() {
+    kube::Json volume = FromText(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{},"spec":{
+        "capacity":{"storage":"1Gi"},"accessModes":["ReadWriteMany"],"persistentVolumeReclaimPolicy":"Retain",
+        "storageClassName":"","hostPath":{"path":"/data"},"claimRef":{"name":"data"}}})");
+    volume["metadata"]["name"] = volume_ = ns() + "-data";
+    volume["spec"]["claimRef"]["namespace"] = ns();
+    kube::Json claim =
+        FromText(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},
+        "spec":{"accessModes":["ReadWriteMany"],"storageClassName":"","resources":{"requests":{"storage":"1Gi"}}}})");
+    claim["spec"]["volumeName"] = volume_;
+    Post("/api/v1/persistentvolumes", volume);
+    Post("/api/v1/namespaces/" + ns() + "/persistentvolumeclaims", claim);
+  }
+  void TearDown() override {
+    Gang::TearDown();
+    if (!volume_.empty()) world().Send("DELETE", "/api/v1/persistentvolumes/" + volume_);
+  }
+
+ private:
+  static void Post(const std::string& path, const kube::Json& object) {
+    const kube::HttpResponse made = world().Send("POST", path, "application/json", ToText(object));
+    if (made.status != 201) throw std::runtime_error(made.body);
+  }
+
+  std::string volume_;
+};
+
+TEST_F(GangTimeout, AStartThatDoesNotComeTogetherIsRolledBackWhole) {
+  AddNode(8);
+  CreateGangWithObstacle();
+  ASSERT_TRUE(Await("a part of it is bound", [&] { return Bound() == 2; }));
+  const PodList first_try = Members();
+
+  ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
+  ASSERT_TRUE(
+      Await("all members are made again, gated", [&] { return Members().size() == 3 && Gated() == 3; }));
+
+  const auto old = Uids(first_try), now = Uids(Members());
+  for (const auto& [name, uid] : now) EXPECT_NE(uid, old.at(name)) << name;
+  const api::PodGroupStatus status = Group()->status;
+  EXPECT_EQ(status.phase, "Pending");
+  EXPECT_EQ(status.attempts, 1);
+  ASSERT_TRUE(status.next_attempt_time);
+  EXPECT_FALSE(status.schedule_start_time);
+}
+
+TEST_F(GangTimeout, ARollBackSaysWhyInStatusAndEvent) {
+  AddNode(8);
+  CreateGangWithObstacle();
+
+  ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
+  EXPECT_THAT(GroupMessage(), AllOf(HasSubstr("2 of the 3 members"), HasSubstr("after 2 s"),
+                                    HasSubstr("persistentvolumeclaim"), HasSubstr("try 2")));
+  ASSERT_TRUE(Await("in an event", [&] { return HasEvent(kGroup, "BackingOff"); }));
+  EXPECT_THAT(Events(kGroup, "BackingOff"), Each(HasSubstr("2 of the 3 members")));
+}
+
+TEST_F(GangTimeout, WhileItBacksOffOthersUseItsNodes) {
+  AddNode(6);
+  CreateGangWithObstacle();
+  ASSERT_TRUE(Await("a part of it is bound", [&] { return Bound() == 2; }));
+  CreateGroup(3, "other");
+  CreateSet(3, 2, "other");
+  ASSERT_EQ(Bound("other"), 0);
+
+  EXPECT_TRUE(Await("the other one runs", [&] { return Runs(3, "other"); }));
+  EXPECT_EQ(Bound(), 0);
+}
+
+TEST_F(GangTimeout, RunsOnceTheObstacleIsGone) {
+  AddNode(8);
+  CreateGangWithObstacle();
+  ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
+
+  CreateClaim();
+
+  ASSERT_TRUE(Await("it runs", [&] { return Runs(3); }));
+  EXPECT_EQ(Group()->status.attempts, 0);
+  EXPECT_FALSE(Group()->status.next_attempt_time);
+}
+
+TEST_F(GangTimeout, EachFailedTryCounts) {
+  AddNode(8);
+  CreateGangWithObstacle(R"({"scheduleTimeoutSeconds":1})");
+
+  ASSERT_TRUE(Await("it was tried twice", [&] { return Group()->status.attempts == 2; }));
+  EXPECT_TRUE(Await("no member is bound", [&] { return Members().size() == 3 && Gated() == 3; }));
+  EXPECT_EQ(EverMembers().size(), 9U);
+}
+
+TEST_F(GangTimeout, BarePodsAreNotDeleted) {
+  AddNode(8);
+  CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":1})");
+  CreateMember("a", 1);
+  CreateMember("b", 1, kGroup, kWithClaim);
+  ASSERT_TRUE(Await("a part of it is bound", [&] { return Bound() == 1; }));
+  const PodList first_try = Members();
+
+  EXPECT_TRUE(Stays(
+      "they are there", [&] { return AllSurvive(first_try, Members()) && Bound() == 1; }, kQuiet));
+
+  EXPECT_EQ(GroupReason(), "Starting");
+  EXPECT_THAT(GroupMessage(), HasSubstr("of b the scheduler says"));
+  CreateClaim();
+  EXPECT_TRUE(Await("it runs once it can", [&] { return Runs(2); }));
+}
+
+TEST_F(GangTimeout, AnExtraThatFindsNoNodeWaitsGatedAgainAndTheRestRuns) {
+  AddNode(8);
+  CreateGroup(2, kGroup, kTwoSeconds);
+  CreateSet(2, 2, "plain", kGroup);
+  ASSERT_TRUE(Await("the minimum runs", [&] { return Runs(2); }));
+  const PodList running = Members();
+
+  CreateSet(1, 2, "claim", kGroup, kWithClaim);
+
+  ASSERT_TRUE(
+      Await("it was tried and made again", [&] { return EverMembers().size() >= 4 && Gated() == 1; }));
+  EXPECT_TRUE(AllSurvive(running, Members()));
+  EXPECT_EQ(GroupPhase(), "Running");
+}
+
+// The same while nodes are held by nominations.
+class GangTimeoutWithNominations : public GangTimeout {
+ protected:
+  static void SetUpTestSuite() {
+    StartWorld();
+    StartManager({"--nominations", "always"});
+  }
+};
+
+TEST_F(GangTimeoutWithNominations, RunsOnceTheObstacleIsGoneAlsoOnTheOnlyNode) {
+  AddNode(8);
+  CreateGangWithObstacle();
+  ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
+
+  CreateClaim();
+
+  EXPECT_TRUE(Await("it runs", [&] { return Runs(3); }));
+}
+
+TEST_F(GangTimeoutWithNominations, AGangThatGaveItsNodesBackHoldsNone) {
+  AddNode(8);
+  CreateGangWithObstacle();
+  ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
+
+  CreateOutsider("outsider", 8);
+
+  EXPECT_TRUE(Await(
+      "another pod has the node", [&] { return IsBound(*ThePod("outsider")); }, std::chrono::seconds(5)));
+}
+
+}  // namespace
+}  // namespace grus::testing
