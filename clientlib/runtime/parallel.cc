@@ -24,7 +24,8 @@ Status ForEachParallel(const Clock& clock, std::size_t count, std::size_t width,
       Status done = body(index);
       if (done) continue;
       std::lock_guard lock(mutex);
-      if (!error) error = std::move(done).error();
+      const auto wait_of = [](const Error& e) { return e.retry_after().value_or(Duration::zero()); };
+      if (!error || wait_of(done.error()) > wait_of(*error)) error = std::move(done).error();
     }
   };
   {

@@ -70,6 +70,13 @@ void ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const PodSha
   view.room = room_.RoomFor(owner, shape, sizes.wanted);
   const bool wants_start = !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
   if (!wants_start) return room_.StopAsking(owner);
+  const std::vector<Place> places = room_.PlacesOf(owner);
+  if (static_cast<int>(places.size()) >= sizes.NeededToRun() && FitAlike(*places.front().shape, shape)) {
+    // Placed while others were planned, or in a pass whose children were refused.
+    view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
+    return;
+  }
+  if (!places.empty()) room_.Forget(owner);
   GangDemand demand;
   demand.key = owner;
   demand.needed = sizes.NeededToRun();

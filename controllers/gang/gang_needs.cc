@@ -14,6 +14,11 @@ bool IsReplacing(const GangView& view, const Tally& tally) {
   return has_run && tally.scheduled() > 0;
 }
 
+int MinimumToRun(const GangView& view, const Tally& tally) {
+  const int min = view.group->spec.min_member, started = view.group->status.started_min_member;
+  return IsReplacing(view, tally) && started > 0 ? std::min(min, started) : min;
+}
+
 bool IsBackingOff(const GangView& view) {
   const auto& next = view.group->status.next_attempt_time;
   if (!next) return false;
@@ -78,7 +83,9 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   if (demand.needed > static_cast<int>(demand.members.size())) return std::nullopt;  // Not all of them exist.
   demand.key = view.key;
   const kube::Time since = group.metadata.creation_timestamp.value_or(view.now);
-  demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
+  // One that holds something already comes before all that hold nothing.
+  const bool is_half_started = demand.needed > 0 && tally.lifted + tally.bound > 0;
+  demand.waiting_since = is_half_started ? 0 : std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
   demand.avoid = view.avoid;
   demand.runtime_seconds = group.spec.expected_runtime_seconds;
   return demand;

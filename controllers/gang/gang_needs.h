@@ -22,6 +22,8 @@ std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assig
 
 // It came together once and was not rolled back since: what it lost is replaced member by member.
 bool IsReplacing(const GangView& view, const Tally& tally);
+// How many it must have to go on: of one that runs, not more than it came together with.
+int MinimumToRun(const GangView& view, const Tally& tally);
 // Rolled back, and not to be tried again yet.
 bool IsBackingOff(const GangView& view);
 

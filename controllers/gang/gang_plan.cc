@@ -111,7 +111,7 @@ class Planner {
 
   bool PlanRollBack() {
     api::PodGroupStatus& status = plan_.status;
-    const bool is_below = tally_.scheduled() < min_;
+    const bool is_below = tally_.scheduled() < MinimumToRun(view_, tally_);
     if (is_below && IsBackingOff(view_)) {
       LookAgain(status.next_attempt_time->value - view_.now.value);
       plan_.end = RollBackList(view_);
@@ -134,6 +134,7 @@ class Planner {
     plan_.end = list;
     ++status.attempts;
     status.schedule_start_time.reset();
+    status.started_min_member = 0;
     status.next_attempt_time = kube::Time{view_.now.value + BackoffAfter(status.attempts)};
     LookAgain(BackoffAfter(status.attempts));
     SayBackingOff();
@@ -217,7 +218,7 @@ class Planner {
 
   // A replacement in a running gang starts at once: its node is likely the one that was left.
   void LiftReplacements() {
-    int missing = min_ - tally_.scheduled() - tally_.lifted;
+    int missing = MinimumToRun(view_, tally_) - tally_.scheduled() - tally_.lifted;
     for (const Member& member : view_.members) {
       if (missing <= 0) break;
       if (member.state != MemberState::kGated || member.has_foreign_gate) continue;
@@ -242,7 +243,7 @@ class Planner {
 
   // Beyond the minimum: an extra that found no node waits gated again, where it is in nobody's way.
   void PlanRepair() {
-    if (tally_.scheduled() < min_ || view_.is_planned_by_owner) return;
+    if (tally_.scheduled() < MinimumToRun(view_, tally_) || view_.is_planned_by_owner) return;
     for (const Member& member : view_.members) {
       if (member.state != MemberState::kLifted || !CanBeRolledBack(member)) continue;
       const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *member.lifted_at);
@@ -279,10 +280,10 @@ class Planner {
                  plan_.must_replan ? "looking for other nodes: one that was planned is taken"
                                    : "waiting for the scheduler to decide about pods of others");
     }
-    if (is_under_way) return SayStarting();
     const std::optional<GangDemand> demand = NeedsOf(view_);
+    if (is_under_way && !demand) return SayStarting();
     const std::string why = demand ? WhyPending(*demand, view_.standing, min_) : std::string("waiting for room");
-    Say(kGangPending, view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
+    Say(is_under_way ? kGangScheduling : kGangPending, view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
   }
 
   int ForeignGates() const {
@@ -312,6 +313,7 @@ class Planner {
       message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
     }
     plan_.status.schedule_start_time.reset();
+    plan_.status.started_min_member = min_;
     const bool has_run = view_.group->status.phase == kGangRunning;
     if (!is_running && !has_run) return Say(kGangScheduling, GangReason::kStarting, message);
     plan_.status.attempts = 0;

@@ -45,6 +45,16 @@ Json EncodeStatus(const kube::Kind& kind, const api::PodGroupStatus& status) {
   return found ? *found : Json::MakeObject();
 }
 
+// The status of the coscheduling plugin's own CRD.
+void KeepUpstreamFields(Json& status) {
+  constexpr std::string_view kFields[] = {"phase", "occupiedBy", "running", "succeeded", "failed", "scheduleStartTime"};
+  Json kept = Json::MakeObject();
+  for (const std::string_view field : kFields) {
+    if (const Json* value = status.Find(field)) kept[field] = *value;
+  }
+  status = std::move(kept);
+}
+
 }  // namespace
 
 GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
@@ -138,6 +148,11 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   }
   SortMembers(view.members);
   const Memory memory = MemoryOf(*group);
+  if (memory.said) {
+    auto whole = std::make_shared<api::PodGroup>(*group);
+    whole->status = *memory.said;
+    view.group = std::move(whole);
+  }
   view.avoid = memory.avoid;
   view.places = room_.PlacesOf(gang);
   const kube::OwnerReference* owner = group->metadata.Controller();
@@ -159,6 +174,15 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
 void GangReconciler::AskLedger(GangView& view) {
   if (const std::optional<GangDemand> demand = NeedsOf(view)) {
     view.standing = room_.Ask(*demand);
+    if (!view.standing.is_placed && !demand->avoid.empty()) {
+      // Better a node that was refused once than none.
+      view.avoid.clear();
+      {
+        std::lock_guard lock(mutex_);
+        MemoryLocked(*view.group).avoid.clear();
+      }
+      view.standing = room_.Ask(*NeedsOf(view));
+    }
     view.places = room_.PlacesOf(view.key);
   } else if (!view.is_planned_by_owner) {
     room_.StopAsking(view.key);
@@ -325,7 +349,12 @@ Status GangReconciler::WriteStatus(const GangView& view, api::PodGroupStatus sta
   // The first of ours says everything, also zeros.
   const Json had = before.observed_generation == 0 ? Json::MakeObject() : EncodeStatus(kind_, before);
   patch["status"] = kube::MergePatchBetween(had, EncodeStatus(kind_, status));
-  if (patch["status"].AsObject()->empty()) return {};
+  const bool is_narrow = MemoryOf(*view.group).said.has_value();
+  if (is_narrow) KeepUpstreamFields(patch["status"]);
+  if (patch["status"].AsObject()->empty()) {
+    if (is_narrow) Remember(view, status);
+    return {};
+  }
   const ObjectKey key = view.group->metadata.Key();
   kube::WriteOptions options;
   options.subresource = "status";
@@ -335,7 +364,14 @@ Status GangReconciler::WriteStatus(const GangView& view, api::PodGroupStatus sta
     return std::move(patched).error().with("write the status of PodGroup " + key.ToString());
   }
   Note(view, kind_, **patched);
+  const bool is_pruned = static_cast<const api::PodGroup&>(**patched).status.conditions.empty() && !status.conditions.empty();
+  if (is_pruned) Remember(view, status);
   return {};
+}
+
+void GangReconciler::Remember(const GangView& view, const api::PodGroupStatus& status) {
+  std::lock_guard lock(mutex_);
+  MemoryLocked(*view.group).said = status;
 }
 
 Result<Action> GangReconciler::Refused(const GangView& view, Error error, std::stop_token stop) {

@@ -39,6 +39,8 @@ class GangReconciler final : public kube::Reconciler {
     std::string uid;
     std::set<std::string> avoid;  // Nodes that were planned and refused.
     std::optional<kube::TimePoint> minor_change_since;
+    // What was last said, where a CRD that is not ours (upstream's) keeps only some of it.
+    std::optional<api::PodGroupStatus> said;
     bool is_adopted = false;      // The places that an earlier process had planned are in the ledger.
   };
 
@@ -50,6 +52,7 @@ class GangReconciler final : public kube::Reconciler {
   kube::Status Lift(const GangView& view, const Member& member, std::stop_token stop);
   kube::Status WriteStatus(const GangView& view, api::PodGroupStatus status, std::optional<kube::Duration>& deferred,
                            std::stop_token stop);
+  void Remember(const GangView& view, const api::PodGroupStatus& status);
   kube::Result<kube::Action> Refused(const GangView& view, kube::Error error, std::stop_token stop);
   // Pods that wait for a group that is not there are told so.
   kube::Result<kube::Action> TellOrphans(const kube::ObjectKey& key);

@@ -54,6 +54,10 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
                                                                   "counts from here."}),
       Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran."}),
       Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again."}),
+      Field<&T::started_min_member>("startedMinMember", {.doc = "minMember when the gang last came together. A gang that runs "
+                                                                "with so many is not rolled back because minMember was "
+                                                                "raised.",
+                                                         .omit_zero = true}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled.",
                                            .list_type = "map",

@@ -41,6 +41,7 @@ struct PodGroupStatus {
   std::optional<kube::Time> schedule_start_time;
   std::int32_t attempts = 0;  // Starts that were rolled back since the gang last ran.
   std::optional<kube::Time> next_attempt_time;
+  std::int32_t started_min_member = 0;  // minMember when the gang last came together; 0: it does not run.
   std::int64_t observed_generation = 0;
   std::vector<kube::Condition> conditions;
   static std::span<const kube::FieldInfo> Fields();

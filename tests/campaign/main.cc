@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/campaign/elastic_workloads.h"
+#include "tests/campaign/gang_mutants.h"
 #include "tests/campaign/gang_workloads.h"
 #include "tests/campaign/spec_campaign.h"
 

@@ -66,11 +66,18 @@ Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models
   Schedule schedule{std::string(workload.name()), 1 + random() % kModels, {}};
   const auto& points = models[schedule.seed - 1].points;
   const auto wanted = static_cast<std::size_t>(2 + random() % (kMostFaults - 1));
+  const auto places_of = [&](const FaultKind& kind) {
+    if (kind.point == FaultPoint::kRenewal && !workload.uses_leases()) return 0;
+    return points[static_cast<std::size_t>(kind.point)];
+  };
   const auto& kinds = AllFaultKinds();
+  if (std::none_of(kinds.begin(), kinds.end(), [&](const FaultKind& kind) { return places_of(kind) > 0; })) {
+    return schedule;  // The run without faults came to no end; it is told of as such.
+  }
   while (schedule.faults.size() < wanted) {
     const FaultKind& kind = kinds[random() % kinds.size()];
-    const int places = points[static_cast<std::size_t>(kind.point)];
-    if (places == 0 || (kind.point == FaultPoint::kRenewal && !workload.uses_leases())) continue;
+    const int places = places_of(kind);
+    if (places == 0) continue;
     schedule.faults.push_back({&kind, static_cast<int>(random() % static_cast<std::uint64_t>(places))});
   }
   return schedule;

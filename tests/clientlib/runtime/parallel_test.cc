@@ -57,6 +57,25 @@ TEST(ForEachParallel, StartsNoMoreAfterAnErrorAndReturnsIt) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST(ForEachParallel, OfSeveralErrorsTheLongestRetryAfterIsObeyed) {
+  const SystemClock clock;
+  std::mutex mutex;
+  CondVar both;
+  int inside = 0;
+  // Each fails only when the other one has been called, too.
+  const Status done = ForEachParallel(clock, 2, 2, [&](std::size_t i) -> Status {
+    std::unique_lock lock(mutex);
+    ++inside;
+    both.NotifyAll();
+    const TimePoint limit = clock.Now() + std::chrono::seconds(30);
+    while (inside < 2 && clock.Now() < limit) clock.WaitUntil(lock, both, limit);
+    if (i == 0) return Error(ErrorCode::kTooManyRequests, "busy");
+    return Error(ErrorCode::kTooManyRequests, "busier").with_retry_after(std::chrono::seconds(7));
+  });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().retry_after(), std::chrono::seconds(7));
+}
+
 TEST(ForEachParallel, SaysSoIfAStopKeptSomeFromBeingCalled) {
   const SystemClock clock;
   std::stop_source stop;

@@ -266,6 +266,22 @@ TEST(GangPlan, AGangThatRanIsRolledBackOnlyIfItsMembersAreThere) {
   EXPECT_THAT(MessageOf(missing), HasSubstr("1 member more must be created"));
 }
 
+TEST(GangPlan, AGangThatRunsIsNotRolledBackBecauseItsMinimumWasRaised) {
+  const GangView view = GangBuilder(4)
+                            .Running(2)
+                            .Gated(2)
+                            .Phase(kGangScheduling, GangReason::kBelowMinimum)
+                            .Group([](auto& g) {
+                              g.status.schedule_start_time = GangBuilder::At(-100);
+                              g.status.started_min_member = 2;
+                            })
+                            .Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(plan.end, IsEmpty());
+  EXPECT_THAT(plan.lift, IsEmpty()) << "the two that are new wait for a place";
+  EXPECT_EQ(ReasonOf(plan), "BelowMinimum");
+}
+
 TEST(GangPlan, AnExtraThatFindsNoNodeWaitsGatedAgain) {
   EXPECT_THAT(Ends(PlanGang(GangBuilder(2).Running(2).Lifted(1, -70).Build())), ElementsAre(2));
   EXPECT_THAT(PlanGang(GangBuilder(2).Running(2).Lifted(1, -50).Build()).end, IsEmpty());
