@@ -311,7 +311,7 @@ Act SetsMinimum(int min_member) {
   return [=](World& world) { EditSpec(world, kGroups, kGang, R"({"minMember":)" + std::to_string(min_member) + "}"); };
 }
 
-// Lowered while it waits; raised beyond what fits while it runs, so that it gives all back; lowered while it runs.
+// Lowered while it waits; raised while it runs, when a node comes that has room for the rest; lowered while it runs.
 Traits MinimumChanged() {
   return {.name = "gang-minimum-changed",
           .prepare =
@@ -319,7 +319,12 @@ Traits MinimumChanged() {
                 AddNodes(world, 1, 8);
                 SubmitGang(world, 4, 4, 4, kShortTimeout);
               },
-          .steps = {UntilWaits(4, SetsMinimum(2)), UntilRuns(2, SetsMinimum(4)), UntilWaits(4, AddsNode("node-9", 8)),
+          .steps = {UntilWaits(4, SetsMinimum(2)),
+                    UntilRuns(2,
+                              [](World& world) {
+                                SetsMinimum(4)(world);
+                                AddsNode("node-9", 8)(world);
+                              }),
                     UntilRuns(4, SetsMinimum(3)), UntilRuns(4)},
           .rules = {.may_roll_back = true}};
 }

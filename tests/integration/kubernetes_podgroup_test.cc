@@ -54,8 +54,7 @@ class KubernetesPodGroup : public Gang {
     MustRun(std::string("up --feature-gates GenericWorkload=true,GangScheduling=true "
                         "--runtime-config scheduling.k8s.io/v1alpha2=true --name ") +
             kCluster);
-    const std::string crds =
-        std::string(__FILE__).substr(0, std::string(__FILE__).rfind("/tests/")) + "/crds/generated";
+    const std::string crds = "\"" + FileOfTree("crds/generated") + "\"";
     MustRun(std::string("kubectl --name ") + kCluster + " -- apply --server-side -f " + crds);
     MustRun(std::string("kubectl --name ") + kCluster +
             " -- wait --for=condition=Established --timeout=30s -f " + crds);

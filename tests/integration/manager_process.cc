@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 
 #include "clientlib/http/curl_transport.h"
@@ -42,6 +43,12 @@ std::string ManagerPath() {
   const char* path = std::getenv("GRUS_MANAGER");
   if (path == nullptr) throw std::runtime_error("GRUS_MANAGER, the path of grus-manager, is not set");
   return path;
+}
+
+std::string FileOfTree(const std::string& path) {
+  const char* cluster = std::getenv("GRUS_CLUSTER");
+  if (cluster == nullptr) throw std::runtime_error("GRUS_CLUSTER is not set: run scripts/integration-tests");
+  return (std::filesystem::path(cluster).parent_path() / "../.." / path).lexically_normal().string();
 }
 
 ManagerProcess::ManagerProcess(const std::vector<std::string>& arguments, const Variables& variables) {

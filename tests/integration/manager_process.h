@@ -21,6 +21,8 @@ namespace grus::testing {
 
 // The program under test, from the environment: GRUS_MANAGER.
 std::string ManagerPath();
+// The absolute path of a file of the source tree, which $GRUS_CLUSTER (tests/cluster/cluster) lies in.
+std::string FileOfTree(const std::string& path);
 
 class ManagerProcess {
  public:

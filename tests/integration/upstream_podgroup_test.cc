@@ -2,7 +2,6 @@
 // A cluster on which the CRD of kubernetes-sigs/scheduler-plugins is installed and not ours: no conditions,
 // no observedGeneration, no attempts. Changes the CRD of the cluster, which must be the test's own, and sets
 // it right again; by its file name this comes near the end.
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -19,11 +18,11 @@ constexpr char kCrdPath[] =
 constexpr char kClaim[] = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"missing"}}]})";
 
 std::string UpstreamCrd() {
-  const auto path = std::filesystem::path(__FILE__).parent_path() / "upstream_podgroup.yaml";
+  const std::string path = FileOfTree("tests/integration/upstream_podgroup.yaml");
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file || text.str().empty()) throw std::runtime_error("cannot read " + path.string());
+  if (!file || text.str().empty()) throw std::runtime_error("cannot read " + path);
   return text.str();
 }
 

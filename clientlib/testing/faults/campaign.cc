@@ -61,7 +61,7 @@ std::vector<Job> ChooseEvenly(std::vector<Job> all, std::size_t count, std::mt19
   return chosen;
 }
 
-// Several faults in one run. Later ones may not be reached once an earlier one has changed the course; that is fine.
+// Several faults in one run; none if there is nowhere for one. Later ones may not be reached once an earlier one has changed the course; that is fine.
 Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models, std::mt19937_64& random) {
   Schedule schedule{std::string(workload.name()), 1 + random() % kModels, {}};
   const auto& points = models[schedule.seed - 1].points;
@@ -72,7 +72,7 @@ Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models
   };
   const auto& kinds = AllFaultKinds();
   if (std::none_of(kinds.begin(), kinds.end(), [&](const FaultKind& kind) { return places_of(kind) > 0; })) {
-    return schedule;  // The run without faults came to no end; it is told of as such.
+    return schedule;
   }
   while (schedule.faults.size() < wanted) {
     const FaultKind& kind = kinds[random() % kinds.size()];
@@ -166,8 +166,12 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
   for (std::size_t w = 0; w < chosen.size(); ++w) AddSingles(*chosen[w], models[w], singles);
   std::vector<Job> jobs =
       ChooseEvenly(std::move(singles), static_cast<std::size_t>(options.schedules * (1 - kRandomShare)), random);
-  for (std::size_t w = 0; static_cast<int>(jobs.size()) < options.schedules; w = (w + 1) % chosen.size()) {
-    jobs.push_back({chosen[w], PlanRandom(*chosen[w], models[w], random)});
+  // Of a story whose runs without faults came to no end there is nothing to plan; it is told of as such.
+  std::size_t planless = 0;
+  for (std::size_t w = 0; static_cast<int>(jobs.size()) < options.schedules && planless < chosen.size(); w = (w + 1) % chosen.size()) {
+    Schedule schedule = PlanRandom(*chosen[w], models[w], random);
+    planless = schedule.faults.empty() ? planless + 1 : 0;
+    if (!schedule.faults.empty()) jobs.push_back({chosen[w], std::move(schedule)});
   }
 
   std::mutex mutex;  // Guards finished and the calls of `progress`.
