@@ -29,7 +29,7 @@ enum class Safety {
 
 class ClusterRoom {
  public:
-  // Registers handlers; both informers must outlive this, and this them being run.
+  // Registers handlers: both informers must outlive this, and be stopped and joined before it goes.
   ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
               Nominations nominations = Nominations::kAuto);
 

@@ -237,7 +237,8 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   // A gang that starts says so once it runs: the gates tell the rest.
   if (done) done = WriteStatus(view, plan.status, deferred, stop);
   if (!done) return Refused(view, std::move(done).error(), stop);
-  for (const GangEvent& event : plan.events) {
+  // With the status, and so once.
+  for (const GangEvent& event : deferred ? std::vector<GangEvent>() : plan.events) {
     log_.Info(event.note, {{"gang", gang}, {"reason", event.reason}});
     events_.Record(event.type, kind_, group->metadata, event.reason, event.action, event.note);
   }

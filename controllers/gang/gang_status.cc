@@ -103,7 +103,9 @@ bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupSta
     return text.empty() || text == ToString(GangReason::kWaitingForMembers) ||
            text == ToString(GangReason::kPreparing) || text == ToString(GangReason::kStarting);
   };
-  return is_start(was) && is_start(is);
+  // Who ends all of it takes the members first: a moment later there may be nobody to tell.
+  const bool loses_members = was == ToString(GangReason::kRunning) && is == ToString(GangReason::kBelowMinimum);
+  return loses_members || (is_start(was) && is_start(is));
 }
 
 bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after) {

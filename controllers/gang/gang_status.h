@@ -21,7 +21,7 @@ void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std:
 // The reason of the Ready condition as it stands in the cluster; empty: none yet.
 std::string GangReasonBefore(const GangView& view);
 
-// A change that decides nothing: counts alone, or the phase on the way to Running. Its write can wait for company.
+// A change whose write can wait a little, for company: counts alone, the phase on the way to Running, or lost members.
 bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
 
 // Of these: a gang goes on waiting, for something that reads a little differently.

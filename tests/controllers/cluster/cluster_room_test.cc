@@ -27,6 +27,11 @@ class ClusterRoomTest : public ::testing::Test {
     for (kube::Informer* informer : {&nodes_, &pods_}) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
     AddNode("n1");
   }
+  // No handler runs while what it tells is taken apart.
+  ~ClusterRoomTest() override {
+    for (kube::Informer* informer : {&nodes_, &pods_}) informer->Stop();
+    for (kube::Informer* informer : {&nodes_, &pods_}) informer->Join();
+  }
   static Json Text(std::string_view text) { return *kube::ParseJson(text); }
   template <typename T>
   static void Must(const T& done) {

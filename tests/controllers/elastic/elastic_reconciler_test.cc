@@ -33,6 +33,12 @@ class ElasticReconcilerTest : public ::testing::Test {
     AddNode("n1");
   }
 
+  // No handler runs while what it tells is taken apart.
+  ~ElasticReconcilerTest() override {
+    for (kube::Informer* informer : Informers()) informer->Stop();
+    for (kube::Informer* informer : Informers()) informer->Join();
+  }
+
   static Json Named(const char* api_version, const char* kind, const std::string& name) {
     return Json::MakeObject(
         {{"apiVersion", api_version}, {"kind", kind}, {"metadata", Json::MakeObject({{"name", name}})}});
