@@ -249,14 +249,14 @@ bool ClusterRoom::MustNominate(const std::string& gang) const {
   if (nominations_ != Nominations::kAuto) return nominations_ == Nominations::kAlways;
   std::lock_guard lock(mutex_);
   if (!competitors_.empty() || (last_competitor_ && clock_.Now() - *last_competitor_ < kCompetitionLasts)) return true;
-  const std::vector<Place> own = ledger_.ClaimsOf(gang);
+  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
   if (own.empty()) return false;
   const auto is_other = [&](const Place& place) {
     return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
   };
   if (std::any_of(own.begin(), own.end(), is_other)) return true;
   return std::any_of(placed_.begin(), placed_.end(), [&](const std::string& other) {
-    const std::vector<Place> places = ledger_.ClaimsOf(other);
+    const std::vector<Place>& places = ledger_.ClaimsOf(other);
     return std::any_of(places.begin(), places.end(), is_other);
   });
 }

@@ -57,9 +57,9 @@ Plan ElasticReconciler::MakePlan(View& view) {
   if (plan.workers && caches_.groups) {
     // Decided where workers are started, and kept while there are any: their template is not touched.
     const bool has_workers = view.workers && view.workers->replicas > 0;
-    plan.workers->gang = has_workers || plan.workers->replicas == 0 ? (view.workers ? view.workers->gang : Gang::kNone)
-                         : room_.MustNominate(owner)                    ? Gang::kGated
-                                                                   : Gang::kUngated;
+    const bool is_first = plan.workers->replicas > 0 && !has_workers;
+    if (is_first) plan.workers->gang = room_.MustNominate(owner) ? Gang::kGated : Gang::kUngated;
+    else plan.workers->gang = view.workers ? view.workers->gang : Gang::kNone;
   }
   return plan;
 }

@@ -58,10 +58,6 @@ std::string WorkersMessage(const Status& status, const Sizes& sizes) {
 
 }  // namespace
 
-std::string Count(int n, std::string_view what) {
-  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
-}
-
 Status BaseStatus(const View& view, const Sizes& sizes) {
   const api::ElasticHorovodJob& job = *view.job;
   Status status = job.status;

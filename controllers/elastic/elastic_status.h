@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "controllers/elastic/elastic_plan.h"
+#include "controllers/policy/wording.h"
 
 namespace grus {
 
@@ -28,7 +29,5 @@ void SetEnd(api::ElasticHorovodJobStatus& status, const View& view, Reason reaso
 // "shrunk from 34 to 32 workers: ..."
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason);
 
-// "1 worker", "3 workers".
-std::string Count(int n, std::string_view what);
 
 }  // namespace grus

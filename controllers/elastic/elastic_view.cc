@@ -151,13 +151,6 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
   return launcher;
 }
 
-kube::Duration Waited(const kube::Time& now, const kube::Time& since) {
-  constexpr kube::Duration kSkew = std::chrono::minutes(1);  // Two machines may differ by so much.
-  const kube::Duration waited = now.value - since.value;
-  if (waited < -kSkew) return std::chrono::hours(24);
-  return std::max(waited, kube::Duration::zero());
-}
-
 WorkersState ReadWorkersState(const kube::StatefulSet& set) {
   WorkersState state;
   state.replicas = set.spec.replicas;

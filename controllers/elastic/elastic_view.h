@@ -12,6 +12,7 @@
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_ledger.h"
+#include "controllers/policy/waited.h"
 #include "crds/types/elastic_horovod_job.h"
 
 namespace grus {
@@ -91,10 +92,6 @@ struct View {
   std::vector<StrayLauncher> stray_launchers;
   Room room;                            // For workers beyond those granted, claims of others set aside.
 };
-
-// How long something has waited, for waits of minutes at most. A moment that lies far ahead was noted before the clock
-// was set back: it counts as long ago, for nobody would wait for it to come again.
-kube::Duration Waited(const kube::Time& now, const kube::Time& since);
 
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.
 std::string ServiceName(const api::ElasticHorovodJob& job);

@@ -7,6 +7,8 @@
 
 #include "controllers/gang/gang_status.h"
 #include "controllers/policy/gang_message.h"
+#include "controllers/policy/waited.h"
+#include "controllers/policy/wording.h"
 
 namespace grus {
 namespace {
@@ -45,12 +47,6 @@ std::optional<kube::Time> StartOf(const GangView& view) {
 
 seconds BackoffAfter(int attempts) {
   return std::min(kLongestGangBackoff, kFirstBackoff * (1 << std::clamp(attempts - 1, 0, 10)));
-}
-
-// For waits of minutes at most. A moment that lies far ahead was noted before the clock was set back.
-kube::Duration Waited(const kube::Time& now, const kube::Time& since) {
-  const kube::Duration waited = now.value - since.value;
-  return waited < -std::chrono::minutes(1) ? std::chrono::hours(24) : std::max(waited, kube::Duration::zero());
 }
 
 class Planner {
@@ -99,10 +95,10 @@ class Planner {
   bool PlanEnd() {
     if (tally_.alive() > 0 || tally_.ending > 0) return false;
     if (tally_.succeeded >= min_) {
-      Say(kGangFinished, GangReason::kSucceeded, CountText(tally_.succeeded, "member") + " succeeded");
+      Say(kGangFinished, GangReason::kSucceeded, Count(tally_.succeeded, "member") + " succeeded");
     } else if (tally_.failed > 0 && tally_.failed + tally_.succeeded >= min_) {
       Say(kGangFailed, GangReason::kFailed,
-          std::to_string(tally_.failed) + " of " + CountText(tally_.failed + tally_.succeeded, "member") + " failed");
+          std::to_string(tally_.failed) + " of " + Count(tally_.failed + tally_.succeeded, "member") + " failed");
     } else {
       return false;
     }
@@ -149,7 +145,7 @@ class Planner {
       return Say(kGangPending, GangReason::kBackingOff, ready->message);
     }
     std::string message = "gave its nodes back: " + std::to_string(tally_.scheduled()) + " of the " +
-                          CountText(min_, "member") + " that start together had one after " +
+                          Count(min_, "member") + " that start together had one after " +
                           std::to_string(ScheduleTimeout(*view_.group).count()) + " s";
     for (const Member& member : view_.members) {
       if (member.unschedulable_message.empty()) continue;
@@ -255,10 +251,10 @@ class Planner {
   void SayProgress() {
     if (tally_.scheduled() >= min_) return SayTogether();
     const int existing = tally_.alive() + tally_.succeeded;
-    const std::string of_min = " of the " + CountText(min_, "member") + " that start together";
+    const std::string of_min = " of the " + Count(min_, "member") + " that start together";
     if (IsReplacing(view_, tally_)) {
       std::string message = std::to_string(tally_.scheduled()) + of_min + " have a node";
-      if (existing < min_) message += "; " + CountText(min_ - existing, "member") + " more must be created";
+      if (existing < min_) message += "; " + Count(min_ - existing, "member") + " more must be created";
       return Say(kGangScheduling, GangReason::kBelowMinimum, message);
     }
     const bool is_under_way = tally_.lifted + tally_.bound > 0 || !plan_.lift.empty();
@@ -273,7 +269,7 @@ class Planner {
                      std::string(api::kGangGate));
     }
     if (must_hold_) {
-      return Say(kGangPending, GangReason::kPreparing, "holding nodes for " + CountText(min_ - tally_.scheduled(), "member"));
+      return Say(kGangPending, GangReason::kPreparing, "holding nodes for " + Count(min_ - tally_.scheduled(), "member"));
     }
     if (is_unsafe_) {
       return Say(kGangPending, GangReason::kPreparing,
@@ -294,7 +290,7 @@ class Planner {
 
   void SayStarting() {
     std::string message =
-        std::to_string(tally_.scheduled()) + " of the " + CountText(min_, "member") + " that start together have a node";
+        std::to_string(tally_.scheduled()) + " of the " + Count(min_, "member") + " that start together have a node";
     const auto stuck = std::find_if(view_.members.begin(), view_.members.end(),
                                     [](const Member& member) { return !member.unschedulable_message.empty(); });
     if (stuck != view_.members.end()) {
@@ -305,8 +301,8 @@ class Planner {
 
   void SayTogether() {
     const bool is_running = tally_.running + tally_.succeeded >= min_;
-    std::string message = is_running ? CountText(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
-                                     : CountText(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
+    std::string message = is_running ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
+                                     : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
     // Those that others hold back wait for them, not for room.
     if (const int waiting = tally_.unbound() - ForeignGates(); waiting > 0) {

@@ -75,7 +75,6 @@ GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kub
       })) {}
 
 void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
-  queue_ = &queue;
   groups_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
     const ObjectKey key = change.Any().metadata.Key();
     const bool is_echo = change.before && change.after &&
@@ -233,9 +232,11 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   }
 
   std::optional<kube::Duration> deferred;
-  Status done = Execute(view, plan, stop);
-  // A gang that starts says so once it runs: the gates tell the rest.
+  Status done = plan.end.empty() ? Start(view, plan, stop) : Status();
+  // A gang that starts says so once it runs: the gates tell the rest. Of a roll-back first the decision, then what follows
+  // from it: a process that stops in between leaves it to the next.
   if (done) done = WriteStatus(view, plan.status, deferred, stop);
+  if (done) done = EndMembers(view, plan, stop);
   if (!done) return Refused(view, std::move(done).error(), stop);
   // With the status, and so once.
   for (const GangEvent& event : deferred ? std::vector<GangEvent>() : plan.events) {
@@ -252,8 +253,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   return Action::After(again);
 }
 
-Status GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::stop_token stop) {
-  if (!plan.end.empty()) return EndMembers(view, plan, stop);
+Status GangReconciler::Start(const GangView& view, const GangPlan& plan, std::stop_token stop) {
   Status done = kube::ForEachParallel(
       clock_, plan.nominate.size(), kParallelWrites,
       [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
@@ -270,11 +270,7 @@ Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, st
     for (const Member* member : plan.end) {
       if (member->state == MemberState::kLifted && !member->nominated.empty()) memory.avoid.insert(member->nominated);
     }
-    // First the decision, then what follows from it: a process that stops in between leaves it to the next.
-    memory.minor_change_since.reset();
   }
-  std::optional<kube::Duration> deferred;
-  if (Status written = WriteStatus(view, plan.status, deferred, stop); !written) return written;
   return kube::ForEachParallel(
       clock_, plan.end.size(), kParallelWrites,
       [&](std::size_t i) -> Status {

@@ -46,7 +46,8 @@ class GangReconciler final : public kube::Reconciler {
 
   GangView Observe(const Group& group, const std::string& gang);
   void AskLedger(GangView& view);
-  kube::Status Execute(const GangView& view, const GangPlan& plan, std::stop_token stop);
+  // Nominates or lifts.
+  kube::Status Start(const GangView& view, const GangPlan& plan, std::stop_token stop);
   kube::Status EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop);
   kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
   kube::Status Lift(const GangView& view, const Member& member, std::stop_token stop);
@@ -72,7 +73,6 @@ class GangReconciler final : public kube::Reconciler {
   const kube::Log& log_;
   const kube::Store::IndexId pods_by_group_;
   kube::WriteTracker writes_;
-  kube::WorkQueue* queue_ = nullptr;
 
   std::mutex mutex_;  // Guards memory_.
   std::unordered_map<kube::ObjectKey, Memory> memory_;

@@ -56,10 +56,6 @@ std::chrono::seconds ScheduleTimeout(const api::PodGroup& group) {
   return seconds && *seconds > 0 ? std::chrono::seconds(*seconds) : kDefaultScheduleTimeout;
 }
 
-std::string CountText(int n, std::string_view what) {
-  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
-}
-
 api::PodGroupStatus BaseGangStatus(const GangView& view) {
   api::PodGroupStatus status = view.group->status;
   if (status.observed_generation == 0) status.conditions.clear();  // The CRD's default, not ours.

@@ -30,6 +30,4 @@ bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStat
 // The phases of scheduling.sigs.k8s.io: PreScheduling and Scheduled are told apart there.
 std::string LegacyPhase(const api::PodGroupStatus& status, int min_member);
 
-std::string CountText(int n, std::string_view what);  // "1 member", "2 members".
-
 }  // namespace grus

@@ -220,9 +220,10 @@ void ClusterLedger::Hold(const std::string& owner, const std::string& node, Shap
   owners_[id].claims.push_back({node, std::move(shape)});
 }
 
-std::vector<Place> ClusterLedger::ClaimsOf(const std::string& owner) const {
+const std::vector<Place>& ClusterLedger::ClaimsOf(const std::string& owner) const {
+  static const std::vector<Place> kNone;
   const OwnerId id = FindOwner(owner);
-  return id == 0 ? std::vector<Place>{} : owners_[id].claims;
+  return id == 0 ? kNone : owners_[id].claims;
 }
 
 void ClusterLedger::DropClaims(const std::string& owner) {

@@ -73,7 +73,7 @@ class ClusterLedger {
   // One claim more, at a place that is known. It may over-commit the node: a fact is a fact.
   // REQUIRES: an owner, and a shape.
   void Hold(const std::string& owner, const std::string& node, ShapePtr shape);
-  std::vector<Place> ClaimsOf(const std::string& owner) const;
+  const std::vector<Place>& ClaimsOf(const std::string& owner) const;  // Valid until the next change.
   void DropClaims(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 

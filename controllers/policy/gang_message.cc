@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/policy/gang_message.h"
 
+#include "controllers/policy/wording.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -9,10 +11,6 @@
 
 namespace grus {
 namespace {
-
-std::string Count(std::int64_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
 
 // 1200 m of cpu are "1200m cpu", memory has its suffix.
 std::string Amount(std::int64_t amount, const std::string& resource) {
