@@ -37,6 +37,11 @@ std::string WriteTarget(std::string path, const WriteOptions& options, std::stri
       .Target();
 }
 
+void AcceptAnswer(HttpRequest& request, const WriteOptions& options) {
+  if (!options.metadata_only) return;
+  request.headers.emplace_back("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+}
+
 std::string_view ContentType(PatchType type) {
   switch (type) {
     case PatchType::kJson: return "application/json-patch+json";
@@ -133,6 +138,7 @@ Result<Client::ObjectPtr> Client::Create(const Kind& kind, std::string_view ns, 
   HttpRequest request;
   request.method = "POST";
   request.target = WriteTarget(CollectionPath(kind, ns), options, options_.field_manager);
+  AcceptAnswer(request, options);
   request.headers.emplace_back("Content-Type", "application/json");
   request.body = ToText(object);
   return SendForObject("create", kind, std::move(request), std::move(stop));
@@ -143,6 +149,7 @@ Result<Client::ObjectPtr> Client::Apply(const Kind& kind, const ObjectKey& key, 
   HttpRequest request;
   request.method = "PATCH";
   request.target = WriteTarget(ObjectPath(kind, key, options.subresource), options, options_.field_manager);
+  AcceptAnswer(request, options);
   // JSON is YAML; the server takes it under this type since server-side apply exists.
   request.headers.emplace_back("Content-Type", "application/apply-patch+yaml");
   request.body = ToText(object);
@@ -154,6 +161,7 @@ Result<Client::ObjectPtr> Client::Patch(const Kind& kind, const ObjectKey& key, 
   HttpRequest request;
   request.method = "PATCH";
   request.target = WriteTarget(ObjectPath(kind, key, options.subresource), options, options_.field_manager);
+  AcceptAnswer(request, options);
   request.headers.emplace_back("Content-Type", ContentType(type));
   request.body = ToText(patch);
   return SendForObject("patch", kind, std::move(request), std::move(stop));

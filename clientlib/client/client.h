@@ -64,6 +64,7 @@ struct WriteOptions {
   std::string field_manager{};  // Empty: the client's.
   bool force = false;           // Apply only: take fields from other managers.
   bool dry_run = false;
+  bool metadata_only = false;   // Of the object that comes back: less to write, to send and to read.
 };
 
 enum class PatchType { kJson, kMerge, kStrategicMerge };

@@ -49,6 +49,8 @@ class GangReconciler final : public kube::Reconciler {
   // Nominates or lifts.
   kube::Status Start(const GangView& view, const GangPlan& plan, std::stop_token stop);
   kube::Status EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop);
+  kube::Result<std::shared_ptr<kube::Object>> PatchPod(const kube::ObjectKey& pod, const kube::Json& patch,
+                                                       const std::string& subresource, std::stop_token stop);
   kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
   kube::Status Lift(const GangView& view, const Member& member, std::stop_token stop);
   kube::Status WriteStatus(const GangView& view, api::PodGroupStatus status, std::optional<kube::Duration>& deferred,

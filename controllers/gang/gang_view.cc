@@ -52,11 +52,9 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape) {
   member.ordinal = NumberAtEnd(member.name);
   for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
     if (gate.name != api::kGangGate) member.has_foreign_gate = true;
-    member.gates.emplace_back(gate.name);
   }
   member.state = StateOf(pod);
   member.is_running = pod.status.phase == "Running";
-  member.has_annotations = !pod.metadata.annotations.empty();
   if (const kube::OwnerReference* owner = pod.metadata.Controller()) {
     member.has_controller = true;
     member.owner = std::string(pod.metadata.ns) + "/" + std::string(owner->name);

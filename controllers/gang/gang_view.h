@@ -32,12 +32,10 @@ struct Member {
   MemberState state = MemberState::kGated;
   bool is_running = false;
   bool has_foreign_gate = false;      // Another controller's: the pod cannot start whatever we do.
-  bool has_annotations = false;
   bool has_controller = false;        // Somebody makes it again when it is deleted.
   std::string owner;                  // "team-a/bert": the object that controls it; else empty.
   std::string node, nominated;
   int priority = 0;
-  std::vector<std::string> gates;     // In order.
   ShapePtr shape;                     // Of members that are not bound.
   std::optional<kube::Time> lifted_at, unschedulable_since;
   std::string unschedulable_message;  // The scheduler's.

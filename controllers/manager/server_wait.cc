@@ -4,7 +4,6 @@
 #include "clientlib/base/backoff.h"
 #include "clientlib/base/wait.h"
 #include "clientlib/client/resource_path.h"
-#include "crds/types/all_crds.h"
 
 namespace grus {
 namespace {
@@ -16,13 +15,13 @@ using kube::Status;
 
 constexpr kube::BackoffPolicy kBackoff{std::chrono::seconds(1), std::chrono::seconds(30), 2.0, 0.2};
 
-// Our kinds, one request for each group and version.
-Status CheckKinds(kube::Client& client, const std::string& ns, std::stop_token stop) {
-  for (const kube::CrdInfo& crd : api::AllCrds()) {
-    const std::string path = kube::CollectionPath(*crd.kind, ns);
+Status CheckKinds(kube::Client& client, const std::vector<const kube::Kind*>& kinds, const std::string& ns,
+                  std::stop_token stop) {
+  for (const kube::Kind* kind : kinds) {
+    const std::string path = kube::CollectionPath(*kind, ns);
     Result<std::string> answer = client.GetRaw(path + "?limit=1", stop);
     if (answer) continue;
-    const std::string name = std::string(crd.kind->plural) + "." + std::string(crd.kind->group);
+    const std::string name = std::string(kind->plural) + "." + std::string(kind->group);
     if (answer.error().code() == ErrorCode::kNotFound) {
       return Error(ErrorCode::kNotFound, "the CustomResourceDefinition " + name +
                                              " is not installed: kubectl apply -f crds/generated");
@@ -34,11 +33,11 @@ Status CheckKinds(kube::Client& client, const std::string& ns, std::stop_token s
 
 }  // namespace
 
-Status WaitForServer(kube::Connection& connection, const std::string& ns, const kube::Clock& clock, const kube::Log& log,
-                     std::stop_token stop) {
+Status WaitForServer(kube::Connection& connection, const std::vector<const kube::Kind*>& kinds, const std::string& ns,
+                     const kube::Clock& clock, const kube::Log& log, std::stop_token stop) {
   kube::Backoff backoff(kBackoff);
   for (;;) {
-    Status ready = CheckKinds(*connection.client, ns, stop);
+    Status ready = CheckKinds(*connection.client, kinds, ns, stop);
     if (ready || stop.stop_requested()) return {};
     const Error& error = ready.error();
     if (error.is_terminal() || error.code() == ErrorCode::kUnauthorized) {

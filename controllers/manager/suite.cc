@@ -118,6 +118,13 @@ struct Suite::Impl {
   std::optional<GangController> gangs, legacy_gangs;
 };
 
+std::vector<const kube::Kind*> Suite::Kinds(const Options& options) {
+  std::vector<const kube::Kind*> kinds;
+  if (Runs(options, "elastic")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
+  if (Runs(options, "gang")) kinds.insert(kinds.end(), {&KindOf<api::PodGroup>(), &KindOf<api::LegacyPodGroup>()});
+  return kinds;
+}
+
 Suite::Suite(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
              const kube::Log& log, kube::Registry& metrics, const std::string& instance)
     : impl_(std::make_unique<Impl>(options, client, elector, clock, log, metrics, instance)) {}

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/leader_elector.h"
@@ -16,6 +17,9 @@ namespace grus {
 
 class Suite {
  public:
+  // The kinds of ours that the controllers of `options` need.
+  static std::vector<const kube::Kind*> Kinds(const Options& options);
+
   // `instance` names this process in events. `elector` may be null; with one, the client writes only while it leads.
   // All must outlive the suite.
   Suite(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,

@@ -94,7 +94,7 @@ int RunManager(const Options& options, std::stop_token stop) {
                         {"metrics_port", *scrape ? (*scrape)->port() : 0},
                         {"health_port", *health ? (*health)->port() : 0}});
   const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
-  if (Status ready = WaitForServer(connection, ns, clock, log, stop); !ready) return fail(ready.error());
+  if (Status ready = WaitForServer(connection, Suite::Kinds(options), ns, clock, log, stop); !ready) return fail(ready.error());
 
   if (Status ran = suite.Run(stop); !ran) return fail(ran.error());
   log.Info("stopped");

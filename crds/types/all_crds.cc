@@ -3,6 +3,8 @@
 
 #include "crds/types/elastic_horovod_job.h"
 #include "crds/types/pod_group.h"
+#include "crds/types/trial_job.h"
+#include "crds/types/workload_profile.h"
 
 namespace api {
 namespace {
@@ -58,6 +60,62 @@ kube::CrdInfo PodGroupCrd(const kube::Kind& kind) {
   return crd;
 }
 
+kube::CrdInfo TrialJobCrd() {
+  kube::CrdInfo crd;
+  crd.kind = &TrialJob::ResourceKind();
+  crd.short_names = {"tj"};
+  crd.categories = {"grus", "all"};
+  crd.doc = "TrialJob runs a training for a short while on several numbers and types of GPUs, and says how fast it is "
+            "on each, how fast it would be on more, and what to run it on.";
+  crd.printer_columns = {
+      {"Phase", "string", ".status.phase", "What the TrialJob is doing."},
+      {"Trials", "string", ".status.progress", "Trials that ended, and all that are to be run."},
+      {"Knee", "integer", ".status.recommendation[?(@.goal==\"Knee\")].gpus",
+       "GPUs after which more bring too little."},
+      {"Speed-up", "string", ".status.recommendation[?(@.goal==\"Knee\")].speedUp",
+       "Throughput at the knee, as a multiple of one GPU's."},
+      {"Error", "string", ".status.model.looErrorPercent", "Leave-one-out error of the model, in percent."},
+      {"Spent", "integer", ".status.spent.gpuSeconds", "GPU seconds that the trials have cost."},
+      {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
+      {"Recommendation", "string", ".status.recommendation[?(@.goal==\"Knee\")].message",
+       "The recommendation in a sentence.", 1},
+      {"Fingerprint", "string", ".status.fingerprint", "The name of its WorkloadProfile.", 1},
+  };
+  static constexpr kube::CelRule kRules[] = {
+      {"size(self.metadata.name) <= 32",
+       "metadata.name must have at most 32 characters, so that the names of the trials are legal"},
+      {"self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+       "metadata.name must be lower case letters, digits and '-', and start with a letter: it becomes a host name"},
+      // Kubernetes 1.36 compares pod templates too. Opaque as they are, no version promises it, so the fingerprint has the
+      // last word.
+      {"!has(oldSelf.status) || !has(oldSelf.status.trials) || size(oldSelf.status.trials) == 0 || "
+       "self.spec.workload == oldSelf.spec.workload",
+       "spec.workload must not change once trials have begun: make a new TrialJob"},
+  };
+  crd.cel.assign(std::begin(kRules), std::end(kRules));
+  return crd;
+}
+
+kube::CrdInfo WorkloadProfileCrd() {
+  kube::CrdInfo crd;
+  crd.kind = &WorkloadProfile::ResourceKind();
+  crd.short_names = {"wp"};
+  crd.categories = {"grus"};
+  crd.doc = "WorkloadProfile keeps what TrialJobs measured of one workload, for all namespaces.";
+  crd.printer_columns = {
+      {"GPU", "string", ".status.gpus", "GPU types that it was measured on."},
+      {"Points", "integer", ".status.points", "Number of measurements."},
+      {"Knee", "string", ".status.knee", "GPUs after which more bring too little, for each GPU type."},
+      {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
+      {"Image", "string", ".spec.workload.image", "Image of the workload.", 1},
+  };
+  static constexpr kube::CelRule kRules[] = {
+      {"self.metadata.name == self.spec.fingerprint", "metadata.name must be spec.fingerprint"},
+  };
+  crd.cel.assign(std::begin(kRules), std::end(kRules));
+  return crd;
+}
+
 }  // namespace
 
 std::vector<kube::CrdInfo> AllCrds() {
@@ -65,7 +123,8 @@ std::vector<kube::CrdInfo> AllCrds() {
   // Groups that end in ".k8s.io" want a word on their approval.
   legacy.api_approval = "unapproved, serves the objects of the first versions of the coscheduling plugin";
   legacy.short_names = {};  // They are those of the newer group.
-  return {ElasticHorovodJobCrd(), PodGroupCrd(PodGroup::ResourceKind()), std::move(legacy)};
+  return {ElasticHorovodJobCrd(), PodGroupCrd(PodGroup::ResourceKind()), std::move(legacy), TrialJobCrd(),
+          WorkloadProfileCrd()};
 }
 
 }  // namespace api

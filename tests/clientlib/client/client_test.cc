@@ -148,6 +148,17 @@ TEST_F(ClientTest, F4ApplyDoesNotForceUnlessTold) {
   EXPECT_EQ(Last().target, "/api/v1/namespaces/team-a/configmaps/a?fieldManager=grus-test");
 }
 
+TEST_F(ClientTest, AWriteMayAskForMetadataAlone) {
+  transport_.Expect("PATCH", "/", JsonAnswer(200, R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",
+                                                      "metadata":{"name":"a","namespace":"team-a","resourceVersion":"8"}})"));
+
+  const auto patched = client().Patch(kMaps, {"team-a", "a"}, PatchType::kMerge, Json::MakeObject(), {.metadata_only = true});
+
+  ASSERT_TRUE(patched) << patched.error().message();
+  EXPECT_EQ((*patched)->metadata.resource_version, "8");
+  EXPECT_THAT(LastHeader("Accept"), ElementsAre("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"));
+}
+
 TEST_F(ClientTest, PatchSaysItsType) {
   struct Case {
     PatchType type;

@@ -100,7 +100,6 @@ class GangBuilder {
       member.has_controller = true;
       member.owner = "team-a/gang";
       if (member.IsUnbound()) member.shape = Shape();
-      if (state == MemberState::kGated) member.gates = {api::kGangGate};
       change(member);
       view_.members.push_back(std::move(member));
     }

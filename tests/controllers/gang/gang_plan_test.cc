@@ -154,7 +154,6 @@ TEST(GangPlan, AMinimumBelowOneIsRefusedAndNothingStarts) {
 TEST(GangPlan, AMemberWithGatesOfOthersIsNotCountedOn) {
   GangView view = GangBuilder(2).Gated(2).Build();
   view.members[1].has_foreign_gate = true;
-  view.members[1].gates = {"other/gate", api::kGangGate};
   EXPECT_FALSE(NeedsOf(view));
   EXPECT_EQ(ReasonOf(PlanGang(view)), "GatedByOthers");
 }

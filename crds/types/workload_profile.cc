@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crds/types/workload_profile.h"
+
+namespace api {
+
+using kube::CelRule;
+using kube::Field;
+using kube::FieldInfo;
+
+std::span<const FieldInfo> ProfiledWorkload::Fields() {
+  using T = ProfiledWorkload;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::image>(
+          "image", {.doc = "Image of the workers, by its digest where that is known.", .max_length = 512}),
+      Field<&T::command>(
+          "command",
+          {.doc = "Words of the training command. Whoever may read profiles reads them.", .max_items = 256}),
+      Field<&T::args>(
+          "args", {.doc = "Arguments of the container, if the workload has them apart.", .max_items = 256}),
+      Field<&T::resources>("resources",
+                           {.doc = "What each worker asks for besides its GPUs.", .max_items = 32}),
+      Field<&T::gpus_per_worker>(
+          "gpusPerWorker", {.doc = "GPUs of each worker.", .minimum = 0, .maximum = 64, .default_json = "1"}),
+      Field<&T::model>("model", {.doc = "What is trained, if the workload says so.", .max_length = 253}),
+      Field<&T::dataset>("dataset",
+                         {.doc = "What it is trained on, if the workload says so.", .max_length = 253}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> ProfilePoint::Fields() {
+  using T = ProfilePoint;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::name>("name", {.doc = "Name of the configuration; one point for each.",
+                               .required = true,
+                               .min_length = 1,
+                               .max_length = 128}),
+      Field<&T::config>("config", {.doc = "What it was measured on.", .required = true}),
+      Field<&T::measured>("measured", {.doc = "What was measured.", .required = true}),
+      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPU seconds that it has cost.", .minimum = 0}),
+      Field<&T::measured_by>("measuredBy",
+                             {.doc = "The TrialJob that measured it: NAMESPACE/NAME.", .max_length = 317}),
+      Field<&T::time>("time", {.doc = "When.", .required = true}),
+  };
+  return kFields;
+}
+
+namespace {
+
+constexpr CelRule kFingerprintRules[] = {
+    {"self == oldSelf", "fingerprint must not change: it is the profile's identity"}};
+constexpr CelRule kWorkloadRules[] = {
+    {"self == oldSelf",
+     "workload must not change: another workload has another fingerprint, and a profile of its own"},
+};
+constexpr CelRule kUnitRules[] = {
+    {"self == oldSelf", "throughputUnit must not change: the points are in it"},
+};
+
+}  // namespace
+
+std::span<const FieldInfo> WorkloadProfileSpec::Fields() {
+  using T = WorkloadProfileSpec;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::fingerprint>(
+          "fingerprint",
+          {.doc =
+               "Of the workload: all that can change its speed on given GPUs. Also the name of the profile.",
+           .required = true,
+           .min_length = 1,
+           .max_length = 63,
+           .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+           .cel = kFingerprintRules}),
+      Field<&T::workload>(
+          "workload", {.doc = "What was measured, for people.", .default_json = "{}", .cel = kWorkloadRules}),
+      Field<&T::throughput_unit>(
+          "throughputUnit",
+          {.doc = "Unit of every throughput here. BatchesPerSecond: batches of one GPU, when the samples in "
+                  "a batch are not known. StepsPerSecond: the same, when all GPUs share one batch.",
+           .cel = kUnitRules}),
+      Field<&T::points>("points", {.doc = "The measurements; of a configuration, the newest.",
+                                   .max_items = kMaxProfilePoints,
+                                   .list_type = "map",
+                                   .list_map_key = "name"}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> GpuTypeProfile::Fields() {
+  using T = GpuTypeProfile;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::model>("model", {.doc = "The model made of its points."}),
+      Field<&T::points>("points", {.doc = "Points that are about this GPU type.", .minimum = 0}),
+      Field<&T::knee_gpus>(
+          "kneeGpus",
+          {.doc = "The size after which more GPUs bring too little. Missing: not known.", .minimum = 1}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> ProfileDrift::Fields() {
+  using T = ProfileDrift;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::job>("job", {.doc = "The job whose speed differs: NAMESPACE/NAME.", .max_length = 317}),
+      Field<&T::config>("config", {.doc = "What it runs on."}),
+      Field<&T::measured_step_milliseconds>(
+          "measuredStepMilliseconds", {.doc = "Time of a step by this profile.", .pattern = kDecimalPattern}),
+      Field<&T::observed_step_milliseconds>(
+          "observedStepMilliseconds", {.doc = "Time of a step in that job.", .pattern = kDecimalPattern}),
+      Field<&T::time>("time", {.doc = "When it was observed."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> WorkloadProfileStatus::Fields() {
+  using T = WorkloadProfileStatus;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
+      Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Drifted.",
+                                           .max_items = 16,
+                                           .list_type = "map",
+                                           .list_map_key = "type"}),
+      Field<&T::gpus>("gpus", {.doc = "The GPU types of the points, joined by commas.", .max_length = 1024}),
+      Field<&T::knee>(
+          "knee", {.doc = "GPUs at the knee of each of them, joined by commas; \"?\" where it is not known.",
+                   .max_length = 128}),
+      Field<&T::points>("points", {.doc = "Number of points.", .minimum = 0}),
+      Field<&T::gpu_types>(
+          "gpuTypes",
+          {.doc = "What the points of each GPU type say.", .max_items = 16, .list_type = "atomic"}),
+      Field<&T::drift>(
+          "drift",
+          {.doc = "The job that last was not as fast as measured; gone once it was measured again."}),
+  };
+  return kFields;
+}
+
+const kube::Kind& WorkloadProfile::ResourceKind() {
+  using T = WorkloadProfile;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::spec>("spec", {.doc = "What was measured.", .required = true}),
+      Field<&T::status>("status", {.doc = "What grus makes of it."}),
+  };
+  static const kube::Kind kKind = kube::MakeKind<T>({.group = "ai.centauruscloud.io",
+                                                     .version = "v1alpha1",
+                                                     .kind = "WorkloadProfile",
+                                                     .plural = "workloadprofiles",
+                                                     .is_namespaced = false,
+                                                     .fields = kFields});
+  return kKind;
+}
+
+}  // namespace api

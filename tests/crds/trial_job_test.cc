@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crds/types/trial_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <utility>
+
+#include "tests/crds/schema_walk.h"
+
+namespace api {
+namespace {
+
+using kube::Json;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+const kube::Kind& TheKind() { return TrialJob::ResourceKind(); }
+Json SchemaAt(std::initializer_list<std::string_view> fields) { return SchemaOf(TheKind(), fields); }
+Json DefaultOf(std::initializer_list<std::string_view> field) { return At(SchemaAt(field), {"default"}); }
+
+constexpr char kSmallest[] = R"({
+  "apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":"bert","namespace":"team-a"},
+  "spec":{"workload":{"jobRef":{"name":"bert"}}}})";
+
+constexpr char kLargest[] = R"({
+  "apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":"resnet","namespace":"team-a"},
+  "spec":{
+    "workload":{"template":{"spec":{
+      "launcherSpec":{"image":"train:1","pythonCommand":["python","train.py"]},
+      "workersSpec":{"image":"train:1","gpusPerWorker":2,
+                     "template":{"spec":{"containers":[{"name":"worker","env":[{"name":"A","value":"b"}]}]}}}}}},
+    "space":{"gpuTypes":[{"name":"NVIDIA-A100-SXM4-80GB"},{"name":"h100","nodeSelector":{"pool":"h100"}}],
+             "gpuCounts":[2,4,8],"batchSizes":[32,64],"batchSizeEnv":"BATCH","batchSizeOption":"--batch-size",
+             "batchSizeScope":"PerJob"},
+    "strategy":{"type":"Grid","maxTrials":20,"parallelism":3},
+    "measure":{"source":"Logs","patterns":[{"name":"speed","regex":"([0-9.]+) img/s","kind":"SamplesPerSecond"}],
+               "warmupSeconds":30,"windowSeconds":120,"precisionPercent":2},
+    "budget":{"wallSeconds":3600,"gpuSeconds":0,"perTrialSeconds":300},
+    "earlyStop":false,"idleOnly":true,
+    "extrapolate":{"maxGpus":64,"maxIntervalRatio":"1.5"},
+    "cache":{"policy":"Refresh","maxAgeSeconds":60},
+    "apply":"Apply","cleanup":"OnSuccess","suspend":true}})";
+
+std::shared_ptr<TrialJob> Read(std::string_view text) {
+  auto job = kube::Decode<TrialJob>(text);
+  EXPECT_TRUE(job) << job.error().message();
+  return job ? *job : std::make_shared<TrialJob>();
+}
+
+kube::Time Noon() { return *kube::ParseTime("2026-01-02T12:00:00Z"); }
+
+Trial MeasuredTrial(std::string name) {
+  Trial trial;
+  trial.name = std::move(name);
+  trial.config = {"NVIDIA-A100-SXM4-80GB", 8, 2, 64};
+  trial.phase = TrialPhase::kSucceeded;
+  trial.reason = TrialReason::kPrecisionReached;
+  trial.message = "90 % interval is within 4.1 % after 31 s";
+  trial.start_time = Noon();
+  trial.end_time = Noon();
+  trial.measured = Measurement{"812.4", "790.1", "835.0", "630.2", "613.0", "648.1", 120, 68719476736, 93};
+  trial.gpu_seconds = 840;
+  trial.log = LogPosition{"bert-8g-workers-0", "2026-01-02T12:00:00.123456789Z", 2};
+  return trial;
+}
+
+TEST(TrialJob, TheSmallestManifestNamesAJobAndNothingElse) {
+  const TrialJobSpec spec = Read(kSmallest)->spec;
+  ASSERT_TRUE(spec.workload.job_ref);
+  EXPECT_EQ(spec.workload.job_ref->name, "bert");
+  EXPECT_FALSE(spec.workload.job_template);
+  EXPECT_EQ(At(SchemaAt({"spec"}), {"required"}), Json::MakeArray({"workload"}));
+  for (const char* part : {"space", "strategy", "measure", "budget", "extrapolate", "cache"}) {
+    EXPECT_TRUE(At(SchemaAt({"spec", part}), {"required"}).is_null()) << part;
+  }
+}
+
+TEST(TrialJob, EveryFieldOfAManifestIsRead) {
+  const TrialJobSpec spec = Read(kLargest)->spec;
+
+  ASSERT_TRUE(spec.workload.job_template);
+  const WorkersSpec& workers = spec.workload.job_template->spec.workers;
+  EXPECT_EQ(workers.gpus_per_worker, 2);
+  EXPECT_NE(workers.pod_template.At({"spec", "containers"}), nullptr);
+  ASSERT_EQ(spec.space.gpu_types.size(), 2U);
+  EXPECT_EQ(spec.space.gpu_types[0].name, "NVIDIA-A100-SXM4-80GB");
+  EXPECT_THAT(spec.space.gpu_types[0].node_selector, IsEmpty());
+  EXPECT_THAT(spec.space.gpu_types[1].node_selector, ElementsAre(std::pair("pool", "h100")));
+  EXPECT_THAT(spec.space.gpu_counts, ElementsAre(2, 4, 8));
+  EXPECT_THAT(spec.space.batch_sizes, ElementsAre(32, 64));
+  EXPECT_EQ(spec.space.batch_size_env, "BATCH");
+  EXPECT_EQ(spec.space.batch_size_option, "--batch-size");
+  EXPECT_EQ(spec.space.batch_size_scope, BatchSizeScope::kPerJob);
+  EXPECT_EQ(spec.strategy.type, StrategyType::kGrid);
+  EXPECT_EQ(spec.strategy.max_trials, 20);
+  EXPECT_EQ(spec.strategy.parallelism, 3);
+  ASSERT_EQ(spec.measure.patterns.size(), 1U);
+  EXPECT_EQ(spec.measure.patterns[0].regex, "([0-9.]+) img/s");
+  EXPECT_EQ(spec.measure.patterns[0].kind, SpeedKind::kSamplesPerSecond);
+  EXPECT_EQ(spec.measure.warmup_seconds, 30);
+  EXPECT_EQ(spec.measure.window_seconds, 120);
+  EXPECT_EQ(spec.measure.precision_percent, 2);
+  EXPECT_EQ(spec.budget.wall_seconds, 3600);
+  EXPECT_EQ(spec.budget.gpu_seconds, 0);
+  EXPECT_EQ(spec.budget.per_trial_seconds, 300);
+  EXPECT_FALSE(spec.early_stop);
+  EXPECT_TRUE(spec.idle_only);
+  EXPECT_EQ(spec.extrapolate.max_gpus, 64);
+  EXPECT_EQ(spec.extrapolate.max_interval_ratio, "1.5");
+  EXPECT_EQ(spec.cache.policy, CachePolicy::kRefresh);
+  EXPECT_EQ(spec.cache.max_age_seconds, 60);
+  EXPECT_EQ(spec.apply, ApplyPolicy::kApply);
+  EXPECT_EQ(spec.cleanup, TrialCleanup::kOnSuccess);
+  EXPECT_TRUE(spec.suspend);
+}
+
+TEST(TrialJob, PrometheusIsReadWithItsQueries) {
+  const auto job = Read(R"({"spec":{"measure":{"source":"Prometheus","prometheus":{"url":"http://p:9090",
+      "queries":[{"query":"rate(steps{job=\"$JOB\"}[1m]) > 0","kind":"StepSeconds"}]}}}})");
+  ASSERT_TRUE(job->spec.measure.prometheus);
+  EXPECT_EQ(job->spec.measure.prometheus->url, "http://p:9090");
+  ASSERT_EQ(job->spec.measure.prometheus->queries.size(), 1U);
+  EXPECT_EQ(job->spec.measure.prometheus->queries[0].query, "rate(steps{job=\"$JOB\"}[1m]) > 0");
+  EXPECT_EQ(job->spec.measure.prometheus->queries[0].kind, SpeedKind::kStepSeconds);
+}
+
+TEST(TrialJob, TheSchemasDefaultsAreThoseOfTheTypes) {
+  const TrialJobSpec spec;
+  EXPECT_EQ(DefaultOf({"spec", "space", "batchSizeScope"}), Json("PerGpu"));
+  EXPECT_EQ(DefaultOf({"spec", "strategy", "type"}), Json("Ladder"));
+  EXPECT_EQ(DefaultOf({"spec", "strategy", "maxTrials"}), Json(spec.strategy.max_trials));
+  EXPECT_EQ(DefaultOf({"spec", "strategy", "parallelism"}), Json(spec.strategy.parallelism));
+  EXPECT_EQ(DefaultOf({"spec", "measure", "source"}), Json("Logs"));
+  EXPECT_EQ(DefaultOf({"spec", "measure", "windowSeconds"}), Json(spec.measure.window_seconds));
+  EXPECT_EQ(DefaultOf({"spec", "measure", "precisionPercent"}), Json(spec.measure.precision_percent));
+  EXPECT_EQ(DefaultOf({"spec", "budget", "perTrialSeconds"}), Json(spec.budget.per_trial_seconds));
+  EXPECT_EQ(DefaultOf({"spec", "earlyStop"}), Json(spec.early_stop));
+  EXPECT_EQ(DefaultOf({"spec", "idleOnly"}), Json(spec.idle_only));
+  EXPECT_EQ(DefaultOf({"spec", "extrapolate", "maxIntervalRatio"}),
+            Json(spec.extrapolate.max_interval_ratio));
+  EXPECT_EQ(DefaultOf({"spec", "cache", "policy"}), Json("Use"));
+  EXPECT_EQ(DefaultOf({"spec", "cache", "maxAgeSeconds"}), Json(spec.cache.max_age_seconds));
+  EXPECT_EQ(DefaultOf({"spec", "apply"}), Json("Recommend"));
+  EXPECT_EQ(DefaultOf({"spec", "cleanup"}), Json("Always"));
+  EXPECT_EQ(DefaultOf({"spec", "suspend"}), Json(spec.suspend));
+  // Without these no default below them would ever be filled in.
+  for (const char* part : {"space", "strategy", "budget", "extrapolate", "cache"}) {
+    EXPECT_EQ(DefaultOf({"spec", part}), Json::MakeObject()) << part;
+  }
+  EXPECT_EQ(DefaultOf({"spec", "measure"}), Json::MakeObject({{"source", "Logs"}}));
+}
+
+TEST(TrialJob, ABudgetOfZeroIsLegalAndMeansThatNothingIsRun) {
+  for (const char* budget : {"wallSeconds", "gpuSeconds"}) {
+    const Json field = SchemaAt({"spec", "budget", budget});
+    EXPECT_EQ(At(field, {"minimum"}), Json(0)) << budget;
+    EXPECT_THAT(*At(field, {"description"}).AsString(), HasSubstr("With 0 no trial is run")) << budget;
+    // No limit is not the same as 0.
+    EXPECT_TRUE(At(field, {"default"}).is_null()) << budget;
+  }
+  EXPECT_EQ(At(SchemaAt({"spec", "budget", "perTrialSeconds"}), {"minimum"}), Json(1));
+}
+
+TEST(TrialJob, ATemplateIsTheSpecOfAnElasticHorovodJob) {
+  const Json ours = SchemaAt({"spec", "workload", "template", "spec"});
+  const Json theirs = SchemaOf(ElasticHorovodJob::ResourceKind(), {"spec"});
+  EXPECT_EQ(At(ours, {"properties"}), At(theirs, {"properties"}));
+  EXPECT_EQ(At(ours, {"required"}), At(theirs, {"required"}));
+}
+
+TEST(TrialJob, WrongValuesAreNamedByTheirField) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {R"({"spec":{"workload":{"jobRef":"bert"}}})", "spec.workload.jobRef"},
+      {R"({"spec":{"space":{"gpuCounts":[1,"2"]}}})", "spec.space.gpuCounts[1]"},
+      {R"({"spec":{"space":{"gpuTypes":["a100"]}}})", "spec.space.gpuTypes[0]"},
+      {R"({"spec":{"strategy":{"type":"Guess"}}})", "spec.strategy.type"},
+      {R"({"spec":{"measure":{"patterns":[{"kind":"Loss"}]}}})", "spec.measure.patterns[0].kind"},
+      {R"({"spec":{"budget":{"gpuSeconds":1.5}}})", "spec.budget.gpuSeconds"},
+      {R"({"spec":{"extrapolate":{"maxIntervalRatio":2.0}}})", "spec.extrapolate.maxIntervalRatio"},
+      {R"({"spec":{"cache":{"policy":"Maybe"}}})", "spec.cache.policy"},
+      {R"({"status":{"phase":"Thinking"}})", "status.phase"},
+      {R"({"status":{"trials":[{"reason":"Luck"}]}})", "status.trials[0].reason"},
+  };
+  for (const auto& [text, field] : kCases) {
+    const auto job = kube::Decode<TrialJob>(text);
+    ASSERT_FALSE(job) << text;
+    EXPECT_THAT(job.error().message(), HasSubstr(field));
+  }
+}
+
+TEST(TrialJob, ASpecIsReadBackAsItWasWritten) {
+  for (const char* manifest : {kSmallest, kLargest}) {
+    const std::string text = kube::EncodeObject(TheKind(), *Read(manifest));
+    EXPECT_EQ(kube::EncodeObject(TheKind(), *Read(text)), text);
+    EXPECT_TRUE(kube::IsCovered(*kube::ParseJson(manifest), *kube::ParseJson(text))) << text;
+  }
+}
+
+TEST(TrialJob, AStatusIsReadBackAsItWasWritten) {
+  TrialJob job;
+  job.metadata.name = "bert";
+  TrialJobStatus& status = job.status;
+  status.observed_generation = 3;
+  status.phase = TrialJobPhase::kRunning;
+  status.conditions.push_back({"Ready", "False", std::string(ToString(TrialJobReason::kTrialsRunning)),
+                               "1 of 2 trials ended", Noon(), 3});
+  status.progress = "1/2";
+  status.throughput_unit = ThroughputUnit::kSamplesPerSecond;
+  status.trials = {MeasuredTrial("bert-8g"), Trial{.name = "bert-16g"}};
+  status.curve = {{"a100", 8, 64, CurveSource::kMeasured, "812.4", "790.1", "835.0", "6.1", "0.76"},
+                  {"a100", 64, 64, CurveSource::kUnknown, "", "", "", "", ""}};
+  status.model = ThroughputModel{"a100", "RingAllReduce", {{"alphaMilliseconds", "-1.25e-3"}}, "4.2", 32};
+  status.recommendation = {{Goal::kKnee, 8, "a100", 64, CurveSource::kMeasured, "812.4", "6.1", "8 GPUs"},
+                           {Goal::kFastest, std::nullopt, "", 0, CurveSource::kUnknown, "", "", "not known"}};
+  status.spent = {840, 105};
+  status.saved_by_cache = {120, 1};
+  status.fingerprint = "3fa9";
+  status.start_time = Noon();
+  status.completion_time = Noon();
+
+  const std::string text = kube::EncodeObject(TheKind(), job);
+  EXPECT_EQ(Read(text)->status, status) << text;
+}
+
+TEST(TrialJob, WhatIsNotKnownIsNotWritten) {
+  TrialJob job;
+  job.status.trials = {Trial{.name = "bert-8g", .config = {"", 8, 0, 0}}};
+  job.status.recommendation = {{.goal = Goal::kKnee, .message = "not known"}};
+
+  const Json status = At(*kube::ParseJson(kube::EncodeObject(TheKind(), job)), {"status"});
+  const Json trial = At(status, {"trials"}).AsArray()->front();
+  EXPECT_EQ(At(trial, {"config"}), Json::MakeObject({{"gpus", 8}}));
+  for (const char* field : {"reason", "message", "startTime", "measured", "log"}) {
+    EXPECT_EQ(trial.Find(field), nullptr) << field;
+  }
+  EXPECT_EQ(At(status, {"recommendation"}).AsArray()->front().Find("gpus"), nullptr);
+  for (const char* field : {"model", "throughputUnit", "fingerprint"})
+    EXPECT_EQ(status.Find(field), nullptr) << field;
+}
+
+TEST(TrialJob, AFullStatusFitsIntoAnObject) {
+  // etcd takes requests of at most 1.5 MB; the spec and managedFields come on top.
+  constexpr std::size_t kRoom = 1'000'000;
+  TrialJob job;
+  const std::string name(44, 'a');
+  Trial trial = MeasuredTrial(name);
+  trial.message = std::string(1024, 'm');
+  trial.config.gpu_type = std::string(63, 'g');
+  job.status.trials.assign(kMaxTrials, trial);
+  const std::string number = "123456789012345.123";
+  job.status.curve.assign(kMaxCurvePoints, {std::string(63, 'g'), 65536, 65536, CurveSource::kExtrapolated,
+                                            number, number, number, number, number});
+  job.status.conditions.assign(
+      8, {"Reconciling", "False", "SourceUnreachable", std::string(1024, 'm'), Noon(), 3});
+
+  EXPECT_LT(kube::EncodeObject(TheKind(), job).size(), kRoom);
+}
+
+TEST(TrialJob, ReasonsAreLegalInACondition) {
+  const std::regex pascal("[A-Z][A-Za-z]+");
+  for (const std::string_view name : EnumNames(TrialJobReason::kPending)) {
+    EXPECT_TRUE(std::regex_match(std::string(name), pascal)) << name;
+  }
+  EXPECT_EQ(ToString(TrialJobReason::kPending), "Pending");
+  EXPECT_EQ(ToString(TrialJobReason::kNotPermitted), "NotPermitted");
+  EXPECT_EQ(EnumNames(TrialJobReason::kPending).size(),
+            static_cast<std::size_t>(TrialJobReason::kNotPermitted) + 1);
+  EXPECT_EQ(EnumNames(TrialReason::kNone).size(), static_cast<std::size_t>(TrialReason::kOverMaxTrials) + 1);
+}
+
+TEST(TrialJobCrd, HasTheNamesThatPeopleType) {
+  const Json crd = CrdOf(TheKind());
+  EXPECT_EQ(At(crd, {"metadata", "name"}), Json("trialjobs.ai.centauruscloud.io"));
+  EXPECT_EQ(At(crd, {"spec", "scope"}), Json("Namespaced"));
+  EXPECT_EQ(At(crd, {"spec", "names", "kind"}), Json("TrialJob"));
+  EXPECT_EQ(At(crd, {"spec", "names", "shortNames"}), Json::MakeArray({"tj"}));
+  EXPECT_EQ(At(crd, {"spec", "names", "categories"}), Json::MakeArray({"grus", "all"}));
+  EXPECT_TRUE(At(VersionOf(TheKind()), {"subresources", "status"}).is_object());
+}
+
+TEST(TrialJobCrd, ColumnsTellPhaseTrialsKneeAndCost) {
+  const Columns columns = ColumnsOf(TheKind());
+  EXPECT_THAT(columns.shown, ElementsAre("Phase", "Trials", "Knee", "Speed-up", "Error", "Spent", "Age"));
+  EXPECT_THAT(columns.wide, ElementsAre("Recommendation", "Fingerprint"));
+}
+
+TEST(TrialJobCrd, ANewOneIsUnderWayToKstatus) {
+  const Json status = DefaultOf({"status"});
+  EXPECT_EQ(At(status, {"phase"}), Json("Pending"));
+  const Json condition = At(status, {"conditions"}).AsArray()->front();
+  EXPECT_EQ(At(condition, {"type"}), Json("Reconciling"));
+  EXPECT_EQ(At(condition, {"status"}), Json("True"));
+  EXPECT_EQ(At(condition, {"reason"}), Json(ToString(TrialJobReason::kPending)));
+}
+
+TEST(TrialJobCrd, EveryFieldHasADescription) {
+  EXPECT_THAT(FieldsThat(TheKind(), LacksDescription), IsEmpty());
+}
+
+TEST(TrialJobCrd, NoNumberIsAFloat) { EXPECT_THAT(FieldsThat(TheKind(), IsFloat), IsEmpty()); }
+
+TEST(TrialJobCrd, EveryListOfOurOwnHasALimit) {
+  // Those of an ElasticHorovodJob have none.
+  EXPECT_THAT(FieldsThat(TheKind(), IsListWithoutLimit), Each(StartsWith(".spec.workload.template.spec.")));
+}
+
+TEST(TrialJobCrd, RulesSayWhatIsWrongWithASpec) {
+  EXPECT_THAT(RulesOf(SchemaAt({"spec", "workload"})), HasSubstr("exactly one of jobRef and template"));
+  EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "gpuCounts"})), HasSubstr("numbers from 1 to 65536"));
+  EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "batchSizes"})), HasSubstr("numbers of at least 1"));
+  EXPECT_THAT(
+      RulesOf(SchemaAt({"spec", "space"})),
+      AllOf(HasSubstr("needs space.batchSizeEnv or space.batchSizeOption"), HasSubstr("at most 10000")));
+  EXPECT_THAT(RulesOf(SchemaAt({"spec", "measure"})),
+              AllOf(HasSubstr("measure.source Prometheus needs measure.prometheus"),
+                    HasSubstr("measure.prometheus needs measure.source Prometheus"),
+                    HasSubstr("measure.patterns needs measure.source Logs")));
+  EXPECT_THAT(RulesOf(SchemaAt({"spec"})),
+              AllOf(HasSubstr("gpusPerWorker must be at least 1"),
+                    HasSubstr("gpuCounts must be multiples of"), HasSubstr("Apply needs workload.jobRef")));
+  EXPECT_THAT(RulesOf(SchemaAt({})),
+              AllOf(HasSubstr("at most " + std::to_string(kMaxTrialJobName) + " characters"),
+                    HasSubstr("start with a letter"), HasSubstr("spec.workload must not change")));
+}
+
+TEST(TrialJobCrd, TheLongestNameLeavesRoomForThatOfATrial) {
+  constexpr std::size_t kLongestElasticHorovodJob = 44;
+  EXPECT_LE(kMaxTrialJobName + 1 + kMaxTrialSuffix, kLongestElasticHorovodJob);
+}
+
+TEST(TrialJobCrd, PatternsTakeWhatTheyShould) {
+  struct Case {
+    std::initializer_list<std::string_view> field;
+    std::vector<std::string> legal, refused;
+  };
+  const Case cases[] = {
+      {{"spec", "extrapolate", "maxIntervalRatio"},
+       {"1", "2.0", "999.999"},
+       {"0.9", "-1", "1e3", "2.", "NaN", ""}},
+      {{"spec", "space", "batchSizeEnv"}, {"BATCH_SIZE", "_b1"}, {"1B", "A-B", "A=B"}},
+      {{"spec", "space", "batchSizeOption"},
+       {"--batch-size", "-b", "--bs="},
+       {"batch", "--a b", "--a;rm", "$(x)"}},
+      {{"spec", "measure", "prometheus", "url"},
+       {"http://p:9090", "https://p/x"},
+       {"p:9090", "file:///etc", "http://"}},
+  };
+  for (const Case& c : cases) {
+    const std::regex pattern(*At(SchemaAt(c.field), {"pattern"}).AsString());
+    for (const std::string& text : c.legal) EXPECT_TRUE(std::regex_search(text, pattern)) << text;
+    for (const std::string& text : c.refused) EXPECT_FALSE(std::regex_search(text, pattern)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace api
