@@ -15,6 +15,19 @@
 
 namespace kube::internal {
 
+// Items of a type with is_kept() are kept only if it says so.
+template <typename T>
+constexpr auto DropOf() -> void (*)(void*) {
+  if constexpr (requires(const T& item) { item.is_kept(); }) {
+    return [](void* v) {
+      auto& list = *static_cast<std::vector<T>*>(v);
+      if (std::erase_if(list, [](const T& item) { return !item.is_kept(); }) > 0) list.shrink_to_fit();
+    };
+  } else {
+    return nullptr;
+  }
+}
+
 template <typename T>
 struct TypeOpsOf<std::vector<T>> {
   using V = std::vector<T>;
@@ -23,7 +36,8 @@ struct TypeOpsOf<std::vector<T>> {
       .element = &TypeOpsOf<T>::kOps,
       .size = [](const void* v) { return static_cast<const V*>(v)->size(); },
       .resize = [](void* v, std::size_t n) { *static_cast<V*>(v) = V(n); },
-      .at = [](void* v, std::size_t i) -> void* { return &(*static_cast<V*>(v))[i]; }};
+      .at = [](void* v, std::size_t i) -> void* { return &(*static_cast<V*>(v))[i]; },
+      .drop = DropOf<T>()};
 };
 
 // The table of a map-like type M with values of type T: `insert` tells them apart.

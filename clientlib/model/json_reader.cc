@@ -122,6 +122,7 @@ bool ReadList(const TypeOps& type, const JsonToken& token, void* target, Problem
     problem.PrefixIndex(std::to_string(i));
     return false;
   }
+  if (type.drop != nullptr) type.drop(target);
   return true;
 }
 

@@ -54,6 +54,7 @@ std::span<const FieldInfo> PodSchedulingGate::Fields() {
 std::span<const FieldInfo> PodSpec::Fields() {
   using T = PodSpec;
   static constexpr FieldInfo kFields[] = {
+      Field<&T::volumes>("volumes"),
       Field<&T::init_containers>("initContainers"),
       Field<&T::containers>("containers", {.required = true}),
       Field<&T::termination_grace_period_seconds>("terminationGracePeriodSeconds"),

@@ -2,7 +2,7 @@
 // Pod, as much of it as a job operator reads. Never send one back whole.
 //
 // Pods are cached by the hundred thousand: strings are CompactString, rare parts are boxed, and what nobody
-// reads (environments, volumes, probes) is not here.
+// reads (environments, probes, volumes without a claim) is not here.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "clientlib/model/condition.h"
 #include "clientlib/model/kind.h"
 #include "clientlib/model/quantity.h"
+#include "clientlib/model/volumes.h"
 
 namespace kube {
 
@@ -59,6 +60,7 @@ struct PodSpec {
   std::vector<Toleration> tolerations;
   std::vector<Container> containers, init_containers;
   std::vector<PodSchedulingGate> scheduling_gates;
+  std::vector<Volume> volumes;  // Those with a claim.
   std::optional<std::int32_t> priority;
   ResourceList overhead;
   Box<Affinity> affinity;

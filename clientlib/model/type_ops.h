@@ -60,6 +60,7 @@ struct TypeOps {
   std::size_t (*size)(const void*) = nullptr;    // kList, kMap
   void (*resize)(void*, std::size_t) = nullptr;  // kList: to that many; kMap: empty, with room for that many.
   void* (*at)(void*, std::size_t) = nullptr;     // kList
+  void (*drop)(void*) = nullptr;                 // kList, after it was read: items that are not kept; null: all are.
 
   using Visit = void (*)(void* context, std::string_view key, const void* value);
   void* (*insert)(void*, std::string_view key) = nullptr;           // kMap: the value of `key`, added if new.

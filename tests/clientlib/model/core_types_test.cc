@@ -6,6 +6,7 @@
 #include "clientlib/model/coordination_v1.h"
 #include "clientlib/model/core_v1.h"
 #include "clientlib/model/events_v1.h"
+#include "clientlib/model/scheduling_v1.h"
 
 namespace kube {
 namespace {
@@ -30,6 +31,7 @@ const RoundTrip kRoundTrips[] = {
                        {"key":"node.kubernetes.io/not-ready","operator":"Equal","value":"v",
                         "effect":"NoExecute","tolerationSeconds":300}],
         "schedulingGates":[{"name":"grus.io/gang"}],
+        "volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data-3"}},{"name":"scratch","ephemeral":{}}],
         "initContainers":[{"name":"init","image":"busybox","restartPolicy":"Always"}],
         "containers":[{"name":"worker","image":"horovod:1",
                        "resources":{"limits":{"nvidia.com/gpu":"1"},"requests":{"cpu":"3500m","memory":"16Gi"}}}]},
@@ -57,6 +59,20 @@ const RoundTrip kRoundTrips[] = {
     {"Namespace", &Namespace::ResourceKind,
      R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"},
       "status":{"phase":"Active"}})"},
+    {"PersistentVolumeClaim", &PersistentVolumeClaim::ResourceKind,
+     R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"team-a"},
+      "spec":{"volumeName":"pv-1","storageClassName":"fast"},"status":{"phase":"Bound"}})"},
+    {"PersistentVolume", &PersistentVolume::ResourceKind,
+     R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv-1"},
+      "spec":{"claimRef":{"namespace":"team-a","name":"data"},
+        "nodeAffinity":{"required":{"nodeSelectorTerms":[
+          {"matchExpressions":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"]}]}]}}}})"},
+    {"StorageClass", &StorageClass::ResourceKind,
+     R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"fast"},
+      "volumeBindingMode":"WaitForFirstConsumer"})"},
+    {"PriorityClass", &PriorityClass::ResourceKind,
+     R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},
+      "value":1000,"globalDefault":true})"},
     {"StatefulSet", &StatefulSet::ResourceKind, R"({"apiVersion":"apps/v1","kind":"StatefulSet",
       "metadata":{"name":"bert-workers","namespace":"team-a"},
       "spec":{"replicas":8,"serviceName":"bert","podManagementPolicy":"Parallel"},

@@ -38,6 +38,21 @@ TEST(Pod, I6LeavesOutWhatKubectlAndTheServerKeepForThemselves) {
   EXPECT_EQ(EncodeObject(Pod::ResourceKind(), **pod).find("managedFields"), std::string::npos);
 }
 
+TEST(Pod, KeepsOnlyVolumesThatHaveAClaim) {
+  const auto volumes = [](const std::string& list) {
+    const Result<std::shared_ptr<Pod>> pod =
+        Decode<Pod>(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"volumes":)" + list + "}}");
+    return pod ? (*pod)->spec.volumes : std::vector<Volume>(9);
+  };
+  const auto two = volumes(R"([{"name":"token","projected":{"sources":[]}},
+                               {"name":"data","persistentVolumeClaim":{"claimName":"d"}},
+                               {"name":"scratch","ephemeral":{"volumeClaimTemplate":{"spec":{}}}},null])");
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(two[0].claim->claim_name, "d");
+  EXPECT_EQ(two[1].name, "scratch");
+  EXPECT_EQ(volumes(R"([{"name":"token","projected":{"sources":[]}}])").capacity(), 0U) << "a pod without pays nothing";
+}
+
 // Sanitizers have their own allocator: there is nothing to measure under them.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Pod, TakesLessThanTwoKilobytesInMemory) {

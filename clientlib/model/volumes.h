@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The volumes of pods that bind them to a place: claims, the volumes behind them, and their classes. As much of them as
+// tells where a pod can run. Never send one back whole. Values.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "clientlib/model/affinity.h"
+#include "clientlib/model/compact_string.h"
+#include "clientlib/model/kind.h"
+
+namespace kube {
+
+struct PersistentVolumeClaimSource {
+  CompactString claim_name;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PersistentVolumeClaimSource&, const PersistentVolumeClaimSource&) = default;
+};
+
+// That it is there says it all: the claim is named after pod and volume.
+struct EphemeralVolumeSource {
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const EphemeralVolumeSource&, const EphemeralVolumeSource&) = default;
+};
+
+// A volume in a pod. Kept of those read are only the ones with a claim: every pod has one with its token.
+struct Volume {
+  CompactString name;
+  Box<PersistentVolumeClaimSource> claim;
+  Box<EphemeralVolumeSource> ephemeral;
+  bool is_kept() const { return claim || ephemeral; }
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const Volume&, const Volume&) = default;
+};
+
+struct PersistentVolumeClaimSpec {
+  CompactString volume_name, storage_class_name;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PersistentVolumeClaimSpec&, const PersistentVolumeClaimSpec&) = default;
+};
+
+struct PersistentVolumeClaimStatus {
+  CompactString phase;  // "Pending", "Bound" or "Lost".
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PersistentVolumeClaimStatus&, const PersistentVolumeClaimStatus&) = default;
+};
+
+struct PersistentVolumeClaim : Object {
+  PersistentVolumeClaimSpec spec;
+  PersistentVolumeClaimStatus status;
+  static const Kind& ResourceKind();
+};
+
+struct VolumeNodeAffinity {
+  Box<NodeSelector> required;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const VolumeNodeAffinity&, const VolumeNodeAffinity&) = default;
+};
+
+struct ClaimReference {
+  CompactString ns, name;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ClaimReference&, const ClaimReference&) = default;
+};
+
+struct PersistentVolumeSpec {
+  ClaimReference claim_ref;  // Whose it is; empty: nobody's yet.
+  VolumeNodeAffinity node_affinity;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PersistentVolumeSpec&, const PersistentVolumeSpec&) = default;
+};
+
+struct PersistentVolume : Object {
+  PersistentVolumeSpec spec;
+  static const Kind& ResourceKind();
+};
+
+struct StorageClass : Object {
+  CompactString volume_binding_mode;  // "Immediate" or "WaitForFirstConsumer".
+  static const Kind& ResourceKind();
+};
+
+}  // namespace kube
