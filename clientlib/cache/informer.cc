@@ -23,15 +23,15 @@ class Informer::Source final : private ReflectorSink {
     {
       std::lock_guard lock(informer_.handlers_mutex_);
       for (const Change& change : informer_.store_.Replace(std::move(objects), resource_version, scope_)) {
-        informer_.Tell(change, !is_synced_);
+        informer_.Tell(change, !is_listed_);
       }
     }
-    if (std::exchange(is_synced_, true)) return;
+    if (std::exchange(is_listed_, true)) return;
     {
       std::lock_guard lock(informer_.sync_mutex_);
-      --informer_.unsynced_sources_;
+      --informer_.unlisted_sources_;
     }
-    informer_.sync_changed_.NotifyAll();
+    Synced();
   }
   void OnPut(ConstObject object) override {
     std::lock_guard lock(informer_.handlers_mutex_);
@@ -45,12 +45,22 @@ class Informer::Source final : private ReflectorSink {
   void OnBookmark(const std::string& resource_version) override {
     informer_.store_.Advance(resource_version, scope_);
   }
+  void OnRefused() override { Synced(); }
+
+  void Synced() {
+    if (std::exchange(is_synced_, true)) return;
+    {
+      std::lock_guard lock(informer_.sync_mutex_);
+      --informer_.unsynced_sources_;
+    }
+    informer_.sync_changed_.NotifyAll();
+  }
 
   Informer& informer_;
   const std::string scope_;
   const Clock& clock_;
   Reflector reflector_;
-  bool is_synced_ = false;  // Read and written on the reflector's thread only.
+  bool is_listed_ = false, is_synced_ = false;  // Read and written on the reflector's thread only.
   Thread thread_;
 };
 
@@ -58,10 +68,10 @@ Informer::Informer(Client& client, const Kind& kind, InformerOptions options, co
     : kind_(kind), clock_(clock) {
   if (options.namespaces.empty() || !kind.is_namespaced) options.namespaces = {""};
   for (const std::string& ns : options.namespaces) {
-    ReflectorOptions one{ns, options.label_selector, options.field_selector, true};
+    ReflectorOptions one{ns, options.label_selector, options.field_selector, true, options.is_optional};
     sources_.push_back(std::make_unique<Source>(*this, client, std::move(one), clock, log));
   }
-  unsynced_sources_ = sources_.size();
+  unsynced_sources_ = unlisted_sources_ = sources_.size();
 }
 
 Informer::~Informer() { Stop(); }
@@ -87,6 +97,11 @@ void Informer::AddHandler(Handler handler) {
 bool Informer::HasSynced() const {
   std::lock_guard lock(sync_mutex_);
   return unsynced_sources_ == 0;
+}
+
+bool Informer::HasList() const {
+  std::lock_guard lock(sync_mutex_);
+  return unlisted_sources_ == 0;
 }
 
 bool Informer::WaitForSync(TimePoint until, std::stop_token stop) const {

@@ -21,6 +21,8 @@ namespace kube {
 struct InformerOptions {
   std::vector<std::string> namespaces{};  // Empty: all.
   std::string label_selector{}, field_selector{};
+  // Without the permission to read them it counts as synced, and HasList() is false.
+  bool is_optional = false;
 };
 
 class Informer {
@@ -42,6 +44,7 @@ class Informer {
   // Waits until the first complete list is stored and every handler was told of it.
   bool WaitForSync(TimePoint until, std::stop_token stop = {}) const;
   bool HasSynced() const;
+  bool HasList() const;  // The first complete list is stored.
   ReflectorStats stats() const;  // Summed over the reflectors.
 
   // Typed reads.
@@ -79,9 +82,9 @@ class Informer {
   std::mutex handlers_mutex_;
   std::vector<Handler> handlers_;
 
-  mutable std::mutex sync_mutex_;  // Guards unsynced_sources_.
+  mutable std::mutex sync_mutex_;  // Guards the counts.
   mutable CondVar sync_changed_;
-  std::size_t unsynced_sources_ = 0;
+  std::size_t unsynced_sources_ = 0, unlisted_sources_ = 0;
   std::vector<std::unique_ptr<Source>> sources_;
 };
 

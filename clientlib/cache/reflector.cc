@@ -98,6 +98,12 @@ void Reflector::NoteFailure(const Error& error) {
     ++stats_.failures;
     stats_.last_error = error.message();
   }
+  if (options_.is_optional && error.code() == ErrorCode::kForbidden) {
+    if (!std::exchange(is_refusal_said_, true)) {
+      log_.Warn("not permitted to watch, going on without", {{"kind", kind_.kind}, {"error", error.message()}});
+    }
+    return sink_.OnRefused();
+  }
   log_.Warn("watch failed, trying again", {{"kind", kind_.kind}, {"error", error.message()}});
 }
 

@@ -30,12 +30,15 @@ class ReflectorSink {
   virtual void OnPut(ConstObject object) = 0;
   virtual void OnDelete(ConstObject last_state) = 0;
   virtual void OnBookmark(const std::string& resource_version) = 0;
+  virtual void OnRefused() {}  // See ReflectorOptions::is_optional. Perhaps more than once.
 };
 
 struct ReflectorOptions {
   std::string ns{};  // Empty: all namespaces.
   std::string label_selector{}, field_selector{};
   bool use_watch_list = true;
+  // What is missing where permission is: its refusal is said once and told to the sink, and asked for again as ever.
+  bool is_optional = false;
 };
 
 // What happened so far: for metrics and messages. Thread-safe to read through Reflector::stats().
@@ -77,6 +80,7 @@ class Reflector {
   Backoff backoff_;
   Position position_;
   bool watch_list_works_;
+  bool is_refusal_said_ = false;
   std::uint64_t events_in_watch_ = 0;
 
   mutable std::mutex stats_mutex_;  // Guards stats_.

@@ -218,6 +218,36 @@ TEST_F(InformerTest, EachNamespaceHasItsOwnWatchAndAllMustBeSynced) {
   EXPECT_EQ(informer.stats().watches, 2u);
 }
 
+TEST_F(InformerTest, AnOptionalKindThatMayNotBeReadCountsAsSyncedWithoutAList) {
+  transport_.Expect("GET", "/api/v1/configmaps?watch=1", StatusAnswer(403, "Forbidden", "configmaps is forbidden"));
+  Informer& informer = Make({.is_optional = true});
+  informer.Start();
+  ASSERT_TRUE(WaitForSync());
+  EXPECT_FALSE(informer.HasList());
+}
+
+TEST_F(InformerTest, AnOptionalKindIsThereOnceItsPermissionIs) {
+  transport_.Expect("GET", "/api/v1/configmaps?watch=1", StatusAnswer(403, "Forbidden", "configmaps is forbidden"));
+  Informer& informer = Make({.is_optional = true});
+  informer.AddHandler(told_.Handler());
+  informer.Start();
+  ASSERT_TRUE(WaitForSync());
+  FakeStream stream = ExpectWatch();
+  ASSERT_TRUE(clock_.AwaitWaiters(1));
+  clock_.Advance(2s);
+  stream.Push(Added("a", "5") + InitialEnd("7") + Added("b", "8"));
+  EXPECT_THAT(told_.Await(2), ElementsAre("+a(initial)", "+b"));
+  EXPECT_TRUE(informer.HasList());
+}
+
+TEST_F(InformerTest, AnyOtherErrorOfAnOptionalKindIsWaitedFor) {
+  transport_.Expect("GET", "/api/v1/configmaps?watch=1", StatusAnswer(503, "ServiceUnavailable", "starting"));
+  Informer& informer = Make({.is_optional = true});
+  informer.Start();
+  ASSERT_TRUE(clock_.AwaitWaiters(1));
+  EXPECT_FALSE(informer.HasSynced());
+}
+
 TEST_F(InformerTest, AClusterScopedKindIsWatchedWhole) {
   FakeStream stream = ExpectWatch("/api/v1/nodes");
   Informer informer(client_, KindOf<Node>(), {.namespaces = {"a", "b"}}, clock_, log_);
