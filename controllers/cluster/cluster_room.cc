@@ -43,6 +43,14 @@ std::size_t HashOf(const PodShape& shape) {
   std::size_t hash = std::hash<std::string>()(shape.ns);
   const std::hash<std::string_view> text;
   for (const auto& [key, value] : shape.labels) hash = hash * 31 + text(key.view()) * 17 + text(value.view());
+  // Pods of one set may differ in nothing but where their volumes are.
+  for (const kube::NodeSelector& where : shape.volume_affinity) {
+    for (const kube::NodeSelectorTerm& term : where.terms) {
+      for (const kube::NodeSelectorRequirement& requirement : term.match_expressions) {
+        for (const std::string& value : requirement.values) hash = hash * 31 + text(value);
+      }
+    }
+  }
   return hash;
 }
 
@@ -52,8 +60,9 @@ constexpr std::string_view kOwnLabels[] = {"statefulset.kubernetes.io/pod-name",
 
 }  // namespace
 
-ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock, Nominations nominations)
-    : clock_(clock), nominations_(nominations), planner_(ledger_) {
+ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock, Nominations nominations,
+                         PodVolumes* volumes)
+    : clock_(clock), nominations_(nominations), volumes_(volumes), planner_(ledger_) {
   nodes.AddHandler([this](const kube::Change& change, bool) { OnNode(change); });
   pods.AddHandler([this](const kube::Change& change, bool) { OnPod(change); });
 }
@@ -134,8 +143,9 @@ ShapePtr ClusterRoom::InternLocked(PodShape shape) {
   return made;
 }
 
-ShapePtr ClusterRoom::ShapeOf(const kube::Pod& pod) {
+ShapePtr ClusterRoom::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
   PodShape shape = grus::ShapeOf(pod);
+  shape.volume_affinity = std::move(volumes.affinity);
   std::lock_guard lock(mutex_);
   return InternLocked(std::move(shape));
 }

@@ -17,6 +17,7 @@
 #include "clientlib/cache/informer.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/nominations.h"
+#include "controllers/cluster/pod_volumes.h"
 #include "controllers/policy/gang_planner.h"
 
 namespace grus {
@@ -29,9 +30,10 @@ enum class Safety {
 
 class ClusterRoom {
  public:
-  // Registers handlers: both informers must outlive this, and be stopped and joined before it goes.
+  // Registers handlers: both informers must outlive this, and be stopped and joined before it goes. Without `volumes`
+  // pods may run where their volumes are not.
   ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
-              Nominations nominations = Nominations::kAuto);
+              Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr);
 
   // REQUIRES: before the informers start.
   void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
@@ -40,14 +42,18 @@ class ClusterRoom {
   void OnStanding(std::function<void(const std::string& gang, bool is_urgent)> callback) {
     on_standing_.push_back(std::move(callback));
   }
+  void OnClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
+    if (volumes_ != nullptr) volumes_->OnClaim(std::move(callback));
+  }
 
   bool HasNode(const std::string& name) const;
   // `owner` is a job's key as text. See ClusterLedger.
   void Claim(const std::string& owner, const PodShape& shape, int count);
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
 
-  // One shape for all pods that are alike to placement.
-  ShapePtr ShapeOf(const kube::Pod& pod);
+  // One shape for all pods that are alike to placement. `volumes` are the pod's.
+  ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes = {});
+  VolumeLimits VolumesOf(const kube::Pod& pod) const { return volumes_ ? volumes_->LimitsOf(pod) : VolumeLimits(); }
 
   // What `gang` has claimed and not bound yet. A claim that the ledger does not know of, which a start finds in the
   // cluster, is added with Hold().
@@ -86,13 +92,14 @@ class ClusterRoom {
 
   const kube::Clock& clock_;
   const Nominations nominations_;
+  PodVolumes* const volumes_;  // May be null.
   std::vector<std::function<void()>> on_freed_;
   std::vector<std::function<void(const std::string&, bool)>> on_standing_;
 
   mutable std::mutex mutex_;  // Guards what follows.
   ClusterLedger ledger_;
   GangPlanner planner_;
-  std::unordered_map<std::size_t, std::vector<std::weak_ptr<const PodShape>>> shapes_;  // By a hash of their labels.
+  std::unordered_map<std::size_t, std::vector<std::weak_ptr<const PodShape>>> shapes_;  // By HashOf().
   std::size_t shapes_swept_at_ = 0;
   std::unordered_map<std::string, Competitor> competitors_;  // By UID.
   std::optional<kube::TimePoint> last_competitor_;

@@ -48,7 +48,7 @@ std::vector<Assignment> Assign(const GangView& view) {
   };
   std::vector<const Member*> rest;
   for (const Member& member : view.members) {
-    if (!member.IsUnbound() || !member.shape) continue;
+    if (!member.IsUnbound() || !member.shape || !member.volume_problem.empty()) continue;
     if (member.nominated.empty() || !take(member, [&](const Place& place) { return place.node == member.nominated; })) {
       rest.push_back(&member);
     }
@@ -72,7 +72,8 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   GangDemand demand;
   for (const MemberState state : {MemberState::kLifted, MemberState::kGated}) {
     for (const Member& member : view.members) {
-      const bool is_candidate = member.state == state && member.shape && !member.has_foreign_gate;
+      const bool is_candidate =
+          member.state == state && member.shape && !member.has_foreign_gate && member.volume_problem.empty();
       if (!is_candidate || has_place.contains(&member)) continue;
       if (demand.members.empty()) demand.priority = member.priority;
       demand.members.push_back(member.shape);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/gang/gang_news.h"
 
+#include "controllers/cluster/owners.h"
+#include "controllers/policy/volume_limits.h"
+
 namespace grus {
 namespace {
 
@@ -34,6 +37,13 @@ GangNews NewsOf(const kube::Pod* before, const kube::Pod* after) {
   }
   if (SameScheduling(*before, *after)) return GangNews::kNone;
   return after->spec.node_name.empty() ? GangNews::kMajor : GangNews::kNone;
+}
+
+std::vector<std::string> ClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod) {
+  if (pod.spec.volumes.empty() || !pod.spec.node_name.empty() || GroupNameOf(kind, pod.metadata).empty()) return {};
+  std::vector<std::string> claims = ClaimsOf(pod);
+  for (std::string& claim : claims) claim = kube::ObjectKey{pod.metadata.ns, claim}.ToString();
+  return claims;
 }
 
 }  // namespace grus

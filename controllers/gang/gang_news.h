@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a change of a pod matters to its gang. Pure functions.
+// How much a change of a pod matters to its gang, and whose changes do besides. Pure functions.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "clientlib/model/pod.h"
 
@@ -13,5 +16,8 @@ enum class GangNews {
 };
 // Either may be null: created, or gone.
 GangNews NewsOf(const kube::Pod* before, const kube::Pod* after);
+
+// "namespace/name" of the claims on which it depends where a member without a node can run. `kind`: the group's.
+std::vector<std::string> ClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod);
 
 }  // namespace grus

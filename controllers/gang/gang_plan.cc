@@ -208,7 +208,7 @@ class Planner {
   }
 
   void Lift(const Member& member) {
-    if (member.state != MemberState::kGated || member.has_foreign_gate) return;
+    if (member.state != MemberState::kGated || member.IsHeldBack()) return;
     if (lifted_.insert(&member).second) plan_.lift.push_back(&member);
   }
 
@@ -217,7 +217,7 @@ class Planner {
     int missing = MinimumToRun(view_, tally_) - tally_.scheduled() - tally_.lifted;
     for (const Member& member : view_.members) {
       if (missing <= 0) break;
-      if (member.state != MemberState::kGated || member.has_foreign_gate) continue;
+      if (member.state != MemberState::kGated || member.IsHeldBack()) continue;
       Lift(member);
       --missing;
     }
@@ -268,6 +268,13 @@ class Planner {
                  std::to_string(foreign) + " members have scheduling gates of other controllers besides " +
                      std::string(api::kGangGate));
     }
+    if (const int held_back = HeldBack(); existing - held_back < min_) {
+      const auto first = std::find_if(view_.members.begin(), view_.members.end(),
+                                      [](const Member& member) { return !member.volume_problem.empty(); });
+      return Say(is_under_way ? kGangScheduling : kGangPending, GangReason::kWaitingForRoom,
+                 std::to_string(existing - held_back) + of_min + " can be placed; " + first->name +
+                     " waits for its volume: " + first->volume_problem);
+    }
     if (must_hold_) {
       return Say(kGangPending, GangReason::kPreparing, "holding nodes for " + Count(min_ - tally_.scheduled(), "member"));
     }
@@ -288,6 +295,11 @@ class Planner {
     }));
   }
 
+  int HeldBack() const {
+    return static_cast<int>(std::count_if(view_.members.begin(), view_.members.end(),
+                                          [](const Member& member) { return member.IsHeldBack(); }));
+  }
+
   void SayStarting() {
     std::string message =
         std::to_string(tally_.scheduled()) + " of the " + Count(min_, "member") + " that start together have a node";
@@ -304,8 +316,8 @@ class Planner {
     std::string message = is_running ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
                                      : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
-    // Those that others hold back wait for them, not for room.
-    if (const int waiting = tally_.unbound() - ForeignGates(); waiting > 0) {
+    // Those that others or their volumes hold back wait for them, not for room.
+    if (const int waiting = tally_.unbound() - HeldBack(); waiting > 0) {
       message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
     }
     plan_.status.schedule_start_time.reset();

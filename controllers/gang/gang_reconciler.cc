@@ -72,7 +72,9 @@ GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kub
         const std::string_view group = GroupNameOf(kind, pod.metadata);
         if (group.empty()) return {};
         return {IndexKey(pod.metadata.ns, group)};
-      })) {}
+      })),
+      pods_by_claim_(pods.AddIndex(
+          [&kind](const kube::Object& pod) { return ClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod)); })) {}
 
 void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
   groups_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
@@ -101,6 +103,11 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     if (is_urgent) queue.Add(*key);
     else queue.AddAfter(*key, kStandingWait);
   };
+  room_.OnClaim([this, &queue](const ObjectKey& claim) {
+    for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_claim_, claim.ToString())) {
+      queue.Add({pod->metadata.ns, std::string(GroupNameOf(kind_, pod->metadata))});
+    }
+  });
   room_.OnStanding(add_gang);
   room_.OnFreed([this, &queue] {
     // Not at the first pod that goes: what ends together should be free together, for those that need much at once.
@@ -140,10 +147,16 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   view.group = group;
   view.key = gang;
   view.now = kube::Time{clock_.WallNow()};
+  const kube::OwnerReference* owner = group->metadata.Controller();
+  view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(group->metadata.ns, group->metadata.name))) {
     const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
     const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
-    view.members.push_back(ReadMember(*pod, is_unbound ? room_.ShapeOf(*pod) : nullptr));
+    VolumeLimits volumes = is_unbound ? room_.VolumesOf(*pod) : VolumeLimits();
+    // An owner that plans for its pods gives them to the scheduler as they are.
+    const std::string problem = view.is_planned_by_owner ? std::string() : volumes.problem;
+    view.members.push_back(ReadMember(*pod, is_unbound ? room_.ShapeOf(*pod, std::move(volumes)) : nullptr));
+    view.members.back().volume_problem = problem;
   }
   SortMembers(view.members);
   const Memory memory = MemoryOf(*group);
@@ -154,8 +167,6 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   }
   view.avoid = memory.avoid;
   view.places = room_.PlacesOf(gang);
-  const kube::OwnerReference* owner = group->metadata.Controller();
-  view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
   if (!memory.is_adopted && !view.is_planned_by_owner) {
     // What a process before this one nominated is the scheduler's already.
     if (view.places.empty()) {

@@ -23,7 +23,7 @@ namespace grus {
 
 class GangReconciler final : public kube::Reconciler {
  public:
-  // `kind`: PodGroup or LegacyPodGroup. Adds an index to `pods`. REQUIRES: the informers are not started yet.
+  // `kind`: PodGroup or LegacyPodGroup. Adds indexes to `pods`. REQUIRES: the informers are not started yet.
   GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups, kube::Informer& pods,
                  ClusterRoom& room, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
 
@@ -73,7 +73,7 @@ class GangReconciler final : public kube::Reconciler {
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  const kube::Store::IndexId pods_by_group_;
+  const kube::Store::IndexId pods_by_group_, pods_by_claim_;
   kube::WriteTracker writes_;
 
   std::mutex mutex_;  // Guards memory_.

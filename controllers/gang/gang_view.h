@@ -32,6 +32,7 @@ struct Member {
   MemberState state = MemberState::kGated;
   bool is_running = false;
   bool has_foreign_gate = false;      // Another controller's: the pod cannot start whatever we do.
+  std::string volume_problem;         // Why the scheduler would not take it; see VolumeLimits.
   bool has_controller = false;        // Somebody makes it again when it is deleted.
   std::string owner;                  // "team-a/bert": the object that controls it; else empty.
   std::string node, nominated;
@@ -42,6 +43,8 @@ struct Member {
 
   bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
+  // Gated, and to be left so.
+  bool IsHeldBack() const { return state == MemberState::kGated && (has_foreign_gate || !volume_problem.empty()); }
 };
 
 struct GangView {

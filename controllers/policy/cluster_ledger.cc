@@ -290,6 +290,7 @@ std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
   alone.node_selector = shape.node_selector;
   alone.tolerations = shape.tolerations;
   alone.node_affinity = shape.node_affinity;
+  alone.volume_affinity = shape.volume_affinity;
   const auto index = std::make_shared<FitIndex>(std::move(alone));
   for (const auto& [name, node] : nodes_) {
     index->SetNode(node.id, node.is_known ? &node.state : nullptr, TakenOn(node));

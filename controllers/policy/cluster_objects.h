@@ -10,7 +10,7 @@ namespace grus {
 // What a pod holds on its node, as the scheduler counts it.
 Resources RequestOf(const kube::Pod& pod);
 NodeState StateOf(const kube::Node& node);
-PodShape ShapeOf(const kube::Pod& pod);
+PodShape ShapeOf(const kube::Pod& pod);  // Without its volumes, which the pod only names.
 
 // Of a bound pod only what other pods' constraints look at: labels, host ports, what it forbids to others.
 PodShape FootprintOf(const kube::Pod& pod);

@@ -53,6 +53,13 @@ std::string HeldBy(const GangStanding& standing) {
   return text;
 }
 
+// Why so few nodes count, where the user may wonder.
+std::string ByVolumes(const GangDemand& demand) {
+  const bool has_volumes = std::any_of(demand.members.begin(), demand.members.end(),
+                                       [](const ShapePtr& shape) { return !shape->volume_affinity.empty(); });
+  return has_volumes ? "; only nodes where its volumes can be used count" : "";
+}
+
 // The resource to talk of when none is named.
 std::string MainResource(const GangDemand& demand) {
   return demand.members.front()->request.Extended(kGpuResource) > 0 ? kGpuResource : "";
@@ -61,7 +68,8 @@ std::string MainResource(const GangDemand& demand) {
 std::string Never(const GangDemand& demand, const GangStanding& standing, int min_member) {
   const int needed = std::max(1, demand.needed);
   if (standing.eligible_nodes == 0) {
-    return "no node can hold such a member: see its resources, node selector, affinity and tolerations";
+    return "no node can hold such a member: see its resources, node selector, affinity and tolerations" +
+           ByVolumes(demand);
   }
   const std::string advice =
       min_member > 1 && standing.capacity > 0 ? ": lower minMember or add nodes" : ": lower the requests or add nodes";
@@ -69,10 +77,10 @@ std::string Never(const GangDemand& demand, const GangStanding& standing, int mi
   const std::int64_t wanted = resource.empty() ? 0 : Wanted(demand, resource, needed);
   if (!resource.empty() && wanted > standing.lacking_total) {
     return "needs " + Amount(wanted, resource) + " " + resource + "; the nodes it may use have " +
-           Amount(standing.lacking_total, resource) + " in all" + advice;
+           Amount(standing.lacking_total, resource) + " in all" + advice + ByVolumes(demand);
   }
   return "needs room for " + Count(needed, "member") + "; the " + Count(standing.eligible_nodes, "node") +
-         " it may use can hold " + std::to_string(standing.capacity) + " even when empty" + advice;
+         " it may use can hold " + std::to_string(standing.capacity) + " even when empty" + advice + ByVolumes(demand);
 }
 
 std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {
@@ -97,7 +105,7 @@ std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing
 std::string WhyPending(const GangDemand& demand, const GangStanding& standing, int min_member) {
   if (demand.members.empty()) return "no members wait";
   if (standing.can_never_fit) return Never(demand, standing, min_member);
-  std::string text = WhatIsMissing(demand, standing);
+  std::string text = WhatIsMissing(demand, standing) + ByVolumes(demand);
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
   if (standing.has_reservation) text += ", what becomes free is kept for it";
   if (standing.expected_start) {

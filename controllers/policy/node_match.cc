@@ -27,7 +27,9 @@ bool Accepts(const NodeState& node, const PodShape& shape) {
   if (node.is_cordoned && !IsTolerated(kCordon, shape)) return false;
   return std::all_of(node.taints.begin(), node.taints.end(),
                      [&](const Taint& taint) { return IsTolerated(taint, shape); }) &&
-         IsSelected(node, shape);
+         IsSelected(node, shape) &&
+         std::all_of(shape.volume_affinity.begin(), shape.volume_affinity.end(),
+                     [&](const kube::NodeSelector& where) { return where.Matches(node.labels, node.name); });
 }
 
 }  // namespace grus

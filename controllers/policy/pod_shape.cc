@@ -44,7 +44,7 @@ bool HostPort::ConflictsWith(const HostPort& other) const {
 
 bool FitAlike(const PodShape& a, const PodShape& b) {
   return a.request == b.request && a.node_selector == b.node_selector && a.tolerations == b.tolerations &&
-         a.node_affinity == b.node_affinity;
+         a.node_affinity == b.node_affinity && a.volume_affinity == b.volume_affinity;
 }
 
 bool TermMatches(const kube::PodAffinityTerm& term, const std::string& own_ns, const PodShape& other,

@@ -67,6 +67,26 @@ void Gang::CreateOutsider(const std::string& name, int gpus) {
   world().Create(KindOf<kube::Pod>(), ns(), pod);
 }
 
+void Gang::CreateClaimWithoutVolume() {
+  Json late = FromText(R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{},
+      "provisioner":"kubernetes.io/no-provisioner","volumeBindingMode":"WaitForFirstConsumer"})");
+  late["metadata"]["name"] = ns() + "-late";
+  Must(client().Create(KindOf<kube::StorageClass>(), "", late));
+  Json claim = FromText(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},
+      "spec":{"accessModes":["ReadWriteMany"],"resources":{"requests":{"storage":"1Gi"}}}})");
+  claim["spec"]["storageClassName"] = ns() + "-late";
+  world().Create(KindOf<kube::PersistentVolumeClaim>(), ns(), claim);
+}
+
+void Gang::CreateVolume() {
+  Json volume = FromText(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{},"spec":{
+      "capacity":{"storage":"1Gi"},"accessModes":["ReadWriteMany"],"persistentVolumeReclaimPolicy":"Retain",
+      "hostPath":{"path":"/data"}}})");
+  volume["metadata"]["name"] = ns() + "-data";
+  volume["spec"]["storageClassName"] = ns() + "-late";
+  Must(client().Create(KindOf<kube::PersistentVolume>(), "", volume));
+}
+
 void Gang::Cordon(const std::string& node, bool is_cordoned) {
   world().Patch(
       KindOf<kube::Node>(), {"", node}, kube::PatchType::kMerge,

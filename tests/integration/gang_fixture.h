@@ -30,6 +30,12 @@ class Gang : public ElasticJob {
                     std::string_view spec = "{}", const std::string& label = api::kPodGroupLabel);
   // In no gang.
   void CreateOutsider(const std::string& name, int gpus);
+  // A claim that is to be bound with its pod, and finds no volume until CreateVolume(): the ledger knows nothing of it,
+  // and the scheduler leaves a pod with kWithClaim pending.
+  void CreateClaimWithoutVolume();
+  void CreateVolume();
+  static constexpr char kWithClaim[] =
+      R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})";
   static void Cordon(const std::string& node, bool is_cordoned);
   void DeletePod(const std::string& name) { Delete<kube::Pod>(name); }
 

@@ -53,9 +53,10 @@ TEST_F(LegacyGang, IsPendingWithoutMembersAndPreSchedulingOnceTheyWait) {
 
 TEST_F(LegacyGang, IsSchedulingWhileMembersHaveNoNode) {
   AddNode(8);
+  CreateClaimWithoutVolume();
   CreateLegacyGroup(2);
   CreateLegacyMember("a", 1);
-  CreateLegacyMember("b", 1, R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"missing"}}]})");
+  CreateLegacyMember("b", 1, kWithClaim);
 
   EXPECT_TRUE(Await("it says so", [&] { return LegacyPhase() == "Scheduling"; }));
 }

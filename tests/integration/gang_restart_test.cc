@@ -112,8 +112,8 @@ TEST_F(GangRestart, ARollBackThatIsCutShortIsCarriedOn) {
   AddNodes(8, 8);
   CreateGroup(33, kGroup, R"({"scheduleTimeoutSeconds":1})");
   CreateSet(32, 1, "plain", kGroup);
-  CreateSet(1, 1, "claim", kGroup,
-            R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"missing"}}]})");
+  CreateClaimWithoutVolume();
+  CreateSet(1, 1, "claim", kGroup, kWithClaim);
   ASSERT_TRUE(Await("the decision is written", [&] { return Group()->status.attempts == 1; }));
   KillManager();
 

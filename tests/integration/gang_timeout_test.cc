@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts that do not come together. What stands in the way is a claim on storage that does not exist: the
+// Starts that do not come together. What stands in the way is a claim that finds no volume once its pod is there: the
 // ledger knows nothing of it, and the scheduler leaves the pod pending.
 #include "tests/integration/gang_fixture.h"
 
@@ -10,42 +10,17 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-constexpr char kWithClaim[] = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})";
 constexpr char kTwoSeconds[] = R"({"scheduleTimeoutSeconds":2})";
 
 class GangTimeout : public Gang {
  protected:
-  // Two members that could run, and one that cannot until CreateClaim().
+  // Two members that could run, and one that cannot until CreateVolume().
   void CreateGangWithObstacle(std::string_view more = kTwoSeconds) {
+    CreateClaimWithoutVolume();
     CreateGroup(3, kGroup, more);
     CreateSet(2, 2, "plain", kGroup);
     CreateSet(1, 2, "claim", kGroup, kWithClaim);
   }
-  void CreateClaim() {
-    kube::Json volume = FromText(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{},"spec":{
-        "capacity":{"storage":"1Gi"},"accessModes":["ReadWriteMany"],"persistentVolumeReclaimPolicy":"Retain",
-        "storageClassName":"","hostPath":{"path":"/data"},"claimRef":{"name":"data"}}})");
-    volume["metadata"]["name"] = volume_ = ns() + "-data";
-    volume["spec"]["claimRef"]["namespace"] = ns();
-    kube::Json claim =
-        FromText(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},
-        "spec":{"accessModes":["ReadWriteMany"],"storageClassName":"","resources":{"requests":{"storage":"1Gi"}}}})");
-    claim["spec"]["volumeName"] = volume_;
-    Post("/api/v1/persistentvolumes", volume);
-    Post("/api/v1/namespaces/" + ns() + "/persistentvolumeclaims", claim);
-  }
-  void TearDown() override {
-    Gang::TearDown();
-    if (!volume_.empty()) world().Send("DELETE", "/api/v1/persistentvolumes/" + volume_);
-  }
-
- private:
-  static void Post(const std::string& path, const kube::Json& object) {
-    const kube::HttpResponse made = world().Send("POST", path, "application/json", ToText(object));
-    if (made.status != 201) throw std::runtime_error(made.body);
-  }
-
-  std::string volume_;
 };
 
 TEST_F(GangTimeout, AStartThatDoesNotComeTogetherIsRolledBackWhole) {
@@ -73,7 +48,7 @@ TEST_F(GangTimeout, ARollBackSaysWhyInStatusAndEvent) {
 
   ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
   EXPECT_THAT(GroupMessage(), AllOf(HasSubstr("2 of the 3 members"), HasSubstr("after 2 s"),
-                                    HasSubstr("persistentvolumeclaim"), HasSubstr("try 2")));
+                                    HasSubstr("persistent volumes"), HasSubstr("try 2")));
   ASSERT_TRUE(Await("in an event", [&] { return HasEvent(kGroup, "BackingOff"); }));
   EXPECT_THAT(Events(kGroup, "BackingOff"), Each(HasSubstr("2 of the 3 members")));
 }
@@ -95,7 +70,7 @@ TEST_F(GangTimeout, RunsOnceTheObstacleIsGone) {
   CreateGangWithObstacle();
   ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
 
-  CreateClaim();
+  CreateVolume();
 
   ASSERT_TRUE(Await("it runs", [&] { return Runs(3); }));
   EXPECT_EQ(Group()->status.attempts, 0);
@@ -115,6 +90,7 @@ TEST_F(GangTimeout, BarePodsAreNotDeleted) {
   AddNode(8);
   CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":1})");
   CreateMember("a", 1);
+  CreateClaimWithoutVolume();
   CreateMember("b", 1, kGroup, kWithClaim);
   ASSERT_TRUE(Await("a part of it is bound", [&] { return Bound() == 1; }));
   const PodList first_try = Members();
@@ -124,7 +100,7 @@ TEST_F(GangTimeout, BarePodsAreNotDeleted) {
 
   EXPECT_EQ(GroupReason(), "Starting");
   EXPECT_THAT(GroupMessage(), HasSubstr("of b the scheduler says"));
-  CreateClaim();
+  CreateVolume();
   EXPECT_TRUE(Await("it runs once it can", [&] { return Runs(2); }));
 }
 
@@ -135,6 +111,7 @@ TEST_F(GangTimeout, AnExtraThatFindsNoNodeWaitsGatedAgainAndTheRestRuns) {
   ASSERT_TRUE(Await("the minimum runs", [&] { return Runs(2); }));
   const PodList running = Members();
 
+  CreateClaimWithoutVolume();
   CreateSet(1, 2, "claim", kGroup, kWithClaim);
 
   ASSERT_TRUE(
@@ -157,7 +134,7 @@ TEST_F(GangTimeoutWithNominations, RunsOnceTheObstacleIsGoneAlsoOnTheOnlyNode) {
   CreateGangWithObstacle();
   ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
 
-  CreateClaim();
+  CreateVolume();
 
   EXPECT_TRUE(Await("it runs", [&] { return Runs(3); }));
 }

@@ -15,7 +15,6 @@ using ::testing::HasSubstr;
 
 constexpr char kCrdPath[] =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io";
-constexpr char kClaim[] = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"missing"}}]})";
 
 std::string UpstreamCrd() {
   const std::string path = FileOfTree("tests/integration/upstream_podgroup.yaml");
@@ -156,7 +155,8 @@ TEST_F(UpstreamPodGroup, AStartThatDoesNotComeTogetherIsRolledBackAndNotTriedAtO
   AddNode(8);
   CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":1})");
   CreateSet(1, 1, "plain", kGroup);
-  CreateSet(1, 1, "claim", kGroup, kClaim);
+  CreateClaimWithoutVolume();
+  CreateSet(1, 1, "claim", kGroup, kWithClaim);
 
   ASSERT_TRUE(Await("it is rolled back", [&] { return EverMembers().size() == 4 && Gated() == 2; }));
   ASSERT_TRUE(Await("an event says so", [&] { return HasEvent(kGroup, "BackingOff"); }));

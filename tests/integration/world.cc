@@ -25,6 +25,7 @@ const kube::Kind* const* WatchedKinds() {
                                              &KindOf<kube::Secret>(),
                                              &KindOf<kube::Event>(),
                                              &KindOf<kube::Node>(),
+                                             &KindOf<kube::PersistentVolumeClaim>(),
                                              &KindOf<ServiceAccount>(),
                                              &KindOf<CustomResourceDefinition>(),
                                              nullptr};

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using testing::GangBuilder;
 
 std::vector<int> Lifts(const GangPlan& plan) {
@@ -156,6 +157,33 @@ TEST(GangPlan, AMemberWithGatesOfOthersIsNotCountedOn) {
   view.members[1].has_foreign_gate = true;
   EXPECT_FALSE(NeedsOf(view));
   EXPECT_EQ(ReasonOf(PlanGang(view)), "GatedByOthers");
+}
+
+TEST(GangPlan, AMemberThatItsVolumeHoldsBackIsNotCountedOnAndTold) {
+  GangView view = GangBuilder(2).Gated(2).Places(2).Build();
+  view.members[1].volume_problem = "PersistentVolumeClaim team-a/data-1 does not exist";
+  EXPECT_FALSE(NeedsOf(view));
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(plan.lift, IsEmpty());
+  EXPECT_EQ(ReasonOf(plan), "WaitingForRoom");
+  EXPECT_EQ(MessageOf(plan), "1 of the 2 members that start together can be placed; gang-1 waits for its volume: "
+                             "PersistentVolumeClaim team-a/data-1 does not exist");
+}
+
+TEST(GangPlan, AnExtraThatItsVolumeHoldsBackKeepsNobodyFromStarting) {
+  GangView view = GangBuilder(2).Gated(3).Places(2).Build();
+  view.members[0].volume_problem = "PersistentVolumeClaim team-a/data-0 does not exist";
+  const GangPlan plan = PlanGang(view);
+  ASSERT_THAT(plan.lift, SizeIs(2));
+  EXPECT_EQ(plan.lift[0]->name, "gang-1");
+  EXPECT_EQ(plan.lift[1]->name, "gang-2");
+}
+
+TEST(GangPlan, AReplacementWaitsForItsVolume) {
+  GangView view = GangBuilder(2).Running(1).Gated(1).Phase(kGangRunning, GangReason::kRunning).Build();
+  EXPECT_THAT(PlanGang(view).lift, SizeIs(1));
+  view.members[1].volume_problem = "PersistentVolumeClaim team-a/data-1 is not bound to a volume yet";
+  EXPECT_THAT(PlanGang(view).lift, IsEmpty());
 }
 
 // Together.

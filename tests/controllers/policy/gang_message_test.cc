@@ -76,6 +76,14 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
          s.capacity = 4;
        },
        "needs room for 5 members; the 4 nodes it may use can hold 4 even when empty: lower minMember or add nodes"},
+      {"volumes",
+       [](GangDemand& d, GangStanding&) {
+         PodShape shape = GpuPod(2);
+         shape.volume_affinity.resize(1);
+         d = Gang("t/g", 8, Shared(shape));
+       },
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
+       "5 by other pods; only nodes where its volumes can be used count; second in the queue"},
       {"one member",
        [](GangDemand& d, GangStanding& s) {
          d = Gang("t/g", 1, 2);

@@ -166,6 +166,27 @@ TEST_F(GangPlannerTest, AHigherPriorityIsNotBoundByAReservation) {
   EXPECT_TRUE(IsPlaced("t/urgent"));
 }
 
+TEST_F(GangPlannerTest, AGangGoesOnlyWhereItsVolumesCanBeUsed) {
+  for (const char* name : {"a", "b"}) {
+    NodeState node = GpuNode(name, name[0] == 'a' ? 3 : 8);
+    node.labels["zone"] = name;
+    ledger_.PutNode(node);
+  }
+  PodShape in_a = GpuPod(1);
+  in_a.volume_affinity.resize(1);
+  in_a.volume_affinity[0].terms.emplace_back().match_expressions = {{"zone", "In", {"a"}}};
+  Put(Gang("t/anywhere", 1, Shared(GpuPod(1))), 0);
+  Put(Gang("t/three", 3, Shared(in_a)), 1);
+  Put(Gang("t/four", 4, Shared(in_a)), 2);
+  planner_.Plan(3);
+  EXPECT_TRUE(Standing("t/four").can_never_fit);
+  EXPECT_EQ(Standing("t/four").eligible_nodes, 1);
+  // The first may have taken a GPU of "a"; without it there is room for three.
+  ledger_.DropClaims("t/anywhere");
+  planner_.Plan(4);
+  EXPECT_EQ(NodesOf(ledger_, "t/three"), "aaa");
+}
+
 TEST_F(GangPlannerTest, AGangThatCanNeverFitReservesNothing) {
   PutNodes(ledger_, 1);
   Run("p", "a", 4, "t/running");

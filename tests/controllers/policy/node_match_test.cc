@@ -18,6 +18,12 @@ void Affinity(PodShape& shape, std::vector<kube::NodeSelectorRequirement> labels
   term.match_fields = std::move(fields);
 }
 
+// One more volume, which can be used where the label has the value.
+void Volume(PodShape& shape, const char* label, const char* value) {
+  kube::NodeSelector& where = shape.volume_affinity.emplace_back();
+  where.terms.emplace_back().match_expressions = {{label, "In", {value}}};
+}
+
 TEST(Accepts, CordonsTaintsAndAffinitiesAsTheSchedulerDoes) {
   struct Case {
     const char* rule;
@@ -77,6 +83,20 @@ TEST(Accepts, CordonsTaintsAndAffinitiesAsTheSchedulerDoes) {
          Affinity(p, {{"gpu", "Exists", {}}});
        },
        false},
+      {"a volume that can be used there", [](NodeState&, PodShape& p) { Volume(p, "gpu", "a100"); }, true},
+      {"one that cannot", [](NodeState&, PodShape& p) { Volume(p, "gpu", "v100"); }, false},
+      {"one of two that cannot",
+       [](NodeState&, PodShape& p) {
+         Volume(p, "gpu", "a100");
+         Volume(p, "cores", "32");
+       },
+       false},
+      {"affinity does not make up for it",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {{"gpu", "Exists", {}}});
+         Volume(p, "gpu", "v100");
+       },
+       false},
   };
   for (const Case& c : kCases) {
     NodeState node = GpuNode("n", 8);
@@ -85,6 +105,12 @@ TEST(Accepts, CordonsTaintsAndAffinitiesAsTheSchedulerDoes) {
     c.change(node, shape);
     EXPECT_EQ(Accepts(node, shape), c.accepts) << c.rule;
   }
+}
+
+TEST(IsSelected, ItsVolumesSayNothingOfAPodsSpread) {
+  PodShape shape = GpuPod(1);
+  Volume(shape, "zone", "elsewhere");
+  EXPECT_TRUE(IsSelected(GpuNode("n", 8), shape));
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What priority a pod will get when it is made. Pure but for the cache that it reads.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "clientlib/cache/informer.h"
+
+namespace grus {
+
+// `classes` is the cache of PriorityClasses, `name` the pod's; empty: the default of the cluster, or 0. 0 also where the
+// classes cannot be read. nullopt: there is no such class, and the API server will refuse the pod.
+std::optional<int> PriorityOf(const kube::Informer& classes, std::string_view name);
+
+}  // namespace grus

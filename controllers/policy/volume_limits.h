@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a pod can run because of its volumes, as the scheduler's VolumeBinding decides it. Pure functions.
+//
+// Not looked at: how many volumes a node attaches, ReadWriteOncePod, capacity and allowedTopologies of volumes that are
+// still to be made, zone labels of volumes without a node affinity.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clientlib/model/pod.h"
+
+namespace grus {
+
+struct VolumeLimits {
+  std::vector<kube::NodeSelector> affinity;  // Of the volumes that are bound already: each must match.
+  // Why the scheduler takes the pod for no node: "PersistentVolumeClaim team-a/data does not exist". Empty: it does.
+  std::string problem;
+};
+
+// What is known of one claim. Null: it does not exist, unless it cannot be known.
+struct ClaimFacts {
+  const kube::PersistentVolumeClaim* claim = nullptr;
+  const kube::PersistentVolume* volume = nullptr;        // That the claim names.
+  const kube::StorageClass* storage_class = nullptr;     // Of the claim.
+  bool are_volumes_known = true, are_classes_known = true;  // False: grus may not read them, and nothing follows.
+};
+
+// The class that a claim asks for; empty: none.
+std::string ClassOf(const kube::PersistentVolumeClaim& claim);
+
+// `name` is the claim's, as the user knows it. The first problem is kept.
+void AddClaim(VolumeLimits& limits, const std::string& name, const ClaimFacts& facts);
+
+// The names of the claims of a pod, in its namespace. Those of ephemeral volumes only of a pod that has a name.
+std::vector<std::string> ClaimsOf(const kube::Pod& pod);
+
+}  // namespace grus

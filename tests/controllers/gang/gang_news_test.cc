@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_news.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crds/types/pod_group.h"
+
+namespace grus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ClaimsAwaitedBy, AreThoseOfMembersWithoutANode) {
+  const kube::Kind& kind = api::PodGroup::ResourceKind();
+  kube::Pod pod;
+  pod.metadata.ns = "team-a";
+  pod.metadata.labels = {{std::string(api::kPodGroupLabel), "g"}};
+  pod.spec.volumes.resize(1);
+  pod.spec.volumes[0].claim.emplace().claim_name = "data";
+  EXPECT_THAT(ClaimsAwaitedBy(kind, pod), ElementsAre("team-a/data"));
+  EXPECT_THAT(ClaimsAwaitedBy(api::LegacyPodGroup::ResourceKind(), pod), IsEmpty()) << "it is in no such group";
+  pod.spec.node_name = "n1";
+  EXPECT_THAT(ClaimsAwaitedBy(kind, pod), IsEmpty()) << "it is where it is";
+}
+
+}  // namespace
+}  // namespace grus
