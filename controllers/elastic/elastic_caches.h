@@ -15,6 +15,7 @@ struct ElasticCaches {
   kube::Informer& pods;          // All pods: foreign ones hold GPUs too.
   kube::Informer& nodes;
   kube::Informer* groups = nullptr;  // All PodGroups; null: jobs are no gangs.
+  kube::Informer* priority_classes = nullptr;  // Null: all jobs are equally important.
 };
 
 }  // namespace grus

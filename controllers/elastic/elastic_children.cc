@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cassert>
 
-#include "clientlib/model/pod.h"
 #include "clientlib/auth/tls_material.h"
 #include "clientlib/runtime/ownership.h"
 #include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/scripts.h"
-#include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/resources.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -178,19 +177,23 @@ Json MakeGroup(const ElasticHorovodJob& job) {
   return group;
 }
 
-PodShape WorkerShape(const ElasticHorovodJob& job) {
-  Json pod = WorkerTemplate(job);
-  PodShape shape;
-  shape.request.AddExtended(kGpuResource, job.spec.workers.gpus_per_worker);
-  shape.request.pods = 1;
-  if (!pod.is_object()) return shape;
-  pod["apiVersion"] = "v1";
-  pod["kind"] = "Pod";
-  const kube::Result<std::shared_ptr<kube::Pod>> read = kube::Decode<kube::Pod>(kube::ToText(pod));
-  if (!read) return shape;  // The API server will refuse it, and say why.
-  kube::Pod& worker = **read;
+kube::Pod WorkerPod(const ElasticHorovodJob& job) {
+  kube::Pod worker;
+  Json json = WorkerTemplate(job);
+  if (json.is_object()) {
+    json["apiVersion"] = "v1";
+    json["kind"] = "Pod";
+    if (auto read = kube::Decode<kube::Pod>(kube::ToText(json))) worker = std::move(**read);
+  }
+  worker.metadata.name.clear();
   worker.metadata.ns = job.metadata.ns;
-  // As the API server completes a pod.
+  if (worker.spec.containers.empty()) {
+    // What the API server will refuse, and say why.
+    kube::Container& container = worker.spec.containers.emplace_back();
+    if (job.spec.workers.gpus_per_worker > 0) {
+      container.resources.requests.emplace_back(kGpuResource, kube::Quantity(job.spec.workers.gpus_per_worker));
+    }
+  }
   for (auto* containers : {&worker.spec.containers, &worker.spec.init_containers}) {
     for (kube::Container& container : *containers) {
       for (const auto& [name, limit] : container.resources.limits) {
@@ -200,7 +203,7 @@ PodShape WorkerShape(const ElasticHorovodJob& job) {
       }
     }
   }
-  return ShapeOf(worker);
+  return worker;
 }
 
 }  // namespace grus

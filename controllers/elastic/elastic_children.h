@@ -6,6 +6,7 @@
 #pragma once
 
 #include "clientlib/model/json.h"
+#include "clientlib/model/pod.h"
 #include "controllers/elastic/elastic_sizes.h"
 #include "controllers/elastic/elastic_view.h"
 #include "controllers/elastic/ssh_key.h"
@@ -18,9 +19,10 @@ kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
 kube::Json MakeWorkers(const api::ElasticHorovodJob& job, const WorkersState& size);
 kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
 
-// What placement must know of a worker.
 // The gang of the workers; REQUIRES: they are at least one.
 kube::Json MakeGroup(const api::ElasticHorovodJob& job);
-PodShape WorkerShape(const api::ElasticHorovodJob& job);
+
+// A worker as the API server will complete it, for placement; without a name.
+kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
 
 }  // namespace grus

@@ -195,6 +195,15 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   NoteScale(plan, view, workers, sizes);
 }
 
+// Told before anything is made: what refuses the pods of a StatefulSet tells only its controller.
+void PlanRefusal(Plan& plan, const View& view) {
+  SetStalled(plan.status, view, Reason::kTemplateRefused, view.refusal);
+  const kube::Condition* before = kube::FindCondition(view.job->status.conditions, "Ready");
+  if (before && before->message == view.refusal) return;
+  plan.events.push_back(
+      {kube::EventType::kWarning, std::string(ToString(Reason::kTemplateRefused)), "WriteChildren", view.refusal});
+}
+
 }  // namespace
 
 std::string_view ToString(Reason reason) {
@@ -255,7 +264,8 @@ Plan PlanElasticJob(const View& view) {
   }
   PlanBurials(plan, view);
   PlanRunning(plan, view, sizes);
-  SetRunningConditions(plan.status, view, plan, sizes);
+  if (view.refusal.empty()) SetRunningConditions(plan.status, view, plan, sizes);
+  else PlanRefusal(plan, view);
   return plan;
 }
 

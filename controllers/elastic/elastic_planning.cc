@@ -2,6 +2,7 @@
 // How the elastic reconciler plans: between the ledger, which it shares with all, and the pure plan.
 #include <algorithm>
 
+#include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/elastic/elastic_status.h"
@@ -10,19 +11,27 @@ namespace grus {
 
 using api::ElasticHorovodJob;
 
-std::shared_ptr<const PodShape> ElasticReconciler::ShapeOf(const ElasticHorovodJob& job) {
+namespace {
+
+bool HasEnded(const api::ElasticHorovodJobStatus& status) {
+  return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
+}
+
+}  // namespace
+
+std::shared_ptr<const kube::Pod> ElasticReconciler::WorkerOf(const ElasticHorovodJob& job) {
   {
     std::lock_guard lock(mutex_);
     const auto it = verified_.find(job.metadata.Key());
     if (it != verified_.end() && it->second.uid == job.metadata.uid &&
-        it->second.generation == job.metadata.generation && it->second.shape) {
-      return it->second.shape;
+        it->second.generation == job.metadata.generation && it->second.worker) {
+      return it->second.worker;
     }
   }
-  auto shape = std::make_shared<const PodShape>(WorkerShape(job));
+  auto worker = std::make_shared<const kube::Pod>(WorkerPod(job));
   std::lock_guard lock(mutex_);
-  VerifiedLocked(job).shape = shape;
-  return shape;
+  VerifiedLocked(job).worker = worker;
+  return worker;
 }
 
 Plan ElasticReconciler::MakePlan(View& view) {
@@ -33,27 +42,38 @@ Plan ElasticReconciler::MakePlan(View& view) {
     return w.is_bound && !w.is_ending && !w.has_lost_node;
   }));
   const std::string owner = job.metadata.Key().ToString();
-  const bool has_ended = job.status.phase == kPhaseSucceeded || job.status.phase == kPhaseFailed;
-  if (has_ended || (granted >= sizes.wanted && bound >= granted)) {
+  if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted)) {
     Plan plan = PlanElasticJob(view);
     if (plan.workers && plan.workers->granted == granted && bound >= granted) return plan;
     room_.Forget(owner);
     return plan;
   }
-  const auto shape = ShapeOf(job);
+  const auto worker = WorkerOf(job);
+  const ShapePtr shape = room_.ShapeOf(*worker, room_.VolumesOf(*worker));
   std::lock_guard lock(planning_mutex_);
   const int owed = std::max(0, granted - bound);
   const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
+  bool is_queued = false;
   if (is_start) {
-    AskForStart(view, sizes, *shape);
+    is_queued = AskForStart(view, sizes, *worker, shape);
   } else if (granted < sizes.wanted) {
     view.room = room_.RoomFor(owner, *shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
   }
   Plan plan = PlanElasticJob(view);
   const int claims = plan.workers ? std::max(0, plan.workers->granted - bound) : 0;
-  if (is_start && claims == 0) room_.Forget(owner);
-  else room_.Claim(owner, *shape, claims);
+  if (is_queued && !plan.is_ignored && !HasEnded(plan.status)) {
+    // Its place in the queue stays until there is room: who comes first does not depend on whose pass does.
+    if (const auto change = room_.next_change()) {
+      const kube::Duration until = std::max<kube::Duration>(
+          kube::WallTime(std::chrono::seconds(*change)) - view.now.value, std::chrono::seconds(1));
+      plan.look_again = std::min(plan.look_again.value_or(until), until);
+    }
+  } else if (is_start && claims == 0) {
+    room_.Forget(owner);
+  } else {
+    room_.Claim(owner, *shape, claims);
+  }
   if (plan.workers && caches_.groups) {
     // Decided where workers are started, and kept while there are any: their template is not touched.
     const bool has_workers = view.workers && view.workers->replicas > 0;
@@ -64,28 +84,42 @@ Plan ElasticReconciler::MakePlan(View& view) {
   return plan;
 }
 
-void ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const PodShape& shape) {
+bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape) {
   const ElasticHorovodJob& job = *view.job;
   const std::string owner = job.metadata.Key().ToString();
-  view.room = room_.RoomFor(owner, shape, sizes.wanted);
+  view.room = room_.RoomFor(owner, *shape, sizes.wanted);
   const bool wants_start = !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
-  if (!wants_start) return room_.StopAsking(owner);
+  if (!wants_start) {
+    room_.StopAsking(owner);
+    return false;
+  }
+  const std::string_view class_name = worker.spec.priority_class_name;
+  const std::optional<int> priority = caches_.priority_classes ? PriorityOf(*caches_.priority_classes, class_name) : 0;
+  if (!priority) {
+    view.may_start = false;
+    view.refusal = "PriorityClass \"" + std::string(class_name) + "\" does not exist";
+    room_.StopAsking(owner);
+    return false;
+  }
   const std::vector<Place> places = room_.PlacesOf(owner);
-  if (static_cast<int>(places.size()) >= sizes.NeededToRun() && FitAlike(*places.front().shape, shape)) {
+  if (static_cast<int>(places.size()) >= sizes.NeededToRun() && FitAlike(*places.front().shape, *shape)) {
     // Placed while others were planned, or in a pass whose children were refused.
     view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
-    return;
+    room_.StopAsking(owner);
+    return false;
   }
   if (!places.empty()) room_.Forget(owner);
   GangDemand demand;
   demand.key = owner;
+  demand.priority = *priority;
   demand.needed = sizes.NeededToRun();
-  demand.members.assign(static_cast<std::size_t>(sizes.wanted), std::make_shared<const PodShape>(shape));
+  demand.members.assign(static_cast<std::size_t>(sizes.wanted), shape);
   const kube::Time since = job.metadata.creation_timestamp.value_or(view.now);
   demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
   const GangStanding standing = room_.Ask(demand);
   view.may_start = standing.is_placed;
   if (standing.is_placed) view.room.copies = standing.placed;
+  return !standing.is_placed;
 }
 
 }  // namespace grus

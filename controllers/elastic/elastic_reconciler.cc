@@ -87,6 +87,12 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
     if (is_urgent && key && caches_.jobs.store().Get(*key)) queue_->Add(*key);
   });
+  room_.OnClaim([this](const ObjectKey& claim) { OnClaim(claim); });
+  if (caches_.priority_classes != nullptr) {
+    caches_.priority_classes->AddHandler([this](const kube::Change& change, bool) {
+      if (!change.before || !change.after) OnFreedRoom();  // A class has come or gone: the queue may be another one.
+    });
+  }
   for (kube::Informer* children :
        {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
     if (children == nullptr) continue;
@@ -139,6 +145,17 @@ void ElasticReconciler::OnFreedRoom() {
   if (queue_ == nullptr) return;
   std::lock_guard lock(mutex_);
   for (const ObjectKey& key : hungry_) queue_->Add(key);
+}
+
+// A claim of jobs that wait may let them go to other nodes now.
+void ElasticReconciler::OnClaim(const ObjectKey& claim) {
+  std::lock_guard lock(mutex_);
+  for (const ObjectKey& key : hungry_) {
+    const auto verified = verified_.find(key);
+    const bool has_claims = verified != verified_.end() && verified->second.worker &&
+                            !verified->second.worker->spec.volumes.empty();
+    if (has_claims && key.ns == claim.ns) queue_->AddAfter(key, kCacheLag);
+  }
 }
 
 template <typename T>

@@ -51,7 +51,7 @@ class ElasticReconciler final : public kube::Reconciler {
   struct Verified {
     std::string uid, service_version, hosts_version;
     std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
-    std::shared_ptr<const PodShape> shape;
+    std::shared_ptr<const kube::Pod> worker;
     std::optional<kube::TimePoint> minor_change_since;  // A change of the status waits for company.
     bool is_namespace_ending = false;  // And the job with it.
   };
@@ -59,8 +59,8 @@ class ElasticReconciler final : public kube::Reconciler {
   Children FindChildren(const api::ElasticHorovodJob& job) const;
   View Observe(const Job& job, const Children& children) const;
   Plan MakePlan(View& view);
-  // Asks the planner for the places of a start, and tells the view.
-  void AskForStart(View& view, const Sizes& sizes, const PodShape& shape);
+  // Asks the planner for the places of a start, and tells the view. True: it waits for them in the queue.
+  bool AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape);
   kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                        std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Status WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
@@ -86,7 +86,7 @@ class ElasticReconciler final : public kube::Reconciler {
   bool IsOwnEcho(const kube::ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const;
   bool IsHungry(const kube::ObjectKey& job);
   bool ArePodsCurrent(const kube::ObjectKey& job);
-  std::shared_ptr<const PodShape> ShapeOf(const api::ElasticHorovodJob& job);
+  std::shared_ptr<const kube::Pod> WorkerOf(const api::ElasticHorovodJob& job);
   template <typename T>
   std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
                                       const std::string& name) const;
@@ -95,6 +95,7 @@ class ElasticReconciler final : public kube::Reconciler {
   // The record of `job`, empty if the one that was kept is about another job or spec. REQUIRES: mutex_ is held.
   Verified& VerifiedLocked(const api::ElasticHorovodJob& job);
   void OnFreedRoom();
+  void OnClaim(const kube::ObjectKey& claim);
 
   kube::Client& client_;
   ElasticCaches caches_;

@@ -81,6 +81,7 @@ struct View {
   bool has_service = false;
   bool has_group = false;
   bool may_start = true;                // The planner found places for the minimum; view.room.copies says how many.
+  std::string refusal;                  // Why the API server would refuse the workers; empty: nothing known.
   std::optional<WorkersState> workers;  // Of the StatefulSet, if there is one.
   std::optional<HostList> hosts;        // Of the ConfigMap, if there is one.
   LauncherState launcher = LauncherState::kAbsent;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "clientlib/model/events_v1.h"
+#include "clientlib/model/scheduling_v1.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/manager.h"
 #include "controllers/elastic/elastic_reconciler.h"
@@ -27,6 +28,12 @@ kube::InformerOptions Everything(const Options& options) {
   return all;
 }
 
+// What permissions of earlier versions may not contain; grus goes on without.
+kube::InformerOptions Optional(kube::InformerOptions options) {
+  options.is_optional = true;
+  return options;
+}
+
 // ElasticHorovodJobs and what belongs to them.
 struct ElasticController {
   ElasticController(kube::Manager& manager, const Options& options, kube::Informer& pods, kube::Informer& nodes,
@@ -47,7 +54,8 @@ struct ElasticController {
             manager.AddInformer(KindOf<kube::Job>(), ours),
             pods,
             nodes,
-            groups};
+            groups,
+            &manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({}))};
   }
 
   ElasticReconciler reconciler;
@@ -96,7 +104,10 @@ struct Suite::Impl {
         events(client, clock, log, {kReportingController, instance}, &metrics),
         pods(manager.AddInformer(KindOf<kube::Pod>(), Everything(options))),
         nodes(manager.AddInformer(KindOf<kube::Node>())),
-        room(nodes, pods, clock, options.nominations) {
+        volumes(manager.AddInformer(KindOf<kube::PersistentVolumeClaim>(), Optional(Everything(options))),
+                manager.AddInformer(KindOf<kube::PersistentVolume>(), Optional({})),
+                manager.AddInformer(KindOf<kube::StorageClass>(), Optional({}))),
+        room(nodes, pods, clock, options.nominations, &volumes) {
     kube::Informer* groups = nullptr;
     if (Runs(options, "gang")) {
       groups = &manager.AddInformer(KindOf<api::PodGroup>(), Everything(options));
@@ -113,6 +124,7 @@ struct Suite::Impl {
   kube::EventRecorder events;
   kube::Informer& pods;
   kube::Informer& nodes;
+  PodVolumes volumes;
   ClusterRoom room;
   std::optional<ElasticController> elastic;
   std::optional<GangController> gangs, legacy_gangs;

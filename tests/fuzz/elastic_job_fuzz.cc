@@ -3,6 +3,7 @@
 // server's schema lets pass makes no trouble; child objects are JSON; the same job gives the same children.
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_plan.h"
+#include "controllers/policy/cluster_objects.h"
 #include "tests/fuzz/check.h"
 
 namespace {
@@ -46,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RequireJson(grus::MakeLauncher(**job));
   fuzz::Require(grus::MakeWorkers(**job, workers) == grus::MakeWorkers(**job, workers),
                 "workers are made the same");
-  fuzz::Require(grus::WorkerShape(**job) == grus::WorkerShape(**job), "a worker has one shape");
+  fuzz::Require(grus::ShapeOf(grus::WorkerPod(**job)) == grus::ShapeOf(grus::WorkerPod(**job)),
+                "a worker has one shape");
 
   grus::View view;
   view.job = *job;

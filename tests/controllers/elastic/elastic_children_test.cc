@@ -6,6 +6,7 @@
 
 #include "clientlib/auth/tls_material.h"
 #include "controllers/elastic/scripts.h"
+#include "controllers/policy/cluster_objects.h"
 #include "tests/controllers/elastic/view_builder.h"
 
 namespace grus {
@@ -159,7 +160,7 @@ TEST(ElasticChildren, ATemplateThatIsNoneIsSentForTheApiServerToRefuse) {
     job.spec.workers.pod_template = job.spec.launcher.pod_template = Parse(text);
     EXPECT_TRUE(MakeWorkers(job, {4, 2, true, false}).is_object()) << text;
     EXPECT_TRUE(MakeLauncher(job).is_object()) << text;
-    WorkerShape(job);
+    ShapeOf(WorkerPod(job));
   }
 }
 
@@ -191,7 +192,16 @@ TEST(ElasticChildren, ContainersAndVolumesOfTheOriginalReachEveryPod) {
   }
 }
 
-TEST(WorkerShape, IsWhatTheSchedulerWillCount) {
+TEST(WorkerPod, NamesTheClaimsThatAllWorkersShare) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.volumes = {Parse(R"({"name":"data","persistentVolumeClaim":{"claimName":"images"}})")};
+  const kube::Pod worker = WorkerPod(job);
+  EXPECT_EQ(worker.metadata.ns, job.metadata.ns);
+  ASSERT_EQ(worker.spec.volumes.size(), 1U);
+  EXPECT_EQ(worker.spec.volumes[0].claim->claim_name, "images");
+}
+
+TEST(WorkerPod, IsWhatTheSchedulerWillCount) {
   struct Case {
     const char* rule;
     const char* spec;
@@ -230,7 +240,7 @@ TEST(WorkerShape, IsWhatTheSchedulerWillCount) {
     api::ElasticHorovodJob job = TestJob();
     job.spec.workers.gpus_per_worker = 2;
     job.spec.workers.pod_template = Json::MakeObject({{"spec", Parse(c.spec)}});
-    const PodShape shape = WorkerShape(job);
+    const PodShape shape = ShapeOf(WorkerPod(job));
     EXPECT_EQ(shape.request.milli_cpu, c.milli_cpu) << c.rule;
     EXPECT_EQ(shape.request.memory_bytes, c.memory) << c.rule;
     EXPECT_EQ(shape.request.Extended(kGpuResource), c.gpus) << c.rule;
@@ -238,12 +248,12 @@ TEST(WorkerShape, IsWhatTheSchedulerWillCount) {
   }
 }
 
-TEST(WorkerShape, TakesSelectorAndTolerationsFromTheTemplate) {
+TEST(WorkerPod, TakesSelectorAndTolerationsFromTheTemplate) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.pod_template = Parse(
       R"({"spec":{"nodeSelector":{"gpu":"a100"},
                   "tolerations":[{"key":"k","operator":"Exists","effect":"NoSchedule"},{"key":"l","value":"v"}]}})");
-  const PodShape shape = WorkerShape(job);
+  const PodShape shape = ShapeOf(WorkerPod(job));
   EXPECT_EQ(shape.node_selector, (std::map<std::string, std::string>{{"gpu", "a100"}}));
   ASSERT_EQ(shape.tolerations.size(), 2U);
   EXPECT_EQ(shape.tolerations[0].op, "Exists");

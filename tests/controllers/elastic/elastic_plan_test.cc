@@ -46,6 +46,25 @@ ViewBuilder Training() {
 
 // Start.
 
+TEST(ElasticPlan, WorkersThatTheServerWouldRefuseAreNotMadeAndToldOnce) {
+  View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
+  view.may_start = false;
+  view.refusal = "PriorityClass \"high\" does not exist";
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_TRUE(!plan.workers || plan.workers->replicas == 0);
+  EXPECT_EQ(ReasonOf(plan), "TemplateRefused");
+  EXPECT_TRUE(IsTrue(plan, "Stalled"));
+  EXPECT_THAT(plan.events, SizeIs(1));
+
+  auto job = std::make_shared<api::ElasticHorovodJob>(*view.job);
+  job->status = plan.status;
+  view.job = job;
+  view.now = kube::Time{view.now.value + seconds(5)};
+  const Plan again = PlanElasticJob(view);
+  EXPECT_EQ(again.status, plan.status) << "nothing to write";
+  EXPECT_THAT(again.events, IsEmpty());
+}
+
 TEST(ElasticPlan, ANewJobGetsItsChildrenButNoLauncherYet) {
   const View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
   const Plan plan = PlanElasticJob(view);

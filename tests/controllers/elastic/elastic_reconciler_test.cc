@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 
+#include "clientlib/model/scheduling_v1.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
 #include "controllers/elastic/elastic_children.h"
@@ -20,7 +21,7 @@ using kube::Json;
 using kube::KindOf;
 
 constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io";
-constexpr int kInformers = 7;
+constexpr int kInformers = 8;
 
 // One job against an API server in this process; nothing else acts. Each pass is the test's own.
 class ElasticReconcilerTest : public ::testing::Test {
@@ -67,7 +68,19 @@ class ElasticReconcilerTest : public ::testing::Test {
     for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
   }
   std::array<kube::Informer*, kInformers> Informers() {
-    return {&jobs_, &services_, &sets_, &maps_, &launchers_, &pods_, &nodes_};
+    return {&jobs_, &services_, &sets_, &maps_, &launchers_, &pods_, &nodes_, &classes_};
+  }
+  void AddClass(const std::string& name, int value) {
+    Json made = Named("scheduling.k8s.io/v1", "PriorityClass", name);
+    made["value"] = value;
+    Create("priorityclasses.scheduling.k8s.io", std::move(made));
+  }
+  std::string ReadyReason() {
+    const auto job = server_.Get(kJobResource, {"team-a", "bert"});
+    const auto read = kube::Decode<api::ElasticHorovodJob>(ToText(*job));
+    EXPECT_TRUE(read);
+    const auto* ready = read ? kube::FindCondition((*read)->status.conditions, "Ready") : nullptr;
+    return ready ? ready->reason : "";
   }
   // A pass on caches that have seen everything.
   kube::Result<kube::Action> Pass() {
@@ -100,9 +113,14 @@ class ElasticReconcilerTest : public ::testing::Test {
   kube::Informer launchers_{client_, KindOf<kube::Job>(), {}, clock_, log_};
   kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  kube::Informer classes_{client_, KindOf<kube::PriorityClass>(), {}, clock_, log_};
   ClusterRoom room_{nodes_, pods_, clock_};
-  ElasticReconciler elastic_{
-      client_, {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_}, room_, events_, clock_, log_};
+  ElasticReconciler elastic_{client_,
+                             {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_},
+                             room_,
+                             events_,
+                             clock_,
+                             log_};
   int waiters_ = kInformers + 1;  // And the recorder.
 };
 
@@ -151,6 +169,51 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
   ASSERT_TRUE(server_.Delete("nodes", {"", "n2"}));
   (void)Pass();
   EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+}
+
+TEST_F(ElasticReconcilerTest, AJobWaitsInTheQueueWithThePriorityOfItsClass) {
+  AddClass("high", 10);
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.priority_class_name = "high";
+    job.spec.workers.min_replicas = job.spec.workers.max_replicas = 16;
+    job.spec.workers.gpus_per_worker = 1;
+  });
+  StartCaches();
+  // An older one of less importance waits, too.
+  GangDemand other;
+  other.key = "team-a/other";
+  other.priority = 5;
+  other.waiting_since = 1;
+  other.needed = 16;
+  PodShape shape;
+  shape.request.AddExtended(kGpuResource, 1);
+  shape.request.pods = 1;
+  other.members.assign(16, std::make_shared<const PodShape>(std::move(shape)));
+  ASSERT_FALSE(room_.Ask(other).is_placed);
+  ASSERT_TRUE(Pass());
+
+  AddNode("n2");
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_FALSE(room_.Ask(other).is_placed);
+  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 16U);
+}
+
+TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhenItDoes) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.priority_class_name = "high"; });
+  StartCaches();
+  (void)Settle();
+  EXPECT_EQ(ReadyReason(), "TemplateRefused");
+  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  AddClass("high", 10);
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_EQ(queue_.counts().depth, 1U);
+  (void)Settle();
+  EXPECT_NE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
 }
 
 }  // namespace
