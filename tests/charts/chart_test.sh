@@ -122,6 +122,10 @@ create rolebindings -n team-a
 get leases/other -n grus-system
 create leases -n team-a
 EOF
+for resource in persistentvolumeclaims persistentvolumes storageclasses priorityclasses; do
+  check "may watch $resource" may grus-system watch "$resource" -A
+  check "may not write $resource" may_not grus-system patch "$resource" -A
+done
 check "may renew its lease" may grus-system patch leases/grus -n grus-system
 check "may name a job as owner that blocks its deletion" may grus-system update elastichorovodjobs --subresource=finalizers -A
 
@@ -230,6 +234,7 @@ succeed
 check "it is removed when its time to live is over" kube -n team-a wait "ehj/$job" --for=delete --timeout=30s
 stop_manager
 check "its manager ends with 0" test "$ended" = 0
+check "it watches claims" may grus-team list persistentvolumeclaims -n team-a
 check "nothing was forbidden to it either" no_refusal
 ((failed == 0)) || show_log
 

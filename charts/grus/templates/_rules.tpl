@@ -49,6 +49,10 @@
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]
+# Where the volumes of pods can be used says where a gang can run.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [list, watch]
 # A job's ssh key: made once, looked for by name, removed at the end. Never listed or watched: the Secrets of others are
 # not ours to read.
 - apiGroups: [""]
@@ -66,4 +70,15 @@
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
+# The volumes behind the claims, and their classes: a claim that waits for its pod binds to no place yet.
+- apiGroups: [""]
+  resources: [persistentvolumes]
+  verbs: [list, watch]
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses]
+  verbs: [list, watch]
+# How important a job is whose pods do not exist yet.
+- apiGroups: [scheduling.k8s.io]
+  resources: [priorityclasses]
+  verbs: [list, watch]
 {{- end }}
