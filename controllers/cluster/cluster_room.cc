@@ -162,7 +162,7 @@ void ClusterRoom::Claim(const std::string& owner, const PodShape& shape, int cou
 
 Room ClusterRoom::RoomFor(const std::string& owner, const PodShape& shape, int at_most) const {
   std::lock_guard lock(mutex_);
-  return ledger_.RoomFor(owner, shape, at_most);
+  return ledger_.RoomFor(owner, shape, at_most, planner_.holder() == owner);
 }
 
 std::vector<Place> ClusterRoom::PlacesOf(const std::string& gang) const {

@@ -87,11 +87,16 @@ Plan ElasticReconciler::MakePlan(View& view) {
 bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape) {
   const ElasticHorovodJob& job = *view.job;
   const std::string owner = job.metadata.Key().ToString();
-  view.room = room_.RoomFor(owner, *shape, sizes.wanted);
   const bool wants_start = !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
   if (!wants_start) {
     room_.StopAsking(owner);
+    view.room = room_.RoomFor(owner, *shape, sizes.wanted);
     return false;
+  }
+  {
+    // Before it asks: what comes free from now on wakes it.
+    std::lock_guard lock(mutex_);
+    hungry_.insert(job.metadata.Key());
   }
   const std::string_view class_name = worker.spec.priority_class_name;
   const std::optional<int> priority = caches_.priority_classes ? PriorityOf(*caches_.priority_classes, class_name) : 0;
@@ -118,6 +123,7 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
   const GangStanding standing = room_.Ask(demand);
   view.may_start = standing.is_placed;
+  view.room = room_.RoomFor(owner, *shape, sizes.wanted);
   if (standing.is_placed) view.room.copies = standing.placed;
   return !standing.is_placed;
 }

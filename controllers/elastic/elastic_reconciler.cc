@@ -262,7 +262,11 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   View view = Observe(job, children);
   view.are_pods_current = ArePodsCurrent(key);
   Plan plan = MakePlan(view);
-  if (plan.is_ignored) return Action::AwaitChange();
+  if (plan.is_ignored) {
+    std::lock_guard lock(mutex_);
+    hungry_.erase(key);
+    return Action::AwaitChange();
+  }
   {
     std::lock_guard lock(mutex_);
     const Sizes sizes = SizesOf(job->spec.workers);

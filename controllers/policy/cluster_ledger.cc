@@ -255,7 +255,7 @@ int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int co
   return static_cast<int>(places.size());
 }
 
-Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most) const {
+Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved) const {
   Room room;
   const OwnerId id = FindOwner(owner);
   for (const auto& [name, node] : nodes_) {
@@ -264,7 +264,7 @@ Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int
       continue;
     }
     ++room.nodes;
-    Resources used = TakenOn(node);
+    Resources used = may_use_reserved ? node.used : TakenOn(node);
     if (id != 0) {
       const auto own = std::find_if(node.by_owner.begin(), node.by_owner.end(),
                                     [id](const NodeHolder& h) { return h.owner == id; });

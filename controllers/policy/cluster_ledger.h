@@ -77,8 +77,8 @@ class ClusterLedger {
   void DropClaims(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 
-  // Room for pods of `shape` beside all bound pods, what is reserved, and all claims but those of `owner`.
-  Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
+  // Room for pods of `shape` beside all bound pods, what is reserved (for others), and all claims but those of `owner`.
+  Room RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved = false) const;
 
   // For planning. The index is kept true for as long as the caller, too, holds it.
   std::shared_ptr<const FitIndex> IndexFor(const PodShape& shape);

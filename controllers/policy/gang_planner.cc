@@ -294,6 +294,8 @@ const GangStanding* GangPlanner::StandingOf(const std::string& key) const {
 
 std::size_t GangPlanner::waiting() const { return impl_->queue.size(); }
 
+const std::string& GangPlanner::holder() const { return impl_->holder; }
+
 std::optional<std::int64_t> GangPlanner::next_change() const {
   if (!impl_->holder.empty()) {
     if (!impl_->reservation.start) return std::nullopt;

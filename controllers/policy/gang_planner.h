@@ -80,6 +80,7 @@ class GangPlanner {
   // Null: it never waited, or was removed.
   const GangStanding* StandingOf(const std::string& key) const;
   std::size_t waiting() const;
+  const std::string& holder() const;  // Of the reservation; empty: nobody.
   // When Plan() should run although nothing happens: a gang may ask for its reservation then, or the one that has it
   // should have started. nullopt: never.
   std::optional<std::int64_t> next_change() const;

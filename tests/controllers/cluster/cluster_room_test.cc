@@ -165,6 +165,13 @@ TEST_F(ClusterRoomTest, PlacesAreTakenWhenTheirNodeHoldsMoreThanItHasOrAcceptsNo
   EXPECT_EQ(room_.Check({{"nowhere", Gpus(1)}}, 0), Safety::kTaken);
 }
 
+TEST_F(ClusterRoomTest, WhatIsReservedIsRoomForItsHolderOnly) {
+  AddPod("p", 5, "n1");
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 8, 1)).has_reservation);
+  EXPECT_EQ(room_.RoomFor("team-a/g", *Gpus(1), 10).copies, 3);
+  EXPECT_EQ(room_.RoomFor("team-a/other", *Gpus(1), 10).copies, 0);
+}
+
 TEST_F(ClusterRoomTest, PodsOfOneSetShareAShape) {
   kube::Pod a, b;
   a.metadata.ns = b.metadata.ns = "team-a";
