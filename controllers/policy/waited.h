@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "clientlib/base/clock.h"
+#include "clientlib/base/error.h"
 #include "clientlib/model/time.h"
 
 namespace grus {
