@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster that serves Kubernetes' own PodGroup (scheduling.k8s.io) beside ours. It takes a cluster of its
 // own: the API is off unless a feature gate turns it on.
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <cstdlib>
-
 #include "tests/integration/gang_fixture.h"
+#include "tests/integration/own_cluster.h"
 
 namespace grus::testing {
 namespace {
@@ -15,68 +11,26 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kCluster[] = "kubernetes-podgroup";
-
-struct CommandResult {
-  int status = 0;
-  std::string output;
-};
-
-// tests/cluster/cluster with these words, for our cluster.
-CommandResult RunCluster(const std::string& words) {
-  const char* command = std::getenv("GRUS_CLUSTER");
-  if (command == nullptr)
-    throw std::runtime_error("GRUS_CLUSTER, the path of tests/cluster/cluster, is not set");
-  const std::string line = "\"" + std::string(command) + "\" " + words + " 2>&1";
-  std::FILE* pipe = popen(line.c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("cannot run " + line);
-  CommandResult result;
-  char buffer[4096];
-  for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) result.output.append(buffer, n);
-  const int status = pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-  return result;
-}
-
-std::string MustRun(const std::string& words) {
-  const CommandResult result = RunCluster(words);
-  if (result.status != 0) throw std::runtime_error("cluster " + words + ": " + result.output);
-  return result.output;
-}
-
-CommandResult Kubectl(const std::string& words) {
-  return RunCluster(std::string("kubectl --name ") + kCluster + " -- " + words);
-}
-
 class KubernetesPodGroup : public Gang {
  protected:
   static void SetUpTestSuite() {
-    MustRun(std::string("up --feature-gates GenericWorkload=true,GangScheduling=true "
-                        "--runtime-config scheduling.k8s.io/v1alpha2=true --name ") +
-            kCluster);
-    const std::string crds = "\"" + FileOfTree("crds/generated") + "\"";
-    MustRun(std::string("kubectl --name ") + kCluster + " -- apply --server-side -f " + crds);
-    MustRun(std::string("kubectl --name ") + kCluster +
-            " -- wait --for=condition=Established --timeout=30s -f " + crds);
-    std::string kubeconfig = MustRun(std::string("kubeconfig --name ") + kCluster);
-    kubeconfig.erase(kubeconfig.find_last_not_of('\n') + 1);
-    const char* before = std::getenv("KUBECONFIG");
-    kubeconfig_before_ = before ? before : "";
-    setenv("KUBECONFIG", kubeconfig.c_str(), 1);
+    cluster_ = std::make_unique<OwnCluster>("kubernetes-podgroup",
+                                            "--feature-gates GenericWorkload=true,GangScheduling=true "
+                                            "--runtime-config scheduling.k8s.io/v1alpha2=true");
     StartWorld();
     StartManager();
   }
   static void TearDownTestSuite() {
     Gang::TearDownTestSuite();
-    setenv("KUBECONFIG", kubeconfig_before_.c_str(), 1);
-    MustRun(std::string("down --name ") + kCluster);
+    cluster_.reset();
   }
+  static CommandResult Kubectl(const std::string& words) { return cluster_->Kubectl(words); }
 
  private:
-  static std::string kubeconfig_before_;
+  static std::unique_ptr<OwnCluster> cluster_;
 };
 
-std::string KubernetesPodGroup::kubeconfig_before_;
+std::unique_ptr<OwnCluster> KubernetesPodGroup::cluster_;
 
 TEST_F(KubernetesPodGroup, BothKindsAreServedAndOursIsFoundByItsFullName) {
   CreateGroup(2);

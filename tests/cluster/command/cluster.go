@@ -81,6 +81,7 @@ func (c *cluster) forget() {
 type features struct {
 	gates string // --feature-gates of API server, controller manager and scheduler.
 	apis  string // --runtime-config of the API server.
+	lease int    // Seconds of the lease by which the scheduler leads; 0: it leads without.
 }
 
 func (f features) args() []string {
@@ -88,6 +89,14 @@ func (f features) args() []string {
 		return nil
 	}
 	return []string{"--feature-gates=" + f.gates}
+}
+
+// leaderElection is that part of the scheduler's configuration.
+func (f features) leaderElection() string {
+	if f.lease == 0 {
+		return "{leaderElect: false}"
+	}
+	return fmt.Sprintf("{leaderElect: true, leaseDuration: %ds, renewDeadline: %ds, retryPeriod: 1s}", f.lease, f.lease-1)
 }
 
 // newCluster fills an empty folder: certificates, kubeconfigs, configuration, free ports, command
@@ -119,8 +128,8 @@ func newCluster(name, folder, source string, programs map[string]*binary, more f
 	scheduler := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: %q, qps: 1000, burst: 2000}
-leaderElection: {leaderElect: false}
-`, filepath.Join(folder, "scheduler.kubeconfig"))
+leaderElection: %s
+`, filepath.Join(folder, "scheduler.kubeconfig"), more.leaderElection())
 	if err := os.WriteFile(filepath.Join(folder, "scheduler.yaml"), []byte(scheduler), 0o600); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ kube-scheduler, and kwok, which plays the kubelets of any number of GPU nodes.
   cluster up [--name N] [flags]     start a cluster, or what is dead of it; builds what is missing
       --feature-gates LIST          of API server, controller manager and scheduler, for a new cluster
       --runtime-config LIST         of the API server, for a new cluster
+      --scheduler-lease SECONDS     the scheduler leads by a lease of so many seconds (3 or more), for a new cluster
   cluster down [--name N | --all]   stop it and remove all it wrote
   cluster status [--name N]         show processes (all clusters without --name);
                                     exit status 1 when one is dead or no cluster is there
@@ -176,7 +177,7 @@ func (s settings) tryLock(name string) (*lockFile, error) {
 }
 
 func up(s settings, args []string) error {
-	f := newFlags("name", "feature-gates", "runtime-config")
+	f := newFlags("name", "feature-gates", "runtime-config", "scheduler-lease")
 	if err := f.parse(args); err != nil {
 		return err
 	}
@@ -200,7 +201,11 @@ func up(s settings, args []string) error {
 	if err != nil {
 		return err
 	}
-	more := features{gates: f.value("feature-gates", ""), apis: f.value("runtime-config", "")}
+	lease, err := strconv.Atoi(f.value("scheduler-lease", "0"))
+	if err != nil || (lease < 3 && f.given("scheduler-lease")) {
+		return fmt.Errorf("up: --scheduler-lease %s is no number of seconds from 3 on", f.value("scheduler-lease", ""))
+	}
+	more := features{gates: f.value("feature-gates", ""), apis: f.value("runtime-config", ""), lease: lease}
 	if old != nil && more != (features{}) {
 		return fmt.Errorf("cluster %s is there already: its features cannot change; cluster down --name %s first", name, name)
 	}
