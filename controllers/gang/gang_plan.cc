@@ -183,7 +183,8 @@ class Planner {
   void PlanLift(const std::vector<Assignment>& assigned) {
     if (view_.must_nominate) {
       for (const Assignment& a : assigned) {
-        if (a.member->nominated != a.place.node) plan_.nominate.push_back({a.member, a.place.node});
+        const bool is_held = a.member->nominated == a.place.node && !IsForgotten(*a.member);
+        if (!is_held) plan_.nominate.push_back({a.member, a.place.node});
       }
       must_hold_ = !plan_.nominate.empty();
     }
@@ -197,6 +198,11 @@ class Planner {
       return;
     }
     LiftAssigned(assigned);
+  }
+
+  // A scheduler that started after the pod was nominated does not hold the node while the pod is gated.
+  bool IsForgotten(const Member& member) const {
+    return member.state == MemberState::kGated && !view_.scheduler.empty() && member.nominated_to != view_.scheduler;
   }
 
   void LiftAssigned(const std::vector<Assignment>& assigned) {

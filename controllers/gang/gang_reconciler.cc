@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
-#include "clientlib/client/patch.h"
-#include "clientlib/model/json.h"
 #include "clientlib/runtime/parallel.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/gang/gang_news.h"
+#include "controllers/gang/gang_patches.h"
 #include "controllers/gang/gang_status.h"
 #include "crds/types/elastic_horovod_job.h"
 
@@ -25,46 +24,25 @@ using kube::Status;
 
 constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
 constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
-// Changes that decide nothing wait this long for company: one write of the status for many.
-constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
-// What a waiting gang says may change with every pod that comes or goes.
-constexpr kube::Duration kSentenceWait = std::chrono::seconds(30);
 constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
 constexpr std::size_t kParallelWrites = 8;
 
 std::string IndexKey(const std::string& ns, std::string_view group) { return ns + "/" + std::string(group); }
 
-Json EncodeStatus(const kube::Kind& kind, const api::PodGroupStatus& status) {
-  const auto object = kind.make();
-  static_cast<api::PodGroup&>(*object).status = status;
-  const Result<Json> json = kube::ParseJson(kube::EncodeObject(kind, *object));
-  const Json* found = json ? json->Find("status") : nullptr;
-  return found ? *found : Json::MakeObject();
-}
-
-// The status of the coscheduling plugin's own CRD.
-void KeepUpstreamFields(Json& status) {
-  constexpr std::string_view kFields[] = {"phase", "occupiedBy", "running", "succeeded", "failed", "scheduleStartTime"};
-  Json kept = Json::MakeObject();
-  for (const std::string_view field : kFields) {
-    if (const Json* value = status.Find(field)) kept[field] = *value;
-  }
-  status = std::move(kept);
-}
-
 }  // namespace
 
 GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
-                               kube::Informer& pods, ClusterRoom& room, kube::EventRecorder& events,
-                               const kube::Clock& clock, const kube::Log& log)
+                               kube::Informer& pods, ClusterRoom& room, GangPeers peers,
+                               kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       kind_(kind),
       groups_(groups),
       pods_(pods),
       room_(room),
+      peers_(peers),
       events_(events),
       clock_(clock),
       log_(log),
@@ -74,7 +52,8 @@ GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kub
         return {IndexKey(pod.metadata.ns, group)};
       })),
       pods_by_claim_(pods.AddIndex(
-          [&kind](const kube::Object& pod) { return ClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod)); })) {}
+          [&kind](const kube::Object& pod) { return ClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod)); })),
+      status_(client, kind, groups, peers.scheduler_plugins, writes_, events, clock, log) {}
 
 void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
   groups_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
@@ -114,6 +93,27 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     const std::optional<ObjectKey> key = GroupOfGang(kind_, room_.AnyWaiting());
     if (key && groups_.store().Get(*key)) queue.AddAfter(*key, kFreedWait);
   });
+  if (peers_.scheduler != nullptr) {
+    peers_.scheduler->OnChange([this, &queue] {
+      int held = 0;
+      for (const auto& pod : pods_.List<kube::Pod>()) {
+        const std::string_view group = GroupNameOf(kind_, pod->metadata);
+        const bool is_held = !pod->spec.scheduling_gates.empty() && !pod->status.nominated_node_name.empty();
+        if (!is_held || group.empty()) continue;
+        ++held;
+        queue.Add({pod->metadata.ns, std::string(group)});
+      }
+      const std::string holder = peers_.scheduler->holder();
+      if (held > 0 && !holder.empty()) {
+        log_.Info("another scheduler leads: members are nominated anew", {{"scheduler", holder}, {"members", held}});
+      }
+    });
+  }
+  if (peers_.scheduler_plugins != nullptr) {
+    peers_.scheduler_plugins->OnChange([this, &queue] {
+      for (const auto& group : groups_.List<api::PodGroup>()) queue.Add(group->metadata.Key(), kube::Priority::kLow);
+    });
+  }
 }
 
 bool GangReconciler::HasCaughtUp(const api::PodGroup& group) {
@@ -144,11 +144,12 @@ GangReconciler::Memory GangReconciler::MemoryOf(const api::PodGroup& group) {
 
 GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   GangView view;
-  view.group = group;
+  view.group = status_.WithWhatWasSaid(group);
   view.key = gang;
   view.now = kube::Time{clock_.WallNow()};
   const kube::OwnerReference* owner = group->metadata.Controller();
   view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
+  if (peers_.scheduler != nullptr && keeps_annotations_) view.scheduler = peers_.scheduler->holder();
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(group->metadata.ns, group->metadata.name))) {
     const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
     const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
@@ -160,11 +161,6 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   }
   SortMembers(view.members);
   const Memory memory = MemoryOf(*group);
-  if (memory.said) {
-    auto whole = std::make_shared<api::PodGroup>(*group);
-    whole->status = *memory.said;
-    view.group = std::move(whole);
-  }
   view.avoid = memory.avoid;
   view.places = room_.PlacesOf(gang);
   if (!memory.is_adopted && !view.is_planned_by_owner) {
@@ -229,6 +225,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
       std::lock_guard lock(mutex_);
       memory_.erase(key);
     }
+    status_.Forget(key);
     return TellOrphans(key);
   }
   if (!HasCaughtUp(*group)) return Action::After(kCacheLag);
@@ -242,11 +239,15 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     else room_.SetPlaces(gang, plan.keep_places);
   }
 
-  std::optional<kube::Duration> deferred;
   Status done = plan.end.empty() ? Start(view, plan, stop) : Status();
   // A gang that starts says so once it runs: the gates tell the rest. Of a roll-back first the decision, then what follows
   // from it: a process that stops in between leaves it to the next.
-  if (done) done = WriteStatus(view, plan.status, deferred, stop);
+  std::optional<kube::Duration> deferred;
+  if (done) {
+    Result<std::optional<kube::Duration>> written = status_.Write(view, plan.status, stop);
+    if (written) deferred = *written;
+    else done = std::move(written).error();
+  }
   if (done) done = EndMembers(view, plan, stop);
   if (!done) return Refused(view, std::move(done).error(), stop);
   // With the status, and so once.
@@ -259,6 +260,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     const kube::Duration until = kube::WallTime(std::chrono::seconds(*change)) - view.now.value;
     again = std::min(again, std::max<kube::Duration>(until, std::chrono::seconds(1)));
   }
+  if (const auto others = status_.IsOthersFor()) again = std::min(again, *others + std::chrono::milliseconds(1));
   // At once: that look finds the cache behind, and so the event that brings the last nomination back wakes the key.
   if (!plan.nominate.empty()) again = std::chrono::milliseconds(1);
   return Action::After(again);
@@ -295,7 +297,6 @@ Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, st
       stop);
 }
 
-// Of all kinds of patches the strategic one costs the API server the least: half of a merge or JSON patch.
 Result<std::shared_ptr<kube::Object>> GangReconciler::PatchPod(const ObjectKey& pod, const Json& patch,
                                                                const std::string& subresource, std::stop_token stop) {
   kube::WriteOptions options;
@@ -305,11 +306,8 @@ Result<std::shared_ptr<kube::Object>> GangReconciler::PatchPod(const ObjectKey& 
 }
 
 Status GangReconciler::Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop) {
-  Json patch = Json::MakeObject();
-  patch["metadata"]["uid"] = nomination.member->uid;
-  patch["status"]["nominatedNodeName"] = nomination.node.empty() ? Json() : Json(nomination.node);
   const ObjectKey pod{view.group->metadata.ns, nomination.member->name};
-  auto patched = PatchPod(pod, patch, "status", stop);
+  auto patched = PatchPod(pod, NominationPatch(view, nomination), "status", stop);
   if (!patched) {
     const ErrorCode code = patched.error().code();
     // Gone, another, or (kInvalid) bound already: our cache will hear of it.
@@ -317,16 +315,17 @@ Status GangReconciler::Nominate(const GangView& view, const Nomination& nominati
     return std::move(patched).error().with("nominate Pod " + pod.ToString());
   }
   Note(view, KindOf<kube::Pod>(), **patched);
+  const bool is_marked = (*patched)->metadata.Annotation(kGangNominatedToAnnotation) == view.scheduler;
+  if (!nomination.node.empty() && !is_marked && keeps_annotations_.exchange(false)) {
+    log_.Warn("annotations of pods are dropped here: nominations are not renewed when the scheduler is restarted",
+              {{"pod", pod.ToString()}});
+  }
   return {};
 }
 
 Status GangReconciler::Lift(const GangView& view, const Member& member, std::stop_token stop) {
-  Json patch = Json::MakeObject();
-  patch["metadata"]["uid"] = member.uid;
-  patch["metadata"]["annotations"][kGangLiftedAnnotation] = kube::ToText(view.now);
-  patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
   const ObjectKey pod{view.group->metadata.ns, member.name};
-  auto patched = PatchPod(pod, patch, "", stop);
+  auto patched = PatchPod(pod, LiftPatch(view, member), "", stop);
   if (!patched) {
     if (patched.error().code() == ErrorCode::kNotFound) return {};
     return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
@@ -335,67 +334,16 @@ Status GangReconciler::Lift(const GangView& view, const Member& member, std::sto
   return {};
 }
 
-Status GangReconciler::WriteStatus(const GangView& view, api::PodGroupStatus status, std::optional<kube::Duration>& deferred,
-                                   std::stop_token stop) {
-  const api::PodGroupStatus& before = view.group->status;
-  if (&kind_ == &KindOf<api::LegacyPodGroup>()) status.phase = LegacyPhase(status, view.group->spec.min_member);
-  if (status == before) return {};
-  {
-    std::lock_guard lock(mutex_);
-    Memory& memory = MemoryLocked(*view.group);
-    if (IsMinorGangChange(before, status)) {
-      if (!memory.minor_change_since) memory.minor_change_since = clock_.Now();
-      const kube::Duration wait = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
-      const kube::Duration left = *memory.minor_change_since + wait - clock_.Now();
-      if (left > kube::Duration::zero()) {
-        deferred = left;
-        return {};
-      }
-    }
-    memory.minor_change_since.reset();
-  }
-  Json patch = Json::MakeObject();
-  // The UID is a precondition: a status never lands on another group of the same name.
-  patch["metadata"]["uid"] = std::string(view.group->metadata.uid);
-  // The first of ours says everything, also zeros.
-  const Json had = before.observed_generation == 0 ? Json::MakeObject() : EncodeStatus(kind_, before);
-  patch["status"] = kube::MergePatchBetween(had, EncodeStatus(kind_, status));
-  const bool is_narrow = MemoryOf(*view.group).said.has_value();
-  if (is_narrow) KeepUpstreamFields(patch["status"]);
-  if (patch["status"].AsObject()->empty()) {
-    if (is_narrow) Remember(view, status);
-    return {};
-  }
-  const ObjectKey key = view.group->metadata.Key();
-  kube::WriteOptions options;
-  options.subresource = "status";
-  auto patched = client_.Patch(kind_, key, kube::PatchType::kMerge, patch, options, stop);
-  if (!patched) {
-    if (patched.error().code() == ErrorCode::kNotFound) return {};
-    return std::move(patched).error().with("write the status of PodGroup " + key.ToString());
-  }
-  Note(view, kind_, **patched);
-  const bool is_pruned = static_cast<const api::PodGroup&>(**patched).status.conditions.empty() && !status.conditions.empty();
-  if (is_pruned) Remember(view, status);
-  return {};
-}
-
-void GangReconciler::Remember(const GangView& view, const api::PodGroupStatus& status) {
-  std::lock_guard lock(mutex_);
-  MemoryLocked(*view.group).said = status;
-}
-
 Result<Action> GangReconciler::Refused(const GangView& view, Error error, std::stop_token stop) {
   if (error.code() != ErrorCode::kForbidden) return error;
   api::PodGroupStatus status = BaseGangStatus(view);
   SetGangReason(status, view, status.phase, GangReason::kNotPermitted, error.message());
-  std::optional<kube::Duration> deferred;
   if (GangReasonBefore(view) != ToString(GangReason::kNotPermitted)) {
     log_.Warn("gang cannot be placed", {{"gang", view.key}, {"error", error.message()}});
     events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(GangReason::kNotPermitted), "PlaceGang",
                    error.message());
   }
-  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
+  if (auto written = status_.Write(view, status, stop); !written) return std::move(written).error();
   return Action::After(kRefusedRetry);
 }
 

@@ -8,6 +8,7 @@
 // One of these for each of the two kinds. Thread-safe: many keys at once.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -18,14 +19,22 @@
 #include "clientlib/runtime/event_recorder.h"
 #include "controllers/cluster/cluster_room.h"
 #include "controllers/gang/gang_plan.h"
+#include "controllers/gang/gang_status_writer.h"
 
 namespace grus {
+
+// The leases of programs that a gang meets. Null: as if nobody ever held it.
+struct GangPeers {
+  LeaseWatch* scheduler = nullptr;
+  LeaseWatch* scheduler_plugins = nullptr;  // While it is held, the status of groups is its holder's to write.
+};
 
 class GangReconciler final : public kube::Reconciler {
  public:
   // `kind`: PodGroup or LegacyPodGroup. Adds indexes to `pods`. REQUIRES: the informers are not started yet.
   GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups, kube::Informer& pods,
-                 ClusterRoom& room, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
+                 ClusterRoom& room, GangPeers peers, kube::EventRecorder& events, const kube::Clock& clock,
+                 const kube::Log& log);
 
   // Sends keys of changed groups to `queue`. Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
@@ -38,9 +47,6 @@ class GangReconciler final : public kube::Reconciler {
   struct Memory {
     std::string uid;
     std::set<std::string> avoid;  // Nodes that were planned and refused.
-    std::optional<kube::TimePoint> minor_change_since;
-    // What was last said, where a CRD that is not ours (upstream's) keeps only some of it.
-    std::optional<api::PodGroupStatus> said;
     bool is_adopted = false;      // The places that an earlier process had planned are in the ledger.
   };
 
@@ -53,9 +59,6 @@ class GangReconciler final : public kube::Reconciler {
                                                        const std::string& subresource, std::stop_token stop);
   kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
   kube::Status Lift(const GangView& view, const Member& member, std::stop_token stop);
-  kube::Status WriteStatus(const GangView& view, api::PodGroupStatus status, std::optional<kube::Duration>& deferred,
-                           std::stop_token stop);
-  void Remember(const GangView& view, const api::PodGroupStatus& status);
   kube::Result<kube::Action> Refused(const GangView& view, kube::Error error, std::stop_token stop);
   // Pods that wait for a group that is not there are told so.
   kube::Result<kube::Action> TellOrphans(const kube::ObjectKey& key);
@@ -70,11 +73,14 @@ class GangReconciler final : public kube::Reconciler {
   kube::Informer& groups_;
   kube::Informer& pods_;
   ClusterRoom& room_;
+  const GangPeers peers_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
   const kube::Store::IndexId pods_by_group_, pods_by_claim_;
   kube::WriteTracker writes_;
+  GangStatusWriter status_;
+  std::atomic<bool> keeps_annotations_{true};  // What answers to nominations say of this cluster.
 
   std::mutex mutex_;  // Guards memory_.
   std::unordered_map<kube::ObjectKey, Memory> memory_;

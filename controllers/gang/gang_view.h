@@ -16,6 +16,8 @@ namespace grus {
 // When we lifted a pod's gate: written with the lift, in the same patch. Also how a later pass, or another process,
 // knows that the pod is ours to end if the gang does not come together.
 inline constexpr char kGangLiftedAnnotation[] = "scheduling.ai.centauruscloud.io/lifted";
+// Who led the schedulers when the pod was nominated: the holder of their lease.
+inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centauruscloud.io/nominated-to";
 
 enum class MemberState {
   kGated,      // Waits for us, or (has_foreign_gate) for others too.
@@ -36,6 +38,7 @@ struct Member {
   bool has_controller = false;        // Somebody makes it again when it is deleted.
   std::string owner;                  // "team-a/bert": the object that controls it; else empty.
   std::string node, nominated;
+  std::string nominated_to;           // The scheduler that was told; empty: not known.
   int priority = 0;
   ShapePtr shape;                     // Of members that are not bound.
   std::optional<kube::Time> lifted_at, unschedulable_since;
@@ -54,6 +57,7 @@ struct GangView {
   std::vector<Member> members;  // By ordinal, then name.
   // An ElasticHorovodJob found the places before it made the pods, and looks after those that do not find theirs.
   bool is_planned_by_owner = false;
+  std::string scheduler;        // Which one leads; empty: not known.
 
   // From the ledger, once it was asked for what NeedsOf() says.
   std::vector<Place> places;    // Claims of this gang.

@@ -64,13 +64,41 @@ struct ElasticController {
 // PodGroups of one API group.
 struct GangController {
   GangController(kube::Informer& groups, const char* name, kube::Manager& manager, const Options& options,
-                 kube::Informer& pods, ClusterRoom& room, kube::Client& client, kube::EventRecorder& events,
-                 const kube::Clock& clock, const kube::Log& log)
-      : reconciler(client, groups.kind(), groups, pods, room, events, clock, log) {
+                 kube::Informer& pods, ClusterRoom& room, GangPeers peers, kube::Client& client,
+                 kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
+      : reconciler(client, groups.kind(), groups, pods, room, peers, events, clock, log) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = name, .threads = options.reconcile_threads}).queue());
   }
 
   GangReconciler reconciler;
+};
+
+// The leases of other programs that gangs meet.
+struct PeerLeases {
+  PeerLeases(kube::Client& client, const kube::Clock& clock, const kube::Log& its_log)
+      : log(its_log),
+        scheduler(client, kSchedulerLeaseNamespace, kSchedulerLease, clock, log),
+        scheduler_plugins(client, "", kSchedulerPluginsLease, clock, log) {}
+
+  void Start(const std::stop_token& stop) {
+    const kube::Result<bool> found = scheduler.Start(stop);
+    if (!found || !*found) {
+      log.Info("nominations are not renewed when the scheduler is restarted: its lease is not to be seen",
+               {{"lease", std::string(kSchedulerLeaseNamespace) + "/" + kSchedulerLease},
+                {"reason", found ? "there is none" : found.error().message()}});
+    }
+    if (const kube::Result<bool> plugins = scheduler_plugins.Start(stop); !plugins) {
+      log.Info("whether controllers of scheduler-plugins run is not to be seen",
+               {{"lease", kSchedulerPluginsLease}, {"reason", plugins.error().message()}});
+    }
+  }
+  void Stop() {
+    scheduler.Stop();
+    scheduler_plugins.Stop();
+  }
+
+  const kube::Log& log;
+  LeaseWatch scheduler, scheduler_plugins;
 };
 
 // Nothing is written but by the leader (rule E4), also when this process was suspended and does not know yet that its
@@ -112,8 +140,11 @@ struct Suite::Impl {
     if (Runs(options, "gang")) {
       groups = &manager.AddInformer(KindOf<api::PodGroup>(), Everything(options));
       kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Everything(options));
-      gangs.emplace(*groups, "podgroup", manager, options, pods, room, client, events, clock, log);
-      legacy_gangs.emplace(legacy, "podgroup-legacy", manager, options, pods, room, client, events, clock, log);
+      peers.emplace(client, clock, log);
+      GangPeers meets{&peers->scheduler, &peers->scheduler_plugins};
+      gangs.emplace(*groups, "podgroup", manager, options, pods, room, meets, client, events, clock, log);
+      meets.scheduler_plugins = nullptr;  // They know the newer kind alone.
+      legacy_gangs.emplace(legacy, "podgroup-legacy", manager, options, pods, room, meets, client, events, clock, log);
     }
     if (Runs(options, "elastic")) elastic.emplace(manager, options, pods, nodes, groups, room, client, events, clock, log);
   }
@@ -127,6 +158,7 @@ struct Suite::Impl {
   PodVolumes volumes;
   ClusterRoom room;
   std::optional<ElasticController> elastic;
+  std::optional<PeerLeases> peers;
   std::optional<GangController> gangs, legacy_gangs;
 };
 
@@ -143,7 +175,12 @@ Suite::Suite(const Options& options, kube::Client& client, kube::LeaderElector* 
 
 Suite::~Suite() = default;
 
-kube::Status Suite::Run(std::stop_token stop) { return impl_->manager.Run(std::move(stop), impl_->elector); }
+kube::Status Suite::Run(std::stop_token stop) {
+  if (impl_->peers) impl_->peers->Start(stop);
+  kube::Status ran = impl_->manager.Run(std::move(stop), impl_->elector);
+  if (impl_->peers) impl_->peers->Stop();
+  return ran;
+}
 
 bool Suite::IsReady() const { return impl_->manager.IsReady(); }
 

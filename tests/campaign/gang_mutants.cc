@@ -67,7 +67,7 @@ std::vector<Mutant> Mutants() {
 
 std::vector<std::string> CheckGangRules(int& asked) {
   std::vector<std::string> wrong;
-  constexpr std::uint64_t kSeeds = 10;  // Of chance that a mutant may need.
+  constexpr std::uint64_t kSeeds = 40;  // Of chance that a mutant may need.
   asked = 0;
   for (const auto& workload : GangWorkloads(kUsualSlack)) {
     ++asked;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <memory>
 
+#include "controllers/cluster/lease_watch.h"
+#include "controllers/gang/gang_view.h"
 #include "tests/campaign/elastic_workload.h"
 #include "tests/campaign/gang_workload.h"
 
@@ -15,7 +17,7 @@ using kube::testing::ServerChange;
 using Act = std::function<void(World&)>;
 
 constexpr char kGang[] = "gang";
-constexpr char kSets[] = "statefulsets.apps";
+constexpr char kSets[] = "statefulsets.apps", kLeases[] = "leases.coordination.k8s.io";
 
 void AddNodes(World& world, int nodes, int gpus) {
   for (int i = 0; i < nodes; ++i) AddNode(world, "node-" + std::to_string(i), gpus);
@@ -282,6 +284,63 @@ Traits HoldsForgotten() {
   return traits;
 }
 
+void SetScheduler(World& world, const std::string& holder) {
+  const kube::ObjectKey key{kSchedulerLeaseNamespace, kSchedulerLease};
+  Json lease = Parse(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{},"spec":{}})");
+  const auto before = world.server.Get(kLeases, key);
+  if (before) lease = *before;
+  lease["metadata"]["name"] = key.name;
+  lease["metadata"]["namespace"] = key.ns;
+  lease["spec"]["holderIdentity"] = holder;
+  Must(before ? world.server.Update(kLeases, std::move(lease), "kube-scheduler")
+              : world.server.Create(kLeases, std::move(lease), "kube-scheduler"));
+}
+
+bool IsHeldBy(const World& world, const std::string& scheduler, int members) {
+  int told = 0;
+  for (const auto& [key, pod] : world.All("pods")) {
+    told += GroupOf(*pod) == kGang && IsGated(*pod) && !Text(*pod, {"status", "nominatedNodeName"}).empty() &&
+            Text(*pod, {"metadata", "annotations", kGangNominatedToAnnotation}) == scheduler;
+  }
+  return told == members;
+}
+
+// While a gang waits for what becomes of a foreign pod, its nodes are held: by the next scheduler too, once it is told.
+Traits NextSchedulerIsTold() {
+  return {.name = "gang-next-scheduler-is-told",
+          .prepare =
+              [](World& world) {
+                AddNodes(world, 2, 8);
+                SetScheduler(world, "first");
+                SubmitOutsider(world, "undecided", 1, R"({"schedulerName":"other"})");
+                SubmitGang(world, 3, 3, 4);
+                Once(world, IsNomination, [](World& it, const ServerChange&) {
+                  const auto downtime = it.simulation.Between(std::chrono::seconds(0), std::chrono::seconds(3));
+                  it.cluster.RestartScheduler(downtime);
+                  it.simulation.After(downtime + std::chrono::seconds(1), [&it] { SetScheduler(it, "second"); });
+                });
+              },
+          .steps = {Until("the next scheduler is told", [](const World& world) { return IsHeldBy(world, "second", 3); },
+                          [](World& world) { SubmitOutsider(world, "late", 5); }),
+                    Until("an outsider waits",
+                          [](const World& world) {
+                            const Json* pod = world.Get("pods", {kNamespace, "late"});
+                            const Json* scheduled = pod ? kube::testing::ConditionOf(*pod, "PodScheduled") : nullptr;
+                            return scheduled && Text(*scheduled, {"reason"}) == "Unschedulable";
+                          },
+                          [](World& world) { Delete(world, "pods", "undecided"); }),
+                    // Where the clock jumped, its time may be over before it runs.
+                    Until("the gang runs, or was rolled back",
+                          [](const World& world) {
+                            const Json* group = world.Get(kGroups, {kNamespace, kGang});
+                            const bool is_rolled_back = group && kube::testing::IntAt(*group, {"status", "attempts"}) > 0;
+                            return is_rolled_back || Runs(world, kGang, 3);
+                          },
+                          AddsNode("node-9", 8)),
+                    UntilRuns(3), UntilPodRuns("late")},
+          .rules = {.most_members = 3}};
+}
+
 // A job of another kind has the room.
 Traits WaitsForJob() {
   return {.name = "gang-waits-for-job",
@@ -363,7 +422,7 @@ Traits TwoManagers() {
 const auto kStories = {Fits,           BarePods,            DoesNotFit,        TimesOut,        Preempted,
                        MemberDies,     NodeLost,            TwoContend,        WaitsForJob,     Extras,
                        NodeCordoned,   OnlyNodeCordoned,    SchedulerRestarts, OutsiderBetween, HoldsForgotten,
-                       MinimumChanged, DeletedAndMadeAgain, TwoManagers};
+                       MinimumChanged, DeletedAndMadeAgain, TwoManagers,       NextSchedulerIsTold};
 
 }  // namespace
 

@@ -120,6 +120,9 @@ patch nodes
 delete nodes
 create rolebindings -n team-a
 get leases/other -n grus-system
+list leases -A
+watch leases/other -n kube-system
+patch leases/kube-scheduler -n kube-system
 create leases -n team-a
 EOF
 for resource in persistentvolumeclaims persistentvolumes storageclasses priorityclasses; do
@@ -127,6 +130,8 @@ for resource in persistentvolumeclaims persistentvolumes storageclasses priority
   check "may not write $resource" may_not grus-system patch "$resource" -A
 done
 check "may renew its lease" may grus-system patch leases/grus -n grus-system
+check "may watch the scheduler's lease" may grus-system watch leases/kube-scheduler -n kube-system
+check "and that of scheduler-plugins, wherever it is" may grus-system list leases/sched-plugins-controllers -A
 check "may name a job as owner that blocks its deletion" may grus-system update elastichorovodjobs --subresource=finalizers -A
 
 # start_manager NAMESPACE: runs grus-manager as the chart's account there, with the arguments of the Deployment; only

@@ -81,4 +81,9 @@
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]
   verbs: [list, watch]
+# Whether another scheduler leads, and whether the controllers of scheduler-plugins do: these leases and no others.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [kube-scheduler, sched-plugins-controllers]
+  verbs: [list, watch]
 {{- end }}

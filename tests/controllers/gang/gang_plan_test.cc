@@ -130,6 +130,30 @@ TEST(GangPlan, VerifiesTheNodesBeforeItLifts) {
   EXPECT_TRUE(replan.must_replan);
 }
 
+TEST(GangPlan, GatedMembersAreNominatedAnewWhenAnotherSchedulerLeads) {
+  const auto nominated = [](const std::string& to) {
+    return GangBuilder(2).Gated(2, "node-0").Each([&](Member& m) { m.nominated_to = to; }).Places(2).Competitors();
+  };
+  EXPECT_EQ(PlanGang(nominated("first").Scheduler("second").Build()).nominate.size(), 2U);
+  EXPECT_THAT(PlanGang(nominated("first").Scheduler("second").Build()).lift, IsEmpty());
+  EXPECT_THAT(Lifts(PlanGang(nominated("second").Scheduler("second").Build())), ElementsAre(0, 1));
+  EXPECT_THAT(Lifts(PlanGang(nominated("first").Scheduler("").Build())), ElementsAre(0, 1)) << "its lease is hidden";
+}
+
+TEST(GangPlan, MembersThatAreLiftedAlreadyAreNotNominatedAnew) {
+  const GangView view = GangBuilder(2)
+                            .Lifted(1)
+                            .Gated(1)
+                            .Each([](Member& m) { m.nominated = "node-0"; })
+                            .Places(2)
+                            .Competitors()
+                            .Scheduler("second")
+                            .Build();
+  const GangPlan plan = PlanGang(view);
+  ASSERT_EQ(plan.nominate.size(), 1U);
+  EXPECT_EQ(plan.nominate[0].member->ordinal, 1);
+}
+
 TEST(GangPlan, ANominationWithoutAPlaceIsTakenBack) {
   const GangView view = GangBuilder(2).Gated(2, "node-0").Build();
   const GangPlan plan = PlanGang(view);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/cluster/lease_watch.h"
+
+#include <algorithm>
+
+#include "clientlib/base/wait.h"
+
+namespace grus {
+namespace {
+
+constexpr std::chrono::seconds kUsualDuration{15};
+constexpr kube::Duration kSyncWait = std::chrono::seconds(5);
+
+kube::InformerOptions Only(const std::string& ns, const std::string& selector) {
+  kube::InformerOptions options;
+  if (!ns.empty()) options.namespaces = {ns};
+  options.field_selector = selector;
+  return options;
+}
+
+}  // namespace
+
+LeaseWatch::LeaseWatch(kube::Client& client, const std::string& ns, const std::string& name, const kube::Clock& clock,
+                       const kube::Log& log)
+    : client_(client),
+      ns_(ns),
+      selector_("metadata.name=" + name),
+      clock_(clock),
+      informer_(client, kube::KindOf<kube::Lease>(), Only(ns, selector_), clock, log) {
+  informer_.AddHandler([this](const kube::Change& change, bool) { OnLease(change); });
+}
+
+LeaseWatch::~LeaseWatch() { Stop(); }
+
+kube::Result<bool> LeaseWatch::Start(std::stop_token stop) {
+  kube::ListOptions options;
+  options.field_selector = selector_;
+  const kube::Result<kube::ObjectList> found = client_.List(kube::KindOf<kube::Lease>(), ns_, options, stop);
+  if (!found && found.error().code() == kube::ErrorCode::kForbidden) return found.error();
+  // A server that does not answer now is asked again by the informer, when it wants to be.
+  if (!found) kube::WaitFor(clock_, found.error().retry_after().value_or(kube::Duration()), stop);
+  informer_.Start();
+  informer_.WaitForSync(clock_.Now() + kSyncWait, stop);
+  return found && !found->items.empty();
+}
+
+void LeaseWatch::Stop() {
+  informer_.Stop();
+  informer_.Join();
+}
+
+void LeaseWatch::OnLease(const kube::Change& change) {
+  const auto* before = static_cast<const kube::Lease*>(change.before.get());
+  const auto* after = static_cast<const kube::Lease*>(change.after.get());
+  // A list brings what was known before, too.
+  if (before && after && before->metadata.resource_version == after->metadata.resource_version) return;
+  const kube::ObjectKey key = change.Any().metadata.Key();
+  const std::string now = after ? after->spec.holder_identity.value_or("") : "";
+  bool is_news = false;
+  {
+    std::lock_guard lock(mutex_);
+    Hold& hold = holds_[key];
+    is_news = hold.holder != now;
+    hold.holder = now;
+    const auto seconds = after ? after->spec.lease_duration_seconds : std::nullopt;
+    hold.ends_at = clock_.Now() + (seconds ? std::chrono::seconds(*seconds) : kUsualDuration);
+    if (now.empty()) holds_.erase(key);
+  }
+  if (!is_news) return;
+  for (const auto& tell : on_change_) tell();
+}
+
+std::string LeaseWatch::holder() const {
+  std::lock_guard lock(mutex_);
+  return holds_.empty() ? std::string() : holds_.begin()->second.holder;
+}
+
+std::optional<kube::TimePoint> LeaseWatch::held_until() const {
+  std::lock_guard lock(mutex_);
+  std::optional<kube::TimePoint> latest;
+  for (const auto& [key, hold] : holds_) {
+    if (hold.ends_at > clock_.Now()) latest = std::max(latest.value_or(hold.ends_at), hold.ends_at);
+  }
+  return latest;
+}
+
+}  // namespace grus

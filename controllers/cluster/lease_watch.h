@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds the Leases of one name: those of other programs, whose coming and going matters to us.
+//
+// Watches leases of that name and no others: each node renews one every few seconds. It is no cache that a manager
+// waits for, since a cluster may hide it. Times in a Lease are for people: one that was not seen to change for its own
+// duration, on our clock, has lost its holder (as in clientlib/runtime/lease_record.h).
+// Thread-safe. Callbacks come on the thread that brought the news, and no lock is held.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "clientlib/base/clock.h"
+#include "clientlib/base/log.h"
+#include "clientlib/cache/informer.h"
+#include "clientlib/client/client.h"
+#include "clientlib/model/coordination_v1.h"
+
+namespace grus {
+
+// kube-scheduler's, by default and wherever kubeadm made the cluster.
+inline constexpr char kSchedulerLease[] = "kube-scheduler", kSchedulerLeaseNamespace[] = "kube-system";
+// That of the controllers of kubernetes-sigs/scheduler-plugins (cmd/controller/app/server.go).
+inline constexpr char kSchedulerPluginsLease[] = "sched-plugins-controllers";
+
+class LeaseWatch {
+ public:
+  // `ns` empty: in any namespace.
+  LeaseWatch(kube::Client& client, const std::string& ns, const std::string& name, const kube::Clock& clock,
+             const kube::Log& log);
+  ~LeaseWatch();  // Stop().
+
+  // Another one holds it, or nobody any more. That a holder's time runs out, nobody tells. REQUIRES: before Start().
+  void OnChange(std::function<void()> callback) { on_change_.push_back(std::move(callback)); }
+
+  // Asks once, and then watches until Stop(): whether there is such a lease. kForbidden: it is hidden from us, and not
+  // watched. Blocks for a request or two.
+  kube::Result<bool> Start(std::stop_token stop);
+  void Stop();  // No callback comes after this.
+
+  // As last seen, also when its time has run out since; empty: nobody, or it is hidden from us.
+  std::string holder() const;
+  // When the hold ends if it is not renewed; nullopt: nobody holds it now.
+  std::optional<kube::TimePoint> held_until() const;
+
+ private:
+  struct Hold {
+    std::string holder;
+    kube::TimePoint ends_at{};
+  };
+  void OnLease(const kube::Change& change);
+
+  kube::Client& client_;
+  const std::string ns_;
+  const std::string selector_;
+  const kube::Clock& clock_;
+  std::vector<std::function<void()>> on_change_;
+
+  mutable std::mutex mutex_;  // Guards holds_.
+  std::unordered_map<kube::ObjectKey, Hold> holds_;
+  kube::Informer informer_;  // Last: it tells of changes until it is gone.
+};
+
+}  // namespace grus

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_patches.h"
+
+namespace grus {
+
+using kube::Json;
+
+Json NominationPatch(const GangView& view, const Nomination& nomination) {
+  const Member& member = *nomination.member;
+  const bool is_cleared = nomination.node.empty();
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = member.uid;
+  const std::string& told = is_cleared ? std::string() : view.scheduler;
+  if (told != member.nominated_to) {
+    patch["metadata"]["annotations"][kGangNominatedToAnnotation] = told.empty() ? Json() : Json(told);
+  }
+  patch["status"]["nominatedNodeName"] = is_cleared ? Json() : Json(nomination.node);
+  return patch;
+}
+
+Json LiftPatch(const GangView& view, const Member& member) {
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = member.uid;
+  patch["metadata"]["annotations"][kGangLiftedAnnotation] = kube::ToText(view.now);
+  patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
+  return patch;
+}
+
+}  // namespace grus

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written to members, as strategic merge patches, each preconditioned on the pod's UID: of all kinds of patches
+// these cost the API server the least, half of a merge or JSON patch. Pure functions.
+#pragma once
+
+#include "clientlib/model/json.h"
+#include "controllers/gang/gang_plan.h"
+
+namespace grus {
+
+// Of the pod's status. It names the scheduler it is meant for, so that it
+// differs from one that an earlier scheduler was told: a scheduler takes up the nomination of a gated pod with the
+// first change that it sees of it, and none with what it found when it started.
+kube::Json NominationPatch(const GangView& view, const Nomination& nomination);
+
+// Takes our gate from the pod, if it is there, and writes when.
+kube::Json LiftPatch(const GangView& view, const Member& member);
+
+}  // namespace grus

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_status_writer.h"
+
+#include <utility>
+
+#include "clientlib/client/patch.h"
+#include "clientlib/model/json.h"
+#include "controllers/gang/gang_status.h"
+
+namespace grus {
+namespace {
+
+using kube::Json;
+
+constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
+// What a waiting gang says may change with every pod that comes or goes.
+constexpr kube::Duration kSentenceWait = std::chrono::seconds(30);
+
+Json EncodeStatus(const kube::Kind& kind, const api::PodGroupStatus& status) {
+  const auto object = kind.make();
+  static_cast<api::PodGroup&>(*object).status = status;
+  const kube::Result<Json> json = kube::ParseJson(kube::EncodeObject(kind, *object));
+  const Json* found = json ? json->Find("status") : nullptr;
+  return found ? *found : Json::MakeObject();
+}
+
+// The status of the coscheduling plugin's own CRD.
+void KeepUpstreamFields(Json& status) {
+  constexpr std::string_view kFields[] = {"phase", "occupiedBy", "running", "succeeded", "failed", "scheduleStartTime"};
+  Json kept = Json::MakeObject();
+  for (const std::string_view field : kFields) {
+    if (const Json* value = status.Find(field)) kept[field] = *value;
+  }
+  status = std::move(kept);
+}
+
+}  // namespace
+
+GangStatusWriter::GangStatusWriter(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
+                                   const LeaseWatch* plugins, kube::WriteTracker& writes, kube::EventRecorder& events,
+                                   const kube::Clock& clock, const kube::Log& log)
+    : client_(client),
+      kind_(kind),
+      groups_(groups),
+      plugins_(plugins),
+      writes_(writes),
+      events_(events),
+      clock_(clock),
+      log_(log) {}
+
+GangStatusWriter::Memory& GangStatusWriter::MemoryLocked(const api::PodGroup& group) {
+  Memory& memory = memory_[group.metadata.Key()];
+  if (memory.uid != group.metadata.uid) {
+    memory = Memory{};
+    memory.uid = std::string(group.metadata.uid);
+  }
+  return memory;
+}
+
+GangStatusWriter::Memory GangStatusWriter::MemoryOf(const api::PodGroup& group) {
+  std::lock_guard lock(mutex_);
+  return MemoryLocked(group);
+}
+
+void GangStatusWriter::Remember(const GangView& view, std::optional<api::PodGroupStatus> said) {
+  std::lock_guard lock(mutex_);
+  Memory& memory = MemoryLocked(*view.group);
+  memory.said = std::move(said);
+  memory.is_left_to_others = false;
+}
+
+void GangStatusWriter::Forget(const kube::ObjectKey& key) {
+  std::lock_guard lock(mutex_);
+  memory_.erase(key);
+}
+
+GangStatusWriter::Group GangStatusWriter::WithWhatWasSaid(const Group& group) {
+  std::lock_guard lock(mutex_);
+  const auto& said = MemoryLocked(*group).said;
+  if (!said) return group;
+  auto whole = std::make_shared<api::PodGroup>(*group);
+  whole->status = *said;
+  return whole;
+}
+
+std::optional<kube::Duration> GangStatusWriter::IsOthersFor() const {
+  const auto until = plugins_ ? plugins_->held_until() : std::nullopt;
+  if (!until) return std::nullopt;
+  return *until - clock_.Now();
+}
+
+void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupStatus& status) {
+  {
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(*view.group);
+    memory.said = status;
+    if (std::exchange(memory.is_left_to_others, true)) return;
+  }
+  events_.Record(kube::EventType::kNormal, kind_, view.group->metadata, "StatusLeftToSchedulerPlugins", "WriteStatus",
+                 "the controllers of scheduler-plugins lead here (Lease " + std::string(kSchedulerPluginsLease) +
+                     ") and write the status; grus goes on starting pods that have its gate, and says so in events");
+}
+
+std::optional<kube::Duration> GangStatusWriter::Defer(const GangView& view, const api::PodGroupStatus& before,
+                                                      const api::PodGroupStatus& status) {
+  std::lock_guard lock(mutex_);
+  Memory& memory = MemoryLocked(*view.group);
+  if (IsMinorGangChange(before, status)) {
+    if (!memory.minor_change_since) memory.minor_change_since = clock_.Now();
+    const kube::Duration wait = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
+    const kube::Duration left = *memory.minor_change_since + wait - clock_.Now();
+    if (left > kube::Duration::zero()) return left;
+  }
+  memory.minor_change_since.reset();
+  return std::nullopt;
+}
+
+kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status,
+                                                                    std::stop_token stop) {
+  const bool is_others = IsOthersFor().has_value();
+  if (was_others_.exchange(is_others) != is_others) {
+    log_.Info(is_others ? "the status of PodGroups is left to the controllers of scheduler-plugins"
+                        : "the status of PodGroups is written again",
+              {{"lease", kSchedulerPluginsLease}});
+  }
+  if (is_others) {
+    LeaveToOthers(view, status);
+    return std::optional<kube::Duration>();
+  }
+  const kube::ObjectKey key = view.group->metadata.Key();
+  const Memory memory = MemoryOf(*view.group);
+  // What others wrote meanwhile is not what was said.
+  const Group cached = memory.is_left_to_others ? groups_.Get<api::PodGroup>(key) : nullptr;
+  const api::PodGroupStatus& before = cached ? cached->status : view.group->status;
+  if (&kind_ == &kube::KindOf<api::LegacyPodGroup>()) status.phase = LegacyPhase(status, view.group->spec.min_member);
+  if (status == before) return std::optional<kube::Duration>();
+  if (const auto wait = Defer(view, before, status)) return wait;
+
+  Json patch = Json::MakeObject();
+  // The UID is a precondition: a status never lands on another group of the same name.
+  patch["metadata"]["uid"] = std::string(view.group->metadata.uid);
+  Json had = EncodeStatus(kind_, before);
+  const Json has = EncodeStatus(kind_, status);
+  if (before.observed_generation == 0) {
+    // The first of ours says everything, also zeros.
+    for (const auto& [field, value] : *has.AsObject()) had.Erase(field);
+  }
+  patch["status"] = kube::MergePatchBetween(had, has);
+  const bool is_narrow = memory.said && !memory.is_left_to_others;
+  if (is_narrow) KeepUpstreamFields(patch["status"]);
+  if (patch["status"].AsObject()->empty()) {
+    if (is_narrow) Remember(view, status);
+    return std::optional<kube::Duration>();
+  }
+  kube::WriteOptions options;
+  options.subresource = "status";
+  auto patched = client_.Patch(kind_, key, kube::PatchType::kMerge, patch, options, stop);
+  if (!patched) {
+    if (patched.error().code() == kube::ErrorCode::kNotFound) return std::optional<kube::Duration>();
+    return std::move(patched).error().with("write the status of PodGroup " + key.ToString());
+  }
+  writes_.Note(key, std::string(view.group->metadata.uid), kind_, std::string((*patched)->metadata.resource_version));
+  const auto& kept = static_cast<const api::PodGroup&>(**patched).status.conditions;
+  const bool is_pruned = kept.empty() && !status.conditions.empty();
+  if (is_pruned) Remember(view, status);
+  else if (memory.is_left_to_others) Remember(view, std::nullopt);
+  return std::optional<kube::Duration>();
+}
+
+}  // namespace grus

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes what PodGroups say of themselves, and keeps in memory what the cluster does not keep: with the CRD of the
+// coscheduling plugin that is a part of it; while that plugin's own controllers lead, all of it, since the status is
+// theirs then. Changes that decide nothing wait a little for company.
+//
+// One of these for each of the two kinds. Thread-safe: many groups at once. Nothing is lost with it: the next one goes
+// on from what stands in the cluster.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "clientlib/base/log.h"
+#include "clientlib/cache/informer.h"
+#include "clientlib/cache/write_tracker.h"
+#include "clientlib/client/client.h"
+#include "clientlib/runtime/event_recorder.h"
+#include "controllers/cluster/lease_watch.h"
+#include "controllers/gang/gang_view.h"
+
+namespace grus {
+
+class GangStatusWriter {
+ public:
+  using Group = std::shared_ptr<const api::PodGroup>;
+
+  // `plugins`: the lease of scheduler-plugins' controllers; null: there are none. Notes its writes in `writes`.
+  GangStatusWriter(kube::Client& client, const kube::Kind& kind, kube::Informer& groups, const LeaseWatch* plugins,
+                   kube::WriteTracker& writes, kube::EventRecorder& events, const kube::Clock& clock,
+                   const kube::Log& log);
+
+  // The group with the status that was last said of it.
+  Group WithWhatWasSaid(const Group& group);
+  // nullopt: all that is to be written stands in the cluster; else it is to be tried again after so long.
+  kube::Result<std::optional<kube::Duration>> Write(const GangView& view, api::PodGroupStatus status,
+                                                    std::stop_token stop);
+  // While the status is another controller's: how long that holds if its lease is not renewed.
+  std::optional<kube::Duration> IsOthersFor() const;
+  void Forget(const kube::ObjectKey& key);
+
+ private:
+  struct Memory {
+    std::string uid;
+    std::optional<kube::TimePoint> minor_change_since;
+    std::optional<api::PodGroupStatus> said;
+    bool is_left_to_others = false;  // Nothing was written since.
+  };
+  // REQUIRES: mutex_ is held.
+  Memory& MemoryLocked(const api::PodGroup& group);
+  Memory MemoryOf(const api::PodGroup& group);
+  void Remember(const GangView& view, std::optional<api::PodGroupStatus> said);
+  void LeaveToOthers(const GangView& view, const api::PodGroupStatus& status);
+  std::optional<kube::Duration> Defer(const GangView& view, const api::PodGroupStatus& before,
+                                      const api::PodGroupStatus& status);
+
+  kube::Client& client_;
+  const kube::Kind& kind_;
+  kube::Informer& groups_;
+  const LeaseWatch* const plugins_;
+  kube::WriteTracker& writes_;
+  kube::EventRecorder& events_;
+  const kube::Clock& clock_;
+  const kube::Log& log_;
+  std::atomic<bool> was_others_{false};  // For the log.
+
+  std::mutex mutex_;  // Guards memory_.
+  std::unordered_map<kube::ObjectKey, Memory> memory_;
+};
+
+}  // namespace grus

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/gang_patches.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/controllers/gang/gang_builder.h"
+
+namespace grus {
+namespace {
+
+using testing::GangBuilder;
+
+std::string Nomination(const std::string& node, const std::string& scheduler, const std::string& told_before) {
+  const auto told = [&](Member& member) { member.nominated_to = told_before; };
+  const GangView view = GangBuilder(1).Gated(1).Each(told).Scheduler(scheduler).Build();
+  return kube::ToText(NominationPatch(view, {&view.members[0], node}));
+}
+
+TEST(NominationPatch, NamesTheSchedulerThatIsToHoldTheNode) {
+  EXPECT_EQ(Nomination("node-0", "first", ""),
+            R"({"metadata":{"uid":"uid-0","annotations":{"scheduling.ai.centauruscloud.io/nominated-to":"first"}},)"
+            R"("status":{"nominatedNodeName":"node-0"}})");
+}
+
+TEST(NominationPatch, DiffersForEachScheduler) {
+  EXPECT_NE(Nomination("node-0", "second", "first"), Nomination("node-0", "first", "first"));
+}
+
+TEST(NominationPatch, OfAnUnknownSchedulerLeavesAnnotationsAlone) {
+  EXPECT_EQ(Nomination("node-0", "", ""), R"({"metadata":{"uid":"uid-0"},"status":{"nominatedNodeName":"node-0"}})");
+}
+
+TEST(NominationPatch, ThatIsTakenBackNamesNobody) {
+  EXPECT_EQ(Nomination("", "first", "first"),
+            R"({"metadata":{"uid":"uid-0","annotations":{"scheduling.ai.centauruscloud.io/nominated-to":null}},)"
+            R"("status":{"nominatedNodeName":null}})");
+}
+
+TEST(LiftPatch, TakesOurGateAndLeavesThoseOfOthers) {
+  const GangView view = GangBuilder(1).Gated(1).Build();
+  EXPECT_EQ(kube::ToText(*LiftPatch(view, view.members[0]).Find("spec")),
+            R"({"schedulingGates":[{"$patch":"delete","name":"scheduling.x-k8s.io/gang"}]})");
+}
+
+}  // namespace
+}  // namespace grus

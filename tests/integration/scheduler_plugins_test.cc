@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controllers of kubernetes-sigs/scheduler-plugins lead in the cluster, as far as their lease says.
+#include "clientlib/model/coordination_v1.h"
+#include "controllers/cluster/lease_watch.h"
+#include "tests/integration/gang_fixture.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kLeft[] = "StatusLeftToSchedulerPlugins";
+
+class SchedulerPlugins : public Gang {
+ protected:
+  static void SetUpTestSuite() { StartWorld(); }
+  // A manager of its own for each test, which finds the lease when it starts.
+  void SetUp() override {
+    Gang::SetUp();
+    if (has_manager_) KillManager();
+    has_manager_ = true;
+  }
+  void TearDown() override {
+    DropLease();
+    Gang::TearDown();
+  }
+  static void HoldLease(int seconds) {
+    kube::Json lease = FromText(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{},
+        "spec":{"holderIdentity":"plugins_1","acquireTime":"2026-01-01T00:00:00.000000Z",
+                "renewTime":"2026-01-01T00:00:00.000000Z","leaseTransitions":1}})");
+    lease["metadata"]["name"] = kSchedulerPluginsLease;
+    lease["spec"]["leaseDurationSeconds"] = seconds;
+    Must(client().Create(kube::KindOf<kube::Lease>(), "kube-system", lease));
+  }
+  static void DropLease() {
+    Must(client().Delete(kube::KindOf<kube::Lease>(), {"kube-system", kSchedulerPluginsLease}));
+  }
+  bool IsStatusUntouched() const {
+    const Writes writes = CountWrites();
+    return Group()->status.observed_generation == 0 && !writes.contains("patch PodGroup");
+  }
+
+ private:
+  static bool has_manager_;
+};
+
+bool SchedulerPlugins::has_manager_ = false;
+
+TEST_F(SchedulerPlugins, TheStatusIsTheirsAndTheGangStartsAllTheSame) {
+  HoldLease(3600);
+  StartManager();
+  AddNode(8);
+  CreateGroup(2);
+  CreateSet(2, 4);
+
+  ASSERT_TRUE(Await("it is bound", [&] { return Bound() == 2; }));
+  ASSERT_TRUE(Await("an event says who writes the status", [&] { return HasEvent(kGroup, kLeft, "Normal"); }));
+  EXPECT_TRUE(Stays("no status comes", [&] { return Group()->status.observed_generation == 0; }, kQuiet));
+  EXPECT_TRUE(IsStatusUntouched());
+  EXPECT_THAT(manager().output(), HasSubstr("is left to the controllers of scheduler-plugins"));
+}
+
+TEST_F(SchedulerPlugins, TheStatusIsWrittenOnceTheirLeaseIsGone) {
+  HoldLease(3600);
+  StartManager();
+  AddNode(8);
+  CreateGroup(2);
+  CreateSet(2, 4);
+  ASSERT_TRUE(Await("an event says who writes the status", [&] { return HasEvent(kGroup, kLeft, "Normal"); }));
+  // As their controller would.
+  Patch<api::PodGroup>(kGroup, R"({"status":{"phase":"PreScheduling","running":7}})", "status");
+
+  DropLease();
+
+  EXPECT_TRUE(Await("it says that it runs", [&] { return Runs(2) && GroupReason() == "Running"; }));
+  EXPECT_TRUE(Await("with our counts", [&] { return Group()->status.running == 2; }));
+  EXPECT_EQ(Events(kGroup, kLeft, "Normal").size(), 1U) << "it is said once";
+}
+
+TEST_F(SchedulerPlugins, ALeaseThatNobodyRenewsIsNoReasonToKeepSilent) {
+  HoldLease(3);
+  StartManager();
+  AddNode(8);
+  CreateGroup(2);
+  CreateSet(2, 4);
+
+  EXPECT_TRUE(Await("it says that it runs", [&] { return Runs(2); }));
+}
+
+TEST_F(SchedulerPlugins, WhatAGangWaitsForIsSaidInEvents) {
+  HoldLease(3600);
+  StartManager();
+  AddNode(2);
+  CreateGroup(2);
+  CreateSet(2, 4);
+
+  ASSERT_TRUE(Await("it says why", [&] { return HasEvent(kGroup, "CannotFit"); }));
+  EXPECT_TRUE(IsStatusUntouched());
+  EXPECT_EQ(Gated(), 2);
+}
+
+TEST_F(SchedulerPlugins, PodsWithoutOurGateAreLeftAlone) {
+  HoldLease(3600);
+  StartManager();
+  AddNode(2);
+  CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":1})");
+  CreateSet(2, 2, kGroup, {}, R"({"schedulingGates":null})");
+
+  ASSERT_TRUE(Await("one is bound", [&] { return Bound() == 1; }));
+  EXPECT_TRUE(Stays("none is ended", [&] { return EverMembers().size() == 2; }, kQuiet));
+}
+
+}  // namespace
+}  // namespace grus::testing
