@@ -108,7 +108,7 @@ check_fences() {
 # Decisions take numbers and give numbers: no I/O, clock, thread, log or random source.
 check_pure() {
   local headers='atomic|condition_variable|filesystem|fstream|future|iostream|mutex|random|semaphore|shared_mutex|thread'
-  code_files | { grep -E '^controllers/(policy/|[^/]+/[^/]*_plan\.)' || true; } | tr '\n' '\0' | xargs -0 -r grep -HnE \
+  code_files | { grep -E '^controllers/((policy|throughput|measure)/|[^/]+/[^/]*_plan\.)' || true; } | tr '\n' '\0' | xargs -0 -r grep -HnE \
     -e "^#include (<($headers|sys/.*)>|\"clientlib/base/(backoff|bounded_queue|clock|gate|log|wait))|::now\(" -- |
     sed 's/$/  (a decision is pure)/'
 }

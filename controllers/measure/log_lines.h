@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a pod's log, as lines with their times.
+//
+// The bytes are the body of GET .../log?follow=true&timestamps=true, in chunks of any size: each line starts
+// with an RFC 3339 timestamp and a space. What programs that redraw a line (tqdm, Keras) put between carriage
+// returns comes out as lines of its own, all with the time of the whole one; ANSI colours and backspaces are
+// taken out, and so is the rank that horovodrun and torchrun write in front. A line may hold any bytes
+// otherwise.
+//
+// A log is read once: after Resume() the lines up to the position are passed over, as many of them come again
+// when the caller asks for the log since since_time(), which has whole seconds. Only a line whose redraws had
+// not ended when the stream broke is read again in full. A line that the kubelet's rotation loses is not
+// missed. Where the node's clock is set back to before that second, the lines count as new.
+//
+// Bounded: at most kMaxLine bytes of an unfinished line are kept; the rest of a longer one is dropped and
+// counted. A value without I/O or clock; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "clientlib/base/result.h"
+#include "controllers/measure/reading.h"
+
+namespace grus {
+
+struct LogLine {
+  std::optional<WallTime> time;  // None if the line had none, or none that can be read.
+  std::optional<int> rank;             // As written in front of the line.
+  std::string_view text;               // Valid during the call only.
+};
+
+// How far a log was read.
+struct LogPosition {
+  std::optional<WallTime> time;  // Of the last line that ended.
+  std::int64_t lines_at_time = 0;      // How many of the last lines have exactly this time.
+  friend bool operator==(const LogPosition&, const LogPosition&) = default;
+};
+
+std::string ToText(const LogPosition& position);
+kube::Result<LogPosition> ParseLogPosition(std::string_view text);  // Errors: kDecode.
+
+struct LogCounts {
+  std::int64_t lines = 0;       // Ended by a newline, with those passed over.
+  std::int64_t read_again = 0;  // Passed over after Resume().
+  std::int64_t without_time = 0;
+  std::int64_t back_in_time = 0;   // Earlier than the line before.
+  std::int64_t dropped_bytes = 0;  // Of over-long lines.
+};
+
+class LogLines {
+ public:
+  static constexpr std::size_t kMaxLine = 16 * 1024;
+  using Sink = std::function<void(const LogLine&)>;
+
+  LogLines() = default;
+  explicit LogLines(const LogPosition& position) : position_(position) { Resume(); }
+
+  // Calls `sink` for each line that the bytes end.
+  void Add(std::string_view bytes, const Sink& sink);
+
+  // The stream broke and a new one begins: the unfinished line will come again.
+  void Resume();
+
+  const LogPosition& position() const { return position_; }
+  // For the parameter sinceTime of the next request; none: the whole log is to be read.
+  std::optional<WallTime> since_time() const;
+  const LogCounts& counts() const { return counts_; }
+
+ private:
+  void AddPiece(std::string_view piece, bool is_whole, const Sink& sink);
+  void EndPiece(std::string_view piece, const Sink& sink);
+  void StartLine(std::string_view& piece);
+  void EndLine();
+  bool IsReadAgain(WallTime time);
+
+  LogPosition position_;
+  LogCounts counts_;
+  std::string unfinished_;
+  std::string clean_;            // A piece without control characters.
+  bool is_first_piece_ = true;   // Of its line: the one with the time.
+  bool is_passed_over_ = false;  // The current line.
+  bool is_resuming_ = false;
+  std::int64_t again_at_time_ = 0;      // Lines seen again with the position's time.
+  std::optional<WallTime> time_;  // Of the current line.
+  std::optional<int> rank_;
+};
+
+}  // namespace grus

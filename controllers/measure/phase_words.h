@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words that say that a line is not about training: "Validation DataLoader 0:", "Epoch(val)", "Loading
+// shards".
+//
+// Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace grus {
+
+constexpr std::size_t kLongestHead = 96;  // Bytes in front of a number in which a word can name its phase.
+
+// "validation", "loading", ...; in lower case.
+bool IsPhaseWord(std::string_view word);
+
+// Whether one of the last kLongestHead bytes' words in `head` is such a word. `head` is the beginning of
+// `text`; what follows tells that "val" only says whose loss is meant. Parts of paths and names are no words.
+bool HasOtherPhase(std::string_view head, std::string_view text);
+
+}  // namespace grus

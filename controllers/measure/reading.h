@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one line of a training job's log says about its speed. Values.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace grus {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+enum class Measure {
+  kStep,         // A counter of steps; the times of the lines make a speed of it.
+  kSampleCount,  // A counter of samples, likewise.
+  kEpoch,        // A counter of epochs, possibly with a fraction, likewise.
+  kStepSeconds,
+  kSamplesPerSecond,
+  kTokensPerSecond,  // Also words: what samples consist of.
+};
+
+// How far a reading can be believed. Better ones first.
+enum class Trust {
+  kPattern,  // A pattern of the user says so.
+  kStated,   // The text names a unit, or a step's time.
+  kAverage,  // The same, but a running average, which remembers the warm-up.
+  kUnclear,  // "time: 0.3": of a step, of all since the line before, or since the start?
+  kWeak,     // Any two numbers with a slash, or one in brackets.
+  kMixed,    // With evaluation, loading or warm-up in it.
+};
+
+enum class Scope { kJob, kGpu };  // Throughput of the whole job, or of one GPU.
+
+struct Reading {
+  Measure measure = Measure::kStep;
+  Trust trust = Trust::kStated;
+  Scope scope = Scope::kJob;
+  double value = 0;
+  double resolution = 0;     // Half a unit of the last place that is printed.
+  double averaged_over = 0;  // 0, or of how many steps since the counter began this is the average.
+  double total = 0;          // Of a counter that is printed with one: 340/1000.
+  std::uint32_t series = 0;  // Readings of the same kind of text have the same.
+  bool has_unit = true;      // False: seconds are only the custom.
+};
+
+// Training is what the speed is wanted of; everything else, as far as a line can be told, is a gap in it.
+enum class Phase { kTraining, kOther };
+
+class LineReadings {
+ public:
+  static constexpr std::size_t kMost = 12;
+
+  void Add(const Reading& reading) {
+    if (size_ < kMost) readings_[size_++] = reading;
+  }
+  std::span<const Reading> all() const { return std::span(readings_).first(size_); }
+  std::span<Reading> all() { return std::span(readings_).first(size_); }
+  bool empty() const { return size_ == 0; }
+
+  Phase phase = Phase::kTraining;
+  double samples_per_step = 0;  // 0: not said.
+
+ private:
+  std::array<Reading, kMost> readings_;
+  std::size_t size_ = 0;
+};
+
+// Tells kinds of text apart (FNV-1a).
+constexpr std::uint32_t SeriesOf(std::string_view text, std::uint32_t hash = 2166136261U) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
+}  // namespace grus

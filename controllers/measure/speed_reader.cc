@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/measure/speed_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "controllers/measure/auto_patterns.h"
+
+namespace grus {
+namespace {
+
+const Reading* FindCounter(const LineReadings& readings) {
+  for (const Reading& reading : readings.all()) {
+    if (reading.measure == Measure::kStep) return &reading;
+  }
+  return nullptr;
+}
+
+SeriesKey KeyOf(const Reading& reading, const Reading* counter) {
+  SeriesKey key{reading.measure, reading.trust, reading.scope, reading.series, reading.total};
+  if (!IsCounter(reading.measure) && counter) key.total = counter->total;
+  return key;
+}
+
+}  // namespace
+
+const MeasuredSpeed* SpeedObservation::main() const {
+  const MeasuredSpeed* best = nullptr;
+  const auto order = [](const MeasuredSpeed& speed) {
+    const bool is_mixed = speed.trust == Trust::kMixed || speed.measure == Measure::kEpoch;
+    return std::tuple(!std::isfinite(speed.steady.half_width_seconds), is_mixed, speed.is_counted);
+  };
+  for (const std::optional<MeasuredSpeed>* speed :
+       {&step, &throughput, &gpu_throughput, &token_throughput, &epoch}) {
+    if (*speed && (!best || order(**speed) < order(*best))) best = &**speed;
+  }
+  return best;
+}
+
+kube::Result<SpeedReader> SpeedReader::Make(const SpeedReaderOptions& options) {
+  kube::Result<UserPatterns> patterns = UserPatterns::Make(options.patterns);
+  if (!patterns) return std::move(patterns).error();
+  return SpeedReader(options, std::move(*patterns));
+}
+
+SpeedReader::SpeedReader(const SpeedReaderOptions& options, UserPatterns patterns)
+    : options_(options), patterns_(std::move(patterns)), lines_(options.position) {
+  series_.reserve(kMostSeries);
+}
+
+void SpeedReader::Add(std::string_view bytes) {
+  if (!bytes.empty()) has_output_ = true;
+  lines_.Add(bytes, [this](const LogLine& line) { ReadLogLine(line); });
+}
+
+void SpeedReader::ReadLogLine(const LogLine& line) {
+  if (!first_output_) first_output_ = line.time;
+  if (line.rank && rank_ && *line.rank > *rank_) {
+    ++counts_.other_ranks;
+    return;
+  }
+  LineReadings readings;
+  if (patterns_.empty() || options_.has_auto) readings = ReadLine(line.text);
+  patterns_.Read(line.text, readings, counts_.not_numbers);
+  if (readings.phase == Phase::kOther) ++gaps_;
+  if (readings.samples_per_step > 0) samples_per_step_ = readings.samples_per_step;
+  if (readings.empty()) return;
+  if (line.rank && line.rank != rank_) {  // A lower one than was read so far.
+    if (rank_) series_.clear();
+    rank_ = line.rank;
+  }
+  ++counts_.matched_lines;
+  AddReadings(readings, line.time);
+}
+
+void SpeedReader::AddReadings(const LineReadings& readings, std::optional<WallTime> time) {
+  const Reading* counter = FindCounter(readings);
+  for (const Reading& reading : readings.all()) {
+    const bool is_counter = IsCounter(reading.measure);
+    if (is_counter && !time) continue;
+    SeriesKey key = KeyOf(reading, counter);
+    const std::optional<std::size_t> found = FindSeries(key, true);
+    if (!found) {
+      ++counts_.not_kept;
+      continue;
+    }
+    bool is_taken = false;
+    if (is_counter) {
+      key.trust = Trust::kMixed;
+      const std::optional<std::size_t> mixed = gaps_ > 0 ? FindSeries(key, false) : std::nullopt;
+      is_taken = series_[*found].AddCount(reading.value, *time, gaps_, mixed ? &series_[*mixed] : nullptr);
+    } else {
+      is_taken = series_[*found].AddSpeed(reading, counter);
+    }
+    if (!is_taken) ++counts_.refused;
+  }
+}
+
+// The index of the series with the key, which is made if there is room, or another may be replaced.
+std::optional<std::size_t> SpeedReader::FindSeries(const SeriesKey& key, bool may_replace) {
+  const auto has_key = [&](const SpeedSeries& series) { return series.key() == key; };
+  const auto found = std::find_if(series_.begin(), series_.end(), has_key);
+  if (found != series_.end()) return static_cast<std::size_t>(found - series_.begin());
+  if (series_.size() == kMostSeries) {
+    if (!may_replace) return std::nullopt;
+    // The one that tells least makes room; a log in which numbers keep getting new names must not blind the
+    // reader.
+    const auto least = std::min_element(
+        series_.begin(), series_.end(),
+        [](const SpeedSeries& a, const SpeedSeries& b) { return a.samples().size() < b.samples().size(); });
+    if (least->samples().size() > 1) return std::nullopt;
+    *least = SpeedSeries(key);
+    return static_cast<std::size_t>(least - series_.begin());
+  }
+  series_.emplace_back(key);
+  return series_.size() - 1;
+}
+
+SpeedObservation SpeedReader::Observe(WallTime now) const {
+  SpeedObservation seen;
+  seen.step = ChooseSpeed(series_, Measure::kStepSeconds, Scope::kJob);
+  seen.throughput = ChooseSpeed(series_, Measure::kSamplesPerSecond, Scope::kJob);
+  seen.gpu_throughput = ChooseSpeed(series_, Measure::kSamplesPerSecond, Scope::kGpu);
+  seen.token_throughput = ChooseSpeed(series_, Measure::kTokensPerSecond, Scope::kJob);
+  if (!seen.token_throughput)
+    seen.token_throughput = ChooseSpeed(series_, Measure::kTokensPerSecond, Scope::kGpu);
+  seen.epoch = ChooseSpeed(series_, Measure::kEpoch, Scope::kJob);
+  seen.samples_per_step = samples_per_step_;
+  seen.counts = counts_;
+  seen.counts.log = lines_.counts();
+  seen.state = StateAt(now, seen);
+  return seen;
+}
+
+SpeedState SpeedReader::StateAt(WallTime now, const SpeedObservation& seen) const {
+  const MeasuredSpeed* speed = seen.main();
+  if (speed && speed->steady.has_precision(options_.precision)) return SpeedState::kPrecise;
+  if (now - options_.started >= options_.slice) return SpeedState::kSliceSpent;
+  if (counts_.matched_lines > 0) return SpeedState::kMeasuring;
+  if (!has_output_)
+    return now - options_.started >= options_.patience ? SpeedState::kSilent : SpeedState::kWaiting;
+  // A node's clock that is ahead of ours must not make the wait longer.
+  const WallTime since = std::min(first_output_.value_or(options_.started), now);
+  return now - since >= options_.patience ? SpeedState::kNotMatched : SpeedState::kWaiting;
+}
+
+}  // namespace grus

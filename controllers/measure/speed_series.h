@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readings of one kind, as samples of the job's speed.
+//
+// A step time or a rate counts for the steps since the reading before, as far as a counter on its line tells
+// them. A counter makes a sample of the times of its lines; lines closer together than kShortest are one, as
+// they come so when a program's output is buffered. A counter that goes back begins anew, and so does a
+// clock. What an evaluation fell into is kept apart.
+//
+// Speeds that are zero, negative, infinite or no number are refused. Bounded: at most kMostSamples are kept;
+// when they are reached, neighbours are put together. A value; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "clientlib/base/error.h"
+#include "controllers/measure/reading.h"
+#include "controllers/measure/steady_speed.h"
+
+namespace grus {
+
+// What a reading has in common with others of its series.
+struct SeriesKey {
+  Measure measure = Measure::kStep;
+  Trust trust = Trust::kStated;
+  Scope scope = Scope::kJob;
+  std::uint32_t series = 0;
+  double total = 0;  // Of the counter: an evaluation of 50 steps is not the training of 1000.
+  friend bool operator==(const SeriesKey&, const SeriesKey&) = default;
+};
+
+// A measure that has to be counted against the clock.
+bool IsCounter(Measure measure);
+
+class SpeedSeries {
+ public:
+  static constexpr std::size_t kMostSamples = 2048;
+  static constexpr kube::Duration kShortest = std::chrono::milliseconds(250);
+
+  explicit SpeedSeries(const SeriesKey& key) : key_(key) {}
+
+  // REQUIRES: the key's measure is no counter. `counter`: of the same line, may be null. False: refused.
+  bool AddSpeed(const Reading& reading, const Reading* counter);
+
+  // REQUIRES: the key's measure is a counter. `gaps` counts the gaps in training so far. A sample that has
+  // none in it is added here, any other to `mixed`, which may be null. False: refused.
+  bool AddCount(double count, WallTime time, std::int64_t gaps, SpeedSeries* mixed);
+
+  const SeriesKey& key() const { return key_; }
+  const std::vector<SpeedSample>& samples() const { return samples_; }
+  std::int64_t readings() const { return readings_; }
+  double seconds() const { return seconds_; }  // That the samples cover.
+  double resolution_seconds() const;           // Mean, half a unit of the last place.
+  bool has_unit() const { return has_unit_; }
+  // The counter reached its end and did not begin again: a bar that was drawn once, as of loading.
+  bool is_done() const { return key_.total > 0 && last_count_ >= key_.total && restarts_ == 0; }
+
+ private:
+  struct Anchor {
+    double count = 0;
+    WallTime time;
+    std::int64_t gaps = 0;
+  };
+  void AddSample(SpeedSample sample);
+  void AddAverage(const Reading& reading, double count);
+  void NoteCount(double count);
+
+  SeriesKey key_;
+  std::vector<SpeedSample> samples_;
+  std::size_t group_ = 1;  // So many added samples make one that is kept.
+  SpeedSample part_;       // Of the sample to be.
+  std::size_t in_part_ = 0;
+  double seconds_ = 0;
+  double resolutions_ = 0;
+  std::int64_t readings_ = 0;
+  bool has_unit_ = true;
+  double last_count_ = 0;
+  int restarts_ = 0;
+  int behind_ = 0;           // Counts in a row that are behind the anchor.
+  int readings_of_run_ = 0;  // Since the counter began.
+  std::optional<Anchor> anchor_;
+  double averaged_seconds_ = 0, averaged_steps_ = 0;  // Up to the last sample, for a running average.
+};
+
+}  // namespace grus

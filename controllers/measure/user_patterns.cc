@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/measure/user_patterns.h"
+
+#include <re2/re2.h>
+
+#include <utility>
+
+#include "controllers/measure/figures.h"
+
+namespace grus {
+namespace {
+
+constexpr std::int64_t kMostRegexBytes = 1 << 20;  // Of a compiled one.
+constexpr std::size_t kLongestRegex = 4096;
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// "-0.5", "1,234.5", "1e-3" and nothing else. A negative number is one: it is refused where all of them are.
+bool ReadWholeNumber(std::string_view text, Reading& reading) {
+  text = Trimmed(text);
+  const bool is_negative = text.starts_with('-');
+  if (is_negative || text.starts_with('+')) text.remove_prefix(1);
+  Figure figure;
+  if (text.empty() || ReadNumber(text, figure) != text.size()) return false;
+  reading.value = is_negative ? -figure.value : figure.value;
+  reading.resolution = figure.resolution;
+  return true;
+}
+
+kube::Error Wrong(const SpeedPattern& pattern, const std::string& what) {
+  return kube::Error(kube::ErrorCode::kInvalidArgument, "pattern \"" + pattern.name + "\": " + what);
+}
+
+}  // namespace
+
+UserPatterns::UserPatterns() = default;
+UserPatterns::~UserPatterns() = default;
+UserPatterns::UserPatterns(UserPatterns&&) noexcept = default;
+UserPatterns& UserPatterns::operator=(UserPatterns&&) noexcept = default;
+
+kube::Result<UserPatterns> UserPatterns::Make(const std::vector<SpeedPattern>& patterns) {
+  if (patterns.size() > LineReadings::kMost) {
+    return kube::Error(kube::ErrorCode::kInvalidArgument,
+                       "at most " + std::to_string(LineReadings::kMost) + " patterns are read");
+  }
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kMostRegexBytes);
+  UserPatterns made;
+  for (const SpeedPattern& pattern : patterns) {
+    if (pattern.regex.size() > kLongestRegex) {
+      return Wrong(pattern, "it is longer than " + std::to_string(kLongestRegex) + " bytes");
+    }
+    auto regex = std::make_unique<re2::RE2>(pattern.regex, options);
+    if (!regex->ok()) {
+      // RE2 tells the part that is wrong; where it begins is looked up.
+      const std::size_t at =
+          regex->error_arg().empty() ? std::string::npos : pattern.regex.find(regex->error_arg());
+      const std::string place =
+          at == std::string::npos ? "" : " (at character " + std::to_string(at + 1) + ")";
+      return Wrong(pattern, regex->error() + place);
+    }
+    if (regex->NumberOfCapturingGroups() < 1) {
+      return Wrong(pattern, "no group in parentheses around the number in \"" + pattern.regex + "\"");
+    }
+    const std::uint32_t series = SeriesOf(pattern.name);
+    made.compiled_.push_back({std::move(regex), pattern.measure, series});
+  }
+  return made;
+}
+
+void UserPatterns::Read(std::string_view text, LineReadings& readings, std::int64_t& not_numbers) const {
+  for (const Compiled& compiled : compiled_) {
+    re2::StringPiece groups[2];
+    const re2::StringPiece line(text.data(), text.size());
+    if (!compiled.regex->Match(line, 0, line.size(), re2::RE2::UNANCHORED, groups, 2)) continue;
+    Reading reading;
+    reading.measure = compiled.measure;
+    reading.trust = Trust::kPattern;
+    reading.series = compiled.series;
+    if (ReadWholeNumber({groups[1].data(), groups[1].size()}, reading)) {
+      readings.Add(reading);
+    } else {
+      ++not_numbers;
+    }
+  }
+}
+
+}  // namespace grus

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws a throughput curve with its band: as text for a terminal, and as SVG.
+//
+// Samples per second over GPUs. Measured sizes are marked and told apart from predicted ones; sizes without an answer
+// show their band only, without a line. A dotted straight line is what perfect scaling would give.
+//
+// Pure functions, deterministic.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controllers/throughput/curve.h"
+
+namespace grus {
+
+struct ChartOptions {
+  std::string title;
+  int width = 72, height = 20;  // Of the text, in characters, all included. Raised to 68 x 10 if less.
+};
+
+// Lines of at most options.width characters in UTF-8 (braille patterns for lines), each ended by a newline; the title
+// is not cut. Empty if the curve is.
+std::string ChartAsText(const std::vector<CurvePoint>& curve, const ChartOptions& options);
+
+// One <svg> element of 720 x 440 that a browser shows as it is. Empty if the curve is.
+std::string ChartAsSvg(const std::vector<CurvePoint>& curve, const std::string& title);
+
+// The highest throughput that is drawn. Bands of sizes without an answer are cut, else nothing else could be seen.
+double HighestShown(const std::vector<CurvePoint>& curve);
+
+// Round values from 0 to `largest` or next to it, at most `most` + 1 of them, for the marks of an axis.
+std::vector<double> AxisMarks(double largest, int most);
+
+// "1.5k" for 1500: at most four characters and a unit.
+std::string ShortNumber(double value);
+
+}  // namespace grus

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/throughput/curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace grus {
+namespace {
+
+double PerReplica(const CurvePoint& point) { return point.throughput / point.size.replicas; }
+
+// The first of the largest; nullptr if there is none.
+template <typename Score>
+const CurvePoint* Largest(const std::vector<CurvePoint>& points, Score score) {
+  const auto largest = std::max_element(points.begin(), points.end(), [&](const CurvePoint& a, const CurvePoint& b) {
+    return score(a) < score(b);
+  });
+  return largest == points.end() ? nullptr : &*largest;
+}
+
+const CurvePoint* Fastest(const std::vector<CurvePoint>& points) {
+  return Largest(points, [](const CurvePoint& point) { return point.throughput; });
+}
+
+const CurvePoint* Choose(Goal goal, const std::vector<CurvePoint>& points) {
+  const CurvePoint* fastest = Fastest(points);
+  if (goal == Goal::kFastest || !fastest) return fastest;
+  if (goal == Goal::kCheapest) return Largest(points, PerReplica);
+  return &*std::find_if(points.begin(), points.end(), [&](const CurvePoint& point) {
+    return point.throughput >= kKneeShare * fastest->throughput;
+  });
+}
+
+bool IsKnown(const CurvePoint& point) { return point.source != PredictionSource::kUnknown; }
+
+kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& question, const CurveSize& at) {
+  CurvePoint point;
+  point.size = {at.nodes, at.replicas, question.batch_size};
+  if (question.fixed == FixedBatch::kTotal && at.replicas > 0) {
+    point.size.local_batch_size = question.batch_size / at.replicas;
+  }
+  const kube::Result<Prediction> step = Predict(fit, point.size);
+  if (!step) return kube::Error(step.error()).with("curve: size of " + std::to_string(at.replicas) + " replicas");
+  const double samples = point.size.local_batch_size * at.replicas;
+  point.source = point.size.local_batch_size < 1 ? PredictionSource::kUnknown : step->source;
+  point.throughput = samples / step->step_seconds;
+  point.low = samples / step->high;
+  point.high = samples / step->low;
+  return point;
+}
+
+}  // namespace
+
+std::vector<CurveSize> DoublingSizes(int most, int gpus_per_node) {
+  std::vector<CurveSize> sizes;
+  const auto add = [&](int replicas) {
+    sizes.push_back({(replicas - 1) / gpus_per_node + 1, replicas});
+  };
+  for (int replicas = 1; replicas < most; replicas = std::min(most, replicas > most / 2 ? most : 2 * replicas)) {
+    add(replicas);
+  }
+  if (most >= 1) add(most);
+  return sizes;
+}
+
+kube::Result<std::vector<CurvePoint>> CurveOf(const ThroughputFit& fit, const CurveQuestion& question) {
+  if (question.sizes.empty()) return kube::Error(kube::ErrorCode::kInvalidArgument, "curve: there is no size");
+  std::vector<CurvePoint> curve;
+  for (const CurveSize& size : question.sizes) {
+    if (!curve.empty() && size.replicas <= curve.back().size.replicas) {
+      return kube::Error(kube::ErrorCode::kInvalidArgument, "curve: sizes do not ascend");
+    }
+    kube::Result<CurvePoint> point = PointOf(fit, question, size);
+    if (!point) return std::move(point).error();
+    curve.push_back(*point);
+  }
+  const double per_replica = PerReplica(curve.front());
+  for (CurvePoint& point : curve) {
+    point.speed_up = point.throughput / per_replica;
+    point.efficiency = point.speed_up / point.size.replicas;
+  }
+  return curve;
+}
+
+std::string_view ToString(Goal goal) {
+  switch (goal) {
+    case Goal::kFastest: return "Fastest";
+    case Goal::kCheapest: return "Cheapest";
+    case Goal::kKnee: return "Knee";
+  }
+  return "Fastest";
+}
+
+std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int max_replicas) {
+  std::vector<CurvePoint> points, known;
+  for (const CurvePoint& point : curve) {
+    if (point.size.replicas > max_replicas) continue;
+    points.push_back(point);
+    if (IsKnown(point)) known.push_back(point);
+  }
+  std::vector<Recommendation> recommendations;
+  for (const Goal goal : {Goal::kFastest, Goal::kCheapest, Goal::kKnee}) {
+    Recommendation& r = recommendations.emplace_back();
+    r.goal = goal;
+    const CurvePoint* best = Choose(goal, points);
+    if (best && IsKnown(*best) && (goal != Goal::kKnee || IsKnown(*Fastest(points)))) r.best = *best;
+    if (const CurvePoint* best_known = Choose(goal, known)) r.best_known = *best_known;
+  }
+  return recommendations;
+}
+
+}  // namespace grus

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast a job is over a list of sizes, and which of them to take.
+//
+// Throughput counts samples, not steps. The batch may stay the same per replica, so that steps hold more samples as the
+// job grows (what Horovod does to a script nobody touches), or in total, so that the result of training stays the same:
+// the local batch size is then the total over the replicas. A size where that is less than one sample is Unknown.
+//
+// Pure functions, deterministic.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/base/result.h"
+#include "controllers/throughput/throughput_fit.h"
+
+namespace grus {
+
+enum class FixedBatch { kPerReplica, kTotal };
+
+struct CurveSize {
+  int nodes = 1;
+  int replicas = 1;
+};
+
+struct CurveQuestion {
+  std::vector<CurveSize> sizes;  // Ascending by replicas; one node count for each number of replicas.
+  FixedBatch fixed = FixedBatch::kPerReplica;
+  double batch_size = 1;  // Samples per replica, or in total.
+};
+
+// Throughput in samples per second. Where the source is Unknown, `throughput`, `speed_up` and `efficiency` are guesses.
+struct CurvePoint {
+  JobSize size;
+  PredictionSource source = PredictionSource::kUnknown;
+  double throughput = 0, low = 0, high = 0;
+  double speed_up = 0;    // Times the throughput of one replica, if the first size is one; else see CurveOf().
+  double efficiency = 0;  // speed_up / replicas
+};
+
+// Sizes as whole nodes: doubling from one replica to `most`, which is always the last.
+std::vector<CurveSize> DoublingSizes(int most, int gpus_per_node);
+
+// Speed-up is relative to the first size, taken to be as efficient as one replica where it has several.
+// Error kInvalidArgument: a size or batch size that cannot be, sizes that do not ascend, or none.
+kube::Result<std::vector<CurvePoint>> CurveOf(const ThroughputFit& fit, const CurveQuestion& question);
+
+constexpr double kKneeShare = 0.9;
+
+enum class Goal {
+  kFastest,   // Most samples per second.
+  kCheapest,  // Most samples per GPU second.
+  kKnee,      // The smallest with kKneeShare of the most samples per second: beyond it, GPUs add next to nothing.
+};
+std::string_view ToString(Goal goal);
+
+// Points of the curve; of equal ones the smallest. `best` is nullopt, Unknown to users, if there is nothing to choose
+// from, or if a size whose band is too wide looks best or, for the knee, fastest. `best_known` is the best of those
+// with an answer.
+struct Recommendation {
+  Goal goal = Goal::kFastest;
+  std::optional<CurvePoint> best;
+  std::optional<CurvePoint> best_known;
+};
+
+// Among the sizes of `max_replicas` and less, in the order of Goal.
+std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int max_replicas);
+
+}  // namespace grus

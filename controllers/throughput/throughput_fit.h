@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a training step takes at a size that was not tried, from a few sizes that were, and how sure that is.
+//
+// Each form of scaling_form.h is fitted; a prediction is their mean, weighted by how well each predicts a measurement
+// that is left out. Its 90 % band holds what the parameters leave open, how far the forms disagree, the scatter of the
+// measurements, how uncertain a batch size is that was not measured, and that growth beyond the largest size measured
+// may change. Few measurements are no error: what they do not say stays as wide as the prior, so the band is wide.
+// Where it is wider than a limit the answer is Unknown.
+//
+// What is odd in the measurements is data, not an error: the same size twice, times that fall as a job grows, one batch
+// size only. A number that can be no measurement is an error that names it.
+//
+// Pure functions of their arguments, deterministic, safe from any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/base/result.h"
+#include "controllers/throughput/scaling_form.h"
+
+namespace grus {
+
+struct Measurement {
+  JobSize size;
+  double step_seconds = 0;
+  double relative_error = 0;  // Standard error of step_seconds as a share of it; 0 if not known.
+};
+
+struct FitOptions {
+  // The widest band (high / low) that is still an answer; spec.extrapolate.maxIntervalRatio.
+  double max_interval_ratio = 2;
+};
+
+enum class PredictionSource {
+  kMeasured,      // This very size was measured.
+  kInterpolated,  // Nodes, replicas and batch size each lie between those measured.
+  kExtrapolated,
+  kUnknown,       // Not measured, and the band is wider than the limit.
+};
+std::string_view ToString(PredictionSource source);
+
+struct Prediction {
+  PredictionSource source = PredictionSource::kUnknown;
+  // Of Measured sizes the mean of the measurements. A mere guess where Unknown: show the band then.
+  double step_seconds = 0;
+  double low = 0, high = 0;  // The 90 % band.
+};
+
+struct FittedParameter {
+  std::string_view name;  // In seconds, but for overlap (1 to 10) and growths (0 to 1).
+  double value = 0;
+};
+
+struct FittedForm {
+  ScalingForm form;
+  double weight = 0;               // Its share in predictions; all sum to 1.
+  double leave_one_out_error = 0;  // Root mean square of the relative error at a measurement that is left out.
+  double noise = 0;                // Relative scatter of the measurements around it.
+  double degrees_of_freedom = 0;
+  double evidence = 0;  // As how many independent measurements all of them count.
+  Parameters parameters{};             // Of step times in units of ThroughputFit::unit_seconds.
+  std::vector<double> batch_effects;   // One for each of ThroughputFit::batch_sizes.
+  std::vector<double> covariance;      // Of parameters, then batch_effects.
+};
+
+struct ThroughputFit {
+  FitOptions options;
+  std::vector<Measurement> measurements;
+  std::vector<FittedForm> forms;    // By weight, largest first; there is one at least.
+  int largest_valid_replicas = 0;   // Up to here, doubling from the largest measured, the band is within the limit.
+
+  // What the parameters are relative to.
+  double unit_seconds = 1;
+  double reference_batch = 1;
+  std::vector<double> batch_sizes;  // Those with an effect of their own, ascending; none if there are very many.
+
+  const FittedForm& best() const { return forms.front(); }
+};
+
+// Error kInvalidArgument: no measurement, or one of them is none.
+kube::Result<ThroughputFit> FitThroughput(const std::vector<Measurement>& measurements, const FitOptions& options = {});
+
+// Error kInvalidArgument: no such size can be.
+kube::Result<Prediction> Predict(const ThroughputFit& fit, const JobSize& size);
+
+// Parameters of the best form that the measurements say something about, for status and reports.
+std::vector<FittedParameter> BestParameters(const ThroughputFit& fit);
+
+// Why `size` can be no size of a job; nullopt if it can.
+std::optional<std::string> WhyNoSize(const JobSize& size);
+
+}  // namespace grus

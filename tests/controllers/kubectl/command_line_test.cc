@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/kubectl/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace grus {
+namespace {
+
+using testing::HasSubstr;
+
+struct Outcome {
+  int status = 0;
+  std::string out, error;
+};
+
+Outcome RunWith(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "kubectl-grus");
+  std::stringstream out, error;
+  Outcome outcome;
+  outcome.status = RunCommand(static_cast<int>(arguments.size()), arguments.data(), out, error);
+  outcome.out = out.str();
+  outcome.error = error.str();
+  return outcome;
+}
+
+class CommandLine : public testing::Test {
+ protected:
+  CommandLine() {
+    const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("kubectl-grus-") + test.name());
+    std::filesystem::create_directories(folder_);
+    points_ = Write("points.csv",
+                    "num_nodes,num_replicas,local_bsz,step_time\n"
+                    "1,1,32,0.10\n1,2,32,0.105\n1,4,32,0.11\n2,8,32,0.15\n");
+    wanted_ = Write("wanted.csv", "num_nodes,num_replicas,local_bsz\n1,2,32\n1,3,32\n8,32,32\n");
+  }
+  ~CommandLine() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const char* name, const char* text) {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+
+  std::filesystem::path folder_;
+  std::string points_, wanted_;
+};
+
+TEST_F(CommandLine, PredictsFromFiles) {
+  const Outcome outcome = RunWith({"trial", "fit", "--points", points_.c_str(), "--predict", wanted_.c_str()});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.out, testing::StartsWith("num_nodes,num_replicas,local_bsz,step_time,low,high,source\n"
+                                               "1,2,32,0.105,"));
+  EXPECT_THAT(outcome.out, HasSubstr(",Interpolated\n"));
+  EXPECT_THAT(outcome.out, HasSubstr(",Unknown\n"));
+}
+
+TEST_F(CommandLine, TheLimitOfTheBandIsAnOption) {
+  const Outcome outcome =
+      RunWith({"trial", "fit", "--points", points_.c_str(), "--predict", wanted_.c_str(), "--max-ratio", "1000"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr(",Extrapolated\n"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("Unknown")));
+}
+
+TEST_F(CommandLine, WhatCannotBeDoneIsOneLineAndStatusOne) {
+  const std::string bad = Write("bad.csv", "num_nodes,num_replicas,local_bsz,step_time\n1,1,32,never\n");
+  const std::string missing = folder_ / "missing.csv", folder = folder_;
+  for (const std::string& points : {bad, missing, folder}) {
+    const Outcome outcome = RunWith({"trial", "fit", "--points", points.c_str(), "--predict", wanted_.c_str()});
+    EXPECT_EQ(outcome.status, 1) << points;
+    EXPECT_EQ(outcome.out, "") << points;
+    EXPECT_THAT(outcome.error, HasSubstr(points));
+    EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
+  }
+}
+
+TEST_F(CommandLine, WrongUseIsStatusTwo) {
+  const std::vector<std::vector<const char*>> kWrong = {
+      {},
+      {"trial"},
+      {"trial", "guess"},
+      {"trial", "fit"},
+      {"trial", "fit", "--points", points_.c_str()},
+      {"trial", "fit", "--points", points_.c_str(), "--predict", wanted_.c_str(), "--max-ratio", "0.5"},
+      {"trial", "fit", "--points", points_.c_str(), "--predict", wanted_.c_str(), "--max-ratio", "wide"},
+      {"trial", "fit", "--pionts", points_.c_str()},
+  };
+  for (const auto& arguments : kWrong) {
+    const Outcome outcome = RunWith(arguments);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_THAT(outcome.error, HasSubstr("see kubectl grus --help"));
+  }
+}
+
+TEST_F(CommandLine, HelpSaysHowToUseIt) {
+  const Outcome outcome = RunWith({"--help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("--max-ratio"));
+}
+
+}  // namespace
+}  // namespace grus

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/throughput/curve.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+namespace grus {
+namespace {
+
+CurvePoint Point(int replicas, double throughput, PredictionSource source = PredictionSource::kMeasured) {
+  CurvePoint point;
+  point.size = {1, replicas, 32};
+  point.source = source;
+  point.throughput = throughput;
+  return point;
+}
+
+// Replicas of Fastest, Cheapest and Knee; "-" where Unknown.
+std::string Recommended(const std::vector<CurvePoint>& curve, int max_replicas) {
+  std::string text;
+  for (const Recommendation& r : Recommend(curve, max_replicas)) {
+    text += (text.empty() ? "" : " ") + (r.best ? std::to_string(r.best->size.replicas) : "-");
+  }
+  return text;
+}
+
+std::vector<Measurement> OneNode() {
+  return {{{1, 1, 32}, 0.10}, {{1, 2, 32}, 0.105}, {{1, 4, 32}, 0.11}, {{1, 1, 128}, 0.4}, {{1, 4, 128}, 0.41}};
+}
+
+TEST(Curve, CountsSamplesAndSpeedUp) {
+  const auto fit = FitThroughput(OneNode());
+  CurveQuestion question;
+  question.sizes = {{1, 1}, {1, 2}, {1, 4}};
+  question.batch_size = 32;
+  const auto curve = CurveOf(*fit, question);
+  ASSERT_TRUE(curve);
+  EXPECT_NEAR((*curve)[0].throughput, 320, 1e-9);
+  EXPECT_NEAR((*curve)[2].throughput, 4 * 32 / 0.11, 1e-9);
+  EXPECT_NEAR((*curve)[2].speed_up, 4 * 0.10 / 0.11, 1e-9);
+  EXPECT_NEAR((*curve)[2].efficiency, 0.10 / 0.11, 1e-9);
+  EXPECT_LT((*curve)[2].low, (*curve)[2].throughput);
+  EXPECT_GT((*curve)[2].high, (*curve)[2].throughput);
+}
+
+TEST(Curve, ATotalBatchIsSharedAmongReplicas) {
+  const auto fit = FitThroughput(OneNode());
+  CurveQuestion question;
+  question.sizes = {{1, 1}, {1, 4}};
+  question.fixed = FixedBatch::kTotal;
+  question.batch_size = 128;
+  const auto curve = CurveOf(*fit, question);
+  ASSERT_TRUE(curve);
+  EXPECT_EQ((*curve)[0].size.local_batch_size, 128);
+  EXPECT_EQ((*curve)[1].size.local_batch_size, 32);
+  EXPECT_NEAR((*curve)[1].throughput, 128 / 0.11, 1e-9);
+}
+
+TEST(Curve, LessThanOneSamplePerReplicaIsUnknown) {
+  const auto fit = FitThroughput(OneNode(), {1e9});
+  CurveQuestion question;
+  question.sizes = {{1, 1}, {1, 8}};
+  question.fixed = FixedBatch::kTotal;
+  question.batch_size = 4;
+  const auto curve = CurveOf(*fit, question);
+  ASSERT_TRUE(curve);
+  EXPECT_NE((*curve)[0].source, PredictionSource::kUnknown);
+  EXPECT_EQ((*curve)[1].source, PredictionSource::kUnknown);
+}
+
+TEST(Curve, RefusesQuestionsThatMakeNoSense) {
+  const auto fit = FitThroughput(OneNode());
+  struct Case {
+    const char* what;
+    CurveQuestion question;
+  };
+  for (const Case& c : {Case{"no size", {{}, FixedBatch::kPerReplica, 32}},
+                        Case{"not ascending", {{{1, 2}, {1, 1}}, FixedBatch::kPerReplica, 32}},
+                        Case{"the same twice", {{{1, 2}, {1, 2}}, FixedBatch::kPerReplica, 32}},
+                        Case{"no replica", {{{1, 0}}, FixedBatch::kTotal, 32}},
+                        Case{"no batch", {{{1, 1}}, FixedBatch::kPerReplica, 0}}}) {
+    EXPECT_FALSE(CurveOf(*fit, c.question)) << c.what;
+  }
+}
+
+TEST(Curve, DoublesUpToTheMost) {
+  struct Case {
+    int most, gpus_per_node;
+    std::string want;
+  };
+  for (const Case& c : {Case{1, 8, "1/1"}, Case{8, 4, "1/1 1/2 1/4 2/8"}, Case{6, 4, "1/1 1/2 1/4 2/6"},
+                        Case{12, 8, "1/1 1/2 1/4 1/8 2/12"}, Case{0, 8, ""}}) {
+    std::string sizes;
+    for (const CurveSize& size : DoublingSizes(c.most, c.gpus_per_node)) {
+      sizes += (sizes.empty() ? "" : " ") + std::to_string(size.nodes) + "/" + std::to_string(size.replicas);
+    }
+    EXPECT_EQ(sizes, c.want) << c.most;
+  }
+  EXPECT_EQ(DoublingSizes(std::numeric_limits<int>::max(), 8).back().replicas, std::numeric_limits<int>::max());
+}
+
+TEST(Recommend, ChoosesFastestCheapestAndKnee) {
+  struct Case {
+    const char* rule;
+    std::vector<CurvePoint> curve;
+    int max_replicas;
+    const char* want;
+  };
+  const auto kUnknown = PredictionSource::kUnknown;
+  const Case kCases[] = {
+      {"saturates", {Point(1, 100), Point(2, 190), Point(4, 350), Point(8, 480), Point(16, 500)}, 16, "16 1 8"},
+      {"at or under a limit", {Point(1, 100), Point(2, 190), Point(4, 350), Point(8, 480)}, 4, "4 1 4"},
+      {"gets slower", {Point(1, 100), Point(2, 80), Point(4, 90)}, 4, "1 1 1"},
+      {"the smallest of equals", {Point(1, 100), Point(2, 200), Point(4, 200)}, 4, "2 1 2"},
+      {"an unknown size looks best", {Point(1, 100), Point(2, 190), Point(4, 350, kUnknown)}, 4, "- 1 -"},
+      {"an unknown size looks bad", {Point(1, 100), Point(2, 190), Point(4, 150, kUnknown)}, 4, "2 1 2"},
+      {"the limit leaves nothing", {Point(2, 100)}, 1, "- - -"},
+      {"no curve", {}, 8, "- - -"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(Recommended(c.curve, c.max_replicas), c.want) << c.rule;
+}
+
+TEST(Recommend, OffersTheBestOfTheKnownWhereTheBestIsUnknown) {
+  const std::vector<CurvePoint> curve = {Point(1, 100), Point(2, 190), Point(4, 350, PredictionSource::kUnknown)};
+  const Recommendation fastest = Recommend(curve, 4).front();
+  EXPECT_FALSE(fastest.best);
+  ASSERT_TRUE(fastest.best_known);
+  EXPECT_EQ(fastest.best_known->size.replicas, 2);
+}
+
+}  // namespace
+}  // namespace grus
