@@ -21,7 +21,7 @@ Texts Read(LogLines& lines, std::string_view bytes) {
   return texts;
 }
 
-kube::WallTime At(std::string_view text) { return kube::ParseTime(text)->value; }
+WallTime At(std::string_view text) { return kube::ParseTime(text)->value; }
 
 const char kTwoLines[] =
     "2026-01-02T03:04:05.000000001Z one\n"
@@ -42,10 +42,10 @@ TEST(LogLines, ChunksOfAnySizeGiveTheSameLines) {
 
 TEST(LogLines, RedrawsShareTheTimeOfTheirLine) {
   LogLines lines;
-  std::vector<kube::WallTime> times;
+  std::vector<WallTime> times;
   lines.Add("2026-01-02T03:04:05.5Z  10%\r 20%\r 30%\n",
             [&](const LogLine& line) { times.push_back(line.time.value()); });
-  EXPECT_EQ(times, std::vector<kube::WallTime>(3, At("2026-01-02T03:04:05.5Z")));
+  EXPECT_EQ(times, std::vector<WallTime>(3, At("2026-01-02T03:04:05.5Z")));
 }
 
 TEST(LogLines, TakesOutColoursBackspacesAndRanks) {

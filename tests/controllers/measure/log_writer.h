@@ -12,7 +12,7 @@
 namespace grus {
 
 struct LogWriter {
-  kube::WallTime now{std::chrono::seconds(1767323045)};
+  WallTime now{std::chrono::seconds(1767323045)};
   std::string bytes;
 
   void Wait(double seconds) {

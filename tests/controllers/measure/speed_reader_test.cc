@@ -58,7 +58,7 @@ TEST(SpeedReader, SaysThatNothingMatchedFromTheFirstOutputOn) {
 TEST(SpeedReader, ANodeWhoseClockIsAheadIsNotWaitedForLonger) {
   LogWriter log;
   SpeedReader reader = Reader(log);
-  const kube::WallTime started = log.now;
+  const WallTime started = log.now;
   log.Wait(3600);
   log.Line("hello");
   reader.Add(log.bytes);
