@@ -8,6 +8,7 @@
 #include "clientlib/client/resource_path.h"
 #include "clientlib/http/retry.h"
 #include "clientlib/http/url.h"
+#include "clientlib/model/pod.h"
 
 namespace kube {
 namespace {
@@ -195,18 +196,45 @@ Result<std::unique_ptr<ByteStream>> Client::Watch(const Kind& kind, std::string_
   }
   HttpRequest request;
   request.target = query.Target();
-  request.pool = HttpPool::kWatch;
   request.timeout = options_.timeout;
-  if (Status authorized = Authorize(request); !authorized) return std::move(authorized).error();
+  Result<StreamResponse> response = Open("watch", kind, std::move(request), std::move(stop));
+  if (!response) return std::move(response).error();
+  if (!response->stream) return ErrorFromResponse(response->head, clock_.WallNow());
+  return std::move(response->stream);
+}
 
+Result<std::unique_ptr<ByteStream>> Client::PodLog(const ObjectKey& pod, const PodLogOptions& options,
+                                                   std::stop_token stop) {
+  const auto number = [](std::optional<std::int64_t> n) { return n ? std::to_string(*n) : std::string(); };
+  HttpRequest request;
+  request.target = Query(ObjectPath(KindOf<Pod>(), pod, "log"))
+                       .Add("container", options.container)
+                       .Add("follow", options.follow ? "true" : "")
+                       .Add("timestamps", options.timestamps ? "true" : "")
+                       .Add("sinceTime", options.since ? ToText(*options.since) : "")
+                       .Add("tailLines", number(options.tail_lines))
+                       .Add("limitBytes", number(options.limit_bytes))
+                       .Target();
+  request.timeout = options.timeout;
+  Result<StreamResponse> response = Open("log", KindOf<Pod>(), std::move(request), std::move(stop));
+  if (response && response->stream) return std::move(response->stream);
+
+  Error error = !response                      ? std::move(response).error()
+                : response->head.status == 204 ? Error(ErrorCode::kUnavailable, "it has no node yet").with_http(204, "")
+                                               : ErrorFromResponse(response->head, clock_.WallNow());
+  return std::move(error).with("log of pod " + pod.ToString());
+}
+
+Result<StreamResponse> Client::Open(std::string_view verb, const Kind& kind, HttpRequest request,
+                                    std::stop_token stop) {
+  request.pool = HttpPool::kWatch;
+  if (Status authorized = Authorize(request); !authorized) return std::move(authorized).error();
   const TimePoint sent = clock_.Now();
   Result<StreamResponse> response = transport_.Open(request, std::move(stop));
   const int code = response ? response->head.status : 0;
-  if (observer_) observer_->OnRequest("watch", kind, code, clock_.Now() - sent);
-  if (!response) return std::move(response).error();
+  if (observer_) observer_->OnRequest(verb, kind, code, clock_.Now() - sent);
   if (code == 401 && tokens_) tokens_->Refused(sent);
-  if (!response->stream) return ErrorFromResponse(response->head, clock_.WallNow());
-  return std::move(response->stream);
+  return response;
 }
 
 Result<std::string> Client::GetRaw(const std::string& path, std::stop_token stop) {

@@ -18,6 +18,7 @@
 
 #include "clientlib/auth/token_source.h"
 #include "clientlib/base/log.h"
+#include "clientlib/client/pod_log.h"
 #include "clientlib/http/transport.h"
 #include "clientlib/model/json.h"
 #include "clientlib/model/kind.h"
@@ -109,6 +110,10 @@ class Client {
   // Opens a watch. The stream's lines are watch events; see cache/reflector.h for the protocol.
   Result<std::unique_ptr<ByteStream>> Watch(const Kind& kind, std::string_view ns, const WatchOptions& options,
                                             std::stop_token stop = {});
+  // Opens the log of a container. Not tried again: what a second stream gives twice only its reader can tell.
+  // Errors name the pod; see also IsWaitingToStart(). kTimeout: no byte came in time.
+  Result<std::unique_ptr<ByteStream>> PodLog(const ObjectKey& pod, const PodLogOptions& options,
+                                             std::stop_token stop = {});
   // GET of any path, for discovery and /version: the body.
   Result<std::string> GetRaw(const std::string& path, std::stop_token stop = {});
 
@@ -123,6 +128,7 @@ class Client {
   Result<HttpResponse> Send(std::string_view verb, const Kind& kind, HttpRequest request, std::stop_token stop);
   Result<ObjectPtr> SendForObject(std::string_view verb, const Kind& kind, HttpRequest request,
                                   std::stop_token stop);
+  Result<StreamResponse> Open(std::string_view verb, const Kind& kind, HttpRequest request, std::stop_token stop);
   Status Authorize(HttpRequest& request);
 
   Transport& transport_;

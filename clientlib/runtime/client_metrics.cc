@@ -25,7 +25,7 @@ void ClientMetrics::OnRequest(std::string_view verb, const Kind& kind, int code,
   registry_.GetCounter("grus_requests_total", "Requests by verb and kind.", {"verb", "kind"},
                        {std::string(verb), std::string(kind.kind)})
       .Add();
-  if (verb == "watch") return;  // Its duration says nothing.
+  if (verb == "watch" || verb == "log") return;  // Their durations say nothing.
   registry_.GetHistogram("rest_client_request_duration_seconds", "Request latency in seconds, by verb and host.",
                          Bounds(), {"verb", "host"}, {MethodOf(verb), host_})
       .Observe(std::chrono::duration<double>(took).count());

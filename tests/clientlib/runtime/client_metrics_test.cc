@@ -37,9 +37,10 @@ TEST(ClientMetrics, ARequestWithoutAnAnswerIsCountedAsSuch) {
               HasSubstr(R"(rest_client_requests_total{code="<error>",method="DELETE",host="api"} 1)"));
 }
 
-TEST(ClientMetrics, TheLengthOfAWatchIsNoLatency) {
+TEST(ClientMetrics, TheLengthOfAWatchOrALogIsNoLatency) {
   Registry registry;
   ClientMetrics(registry, "api").OnRequest("watch", KindOf<Pod>(), 200, 10min);
+  ClientMetrics(registry, "api").OnRequest("log", KindOf<Pod>(), 0, 1min);
   EXPECT_THAT(registry.Text(), Not(HasSubstr("duration_seconds")));
 }
 

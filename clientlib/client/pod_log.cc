@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/client/pod_log.h"
+
+namespace kube {
+
+// The kubelet has words for it, but no reason or code of its own (validateContainerLogStatus in
+// pkg/kubelet/kubelet_pods.go). "is not available": it has not looked at the container yet.
+bool IsWaitingToStart(const Error& error) {
+  if (error.http_status() == 204) return true;
+  if (error.http_status() != 400) return false;
+  const std::string& message = error.message();
+  return message.find(" is waiting to start") != std::string::npos ||
+         (message.find("container \"") != std::string::npos && message.find(" is not available") != std::string::npos);
+}
+
+}  // namespace kube
