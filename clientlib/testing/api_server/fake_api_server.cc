@@ -126,6 +126,17 @@ Status FakeApiServer::Bind(const ObjectKey& pod, std::string_view node) {
   return {};
 }
 
+void FakeApiServer::AppendPodLog(const ObjectKey& pod, std::string_view container, WallTime at,
+                                 std::string_view text) {
+  std::lock_guard lock(impl_->lock);
+  impl_->router.logs().Append(pod, container, at, text);
+}
+
+void FakeApiServer::RotatePodLog(const ObjectKey& pod, std::string_view container, std::size_t lines) {
+  std::lock_guard lock(impl_->lock);
+  impl_->router.logs().Rotate(pod, container, lines);
+}
+
 void FakeApiServer::AddObserver(std::function<void(const ServerChange&)> observer) {
   std::lock_guard lock(impl_->lock);
   impl_->storage.AddObserver(std::move(observer));
@@ -147,6 +158,7 @@ void FakeApiServer::BreakStreams() {
     for (const auto& watch : table->watches) watch->Break(Error(ErrorCode::kUnavailable, "connection reset"));
     table->watches.clear();
   }
+  impl_->router.logs().BreakStreams();
 }
 
 }  // namespace kube::testing

@@ -5,9 +5,10 @@
 // difference is a bug here): resource versions, list and watch with bookmarks and watch-list, pages, 410 after a
 // compaction, optimistic conflicts, JSON, merge, strategic merge and apply patches with field ownership, the status
 // and scale subresources, finalizers, graceful deletion of pods, namespaces that end, CRDs with pruning, defaults and
-// validation. What it leaves to models of a cluster's controllers (clientlib/testing/cluster): garbage collection,
-// emptying a namespace, and all that controllers, the scheduler and the kubelet do. What it lacks: authentication,
-// authorisation, CEL rules, admission webhooks, conversion between versions of a CRD, most defaults of built-in kinds.
+// validation, the logs of pods. What it leaves to models of a cluster's controllers (clientlib/testing/cluster): garbage
+// collection, emptying a namespace, and all that controllers, the scheduler and the kubelet do. What it lacks:
+// authentication, authorisation, CEL rules, admission webhooks, conversion between versions of a CRD, most defaults of
+// built-in kinds.
 //
 // As a Transport it answers at once; streams wait on `clock`. FakeApiSocket (fake_api_socket.h) serves it over a
 // loopback port. Thread-safe.
@@ -62,6 +63,13 @@ class FakeApiServer final : public Transport {
   Status Delete(std::string_view resource, const ObjectKey& key, const Json& options = {});
   // Binds a pod, as POST pods/NAME/binding does.
   Status Bind(const ObjectKey& pod, std::string_view node);
+
+  // What a container writes to its log at that time: whole lines, or a part of one, which the next call goes on with.
+  // `at` is not before that of the call before. No effect if there is no such pod. A log ends, for who follows it, with
+  // its container; the container's next start has a new one.
+  void AppendPodLog(const ObjectKey& pod, std::string_view container, WallTime at, std::string_view text);
+  // Cuts off the front, as a node does with a long log; `lines` stay.
+  void RotatePodLog(const ObjectKey& pod, std::string_view container, std::size_t lines);
 
   // `observer` is called after each change, in the order of revisions. It may only take notes: the server is locked.
   // REQUIRES: before the first request.

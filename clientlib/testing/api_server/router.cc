@@ -108,6 +108,9 @@ Outcome<StreamResponse> Router::Route(const HttpRequest& request) {
     if (!queue) return queue.error();
     return StreamResponse{JsonResponse(200, {}), MakeStream(storage_.shared(), *queue)};
   }
+  if (path->subresource == "log" && table->info->Is("", "pods")) {
+    return logs_.Answer(*table, {path->ns, path->name}, request, target);
+  }
   Outcome<HttpResponse> response = MethodNotAllowed();
   if (path->name.empty()) {
     response = OnCollection(*table, *path, request, target);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "clientlib/http/transport.h"
+#include "clientlib/testing/api_server/pod_logs.h"
 #include "clientlib/testing/api_server/reader.h"
 #include "clientlib/testing/api_server/request.h"
 #include "clientlib/testing/api_server/storage.h"
@@ -12,10 +13,11 @@ namespace kube::testing {
 
 class Router {
  public:
-  Router(Storage& storage, const Clock& clock) : storage_(storage), clock_(clock), writer_(storage) {}
+  Router(Storage& storage, const Clock& clock) : storage_(storage), clock_(clock), writer_(storage), logs_(storage, clock) {}
 
-  StreamResponse Answer(const HttpRequest& request);  // `stream` is null but for watches.
+  StreamResponse Answer(const HttpRequest& request);  // `stream` is null but for watches and logs.
   Writer& writer() { return writer_; }
+  PodLogs& logs() { return logs_; }
 
  private:
   Outcome<StreamResponse> Route(const HttpRequest& request);
@@ -34,6 +36,7 @@ class Router {
   Storage& storage_;
   const Clock& clock_;
   Writer writer_;
+  PodLogs logs_;
 };
 
 }  // namespace kube::testing
