@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks the local cluster itself: what tests, demo and benches rely on. Takes about 20 s once
+# Checks the local cluster itself: what tests, demo and benches rely on. Takes about 25 s once
 # the programs are built. Uses a state folder of its own and touches no other cluster.
 set -uo pipefail
 
@@ -99,6 +99,33 @@ check "ready=false makes it not Ready" within 10 ready_is plain False
 check "and it still runs" phase_is plain Running
 kube annotate pod plain grus.test/ready- >/dev/null
 check "without the annotation it is Ready again" within 10 ready_is plain True
+
+# --- its log
+log=$("$cluster" pod-log plain --name one)
+log_is() { # log_is WANT ARGS...: `kubectl logs plain ARGS` prints WANT.
+  local want=$1
+  shift
+  equals "$want" kube logs plain "$@"
+}
+check "pod-log prints the path of its log" test -f "$log"
+check "which is empty" within 10 log_is ""
+printf '%s\n' '2026-01-02T03:04:05.000000001Z stdout F one' '2026-01-02T03:04:06.5Z stdout P tw' \
+  '2026-01-02T03:04:06.6Z stdout F o' >"$log"
+check "a line gets its time, with nine digits, and its parts are one line" \
+  log_is $'2026-01-02T03:04:05.000000001Z one\n2026-01-02T03:04:06.500000000Z two' --timestamps
+check "sinceTime is of whole seconds" log_is two --since-time=2026-01-02T03:04:06.9Z
+follow() { # Prints what comes until the line "end".
+  timeout 20 "$cluster" kubectl --name one -- logs -f plain --tail=1 | sed -u '/^end$/q'
+}
+follow >"$GRUS_STATE/one/followed" &
+followed=$!
+check "a follower gets what is there" within 10 grep -q o "$GRUS_STATE/one/followed"
+echo '2026-01-02T03:04:07Z stdout F end' >>"$log"
+check "and what comes later" within 10 grep -q end "$GRUS_STATE/one/followed"
+wait "$followed"
+check "a pod in a namespace that is not there has no log" fails "$cluster" pod-log x --namespace none --name one
+check "a name that is a path has no log" prints "is no name" "$cluster" pod-log ../x --name one
+
 kube annotate pod plain grus.test/outcome=fail >/dev/null
 check "outcome=fail turns a running pod Failed" within 10 phase_is plain Failed
 check "with exit code 1" exit_code_is plain 1

@@ -30,6 +30,7 @@ type portSet struct {
 	APIServer         int `json:"apiServer"`
 	ControllerManager int `json:"controllerManager"`
 	Scheduler         int `json:"scheduler"`
+	Kubelet           int `json:"kubelet"` // Of all nodes: kwok's.
 }
 
 func (c *cluster) certs() string      { return filepath.Join(c.folder, "certs") }
@@ -183,6 +184,9 @@ func (c *cluster) apiServerArgs() []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",
+		// For logs, from kwok. It answers at the nodes' ExternalIP (tests/cluster/kwok/node-ready.yaml).
+		"--kubelet-preferred-address-types=ExternalIP",
+		"--kubelet-certificate-authority=" + filepath.Join(certs, "ca.crt"),
 	}
 }
 
@@ -218,10 +222,15 @@ func (c *cluster) componentArgs(kubeconfig string, port int) []string {
 }
 
 func (c *cluster) kwokArgs(stages []string) []string {
+	kubelet := "127.0.0.1:" + strconv.Itoa(c.Ports.Kubelet)
 	args := []string{
 		"--kubeconfig=" + c.kubeconfig(),
 		"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=" + kwokAnnotation + "=" + kwokAnnotationValue,
 		"--cidr=10.64.0.0/10", "--node-ip=10.32.0.1", // Outside the Service range.
+		"--server-address=" + kubelet, "--node-port=" + strconv.Itoa(c.Ports.Kubelet),
+		"--tls-cert-file=" + filepath.Join(c.certs(), "serving.crt"),
+		"--tls-private-key-file=" + filepath.Join(c.certs(), "serving.key"),
+		"--enable-crds=Logs", // See podlogs.go.
 	}
 	for _, s := range stages {
 		args = append(args, "--config="+s)
@@ -265,7 +274,8 @@ func (p *portSet) choose() error {
 			l.Close()
 		}
 	}()
-	for _, port := range []*int{&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager, &p.Scheduler} {
+	for _, port := range []*int{&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager, &p.Scheduler,
+		&p.Kubelet} {
 		for tries := 0; ; tries++ {
 			candidate := 20000 + rand.IntN(12000)
 			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(candidate))

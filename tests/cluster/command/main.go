@@ -32,6 +32,10 @@ kube-scheduler, and kwok, which plays the kubelets of any number of GPU nodes.
       --prefix P                    names are P-0, P-1, ... (default node); other prefixes stay as they are
       --label KEY=VALUE             set on each of them; may be repeated
       --name N                      the cluster
+  cluster pod-log POD [flags]       print the path of the file that is the pod's log, of all its containers;
+                                    a line is "2026-01-02T03:04:05.678901234Z stdout F text"
+      --namespace NS                the pod's (default default)
+      --name N                      the cluster
   cluster kubeconfig [--name N]     print the path of the kubeconfig
   cluster kubectl [--name N] -- ARGS...
                                     run kubectl on the cluster
@@ -119,6 +123,8 @@ func run(args []string) error {
 		return status(s, args)
 	case "nodes":
 		return nodes(s, args)
+	case "pod-log":
+		return podLog(s, args)
 	case "kubeconfig":
 		return kubeconfig(s, args)
 	case "kubectl":

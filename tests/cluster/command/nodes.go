@@ -195,7 +195,6 @@ func createNode(ctx context.Context, api *apiClient, n *node) error {
 
 func changeNode(ctx context.Context, api *apiClient, n *node) error {
 	const mergePatch = "application/merge-patch+json"
-	type object = map[string]any
 	path := "/api/v1/nodes/" + n.Metadata.Name
 	err := api.do(ctx, http.MethodPatch, path, mergePatch, object{"metadata": object{"labels": n.Metadata.Labels}}, nil)
 	if err == nil {

@@ -91,7 +91,10 @@ func (c *cluster) waitForServer() error {
 	if err != nil {
 		return err
 	}
-	return c.waitFor("kube-apiserver", c.Processes[:2], func() bool { return api.answers("/readyz") })
+	if err := c.waitFor("kube-apiserver", c.Processes[:2], func() bool { return api.answers("/readyz") }); err != nil {
+		return err
+	}
+	return c.defineLogs(api)
 }
 
 // waitForControllers waits until pods can be made: that takes the default service account.
