@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/runtime/log_follower.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "clientlib/base/backoff.h"
+#include "clientlib/base/wait.h"
+#include "clientlib/model/pod.h"
+
+namespace kube {
+namespace {
+
+constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), std::chrono::seconds(30), 2.0, 1.0};
+constexpr int kLooksBeforeReplacing = 5;
+// Of one stream, by limitBytes: all that can wait for a slow sink.
+constexpr std::int64_t kMostBytes = 4 << 20;
+
+// The time of the last line of which any byte came. Sees the bytes of streams go by, and keeps what may be a time.
+class LastLine {
+ public:
+  void StartStream() {
+    begin_.clear();
+    is_in_text_ = false;
+  }
+
+  void Feed(std::string_view bytes) {
+    while (!bytes.empty()) {
+      if (is_in_text_) {
+        const std::size_t end = bytes.find('\n');
+        if (end == std::string_view::npos) return;
+        bytes.remove_prefix(end + 1);
+        is_in_text_ = false;
+        continue;
+      }
+      const std::size_t take = std::min(bytes.find_first_of(" \n"), kLongestTime - begin_.size());
+      begin_.append(bytes.substr(0, take));
+      bytes.remove_prefix(std::min(take, bytes.size()));
+      if (bytes.empty() && begin_.size() < kLongestTime) return;
+      if (Result<Time> time = ParseTime(begin_)) time_ = *time;
+      begin_.clear();
+      is_in_text_ = true;
+    }
+  }
+
+  const std::optional<Time>& time() const { return time_; }
+
+ private:
+  static constexpr std::size_t kLongestTime = 40;  // "2026-01-02T03:04:05.678901234+00:00" and some.
+  std::string begin_;  // Of a line whose time is not complete.
+  bool is_in_text_ = false;
+  std::optional<Time> time_;
+};
+
+// What the pod says of the container.
+struct Look {
+  bool is_gone = false;   // The pod is.
+  bool has_ended = false;  // For good: nothing will be written any more.
+};
+
+bool HasEnded(const Pod& pod, std::string_view container) {
+  if (pod.status.phase == "Succeeded" || pod.status.phase == "Failed") return true;
+  if (!pod.metadata.is_being_deleted()) return false;
+  // While its pod is running, a container that ended may be started again; not so once the pod is to go.
+  for (const auto* const list : {&pod.status.container_statuses, &pod.status.init_container_statuses}) {
+    for (const ContainerStatus& status : *list) {
+      const bool is_it = container.empty() ? list == &pod.status.container_statuses : status.name == container;
+      if (is_it) return static_cast<bool>(status.state.terminated);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view ToString(LogState state) {
+  switch (state) {
+    case LogState::kWaiting: return "Waiting";
+    case LogState::kFollowing: return "Following";
+    case LogState::kEnded: return "Ended";
+    case LogState::kRefused: return "Refused";
+  }
+  return "";
+}
+
+// What the thread does.
+class LogFollower::Run {
+ public:
+  explicit Run(LogFollower& follower)
+      : client_(follower.client_),
+        options_(follower.options_),
+        clock_(follower.clock_),
+        sink_(follower.sink_),
+        backoff_(kBackoff, clock_.RandomSeed()) {}
+
+  void UntilEnd(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      Result<Look> look = LookAtPod(stop);
+      if (look && look->is_gone) return Tell(LogState::kEnded, "the pod is gone");
+      const Result<bool> read = look ? Read(look->has_ended, stop) : std::move(look).error();
+      if (stop.stop_requested()) return;
+      if (read && !*read) continue;
+      // Only a stream that was opened after the container's end, and that came to its own, has all of the log.
+      if (read && look->has_ended) return Tell(LogState::kEnded, "the container has ended");
+      Duration wait = backoff_.Next();
+      if (!read) {
+        wait = std::max(wait, read.error().retry_after().value_or(Duration{}));
+        TellFailure(read.error());
+      }
+      WaitFor(clock_, wait, stop);
+    }
+  }
+
+ private:
+  Result<Look> LookAtPod(const std::stop_token& stop) {
+    Result<std::shared_ptr<Pod>> pod = client_.Get<Pod>(options_.pod, stop);
+    if (pod) {
+      const bool is_another = !options_.uid.empty() && (*pod)->metadata.uid != options_.uid;
+      return Look{is_another, HasEnded(**pod, options_.container)};
+    }
+    if (pod.error().code() == ErrorCode::kNotFound) return Look{.is_gone = true};
+    return std::move(pod).error().with("get pod " + options_.pod.ToString());
+  }
+
+  // Reads one stream. True: it came to its end; false: another one shall go on with what it left.
+  Result<bool> Read(bool has_ended, const std::stop_token& stop) {
+    PodLogOptions log;
+    log.container = options_.container;
+    log.follow = !has_ended;
+    log.timestamps = true;
+    log.since = last_line_.time() ? last_line_.time() : options_.since;
+    if (!last_line_.time()) log.tail_lines = options_.tail_lines;
+    log.limit_bytes = most_bytes_;
+    log.timeout = options_.look_after;
+    Result<std::unique_ptr<ByteStream>> opened = client_.PodLog(options_.pod, log, stop);
+    if (!opened) {
+      // A container that has written nothing yet: its kubelet answers with the first line.
+      const bool is_quiet = opened.error().code() == ErrorCode::kTimeout && opened.error().http_status() == 0;
+      if (!is_quiet || has_ended) return std::move(opened).error();
+      Tell(LogState::kFollowing, "");
+      return false;
+    }
+    Tell(LogState::kFollowing, "");
+    last_line_.StartStream();
+    sink_.OnStart(log.since);
+    return ReadStream(**opened, log, stop);
+  }
+
+  Result<bool> ReadStream(ByteStream& stream, const PodLogOptions& log, const std::stop_token& stop) {
+    std::int64_t count = 0;
+    for (int looks = 0;;) {
+      Result<std::string> bytes = stream.Read(clock_.Now() + options_.look_after, stop);
+      if (bytes) {
+        if (bytes->empty()) return count < most_bytes_ || ChooseLimit(log.since);
+        looks = 0;
+        count += static_cast<std::int64_t>(bytes->size());
+        // What comes again is no progress: a container that ended and may start anew gives its last second each time.
+        const std::optional<Time> before = last_line_.time();
+        last_line_.Feed(*bytes);
+        if (last_line_.time() != before) backoff_.Reset();
+        sink_.OnBytes(*bytes);
+        continue;
+      }
+      if (bytes.error().code() != ErrorCode::kTimeout) return std::move(bytes).error().with(Name());
+      if (!log.follow || ++looks == kLooksBeforeReplacing) {
+        return Error(ErrorCode::kTimeout, "the server went silent").with(Name());
+      }
+      const Result<Look> look = LookAtPod(stop);
+      if (look && (look->is_gone || look->has_ended)) return false;
+    }
+  }
+
+  // After a stream that was cut off at the limit. If it got no further than its first second, the next one may have
+  // more. False, for its caller.
+  bool ChooseLimit(const std::optional<Time>& since) {
+    const bool got_on = last_line_.time() && (!since || ToText(*last_line_.time()) != ToText(*since));
+    most_bytes_ = got_on ? kMostBytes : 2 * most_bytes_;
+    return false;
+  }
+
+  std::string Name() const { return "log of pod " + options_.pod.ToString(); }
+
+  void TellFailure(const Error& error) {
+    const bool is_refused =
+        error.code() == ErrorCode::kForbidden ||
+        ((error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInvalid) && !IsWaitingToStart(error));
+    Tell(is_refused ? LogState::kRefused : LogState::kWaiting, error.message());
+  }
+
+  void Tell(LogState state, const std::string& reason) {
+    if (told_ && state == told_->first && reason == told_->second) return;
+    told_.emplace(state, reason);
+    sink_.OnState(state, reason);
+  }
+
+  Client& client_;
+  const LogFollowerOptions& options_;
+  const Clock& clock_;
+  LogSink& sink_;
+  Backoff backoff_;
+  LastLine last_line_;
+  std::int64_t most_bytes_ = kMostBytes;
+  std::optional<std::pair<LogState, std::string>> told_;
+};
+
+LogFollower::LogFollower(Client& client, LogFollowerOptions options, const Clock& clock, LogSink& sink)
+    : client_(client), options_(std::move(options)), clock_(clock), sink_(sink) {}
+
+LogFollower::~LogFollower() = default;  // The thread goes first.
+
+void LogFollower::Start() {
+  thread_ = clock_.Spawn([this](const std::stop_token& stop) { Run(*this).UntilEnd(stop); });
+}
+
+void LogFollower::RequestStop() { thread_.RequestStop(); }
+
+}  // namespace kube

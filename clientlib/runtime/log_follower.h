@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows the log of one container until the container has ended and all it wrote was read, or its pod is gone.
+//
+// The sink gets the bytes of the log, with timestamps, as they come: the follower keeps none. When a stream breaks or
+// ends early, another one is opened at the time of the last line. The API takes whole seconds, so lines of that second
+// come again, and what came of an unfinished line is void: OnStart() says so, and the sink skips what it has.
+// Lines are lost where the node has dropped them: by its rotation of long logs, or, of a container that is started
+// anew, what the one before wrote while no stream was open. A container that may be started again has not ended.
+//
+// Backoff 0.8 s doubling to 30 s, with jitter; it begins anew with each new line. A quiet stream is no broken one, but the
+// pod is looked at now and then, and after five looks the stream is replaced. A stream has 4 MiB at most, more only if
+// one second has more, so that no more than this waits for a slow sink; then another one goes on.
+//
+// One thread each (Clock::Spawn), which blocks in reads and so costs its stack; whoever makes followers bounds their
+// number. All times are of the node that wrote them, and sent back to it: no clock of ours is compared with them.
+// Not thread-safe. The sink is called on the follower's thread, one call at a time, and never after the destructor,
+// which stops it, has returned.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "clientlib/client/client.h"
+#include "clientlib/model/time.h"
+
+namespace kube {
+
+enum class LogState {
+  kWaiting,    // Nothing comes: the container has not started, or the API server or the node does not answer.
+  kFollowing,  // A stream is open.
+  kEnded,      // Nothing will come any more, and the thread has nothing left to do.
+  kRefused,    // We may not read it, or there is no such container. Tried again, since rights change.
+};
+std::string_view ToString(LogState state);
+
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  // A stream begins, at its line's start; `since`: from that second on, empty: from the log's beginning.
+  virtual void OnStart(std::optional<Time> since) = 0;
+  // Cut anywhere. Must not block for long: a stream whose reader falls far behind is given up, and opened anew.
+  virtual void OnBytes(std::string_view bytes) = 0;
+  // On each change of the state or its reason: "pods "w-0" is forbidden: User "u" cannot get resource "pods/log"".
+  virtual void OnState(LogState state, const std::string& reason) = 0;
+};
+
+struct LogFollowerOptions {
+  ObjectKey pod{};
+  std::string uid{};                        // Another pod of that name is not followed. Empty: any.
+  std::string container{};                  // Empty: the pod's only one.
+  std::optional<Time> since{};              // The first stream begins there;
+  std::optional<std::int64_t> tail_lines{};  // and with no more than so many lines.
+  Duration look_after = std::chrono::minutes(1);  // How long a stream may be quiet before the pod is looked at.
+};
+
+class LogFollower {
+ public:
+  // `client`, `clock` and `sink` must outlive it.
+  LogFollower(Client& client, LogFollowerOptions options, const Clock& clock, LogSink& sink);
+  ~LogFollower();
+  LogFollower(const LogFollower&) = delete;
+  LogFollower& operator=(const LogFollower&) = delete;
+
+  void Start();  // Once.
+  // Asks the thread to end, and does not wait: for many at once, before they are destroyed.
+  void RequestStop();
+
+ private:
+  class Run;
+  Client& client_;
+  const LogFollowerOptions options_;
+  const Clock& clock_;
+  LogSink& sink_;
+  Thread thread_;
+};
+
+}  // namespace kube
