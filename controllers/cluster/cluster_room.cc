@@ -155,6 +155,12 @@ bool ClusterRoom::HasNode(const std::string& name) const {
   return ledger_.HasNode(name);
 }
 
+std::string ClusterRoom::HostnameOf(const std::string& node) const {
+  std::lock_guard lock(mutex_);
+  const LedgerNode* found = ledger_.FindNode(node);
+  return found ? std::string(found->state.labels.Get(kHostnameLabel)) : std::string();
+}
+
 void ClusterRoom::Claim(const std::string& owner, const PodShape& shape, int count) {
   std::lock_guard lock(mutex_);
   ledger_.Claim(owner, shape, count);
@@ -255,8 +261,8 @@ std::string ClusterRoom::AnyWaiting() const {
   return waiting_.empty() ? std::string() : *waiting_.begin();
 }
 
-bool ClusterRoom::MustNominate(const std::string& gang) const {
-  if (nominations_ != Nominations::kAuto) return nominations_ == Nominations::kAlways;
+bool ClusterRoom::MustHold(const std::string& gang) const {
+  if (nominations_ != Nominations::kAuto) return nominations_ != Nominations::kNever;
   std::lock_guard lock(mutex_);
   if (!competitors_.empty() || (last_competitor_ && clock_.Now() - *last_competitor_ < kCompetitionLasts)) return true;
   const std::vector<Place>& own = ledger_.ClaimsOf(gang);

@@ -6,6 +6,7 @@
 // Callbacks are called without it, on the thread that brought the news.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -47,6 +48,8 @@ class ClusterRoom {
   }
 
   bool HasNode(const std::string& name) const;
+  // The value of a node's label kubernetes.io/hostname; empty: it has none, or is not there.
+  std::string HostnameOf(const std::string& node) const;
   // `owner` is a job's key as text. See ClusterLedger.
   void Claim(const std::string& owner, const PodShape& shape, int count);
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
@@ -71,10 +74,14 @@ class ClusterRoom {
   // A gang that waits, whose pass would plan for all; empty: none.
   std::string AnyWaiting() const;
 
-  // Whether the places of `gang` are to be held by nomination: a foreign pod, one that asks for GPUs outside any gang or job
+  // Whether the places of `gang` are to be held for it: a foreign pod, one that asks for GPUs outside any gang or job
   // of ours, is there or was in the last ten minutes; or pods of another shape are on their way, which the scheduler may
   // bind to nodes that were planned for this gang. (Pods alike only swap places.)
-  bool MustNominate(const std::string& gang) const;
+  bool MustHold(const std::string& gang) const;
+  // Whether a place is held by pinning the member to its node rather than by nominating it.
+  bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
+  // What was found out about this cluster; true at first. Returns whether it is news.
+  bool SetNominationsHonoured(bool are_honoured) { return are_honoured_.exchange(are_honoured) != are_honoured; }
   // Whether the pods of a gang of that priority can be given to the scheduler.
   Safety Check(const std::vector<Place>& places, int priority) const;
 
@@ -93,6 +100,7 @@ class ClusterRoom {
   const kube::Clock& clock_;
   const Nominations nominations_;
   PodVolumes* const volumes_;  // May be null.
+  std::atomic<bool> are_honoured_{true};
   std::vector<std::function<void()>> on_freed_;
   std::vector<std::function<void(const std::string&, bool)>> on_standing_;
 

@@ -3,11 +3,13 @@
 
 namespace grus {
 
-// When members of a gang are nominated for their nodes before their gates are lifted.
+// When members of a gang are nominated for their nodes before their gates are lifted. Where a cluster does not honour
+// nominations, members are pinned to their nodes instead, at the same times.
 enum class Nominations {
   kAuto,    // While a foreign pod could take a place.
   kAlways,
   kNever,   // The scheduler may give a place away while a gang is on its way to it.
+  kPin,     // None: members are pinned, always.
 };
 
 }  // namespace grus

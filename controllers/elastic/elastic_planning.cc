@@ -78,7 +78,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
     // Decided where workers are started, and kept while there are any: their template is not touched.
     const bool has_workers = view.workers && view.workers->replicas > 0;
     const bool is_first = plan.workers->replicas > 0 && !has_workers;
-    if (is_first) plan.workers->gang = room_.MustNominate(owner) ? Gang::kGated : Gang::kUngated;
+    if (is_first) plan.workers->gang = room_.MustHold(owner) ? Gang::kGated : Gang::kUngated;
     else plan.workers->gang = view.workers ? view.workers->gang : Gang::kNone;
   }
   return plan;

@@ -18,11 +18,15 @@ Json NominationPatch(const GangView& view, const Nomination& nomination) {
   return patch;
 }
 
-Json LiftPatch(const GangView& view, const Member& member) {
+Json LiftPatch(const GangView& view, const Member& member, const std::optional<Pin>& pin) {
   Json patch = Json::MakeObject();
   patch["metadata"]["uid"] = member.uid;
   patch["metadata"]["annotations"][kGangLiftedAnnotation] = kube::ToText(view.now);
   patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
+  if (pin) {
+    patch["metadata"]["annotations"][kGangPinnedAnnotation] = pin->node;
+    patch["spec"]["nodeSelector"][kHostnameLabel] = pin->hostname;
+  }
   return patch;
 }
 

@@ -3,6 +3,9 @@
 // these cost the API server the least, half of a merge or JSON patch. Pure functions.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "clientlib/model/json.h"
 #include "controllers/gang/gang_plan.h"
 
@@ -13,7 +16,11 @@ namespace grus {
 // first change that it sees of it, and none with what it found when it started.
 kube::Json NominationPatch(const GangView& view, const Nomination& nomination);
 
+// What ties a pod to a node: additions to its node selector are allowed while it is gated.
+struct Pin {
+  std::string node, hostname;
+};
 // Takes our gate from the pod, if it is there, and writes when.
-kube::Json LiftPatch(const GangView& view, const Member& member);
+kube::Json LiftPatch(const GangView& view, const Member& member, const std::optional<Pin>& pin = std::nullopt);
 
 }  // namespace grus

@@ -198,6 +198,10 @@ class Planner {
       return;
     }
     LiftAssigned(assigned);
+    if (!view_.must_pin) return;
+    for (const Assignment& a : assigned) {
+      if (lifted_.contains(a.member) && !a.member->has_own_hostname) plan_.pins[a.member] = a.place.node;
+    }
   }
 
   // A scheduler that started after the pod was nominated does not hold the node while the pod is gated.

@@ -3,10 +3,13 @@
 //
 // Two phases, as no scheduler takes a gang whole: the planner finds places for the minimum and claims them in the
 // ledger; while a foreign pod could take one, each member is nominated for its node while it is still gated, which keeps
-// others out; then the gates are lifted, lowest ordinals first. A gang that is still below its minimum when its time is
-// over is rolled back: what was lifted is deleted, comes back gated, and waits for another try.
+// others out; then the gates are lifted, lowest ordinals first. Where nominations do not help, members are pinned to
+// their nodes as their gates are lifted: others may still come in between, but no two gangs take each other's places.
+// A gang that is still below its minimum when its time is over is rolled back: what was lifted is deleted, comes back
+// gated, and waits for another try.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +58,7 @@ struct GangPlan {
   bool is_ignored = false;           // The group is being deleted.
   std::vector<Nomination> nominate;  // If not empty, nothing is lifted yet.
   std::vector<const Member*> lift;   // In this order.
+  std::map<const Member*, std::string> pins;  // Of those, the ones that may go to this node alone.
   std::vector<const Member*> end;    // Delete: a roll-back, or an extra that found no place.
   std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
   bool must_replan = false;          // The places are not safe any more: ask for others.

@@ -142,6 +142,14 @@ GangReconciler::Memory GangReconciler::MemoryOf(const api::PodGroup& group) {
   return MemoryLocked(group);
 }
 
+// As its place in the ledger was planned for: without the pin that came later.
+ShapePtr GangReconciler::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
+  if (pod.metadata.Annotation(kGangPinnedAnnotation).empty()) return room_.ShapeOf(pod, std::move(volumes));
+  kube::Pod free = pod;
+  free.spec.node_selector.erase(kHostnameLabel);
+  return room_.ShapeOf(free, std::move(volumes));
+}
+
 GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   GangView view;
   view.group = status_.WithWhatWasSaid(group);
@@ -156,7 +164,7 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
     VolumeLimits volumes = is_unbound ? room_.VolumesOf(*pod) : VolumeLimits();
     // An owner that plans for its pods gives them to the scheduler as they are.
     const std::string problem = view.is_planned_by_owner ? std::string() : volumes.problem;
-    view.members.push_back(ReadMember(*pod, is_unbound ? room_.ShapeOf(*pod, std::move(volumes)) : nullptr));
+    view.members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr));
     view.members.back().volume_problem = problem;
   }
   SortMembers(view.members);
@@ -164,10 +172,11 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   view.avoid = memory.avoid;
   view.places = room_.PlacesOf(gang);
   if (!memory.is_adopted && !view.is_planned_by_owner) {
-    // What a process before this one nominated is the scheduler's already.
+    // What a process before this one nominated or pinned is the scheduler's already.
     if (view.places.empty()) {
       for (const Member& member : view.members) {
-        if (member.IsUnbound() && !member.nominated.empty()) room_.Hold(gang, {member.nominated, member.shape});
+        const std::string& node = member.planned_node();
+        if (member.IsUnbound() && !node.empty()) room_.Hold(gang, {node, member.shape});
       }
       view.places = room_.PlacesOf(gang);
     }
@@ -193,9 +202,11 @@ void GangReconciler::AskLedger(GangView& view) {
   } else if (!view.is_planned_by_owner) {
     room_.StopAsking(view.key);
   }
-  view.must_nominate = room_.MustNominate(view.key);
+  const bool must_hold = room_.MustHold(view.key), pins = room_.Pins();
+  view.must_nominate = must_hold && !pins;
+  view.must_pin = must_hold && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
-  view.safety = view.must_nominate ? room_.Check(view.places, priority) : Safety::kSafe;
+  view.safety = must_hold ? room_.Check(view.places, priority) : Safety::kSafe;
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
   if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
     const auto start = ready->last_transition_time.value.time_since_epoch();
@@ -272,7 +283,12 @@ Status GangReconciler::Start(const GangView& view, const GangPlan& plan, std::st
       [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
   if (!done) return done;
   return kube::ForEachParallel(
-      clock_, plan.lift.size(), kParallelWrites, [&](std::size_t i) { return Lift(view, *plan.lift[i], stop); }, stop);
+      clock_, plan.lift.size(), kParallelWrites,
+      [&](std::size_t i) {
+        const auto pin = plan.pins.find(plan.lift[i]);
+        return Lift(view, *plan.lift[i], pin == plan.pins.end() ? std::string() : pin->second, stop);
+      },
+      stop);
 }
 
 Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop) {
@@ -281,7 +297,8 @@ Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, st
     std::lock_guard lock(mutex_);
     Memory& memory = MemoryLocked(*view.group);
     for (const Member* member : plan.end) {
-      if (member->state == MemberState::kLifted && !member->nominated.empty()) memory.avoid.insert(member->nominated);
+      if (member->state != MemberState::kLifted || member->planned_node().empty()) continue;
+      memory.avoid.insert(member->planned_node());
     }
   }
   return kube::ForEachParallel(
@@ -323,9 +340,12 @@ Status GangReconciler::Nominate(const GangView& view, const Nomination& nominati
   return {};
 }
 
-Status GangReconciler::Lift(const GangView& view, const Member& member, std::stop_token stop) {
+Status GangReconciler::Lift(const GangView& view, const Member& member, const std::string& node, std::stop_token stop) {
+  std::optional<Pin> pin;
+  if (!node.empty()) pin = Pin{node, room_.HostnameOf(node)};
+  if (pin && pin->hostname.empty()) pin.reset();  // It is gone, or goes by no name.
   const ObjectKey pod{view.group->metadata.ns, member.name};
-  auto patched = PatchPod(pod, LiftPatch(view, member), "", stop);
+  auto patched = PatchPod(pod, LiftPatch(view, member, pin), "", stop);
   if (!patched) {
     if (patched.error().code() == ErrorCode::kNotFound) return {};
     return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());

@@ -50,6 +50,7 @@ class GangReconciler final : public kube::Reconciler {
     bool is_adopted = false;      // The places that an earlier process had planned are in the ledger.
   };
 
+  ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
   GangView Observe(const Group& group, const std::string& gang);
   void AskLedger(GangView& view);
   // Nominates or lifts.
@@ -58,7 +59,8 @@ class GangReconciler final : public kube::Reconciler {
   kube::Result<std::shared_ptr<kube::Object>> PatchPod(const kube::ObjectKey& pod, const kube::Json& patch,
                                                        const std::string& subresource, std::stop_token stop);
   kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
-  kube::Status Lift(const GangView& view, const Member& member, std::stop_token stop);
+  // `node`: where it must go; empty: where the scheduler likes.
+  kube::Status Lift(const GangView& view, const Member& member, const std::string& node, std::stop_token stop);
   kube::Result<kube::Action> Refused(const GangView& view, kube::Error error, std::stop_token stop);
   // Pods that wait for a group that is not there are told so.
   kube::Result<kube::Action> TellOrphans(const kube::ObjectKey& key);

@@ -62,6 +62,8 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape) {
   member.node = std::string(pod.spec.node_name);
   member.nominated = std::string(pod.status.nominated_node_name);
   member.nominated_to = std::string(pod.metadata.Annotation(kGangNominatedToAnnotation));
+  member.pinned = std::string(pod.metadata.Annotation(kGangPinnedAnnotation));
+  member.has_own_hostname = member.pinned.empty() && pod.spec.node_selector.contains(kHostnameLabel);
   member.priority = pod.spec.priority.value_or(0);
   member.shape = std::move(shape);
   if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(kGangLiftedAnnotation))) member.lifted_at = *lifted;

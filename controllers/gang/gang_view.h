@@ -18,6 +18,8 @@ namespace grus {
 inline constexpr char kGangLiftedAnnotation[] = "scheduling.ai.centauruscloud.io/lifted";
 // Who led the schedulers when the pod was nominated: the holder of their lease.
 inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centauruscloud.io/nominated-to";
+// The node whose hostname we added to the pod's node selector when we lifted its gate.
+inline constexpr char kGangPinnedAnnotation[] = "scheduling.ai.centauruscloud.io/pinned-to";
 
 enum class MemberState {
   kGated,      // Waits for us, or (has_foreign_gate) for others too.
@@ -39,11 +41,14 @@ struct Member {
   std::string owner;                  // "team-a/bert": the object that controls it; else empty.
   std::string node, nominated;
   std::string nominated_to;           // The scheduler that was told; empty: not known.
+  std::string pinned;                 // The node that we pinned it to; empty: we did not.
+  bool has_node_selector = false, has_own_hostname = false;  // The latter: a pin that is not ours.
   int priority = 0;
   ShapePtr shape;                     // Of members that are not bound.
   std::optional<kube::Time> lifted_at, unschedulable_since;
   std::string unschedulable_message;  // The scheduler's.
 
+  const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
   bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
   // Gated, and to be left so.
@@ -63,6 +68,7 @@ struct GangView {
   std::vector<Place> places;    // Claims of this gang.
   GangStanding standing;        // Of its demand, if it has one.
   bool must_nominate = false;   // A foreign pod could take a place: hold it by nomination before the gate is lifted.
+  bool must_pin = false;        // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;
   std::set<std::string> avoid;  // Nodes that the scheduler refused in earlier starts.
 };

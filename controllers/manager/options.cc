@@ -13,7 +13,7 @@ using kube::Error;
 using kube::ErrorCode;
 
 constexpr const char* kControllers[] = {"elastic", "gang"};
-constexpr std::string_view kNominations[] = {"auto", "always", "never"};  // In the order of the enumerators.
+constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};  // In the order of the enumerators.
 
 std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> items;
@@ -69,7 +69,8 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
        ->default_value(options.reconcile_threads), "Threads of each controller, 1 to 256.")
       ("nominations", po::value(&nominations)->value_name("WHEN")->default_value(nominations),
        "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods that "
-       "ask for GPUs outside any gang are about), always or never.")
+       "ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the planned "
+       "node alone.")
       ("log-level", po::value(&level)->value_name("LEVEL")->default_value(level), "debug, info, warn or error.")
       ("log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")
       ("version", "Print the version and exit.")
@@ -105,7 +106,7 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
     return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");
   }
   const auto when = std::find(std::begin(kNominations), std::end(kNominations), nominations);
-  if (when == std::end(kNominations)) return Bad("nominations", nominations, "auto, always or never");
+  if (when == std::end(kNominations)) return Bad("nominations", nominations, "auto, always, never or pin");
   options.nominations = static_cast<Nominations>(when - std::begin(kNominations));
   const kube::Result<kube::LogLevel> log_level = LevelOf(level);
   if (!log_level) return log_level.error();

@@ -8,6 +8,7 @@
 #include "clientlib/model/scheduling_v1.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/manager.h"
+#include "controllers/cluster/nomination_probe.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/gang/gang_reconciler.h"
 
@@ -101,6 +102,32 @@ struct PeerLeases {
   LeaseWatch scheduler, scheduler_plugins;
 };
 
+// Finds out whether nominations are honoured here.
+struct ProbeController {
+  ProbeController(kube::Manager& manager, const std::string& ns, kube::Informer& nodes, ClusterRoom& its_room,
+                  LeaseWatch& scheduler, kube::Client& client, const kube::Clock& clock, const kube::Log& its_log)
+      : room(its_room),
+        log(its_log),
+        probe(client, ns, nodes, [this](const ProbeVerdict& verdict) { Note(verdict); }, clock) {
+    probe.FeedQueue(manager.AddController(probe, {.name = "nomination-probe", .threads = 1}).queue(), scheduler);
+  }
+
+  void Note(const ProbeVerdict& verdict) {
+    if (verdict.honoured == Honoured::kUnknown) {
+      return log.Info("whether nominations are honoured here could not be tried", {{"reason", verdict.why}});
+    }
+    const bool are_honoured = verdict.honoured == Honoured::kYes;
+    room.SetNominationsHonoured(are_honoured);
+    if (are_honoured) return log.Info("nominations are honoured here", {{"scheduler", verdict.why}});
+    log.Warn("nominations are not honoured here: members of gangs are pinned to their nodes instead",
+             {{"reason", verdict.why}});
+  }
+
+  ClusterRoom& room;
+  const kube::Log& log;
+  NominationProbe probe;
+};
+
 // Nothing is written but by the leader (rule E4), also when this process was suspended and does not know yet that its
 // lease has run out. Events may still tell what it did.
 class LeaderGate final : public kube::WriteGate {
@@ -145,6 +172,12 @@ struct Suite::Impl {
       gangs.emplace(*groups, "podgroup", manager, options, pods, room, meets, client, events, clock, log);
       meets.scheduler_plugins = nullptr;  // They know the newer kind alone.
       legacy_gangs.emplace(legacy, "podgroup-legacy", manager, options, pods, room, meets, client, events, clock, log);
+      const bool nominates = options.nominations == Nominations::kAuto || options.nominations == Nominations::kAlways;
+      if (nominates && !options.own_namespace.empty()) {
+        probe.emplace(manager, options.own_namespace, nodes, room, peers->scheduler, client, clock, log);
+      }
+      metrics.AddGaugeFunction("grus_gang_pins", "1 if members of gangs are pinned to nodes, not nominated, else 0.", {},
+                               {}, [this] { return room.Pins() ? 1.0 : 0.0; });
     }
     if (Runs(options, "elastic")) elastic.emplace(manager, options, pods, nodes, groups, room, client, events, clock, log);
   }
@@ -159,6 +192,7 @@ struct Suite::Impl {
   ClusterRoom room;
   std::optional<ElasticController> elastic;
   std::optional<PeerLeases> peers;
+  std::optional<ProbeController> probe;
   std::optional<GangController> gangs, legacy_gangs;
 };
 

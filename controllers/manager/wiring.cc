@@ -75,7 +75,10 @@ int RunManager(const Options& options, std::stop_token stop) {
                              {options.leader_elect_name}, [&] { return (*elector)->IsLeader() ? 1.0 : 0.0; });
   }
 
-  Suite suite(options, *connection.client, elector->get(), clock, log, metrics, HostName());
+  Options known = options;
+  known.own_namespace = options.leader_elect_namespace.empty() ? connection.config.default_namespace
+                                                               : options.leader_elect_namespace;
+  Suite suite(known, *connection.client, elector->get(), clock, log, metrics, HostName());
   Result<std::unique_ptr<kube::HttpServer>> health = Serve(
       options.health_address,
       {{"/healthz", [&](const std::string&) { return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status()); }},

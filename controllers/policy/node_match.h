@@ -10,6 +10,8 @@
 
 namespace grus {
 
+inline constexpr char kHostnameLabel[] = "kubernetes.io/hostname";
+
 struct NodeState {
   std::string name;
   Resources allocatable;

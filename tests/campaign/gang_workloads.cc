@@ -284,6 +284,23 @@ Traits HoldsForgotten() {
   return traits;
 }
 
+// Where nominations do not help: each member may go to the node that was planned, and to no other. It is lost to one of
+// them, which the gang finds out at its deadline.
+Traits Pinned() {
+  return {.name = "gang-pinned",
+          .prepare =
+              [](World& world) {
+                AddNodes(world, 3, 8);
+                SubmitGang(world, 3, 3, 4, kShortTimeout);
+                Once(world, IsLift, [](World& it, const ServerChange& change) {
+                  it.cluster.SetCordoned(Text(*change.after, {"spec", "nodeSelector", "kubernetes.io/hostname"}), true);
+                });
+              },
+          .steps = {UntilRuns(3)},
+          .rules = {.may_roll_back = true},
+          .nominations = Nominations::kPin};
+}
+
 void SetScheduler(World& world, const std::string& holder) {
   const kube::ObjectKey key{kSchedulerLeaseNamespace, kSchedulerLease};
   Json lease = Parse(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{},"spec":{}})");
@@ -422,7 +439,8 @@ Traits TwoManagers() {
 const auto kStories = {Fits,           BarePods,            DoesNotFit,        TimesOut,        Preempted,
                        MemberDies,     NodeLost,            TwoContend,        WaitsForJob,     Extras,
                        NodeCordoned,   OnlyNodeCordoned,    SchedulerRestarts, OutsiderBetween, HoldsForgotten,
-                       MinimumChanged, DeletedAndMadeAgain, TwoManagers,       NextSchedulerIsTold};
+                       MinimumChanged, DeletedAndMadeAgain, TwoManagers,       NextSchedulerIsTold,
+                       Pinned};
 
 }  // namespace
 
@@ -431,7 +449,7 @@ kube::testing::Workloads GangWorkloads(kube::Duration slack, Nominations nominat
   for (const auto& make : kStories) {
     Traits traits = make();
     traits.rules.slack = slack;
-    traits.nominations = nominations;
+    if (nominations != Nominations::kAuto) traits.nominations = nominations;
     workloads.push_back(std::make_unique<GangWorkload>(std::move(traits)));
   }
   return workloads;

@@ -106,7 +106,8 @@ TEST_F(SchedulerPlugins, PodsWithoutOurGateAreLeftAlone) {
   CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":1})");
   CreateSet(2, 2, kGroup, {}, R"({"schedulingGates":null})");
 
-  ASSERT_TRUE(Await("one is bound", [&] { return Bound() == 1; }));
+  ASSERT_TRUE(Await("one is bound, the other one refused",
+                    [&] { return Bound() == 1 && Where(Members(), IsUnschedulable).size() == 1; }));
   EXPECT_TRUE(Stays("none is ended", [&] { return EverMembers().size() == 2; }, kQuiet));
 }
 

@@ -127,23 +127,36 @@ TEST_F(ClusterRoomTest, AMemberThatIsBoundEndsAClaimOfItsGang) {
 TEST_F(ClusterRoomTest, OnlyForeignPodsThatAskForGpusCompeteAndForTenMinutesAfterTheyAreGone) {
   AddPod("cpu", 0);
   AddPod("member", 1, "", "g");
-  EXPECT_FALSE(room_.MustNominate("team-a/g"));
+  EXPECT_FALSE(room_.MustHold("team-a/g"));
   AddPod("foreign", 1, "n1");
-  EXPECT_TRUE(room_.MustNominate("team-a/g"));
+  EXPECT_TRUE(room_.MustHold("team-a/g"));
   PatchStatus("foreign", R"({"status":{"phase":"Succeeded"}})");
-  EXPECT_TRUE(room_.MustNominate("team-a/g"));
+  EXPECT_TRUE(room_.MustHold("team-a/g"));
   clock_.Advance(10min);
-  EXPECT_FALSE(room_.MustNominate("team-a/g"));
+  EXPECT_FALSE(room_.MustHold("team-a/g"));
 }
 
 TEST_F(ClusterRoomTest, GangsOfOtherShapesThatAreOnTheirWayCompeteToo) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   EXPECT_TRUE(room_.Ask(Demand("team-a/alike", 2, 1)).is_placed);
-  EXPECT_FALSE(room_.MustNominate("team-a/g")) << "pods that are alike only swap places";
+  EXPECT_FALSE(room_.MustHold("team-a/g")) << "pods that are alike only swap places";
   EXPECT_TRUE(room_.Ask(Demand("team-a/other", 1, 4)).is_placed);
-  EXPECT_TRUE(room_.MustNominate("team-a/g"));
+  EXPECT_TRUE(room_.MustHold("team-a/g"));
   room_.Forget("team-a/other");
-  EXPECT_FALSE(room_.MustNominate("team-a/g"));
+  EXPECT_FALSE(room_.MustHold("team-a/g"));
+}
+
+TEST_F(ClusterRoomTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredOrNotWanted) {
+  EXPECT_FALSE(room_.Pins());
+  EXPECT_TRUE(room_.SetNominationsHonoured(false));
+  EXPECT_FALSE(room_.SetNominationsHonoured(false)) << "no news";
+  EXPECT_TRUE(room_.Pins());
+  EXPECT_TRUE(room_.SetNominationsHonoured(true));
+  EXPECT_FALSE(room_.Pins());
+
+  const ClusterRoom pinning(nodes_, pods_, clock_, Nominations::kPin);
+  EXPECT_TRUE(pinning.Pins());
+  EXPECT_TRUE(pinning.MustHold("team-a/g"));
 }
 
 TEST_F(ClusterRoomTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {

@@ -76,6 +76,10 @@ class GangBuilder {
     for (int i = 0; i < count; ++i) view_.places.push_back({node, Shape()});
     return *this;
   }
+  GangBuilder& Pins() {
+    view_.must_pin = true;
+    return *this;
+  }
   GangBuilder& Scheduler(const std::string& holder) {
     view_.scheduler = holder;
     return *this;

@@ -42,5 +42,12 @@ TEST(LiftPatch, TakesOurGateAndLeavesThoseOfOthers) {
             R"({"schedulingGates":[{"$patch":"delete","name":"scheduling.x-k8s.io/gang"}]})");
 }
 
+TEST(LiftPatch, PinsTheMemberToItsNodeWithTheGate) {
+  const GangView view = GangBuilder(1).Gated(1).Build();
+  const kube::Json patch = LiftPatch(view, view.members[0], Pin{"node-0", "host-0"});
+  EXPECT_EQ(kube::ToText(*patch.Find("spec")->Find("nodeSelector")), R"({"kubernetes.io/hostname":"host-0"})");
+  EXPECT_NE(kube::ToText(*patch.Find("metadata")).find(R"(pinned-to":"node-0")"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace grus

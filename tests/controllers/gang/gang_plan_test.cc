@@ -73,6 +73,18 @@ TEST(GangNeeds, NothingWhileItBacksOffOrWhenAllHavePlaces) {
 
 // Which member gets which place.
 
+TEST(GangAssign, AMemberKeepsTheNodeItIsPinnedTo) {
+  const GangView view = GangBuilder(1)
+                            .Lifted(2)
+                            .Each([](Member& m) { m.pinned = m.ordinal == 0 ? "node-1" : "node-0"; })
+                            .Places(1, "node-0")
+                            .Places(1, "node-1")
+                            .Build();
+  const auto assigned = Assign(view);
+  ASSERT_EQ(assigned.size(), 2U);
+  EXPECT_EQ(assigned[0].place.node, "node-1");
+}
+
 TEST(GangAssign, AMemberKeepsTheNodeItWasNominatedForAndTheRestComeInOrder) {
   GangView view = GangBuilder(3).Gated(3).Build();
   view.members[2].nominated = "node-a";
@@ -152,6 +164,20 @@ TEST(GangPlan, MembersThatAreLiftedAlreadyAreNotNominatedAnew) {
   const GangPlan plan = PlanGang(view);
   ASSERT_EQ(plan.nominate.size(), 1U);
   EXPECT_EQ(plan.nominate[0].member->ordinal, 1);
+}
+
+TEST(GangPlan, WhereNominationsDoNotHelpMembersArePinnedAsTheirGatesAreLifted) {
+  const GangView view = GangBuilder(2).Gated(2).Places(1, "node-1").Places(1, "node-0").Pins().Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(plan.nominate, IsEmpty());
+  EXPECT_THAT(Lifts(plan), ElementsAre(0, 1));
+  EXPECT_EQ(plan.pins.at(&view.members[0]), "node-1");
+  EXPECT_EQ(plan.pins.at(&view.members[1]), "node-0");
+}
+
+TEST(GangPlan, AMemberThatNamesItsOwnHostIsNotPinned) {
+  const auto named = [](Member& member) { member.has_own_hostname = true; };
+  EXPECT_TRUE(PlanGang(GangBuilder(2).Gated(2).Each(named).Places(2).Pins().Build()).pins.empty());
 }
 
 TEST(GangPlan, ANominationWithoutAPlaceIsTakenBack) {

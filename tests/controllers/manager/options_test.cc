@@ -40,7 +40,7 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
   };
   const Case cases[] = {
       {{"--controllers", "trials"}, "--controllers \"trials\": expected a list of: elastic, gang"},
-      {{"--nominations", "sometimes"}, "--nominations \"sometimes\": expected auto, always or never"},
+      {{"--nominations", "sometimes"}, "--nominations \"sometimes\": expected auto, always, never or pin"},
       {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang"},
       {{"--reconcile-threads", "0"}, "--reconcile-threads \"0\": expected 1 to 256"},
       {{"--reconcile-threads", "many"}, "--reconcile-threads"},
