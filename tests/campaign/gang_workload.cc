@@ -86,6 +86,7 @@ void GangWorkload::Mask(std::string_view resource, Json& object) const {
     const bool is_lifted = !GroupOf(object).empty() && !IsGated(object);
     metadata = Json::MakeObject({{"group", GroupOf(object)}, {"lifted", is_lifted}});
     object["spec"].Erase("hostname");  // With the ordinal.
+    object["spec"].Erase("nodeSelector");  // The node it is pinned to.
   }
   if (resource == kGroups) SortConditions(object);
   if (traits_.alike.empty()) return;

@@ -53,7 +53,7 @@ TEST_F(GangPin, MembersRunOnTheNodesThatTheyArePinnedTo) {
   EXPECT_FALSE(WereEverNominated());
 }
 
-TEST_F(GangPin, APinnedMemberWhoseNodeGoesBadIsRolledBackAtItsTime) {
+TEST_F(GangPin, APinnedGangThatDoesNotComeTogetherIsRolledBackAtItsTime) {
   AddNode(8);
   CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":2})");
   CreateSet(1, 4, "plain", kGroup);
