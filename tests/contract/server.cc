@@ -2,13 +2,16 @@
 #include "tests/contract/server.h"
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <stdexcept>
 
 #include "clientlib/client/connection.h"
 #include "clientlib/http/url.h"
 #include "clientlib/model/crd.h"
+#include "clientlib/model/time.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "crds/types/all_crds.h"
 #include "tests/contract/widgets.h"
@@ -46,6 +49,7 @@ class Server {
   const SystemClock clock;
   Transport* transport = nullptr;
   Client* client = nullptr;
+  testing::FakeApiServer* fake() { return fake_.get(); }  // Null: it is the real one.
 
   // Unlike any name before, also those of runs before on the same cluster.
   std::string NewNamespaceName() { return "contract-" + first_ + "-" + std::to_string(++namespaces_); }
@@ -108,6 +112,22 @@ std::string ObjectText(std::string_view api_version, std::string_view kind, cons
   object["metadata"]["name"] = name;
   object[member] = J(value);
   return ToText(object);
+}
+
+// The file that is the log of a pod of the local cluster.
+std::string LogFile(const std::string& ns, const std::string& pod) {
+  const char* const cluster = std::getenv("GRUS_CLUSTER");
+  const char* const name = std::getenv("GRUS_CLUSTER_NAME");
+  if (cluster == nullptr || name == nullptr) throw std::runtime_error("GRUS_CLUSTER or GRUS_CLUSTER_NAME is not set");
+  const std::string command = "'" + std::string(cluster) + "' pod-log " + pod + " --namespace " + ns + " --name " + name;
+  FILE* const output = popen(command.c_str(), "re");
+  if (output == nullptr) throw std::runtime_error("cannot run " + command);
+  char line[4096] = "";
+  const char* const got = fgets(line, sizeof line, output);
+  if (pclose(output) != 0 || got == nullptr) throw std::runtime_error("failed: " + command);
+  std::string path = line;
+  path.pop_back();
+  return path;
 }
 
 Answer MustBeCreated(Answer answer) {
@@ -268,6 +288,28 @@ std::string Contract::Widget(const std::string& name, const std::string& spec, c
 std::string Contract::ConfigMap(const std::string& name, const std::string& data,
                                 const std::string& metadata) {
   return ObjectText("v1", "ConfigMap", name, metadata, "data", data);
+}
+
+std::string Contract::NodeWithLogs() {
+  const std::string name = "contract-with-logs", path = "/api/v1/nodes/" + name;
+  if (Server::Instance().fake() != nullptr) return name;
+  Post("/api/v1/nodes", R"({"metadata":{"name":")" + name + R"(","annotations":{"kwok.x-k8s.io/node":"fake"}},
+                            "spec":{"unschedulable":true}})");
+  const TimePoint until = clock().Now() + kLimit;
+  for (std::string port = "0"; port == "0" || port == kMissing;) {
+    if (clock().Now() > until) throw std::runtime_error("kwok does not play the node " + name);
+    port = Get(path)["status.daemonEndpoints.kubeletEndpoint.Port"];
+  }
+  return name;
+}
+
+void Contract::LogLine(const std::string& pod, const std::string& time, const std::string& text) {
+  if (testing::FakeApiServer* const fake = Server::Instance().fake()) {
+    return fake->AppendPodLog({ns_, pod}, "c", Must(ParseTime(time)).value, text);
+  }
+  const bool is_whole = text.ends_with('\n');
+  std::ofstream(LogFile(ns_, pod), std::ios::app)
+      << time + (is_whole ? " stdout F " : " stdout P ") + text + (is_whole ? "" : "\n");
 }
 
 std::string Contract::Version(const std::string& collection) {

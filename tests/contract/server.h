@@ -128,6 +128,11 @@ class Contract : public ::testing::Test {
                             const std::string& metadata = "{}");
   static std::string ConfigMap(const std::string& name, const std::string& data = "{}",
                                const std::string& metadata = "{}");
+  // The name of a node that serves logs, and takes no pods but those that name it.
+  std::string NodeWithLogs();
+  // What container "c" of a pod in the test's namespace writes: a line, or a part of one without a line's end. On the
+  // real side it is read a moment later.
+  void LogLine(const std::string& pod, const std::string& time, const std::string& text);
   std::string Version(const std::string& collection);  // metadata.resourceVersion of a list, now.
 
  private:
