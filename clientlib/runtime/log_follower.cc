@@ -16,6 +16,42 @@ constexpr int kLooksBeforeReplacing = 5;
 // Of one stream, by limitBytes: all that can wait for a slow sink.
 constexpr std::int64_t kMostBytes = 4 << 20;
 
+constexpr std::size_t kLongestTime = 40;  // "2026-01-02T03:04:05.678901234+00:00" and some.
+
+// Drops what a stream has before its first line with a time. The kubelet compares sinceTime with each part of a long
+// line, as runtimes cut them: of a line that began a second earlier, and was read then, the rest comes without a time.
+class StreamBegin {
+ public:
+  void StartStream(bool may_begin_within_a_line) {
+    is_dropping_ = may_begin_within_a_line;
+    held_.clear();
+  }
+
+  // What to hand on once `bytes` came.
+  std::string Filter(std::string bytes) {
+    if (!is_dropping_) return bytes;
+    held_ += bytes;
+    for (;;) {
+      const std::size_t end_of_time = held_.find_first_of(" \n");
+      if (end_of_time == std::string::npos && held_.size() < kLongestTime) return {};
+      if (end_of_time <= kLongestTime && ParseTime(held_.substr(0, end_of_time))) {
+        is_dropping_ = false;
+        return std::exchange(held_, {});
+      }
+      const std::size_t end_of_line = held_.find('\n');
+      if (end_of_line == std::string::npos) {
+        held_.resize(std::min(held_.size(), kLongestTime));  // Enough to see that it is no time.
+        return {};
+      }
+      held_.erase(0, end_of_line + 1);
+    }
+  }
+
+ private:
+  bool is_dropping_ = false;
+  std::string held_;
+};
+
 // The time of the last line of which any byte came. Sees the bytes of streams go by, and keeps what may be a time.
 class LastLine {
  public:
@@ -46,7 +82,6 @@ class LastLine {
   const std::optional<Time>& time() const { return time_; }
 
  private:
-  static constexpr std::size_t kLongestTime = 40;  // "2026-01-02T03:04:05.678901234+00:00" and some.
   std::string begin_;  // Of a line whose time is not complete.
   bool is_in_text_ = false;
   std::optional<Time> time_;
@@ -141,6 +176,7 @@ class LogFollower::Run {
       return false;
     }
     Tell(LogState::kFollowing, "");
+    stream_begin_.StartStream(log.since.has_value());
     last_line_.StartStream();
     sink_.OnStart(log.since);
     return ReadStream(**opened, log, stop);
@@ -151,14 +187,19 @@ class LogFollower::Run {
     for (int looks = 0;;) {
       Result<std::string> bytes = stream.Read(clock_.Now() + options_.look_after, stop);
       if (bytes) {
-        if (bytes->empty()) return count < most_bytes_ || ChooseLimit(log.since);
+        if (bytes->empty()) {
+          const bool is_cut_off = count >= most_bytes_;
+          if (is_cut_off) ChooseLimit(log.since);
+          return !is_cut_off;
+        }
         looks = 0;
         count += static_cast<std::int64_t>(bytes->size());
+        const std::string text = stream_begin_.Filter(*std::move(bytes));
         // What comes again is no progress: a container that ended and may start anew gives its last second each time.
         const std::optional<Time> before = last_line_.time();
-        last_line_.Feed(*bytes);
+        last_line_.Feed(text);
         if (last_line_.time() != before) backoff_.Reset();
-        sink_.OnBytes(*bytes);
+        if (!text.empty()) sink_.OnBytes(text);
         continue;
       }
       if (bytes.error().code() != ErrorCode::kTimeout) return std::move(bytes).error().with(Name());
@@ -170,12 +211,10 @@ class LogFollower::Run {
     }
   }
 
-  // After a stream that was cut off at the limit. If it got no further than its first second, the next one may have
-  // more. False, for its caller.
-  bool ChooseLimit(const std::optional<Time>& since) {
+  // After a stream that was cut off at the limit: if it got no further than its first second, the next one may have more.
+  void ChooseLimit(const std::optional<Time>& since) {
     const bool got_on = last_line_.time() && (!since || ToText(*last_line_.time()) != ToText(*since));
     most_bytes_ = got_on ? kMostBytes : 2 * most_bytes_;
-    return false;
   }
 
   std::string Name() const { return "log of pod " + options_.pod.ToString(); }
@@ -198,6 +237,7 @@ class LogFollower::Run {
   const Clock& clock_;
   LogSink& sink_;
   Backoff backoff_;
+  StreamBegin stream_begin_;
   LastLine last_line_;
   std::int64_t most_bytes_ = kMostBytes;
   std::optional<std::pair<LogState, std::string>> told_;

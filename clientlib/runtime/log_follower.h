@@ -40,7 +40,7 @@ std::string_view ToString(LogState state);
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  // A stream begins, at its line's start; `since`: from that second on, empty: from the log's beginning.
+  // A stream begins, with the start of a line; `since`: from that second on, empty: from the log's beginning.
   virtual void OnStart(std::optional<Time> since) = 0;
   // Cut anywhere. Must not block for long: a stream whose reader falls far behind is given up, and opened anew.
   virtual void OnBytes(std::string_view bytes) = 0;

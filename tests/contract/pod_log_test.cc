@@ -92,6 +92,13 @@ TEST_F(PodLog, SinceTimeIsOfWholeSecondsAndIncluded) {
   EXPECT_EQ(Text("?sinceTime=2026-01-02T03:04:08Z"), "");
 }
 
+TEST_F(PodLog, SinceTimeMayBeginWithinALineWhichThenHasNoTime) {
+  RunPod("p");
+  LogLine("p", "2026-01-02T03:04:08.9Z", "fo");
+  LogLine("p", "2026-01-02T03:04:09Z", "ur\n");
+  EXPECT_EQ(Text("?sinceTime=2026-01-02T03:04:09Z&timestamps=true"), "ur\n");
+}
+
 TEST_F(PodLog, TailLinesCountsRecords) {
   RunPod("p");
   EXPECT_EQ(Text("?tailLines=1"), "three\n");

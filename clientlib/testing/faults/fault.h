@@ -15,8 +15,8 @@ namespace kube::testing {
 enum class FaultPoint {
   kWrite,    // Writes of objects that are not events or leases.
   kRead,     // GETs and lists.
-  kOpen,     // Watches that are opened.
-  kEvent,    // Lines of watches that are handed to their reader.
+  kOpen,     // Watches and logs that are opened.
+  kEvent,    // Lines of watches, and pieces of logs, that are handed to their reader.
   kRenewal,  // Writes of leases.
 };
 

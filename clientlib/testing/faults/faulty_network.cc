@@ -51,6 +51,15 @@ std::optional<HttpResponse> Refusal(const Fault& fault) {
 }
 
 bool IsLease(const HttpRequest& request) { return request.target.find("/leases") != std::string::npos; }
+bool IsLog(const HttpRequest& request) {
+  return std::string_view(request.target).substr(0, request.target.find('?')).ends_with("/log");
+}
+// A log is no watch: what these put into a stream, or say of versions, no server does to it.
+bool SparesLogs(const Fault& fault) {
+  const std::string_view name = fault.kind->name;
+  return name == "open-gone" || name == "open-no-watch-list" || name == "watch-gone" || name == "watch-error" ||
+         name == "watch-unknown" || name == "watch-twice" || name.ends_with("-garbage") || name.ends_with("-html");
+}
 bool IsEvent(const HttpRequest& request) { return request.target.find("/events") != std::string::npos; }
 
 std::string TextAt(std::string_view json, std::initializer_list<std::string_view> path) {
@@ -76,8 +85,12 @@ std::string PathOf(const HttpRequest& request) {
 
 class FaultyNetwork::Stream final : public ByteStream {
  public:
-  Stream(FaultyNetwork& network, std::shared_ptr<const bool> is_dead, std::unique_ptr<ByteStream> inner)
-      : network_(network), simulation_(network.simulation_), is_dead_(std::move(is_dead)), inner_(std::move(inner)) {}
+  Stream(FaultyNetwork& network, std::shared_ptr<const bool> is_dead, std::unique_ptr<ByteStream> inner, bool is_log)
+      : network_(network),
+        simulation_(network.simulation_),
+        is_dead_(std::move(is_dead)),
+        inner_(std::move(inner)),
+        is_log_(is_log) {}
 
   Result<std::string> Read(TimePoint until, std::stop_token stop) override {
     for (;;) {
@@ -95,7 +108,7 @@ class FaultyNetwork::Stream final : public ByteStream {
         return NothingYet(stop);
       }
       if (std::optional<std::string_view> line = lines_.Next()) {
-        Deliver(std::string(*line));
+        Deliver(std::string(*line) + "\n");
         continue;
       }
       Result<std::string> chunk = inner_->Read(until, stop);
@@ -104,7 +117,11 @@ class FaultyNetwork::Stream final : public ByteStream {
         is_ended_ = true;
         continue;
       }
-      if (Status appended = lines_.Append(*std::move(chunk)); !appended) return std::move(appended).error();
+      if (is_log_) {  // Its reader gets it cut anywhere.
+        Deliver(*std::move(chunk));
+      } else if (Status appended = lines_.Append(*std::move(chunk)); !appended) {
+        return std::move(appended).error();
+      }
       WaitFor(simulation_, simulation_.Between(kFastest, kSlowest), stop);
     }
   }
@@ -122,8 +139,8 @@ class FaultyNetwork::Stream final : public ByteStream {
   void Push(std::string bytes) { ready_.push_back(std::move(bytes)); }
 
   void Deliver(std::string line) {
-    line += '\n';
     for (const Fault& fault : network_.Pass(FaultPoint::kEvent)) {
+      if (is_log_ && SparesLogs(fault)) continue;
       if (fault.Is("watch-closed")) is_ended_ = true;
       if (fault.Is("watch-silent")) is_silent_ = true;
       if (fault.Is("watch-cut")) {
@@ -153,6 +170,7 @@ class FaultyNetwork::Stream final : public ByteStream {
   Simulation& simulation_;
   const std::shared_ptr<const bool> is_dead_;
   const std::unique_ptr<ByteStream> inner_;
+  const bool is_log_;
   JsonLines lines_;
   std::deque<std::string> ready_;
   TimePoint shown_at_{};
@@ -225,6 +243,7 @@ class FaultyNetwork::Line final : public Transport {
     if (*is_dead_) return Dead();
     if (IsAway(request)) return Refused();
     for (const Fault& fault : faults) {
+      if (IsLog(request) && SparesLogs(fault)) continue;
       if (fault.Is("open-refused")) return Refused();
       if (fault.Is("open-no-watch-list") && request.target.find("sendInitialEvents") == std::string::npos) continue;
       if (std::optional<HttpResponse> refusal = Refusal(fault)) {
@@ -234,7 +253,7 @@ class FaultyNetwork::Line final : public Transport {
     }
     Result<StreamResponse> opened = network_.server_.Open(request, stop);
     if (opened && opened->stream) {
-      opened->stream = std::make_unique<Stream>(network_, is_dead_, std::move(opened->stream));
+      opened->stream = std::make_unique<Stream>(network_, is_dead_, std::move(opened->stream), IsLog(request));
     }
     return opened;
   }

@@ -77,6 +77,34 @@ TEST_F(LogFollowerTest, ALineWithoutATimeDoesNotChangeWhereToGoOn) {
   }
 }
 
+TEST_F(LogFollowerTest, TheRestOfALineThatBeganBeforeIsDropped) {
+  struct Case {
+    std::vector<std::string> pieces;
+    std::string want;
+  };
+  const std::string rest(100, 'x'), line = kLine1;
+  const Case cases[] = {{{line}, line},
+                        {{line.substr(0, 10), line.substr(10)}, line},
+                        {{"rest\n" + line + "b"}, line + "b"},
+                        {{"2026 rest", " and more", "\n2026-01", line.substr(7)}, line},
+                        {{rest, rest, rest + "\n", "\n", line}, line},
+                        {{line + "without a time\n"}, line + "without a time\n"}};
+  SetPhase("Succeeded");
+  for (const Case& c : cases) {
+    RecordingLogSink sink;
+    FakeStream stream = ExpectStream();
+    for (const std::string& piece : c.pieces) stream.Push(piece);
+    stream.End();
+    LogFollower follower(client_, {.pod = {"ns", "w-0"}, .since = Time{FakeClock::kWallStart}}, clock_, sink);
+    follower.Start();
+    std::string text;
+    for (const std::string& call : sink.Await(4)) {
+      if (call.starts_with("bytes ")) text += call.substr(6);
+    }
+    EXPECT_EQ(text, c.want);
+  }
+}
+
 TEST_F(LogFollowerTest, WaitsForTheContainerToStart) {
   const std::string words = "container \"main\" in pod \"w-0\" is waiting to start: ContainerCreating";
   ExpectAnswer(HttpResponse{204, {}, ""});
