@@ -212,7 +212,11 @@ TEST_F(LogFollowerTest, AQuietStreamIsKept) {
   for (int looks = 0; looks < 4; ++looks) Pass(10s);
   ASSERT_TRUE(transport_.AwaitRequests(6));
   stream.Push(kLine1);
-  EXPECT_THAT(sink_.Await(3), ElementsAre("Following", "start", Bytes(kLine1)));
+  EXPECT_THAT(sink_.Await(3), SizeIs(3));
+  for (int looks = 0; looks < 4; ++looks) Pass(10s);
+  ASSERT_TRUE(transport_.AwaitRequests(10));
+  stream.Push(kLine2);
+  EXPECT_THAT(sink_.Await(4), ElementsAre("Following", "start", Bytes(kLine1), Bytes(kLine2)));
 }
 
 TEST_F(LogFollowerTest, AStreamThatStaysQuietIsReplacedInTheEnd) {
@@ -223,6 +227,14 @@ TEST_F(LogFollowerTest, AStreamThatStaysQuietIsReplacedInTheEnd) {
   EXPECT_EQ(sink_.Await(3).back(), "Waiting: log of pod ns/w-0: the server went silent");
   PassBackoff();
   EXPECT_TRUE(next.AwaitOpened());
+}
+
+TEST_F(LogFollowerTest, OfAContainerThatHasEndedAQuietStreamIsReplacedAtOnce) {
+  SetPhase("Succeeded");
+  FakeStream quiet = ExpectStream();
+  Start({.look_after = 10s});
+  Pass(10s);
+  EXPECT_EQ(sink_.Await(3).back(), "Waiting: log of pod ns/w-0: the server went silent");
 }
 
 TEST_F(LogFollowerTest, LeavesAStreamThatDoesNotEndWithItsContainer) {
