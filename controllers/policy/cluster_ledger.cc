@@ -50,7 +50,7 @@ Resources ClusterLedger::TakenOn(const LedgerNode& node) {
 }
 
 void ClusterLedger::PutNode(NodeState state) {
-  ++version_, ++nodes_version_;
+  ++version_, ++nodes_version_, ++room_version_;
   LedgerNode& node = NodeNamed(state.name);
   node.state = std::move(state);
   node.is_known = true;
@@ -209,6 +209,7 @@ void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {
 void ClusterLedger::Release(const std::string& pod_uid) {
   const auto it = bindings_.find(pod_uid);
   if (it == bindings_.end()) return;
+  ++room_version_;
   const Binding binding = std::move(it->second);
   bindings_.erase(it);
   GiveBack(*binding.node, binding.owner, binding.request, binding.shape, false);
@@ -230,6 +231,7 @@ void ClusterLedger::DropClaims(const std::string& owner) {
   const OwnerId id = FindOwner(owner);
   if (id == 0) return;
   const std::vector<Place> claims = std::exchange(owners_[id].claims, {});
+  if (!claims.empty()) ++room_version_;
   for (const Place& place : claims) GiveBack(nodes_.at(place.node), id, place.shape->request, place.shape, true);
 }
 

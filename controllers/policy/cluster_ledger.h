@@ -94,6 +94,7 @@ class ClusterLedger {
   // Changes with every change of nodes and holdings.
   std::uint64_t version() const { return version_; }
   std::uint64_t nodes_version() const { return nodes_version_; }  // With what nodes are, not with what they hold.
+  std::uint64_t room_version() const { return room_version_; }    // With all that may leave more room than there was.
 
   // Shapes whose anti-affinity keeps others away, and where pods of them are.
   struct Guard {
@@ -136,7 +137,7 @@ class ClusterLedger {
   std::vector<std::shared_ptr<FitIndex>> indexes_;
   std::map<NodeId, Resources> reserved_;
   std::unordered_map<const PodShape*, Guard> guards_;
-  std::uint64_t version_ = 1, nodes_version_ = 1, guards_version_ = 1;
+  std::uint64_t version_ = 1, nodes_version_ = 1, room_version_ = 1, guards_version_ = 1;
 };
 
 }  // namespace grus

@@ -55,6 +55,7 @@ struct GangPlanner::Impl {
   std::string holder;  // Of the reservation; empty: none.
   Reservation reservation;
   std::int64_t reserved_at = 0;
+  std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
   // By how much the reservation lowers the copies of an index, and the ledger's version for which that holds.
   std::map<const FitIndex*, std::pair<std::uint64_t, std::int64_t>> reserved_copies;
 
@@ -159,6 +160,8 @@ struct GangPlanner::Impl {
   // False: there is no set of nodes that would do.
   bool Reserve(const Gang& gang, std::int64_t now) {
     const bool is_stale = holder != gang.demand.key || now >= reserved_at + kReservationSeconds || now < reserved_at ||
+                          // What was freed just now is nearer than nodes that others still hold.
+                          (reservation.start != now && reserved_room != ledger.room_version()) ||
                           reservation.nodes.empty() || (reservation.start && *reservation.start <= now) ||
                           std::any_of(reservation.nodes.begin(), reservation.nodes.end(), [&](const auto& entry) {
                             const LedgerNode* node = ledger.NodeAt(entry.first);
@@ -172,6 +175,7 @@ struct GangPlanner::Impl {
       }
       reservation = FindReservation(ledger, QueryOf(gang), by_owner, now);
       reserved_at = now;
+      reserved_room = ledger.room_version();
       reserved_copies.clear();
     }
     if (reservation.nodes.empty()) return false;

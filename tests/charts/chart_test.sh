@@ -56,7 +56,7 @@ logLevel=loud|at '/logLevel': value must be one of 'debug', 'info', 'warn', 'err
 logFormat=xml|at '/logFormat': value must be one of 'text', 'json'
 reconcileThreads=0|at '/reconcileThreads': minimum
 reconcileThreads=257|at '/reconcileThreads': maximum
-controllers={mystery}|at '/controllers/0': value must be 'elastic'
+controllers={mystery}|at '/controllers/0': value must be one of 'elastic', 'gang'
 namespaces={Team_A}|at '/namespaces/0'
 podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled

@@ -155,6 +155,25 @@ TEST_F(GangPlannerTest, TheReservationIsWhereTheGangCanStartSoonest) {
   EXPECT_EQ(Standing("t/large").expected_start, 1000) << "a is free earlier than was said";
 }
 
+TEST_F(GangPlannerTest, WhatEndsInTheSameSecondAddsToTheReservation) {
+  PutNodes(ledger_, 5);
+  for (const char* node : {"a", "b", "c", "d", "e"}) Run(node, node, 8, "t/old");
+  Put(Gang("t/two", 2, 8), 0);
+  Put(Gang("t/three", 3, 8), 1);
+  Put(Gang("t/one", 1, 8), 2);
+  planner_.Plan(100);
+
+  for (const char* node : {"a", "b", "c"}) ledger_.Release(node);
+  planner_.Plan(100);
+  ASSERT_TRUE(IsPlaced("t/two"));
+  for (const char* node : {"d", "e"}) {
+    ledger_.Release(node);
+    planner_.Plan(100);
+    EXPECT_FALSE(IsPlaced("t/one")) << node << " is one of the nodes that t/three lacks";
+  }
+  EXPECT_TRUE(IsPlaced("t/three"));
+}
+
 TEST_F(GangPlannerTest, AHigherPriorityIsNotBoundByAReservation) {
   PutNodes(ledger_, 1);
   Run("p", "a", 4, "t/running");
