@@ -25,6 +25,7 @@ demo: setup  ## Train, lose a node, shrink and grow again, on a local cluster
 bench: build  ## Run the benchmarks and compare them with the recorded baselines
 	scripts/bench
 	scripts/bench-peers
+	scripts/bench-gangs
 
 campaign: setup  ## Play thousands of fault schedules and spec changes in virtual time
 	@scripts/campaign
