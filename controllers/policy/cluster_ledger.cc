@@ -181,7 +181,9 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   bindings_[pod_uid] = {&at, id, request, std::move(shape)};
   if (!ended) return;
   GiveBack(nodes_.at(ended->node), id, ended->shape->request, ended->shape, true);
-  if (ended->node != node) PassOn(at, ended->node);
+  if (ended->node == node) return;
+  ++room_version_;  // There, not here, as was planned.
+  PassOn(at, ended->node);
 }
 
 void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {

@@ -174,6 +174,23 @@ TEST_F(GangPlannerTest, WhatEndsInTheSameSecondAddsToTheReservation) {
   EXPECT_TRUE(IsPlaced("t/three"));
 }
 
+TEST_F(GangPlannerTest, AReservationFollowsWhenTheSchedulerTakesAnotherNodeThanWasPlanned) {
+  PutNodes(ledger_, 4);
+  for (const char* node : {"a", "b", "c", "d"}) Run(node, node, 8, "t/old");
+  Put(Gang("t/one", 1, 8), 0);
+  Put(Gang("t/two", 2, 8), 1);
+  Put(Gang("t/last", 1, 8), 2);
+  for (const char* node : {"a", "b"}) ledger_.Release(node);
+  planner_.Plan(100);
+  ASSERT_TRUE(IsPlaced("t/one"));
+  const std::string planned = ledger_.ClaimsOf("t/one").front().node;
+
+  ledger_.Bind("one-0", planned == "a" ? "b" : "a", GpuPod(8).request, "t/one");
+  planner_.Plan(100);
+
+  EXPECT_FALSE(IsPlaced("t/last")) << planned << " is what is left of the reservation";
+}
+
 TEST_F(GangPlannerTest, AHigherPriorityIsNotBoundByAReservation) {
   PutNodes(ledger_, 1);
   Run("p", "a", 4, "t/running");
