@@ -180,12 +180,12 @@ TEST_F(GangPlannerTest, AReservationFollowsWhenTheSchedulerTakesAnotherNodeThanW
   Put(Gang("t/one", 1, 8), 0);
   Put(Gang("t/two", 2, 8), 1);
   Put(Gang("t/last", 1, 8), 2);
-  for (const char* node : {"a", "b"}) ledger_.Release(node);
+  for (const char* node : {"c", "d"}) ledger_.Release(node);
   planner_.Plan(100);
   ASSERT_TRUE(IsPlaced("t/one"));
   const std::string planned = ledger_.ClaimsOf("t/one").front().node;
 
-  ledger_.Bind("one-0", planned == "a" ? "b" : "a", GpuPod(8).request, "t/one");
+  ledger_.Bind("one-0", planned == "c" ? "d" : "c", GpuPod(8).request, "t/one");
   planner_.Plan(100);
 
   EXPECT_FALSE(IsPlaced("t/last")) << planned << " is what is left of the reservation";
