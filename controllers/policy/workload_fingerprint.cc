@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/workload_fingerprint.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <map>
+
+#include "controllers/policy/resources.h"
+
+namespace grus {
+namespace {
+
+using kube::Json;
+using kube::Quantity;
+
+constexpr char kScheme[] = "1";  // Other rules need another number: old fingerprints are then not found any more.
+constexpr std::size_t kFingerprintBytes = 16;
+constexpr std::string_view kDigestMark = "sha256:";
+
+using Amounts = std::map<std::string, Quantity>;
+
+std::string TextOf(const Json& object, std::string_view key) {
+  const Json* value = object.Find(key);
+  return value && value->AsString() ? *value->AsString() : std::string();
+}
+
+// The container of that name in a user's pod template; null if there is none.
+const Json* ContainerOf(const Json& pod_template, std::string_view name) {
+  const Json* containers = pod_template.At({"spec", "containers"});
+  if (!containers || !containers->AsArray()) return nullptr;
+  for (const Json& container : *containers->AsArray()) {
+    if (TextOf(container, "name") == name) return &container;
+  }
+  return nullptr;
+}
+
+// What the API server would refuse is left out: such a job does not run.
+Amounts AmountsOf(const Json* container, std::string_view list) {
+  Amounts amounts;
+  const Json* given = container ? container->At({"resources", list}) : nullptr;
+  if (!given || !given->AsObject()) return amounts;
+  for (const auto& [name, value] : *given->AsObject()) {
+    if (name == kGpuResource) continue;
+    const kube::Result<Quantity> amount = kube::ParseQuantity(value.AsString() ? *value.AsString() : ToText(value));
+    if (amount) amounts[name] = *amount;
+  }
+  return amounts;
+}
+
+Json ToJson(const Amounts& amounts) {
+  Json json = Json::MakeObject();
+  for (const auto& [name, amount] : amounts) json[name] = amount.MilliValue();
+  return json;
+}
+
+// Of variables that are given twice the last counts, as in a container.
+Json EnvironmentOf(const Json* container) {
+  std::map<std::string, std::string> values;
+  const Json* list = container ? container->Find("env") : nullptr;
+  if (list && list->AsArray()) {
+    for (const Json& variable : *list->AsArray()) {
+      if (variable.Find("valueFrom") == nullptr) values[TextOf(variable, "name")] = TextOf(variable, "value");
+    }
+  }
+  Json json = Json::MakeObject();
+  for (const auto& [name, value] : values) json[name] = value;
+  return json;
+}
+
+// "sha256:..." of an image that ends with it.
+std::string_view DigestIn(std::string_view image) {
+  const std::size_t at = image.rfind(kDigestMark);
+  const bool is_digest = at != std::string_view::npos && image.size() > at + kDigestMark.size() &&
+                         (at == 0 || image[at - 1] == '@');
+  return is_digest ? image.substr(at) : std::string_view();
+}
+
+std::string WithoutDigest(const std::string& image) { return image.substr(0, image.find('@')); }
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::string FirstHexOfSha256(const std::string& text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  [[maybe_unused]] const int is_done = EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
+  assert(is_done == 1);  // It fails for want of memory alone.
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string hex;
+  for (std::size_t i = 0; i < kFingerprintBytes; ++i) {
+    hex += kHex[digest[i] >> 4];
+    hex += kHex[digest[i] & 15];
+  }
+  return hex;
+}
+
+// Within the limits of the CRD, or no profile of a job with a very long command could be saved.
+void Bound(api::ProfiledWorkload& workload) {
+  workload.image.resize(std::min<std::size_t>(workload.image.size(), 512));
+  workload.command.resize(std::min<std::size_t>(workload.command.size(), 256));
+  workload.model.resize(std::min<std::size_t>(workload.model.size(), 253));
+  workload.dataset.resize(std::min<std::size_t>(workload.dataset.size(), 253));
+  while (workload.resources.size() > 32) workload.resources.erase(std::prev(workload.resources.end()));
+}
+
+}  // namespace
+
+WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::StringMap& annotations,
+                            std::string_view image_digest) {
+  const Json* worker = ContainerOf(spec.workers.pod_template, "worker");
+  const Json* launcher = ContainerOf(spec.launcher.pod_template, "launcher");
+  const Amounts limits = AmountsOf(worker, "limits");
+  Amounts requests = AmountsOf(worker, "requests");
+  requests.insert(limits.begin(), limits.end());  // As Kubernetes completes what is not asked for.
+
+  // What the image names wins: it is what runs.
+  std::string_view digest = DigestIn(spec.workers.image);
+  if (digest.empty()) digest = DigestIn(image_digest);
+
+  WorkloadIdentity identity;
+  api::ProfiledWorkload& workload = identity.workload;
+  workload.image = digest.empty() ? spec.workers.image
+                                  : WithoutDigest(spec.workers.image) + "@" + std::string(digest);
+  workload.command = spec.launcher.python_command;
+  workload.resources = requests;
+  workload.gpus_per_worker = spec.workers.gpus_per_worker;
+  workload.model = std::string(annotations.Get(kModelAnnotation));
+  workload.dataset = std::string(annotations.Get(kDatasetAnnotation));
+
+  Json json = Json::MakeObject();
+  json["scheme"] = kScheme;
+  json["image"] = digest.empty() ? spec.workers.image : std::string(digest);  // A mirror has the same image.
+  json["command"] = Joined(spec.launcher.python_command);
+  json["requests"] = ToJson(requests);
+  json["limits"] = ToJson(limits);
+  json["gpusPerWorker"] = spec.workers.gpus_per_worker;
+  json["workerEnvironment"] = EnvironmentOf(worker);
+  json["launcherEnvironment"] = EnvironmentOf(launcher);
+  json["model"] = workload.model;
+  json["dataset"] = workload.dataset;
+  identity.fingerprint = FirstHexOfSha256(ToText(json));
+  Bound(workload);
+  return identity;
+}
+
+std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job) {
+  const std::string& profile = job.spec.profile;
+  if (profile == "Off") return std::nullopt;
+  if (profile.empty() || profile == "Auto") return IdentityOf(job.spec, job.metadata.annotations).fingerprint;
+  return profile;
+}
+
+}  // namespace grus

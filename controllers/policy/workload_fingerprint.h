@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which jobs are the same workload: those that train equally fast on equal GPUs, so that what one of them measured
+// holds for all.
+//
+// What counts:
+//   - the image of the workers: by its digest, where the image names one or `image_digest` is given, else by its name;
+//   - the training command, as the shell gets it;
+//   - CPU, memory and whatever else a worker asks for and is limited to, by value, but for its GPUs;
+//   - GPUs per worker;
+//   - environment variables of the worker and of the launcher that have a value: NCCL_ALGO or OMP_NUM_THREADS change
+//     the speed as a flag does. Those with a valueFrom, and envFrom, do not count: they hold names and secrets. A
+//     variable that differs in every run (a run's ID) makes each run a workload of its own; give it by valueFrom, or
+//     name a profile in spec.profile;
+//   - what the annotations kModelAnnotation and kDatasetAnnotation say.
+// What does not: sizes, GPU types and batch sizes that trials set (a point's configuration says them), the image of the
+// launcher, queues, priorities, volumes. Order of fields, defaults that are written out, and "1000m" for "1" do not
+// either.
+//
+// Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "crds/types/elastic_horovod_job.h"
+#include "crds/types/workload_profile.h"
+
+namespace grus {
+
+inline constexpr char kModelAnnotation[] = "ai.centauruscloud.io/model";
+inline constexpr char kDatasetAnnotation[] = "ai.centauruscloud.io/dataset";
+
+struct WorkloadIdentity {
+  std::string fingerprint;         // 32 hexadecimal digits of a SHA-256: a legal object name.
+  api::ProfiledWorkload workload;  // What it is made of, for people; without the environment, which may be private.
+};
+
+// `image_digest`: "sha256:...", or a pod's imageID that ends so; anything else is ignored. Who saves and who looks up
+// must agree on giving it.
+WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::StringMap& annotations,
+                            std::string_view image_digest = {});
+
+// The name of the WorkloadProfile that `job` uses by spec.profile: its fingerprint for Auto, none for Off, else the
+// name that is given.
+std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job);
+
+}  // namespace grus

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/workload_fingerprint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "clientlib/model/json_reader.h"
+
+namespace grus {
+namespace {
+
+constexpr char kDigest[] = "sha256:aaaa", kOtherDigest[] = "sha256:bbbb";
+
+constexpr char kSpec[] = R"({
+  "launcherSpec": {"image": "example.com/bert:1", "pythonCommand": ["python", "train.py", "--lr=0.1"]},
+  "workersSpec": {"image": "example.com/bert:1", "template": {"spec": {"containers": [{"name": "worker",
+    "env": [{"name": "NCCL_ALGO", "value": "Ring"}, {"name": "OMP_NUM_THREADS", "value": "4"}],
+    "resources": {"limits": {"cpu": "4", "memory": "16Gi"}}}]}}}})";
+
+api::ElasticHorovodJobSpec Spec(const std::string& text) {
+  const auto spec = kube::ReadText<api::ElasticHorovodJobSpec>(text);
+  EXPECT_TRUE(spec) << spec.error().message();
+  return *spec;
+}
+
+std::string Replaced(std::string text, const std::string& what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
+std::string Fingerprint(const std::string& text) { return IdentityOf(Spec(text), {}).fingerprint; }
+
+TEST(WorkloadFingerprint, IsALegalObjectName) {
+  EXPECT_THAT(Fingerprint(kSpec), testing::MatchesRegex("[0-9a-f]{32}"));
+}
+
+TEST(WorkloadFingerprint, IsTheSameHoweverTheSameThingIsWritten) {
+  struct Case {
+    const char *what, *by, *why;
+  };
+  const Case cases[] = {
+      {R"("cpu": "4", "memory": "16Gi")", R"("memory": "16Gi", "cpu": "4")", "order of fields"},
+      {R"("cpu": "4")", R"("cpu": 4)", "a number for a text"},
+      {R"("cpu": "4")", R"("cpu": "4000m")", "another unit"},
+      {R"("16Gi")", R"("17179869184")", "another unit"},
+      {R"("resources": {)", R"("resources": {"requests": {"cpu": "4", "memory": "16Gi"}, )", "requests as limits"},
+      {R"("cpu": "4")", R"("cpu": "4", "nvidia.com/gpu": "1")", "GPUs, which gpusPerWorker says"},
+      {R"({"name": "NCCL_ALGO", "value": "Ring"}, {"name": "OMP_NUM_THREADS", "value": "4"})",
+       R"({"name": "OMP_NUM_THREADS", "value": "4"}, {"name": "NCCL_ALGO", "value": "Ring"})", "order of variables"},
+      {R"("env": [)", R"("env": [{"name": "RUN_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}, )",
+       "a variable without a value of its own"},
+      {R"("template")", R"("gpusPerWorker": 1, "template")", "a default"},
+      {R"("template")", R"("minReplicas": 2, "maxReplicas": 8, "template")", "another size"},
+      {R"(["python", "train.py", "--lr=0.1"])", R"(["python train.py", "--lr=0.1"])", "what the shell joins"},
+      {R"({"image": "example.com/bert:1", "python)", R"({"image": "example.com/launcher:9", "python)", "the launcher"},
+      {R"("launcherSpec")", R"("queueName": "night", "profile": "Off", "launcherSpec")", "a queue"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(Fingerprint(Replaced(kSpec, c.what, c.by)), Fingerprint(kSpec)) << c.why;
+}
+
+TEST(WorkloadFingerprint, IsAnotherForAllThatMayChangeTheSpeed) {
+  struct Case {
+    const char *what, *by;
+  };
+  const Case cases[] = {
+      {R"("workersSpec": {"image": "example.com/bert:1")", R"("workersSpec": {"image": "example.com/bert:2")"},
+      {"--lr=0.1", "--fp16"},
+      {R"("cpu": "4")", R"("cpu": "8")"},
+      {R"("16Gi")", R"("32Gi")"},
+      {R"("limits": {"cpu": "4")", R"("requests": {"cpu": "2"}, "limits": {"cpu": "4")"},
+      {R"("Ring")", R"("Tree")"},
+      {R"("OMP_NUM_THREADS")", R"("MKL_NUM_THREADS")"},
+      {R"("template")", R"("gpusPerWorker": 2, "template")"},
+  };
+  std::set<std::string> seen = {Fingerprint(kSpec)};
+  for (const Case& c : cases) {
+    EXPECT_TRUE(seen.insert(Fingerprint(Replaced(kSpec, c.what, c.by))).second) << c.by;
+  }
+}
+
+TEST(WorkloadFingerprint, AnnotationsTellModelsAndDataSetsApart) {
+  const auto fingerprint = [](const kube::StringMap& annotations) {
+    return IdentityOf(Spec(kSpec), annotations).fingerprint;
+  };
+  EXPECT_NE(fingerprint({{kModelAnnotation, "bert-base"}}), fingerprint({{kModelAnnotation, "bert-large"}}));
+  EXPECT_NE(fingerprint({{kDatasetAnnotation, "a"}}), fingerprint({{kModelAnnotation, "a"}}));
+  EXPECT_EQ(fingerprint({{"example.com/team", "a"}}), fingerprint({}));
+}
+
+TEST(WorkloadFingerprint, AnImageIsItsDigestWhereThatIsKnown) {
+  const auto of = [](const std::string& image, std::string_view digest) {
+    api::ElasticHorovodJobSpec spec = Spec(kSpec);
+    spec.workers.image = image;
+    return IdentityOf(spec, {}, digest);
+  };
+  const std::string known = of("example.com/bert:1", kDigest).fingerprint;
+  EXPECT_EQ(of("example.com/bert@sha256:aaaa", "").fingerprint, known);
+  EXPECT_EQ(of("mirror.example.com/bert:1@sha256:aaaa", "").fingerprint, known);
+  EXPECT_EQ(of("example.com/bert:2", "docker.io/bert@sha256:aaaa").fingerprint, known);  // A pod's imageID.
+  EXPECT_EQ(of("example.com/bert@sha256:aaaa", kOtherDigest).fingerprint, known);  // What the image names wins.
+  EXPECT_NE(of("example.com/bert:1", kOtherDigest).fingerprint, known);
+  EXPECT_EQ(of("example.com/bert:1", "unheard of").fingerprint, of("example.com/bert:1", "").fingerprint);
+  EXPECT_EQ(of("example.com/bert:1", kDigest).workload.image, "example.com/bert:1@sha256:aaaa");
+}
+
+TEST(WorkloadIdentity, SaysWhatTheWorkloadIsButNotItsEnvironment) {
+  const api::ProfiledWorkload workload = IdentityOf(Spec(kSpec), {{kModelAnnotation, "bert"}}).workload;
+  EXPECT_EQ(workload.image, "example.com/bert:1");
+  EXPECT_THAT(workload.command, testing::ElementsAre("python", "train.py", "--lr=0.1"));
+  EXPECT_EQ(workload.resources.at("memory"), kube::Quantity(std::int64_t{16} << 30));
+  EXPECT_EQ(workload.model, "bert");
+}
+
+TEST(WorkloadIdentity, TemplatesThatAreNoneAreNoError) {
+  for (const char* text : {"null", "[]", "7", R"({"spec":{"containers":[7,{"name":"worker","resources":[],"env":7}]}})",
+                           R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"cpu":"many"}}}]}})"}) {
+    api::ElasticHorovodJobSpec spec = Spec(kSpec);
+    spec.workers.pod_template = *kube::ParseJson(text);
+    EXPECT_EQ(IdentityOf(spec, {}).workload.resources.size(), 0u) << text;
+  }
+}
+
+TEST(ProfileNameOf, FollowsTheSpec) {
+  api::ElasticHorovodJob job;
+  job.spec = Spec(kSpec);
+  EXPECT_EQ(ProfileNameOf(job), Fingerprint(kSpec));
+  job.spec.profile = "Off";
+  EXPECT_EQ(ProfileNameOf(job), std::nullopt);
+  job.spec.profile = "bert-by-hand";
+  EXPECT_EQ(ProfileNameOf(job), "bert-by-hand");
+}
+
+}  // namespace
+}  // namespace grus
