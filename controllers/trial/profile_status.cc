@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/profile_status.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "controllers/policy/decimal.h"
+#include "controllers/policy/profile_drift.h"
+#include "controllers/policy/wording.h"
+#include "controllers/throughput/curve.h"
+
+namespace grus {
+namespace {
+
+constexpr int kUsualGpusPerNode = 8;  // Where no point says how many there are.
+
+// Batch sizes are whole numbers; those computed from rounded speeds only nearly so.
+double NearestWhole(double batch) {
+  const double whole = std::round(batch);
+  return whole >= 1 && std::abs(whole - batch) <= 0.02 * batch ? whole : batch;
+}
+
+int GpusPerNode(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
+  int most = 0;
+  for (const api::ProfilePoint& point : profile.points) {
+    if (point.config.gpu_type != gpu_type || point.config.nodes <= 0) continue;
+    most = std::max(most, (point.config.gpus + point.config.nodes - 1) / point.config.nodes);
+  }
+  return most > 0 ? most : kUsualGpusPerNode;
+}
+
+int NodesOf(const api::TrialConfig& config, int gpus_per_node) {
+  const int nodes = config.nodes > 0 ? config.nodes : (config.gpus - 1) / gpus_per_node + 1;
+  return std::min(nodes, config.gpus);
+}
+
+int LargestOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
+  int largest = 1;
+  for (const api::ProfilePoint& point : profile.points) {
+    if (point.config.gpu_type == gpu_type) largest = std::max(largest, point.config.gpus);
+  }
+  return largest;
+}
+
+// Samples of one GPU in a step; 0 if the point does not say.
+double LocalBatch(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point, double step_seconds,
+                  int largest) {
+  switch (profile.throughput_unit) {
+    case api::ThroughputUnit::kSamplesPerSecond: {
+      const double samples = ParseDecimal(point.measured.throughput).value_or(0) * step_seconds;
+      return NearestWhole(samples / point.config.gpus);
+    }
+    case api::ThroughputUnit::kStepsPerSecond: return static_cast<double>(largest) / point.config.gpus;
+    default: return 1;
+  }
+}
+
+double Spread(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
+  const auto [low, high] = std::minmax_element(points.begin(), points.end(), [&](const auto& a, const auto& b) {
+    return value(a) < value(b);
+  });
+  return value(*high) / value(*low);
+}
+
+double Local(const Measurement& m) { return m.size.local_batch_size; }
+double Total(const Measurement& m) { return m.size.local_batch_size * m.size.replicas; }
+
+double Median(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
+  std::vector<double> values;
+  for (const Measurement& point : points) values.push_back(value(point));
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// Sizes within what was measured that workers of so many GPUs can make.
+std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int gpus_per_worker, int gpus_per_node) {
+  std::map<int, int> nodes_of;
+  int largest = 0;
+  for (const Measurement& m : measured) largest = std::max(largest, m.size.replicas);
+  const int worker = std::max(1, gpus_per_worker);
+  for (const CurveSize& size : DoublingSizes(largest / worker, 1)) {
+    const int gpus = size.replicas * worker;
+    nodes_of[gpus] = (gpus - 1) / gpus_per_node + 1;
+  }
+  for (const Measurement& m : measured) nodes_of[m.size.replicas] = m.size.nodes;
+  std::vector<CurveSize> sizes;
+  for (const auto& [gpus, nodes] : nodes_of) sizes.push_back({nodes, gpus});
+  return sizes;
+}
+
+std::optional<std::int32_t> KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured,
+                                   const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
+  CurveQuestion question;
+  question.sizes = SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
+  question.fixed = measured.is_total_fixed ? FixedBatch::kTotal : FixedBatch::kPerReplica;
+  question.batch_size = measured.batch_size;
+  // One size shows no knee: more GPUs may bring as much again.
+  if (question.sizes.size() < 2) return std::nullopt;
+  const kube::Result<std::vector<CurvePoint>> curve = CurveOf(fit, question);
+  if (!curve) return std::nullopt;
+  for (const Recommendation& r : Recommend(*curve, curve->back().size.replicas)) {
+    if (r.goal == Goal::kKnee && r.best) return r.best->size.replicas;
+  }
+  return std::nullopt;
+}
+
+std::string Number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+api::ThroughputModel ModelOf(const ThroughputFit& fit, const std::string& gpu_type) {
+  api::ThroughputModel model;
+  model.gpu_type = gpu_type;
+  model.form = std::string(fit.best().form.name);
+  for (const FittedParameter& parameter : BestParameters(fit)) {
+    if (std::isfinite(parameter.value)) model.parameters.push_back({std::string(parameter.name), Number(parameter.value)});
+  }
+  model.loo_error_percent = ToDecimal(100 * fit.best().leave_one_out_error, 2);
+  model.valid_max_gpus = fit.largest_valid_replicas;
+  return model;
+}
+
+api::GpuTypeProfile TypeProfile(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
+  api::GpuTypeProfile type;
+  type.model.gpu_type = gpu_type;
+  type.points = static_cast<std::int32_t>(std::count_if(profile.points.begin(), profile.points.end(), [&](const auto& p) {
+    return p.config.gpu_type == gpu_type;
+  }));
+  const TypeMeasurements measured = MeasurementsOf(profile, gpu_type);
+  const kube::Result<ThroughputFit> fit = FitThroughput(measured.all);
+  if (!fit) return type;
+  type.model = ModelOf(*fit, gpu_type);
+  type.knee_gpus = KneeOf(*fit, measured, profile, gpu_type);
+  return type;
+}
+
+std::string NameOf(const api::GpuTypeProfile& type) {
+  return type.model.gpu_type.empty() ? "any" : type.model.gpu_type;
+}
+
+bool IsMeasuredSince(const api::WorkloadProfileSpec& profile, const api::ProfileDrift& drift) {
+  return std::any_of(profile.points.begin(), profile.points.end(), [&](const api::ProfilePoint& point) {
+    return point.config == drift.config && point.time > drift.time;
+  });
+}
+
+}  // namespace
+
+TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
+  TypeMeasurements result;
+  const int gpus_per_node = GpusPerNode(profile, gpu_type), largest = LargestOf(profile, gpu_type);
+  std::map<std::int32_t, std::vector<Measurement>> by_batch;
+  for (const api::ProfilePoint& point : profile.points) {
+    if (point.config.gpu_type != gpu_type || point.config.gpus <= 0) continue;
+    const double step = ParseDecimal(point.measured.step_milliseconds).value_or(0) / 1000;
+    const double local = LocalBatch(profile, point, step, largest);
+    const Measurement measurement{{NodesOf(point.config, gpus_per_node), point.config.gpus, local}, step};
+    if (!(step > 0) || !(local > 0) || WhyNoSize(measurement.size)) continue;
+    result.all.push_back(measurement);
+    by_batch[point.config.batch_size].push_back(measurement);
+  }
+  for (auto& [batch, points] : by_batch) {
+    if (points.size() >= result.chosen.size()) result.chosen = std::move(points);
+  }
+  if (result.chosen.empty()) return result;
+  result.is_total_fixed = Spread(result.chosen, Total) < Spread(result.chosen, Local);
+  result.batch_size = Median(result.chosen, result.is_total_fixed ? Total : Local);
+  return result;
+}
+
+api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, kube::WallTime now) {
+  api::WorkloadProfileStatus status = profile.status;
+  status.observed_generation = profile.metadata.generation;
+  status.points = static_cast<std::int32_t>(profile.spec.points.size());
+  status.gpu_types.clear();
+  status.gpus = status.knee = "";
+  std::set<std::string> types;
+  for (const api::ProfilePoint& point : profile.spec.points) types.insert(point.config.gpu_type);
+  std::string knees;
+  for (const std::string& name : types) {
+    if (status.gpu_types.size() == kMaxProfileGpuTypes) break;
+    const api::GpuTypeProfile& type = status.gpu_types.emplace_back(TypeProfile(profile.spec, name));
+    const std::string comma = status.gpu_types.size() > 1 ? "," : "";
+    status.gpus += comma + NameOf(type);
+    status.knee += comma + (type.knee_gpus ? std::to_string(*type.knee_gpus) : "?");
+    if (type.knee_gpus) knees += (knees.empty() ? "" : ", ") + Count(*type.knee_gpus, "GPU") + " on " + NameOf(type);
+  }
+  if (status.drift && IsMeasuredSince(profile.spec, *status.drift)) status.drift.reset();
+
+  const auto set = [&](const char* type, bool is_true, const char* reason, const std::string& message) {
+    kube::SetCondition(status.conditions,
+                       {type, is_true ? "True" : "False", reason, message, {}, profile.metadata.generation}, now);
+  };
+  const bool has_points = status.points > 0;
+  set("Ready", has_points, has_points ? "Measured" : "NothingMeasured",
+      !has_points ? "no measurement yet"
+                  : Count(status.points, "measurement") + (knees.empty() ? "; knee not known" : "; knee: " + knees));
+  if (status.drift) {
+    set("Drifted", true, "Drifted", DriftMessage(*status.drift));
+  } else if (kube::FindCondition(status.conditions, "Drifted")) {
+    set("Drifted", false, "Measured", "");
+  }
+  return status;
+}
+
+}  // namespace grus

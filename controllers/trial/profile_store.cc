@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/profile_store.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "clientlib/client/conflict_retry.h"
+#include "clientlib/client/patch.h"
+#include "clientlib/model/json_writer.h"
+#include "controllers/trial/profile_status.h"
+
+namespace grus {
+namespace {
+
+using api::ProfilePoint;
+using api::WorkloadProfile;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+
+Json PointsJson(const std::vector<ProfilePoint>& points) {
+  Json list = Json::MakeArray();
+  for (const ProfilePoint& point : points) list.Append(kube::ToJson(point));
+  return list;
+}
+
+// A merge patch with these is refused with kConflict if `profile` has changed since it was read, or is another of its
+// name.
+Json PreconditionsOf(const WorkloadProfile& profile) {
+  return Json::MakeObject(
+      {{"resourceVersion", profile.metadata.resource_version}, {"uid", profile.metadata.uid}});
+}
+
+std::string UnitName(api::ThroughputUnit unit) {
+  const std::string_view name = api::EnumNames(unit)[static_cast<std::size_t>(unit)];
+  return name.empty() ? "an unknown unit" : std::string(name);
+}
+
+// Made or deleted by somebody else meanwhile: the next try finds out what there is.
+kube::Error Retried(const kube::Error& error) {
+  const bool has_changed = error.code() == ErrorCode::kAlreadyExists || error.code() == ErrorCode::kNotFound;
+  return has_changed ? kube::Error(ErrorCode::kConflict, error.message()) : error;
+}
+
+}  // namespace
+
+KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const {
+  KnownSpeeds known;
+  const auto profile = profiles_.Get<WorkloadProfile>({"", fingerprint});
+  if (!profile || profile->metadata.is_being_deleted()) return known;
+  known.unit = profile->spec.throughput_unit;
+  for (const ProfilePoint& point : profile->spec.points) {
+    if (now.value - point.time.value > max_age) continue;
+    const auto [at, is_new] = known.points.emplace(point.config, point);
+    if (!is_new && at->second.time < point.time) at->second = point;  // Two of it were written by hand.
+  }
+  return known;
+}
+
+kube::Status ProfileStore::Save(const NewSpeeds& speeds, std::stop_token stop) {
+  if (speeds.points.empty()) return {};
+  kube::Status saved =
+      kube::RetryOnConflict(clock_, [&] { return TrySave(speeds, stop); }, stop, kube::kContended);
+  if (!saved) return std::move(saved).error().with("save measurements to WorkloadProfile " + speeds.fingerprint);
+  return saved;
+}
+
+kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop) {
+  const kube::ObjectKey key{"", speeds.fingerprint};
+  const kube::Kind& kind = KindOf<WorkloadProfile>();
+  auto found = client_.Get<WorkloadProfile>(key, stop);
+  if (!found && found.error().code() != ErrorCode::kNotFound) return std::move(found).error();
+  if (!found) {
+    api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit, MergePoints({}, speeds.points)};
+    const Json object = Json::MakeObject({{"apiVersion", kind.ApiVersion()},
+                                          {"kind", kind.kind},
+                                          {"metadata", Json::MakeObject({{"name", speeds.fingerprint}})},
+                                          {"spec", kube::ToJson(spec)}});
+    const auto made = client_.Create(kind, "", object, {}, stop);
+    if (!made) return Retried(made.error());
+    return WriteStatus(static_cast<const WorkloadProfile&>(**made), stop);
+  }
+  const WorkloadProfile& profile = **found;
+  if (profile.metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
+  const bool is_without_unit = profile.spec.throughput_unit == api::ThroughputUnit::kNotKnown && profile.spec.points.empty();
+  if (profile.spec.throughput_unit != speeds.unit && !is_without_unit) {
+    return kube::Error(ErrorCode::kInvalidArgument, "its throughputs are in " + UnitName(profile.spec.throughput_unit) +
+                                                        ", these in " + UnitName(speeds.unit) +
+                                                        "; delete it if it is wrong");
+  }
+  const std::vector<ProfilePoint> points = MergePoints(profile.spec.points, speeds.points);
+  if (points == profile.spec.points) return WriteStatus(profile, stop);
+  Json patch = Json::MakeObject({{"metadata", PreconditionsOf(profile)}});
+  patch["spec"]["points"] = PointsJson(points);
+  if (is_without_unit) patch["spec"]["throughputUnit"] = UnitName(speeds.unit);
+  const auto written = client_.Patch(kind, key, kube::PatchType::kMerge, patch, {}, stop);
+  if (!written) return Retried(written.error());
+  return WriteStatus(static_cast<const WorkloadProfile&>(**written), stop);
+}
+
+kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, std::stop_token stop) {
+  const api::WorkloadProfileStatus status = ProfileStatusOf(profile, clock_.WallNow());
+  if (status == profile.status) return {};
+  Json patch = Json::MakeObject({{"metadata", PreconditionsOf(profile)}});
+  patch["status"] = kube::MergePatchBetween(kube::ToJson(profile.status), kube::ToJson(status));
+  kube::WriteOptions options;
+  options.subresource = "status";
+  const auto written =
+      client_.Patch(KindOf<WorkloadProfile>(), profile.metadata.Key(), kube::PatchType::kMerge, patch, options, stop);
+  if (!written) return Retried(written.error());
+  return {};
+}
+
+std::string PointName(const api::TrialConfig& config) {
+  return (config.gpu_type.empty() ? "" : config.gpu_type + "-") + std::to_string(config.gpus) + "g-" +
+         std::to_string(config.nodes) + "n-" + std::to_string(config.batch_size) + "b";
+}
+
+std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points, const std::vector<ProfilePoint>& added,
+                                      std::size_t limit) {
+  for (ProfilePoint point : added) {
+    point.name = PointName(point.config);
+    // As the API keeps it, so that the same point saved again is no newer.
+    point.time.value = std::chrono::floor<std::chrono::seconds>(point.time.value);
+    const auto is_same = [&](const ProfilePoint& other) {
+      return other.config == point.config || other.name == point.name;
+    };
+    const auto same = std::find_if(points.begin(), points.end(), is_same);
+    if (same == points.end()) {
+      points.push_back(std::move(point));
+    } else if (same->time < point.time) {
+      const auto at = same - points.begin();
+      points.erase(std::remove_if(same, points.end(), is_same), points.end());
+      points.insert(points.begin() + at, std::move(point));
+    }
+  }
+  while (points.size() > limit) {
+    points.erase(std::min_element(points.begin(), points.end(), [](const ProfilePoint& a, const ProfilePoint& b) {
+      return std::tie(a.time, a.name) < std::tie(b.time, b.name);
+    }));
+  }
+  return points;
+}
+
+}  // namespace grus

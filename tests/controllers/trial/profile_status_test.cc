@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/profile_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "clientlib/model/json_writer.h"
+#include "clientlib/testing/fake_clock.h"
+#include "tests/controllers/trial/profile_builders.h"
+
+namespace grus {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::AtSecond;
+using testing::MakePoint;
+
+constexpr kube::WallTime kNow = kube::testing::FakeClock::kWallStart;
+
+api::WorkloadProfile Profile(std::vector<api::ProfilePoint> points) {
+  api::WorkloadProfile profile;
+  profile.metadata.generation = 3;
+  profile.spec.throughput_unit = api::ThroughputUnit::kSamplesPerSecond;
+  profile.spec.points = std::move(points);
+  return profile;
+}
+
+// Fast up to 8 GPUs; 16, on two nodes, bring nothing.
+std::vector<api::ProfilePoint> WithKneeAt8(const std::string& gpu_type) {
+  return {MakePoint({gpu_type, 1, 1, 32}, 100), MakePoint({gpu_type, 2, 1, 32}, 102),
+          MakePoint({gpu_type, 4, 1, 32}, 104), MakePoint({gpu_type, 8, 1, 32}, 106),
+          MakePoint({gpu_type, 16, 2, 32}, 210)};
+}
+
+TEST(ProfileStatus, HasAModelAndAKneeForEachGpuType) {
+  std::vector<api::ProfilePoint> points = WithKneeAt8("A100");
+  for (const api::ProfilePoint& point : WithKneeAt8("H100")) points.push_back(point);
+  points.push_back(MakePoint({"T4", 1, 1, 32}, 400));
+
+  const api::WorkloadProfileStatus status = ProfileStatusOf(Profile(points), kNow);
+
+  EXPECT_EQ(status.observed_generation, 3);
+  EXPECT_EQ(status.points, 11);
+  EXPECT_EQ(status.gpus, "A100,H100,T4");
+  EXPECT_EQ(status.knee, "8,8,?");
+  ASSERT_EQ(status.gpu_types.size(), 3u);
+  EXPECT_EQ(status.gpu_types[0].points, 5);
+  EXPECT_EQ(status.gpu_types[0].model.gpu_type, "A100");
+  EXPECT_FALSE(status.gpu_types[0].model.form.empty());
+  const auto* ready = kube::FindCondition(status.conditions, "Ready");
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->message, "11 measurements; knee: 8 GPUs on A100, 8 GPUs on H100");
+}
+
+TEST(ProfileStatus, ComputedAgainIsTheSame) {
+  api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
+  profile.status = ProfileStatusOf(profile, kNow);
+  EXPECT_EQ(ProfileStatusOf(profile, kNow + std::chrono::hours(1)), profile.status);
+}
+
+TEST(ProfileStatus, PointsWithoutASpeedAreCountedAndNotUsed) {
+  std::vector<api::ProfilePoint> points = {MakePoint({"A100", 1, 1, 32}, 100), MakePoint({"", 0, 0, 0}, 100)};
+  points[0].measured = {};
+  const api::WorkloadProfileStatus status = ProfileStatusOf(Profile(points), kNow);
+  EXPECT_EQ(status.points, 2);
+  EXPECT_EQ(status.gpus, "any,A100");
+  EXPECT_EQ(status.knee, "?,?");
+}
+
+TEST(ProfileStatus, AnEmptyProfileIsNotReady) {
+  EXPECT_FALSE(kube::IsConditionTrue(ProfileStatusOf(Profile({}), kNow).conditions, "Ready"));
+}
+
+TEST(ProfileStatus, DriftStaysUntilItsConfigurationIsMeasuredAgain) {
+  api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
+  profile.status.drift = api::ProfileDrift{"team-a/bert", {"A100", 8, 1, 32}, "106", "150", AtSecond(2000)};
+  const api::WorkloadProfileStatus drifted = ProfileStatusOf(profile, kNow);
+  EXPECT_TRUE(drifted.drift);
+  EXPECT_THAT(kube::FindCondition(drifted.conditions, "Drifted")->message, HasSubstr("42 % more"));
+
+  profile.status = drifted;
+  profile.spec.points[3].time = AtSecond(3000);
+  const api::WorkloadProfileStatus again = ProfileStatusOf(profile, kNow);
+  EXPECT_FALSE(again.drift);
+  EXPECT_FALSE(kube::IsConditionTrue(again.conditions, "Drifted"));
+}
+
+TEST(MeasurementsOf, BatchesOfOneGpuFollowFromSpeedAndStepTime) {
+  const TypeMeasurements measured = MeasurementsOf(Profile(WithKneeAt8("A100")).spec, "A100");
+  ASSERT_EQ(measured.all.size(), 5u);
+  EXPECT_FALSE(measured.is_total_fixed);
+  EXPECT_EQ(measured.batch_size, 32);
+  EXPECT_EQ(measured.all[4].size, (JobSize{2, 16, 32}));
+}
+
+TEST(MeasurementsOf, ABatchThatAllShareIsFixedInTotal) {
+  std::vector<api::ProfilePoint> points;
+  for (const int gpus : {1, 2, 4}) points.push_back(MakePoint({"A100", gpus, 1, 0}, 100.0 / gpus, 1000, 128.0 / gpus));
+  const TypeMeasurements samples = MeasurementsOf(Profile(points).spec, "A100");
+  EXPECT_TRUE(samples.is_total_fixed);
+  EXPECT_EQ(samples.batch_size, 128);
+
+  api::WorkloadProfile steps = Profile(points);
+  steps.spec.throughput_unit = api::ThroughputUnit::kStepsPerSecond;
+  EXPECT_TRUE(MeasurementsOf(steps.spec, "A100").is_total_fixed);
+}
+
+TEST(MeasurementsOf, NodesThatAreNotKnownAreAsFullAsTheOthers) {
+  const auto points = {MakePoint({"A100", 4, 1, 32}, 100), MakePoint({"A100", 16, 0, 32}, 120)};
+  EXPECT_EQ(MeasurementsOf(Profile(points).spec, "A100").all[1].size.nodes, 4);
+}
+
+}  // namespace
+}  // namespace grus
