@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/kubectl/command_line.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <cerrno>
 #include <cmath>
@@ -9,7 +10,9 @@
 #include <ostream>
 #include <sstream>
 
+#include "clientlib/client/connection.h"
 #include "controllers/kubectl/trial_fit.h"
+#include "controllers/kubectl/trial_plot.h"
 
 namespace grus {
 namespace {
@@ -20,8 +23,10 @@ constexpr int kFailed = 1, kWrongUse = 2;
 
 constexpr const char* kUsage =
     "Usage: kubectl grus trial fit --points FILE --predict FILE [--max-ratio RATIO]\n"
+    "       kubectl grus trial plot NAME [-n NAMESPACE] [--svg FILE]\n"
     "\n"
-    "Says how long a training step takes at sizes that were not tried, from sizes that were.\n";
+    "trial fit says how long a training step takes at sizes that were not tried, from sizes that were.\n"
+    "trial plot draws the curve of a TrialJob: throughput over GPUs, with the knee.\n";
 
 int SayWrongUse(std::ostream& error, const std::string& what) {
   error << "kubectl grus: " << what << "; see kubectl grus --help\n";
@@ -42,61 +47,135 @@ kube::Result<CsvText> ReadFile(const std::string& path) {
   return CsvText{path, text.str()};
 }
 
-int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& error) {
-  FitOptions options;
-  options.max_interval_ratio = values["max-ratio"].as<double>();
-  if (!(options.max_interval_ratio >= 1)) return SayWrongUse(error, "--max-ratio must be 1 or more");
-  const auto fail = [&](const kube::Error& why) {
-    error << "kubectl grus: " << why.message() << "\n";
-    return kFailed;
-  };
-  const kube::Result<CsvText> points = ReadFile(values["points"].as<std::string>());
-  if (!points) return fail(points.error());
-  const kube::Result<CsvText> wanted = ReadFile(values["predict"].as<std::string>());
-  if (!wanted) return fail(wanted.error());
-  const kube::Result<std::string> answer = PredictFromCsv(*points, *wanted, options);
-  if (!answer) return fail(answer.error());
-  out << *answer << std::flush;
-  if (!out) return fail(kube::Error(kube::ErrorCode::kUnavailable, "the answer could not be written"));
+int SayFailed(std::ostream& error, const kube::Error& why) {
+  error << "kubectl grus: " << why.message() << "\n";
+  return kFailed;
+}
+
+int Finish(std::ostream& out, std::ostream& error, const std::string& answer) {
+  out << answer << std::flush;
+  if (!out) return SayFailed(error, {kube::ErrorCode::kUnavailable, "the answer could not be written"});
   return 0;
 }
 
-}  // namespace
+std::string TextOf(const po::variables_map& values, const char* option) {
+  return values.count(option) > 0 ? values[option].as<std::string>() : std::string();
+}
 
-int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
-  po::options_description description("Options", 100);
+int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+  for (const char* needed : {"points", "predict"}) {
+    if (values.count(needed) == 0) return SayWrongUse(error, std::string("trial fit needs --") + needed + " FILE");
+  }
+  FitOptions options;
+  options.max_interval_ratio = values["max-ratio"].as<double>();
+  if (!(options.max_interval_ratio >= 1)) return SayWrongUse(error, "--max-ratio must be 1 or more");
+  const kube::Result<CsvText> points = ReadFile(values["points"].as<std::string>());
+  if (!points) return SayFailed(error, points.error());
+  const kube::Result<CsvText> wanted = ReadFile(values["predict"].as<std::string>());
+  if (!wanted) return SayFailed(error, wanted.error());
+  const kube::Result<std::string> answer = PredictFromCsv(*points, *wanted, options);
+  if (!answer) return SayFailed(error, answer.error());
+  return Finish(out, error, *answer);
+}
+
+po::options_description FitOptionsDescription() {
+  po::options_description description("Options of trial fit", 100);
   description.add_options()
       ("points", po::value<std::string>()->value_name("FILE"),
        "CSV with the columns num_nodes, num_replicas, local_bsz (samples per replica and step), step_time (s).")
       ("predict", po::value<std::string>()->value_name("FILE"),
        "CSV with the columns num_nodes, num_replicas, local_bsz of the sizes that are asked for.")
       ("max-ratio", po::value<double>()->value_name("RATIO")->default_value(FitOptions{}.max_interval_ratio),
-       "Answers whose 90 % band is wider than this (high / low) are Unknown.")
-      ("help,h", "Print this help and exit.");
-  po::options_description all;
-  all.add(description).add_options()("command", po::value<std::vector<std::string>>());
-  po::positional_options_description positional;
-  positional.add("command", -1);
+       "Answers whose 90 % band is wider than this (high / low) are Unknown.");
+  return description;
+}
 
+kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& values) {
+  kube::SystemClock clock;
+  kube::ConnectOptions options;
+  options.kubeconfig = TextOf(values, "kubeconfig");
+  options.context = TextOf(values, "context");
+  options.user_agent = "kubectl-grus";
+  const auto connection = kube::Connect(options, clock);
+  if (!connection) return connection.error();
+  kube::ObjectKey key{TextOf(values, "namespace"), values["name"].as<std::vector<std::string>>().front()};
+  if (key.ns.empty()) key.ns = (*connection)->config.default_namespace;
+  return (*connection)->client->Get<api::TrialJob>(key);
+}
+
+int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+  if (values.count("name") == 0 || values["name"].as<std::vector<std::string>>().size() != 1) {
+    return SayWrongUse(error, "trial plot needs the name of one TrialJob");
+  }
+  const int width = values["width"].as<int>(), height = values["height"].as<int>();
+  if (width < 1 || width > 400 || height < 1 || height > 200) {
+    return SayWrongUse(error, "--width must be from 1 to 400, --height from 1 to 200");
+  }
+  const auto trial = ReadTrial(values);
+  if (!trial) return SayFailed(error, trial.error());
+  const std::string path = TextOf(values, "svg");
+  if (path.empty()) {
+    const kube::Result<std::string> text = PlotAsText(**trial, {width, height});
+    return text ? Finish(out, error, *text) : SayFailed(error, text.error());
+  }
+  const kube::Result<std::string> svg = PlotAsSvg(**trial);
+  if (!svg) return SayFailed(error, svg.error());
+  std::ofstream file(path, std::ios::binary);
+  file << *svg;
+  file.close();
+  if (!file) return SayFailed(error, {kube::ErrorCode::kUnavailable, path + ": cannot be written"});
+  return 0;
+}
+
+po::options_description PlotOptionsDescription() {
+  const PlotSize size;
+  po::options_description description("Options of trial plot", 100);
+  description.add_options()
+      ("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), "Of the TrialJob; else the context's.")
+      ("kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")
+      ("context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.")
+      ("svg", po::value<std::string>()->value_name("FILE"), "Write an SVG image instead of text.")
+      ("width", po::value<int>()->value_name("N")->default_value(size.width), "Characters in a line of a chart; at least 68.")
+      ("height", po::value<int>()->value_name("N")->default_value(size.height), "Lines of a chart; at least 10.");
+  return description;
+}
+
+struct Command {
+  const char* word;
+  po::options_description options;
+  int (*run)(const po::variables_map& values, std::ostream& out, std::ostream& error);
+};
+
+}  // namespace
+
+int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
+  const Command commands[] = {{"fit", FitOptionsDescription(), TrialFit}, {"plot", PlotOptionsDescription(), TrialPlot}};
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty()) return SayWrongUse(error, "no command is given");
+  const bool wants_help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+    return argument == "--help" || argument == "-h";
+  });
+  if (wants_help) {
+    out << kUsage << "\n" << commands[0].options << "\n" << commands[1].options;
+    return 0;
+  }
+  const auto command = std::find_if(std::begin(commands), std::end(commands), [&](const Command& c) {
+    return arguments.size() >= 2 && arguments[0] == "trial" && arguments[1] == c.word;
+  });
+  if (command == std::end(commands)) return SayWrongUse(error, "there is no such command");
+
+  po::options_description all;
+  all.add(command->options).add_options()("name", po::value<std::vector<std::string>>());
+  po::positional_options_description positional;
+  if (command->run == TrialPlot) positional.add("name", -1);
   po::variables_map values;
   try {
-    po::store(po::command_line_parser(argc, argv).options(all).positional(positional).run(), values);
+    po::store(po::command_line_parser({arguments.begin() + 2, arguments.end()}).options(all).positional(positional).run(),
+              values);
   } catch (const po::error& wrong) {
     return SayWrongUse(error, wrong.what());
   }
-  if (values.count("help") > 0) {
-    out << kUsage << "\n" << description;
-    return 0;
-  }
-  const auto command = values.count("command") > 0 ? values["command"].as<std::vector<std::string>>()
-                                                   : std::vector<std::string>{};
-  if (command != std::vector<std::string>{"trial", "fit"}) {
-    return SayWrongUse(error, command.empty() ? "no command is given" : "there is no such command");
-  }
-  for (const char* needed : {"points", "predict"}) {
-    if (values.count(needed) == 0) return SayWrongUse(error, std::string("trial fit needs --") + needed + " FILE");
-  }
-  return TrialFit(values, out, error);
+  return command->run(values, out, error);
 }
 
 }  // namespace grus

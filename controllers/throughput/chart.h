@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a throughput curve with its band: as text for a terminal, and as SVG.
 //
-// Samples per second over GPUs. Measured sizes are marked and told apart from predicted ones; sizes without an answer
-// show their band only, without a line. A dotted straight line is what perfect scaling would give.
+// Throughput over GPUs. Measured sizes are marked and told apart from those that were predicted between them and beyond
+// them; sizes without an answer show their band only, without a line. A dotted straight line is what perfect scaling
+// would give, and the knee is pointed at.
 //
 // Pure functions, deterministic.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ namespace grus {
 
 struct ChartOptions {
   std::string title;
+  std::string unit = "samples/s";  // Of the throughput.
+  std::optional<int> knee = {};    // Replicas; shown if the curve reaches so far.
   int width = 72, height = 20;  // Of the text, in characters, all included. Raised to 68 x 10 if less.
 };
 
@@ -23,8 +27,10 @@ struct ChartOptions {
 // is not cut. Empty if the curve is.
 std::string ChartAsText(const std::vector<CurvePoint>& curve, const ChartOptions& options);
 
-// One <svg> element of 720 x 440 that a browser shows as it is. Empty if the curve is.
-std::string ChartAsSvg(const std::vector<CurvePoint>& curve, const std::string& title);
+constexpr int kSvgWidth = 720, kSvgHeight = 440;
+
+// One <svg> element of that size, whatever options.width says, that a browser shows as it is. Empty if the curve is.
+std::string ChartAsSvg(const std::vector<CurvePoint>& curve, const ChartOptions& options);
 
 // The highest throughput that is drawn. Bands of sizes without an answer are cut, else nothing else could be seen.
 double HighestShown(const std::vector<CurvePoint>& curve);

@@ -9,10 +9,11 @@
 namespace grus {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 440;
+constexpr double kWidth = kSvgWidth, kHeight = kSvgHeight;
 constexpr double kLeft = 72, kRight = 24, kTop = 48, kBottom = 88;
 constexpr const char* kBlue = "#1f5fa8";
 constexpr const char* kGrey = "#6b7280";
+constexpr const char* kRed = "#b91c1c";
 
 [[gnu::format(printf, 1, 2)]] std::string Format(const char* format, ...) {
   char text[512];
@@ -53,7 +54,7 @@ std::string Text(double x, double y, const char* anchor, const std::string& text
   return Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + Escaped(text) + "</text>\n";
 }
 
-std::string Axes(const Scale& scale) {
+std::string Axes(const Scale& scale, const std::string& unit) {
   std::string svg;
   for (const double mark : AxisMarks(scale.most_throughput, 6)) {
     const double y = scale.Y(mark);
@@ -71,7 +72,7 @@ std::string Axes(const Scale& scale) {
                 kWidth - kRight, kGrey);
   svg += Text((kLeft + kWidth - kRight) / 2, bottom + 40, "middle", "GPUs");
   svg += Format("<text transform=\"translate(20,%.1f) rotate(-90)\" text-anchor=\"middle\">", (kTop + bottom) / 2) +
-         "throughput (samples/s)</text>\n";
+         "throughput (" + Escaped(unit) + ")</text>\n";
   return svg;
 }
 
@@ -85,9 +86,14 @@ std::string Band(const std::vector<CurvePoint>& curve, const Scale& scale) {
   return "<polygon points=\"" + points + "\" fill=\"" + kBlue + "\" fill-opacity=\"0.15\"/>\n";
 }
 
+// A full circle for what was measured, an empty one for what lies between, a diamond for what lies beyond.
 std::string Marker(double x, double y, PredictionSource source) {
   if (source == PredictionSource::kUnknown) {
     return Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"%s\">?</text>\n", x, y + 4, kBlue);
+  }
+  if (source == PredictionSource::kExtrapolated) {
+    return Format("<path d=\"M%.1f,%.1fl5,5l-5,5l-5,-5z\" fill=\"white\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", x, y - 5,
+                  kBlue);
   }
   const bool is_measured = source == PredictionSource::kMeasured;
   return Format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", x, y,
@@ -114,23 +120,37 @@ std::string Perfect(const std::vector<CurvePoint>& curve, const Scale& scale) {
                 scale.X(0), scale.Y(0), scale.X(gpus), scale.Y(gpus * per_gpu), kGrey);
 }
 
+std::string Knee(int gpus, const Scale& scale) {
+  const double x = scale.X(gpus);
+  std::string svg = Format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-dasharray=\"4 3\"/>\n",
+                           x, kTop, x, scale.Y(0), kRed);
+  const bool is_left = x > kWidth / 2;  // Where the curve leaves room below itself, or beyond.
+  return svg + Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">knee: %d GPU%s</text>\n",
+                      is_left ? x - 6 : x + 6, scale.Y(0) - 8, is_left ? "end" : "start", kRed, gpus,
+                      gpus == 1 ? "" : "s");
+}
+
 std::string Legend() {
-  const double y = kHeight - 20;
-  std::string svg = Marker(kLeft + 6, y, PredictionSource::kMeasured) + Text(kLeft + 18, y + 4, "start", "measured");
-  svg += Marker(kLeft + 110, y, PredictionSource::kExtrapolated) + Text(kLeft + 122, y + 4, "start", "predicted");
-  svg += Marker(kLeft + 214, y, PredictionSource::kUnknown) + Text(kLeft + 226, y + 4, "start", "unknown");
+  constexpr double kY = kHeight - 20;
+  const auto entry = [](double x, PredictionSource source, const char* text) {
+    return Marker(x + 6, kY, source) + Text(x + 18, kY + 4, "start", text);
+  };
+  std::string svg = entry(kLeft, PredictionSource::kMeasured, "measured") +
+                    entry(kLeft + 88, PredictionSource::kInterpolated, "interpolated") +
+                    entry(kLeft + 190, PredictionSource::kExtrapolated, "extrapolated") +
+                    entry(kLeft + 294, PredictionSource::kUnknown, "unknown");
   svg += Format("<rect x=\"%.1f\" y=\"%.1f\" width=\"20\" height=\"12\" fill=\"%s\" fill-opacity=\"0.15\"/>\n",
-                kLeft + 310, y - 6, kBlue) +
-         Text(kLeft + 336, y + 4, "start", "90 % band");
+                kLeft + 376, kY - 6, kBlue) +
+         Text(kLeft + 402, kY + 4, "start", "90 % band");
   svg += Format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-dasharray=\"2 4\"/>\n",
-                kLeft + 430, y, kLeft + 454, y, kGrey) +
-         Text(kLeft + 460, y + 4, "start", "perfect scaling");
+                kLeft + 480, kY, kLeft + 504, kY, kGrey) +
+         Text(kLeft + 510, kY + 4, "start", "perfect scaling");
   return svg;
 }
 
 }  // namespace
 
-std::string ChartAsSvg(const std::vector<CurvePoint>& curve, const std::string& title) {
+std::string ChartAsSvg(const std::vector<CurvePoint>& curve, const ChartOptions& options) {
   if (curve.empty()) return "";
   Scale scale;
   scale.most_gpus = curve.back().size.replicas;
@@ -142,8 +162,9 @@ std::string ChartAsSvg(const std::vector<CurvePoint>& curve, const std::string& 
       kWidth, kHeight, kWidth, kHeight);
   svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
   svg += Format("<text x=\"%.1f\" y=\"28\" font-size=\"16\" font-weight=\"600\">", kLeft);
-  svg += Escaped(title) + "</text>\n";
-  svg += Axes(scale) + Band(curve, scale) + Perfect(curve, scale) + Lines(curve, scale);
+  svg += Escaped(options.title) + "</text>\n";
+  svg += Axes(scale, options.unit) + Band(curve, scale) + Perfect(curve, scale) + Lines(curve, scale);
+  if (options.knee && *options.knee >= 1 && *options.knee <= scale.most_gpus) svg += Knee(*options.knee, scale);
   for (const CurvePoint& point : curve) {
     svg += Marker(scale.X(point.size.replicas), scale.Y(point.throughput), point.source);
   }

@@ -89,9 +89,11 @@ void DrawPiece(Canvas& canvas, const Scale& scale, const CurvePoint& from, const
 const char* MarkOf(PredictionSource source) {
   switch (source) {
     case PredictionSource::kMeasured: return "●";
-    case PredictionSource::kUnknown: return "?";
-    default: return "○";
+    case PredictionSource::kInterpolated: return "○";
+    case PredictionSource::kExtrapolated: return "◇";
+    case PredictionSource::kUnknown: break;
   }
+  return "?";
 }
 
 std::string PadLeft(const std::string& text, std::size_t width) {
@@ -139,15 +141,19 @@ std::string ChartAsText(const std::vector<CurvePoint>& curve, const ChartOptions
   for (const double mark : AxisMarks(scale.most_throughput, std::max(2, scale.rows / 3))) {
     labels[static_cast<std::size_t>(scale.Y(mark) / kDotsDown)] = ShortNumber(mark);
   }
-  std::string text = options.title + "\nsamples/s\n";
+  const bool shows_knee = options.knee && *options.knee >= 1 && *options.knee <= curve.back().size.replicas;
+  std::string text = options.title + "\n" + options.unit;
+  if (shows_knee) text += "    ▲ knee: " + std::to_string(*options.knee) + (*options.knee == 1 ? " GPU" : " GPUs");
+  text += "\n";
   for (int row = 0; row < scale.rows; ++row) {
     const std::string& label = labels[static_cast<std::size_t>(row)];
     text += PadLeft(label, kMargin) + (label.empty() ? "│" : "┤") + canvas.Row(row) + "\n";
   }
   text += std::string(kMargin, ' ') + "└";
-  for (int column = 0; column < scale.columns; ++column) text += "─";
+  const int knee_column = shows_knee ? scale.X(*options.knee) / kDotsAcross : -1;
+  for (int column = 0; column < scale.columns; ++column) text += column == knee_column ? "▲" : "─";
   text += "\n" + GpuLabels(scale, kMargin) + " GPUs\n";
-  text += PadLeft("", kMargin) + " ● measured  ○ predicted  ? unknown  ░ 90 % band  ⠄⠄ linear\n";
+  text += "● measured ○ interpolated ◇ extrapolated ? unknown ░ 90 % ⠄⠄ linear\n";
   return text;
 }
 

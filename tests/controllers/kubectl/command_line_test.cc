@@ -93,6 +93,11 @@ TEST_F(CommandLine, WrongUseIsStatusTwo) {
       {"trial", "fit", "--points", points_.c_str(), "--predict", wanted_.c_str(), "--max-ratio", "0.5"},
       {"trial", "fit", "--points", points_.c_str(), "--predict", wanted_.c_str(), "--max-ratio", "wide"},
       {"trial", "fit", "--pionts", points_.c_str()},
+      {"trial", "fit", "stray", "--points", points_.c_str(), "--predict", wanted_.c_str()},
+      {"trial", "plot"},
+      {"trial", "plot", "a", "b"},
+      {"trial", "plot", "a", "--points", points_.c_str()},
+      {"trial", "plot", "a", "--width", "0"},
   };
   for (const auto& arguments : kWrong) {
     const Outcome outcome = RunWith(arguments);
@@ -101,10 +106,18 @@ TEST_F(CommandLine, WrongUseIsStatusTwo) {
   }
 }
 
+TEST_F(CommandLine, APlotWithoutAClusterSaysWhatIsMissing) {
+  const std::string missing = folder_ / "kubeconfig";
+  const Outcome outcome = RunWith({"trial", "plot", "bert", "-n", "team-a", "--kubeconfig", missing.c_str()});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.error, HasSubstr(missing));
+}
+
 TEST_F(CommandLine, HelpSaysHowToUseIt) {
   const Outcome outcome = RunWith({"--help"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.out, HasSubstr("--max-ratio"));
+  EXPECT_THAT(outcome.out, HasSubstr("--svg"));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ std::size_t Characters(const std::string& text) {
 
 TEST(ChartAsText, FitsIntoTheGivenSize) {
   for (const auto& [width, height] : {std::pair{72, 20}, {40, 10}, {120, 40}}) {
-    std::stringstream lines(ChartAsText(SomeCurve(), {"job", width, height}));
+    std::stringstream lines(ChartAsText(SomeCurve(), {.title = "job", .knee = 8, .width = width, .height = height}));
     int count = 0;
     for (std::string line; std::getline(lines, line); ++count) {
       EXPECT_LE(Characters(line), static_cast<std::size_t>(std::max(width, 68))) << line;
@@ -55,9 +55,10 @@ TEST(ChartAsText, FitsIntoTheGivenSize) {
 }
 
 TEST(ChartAsText, MarksMeasuredPredictedAndUnknownSizes) {
-  const std::string text = ChartAsText(SomeCurve(), {"team-a/bert"});
+  const std::string text = ChartAsText(SomeCurve(), {.title = "team-a/bert"});
   EXPECT_EQ(CountOf(text, "●"), 2u + 1u);  // One in the legend.
-  EXPECT_EQ(CountOf(text, "○"), 2u + 1u);
+  EXPECT_EQ(CountOf(text, "○"), 1u + 1u);  // Interpolated.
+  EXPECT_EQ(CountOf(text, "◇"), 1u + 1u);  // Extrapolated.
   EXPECT_EQ(CountOf(text, "?"), 1u + 1u);
   EXPECT_THAT(text, HasSubstr("team-a/bert"));
   EXPECT_THAT(text, HasSubstr("samples/s"));
@@ -66,9 +67,10 @@ TEST(ChartAsText, MarksMeasuredPredictedAndUnknownSizes) {
 }
 
 TEST(ChartAsSvg, MarksMeasuredPredictedAndUnknownSizes) {
-  const std::string svg = ChartAsSvg(SomeCurve(), "bert");
+  const std::string svg = ChartAsSvg(SomeCurve(), {.title = "bert"});
   EXPECT_EQ(CountOf(svg, "fill=\"#1f5fa8\" stroke="), 2u + 1u);  // Full circles.
-  EXPECT_EQ(CountOf(svg, "fill=\"white\" stroke="), 2u + 1u);    // Empty ones.
+  EXPECT_EQ(CountOf(svg, "fill=\"white\" stroke="), 2u + 2u);    // Empty circles and diamonds.
+  EXPECT_EQ(CountOf(svg, "<circle"), 3u + 2u);
   EXPECT_EQ(CountOf(svg, ">?</text>"), 1u + 1u);
   EXPECT_EQ(CountOf(svg, "stroke-dasharray=\"6 4\""), 1u);  // The extrapolated piece.
   EXPECT_EQ(CountOf(svg, "<polygon"), 1u);
@@ -76,20 +78,39 @@ TEST(ChartAsSvg, MarksMeasuredPredictedAndUnknownSizes) {
   EXPECT_THAT(svg, HasSubstr(">GPUs<"));
 }
 
+TEST(Chart, PointsAtTheKneeWhereTheCurveReachesIt) {
+  struct Case {
+    std::optional<int> knee;
+    bool is_shown;
+  };
+  for (const Case& c : {Case{8, true}, Case{16, true}, Case{17, false}, Case{0, false}, Case{{}, false}}) {
+    const std::string text = ChartAsText(SomeCurve(), {.title = "bert", .knee = c.knee});
+    const std::string svg = ChartAsSvg(SomeCurve(), {.title = "bert", .knee = c.knee});
+    EXPECT_EQ(CountOf(text, "▲"), c.is_shown ? 2u : 0u);  // One on the axis, one that says what it is.
+    EXPECT_EQ(CountOf(svg, ">knee: "), c.is_shown ? 1u : 0u);
+  }
+}
+
+TEST(Chart, SaysTheUnit) {
+  const ChartOptions options{.title = "bert", .unit = "batches/s"};
+  EXPECT_THAT(ChartAsText(SomeCurve(), options), HasSubstr("\nbatches/s\n"));
+  EXPECT_THAT(ChartAsSvg(SomeCurve(), options), HasSubstr("(batches/s)"));
+}
+
 TEST(ChartAsSvg, TitlesCannotAddElements) {
-  const std::string svg = ChartAsSvg(SomeCurve(), "<script>&");
+  const std::string svg = ChartAsSvg(SomeCurve(), {.title = "<script>&", .unit = "<script>"});
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
   EXPECT_THAT(svg, HasSubstr("&lt;script&gt;&amp;"));
 }
 
 TEST(Chart, NothingAndOnePointAndNonsenseAreDrawnToo) {
   EXPECT_EQ(ChartAsText({}, {}), "");
-  EXPECT_EQ(ChartAsSvg({}, ""), "");
+  EXPECT_EQ(ChartAsSvg({}, {}), "");
   CurvePoint nonsense = Point(1, 0, PredictionSource::kUnknown);
   nonsense.high = std::numeric_limits<double>::infinity();
   for (const CurvePoint& point : {Point(1, 100, PredictionSource::kMeasured), nonsense}) {
     EXPECT_THAT(ChartAsText({point}, {}), HasSubstr("GPUs"));
-    EXPECT_THAT(ChartAsSvg({point}, ""), Not(testing::AnyOf(HasSubstr("nan"), HasSubstr("inf"))));
+    EXPECT_THAT(ChartAsSvg({point}, {}), Not(testing::AnyOf(HasSubstr("nan"), HasSubstr("inf"))));
   }
 }
 
