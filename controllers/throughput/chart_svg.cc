@@ -140,11 +140,11 @@ std::string Legend() {
                     entry(kLeft + 190, PredictionSource::kExtrapolated, "extrapolated") +
                     entry(kLeft + 294, PredictionSource::kUnknown, "unknown");
   svg += Format("<rect x=\"%.1f\" y=\"%.1f\" width=\"20\" height=\"12\" fill=\"%s\" fill-opacity=\"0.15\"/>\n",
-                kLeft + 376, kY - 6, kBlue) +
-         Text(kLeft + 402, kY + 4, "start", "90 % band");
+                kLeft + 382, kY - 6, kBlue) +
+         Text(kLeft + 408, kY + 4, "start", "90 % band");
   svg += Format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-dasharray=\"2 4\"/>\n",
-                kLeft + 480, kY, kLeft + 504, kY, kGrey) +
-         Text(kLeft + 510, kY + 4, "start", "perfect scaling");
+                kLeft + 484, kY, kLeft + 508, kY, kGrey) +
+         Text(kLeft + 514, kY + 4, "start", "perfect scaling");
   return svg;
 }
 

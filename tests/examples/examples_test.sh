@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # clientlib stands alone: it is installed to a folder of its own, the two examples are built against it with
-# find_package(), and run against a real control plane. Takes half a minute.
+# find_package(), and run against a real control plane. It also takes the manifests of the other examples. Takes half a
+# minute.
 # shellcheck disable=SC2317 # check() calls the functions.
 set -uo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
@@ -43,6 +44,12 @@ check "a cluster starts" "$cluster" up --name "$cluster_name"
 check "with a node" "$cluster" nodes 1 --name "$cluster_name"
 KUBECONFIG=$("$cluster" kubeconfig --name "$cluster_name")
 export KUBECONFIG
+
+check "it takes our CRDs" kube apply --server-side -f crds/generated
+check "and serves them" kube wait --for=condition=Established --timeout=30s -f crds/generated
+for story in elastic-bert gang trial; do
+  check "the manifests of $story are taken" kube apply --dry-run=server -f "examples/$story"
+done
 
 "$folder/pod-watcher/pod-watcher" default >"$folder/watcher.log" 2>&1 &
 pids+=($!)
