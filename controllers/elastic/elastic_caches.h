@@ -16,6 +16,7 @@ struct ElasticCaches {
   kube::Informer& nodes;
   kube::Informer* groups = nullptr;  // All PodGroups; null: jobs are no gangs.
   kube::Informer* priority_classes = nullptr;  // Null: all jobs are equally important.
+  kube::Informer* profiles = nullptr;          // All WorkloadProfiles; null: no job has one.
 };
 
 }  // namespace grus

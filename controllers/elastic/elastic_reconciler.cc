@@ -8,6 +8,7 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/policy/workload_fingerprint.h"
 
 namespace grus {
 namespace {
@@ -68,6 +69,12 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
         return {JobIndexKey(pod.metadata.ns, job)};
       })),
       room_(room) {
+  if (caches_.profiles != nullptr) {
+    jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
+      const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
+      return name ? std::vector<std::string>{*name} : std::vector<std::string>{};
+    });
+  }
   room_.OnFreed([this] { OnFreedRoom(); });
 }
 
@@ -91,6 +98,13 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   if (caches_.priority_classes != nullptr) {
     caches_.priority_classes->AddHandler([this](const kube::Change& change, bool) {
       if (!change.before || !change.after) OnFreedRoom();  // A class has come or gone: the queue may be another one.
+    });
+  }
+  if (caches_.profiles != nullptr) {
+    caches_.profiles->AddHandler([this, &queue](const kube::Change& change, bool) {
+      for (const auto& job : caches_.jobs.ByIndex<ElasticHorovodJob>(jobs_by_profile_, change.Any().metadata.name)) {
+        queue.Add(job->metadata.Key(), kube::Priority::kLow);
+      }
     });
   }
   for (kube::Informer* children :
@@ -185,6 +199,11 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
     view.workers = ReadWorkersState(*children.workers);
   }
   if (children.hosts) view.hosts = ReadHostList(*children.hosts);
+  if (caches_.profiles != nullptr && caches_.profiles->store().size() > 0) {
+    const auto name = ProfileNameOf(*job);
+    const auto profile = name ? caches_.profiles->Get<api::WorkloadProfile>({"", *name}) : nullptr;
+    if (profile) view.profile = JobProfileOf(*profile, *job);
+  }
   const std::string set_name = WorkersName(*job);
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(job->metadata.ns, job->metadata.name))) {
     const kube::OwnerReference* owner = pod->metadata.Controller();

@@ -103,6 +103,7 @@ class ElasticReconciler final : public kube::Reconciler {
   const kube::Clock& clock_;
   const kube::Log& log_;
   kube::Store::IndexId pods_by_job_;
+  kube::Store::IndexId jobs_by_profile_ = 0;  // If there are profiles: by the name that spec.profile means.
   ClusterRoom& room_;
   kube::WriteTracker writes_;
   kube::WorkQueue* queue_ = nullptr;

@@ -65,6 +65,7 @@ Status BaseStatus(const View& view, const Sizes& sizes) {
   status.observed_generation = job.metadata.generation;
   status.launcher = "job.batch/" + LauncherName(job);
   status.workers = "statefulset.apps/" + WorkersName(job);
+  status.profile = view.profile;
   status.selector = std::string(kJobNameLabel) + "=" + job.metadata.name + "," + kRoleLabel + "=worker";
   api::ReplicaStatus& replicas = status.replicas;
   replicas = {};

@@ -91,6 +91,7 @@ struct View {
   bool are_pods_current = true;         // False: they may be those from before the workers were last stopped.
   std::vector<LauncherPod> launcher_pods;
   std::vector<StrayLauncher> stray_launchers;
+  std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
   Room room;                            // For workers beyond those granted, claims of others set aside.
 };
 

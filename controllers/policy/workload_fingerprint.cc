@@ -155,4 +155,15 @@ std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job) {
   return profile;
 }
 
+api::JobProfile JobProfileOf(const api::WorkloadProfile& profile, const api::ElasticHorovodJob& job) {
+  api::JobProfile said{profile.metadata.name, {}};
+  const Json* product = job.spec.workers.pod_template.At({"spec", "nodeSelector", kGpuProductLabel});
+  const std::vector<api::GpuTypeProfile>& types = profile.status.gpu_types;
+  for (const api::GpuTypeProfile& type : types) {
+    const bool is_meant = product && product->AsString() ? *product->AsString() == type.model.gpu_type : types.size() == 1;
+    if (is_meant) said.knee_gpus = type.knee_gpus;
+  }
+  return said;
+}
+
 }  // namespace grus

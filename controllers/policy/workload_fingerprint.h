@@ -31,6 +31,8 @@ namespace grus {
 inline constexpr char kModelAnnotation[] = "ai.centauruscloud.io/model";
 inline constexpr char kDatasetAnnotation[] = "ai.centauruscloud.io/dataset";
 
+inline constexpr char kGpuProductLabel[] = "nvidia.com/gpu.product";
+
 struct WorkloadIdentity {
   std::string fingerprint;         // 32 hexadecimal digits of a SHA-256: a legal object name.
   api::ProfiledWorkload workload;  // What it is made of, for people; without the environment, which may be private.
@@ -44,5 +46,9 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
 // The name of the WorkloadProfile that `job` uses by spec.profile: its fingerprint for Auto, none for Off, else the
 // name that is given.
 std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job);
+
+// What the status of `job` says of its profile. The knee is that of the GPU type which the worker's node selector names
+// by the label kGpuProductLabel, else of the only GPU type that was measured.
+api::JobProfile JobProfileOf(const api::WorkloadProfile& profile, const api::ElasticHorovodJob& job);
 
 }  // namespace grus

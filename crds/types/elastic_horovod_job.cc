@@ -186,6 +186,15 @@ std::span<const FieldInfo> Progress::Fields() {
   return kFields;
 }
 
+std::span<const FieldInfo> JobProfile::Fields() {
+  using T = JobProfile;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::name>("name", {.doc = "Name of the WorkloadProfile."}),
+      Field<&T::knee_gpus>("kneeGpus", {.doc = "GPUs after which more bring too little. Missing: not known.", .minimum = 1}),
+  };
+  return kFields;
+}
+
 std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
   using T = ElasticHorovodJobStatus;
   static constexpr FieldInfo kFields[] = {
@@ -200,6 +209,7 @@ std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
       Field<&T::replicas>("replicas", {.doc = "Counts of workers."}),
       Field<&T::last_scale>("lastScale", {.doc = "The last change of size."}),
       Field<&T::progress>("progress", {.doc = "What the training said of itself."}),
+      Field<&T::profile>("profile", {.doc = "The WorkloadProfile that spec.profile means, if there is one."}),
       Field<&T::selector>("selector", {.doc = "Label selector of the workers, for the scale subresource."}),
       Field<&T::start_time>("startTime", {.doc = "When the job was first taken up, or resumed."}),
       Field<&T::completion_time>("completionTime", {.doc = "When the job ended."}),

@@ -97,6 +97,14 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
+// What was measured of the job's workload before.
+struct JobProfile {
+  std::string name;                        // Of the WorkloadProfile.
+  std::optional<std::int32_t> knee_gpus;  // On the GPU type that the job runs on, if that is known.
+  static std::span<const kube::FieldInfo> Fields();
+  friend bool operator==(const JobProfile&, const JobProfile&) = default;
+};
+
 struct ElasticHorovodJobStatus {
   std::vector<kube::Condition> conditions;
   std::string phase;
@@ -106,6 +114,7 @@ struct ElasticHorovodJobStatus {
   ReplicaStatus replicas;
   std::optional<LastScale> last_scale;
   std::optional<Progress> progress;
+  std::optional<JobProfile> profile;
   std::string selector;
   std::optional<kube::Time> start_time, completion_time;
   static std::span<const kube::FieldInfo> Fields();

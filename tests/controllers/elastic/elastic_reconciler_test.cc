@@ -10,6 +10,7 @@
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/policy/workload_fingerprint.h"
 #include "crds/types/all_crds.h"
 #include "tests/controllers/elastic/view_builder.h"
 
@@ -21,7 +22,7 @@ using kube::Json;
 using kube::KindOf;
 
 constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io";
-constexpr int kInformers = 8;
+constexpr int kInformers = 9;
 
 // One job against an API server in this process; nothing else acts. Each pass is the test's own.
 class ElasticReconcilerTest : public ::testing::Test {
@@ -68,7 +69,7 @@ class ElasticReconcilerTest : public ::testing::Test {
     for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
   }
   std::array<kube::Informer*, kInformers> Informers() {
-    return {&jobs_, &services_, &sets_, &maps_, &launchers_, &pods_, &nodes_, &classes_};
+    return {&jobs_, &services_, &sets_, &maps_, &launchers_, &pods_, &nodes_, &classes_, &profiles_};
   }
   void AddClass(const std::string& name, int value) {
     Json made = Named("scheduling.k8s.io/v1", "PriorityClass", name);
@@ -114,15 +115,38 @@ class ElasticReconcilerTest : public ::testing::Test {
   kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
   kube::Informer classes_{client_, KindOf<kube::PriorityClass>(), {}, clock_, log_};
+  kube::Informer profiles_{client_, KindOf<api::WorkloadProfile>(), {}, clock_, log_};
   ClusterRoom room_{nodes_, pods_, clock_};
   ElasticReconciler elastic_{client_,
-                             {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_},
+                             {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, &profiles_},
                              room_,
                              events_,
                              clock_,
                              log_};
   int waiters_ = kInformers + 1;  // And the recorder.
 };
+
+TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
+  StartCaches();
+  Settle();
+  const auto profile = [&] {
+    const Json* found = server_.Get(kJobResource, {"team-a", "bert"})->At({"status", "profile"});
+    return found ? ToText(*found) : "";
+  };
+  EXPECT_EQ(profile(), "");
+  const auto adds_before = queue_.counts().adds;
+
+  const std::string name = *ProfileNameOf(TestJob());
+  Json made = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", name);
+  made["spec"]["fingerprint"] = name;
+  Create("workloadprofiles.ai.centauruscloud.io", std::move(made));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  EXPECT_EQ(queue_.counts().adds, adds_before + 1);  // The job is looked at again.
+  Settle();
+
+  EXPECT_EQ(profile(), R"({"name":")" + name + R"("})");
+}
 
 TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });

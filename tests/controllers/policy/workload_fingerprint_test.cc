@@ -123,6 +123,25 @@ TEST(WorkloadIdentity, TemplatesThatAreNoneAreNoError) {
   }
 }
 
+TEST(JobProfileOf, HasTheKneeOfTheGpuTypeThatTheJobRunsOn) {
+  api::WorkloadProfile profile;
+  profile.metadata.name = "p";
+  const auto add = [&](const char* gpu_type, std::optional<int> knee) {
+    api::GpuTypeProfile& type = profile.status.gpu_types.emplace_back();
+    type.model.gpu_type = gpu_type;
+    type.knee_gpus = knee;
+  };
+  api::ElasticHorovodJob anywhere, on_h100;
+  on_h100.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"nodeSelector":{"nvidia.com/gpu.product":"H100"}}})");
+  EXPECT_EQ(JobProfileOf(profile, anywhere), (api::JobProfile{"p", {}}));
+  add("A100", 8);
+  EXPECT_EQ(JobProfileOf(profile, anywhere), (api::JobProfile{"p", 8}));
+  EXPECT_EQ(JobProfileOf(profile, on_h100), (api::JobProfile{"p", {}}));
+  add("H100", 16);
+  EXPECT_EQ(JobProfileOf(profile, anywhere), (api::JobProfile{"p", {}}));
+  EXPECT_EQ(JobProfileOf(profile, on_h100), (api::JobProfile{"p", 16}));
+}
+
 TEST(ProfileNameOf, FollowsTheSpec) {
   api::ElasticHorovodJob job;
   job.spec = Spec(kSpec);
