@@ -25,10 +25,12 @@ struct Series {
 
 std::vector<Series> SeriesOf(const api::TrialJobStatus& status) {
   std::map<std::pair<std::string, std::int32_t>, std::vector<api::CurvePoint>> found;
-  for (const api::CurvePoint& point : status.curve) found[{point.gpu_type, point.batch_size}].push_back(point);
+  for (const api::CurvePoint& point : status.curve)
+    found[{point.gpu_type, point.batch_size}].push_back(point);
   std::vector<Series> all;
   for (auto& [key, points] : found) {
-    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.gpus < b.gpus; });
+    std::stable_sort(points.begin(), points.end(),
+                     [](const auto& a, const auto& b) { return a.gpus < b.gpus; });
     all.push_back({key.first, key.second, std::move(points)});
   }
   return all;
@@ -36,20 +38,28 @@ std::vector<Series> SeriesOf(const api::TrialJobStatus& status) {
 
 std::string UnitOf(api::ThroughputUnit unit) {
   switch (unit) {
-    case api::ThroughputUnit::kSamplesPerSecond: return "samples/s";
-    case api::ThroughputUnit::kBatchesPerSecond: return "batches/s";
-    case api::ThroughputUnit::kStepsPerSecond: return "steps/s";
-    case api::ThroughputUnit::kNotKnown: break;
+    case api::ThroughputUnit::kSamplesPerSecond:
+      return "samples/s";
+    case api::ThroughputUnit::kBatchesPerSecond:
+      return "batches/s";
+    case api::ThroughputUnit::kStepsPerSecond:
+      return "steps/s";
+    case api::ThroughputUnit::kNotKnown:
+      break;
   }
   return "work/s";
 }
 
 PredictionSource SourceOf(api::CurveSource source) {
   switch (source) {
-    case api::CurveSource::kMeasured: return PredictionSource::kMeasured;
-    case api::CurveSource::kInterpolated: return PredictionSource::kInterpolated;
-    case api::CurveSource::kExtrapolated: return PredictionSource::kExtrapolated;
-    case api::CurveSource::kUnknown: break;
+    case api::CurveSource::kMeasured:
+      return PredictionSource::kMeasured;
+    case api::CurveSource::kInterpolated:
+      return PredictionSource::kInterpolated;
+    case api::CurveSource::kExtrapolated:
+      return PredictionSource::kExtrapolated;
+    case api::CurveSource::kUnknown:
+      break;
   }
   return PredictionSource::kUnknown;
 }
@@ -74,7 +84,8 @@ std::vector<CurvePoint> Drawn(const Series& series) {
 
 std::optional<int> KneeOf(const api::TrialJobStatus& status, const Series& series) {
   for (const api::Recommendation& r : status.recommendation) {
-    if (r.goal == api::Goal::kKnee && r.gpu_type == series.gpu_type && r.batch_size == series.batch_size) return r.gpus;
+    if (r.goal == api::Goal::kKnee && r.gpu_type == series.gpu_type && r.batch_size == series.batch_size)
+      return r.gpus;
   }
   return std::nullopt;
 }
@@ -106,7 +117,8 @@ std::string TableOf(const std::vector<Row>& rows) {
   }
   std::string text;
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) text += std::string(widths[i] - row[i].size(), ' ') + row[i] + "  ";
+    for (std::size_t i = 0; i + 1 < row.size(); ++i)
+      text += std::string(widths[i] - row[i].size(), ' ') + row[i] + "  ";
     text += row.back() + "\n";
   }
   return text;
@@ -119,8 +131,9 @@ std::string SizesOf(const Series& series, const std::string& unit) {
   for (const api::CurvePoint& point : series.points) {
     const bool has_band = !point.throughput_low.empty() && !point.throughput_high.empty();
     rows.push_back({std::to_string(point.gpus), OrDash(point.throughput),
-                    has_band ? point.throughput_low + " to " + point.throughput_high : "-", OrDash(point.speed_up),
-                    OrDash(point.efficiency), std::string(ToString(SourceOf(point.source)))});
+                    has_band ? point.throughput_low + " to " + point.throughput_high : "-",
+                    OrDash(point.speed_up), OrDash(point.efficiency),
+                    std::string(ToString(SourceOf(point.source)))});
   }
   return TableOf(rows);
 }
@@ -150,9 +163,9 @@ kube::Error NothingYet(const TrialJob& trial) {
 
 // For what comes from the cluster and goes to a terminal: no control characters.
 std::string Printable(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7F';
-  }, ' ');
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7F'; }, ' ');
   return text;
 }
 
@@ -183,11 +196,12 @@ kube::Result<std::string> PlotAsSvg(const TrialJob& trial) {
   for (const Series& series : all) {
     const std::string chart = ChartAsSvg(Drawn(series), OptionsOf(trial, series, {}));
     if (chart.empty()) continue;
-    charts += "<g transform=\"translate(0," + std::to_string(kSvgHeight * count++) + ")\">\n" + chart + "</g>\n";
+    charts +=
+        "<g transform=\"translate(0," + std::to_string(kSvgHeight * count++) + ")\">\n" + chart + "</g>\n";
   }
   const std::string height = std::to_string(kSvgHeight * count), width = std::to_string(kSvgWidth);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height + "\" viewBox=\"0 0 " +
-         width + " " + height + "\">\n" + Printable(std::move(charts)) + "</svg>\n";
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
+         "\" viewBox=\"0 0 " + width + " " + height + "\">\n" + Printable(std::move(charts)) + "</svg>\n";
 }
 
 }  // namespace grus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kubectl grus trial plot: the curve of a TrialJob as a chart for each GPU type and batch size.
 //
-// As text: the charts, a table of all sizes with the source of each number, and what is recommended. As SVG: the charts
-// below each other.
+// As text: the charts, a table of all sizes with the source of each number, and what is recommended. As SVG:
+// the charts below each other.
 //
 // Pure: the object in, text out.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a running job is as fast as its WorkloadProfile says: a driver, a library or a slow node shows here first.
-// Pure functions.
+// Whether a running job is as fast as its WorkloadProfile says: a driver, a library or a slow node shows here
+// first. Pure functions.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace grus {
 
-// Steps of long runs vary more than those of a trial: with the data, with neighbours on the node, with checkpoints.
+// Steps of long runs vary more than those of a trial: with the data, with neighbours on the node, with
+// checkpoints.
 inline constexpr int kDriftPercent = 20;
 
 // A job's step time at one configuration, as it was last seen.
@@ -21,9 +22,9 @@ struct ObservedStep {
   kube::Time time;
 };
 
-// Drift if the step time is over the 90 % interval of the point of that configuration, or under it, by more than
-// `percent` of the interval's end. None if the profile has no such point, if either time is none, or if the point was
-// measured after the job was seen.
+// Drift if the step time is over the upper end of the 90 % interval of the point of that configuration, or
+// the lower end over the step time, by more than `percent`. None if the profile has no such point, if either time is none, or if
+// the point was measured after the job was seen.
 std::optional<api::ProfileDrift> FindDrift(const api::WorkloadProfileSpec& profile, const ObservedStep& seen,
                                            int percent = kDriftPercent);
 

@@ -16,7 +16,8 @@ namespace {
 using kube::Json;
 using kube::Quantity;
 
-constexpr char kScheme[] = "1";  // Other rules need another number: old fingerprints are then not found any more.
+constexpr char kScheme[] =
+    "1";  // Other rules need another number: old fingerprints are then not found any more.
 constexpr std::size_t kFingerprintBytes = 16;
 constexpr std::string_view kDigestMark = "sha256:";
 
@@ -44,7 +45,8 @@ Amounts AmountsOf(const Json* container, std::string_view list) {
   if (!given || !given->AsObject()) return amounts;
   for (const auto& [name, value] : *given->AsObject()) {
     if (name == kGpuResource) continue;
-    const kube::Result<Quantity> amount = kube::ParseQuantity(value.AsString() ? *value.AsString() : ToText(value));
+    const kube::Result<Quantity> amount =
+        kube::ParseQuantity(value.AsString() ? *value.AsString() : ToText(value));
     if (amount) amounts[name] = *amount;
   }
   return amounts;
@@ -88,7 +90,8 @@ std::string Joined(const std::vector<std::string>& words) {
 
 std::string FirstHexOfSha256(const std::string& text) {
   unsigned char digest[EVP_MAX_MD_SIZE];
-  [[maybe_unused]] const int is_done = EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
+  [[maybe_unused]] const int is_done =
+      EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
   assert(is_done == 1);  // It fails for want of memory alone.
   constexpr char kHex[] = "0123456789abcdef";
   std::string hex;
@@ -124,8 +127,8 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
 
   WorkloadIdentity identity;
   api::ProfiledWorkload& workload = identity.workload;
-  workload.image = digest.empty() ? spec.workers.image
-                                  : WithoutDigest(spec.workers.image) + "@" + std::string(digest);
+  workload.image =
+      digest.empty() ? spec.workers.image : WithoutDigest(spec.workers.image) + "@" + std::string(digest);
   workload.command = spec.launcher.python_command;
   workload.resources = requests;
   workload.gpus_per_worker = spec.workers.gpus_per_worker;
@@ -160,7 +163,8 @@ api::JobProfile JobProfileOf(const api::WorkloadProfile& profile, const api::Ela
   const Json* product = job.spec.workers.pod_template.At({"spec", "nodeSelector", kGpuProductLabel});
   const std::vector<api::GpuTypeProfile>& types = profile.status.gpu_types;
   for (const api::GpuTypeProfile& type : types) {
-    const bool is_meant = product && product->AsString() ? *product->AsString() == type.model.gpu_type : types.size() == 1;
+    const bool is_meant =
+        product && product->AsString() ? *product->AsString() == type.model.gpu_type : types.size() == 1;
     if (is_meant) said.knee_gpus = type.knee_gpus;
   }
   return said;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which jobs are the same workload: those that train equally fast on equal GPUs, so that what one of them measured
-// holds for all.
+// Which jobs are the same workload: those that train equally fast on equal GPUs, so that what one of them
+// measured holds for all.
 //
 // What counts:
-//   - the image of the workers: by its digest, where the image names one or `image_digest` is given, else by its name;
+//   - the image of the workers, by its digest where that is known, else by its name;
 //   - the training command, as the shell gets it;
-//   - CPU, memory and whatever else a worker asks for and is limited to, by value, but for its GPUs;
+//   - what a worker asks for and is limited to, by value, but for its GPUs;
 //   - GPUs per worker;
-//   - environment variables of the worker and of the launcher that have a value: NCCL_ALGO or OMP_NUM_THREADS change
-//     the speed as a flag does. Those with a valueFrom, and envFrom, do not count: they hold names and secrets. A
-//     variable that differs in every run (a run's ID) makes each run a workload of its own; give it by valueFrom, or
-//     name a profile in spec.profile;
+//   - environment variables of the worker and of the launcher that have a value: NCCL_ALGO or
+//     OMP_NUM_THREADS change the speed as a flag does;
 //   - what the annotations kModelAnnotation and kDatasetAnnotation say.
-// What does not: sizes, GPU types and batch sizes that trials set (a point's configuration says them), the image of the
-// launcher, queues, priorities, volumes. Order of fields, defaults that are written out, and "1000m" for "1" do not
-// either.
+// What does not count: sizes, GPU types and batch sizes that trials set (a point's configuration says them),
+// the image of the launcher, queues, priorities, volumes; variables with a valueFrom, and envFrom, which hold
+// names and secrets; the order of fields, defaults that are written out, and "1000m" for "1".
+//
+// A variable that differs in every run, a run's ID, makes each run a workload of its own: give it by
+// valueFrom, or name a profile in spec.profile.
 //
 // Pure functions.
 #pragma once
@@ -30,25 +31,25 @@ namespace grus {
 
 inline constexpr char kModelAnnotation[] = "ai.centauruscloud.io/model";
 inline constexpr char kDatasetAnnotation[] = "ai.centauruscloud.io/dataset";
-
 inline constexpr char kGpuProductLabel[] = "nvidia.com/gpu.product";
 
 struct WorkloadIdentity {
-  std::string fingerprint;         // 32 hexadecimal digits of a SHA-256: a legal object name.
-  api::ProfiledWorkload workload;  // What it is made of, for people; without the environment, which may be private.
+  std::string fingerprint;  // 32 hexadecimal digits of a SHA-256: a legal object name.
+  // What it is made of, for people; without the environment, which may be private.
+  api::ProfiledWorkload workload;
 };
 
-// `image_digest`: "sha256:...", or a pod's imageID that ends so; anything else is ignored. Who saves and who looks up
-// must agree on giving it.
+// `image_digest`: "sha256:...", or a pod's imageID that ends so; anything else is ignored. Who saves and who
+// looks up must agree on giving it.
 WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::StringMap& annotations,
                             std::string_view image_digest = {});
 
-// The name of the WorkloadProfile that `job` uses by spec.profile: its fingerprint for Auto, none for Off, else the
-// name that is given.
+// The name of the WorkloadProfile that `job` uses by spec.profile: its fingerprint for Auto, none for Off,
+// else the name that is given.
 std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job);
 
-// What the status of `job` says of its profile. The knee is that of the GPU type which the worker's node selector names
-// by the label kGpuProductLabel, else of the only GPU type that was measured.
+// What the status of `job` says of its profile. The knee is that of the GPU type which the worker's node
+// selector names by the label kGpuProductLabel, else of the only GPU type that was measured.
 api::JobProfile JobProfileOf(const api::WorkloadProfile& profile, const api::ElasticHorovodJob& job);
 
 }  // namespace grus

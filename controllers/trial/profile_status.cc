@@ -45,22 +45,23 @@ int LargestOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_ty
 }
 
 // Samples of one GPU in a step; 0 if the point does not say.
-double LocalBatch(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point, double step_seconds,
-                  int largest) {
+double LocalBatch(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point,
+                  double step_seconds, int largest) {
   switch (profile.throughput_unit) {
     case api::ThroughputUnit::kSamplesPerSecond: {
       const double samples = ParseDecimal(point.measured.throughput).value_or(0) * step_seconds;
       return NearestWhole(samples / point.config.gpus);
     }
-    case api::ThroughputUnit::kStepsPerSecond: return static_cast<double>(largest) / point.config.gpus;
-    default: return 1;
+    case api::ThroughputUnit::kStepsPerSecond:
+      return static_cast<double>(largest) / point.config.gpus;
+    default:
+      return 1;
   }
 }
 
 double Spread(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
-  const auto [low, high] = std::minmax_element(points.begin(), points.end(), [&](const auto& a, const auto& b) {
-    return value(a) < value(b);
-  });
+  const auto [low, high] = std::minmax_element(
+      points.begin(), points.end(), [&](const auto& a, const auto& b) { return value(a) < value(b); });
   return value(*high) / value(*low);
 }
 
@@ -70,12 +71,14 @@ double Total(const Measurement& m) { return m.size.local_batch_size * m.size.rep
 double Median(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
   std::vector<double> values;
   for (const Measurement& point : points) values.push_back(value(point));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
 // Sizes within what was measured that workers of so many GPUs can make.
-std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int gpus_per_worker, int gpus_per_node) {
+std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int gpus_per_worker,
+                                   int gpus_per_node) {
   std::map<int, int> nodes_of;
   int largest = 0;
   for (const Measurement& m : measured) largest = std::max(largest, m.size.replicas);
@@ -93,7 +96,8 @@ std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int
 std::optional<std::int32_t> KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured,
                                    const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
   CurveQuestion question;
-  question.sizes = SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
+  question.sizes =
+      SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
   question.fixed = measured.is_total_fixed ? FixedBatch::kTotal : FixedBatch::kPerReplica;
   question.batch_size = measured.batch_size;
   // One size shows no knee: more GPUs may bring as much again.
@@ -117,7 +121,8 @@ api::ThroughputModel ModelOf(const ThroughputFit& fit, const std::string& gpu_ty
   model.gpu_type = gpu_type;
   model.form = std::string(fit.best().form.name);
   for (const FittedParameter& parameter : BestParameters(fit)) {
-    if (std::isfinite(parameter.value)) model.parameters.push_back({std::string(parameter.name), Number(parameter.value)});
+    if (std::isfinite(parameter.value))
+      model.parameters.push_back({std::string(parameter.name), Number(parameter.value)});
   }
   model.loo_error_percent = ToDecimal(100 * fit.best().leave_one_out_error, 2);
   model.valid_max_gpus = fit.largest_valid_replicas;
@@ -127,9 +132,9 @@ api::ThroughputModel ModelOf(const ThroughputFit& fit, const std::string& gpu_ty
 api::GpuTypeProfile TypeProfile(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
   api::GpuTypeProfile type;
   type.model.gpu_type = gpu_type;
-  type.points = static_cast<std::int32_t>(std::count_if(profile.points.begin(), profile.points.end(), [&](const auto& p) {
-    return p.config.gpu_type == gpu_type;
-  }));
+  type.points =
+      static_cast<std::int32_t>(std::count_if(profile.points.begin(), profile.points.end(),
+                                              [&](const auto& p) { return p.config.gpu_type == gpu_type; }));
   const TypeMeasurements measured = MeasurementsOf(profile, gpu_type);
   const kube::Result<ThroughputFit> fit = FitThroughput(measured.all);
   if (!fit) return type;
@@ -187,18 +192,21 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
     const std::string comma = status.gpu_types.size() > 1 ? "," : "";
     status.gpus += comma + NameOf(type);
     status.knee += comma + (type.knee_gpus ? std::to_string(*type.knee_gpus) : "?");
-    if (type.knee_gpus) knees += (knees.empty() ? "" : ", ") + Count(*type.knee_gpus, "GPU") + " on " + NameOf(type);
+    if (type.knee_gpus)
+      knees += (knees.empty() ? "" : ", ") + Count(*type.knee_gpus, "GPU") + " on " + NameOf(type);
   }
   if (status.drift && IsMeasuredSince(profile.spec, *status.drift)) status.drift.reset();
 
   const auto set = [&](const char* type, bool is_true, const char* reason, const std::string& message) {
     kube::SetCondition(status.conditions,
-                       {type, is_true ? "True" : "False", reason, message, {}, profile.metadata.generation}, now);
+                       {type, is_true ? "True" : "False", reason, message, {}, profile.metadata.generation},
+                       now);
   };
   const bool has_points = status.points > 0;
   set("Ready", has_points, has_points ? "Measured" : "NothingMeasured",
-      !has_points ? "no measurement yet"
-                  : Count(status.points, "measurement") + (knees.empty() ? "; knee not known" : "; knee: " + knees));
+      !has_points
+          ? "no measurement yet"
+          : Count(status.points, "measurement") + (knees.empty() ? "; knee not known" : "; knee: " + knees));
   if (status.drift) {
     set("Drifted", true, "Drifted", DriftMessage(*status.drift));
   } else if (kube::FindCondition(status.conditions, "Drifted")) {

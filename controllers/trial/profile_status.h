@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the points of a WorkloadProfile say: a model and a knee for each GPU type, and a sentence. All of it can be
-// computed again from the points.
+// What the points of a WorkloadProfile say: a model and a knee for each GPU type, and a sentence. All of it
+// can be computed again from the points.
 //
-// The knee of a GPU type is that of the batch size with the most points (of equals, the largest), among the sizes
-// measured and the doublings between them. It is missing where the model has no sure answer.
+// The knee of a GPU type is that of the batch size with the most points (of equals, the largest), among the
+// sizes measured and the doublings between them. It is missing where the model has no sure answer.
 //
 // Pure functions.
 #pragma once
@@ -17,8 +17,8 @@ namespace grus {
 
 inline constexpr std::size_t kMaxProfileGpuTypes = 16;  // The limit of the CRD.
 
-// The points of one GPU type as the model wants them. Those without GPUs or without a step time are left out. Where the
-// samples of a batch are not known they count as one a GPU, or as one batch that all GPUs share.
+// The points of one GPU type as the model wants them. Those without GPUs or without a step time are left out.
+// Where the samples of a batch are not known they count as one a GPU, or as one batch that all GPUs share.
 struct TypeMeasurements {
   std::vector<Measurement> all;
   // Of the batch size that the knee is about.

@@ -24,8 +24,8 @@ Json PointsJson(const std::vector<ProfilePoint>& points) {
   return list;
 }
 
-// A merge patch with these is refused with kConflict if `profile` has changed since it was read, or is another of its
-// name.
+// A merge patch with these is refused with kConflict if `profile` has changed since it was read, or is
+// another of its name.
 Json PreconditionsOf(const WorkloadProfile& profile) {
   return Json::MakeObject(
       {{"resourceVersion", profile.metadata.resource_version}, {"uid", profile.metadata.uid}});
@@ -44,7 +44,8 @@ kube::Error Retried(const kube::Error& error) {
 
 }  // namespace
 
-KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const {
+KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seconds max_age,
+                               kube::Time now) const {
   KnownSpeeds known;
   const auto profile = profiles_.Get<WorkloadProfile>({"", fingerprint});
   if (!profile || profile->metadata.is_being_deleted()) return known;
@@ -59,9 +60,10 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
 
 kube::Status ProfileStore::Save(const NewSpeeds& speeds, std::stop_token stop) {
   if (speeds.points.empty()) return {};
-  kube::Status saved =
-      kube::RetryOnConflict(clock_, [&] { return TrySave(speeds, stop); }, stop, kube::kContended);
-  if (!saved) return std::move(saved).error().with("save measurements to WorkloadProfile " + speeds.fingerprint);
+  kube::Status saved = kube::RetryOnConflict(
+      clock_, [&] { return TrySave(speeds, stop); }, stop, kube::kContended);
+  if (!saved)
+    return std::move(saved).error().with("save measurements to WorkloadProfile " + speeds.fingerprint);
   return saved;
 }
 
@@ -71,7 +73,8 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   auto found = client_.Get<WorkloadProfile>(key, stop);
   if (!found && found.error().code() != ErrorCode::kNotFound) return std::move(found).error();
   if (!found) {
-    api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit, MergePoints({}, speeds.points)};
+    api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit,
+                                  MergePoints({}, speeds.points)};
     const Json object = Json::MakeObject({{"apiVersion", kind.ApiVersion()},
                                           {"kind", kind.kind},
                                           {"metadata", Json::MakeObject({{"name", speeds.fingerprint}})},
@@ -82,11 +85,12 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   }
   const WorkloadProfile& profile = **found;
   if (profile.metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
-  const bool is_without_unit = profile.spec.throughput_unit == api::ThroughputUnit::kNotKnown && profile.spec.points.empty();
+  const bool is_without_unit =
+      profile.spec.throughput_unit == api::ThroughputUnit::kNotKnown && profile.spec.points.empty();
   if (profile.spec.throughput_unit != speeds.unit && !is_without_unit) {
-    return kube::Error(ErrorCode::kInvalidArgument, "its throughputs are in " + UnitName(profile.spec.throughput_unit) +
-                                                        ", these in " + UnitName(speeds.unit) +
-                                                        "; delete it if it is wrong");
+    return kube::Error(ErrorCode::kInvalidArgument,
+                       "its throughputs are in " + UnitName(profile.spec.throughput_unit) + ", these in " +
+                           UnitName(speeds.unit) + "; delete it if it is wrong");
   }
   const std::vector<ProfilePoint> points = MergePoints(profile.spec.points, speeds.points);
   if (points == profile.spec.points) return WriteStatus(profile, stop);
@@ -105,8 +109,8 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, std::stop
   patch["status"] = kube::MergePatchBetween(kube::ToJson(profile.status), kube::ToJson(status));
   kube::WriteOptions options;
   options.subresource = "status";
-  const auto written =
-      client_.Patch(KindOf<WorkloadProfile>(), profile.metadata.Key(), kube::PatchType::kMerge, patch, options, stop);
+  const auto written = client_.Patch(KindOf<WorkloadProfile>(), profile.metadata.Key(),
+                                     kube::PatchType::kMerge, patch, options, stop);
   if (!written) return Retried(written.error());
   return {};
 }
@@ -116,8 +120,8 @@ std::string PointName(const api::TrialConfig& config) {
          std::to_string(config.nodes) + "n-" + std::to_string(config.batch_size) + "b";
 }
 
-std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points, const std::vector<ProfilePoint>& added,
-                                      std::size_t limit) {
+std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points,
+                                      const std::vector<ProfilePoint>& added, std::size_t limit) {
   for (ProfilePoint point : added) {
     point.name = PointName(point.config);
     // As the API keeps it, so that the same point saved again is no newer.
@@ -135,9 +139,10 @@ std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points, const st
     }
   }
   while (points.size() > limit) {
-    points.erase(std::min_element(points.begin(), points.end(), [](const ProfilePoint& a, const ProfilePoint& b) {
-      return std::tie(a.time, a.name) < std::tie(b.time, b.name);
-    }));
+    points.erase(
+        std::min_element(points.begin(), points.end(), [](const ProfilePoint& a, const ProfilePoint& b) {
+          return std::tie(a.time, a.name) < std::tie(b.time, b.name);
+        }));
   }
   return points;
 }

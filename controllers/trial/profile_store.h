@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What trials of a workload measured, kept in WorkloadProfiles for all that come later.
 //
-// A profile is written by whoever measures, at the same time: each write takes the newest object, puts its points
-// beside those of others, and is refused by the API server if somebody was faster; then it is tried again. Of one
-// configuration the newest measurement stays; of more than api::kMaxProfilePoints the oldest go.
+// A profile is written by whoever measures, at the same time: each write takes the newest object, puts its
+// points beside those of others, and is refused by the API server if somebody was faster; then it is tried
+// again. Of one configuration the newest measurement stays; of more than api::kMaxProfilePoints the oldest
+// go.
 //
-// Find() reads the cache, so it may not see the last writes yet; Save() reads the API server. Thread-safe; Save()
-// blocks.
+// Find() reads the cache, so it may not see the last writes yet; Save() reads the API server. Thread-safe;
+// Save() blocks.
 #pragma once
 
 #include <chrono>
@@ -39,11 +40,13 @@ class ProfileStore {
   ProfileStore(kube::Client& client, const kube::Informer& profiles, const kube::Clock& clock)
       : client_(client), profiles_(profiles), clock_(clock) {}
 
-  // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being deleted.
+  // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being
+  // deleted.
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
-  // Adds points, and brings the status up to them. Writes nothing if all of it is there. Errors: kInvalidArgument: the
-  // profile counts in another unit; kConflict: others were faster each time, or the profile is being deleted.
+  // Adds points, and brings the status up to them. Writes nothing if all of it is there. Errors:
+  // kInvalidArgument: the profile counts in another unit; kConflict: others were faster each time, or the
+  // profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
  private:

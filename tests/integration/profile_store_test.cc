@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // WorkloadProfiles as the store writes them, against the rules of a real API server.
+#include "controllers/trial/profile_store.h"
+
 #include <gmock/gmock.h>
 
 #include <thread>
 
-#include "controllers/trial/profile_store.h"
 #include "tests/controllers/trial/profile_builders.h"
 #include "tests/integration/elastic_job.h"
 
@@ -28,7 +29,9 @@ class ProfileStoreOnServer : public ElasticJob {
     Must(client().Delete(kube::KindOf<api::WorkloadProfile>(), {"", ns()}));
     ElasticJob::TearDown();
   }
-  std::shared_ptr<api::WorkloadProfile> Profile() { return Must(client().Get<api::WorkloadProfile>({"", ns()})); }
+  std::shared_ptr<api::WorkloadProfile> Profile() {
+    return Must(client().Get<api::WorkloadProfile>({"", ns()}));
+  }
 
   kube::SystemClock clock_;
   kube::Log log_{kube::LogLevel::kOff};
@@ -53,7 +56,8 @@ TEST_F(ProfileStoreOnServer, MakesAProfileAndAddsToIt) {
   EXPECT_EQ(profile->status.observed_generation, profile->metadata.generation);
 
   Must(store_.Save(speeds_));
-  EXPECT_EQ(Profile()->metadata.resource_version, profile->metadata.resource_version);  // Nothing was written.
+  EXPECT_EQ(Profile()->metadata.resource_version,
+            profile->metadata.resource_version);  // Nothing was written.
 }
 
 TEST_F(ProfileStoreOnServer, TwoWritersAtOnceLoseNothing) {

@@ -30,8 +30,8 @@ TEST(FindDrift, IsWhatLiesOutsideTheIntervalByMoreThanTheSlack) {
     double milliseconds;
     bool is_drift;
   };
-  for (const Case& c : {Case{100, false}, Case{126, false}, Case{126.1, true}, Case{1e6, true}, Case{79.2, false},
-                        Case{79.1, true}}) {
+  for (const Case& c : {Case{100, false}, Case{126, false}, Case{126.1, true}, Case{1e6, true},
+                        Case{79.2, false}, Case{79.1, true}}) {
     EXPECT_EQ(FindDrift(Profile(), Seen(c.milliseconds), 20).has_value(), c.is_drift) << c.milliseconds;
   }
 }
@@ -43,8 +43,8 @@ TEST(FindDrift, NonsenseIsNoObservation) {
 }
 
 TEST(FindDrift, SaysNothingOfOtherConfigurations) {
-  for (const api::TrialConfig& config : {api::TrialConfig{"H100", 8, 1, 32}, {"A100", 4, 1, 32}, {"A100", 8, 1, 64},
-                                         {"A100", 8, 2, 32}}) {
+  for (const api::TrialConfig& config :
+       {api::TrialConfig{"H100", 8, 1, 32}, {"A100", 4, 1, 32}, {"A100", 8, 1, 64}, {"A100", 8, 2, 32}}) {
     ObservedStep seen = Seen(500);
     seen.config = config;
     EXPECT_FALSE(FindDrift(Profile(), seen)) << ToText(config);
@@ -67,7 +67,8 @@ TEST(DriftMessage, SaysWhoWhereAndByHowMuch) {
   const auto drift = FindDrift(Profile(), Seen(130.04));
   ASSERT_TRUE(drift);
   EXPECT_EQ(DriftMessage(*drift),
-            "team-a/bert takes 130 ms a step on 8 A100 GPUs on 1 node with batch size 32, 30 % more than the 100 ms "
+            "team-a/bert takes 130 ms a step on 8 A100 GPUs on 1 node with batch size 32, 30 % more than the "
+            "100 ms "
             "that were measured");
   EXPECT_EQ(drift->time, kSeen);
 }
