@@ -96,6 +96,7 @@ bool ClusterRoom::NoteCompetitorLocked(const kube::Pod* before, const kube::Pod*
   const bool is_news = competitors_.empty() && !last_competitor_;
   Competitor& competitor = competitors_[uid];
   competitor.is_decided = IsDecided(*after);
+  competitor.is_unschedulable = competitor.is_decided && after->spec.node_name.empty();
   competitor.priority = after->spec.priority.value_or(0);
   if (competitor.is_decided) competitor.shape.reset();
   else if (!competitor.shape) competitor.shape = InternLocked(grus::ShapeOf(*after));
@@ -259,6 +260,12 @@ std::optional<std::int64_t> ClusterRoom::next_change() const {
 std::string ClusterRoom::AnyWaiting() const {
   std::lock_guard lock(mutex_);
   return waiting_.empty() ? std::string() : *waiting_.begin();
+}
+
+bool ClusterRoom::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
+  std::lock_guard lock(mutex_);
+  return std::any_of(waiting_.begin(), waiting_.end(), counts) ||
+         std::any_of(competitors_.begin(), competitors_.end(), [](const auto& pod) { return pod.second.is_unschedulable; });
 }
 
 bool ClusterRoom::MustHold(const std::string& gang) const {

@@ -73,6 +73,9 @@ class ClusterRoom {
   std::optional<std::int64_t> next_change() const;
   // A gang that waits, whose pass would plan for all; empty: none.
   std::string AnyWaiting() const;
+  // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for GPUs is unschedulable. `counts`
+  // is called with the lock held: it must not come back here.
+  bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
   // Whether the places of `gang` are to be held for it: a foreign pod, one that asks for GPUs outside any gang or job
   // of ours, is there or was in the last ten minutes; or pods of another shape are on their way, which the scheduler may
@@ -90,6 +93,7 @@ class ClusterRoom {
     ShapePtr shape;
     int priority = 0;
     bool is_decided = false;  // Bound, or found unschedulable: the scheduler is not at it.
+    bool is_unschedulable = false;
   };
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change);

@@ -12,7 +12,7 @@ namespace po = boost::program_options;
 using kube::Error;
 using kube::ErrorCode;
 
-constexpr const char* kControllers[] = {"elastic", "gang"};
+constexpr const char* kControllers[] = {"elastic", "gang", "trial"};
 constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};  // In the order of the enumerators.
 
 std::vector<std::string> SplitList(const std::string& text) {
@@ -42,7 +42,7 @@ kube::Result<kube::LogLevel> LevelOf(const std::string& text) {
 
 kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
-  std::string controllers = "elastic,gang", namespaces, level = "info", format = "text", nominations = "auto";
+  std::string controllers = "elastic,gang,trial", namespaces, level = "info", format = "text", nominations = "auto";
   po::options_description description("grus-manager runs the controllers of grus against a Kubernetes API server.\n\n"
                                       "Usage: grus-manager [options]\n\nOptions", 100);
   description.add_options()
@@ -51,7 +51,8 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
        "~/.kube/config.")
       ("context", po::value(&options.context)->value_name("NAME"), "Context of the kubeconfig (its current one).")
       ("controllers", po::value(&controllers)->value_name("LIST")->default_value(controllers),
-       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup).")
+       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), "
+       "trial (TrialJob, whose trials need elastic).")
       ("namespaces", po::value(&namespaces)->value_name("LIST"),
        "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when "
        "free GPUs are.")
@@ -96,10 +97,10 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
 
   options.controllers = SplitList(controllers);
   options.namespaces = SplitList(namespaces);
-  if (options.controllers.empty()) return Bad("controllers", controllers, "at least one of: elastic, gang");
+  if (options.controllers.empty()) return Bad("controllers", controllers, "at least one of: elastic, gang, trial");
   for (const std::string& name : options.controllers) {
     if (std::find(std::begin(kControllers), std::end(kControllers), name) == std::end(kControllers)) {
-      return Bad("controllers", name, "a list of: elastic, gang");
+      return Bad("controllers", name, "a list of: elastic, gang, trial");
     }
   }
   if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {

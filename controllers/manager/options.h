@@ -15,7 +15,7 @@ inline constexpr char kVersion[] = "0.1.0";
 
 struct Options {
   std::string kubeconfig, context;
-  std::vector<std::string> controllers = {"elastic", "gang"};
+  std::vector<std::string> controllers = {"elastic", "gang", "trial"};
   std::vector<std::string> namespaces;  // Empty: all.
   bool leader_elect = false;
   std::string leader_elect_namespace;   // Empty: the namespace we run in.

@@ -11,6 +11,7 @@
 #include "controllers/cluster/nomination_probe.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/gang/gang_reconciler.h"
+#include "controllers/trial/trial_reconciler.h"
 
 namespace grus {
 namespace {
@@ -37,18 +38,18 @@ kube::InformerOptions Optional(kube::InformerOptions options) {
 
 // ElasticHorovodJobs and what belongs to them.
 struct ElasticController {
-  ElasticController(kube::Manager& manager, const Options& options, kube::Informer& pods, kube::Informer& nodes,
-                    kube::Informer* groups, ClusterRoom& room, kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock,
+  ElasticController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
+                    kube::Informer& nodes, kube::Informer* groups, ClusterRoom& room, kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock,
                     const kube::Log& log)
-      : reconciler(client, MakeCaches(manager, options, pods, nodes, groups), room, events, clock, log) {
+      : reconciler(client, MakeCaches(manager, options, jobs, pods, nodes, groups), room, events, clock, log) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = "elastichorovodjob", .threads = options.reconcile_threads}).queue());
   }
 
-  static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options, kube::Informer& pods,
-                                  kube::Informer& nodes, kube::Informer* groups) {
+  static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options, kube::Informer& jobs,
+                                  kube::Informer& pods, kube::Informer& nodes, kube::Informer* groups) {
     kube::InformerOptions ours = Everything(options);
     ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
-    return {manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options)),
+    return {jobs,
             manager.AddInformer(KindOf<kube::Service>(), ours),
             manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
             manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
@@ -60,6 +61,19 @@ struct ElasticController {
   }
 
   ElasticReconciler reconciler;
+};
+
+// TrialJobs and the jobs of their trials.
+struct TrialController {
+  TrialController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
+                  kube::Informer& nodes, const ClusterRoom& room, kube::Client& client, kube::EventRecorder& events,
+                  const kube::Clock& clock, const kube::Log& log)
+      : reconciler(client, {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes}, room,
+                   events, clock, log) {
+    reconciler.FeedQueue(manager.AddController(reconciler, {.name = "trialjob", .threads = options.reconcile_threads}).queue());
+  }
+
+  TrialReconciler reconciler;
 };
 
 // PodGroups of one API group.
@@ -179,7 +193,12 @@ struct Suite::Impl {
       metrics.AddGaugeFunction("grus_gang_pins", "1 if members of gangs are pinned to nodes, not nominated, else 0.", {},
                                {}, [this] { return room.Pins() ? 1.0 : 0.0; });
     }
-    if (Runs(options, "elastic")) elastic.emplace(manager, options, pods, nodes, groups, room, client, events, clock, log);
+    if (!Runs(options, "elastic") && !Runs(options, "trial")) return;
+    kube::Informer& jobs = manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
+    if (Runs(options, "elastic")) {
+      elastic.emplace(manager, options, jobs, pods, nodes, groups, room, client, events, clock, log);
+    }
+    if (Runs(options, "trial")) trials.emplace(manager, options, jobs, pods, nodes, room, client, events, clock, log);
   }
 
   kube::LeaderElector* const elector;
@@ -191,6 +210,7 @@ struct Suite::Impl {
   PodVolumes volumes;
   ClusterRoom room;
   std::optional<ElasticController> elastic;
+  std::optional<TrialController> trials;
   std::optional<PeerLeases> peers;
   std::optional<ProbeController> probe;
   std::optional<GangController> gangs, legacy_gangs;
@@ -198,7 +218,8 @@ struct Suite::Impl {
 
 std::vector<const kube::Kind*> Suite::Kinds(const Options& options) {
   std::vector<const kube::Kind*> kinds;
-  if (Runs(options, "elastic")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
+  if (Runs(options, "elastic") || Runs(options, "trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
+  if (Runs(options, "trial")) kinds.push_back(&KindOf<api::TrialJob>());
   if (Runs(options, "gang")) kinds.insert(kinds.end(), {&KindOf<api::PodGroup>(), &KindOf<api::LegacyPodGroup>()});
   return kinds;
 }

@@ -24,6 +24,16 @@ SeriesKey KeyOf(const Reading& reading, const Reading* counter) {
   return key;
 }
 
+// PyTorch: "torch.cuda.OutOfMemoryError: CUDA out of memory."; TensorFlow: "RESOURCE_EXHAUSTED: ... OOM when
+// allocating tensor"; the driver: "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
+bool SaysOutOfMemory(std::string_view text) {
+  for (const std::string_view words :
+       {"out of memory", "OutOfMemoryError", "OOM when allocating", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED: Out of memory"}) {
+    if (text.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 const MeasuredSpeed* SpeedObservation::main() const {
@@ -61,6 +71,7 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
     ++counts_.other_ranks;
     return;
   }
+  if (SaysOutOfMemory(line.text)) ++counts_.out_of_memory;
   LineReadings readings;
   if (patterns_.empty() || options_.has_auto) readings = ReadLine(line.text);
   patterns_.Read(line.text, readings, counts_.not_numbers);
@@ -72,6 +83,7 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
     rank_ = line.rank;
   }
   ++counts_.matched_lines;
+  if (line.time && *line.time < options_.ignore_before) return;
   AddReadings(readings, line.time);
 }
 

@@ -28,6 +28,7 @@ struct SpeedReaderOptions {
   bool has_auto = false;                               // That as well as the patterns.
   WallTime started = {};                         // When the job did.
   LogPosition position = {};                           // Where to go on in the log.
+  WallTime ignore_before = {};                         // Lines from before tell no speed: the user knows the warm-up.
   double precision = 0.05;                             // Half of the 90 % interval against the mean.
   kube::Duration slice = std::chrono::minutes(5);      // The trial's time, from `started` on.
   kube::Duration patience = std::chrono::seconds(30);  // Until silence and unknown output are worth a word.
@@ -49,6 +50,7 @@ struct SpeedCounts {
   std::int64_t refused = 0;      // Zero, negative or infinite speeds.
   std::int64_t other_ranks = 0;  // Lines of ranks that are not read.
   std::int64_t not_kept = 0;     // Readings of more kinds than are kept.
+  std::int64_t out_of_memory = 0;  // Lines in which a framework says that the GPU's memory does not do.
 };
 
 struct SpeedObservation {

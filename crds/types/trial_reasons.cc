@@ -32,7 +32,7 @@ std::span<const std::string_view> EnumNames(TrialPhase) {
 std::span<const std::string_view> EnumNames(TrialReason) {
   static constexpr std::string_view kNames[] = {
       "",         "WaitingForRoom", "PrecisionReached", "WindowEnded", "FromCache",  "TimeSpent",
-      "NoOutput", "NothingMatched", "WorkloadEnded",    "OutOfMemory", "Crashed",    "Preempted",
+      "NoOutput", "NothingMatched", "WorkloadEnded", "ImageUnavailable",    "OutOfMemory", "Crashed",    "Preempted",
       "NodeLost", "Refused",        "DoesNotFit",       "BudgetSpent", "NoMoreGain", "OverMaxTrials"};
   return kNames;
 }

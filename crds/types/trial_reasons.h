@@ -48,6 +48,7 @@ enum class TrialReason {
   kNoOutput,
   kNothingMatched,  // There was output, and no pattern matched it.
   kWorkloadEnded,   // The training ended by itself before it was measured.
+  kImageUnavailable,  // The kubelet cannot get its image.
   kOutOfMemory,
   kCrashed,
   kPreempted,  // Its GPUs were wanted back.

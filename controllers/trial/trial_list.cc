@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_list.h"
+
+#include <algorithm>
+#include <set>
+
+#include "controllers/policy/wording.h"
+#include "controllers/trial/trial_numbers.h"
+#include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_space.h"
+
+namespace grus {
+namespace {
+
+using api::Trial;
+using api::TrialConfig;
+using api::TrialPhase;
+using api::TrialReason;
+
+std::string WhyText(TrialReason reason, const Trial* common) {
+  switch (reason) {
+    case TrialReason::kOutOfMemory: return "a smaller batch size was out of memory on as many GPUs or more";
+    case TrialReason::kNoMoreGain: return "more GPUs did not make it faster";
+    case TrialReason::kDoesNotFit: return "the cluster has not so many GPUs on nodes that it may run on";
+    case TrialReason::kOverMaxTrials: return "over strategy.maxTrials";
+    default: break;
+  }
+  return common != nullptr ? "as " + common->name + ": " + common->message : "";
+}
+
+class Lister {
+ public:
+  Lister(const TrialView& view, api::TrialJobStatus& status)
+      : view_(view),
+        status_(status),
+        rules_(status.trials, view.job->spec.early_stop && view.job->spec.strategy.type == api::StrategyType::kLadder) {
+    for (const KnownTrial& known : view.known) known_.emplace(known.config, &known);
+    const bool has_success = std::any_of(status.trials.begin(), status.trials.end(),
+                                         [](const Trial& trial) { return trial.phase == TrialPhase::kSucceeded; });
+    for (const Trial& trial : status.trials) {
+      taken_.insert(trial.name);
+      if (IsCommonFailure(trial, has_success)) common_ = trial;
+    }
+  }
+
+  void List(const std::vector<TrialConfig>& configs);
+
+ private:
+  TrialReason WhyNot(const TrialConfig& config) const;
+  void Place(const TrialConfig& config);
+  Trial Named(const TrialConfig& config);
+
+  const TrialView& view_;
+  api::TrialJobStatus& status_;
+  const SkipRules rules_;
+  std::map<TrialConfig, const KnownTrial*> known_;
+  std::set<std::string> taken_;
+  std::optional<Trial> common_;
+  std::map<TrialConfig, Trial> before_;  // Those that did not run.
+  std::vector<Trial> ran_, pending_, skipped_;
+  int trials_ = 0, over_max_ = 0;
+};
+
+TrialReason Lister::WhyNot(const TrialConfig& config) const {
+  if (common_) return common_->reason;
+  if (const TrialReason why = rules_.WhyNot(config); why != TrialReason::kNone) return why;
+  const auto nodes = view_.nodes.find(config.gpu_type);
+  const int per_worker = std::max(1, view_.workload->workers.gpus_per_worker);
+  if (nodes != view_.nodes.end() && nodes->second.workers < config.gpus / per_worker) return TrialReason::kDoesNotFit;
+  return trials_ >= view_.job->spec.strategy.max_trials ? TrialReason::kOverMaxTrials : TrialReason::kNone;
+}
+
+Trial Lister::Named(const TrialConfig& config) {
+  if (const auto found = before_.find(config); found != before_.end()) return found->second;
+  Trial trial;
+  trial.config = config;
+  trial.name = TrialName(view_.job->metadata.name, config, taken_);
+  taken_.insert(trial.name);
+  return trial;
+}
+
+void Lister::Place(const TrialConfig& config) {
+  if (const auto found = known_.find(config); found != known_.end()) {
+    Trial trial = Named(config);
+    const KnownTrial& known = *found->second;
+    trial.phase = TrialPhase::kSucceeded;
+    trial.reason = TrialReason::kFromCache;
+    trial.measured = known.measured;
+    trial.message = "known from before";
+    if (status_.throughput_unit == api::ThroughputUnit::kNotKnown) status_.throughput_unit = known.unit;
+    status_.saved_by_cache.gpu_seconds += known.gpu_seconds;
+    ++status_.saved_by_cache.trials;
+    ran_.push_back(std::move(trial));
+    return;
+  }
+  const TrialReason why = WhyNot(config);
+  if (why == TrialReason::kNone) {
+    ++trials_;
+    Trial trial = Named(config);
+    const bool was_skipped = trial.phase == TrialPhase::kSkipped;
+    if (was_skipped) trial.message.clear();
+    if (was_skipped) trial.reason = TrialReason::kNone;
+    trial.phase = TrialPhase::kPending;
+    pending_.push_back(std::move(trial));
+    return;
+  }
+  const bool is_over = why == TrialReason::kOverMaxTrials;
+  if (is_over && ++over_max_ > kMostOverMax) return;
+  if (static_cast<std::int64_t>(skipped_.size()) >= api::kMaxTrials) return;
+  Trial trial = Named(config);
+  trial.phase = TrialPhase::kSkipped;
+  trial.reason = why;
+  trial.message = WhyText(why, common_ ? &*common_ : nullptr);
+  if (trial.message.size() > 1000) trial.message.resize(1000);
+  skipped_.push_back(std::move(trial));
+}
+
+void Lister::List(const std::vector<TrialConfig>& configs) {
+  const std::set<TrialConfig> in_space(configs.begin(), configs.end());
+  std::set<TrialConfig> has_run;
+  for (Trial& trial : status_.trials) {
+    const auto run = view_.runs.find(trial.name);
+    const bool holds = run != view_.runs.end() && HoldsGpus(run->second);
+    const bool is_in_space = in_space.contains(trial.config);
+    // The budget is spent for good, but for what has changed of it with the spec.
+    const bool is_budget_spent = trial.reason == TrialReason::kBudgetSpent &&
+                                 status_.observed_generation == view_.job->status.observed_generation;
+    const bool is_kept = IsActive(trial.phase) || trial.phase == TrialPhase::kSucceeded ||
+                         trial.phase == TrialPhase::kFailed || is_budget_spent;
+    if (is_kept && is_in_space) {
+      has_run.insert(trial.config);
+      if (trial.reason != TrialReason::kFromCache && !is_budget_spent) ++trials_;
+      (is_budget_spent ? skipped_ : ran_).push_back(trial);
+    } else if (!is_in_space && holds) {
+      if (IsActive(trial.phase)) trial.phase = TrialPhase::kPending;  // Which ends it.
+      ran_.push_back(trial);
+    } else {
+      before_.emplace(trial.config, trial);
+    }
+  }
+  for (const TrialConfig& config : configs) {
+    if (!has_run.contains(config)) Place(config);
+  }
+  if (over_max_ > kMostOverMax) {
+    skipped_.back().message = "over strategy.maxTrials, as are " + std::to_string(over_max_ - kMostOverMax) + " that are not listed";
+  }
+  status_.trials = std::move(ran_);
+  for (std::vector<Trial>* more : {&pending_, &skipped_}) {
+    for (Trial& trial : *more) {
+      if (static_cast<std::int64_t>(status_.trials.size()) >= api::kMaxTrials) return;
+      status_.trials.push_back(std::move(trial));
+    }
+  }
+}
+
+}  // namespace
+
+void ListTrials(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status) {
+  Lister(view, status).List(configs);
+}
+
+}  // namespace grus

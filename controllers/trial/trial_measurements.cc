@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_measurements.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace grus {
+namespace {
+
+constexpr kube::Duration kLookEvery = std::chrono::seconds(1);  // While bytes come: a look goes over all samples.
+constexpr char kLauncherContainer[] = "launcher";
+
+}  // namespace
+
+class TrialMeasurements::Source final : public kube::LogSink {
+ public:
+  Source(const kube::Clock& clock, std::string pod_uid, SpeedReader reader, std::function<void()> wake)
+      : pod_uid_(std::move(pod_uid)), clock_(clock), wake_(std::move(wake)), reader_(std::move(reader)) {}
+
+  void Follow(kube::Client& client, const kube::ObjectKey& pod) {
+    kube::LogFollowerOptions options;
+    options.pod = pod;
+    options.uid = pod_uid_;
+    options.container = kLauncherContainer;
+    follower_ = std::make_unique<kube::LogFollower>(client, std::move(options), clock_, *this);
+    follower_->Start();
+  }
+  void RequestStop() {
+    if (follower_) follower_->RequestStop();
+  }
+
+  void OnStart(std::optional<kube::Time>) override {
+    std::lock_guard lock(mutex_);
+    reader_.Resume();
+  }
+  void OnBytes(std::string_view bytes) override {
+    {
+      std::lock_guard lock(mutex_);
+      reader_.Add(bytes);
+      if (last_look_ && clock_.Now() - *last_look_ < kLookEvery) return;
+      last_look_ = clock_.Now();
+      const SpeedState state = reader_.Observe(clock_.WallNow()).state;
+      if (state == state_) return;
+      state_ = state;
+    }
+    wake_();
+  }
+  void OnState(kube::LogState state, const std::string&) override {
+    if (state == kube::LogState::kEnded) wake_();
+  }
+
+  void AddLine(const std::string& text) {
+    std::lock_guard lock(mutex_);
+    if (text == last_line_) return;
+    last_line_ = text;
+    reader_.Add(kube::ToMicroText(kube::Time{clock_.WallNow()}) + " " + text + "\n");
+  }
+  SpeedObservation Look() const {
+    std::lock_guard lock(mutex_);
+    return reader_.Observe(clock_.WallNow());
+  }
+  const std::string& pod_uid() const { return pod_uid_; }
+
+ private:
+  const std::string pod_uid_;
+  const kube::Clock& clock_;
+  const std::function<void()> wake_;
+  mutable std::mutex mutex_;  // Guards what follows.
+  SpeedReader reader_;
+  SpeedState state_ = SpeedState::kWaiting;
+  std::optional<kube::TimePoint> last_look_;
+  std::string last_line_;
+
+  std::unique_ptr<kube::LogFollower> follower_;  // Last: it calls the above until it is gone.
+};
+
+TrialMeasurements::TrialMeasurements(kube::Client& client, const kube::Clock& clock, Wake wake)
+    : client_(client), clock_(clock), wake_(std::move(wake)) {}
+
+TrialMeasurements::~TrialMeasurements() {
+  for (auto& [job, sources] : sources_) {
+    for (auto& [trial, source] : sources) source->RequestStop();
+  }
+}
+
+void TrialMeasurements::Measure(const kube::ObjectKey& trial_job, const std::vector<MeasureTarget>& targets) {
+  std::vector<std::shared_ptr<Source>> ended;  // Joined without the lock: their threads may be waking somebody.
+  {
+    std::lock_guard lock(mutex_);
+    Sources before;
+    if (const auto found = sources_.find(trial_job); found != sources_.end()) before.swap(found->second);
+    Sources after;
+    for (const MeasureTarget& target : targets) {
+      const auto found = before.find(target.trial);
+      if (found != before.end() && found->second->pod_uid() == target.pod_uid) {
+        after.insert(before.extract(found));
+        continue;
+      }
+      if (count_ >= kMost) continue;
+      kube::Result<SpeedReader> reader = SpeedReader::Make(target.options);
+      if (!reader) continue;  // Patterns are tried before any trial starts.
+      auto source = std::make_shared<Source>(clock_, target.pod_uid, *std::move(reader),
+                                             [this, trial_job] { wake_(trial_job); });
+      if (target.follows_log) source->Follow(client_, target.pod);
+      after.emplace(target.trial, std::move(source));
+      ++count_;
+    }
+    for (auto& [trial, source] : before) {
+      source->RequestStop();
+      ended.push_back(std::move(source));
+      --count_;
+    }
+    if (after.empty()) sources_.erase(trial_job);
+    else sources_[trial_job] = std::move(after);
+  }
+}
+
+std::map<std::string, SpeedObservation> TrialMeasurements::Look(const kube::ObjectKey& trial_job) const {
+  Sources sources;
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = sources_.find(trial_job); found != sources_.end()) sources = found->second;
+  }
+  std::map<std::string, SpeedObservation> seen;
+  for (const auto& [trial, source] : sources) seen.emplace(trial, source->Look());
+  return seen;
+}
+
+void TrialMeasurements::AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text) {
+  std::shared_ptr<Source> source;
+  {
+    std::lock_guard lock(mutex_);
+    const auto job = sources_.find(trial_job);
+    if (job == sources_.end()) return;
+    const auto found = job->second.find(trial);
+    if (found == job->second.end()) return;
+    source = found->second;
+  }
+  source->AddLine(text);
+}
+
+}  // namespace grus

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The speed readers of all running trials, and what feeds them: a follower of the launcher's log for each, or what the
+// training pushes.
+//
+// A log is read from its start whenever a trial is taken up, so nothing has to be kept across a restart of grus. At
+// most kMost trials are measured at a time, each with one thread and below 1 MiB of samples; what is over that waits.
+//
+// Thread-safe: one lock around the table, and one for each reader, which its follower's thread holds while it adds
+// bytes. `wake` is called without a lock, on a follower's thread. Time is the clock's; that of lines is the node's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "clientlib/client/client.h"
+#include "clientlib/runtime/log_follower.h"
+#include "controllers/measure/speed_reader.h"
+
+namespace grus {
+
+// What is to be measured of one trial.
+struct MeasureTarget {
+  std::string trial;
+  kube::ObjectKey pod;      // The launcher's.
+  std::string pod_uid;
+  bool follows_log = true;  // False: it is given lines with AddLine().
+  SpeedReaderOptions options;
+};
+
+class TrialMeasurements {
+ public:
+  static constexpr std::size_t kMost = 512;
+  using Wake = std::function<void(const kube::ObjectKey& trial_job)>;
+
+  TrialMeasurements(kube::Client& client, const kube::Clock& clock, Wake wake);
+  ~TrialMeasurements();
+
+  // From now on just these trials of the TrialJob are measured. A trial whose pod is the same goes on. Waits for the
+  // threads of those that are not measured any more, which end at once.
+  void Measure(const kube::ObjectKey& trial_job, const std::vector<MeasureTarget>& targets);
+
+  // By trial.
+  std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
+
+  // A line that a trial pushed; the same as the one before is no news.
+  void AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text);
+
+ private:
+  class Source;
+  using Sources = std::map<std::string, std::shared_ptr<Source>>;
+
+  kube::Client& client_;
+  const kube::Clock& clock_;
+  const Wake wake_;
+  mutable std::mutex mutex_;  // Guards what follows, not the sources themselves.
+  std::map<kube::ObjectKey, Sources> sources_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace grus

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_numbers.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "controllers/policy/wording.h"
+
+namespace grus {
+namespace {
+
+constexpr double kLeast = 1e-8, kMost = 1e14;  // What kDecimalPattern has room for.
+
+// Seconds of a unit of work as work a second; the ends change places.
+Interval RateOf(const SteadySpeed& steady, double work) {
+  const double mean = steady.mean_seconds;
+  const double half = std::min(steady.half_width_seconds, 0.9 * mean);  // An open end is shown wide, and finite.
+  return {work / mean, work / (mean + half), work / (mean - half)};
+}
+
+// Samples in one step of the whole job; 0: not known.
+double SamplesInStep(const SpeedObservation& seen, const api::TrialConfig& config, api::BatchSizeScope scope) {
+  if (config.batch_size > 0) {
+    return scope == api::BatchSizeScope::kPerGpu ? static_cast<double>(config.batch_size) * config.gpus
+                                                 : config.batch_size;
+  }
+  return seen.samples_per_step;
+}
+
+}  // namespace
+
+std::string Decimal(double value) {
+  if (!std::isfinite(value) || value < kLeast || value > kMost) return {};
+  const int magnitude = static_cast<int>(std::floor(std::log10(value)));
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", std::clamp(3 - magnitude, 0, 9), value);
+  std::string decimal = text;
+  if (decimal.find('.') == std::string::npos) return decimal;
+  decimal.erase(decimal.find_last_not_of('0') + 1);
+  if (decimal.ends_with('.')) decimal.pop_back();
+  return decimal == "0" ? std::string() : decimal;
+}
+
+std::optional<double> ParseDecimal(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<Interval> ThroughputOf(const api::Measurement& measured) {
+  const std::optional<double> mean = ParseDecimal(measured.throughput);
+  if (!mean) return std::nullopt;
+  return Interval{*mean, std::min(ParseDecimal(measured.throughput_low).value_or(*mean), *mean),
+                  std::max(ParseDecimal(measured.throughput_high).value_or(*mean), *mean)};
+}
+
+std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const api::TrialConfig& config,
+                                          api::BatchSizeScope scope, api::ThroughputUnit wanted) {
+  using api::ThroughputUnit;
+  const MeasuredSpeed* speed = seen.main();
+  if (speed == nullptr || !std::isfinite(speed->steady.mean_seconds) || speed->steady.mean_seconds <= 0) {
+    return std::nullopt;
+  }
+  const double samples = SamplesInStep(seen, config, scope);
+  const bool is_per_gpu = scope == api::BatchSizeScope::kPerGpu;
+  const ThroughputUnit of_steps = is_per_gpu ? ThroughputUnit::kBatchesPerSecond : ThroughputUnit::kStepsPerSecond;
+  MeasuredWork work;
+  Interval throughput, step;
+  if (speed->measure == Measure::kSamplesPerSecond) {
+    throughput = RateOf(speed->steady, speed->scope == Scope::kGpu ? config.gpus : 1);
+    work.unit = ThroughputUnit::kSamplesPerSecond;
+    if (samples > 0) step = {samples / throughput.mean, samples / throughput.high, samples / throughput.low};
+    if (wanted != ThroughputUnit::kNotKnown && wanted != work.unit && samples > 0) {
+      const double factor = (is_per_gpu ? config.gpus : 1) / samples;
+      throughput = {throughput.mean * factor, throughput.low * factor, throughput.high * factor};
+      work.unit = of_steps;
+    }
+  } else if (speed->measure == Measure::kStepSeconds) {
+    step = {speed->steady.mean_seconds, 0, 0};
+    const bool in_samples = samples > 0 && (wanted == ThroughputUnit::kNotKnown || wanted == ThroughputUnit::kSamplesPerSecond);
+    work.unit = in_samples ? ThroughputUnit::kSamplesPerSecond : of_steps;
+    const double amount = in_samples ? samples : is_per_gpu ? config.gpus : 1;
+    throughput = RateOf(speed->steady, amount);
+    step.low = amount / throughput.high;
+    step.high = amount / throughput.low;
+  } else {
+    // Epochs, and tokens: the same work whatever the number of GPUs.
+    throughput = RateOf(speed->steady, 1);
+    work.unit = ThroughputUnit::kStepsPerSecond;
+    if (speed->measure == Measure::kEpoch) step = {1 / throughput.mean, 1 / throughput.high, 1 / throughput.low};
+  }
+  if (wanted != ThroughputUnit::kNotKnown && wanted != work.unit) return std::nullopt;
+  api::Measurement& measured = work.measured;
+  measured.throughput = Decimal(throughput.mean);
+  measured.throughput_low = Decimal(throughput.low);
+  measured.throughput_high = Decimal(throughput.high);
+  if (measured.throughput.empty()) return std::nullopt;
+  measured.step_milliseconds = Decimal(1000 * step.mean);
+  measured.step_milliseconds_low = Decimal(1000 * step.low);
+  measured.step_milliseconds_high = Decimal(1000 * step.high);
+  if (speed->measure == Measure::kStepSeconds) {
+    measured.steps = static_cast<std::int64_t>(std::min(speed->steady.steps, 1e15));
+  }
+  return work;
+}
+
+std::string UnitText(api::ThroughputUnit unit) {
+  switch (unit) {
+    case api::ThroughputUnit::kSamplesPerSecond: return "samples/s";
+    case api::ThroughputUnit::kBatchesPerSecond: return "batches/s";
+    case api::ThroughputUnit::kStepsPerSecond: return "steps/s";
+    case api::ThroughputUnit::kNotKnown: break;
+  }
+  return "/s";
+}
+
+std::string SpeedText(const api::Measurement& measured, api::ThroughputUnit unit) {
+  const std::optional<Interval> speed = ThroughputOf(measured);
+  if (!speed) return "no speed yet";
+  const double half = 100 * (speed->high - speed->low) / (2 * speed->mean);
+  std::string text = measured.throughput + " " + UnitText(unit);
+  if (half < 100) text += " +- " + std::to_string(std::lround(std::ceil(half))) + " %";
+  return text;
+}
+
+std::string ConfigText(const api::TrialConfig& config) {
+  std::string text = config.gpu_type.empty() ? Count(config.gpus, "GPU")
+                                             : std::to_string(config.gpus) + " x " + config.gpu_type;
+  if (config.batch_size > 0) text += ", batch size " + std::to_string(config.batch_size);
+  return text;
+}
+
+}  // namespace grus

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between measured speeds and the decimal strings of the API.
+//
+// No zero, negative, infinite or undefined number becomes text: there is no text for it then. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "controllers/measure/speed_reader.h"
+#include "crds/types/trial_job.h"
+
+namespace grus {
+
+// Of a 90 % interval.
+struct Interval {
+  double mean = 0, low = 0, high = 0;
+};
+
+// "812.4": four significant digits. Empty: no such number can be written.
+std::string Decimal(double value);
+std::optional<double> ParseDecimal(const std::string& text);  // None: no positive number.
+
+// The throughput of a measurement; without its ends they are the mean.
+std::optional<Interval> ThroughputOf(const api::Measurement& measured);
+
+struct MeasuredWork {
+  api::Measurement measured;
+  api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
+};
+
+// What was seen of a trial, in `wanted` or, if that is not known yet, in the unit that it comes in. None: nothing
+// that can be said in that unit.
+std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const api::TrialConfig& config,
+                                          api::BatchSizeScope scope, api::ThroughputUnit wanted);
+
+std::string UnitText(api::ThroughputUnit unit);  // "samples/s"
+// "812 samples/s +- 7 %"
+std::string SpeedText(const api::Measurement& measured, api::ThroughputUnit unit);
+// "4 x A100, batch size 64"; "4 GPUs".
+std::string ConfigText(const api::TrialConfig& config);
+
+}  // namespace grus

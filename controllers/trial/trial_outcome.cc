@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_outcome.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "controllers/policy/wording.h"
+#include "controllers/trial/trial_numbers.h"
+
+namespace grus {
+namespace {
+
+using api::Trial;
+using api::TrialPhase;
+using api::TrialReason;
+
+constexpr double kLeastSeconds = 5;  // A speed is not known after less of it, however even it is.
+constexpr std::size_t kLongestMessage = 900;
+
+void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
+  trial.phase = phase;
+  trial.reason = reason;
+  if (message.size() > kLongestMessage) message.resize(kLongestMessage);
+  trial.message = std::move(message);
+  trial.end_time = view.now;
+}
+
+// An interval that means something.
+bool IsMeasured(const SpeedObservation& seen) {
+  const MeasuredSpeed* speed = seen.main();
+  return speed != nullptr && speed->steady.is_steady && std::isfinite(speed->steady.half_width_seconds) &&
+         speed->steady.half_width_seconds < speed->steady.mean_seconds;
+}
+
+std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
+  const SpeedCounts& counts = run.speed->counts;
+  std::string text = "its log has " + Count(counts.log.lines, "line") + ", and ";
+  if (view.job->spec.measure.patterns.empty()) text += "none of them tells a speed; give measure.patterns";
+  else if (counts.not_numbers > 0) text += "where measure.patterns match there is no number";
+  else text += "none of measure.patterns matches one";
+  return text;
+}
+
+void Succeed(Trial& trial, const TrialView& view, TrialReason reason, api::ThroughputUnit unit) {
+  End(trial, view, TrialPhase::kSucceeded, reason, SpeedText(*trial.measured, unit));
+}
+
+// What the pods and the job say against it. True: it ended.
+bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
+  const TrialPods& pods = run.pods;
+  const bool has_failed = run.child && run.child->phase == "Failed";
+  if (!run.refusal.empty()) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kRefused, run.refusal);
+  } else if (!pods.image_problem.empty()) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kImageUnavailable, pods.image_problem);
+  } else if (!pods.out_of_memory.empty()) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, pods.out_of_memory + " was killed: out of memory");
+  } else if (has_failed && run.speed && run.speed->counts.out_of_memory > 0) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, "its log says that a GPU is out of memory");
+  } else if (has_failed && pods.has_lost_node) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kNodeLost, "a node of it is gone");
+  } else if (has_failed) {
+    const std::string how = pods.exit.empty() ? run.child->message : "the launcher ended with " + pods.exit;
+    const bool is_oom = how.find("OOMKilled") != std::string::npos;
+    End(trial, view, TrialPhase::kFailed, is_oom ? TrialReason::kOutOfMemory : TrialReason::kCrashed, how);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// What was measured ends it. True: it ended.
+bool EndByMeasurement(Trial& trial, const TrialView& view, const SpeedObservation& seen, api::ThroughputUnit unit) {
+  if (!trial.measured || !IsMeasured(seen)) return false;
+  const api::TrialMeasure& measure = view.job->spec.measure;
+  const double window = measure.window_seconds;
+  const double seconds = seen.main()->steady.seconds;
+  const bool is_precise = seen.main()->steady.has_precision(measure.precision_percent / 100.0);
+  if (view.job->spec.early_stop && is_precise && seconds >= std::min(window, kLeastSeconds)) {
+    Succeed(trial, view, TrialReason::kPrecisionReached, unit);
+  } else if (seconds >= window) {
+    Succeed(trial, view, TrialReason::kWindowEnded, unit);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
+  const SpeedObservation& seen = *run.speed;
+  if (seen.state == SpeedState::kNotMatched) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, UnreadableMessage(view, run));
+    return true;
+  }
+  const bool is_silent = seen.state == SpeedState::kSilent && run.pods.launcher_started;
+  if (is_silent && view.now.value - run.pods.launcher_started->value >= kSilence) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kNoOutput,
+        "the launcher printed nothing in " + std::to_string(kSilence.count()) +
+            " s; if its output is buffered, as Python's is, run it with PYTHONUNBUFFERED=1");
+    return true;
+  }
+  return false;
+}
+
+void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit unit) {
+  const std::string seconds = std::to_string(run.child ? run.child->slice_seconds : 0) + " s";
+  if (trial.measured && run.speed && IsMeasured(*run.speed)) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
+  const bool is_silent = run.speed && run.speed->state == SpeedState::kSilent;
+  End(trial, view, TrialPhase::kFailed, is_silent ? TrialReason::kNoOutput : TrialReason::kTimeSpent,
+      (is_silent ? "the launcher printed nothing in the " : "its speed was not known after the ") + seconds +
+          " that the budget gave it");
+}
+
+}  // namespace
+
+bool IsActive(TrialPhase phase) {
+  return phase == TrialPhase::kStarting || phase == TrialPhase::kWarming || phase == TrialPhase::kMeasuring;
+}
+
+bool HasEnded(TrialPhase phase) {
+  return phase == TrialPhase::kSucceeded || phase == TrialPhase::kFailed || phase == TrialPhase::kSkipped;
+}
+
+bool HoldsGpus(const TrialRun& run) { return run.pods.holding > 0; }
+
+std::int64_t SpentOn(const Trial& trial, const TrialRun& run, kube::Time now) {
+  std::optional<kube::Time> since = run.held_since;
+  std::int64_t before = run.held_spent_before;
+  if (run.pods.holding > 0 && run.pods.first_bound) {
+    if (!since || *run.pods.first_bound < *since) since = run.pods.first_bound;
+    if (run.child && run.child->is_ours) before = run.child->spent_before;
+  }
+  if (!since) return trial.gpu_seconds;
+  const auto held = std::chrono::ceil<std::chrono::seconds>(std::max(now.value - since->value, kube::Duration::zero()));
+  return std::max(trial.gpu_seconds, before + trial.config.gpus * held.count());
+}
+
+std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now) {
+  std::optional<kube::Time> since = run.held_since;
+  if (run.pods.first_bound && (!since || *run.pods.first_bound < *since)) since = run.pods.first_bound;
+  if (!run.child || !since) return std::nullopt;
+  return std::chrono::seconds(run.child->slice_seconds) - (now.value - since->value);
+}
+
+Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api::ThroughputUnit& unit) {
+  Trial trial = before;
+  if (run.speed) {
+    if (auto work = MeasurementOf(*run.speed, trial.config, view.job->spec.space.batch_size_scope, unit)) {
+      trial.measured = std::move(work->measured);
+      if (IsMeasured(*run.speed)) unit = work->unit;
+      else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may change yet.
+    }
+  }
+  const bool has_succeeded = run.child && run.child->phase == "Succeeded";
+  if (EndByFailure(trial, view, run)) return trial;
+  if (run.speed && EndByMeasurement(trial, view, *run.speed, unit)) return trial;
+  if (has_succeeded) {
+    if (trial.measured && run.speed && IsMeasured(*run.speed)) {
+      Succeed(trial, view, TrialReason::kWindowEnded, unit);
+    } else {
+      End(trial, view, TrialPhase::kFailed, TrialReason::kWorkloadEnded, "the training ended before its speed was known");
+    }
+    return trial;
+  }
+  if (run.speed && EndByOutput(trial, view, run)) return trial;
+  const std::optional<kube::Duration> left = SliceLeft(run, view.now);
+  if (left && *left <= kube::Duration::zero()) {
+    EndOfSlice(trial, view, run, unit);
+    return trial;
+  }
+
+  const bool is_waiting = run.child && run.child->phase == "Waiting";
+  if (!run.pods.launcher_started) {
+    // Once measured it does not go back: a launcher that is replaced starts over, and says so by its numbers.
+    trial.phase = TrialPhase::kStarting;
+    trial.reason = is_waiting ? TrialReason::kWaitingForRoom : TrialReason::kNone;
+    trial.message = is_waiting ? run.child->message : "";
+  } else if (run.speed && IsMeasured(*run.speed) && trial.measured) {
+    trial.phase = TrialPhase::kMeasuring;
+    trial.reason = TrialReason::kNone;
+    trial.message = SpeedText(*trial.measured, unit);
+  } else {
+    trial.phase = TrialPhase::kWarming;
+    trial.reason = TrialReason::kNone;
+    const bool is_silent = run.speed && run.speed->state == SpeedState::kSilent;
+    trial.message = is_silent ? "the launcher has printed nothing yet" : "";
+  }
+  if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
+  return trial;
+}
+
+bool IsCommonFailure(const Trial& trial, bool has_success) {
+  if (trial.phase != TrialPhase::kFailed) return false;
+  switch (trial.reason) {
+    case TrialReason::kImageUnavailable:
+    case TrialReason::kRefused: return true;
+    case TrialReason::kNothingMatched:
+    case TrialReason::kNoOutput: return !has_success;
+    default: return false;
+  }
+}
+
+}  // namespace grus

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "controllers/policy/wording.h"
+#include "controllers/trial/trial_list.h"
+#include "controllers/trial/trial_numbers.h"
+#include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_results.h"
+#include "controllers/trial/trial_space.h"
+#include "controllers/trial/trial_status.h"
+
+namespace grus {
+namespace {
+
+using api::Trial;
+using api::TrialJobPhase;
+using api::TrialJobReason;
+using api::TrialPhase;
+using api::TrialReason;
+using std::chrono::seconds;
+
+// What ending a trial takes of the budget: the grace of its pods, and a second for rounding.
+constexpr std::int64_t kEndSeconds = kTrialGraceSeconds + 1;
+constexpr seconds kForeignRetry{15};  // Nobody tells us when somebody else's object goes.
+
+bool WasSuspended(const api::TrialJobStatus& status) { return kube::IsConditionTrue(status.conditions, "Suspended"); }
+
+class Planner {
+ public:
+  explicit Planner(const TrialView& view)
+      : view_(view), job_(*view.job), before_(view.job->status), status_(BaseTrialStatus(view)) {}
+
+  TrialPlan Make();
+
+ private:
+  const TrialRun& RunOf(const std::string& name) const {
+    static const TrialRun kNone;
+    const auto found = view_.runs.find(name);
+    return found != view_.runs.end() ? found->second : kNone;
+  }
+  void LookAgain(kube::Duration delay) { plan_.look_again = std::min(plan_.look_again.value_or(delay), delay); }
+  void Tell(kube::EventType type, const char* reason, const char* action, std::string note) {
+    plan_.events.push_back({type, reason, action, std::move(note)});
+  }
+
+  void Account();
+  void JudgeActive();
+  void StopActive(TrialReason reason, const std::string& message);
+  // Why no trial may run now; none: nothing stands in the way.
+  bool StandsStill();
+  void Stall(TrialJobReason reason, const std::string& message, TrialJobPhase phase = TrialJobPhase::kPending);
+  void StartTrials();
+  bool StartOne(Trial& trial, BudgetState& left, bool is_alone);
+  BudgetState Left() const;
+  void CleanUp();
+  bool HasLeftovers() const;
+  bool HasPending() const;
+  void Conclude();
+  void Finish();
+  void ApplyKnee();
+  void SaveResults();
+
+  const TrialView& view_;
+  const api::TrialJob& job_;
+  const api::TrialJobStatus& before_;
+  api::TrialJobStatus status_;
+  TrialPlan plan_;
+  std::vector<api::TrialConfig> configs_;
+  std::string name_taken_;
+  bool stands_still_ = false;
+};
+
+void Planner::Account() {
+  const bool has_success = std::any_of(status_.trials.begin(), status_.trials.end(),
+                                       [](const Trial& trial) { return trial.phase == TrialPhase::kSucceeded; });
+  if (!has_success) status_.throughput_unit = api::ThroughputUnit::kNotKnown;
+  for (Trial& trial : status_.trials) {
+    if (trial.reason == TrialReason::kFromCache) continue;
+    const std::int64_t spent = SpentOn(trial, RunOf(trial.name), view_.now);
+    status_.spent.gpu_seconds += spent - trial.gpu_seconds;
+    trial.gpu_seconds = spent;
+  }
+  if (!status_.start_time) return;
+  const bool was_still = WasSuspended(before_) || before_.completion_time.has_value();
+  if (was_still && !job_.spec.suspend && !before_.completion_time) {
+    status_.start_time = kube::Time{view_.now.value - seconds(status_.spent.wall_seconds)};
+  } else if (!was_still) {
+    status_.spent.wall_seconds = std::max<std::int64_t>(
+        status_.spent.wall_seconds, std::chrono::floor<seconds>(view_.now.value - status_.start_time->value).count());
+  }
+}
+
+void Planner::JudgeActive() {
+  const std::optional<std::int64_t> wall = job_.spec.budget.wall_seconds;
+  const bool is_wall_spent = wall && status_.spent.wall_seconds >= *wall;
+  if (wall && !is_wall_spent && status_.start_time) LookAgain(seconds(*wall - status_.spent.wall_seconds));
+  for (Trial& trial : status_.trials) {
+    if (!IsActive(trial.phase)) continue;
+    TrialRun run = RunOf(trial.name);
+    if (run.child && !run.child->is_ours) continue;
+    const bool is_lost = !run.child && trial.phase != TrialPhase::kStarting;
+    if (run.child && is_wall_spent) run.child->slice_seconds = 0;  // Over, whatever it had been given.
+    Trial after = Judge(view_, trial, run, status_.throughput_unit);
+    if (is_lost && !HasEnded(after.phase)) {
+      after.phase = TrialPhase::kFailed;
+      after.reason = TrialReason::kCrashed;
+      after.message = "somebody deleted its job";
+      after.end_time = view_.now;
+    }
+    if (HasEnded(after.phase)) {
+      const bool is_success = after.phase == TrialPhase::kSucceeded;
+      Tell(is_success ? kube::EventType::kNormal : kube::EventType::kWarning, is_success ? "TrialSucceeded" : "TrialFailed",
+           "EndTrial", ConfigText(after.config) + ": " + after.message);
+    } else if (const auto left = SliceLeft(run, view_.now)) {
+      LookAgain(std::max<kube::Duration>(*left, std::chrono::milliseconds(1)));
+    }
+    trial = std::move(after);
+  }
+}
+
+void Planner::StopActive(TrialReason reason, const std::string& message) {
+  for (Trial& trial : status_.trials) {
+    if (!IsActive(trial.phase)) continue;
+    trial.phase = TrialPhase::kPending;
+    trial.reason = reason;
+    trial.message = message;
+    trial.measured.reset();
+    trial.start_time.reset();
+    Tell(kube::EventType::kNormal, "TrialStopped", "EndTrial",
+         ConfigText(trial.config) + (message.empty() ? ": stopped by spec.suspend" : ": " + message));
+  }
+}
+
+void Planner::Stall(TrialJobReason reason, const std::string& message, TrialJobPhase phase) {
+  SetStanding(status_, view_, phase, Standing::kStalled, reason, message);
+}
+
+bool Planner::StandsStill() {
+  if (status_.completion_time && before_.observed_generation == view_.generation()) return false;
+  if (job_.spec.suspend) {
+    StopActive(TrialReason::kNone, "");
+    SetStanding(status_, view_, TrialJobPhase::kSuspended, Standing::kSuspended, TrialJobReason::kSuspended,
+                HasLeftovers() ? "suspended by spec.suspend; trials are being stopped" : "suspended by spec.suspend");
+    return true;
+  }
+  if (!view_.workload) {
+    StopActive(TrialReason::kNone, "the job of workload.jobRef is gone");
+    Stall(TrialJobReason::kJobNotFound, "ElasticHorovodJob \"" + job_.spec.workload.job_ref.value_or(api::JobRef{}).name +
+                                            "\" of workload.jobRef is not in this namespace");
+    return true;
+  }
+  if (!view_.pattern_error.empty()) {
+    StopActive(TrialReason::kNone, "measure.patterns cannot be used");
+    Stall(TrialJobReason::kInvalidPattern, "measure.patterns: " + view_.pattern_error, TrialJobPhase::kFailed);
+    return true;
+  }
+  kube::Result<std::vector<api::TrialConfig>> configs = ConfigsOf(job_.spec.space, *view_.workload);
+  if (!configs) {
+    StopActive(TrialReason::kNone, "the space is empty");
+    Stall(TrialJobReason::kInvalidSpace, configs.error().message(), TrialJobPhase::kFailed);
+    return true;
+  }
+  configs_ = *std::move(configs);
+  if (!view_.source_error.empty()) {
+    StopActive(TrialReason::kNone, "its speed cannot be measured now");
+    Stall(TrialJobReason::kSourceUnreachable, view_.source_error);
+    LookAgain(kForeignRetry);
+    return true;
+  }
+  if (job_.spec.idle_only && view_.others_wait) {
+    StopActive(TrialReason::kPreempted, "others wait for GPUs");
+    LookAgain(kPoll);
+    SetStanding(status_, view_, TrialJobPhase::kWaiting, Standing::kReconciling, TrialJobReason::kWaitingForIdle,
+                "others wait for GPUs, and spec.idleOnly lets them go first");
+    return HasPending();
+  }
+  return false;
+}
+
+BudgetState Planner::Left() const {
+  BudgetState left;
+  const api::TrialBudget& budget = job_.spec.budget;
+  if (budget.wall_seconds) left.wall_seconds = *budget.wall_seconds - status_.spent.wall_seconds;
+  if (!budget.gpu_seconds) return left;
+  left.gpu_seconds = *budget.gpu_seconds - status_.spent.gpu_seconds;
+  for (const Trial& trial : status_.trials) {
+    const TrialRun& run = RunOf(trial.name);
+    if (!IsActive(trial.phase) || !run.child) continue;
+    const std::int64_t may_spend = (run.child->slice_seconds + kEndSeconds) * trial.config.gpus;
+    const std::int64_t has_spent = trial.gpu_seconds - run.child->spent_before;
+    *left.gpu_seconds -= std::max<std::int64_t>(0, may_spend - has_spent);
+  }
+  return left;
+}
+
+bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
+  const std::optional<std::int64_t> slice = SliceFor(job_.spec.budget, left, trial.config.gpus);
+  if (!slice) {
+    if (!is_alone) return false;  // What runs now may leave something.
+    trial.phase = TrialPhase::kSkipped;
+    trial.reason = TrialReason::kBudgetSpent;
+    trial.message = "the rest of the budget is not enough for it";
+    return false;
+  }
+  if (!IsActive(trial.phase)) {
+    trial.phase = TrialPhase::kStarting;
+    trial.reason = TrialReason::kNone;
+    trial.message.clear();
+    trial.measured.reset();
+    trial.start_time = view_.now;
+    trial.end_time.reset();
+    Tell(kube::EventType::kNormal, "TrialStarted", "StartTrial",
+         ConfigText(trial.config) + " as ElasticHorovodJob " + trial.name + ", for at most " + std::to_string(*slice) + " s");
+  }
+  if (!status_.start_time) status_.start_time = view_.now;
+  plan_.start.push_back({trial.name, trial.config, *slice, trial.gpu_seconds});
+  if (left.gpu_seconds) *left.gpu_seconds -= (*slice + kEndSeconds) * trial.config.gpus;
+  return true;
+}
+
+void Planner::StartTrials() {
+  int busy = 0;
+  for (const Trial& trial : status_.trials) {
+    if (IsActive(trial.phase) || HoldsGpus(RunOf(trial.name))) ++busy;
+  }
+  BudgetState left = Left();
+  // Those that an earlier pass began and whose job is not there yet.
+  for (Trial& trial : status_.trials) {
+    const TrialRun& run = RunOf(trial.name);
+    if (!IsActive(trial.phase)) continue;
+    if (run.child && !run.child->is_ours) name_taken_ = trial.name;
+    if (run.child || run.pods.all > 0) continue;
+    if (!StartOne(trial, left, true)) --busy;
+  }
+  for (Trial& trial : status_.trials) {
+    if (busy >= job_.spec.strategy.parallelism) break;
+    if (trial.phase != TrialPhase::kPending) continue;
+    const TrialRun& run = RunOf(trial.name);
+    if (run.child && !run.child->is_ours) {
+      name_taken_ = trial.name;
+      break;
+    }
+    if (run.child || run.pods.all > 0) continue;  // Its last try is on its way out.
+    if (StartOne(trial, left, busy == 0)) ++busy;
+  }
+}
+
+void Planner::CleanUp() {
+  for (const auto& [name, run] : view_.runs) {
+    if (!run.child || !run.child->is_ours || run.child->is_ending) continue;
+    const auto found = std::find_if(status_.trials.begin(), status_.trials.end(),
+                                    [&name = name](const Trial& trial) { return trial.name == name; });
+    const TrialPhase phase = found != status_.trials.end() ? found->phase : TrialPhase::kPending;
+    if (IsActive(phase)) {
+      if (!run.pods.launcher.empty()) plan_.measure.push_back(name);
+      continue;
+    }
+    const bool is_kept = HasEnded(phase) && phase != TrialPhase::kSkipped &&
+                         (job_.spec.cleanup == api::TrialCleanup::kNever ||
+                          (job_.spec.cleanup == api::TrialCleanup::kOnSuccess && phase == TrialPhase::kFailed));
+    const bool has_finished = run.child->phase == "Succeeded" || run.child->phase == "Failed";
+    if (!is_kept) plan_.end.push_back(name);
+    else if (!has_finished && !run.child->is_suspended) plan_.park.push_back(name);
+  }
+}
+
+bool Planner::HasLeftovers() const {
+  return std::any_of(view_.runs.begin(), view_.runs.end(), [&](const auto& named) {
+    const TrialRun& run = named.second;
+    if (HoldsGpus(run)) return true;
+    if (!run.child || !run.child->is_ours) return false;
+    return job_.spec.cleanup == api::TrialCleanup::kAlways || run.child->is_ending;
+  });
+}
+
+bool Planner::HasPending() const {
+  return std::any_of(status_.trials.begin(), status_.trials.end(),
+                     [](const Trial& trial) { return trial.phase == TrialPhase::kPending; });
+}
+
+void Planner::SaveResults() {
+  const auto results = [](const api::TrialJobStatus& status) {
+    std::vector<std::pair<api::TrialConfig, api::Measurement>> list;
+    for (const Trial& trial : status.trials) {
+      if (trial.phase == TrialPhase::kSucceeded && trial.measured) list.emplace_back(trial.config, *trial.measured);
+    }
+    return list;
+  };
+  const bool is_new_spec = before_.observed_generation != view_.generation();
+  if (is_new_spec || results(before_) != results(status_)) SetResults(view_, configs_, status_);
+}
+
+void Planner::ApplyKnee() {
+  if (job_.spec.apply != api::ApplyPolicy::kApply || before_.completion_time) return;
+  for (const api::Recommendation& r : status_.recommendation) {
+    if (r.goal != api::Goal::kKnee) continue;
+    const std::string job = job_.spec.workload.job_ref.value_or(api::JobRef{}).name;
+    if (!r.gpus) {
+      Tell(kube::EventType::kWarning, "NotApplied", "ApplyKnee", "targetReplicas of " + job + " stays: the knee is " + r.message);
+      continue;
+    }
+    plan_.apply_replicas = std::max(1, *r.gpus / std::max(1, view_.workload->workers.gpus_per_worker));
+    Tell(kube::EventType::kNormal, "Applied", "ApplyKnee",
+         "targetReplicas of " + job + " is " + std::to_string(*plan_.apply_replicas) + " now: " + r.message);
+  }
+}
+
+void Planner::Finish() {
+  int succeeded = 0;
+  bool is_budget_spent = false;
+  const Trial* failed = nullptr;
+  for (const Trial& trial : status_.trials) {
+    if (trial.phase == TrialPhase::kSucceeded) ++succeeded;
+    if (trial.phase == TrialPhase::kFailed && failed == nullptr) failed = &trial;
+    is_budget_spent = is_budget_spent || trial.reason == TrialReason::kBudgetSpent;
+  }
+  const bool is_news = !before_.completion_time;
+  if (is_news) status_.completion_time = view_.now;
+  if (succeeded > 0) {
+    std::string message = Count(succeeded, "configuration") + " measured";
+    if (is_budget_spent) message += ", then the budget was spent";
+    for (const api::Recommendation& r : status_.recommendation) {
+      if (r.goal == api::Goal::kKnee) message += "; knee: " + r.message;
+    }
+    if (is_news) {
+      Tell(kube::EventType::kNormal, "Complete", "EndTrialJob", message);
+      ApplyKnee();
+    }
+    SetStanding(status_, view_, TrialJobPhase::kSucceeded, Standing::kReady,
+                is_budget_spent ? TrialJobReason::kBudgetSpent : TrialJobReason::kComplete, message, true);
+    return;
+  }
+  TrialJobReason reason = TrialJobReason::kNothingMeasured;
+  std::string message = "no trial was measured";
+  if (failed != nullptr) {
+    message += "; " + ConfigText(failed->config) + ": " + failed->message;
+    if (failed->reason == TrialReason::kRefused) reason = TrialJobReason::kTemplateRefused;
+  } else if (is_budget_spent) {
+    reason = TrialJobReason::kBudgetSpent;
+    message = "spec.budget allows no trial, and no measurement is known from before";
+  } else if (!status_.trials.empty() && status_.trials.front().reason == TrialReason::kDoesNotFit) {
+    message += ": no configuration of the space fits into the cluster";
+  }
+  if (is_news) Tell(kube::EventType::kWarning, std::string(api::ToString(reason)).c_str(), "EndTrialJob", message);
+  SetStanding(status_, view_, TrialJobPhase::kFailed, Standing::kStalled, reason, message, true);
+}
+
+void Planner::Conclude() {
+  int active = 0, waiting = 0;
+  std::string waits;
+  for (const Trial& trial : status_.trials) {
+    if (!IsActive(trial.phase)) continue;
+    ++active;
+    if (trial.reason != TrialReason::kWaitingForRoom) continue;
+    ++waiting;
+    waits = ConfigText(trial.config) + ": " + trial.message;
+  }
+  if (!name_taken_.empty()) {
+    Stall(TrialJobReason::kNameTaken, "ElasticHorovodJob \"" + name_taken_ +
+                                          "\" exists and belongs to somebody else; delete it, or give the TrialJob another name");
+    LookAgain(kForeignRetry);
+    return;
+  }
+  if (active == 0 && !HasPending()) {
+    if (!HasLeftovers()) return Finish();
+    if (before_.completion_time) return;
+    SetStanding(status_, view_, TrialJobPhase::kRunning, Standing::kReconciling, TrialJobReason::kTrialsRunning,
+                "all trials have ended; the last of their pods go");
+    LookAgain(kPoll);
+    return;
+  }
+  status_.completion_time.reset();
+  LookAgain(kPoll);
+  if (active > 0 && waiting == active) {
+    SetStanding(status_, view_, TrialJobPhase::kWaiting, Standing::kReconciling, TrialJobReason::kWaitingForRoom, waits);
+    return;
+  }
+  SetStanding(status_, view_, TrialJobPhase::kRunning, Standing::kReconciling, TrialJobReason::kTrialsRunning,
+              active > 0 ? RunningMessage(status_) : "the GPUs of the last trial are being given back");
+}
+
+TrialPlan Planner::Make() {
+  if (job_.metadata.is_being_deleted()) {
+    plan_.is_ignored = true;
+    return plan_;
+  }
+  Account();
+  JudgeActive();
+  stands_still_ = StandsStill();
+  if (view_.workload && configs_.empty()) {
+    if (auto configs = ConfigsOf(job_.spec.space, *view_.workload)) configs_ = *std::move(configs);
+  }
+  if (!configs_.empty()) {
+    ListTrials(view_, configs_, status_);
+    if (!stands_still_) StartTrials();
+    SaveResults();
+  }
+  CleanUp();
+  SetProgress(status_);
+  if (!stands_still_ && view_.workload) Conclude();
+  if (HasLeftovers()) LookAgain(kPoll);
+  plan_.is_urgent = !IsMinorTrialChange(before_, status_);
+  plan_.status = std::move(status_);
+  return std::move(plan_);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> SliceFor(const api::TrialBudget& budget, const BudgetState& left, int gpus) {
+  std::int64_t slice = budget.per_trial_seconds;
+  if (left.wall_seconds) slice = std::min(slice, *left.wall_seconds);
+  if (left.gpu_seconds) slice = std::min(slice, *left.gpu_seconds / gpus - kEndSeconds);
+  const std::int64_t least = std::min<std::int64_t>(budget.per_trial_seconds, kShortestSlice.count());
+  if (slice < std::max<std::int64_t>(1, least)) return std::nullopt;
+  return slice;
+}
+
+TrialPlan PlanTrials(const TrialView& view) { return Planner(view).Make(); }
+
+}  // namespace grus

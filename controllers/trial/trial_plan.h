@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a TrialJob: which trials end and how, which start, and what its status says.
+//
+// The budget is an invariant, not a goal. A trial's GPU seconds are its GPUs times the time from the first of its
+// workers that is bound to the last of them gone, by the pods' own times, so a restart of grus counts the same. A
+// trial starts only with a slice that the budget has after what all running trials may still spend, less what ending
+// takes; it is ended when the slice is over. What is spent exceeds the budget by no more than kPoll of its GPUs.
+//
+// Pure: no I/O, no clock.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/runtime/event_recorder.h"
+#include "controllers/trial/trial_children.h"
+#include "controllers/trial/trial_view.h"
+
+namespace grus {
+
+inline constexpr std::chrono::seconds kPoll{5};          // A TrialJob with running trials is looked at so often.
+inline constexpr std::chrono::seconds kShortestSlice{30};  // Less is not worth a start, unless the user says so.
+inline constexpr std::chrono::seconds kSilence{120};     // A training that prints nothing for so long is given up.
+
+struct TrialEvent {
+  kube::EventType type = kube::EventType::kNormal;
+  std::string reason, action, note;
+};
+
+struct TrialPlan {
+  bool is_ignored = false;
+  api::TrialJobStatus status;
+  bool is_urgent = false;            // The status is more than progress, and is written at once.
+  std::vector<TrialStart> start;     // Jobs to make, after the status is written.
+  std::vector<std::string> end;      // Trials whose job is to be deleted, after the status is written.
+  std::vector<std::string> park;     // Trials whose job stays, and holds nothing.
+  std::vector<std::string> measure;  // Trials to be measured.
+  std::optional<std::int32_t> apply_replicas;  // For the job of jobRef, before the status is written.
+  std::vector<TrialEvent> events;    // Once the status is written.
+  std::optional<kube::Duration> look_again;
+};
+
+// What is spent, and what may yet be.
+struct BudgetState {
+  std::optional<std::int64_t> gpu_seconds, wall_seconds;  // Left for new trials; none: no limit.
+};
+
+// Seconds for one more trial on so many GPUs; none: not worth a start.
+std::optional<std::int64_t> SliceFor(const api::TrialBudget& budget, const BudgetState& left, int gpus);
+
+TrialPlan PlanTrials(const TrialView& view);
+
+}  // namespace grus

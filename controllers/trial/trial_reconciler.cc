@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_reconciler.h"
+
+#include <algorithm>
+
+#include "clientlib/model/core_v1.h"
+#include "clientlib/runtime/ownership.h"
+#include "controllers/cluster/owners.h"
+#include "controllers/measure/user_patterns.h"
+#include "controllers/policy/resources.h"
+#include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_space.h"
+
+namespace grus {
+namespace {
+
+using api::ElasticHorovodJob;
+using api::TrialJob;
+using kube::Action;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Result;
+using kube::Status;
+
+constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
+constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
+constexpr kube::Duration kPodWait = std::chrono::milliseconds(200);  // Pods of a trial change together.
+// With a look every kPoll no more than half a minute passes from the first output to a word on it.
+constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
+
+std::string IndexKey(const std::string& ns, std::string_view name) { return ns + "/" + std::string(name); }
+
+std::vector<SpeedPattern> PatternsOf(const api::TrialMeasure& measure) {
+  std::vector<SpeedPattern> patterns;
+  for (const api::LogPattern& pattern : measure.patterns) {
+    Measure kind = Measure::kStep;
+    switch (pattern.kind) {
+      case api::SpeedKind::kStep: kind = Measure::kStep; break;
+      case api::SpeedKind::kSamplesPerSecond: kind = Measure::kSamplesPerSecond; break;
+      case api::SpeedKind::kStepSeconds: kind = Measure::kStepSeconds; break;
+      case api::SpeedKind::kEpoch: kind = Measure::kEpoch; break;
+    }
+    patterns.push_back({pattern.name, pattern.regex, kind});
+  }
+  if (measure.source == api::MeasureSource::kPush) {
+    patterns = {{"step", R"(^step seconds (.*)$)", Measure::kStepSeconds},
+                {"samples", R"(^samples per second (.*)$)", Measure::kSamplesPerSecond}};
+  }
+  return patterns;
+}
+
+const kube::Quantity* GpusOf(const kube::Node& node) { return kube::FindResource(node.status.allocatable, kGpuResource); }
+
+bool HasLabels(const kube::ObjectMeta& metadata, const std::map<std::string, std::string>& labels) {
+  return std::all_of(labels.begin(), labels.end(),
+                     [&](const auto& label) { return metadata.Label(label.first) == label.second; });
+}
+
+}  // namespace
+
+TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room,
+                                 kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
+    : client_(client),
+      caches_(caches),
+      room_(room),
+      events_(events),
+      clock_(clock),
+      log_(log),
+      pods_by_job_(caches.pods.AddIndex([](const kube::Object& pod) -> std::vector<std::string> {
+        const std::string_view job = pod.metadata.Label(kJobNameLabel);
+        if (job.empty()) return {};
+        return {IndexKey(pod.metadata.ns, job)};
+      })),
+      jobs_by_owner_(caches.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
+        const kube::OwnerReference* owner = job.metadata.Controller();
+        if (owner == nullptr || owner->kind != KindOf<TrialJob>().kind) return {};
+        return {owner->uid.str()};
+      })),
+      trial_jobs_by_workload_(caches.trial_jobs.AddIndex([](const kube::Object& object) -> std::vector<std::string> {
+        const auto& workload = static_cast<const TrialJob&>(object).spec.workload;
+        if (!workload.job_ref) return {};
+        return {IndexKey(object.metadata.ns, workload.job_ref->name)};
+      })),
+      measurements_(client, clock, [this](const ObjectKey& key) {
+        if (queue_ != nullptr) queue_->Add(key);
+      }) {}
+
+void TrialReconciler::FeedQueue(kube::WorkQueue& queue) {
+  queue_ = &queue;
+  caches_.trial_jobs.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
+    const ObjectKey key = change.Any().metadata.Key();
+    const bool is_echo = change.before && change.after &&
+                         writes_.IsOwnEcho(key, KindOf<TrialJob>(), change.after->metadata.resource_version);
+    if (!is_echo) queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
+  });
+  caches_.jobs.AddHandler([this, &queue](const kube::Change& change, bool) {
+    for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) queue.Add(key);
+    const bool is_new_spec = !change.before || !change.after ||
+                             change.before->metadata.generation != change.after->metadata.generation;
+    if (!is_new_spec) return;
+    const kube::ObjectMeta& metadata = change.Any().metadata;
+    for (const auto& job : caches_.trial_jobs.ByIndex<TrialJob>(trial_jobs_by_workload_, IndexKey(metadata.ns, metadata.name))) {
+      queue.Add(job->metadata.Key());
+    }
+  });
+  caches_.pods.AddHandler([this, &queue](const kube::Change& change, bool) {
+    const kube::ObjectMeta& metadata = change.Any().metadata;
+    const std::string_view job = metadata.Label(kJobNameLabel);
+    if (job.empty()) return;
+    std::string owner;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = trial_jobs_.find({metadata.ns, std::string(job)});
+      if (found == trial_jobs_.end()) return;
+      owner = found->second;
+    }
+    queue.AddAfter({metadata.ns, owner}, kPodWait);
+  });
+}
+
+TrialReconciler::Memory& TrialReconciler::MemoryLocked(const TrialJob& job) {
+  Memory& memory = memory_[job.metadata.Key()];
+  if (memory.uid != job.metadata.uid) {
+    memory = Memory{};
+    memory.uid = job.metadata.uid;
+  }
+  return memory;
+}
+
+bool TrialReconciler::HasCaughtUp(const TrialJob& job) {
+  return writes_.HasCaughtUp(job.metadata.Key(), job.metadata.uid, [&](const kube::Kind& kind) {
+    const kube::Informer& informer = &kind == &KindOf<TrialJob>() ? caches_.trial_jobs : caches_.jobs;
+    return informer.store().resource_version(job.metadata.ns);
+  });
+}
+
+void TrialReconciler::Note(const TrialJob& job, const kube::Kind& kind, const kube::Object& answer) {
+  writes_.Note(job.metadata.Key(), job.metadata.uid, kind, answer.metadata.resource_version);
+}
+
+TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, Memory& memory) const {
+  TrialRun run;
+  const std::string& ns = job.metadata.ns;
+  if (const auto child = caches_.jobs.Get<ElasticHorovodJob>({ns, trial})) run.child = ReadTrialChild(*child, job);
+  if (!run.child || run.child->is_ours) {
+    for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, IndexKey(ns, trial))) {
+      const std::string node = pod->spec.node_name.str();
+      ReadTrialPod(*pod, node.empty() || caches_.nodes.store().Get({"", node}) != nullptr, run.pods);
+    }
+  }
+  const auto held = memory.held.find(trial);
+  if (run.child && run.child->is_ours && run.pods.holding > 0 && run.pods.first_bound) {
+    Held& now = memory.held[trial];
+    if (now.child_uid != run.child->uid) now = {run.child->uid, *run.pods.first_bound, run.child->spent_before};
+    now.since = std::min(now.since, *run.pods.first_bound);
+    run.held_since = now.since;
+    run.held_spent_before = now.spent_before;
+  } else if (held != memory.held.end()) {
+    run.held_since = held->second.since;
+    run.held_spent_before = held->second.spent_before;
+  }
+  if (const auto refusal = memory.refusals.find(trial); refusal != memory.refusals.end()) run.refusal = refusal->second;
+  return run;
+}
+
+std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job,
+                                                           const api::ElasticHorovodJobSpec& workload) const {
+  std::vector<std::string> types;
+  for (const api::GpuType& type : job.spec.space.gpu_types) types.push_back(type.name);
+  if (types.empty()) types.emplace_back();
+  std::map<std::string, std::string> own;
+  if (const Json* selector = workload.workers.pod_template.At({"spec", "nodeSelector"}); selector && selector->AsObject()) {
+    for (const auto& [key, value] : *selector->AsObject()) {
+      if (value.AsString() != nullptr) own[key] = *value.AsString();
+    }
+  }
+  std::map<std::string, TypeNodes> found;
+  const auto nodes = caches_.nodes.List<kube::Node>();
+  for (const std::string& type : types) {
+    std::map<std::string, std::string> labels = own;
+    for (const auto& [key, value] : NodesOf(job.spec.space, type)) labels[key] = value;
+    TypeNodes& all = found[type];
+    for (const auto& node : nodes) {
+      const kube::Quantity* gpus = GpusOf(*node);
+      if (gpus == nullptr || !HasLabels(node->metadata, labels)) continue;
+      const int count = static_cast<int>(std::min<std::int64_t>(gpus->Value(), 1 << 20));
+      all.gpus_per_node = std::max(all.gpus_per_node, count);
+      all.workers += count / std::max(1, workload.workers.gpus_per_worker);
+    }
+  }
+  return found;
+}
+
+bool TrialReconciler::DoOthersWait() const {
+  return room_.IsAnyoneWaiting([this](const std::string& gang) {
+    const std::size_t slash = gang.rfind('/');
+    const std::size_t start = gang.rfind('/', slash - 1);
+    if (slash == std::string::npos) return true;
+    const std::string ns = gang.substr(start == std::string::npos ? 0 : start + 1,
+                                       slash - (start == std::string::npos ? 0 : start + 1));
+    const auto job = caches_.jobs.Get<ElasticHorovodJob>({ns, gang.substr(slash + 1)});
+    const kube::OwnerReference* owner = job ? job->metadata.Controller() : nullptr;
+    return owner == nullptr || owner->kind != KindOf<TrialJob>().kind;
+  });
+}
+
+void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, const TrialRun& run) {
+  const auto child = caches_.jobs.Get<ElasticHorovodJob>({job.metadata.ns, trial});
+  const auto launcher = caches_.pods.Get<kube::Pod>({job.metadata.ns, run.pods.launcher});
+  for (const kube::ObjectMeta* metadata : {child ? &child->metadata : nullptr, launcher ? &launcher->metadata : nullptr}) {
+    if (metadata == nullptr) continue;
+    if (const std::string_view rate = metadata->Annotation(kPushedSamplesAnnotation); !rate.empty()) {
+      measurements_.AddLine(job.metadata.Key(), trial, "samples per second " + std::string(rate.substr(0, 40)));
+    } else if (const std::string_view step = metadata->Annotation(kPushedStepAnnotation); !step.empty()) {
+      const double seconds = std::strtod(std::string(step.substr(0, 40)).c_str(), nullptr) / 1000;
+      measurements_.AddLine(job.metadata.Key(), trial, "step seconds " + std::to_string(seconds));
+    }
+  }
+}
+
+TrialView TrialReconciler::Observe(const Job& job) {
+  TrialView view;
+  view.job = job;
+  view.now = kube::Time{clock_.WallNow()};
+  if (job->spec.workload.job_template) {
+    view.workload = job->spec.workload.job_template->spec;
+  } else if (job->spec.workload.job_ref) {
+    const auto source = caches_.jobs.Get<ElasticHorovodJob>({job->metadata.ns, job->spec.workload.job_ref->name});
+    if (source) view.workload = source->spec;
+  }
+  if (view.workload) view.nodes = NodesFor(*job, *view.workload);
+  if (const auto patterns = UserPatterns::Make(PatternsOf(job->spec.measure)); !patterns) {
+    view.pattern_error = patterns.error().message();
+  }
+  if (job->spec.measure.source == api::MeasureSource::kPrometheus) {
+    view.source_error = "this version of grus does not ask Prometheus yet: use measure.source Logs or Push";
+  }
+  if (job->spec.idle_only) view.others_wait = DoOthersWait();
+
+  std::set<std::string> names;
+  for (const api::Trial& trial : job->status.trials) names.insert(trial.name);
+  for (const auto& child : caches_.jobs.ByIndex<ElasticHorovodJob>(jobs_by_owner_, job->metadata.uid)) {
+    names.insert(child->metadata.name);
+  }
+  {
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(*job);
+    for (const std::string& name : names) {
+      trial_jobs_[{job->metadata.ns, name}] = job->metadata.name;
+      view.runs[name] = RunOf(*job, name, memory);
+    }
+  }
+  if (job->spec.measure.source == api::MeasureSource::kPush) {
+    for (const auto& [name, run] : view.runs) ReadPushed(*job, name, run);
+  }
+  for (auto& [name, seen] : measurements_.Look(job->metadata.Key())) {
+    if (const auto run = view.runs.find(name); run != view.runs.end()) run->second.speed = std::move(seen);
+  }
+  return view;
+}
+
+std::vector<MeasureTarget> TrialReconciler::TargetsOf(const TrialView& view, const TrialPlan& plan) const {
+  std::vector<MeasureTarget> targets;
+  const api::TrialMeasure& measure = view.job->spec.measure;
+  for (const std::string& name : plan.measure) {
+    const TrialPods& pods = view.runs.at(name).pods;
+    if (!pods.launcher_started) continue;
+    MeasureTarget target;
+    target.trial = name;
+    target.pod = {view.job->metadata.ns, pods.launcher};
+    target.pod_uid = pods.launcher_uid;
+    target.follows_log = measure.source == api::MeasureSource::kLogs;
+    target.options.patterns = PatternsOf(measure);
+    target.options.started = pods.launcher_started->value;
+    target.options.precision = measure.precision_percent / 100.0;
+    target.options.slice = std::chrono::hours(24 * 365);  // The slice is the plan's, from the first bound pod on.
+    target.options.patience = kPatience;
+    if (measure.warmup_seconds) {
+      target.options.ignore_before = target.options.started + std::chrono::seconds(*measure.warmup_seconds);
+    }
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
+  const Job job = caches_.trial_jobs.Get<TrialJob>(key);
+  if (!job) {
+    measurements_.Measure(key, {});
+    writes_.Forget(key);
+    std::lock_guard lock(mutex_);
+    memory_.erase(key);
+    std::erase_if(trial_jobs_, [&](const auto& entry) { return entry.first.ns == key.ns && entry.second == key.name; });
+    return Action::AwaitChange();
+  }
+  if (!HasCaughtUp(*job)) return Action::After(kCacheLag);
+  const TrialView view = Observe(job);
+  const TrialPlan plan = PlanTrials(view);
+  if (plan.is_ignored) {
+    measurements_.Measure(key, {});
+    return Action::AwaitChange();
+  }
+  std::optional<kube::Duration> deferred;
+  if (Status done = Execute(view, plan, deferred, stop); !done) return Refused(view, std::move(done).error(), stop);
+  measurements_.Measure(key, TargetsOf(view, plan));
+  for (const TrialEvent& event : plan.events) {
+    log_.Info(event.note, {{"trial_job", key.ToString()}, {"reason", event.reason}});
+    events_.Record(event.type, KindOf<TrialJob>(), job->metadata, event.reason, event.action, event.note);
+  }
+  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
+}
+
+}  // namespace grus

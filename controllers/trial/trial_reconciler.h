@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings one TrialJob and the jobs of its trials to what the plan says.
+//
+// A pass reads only caches and the readers of logs, plans purely, and writes in this order, so that a stop after any
+// write leaves a state from which the next pass goes on to the same end: the knee into the job that it is for; status;
+// deletes of jobs whose trial has ended; new jobs; events. A trial is in the status before its job is made, and its end
+// is there before its job is deleted. A pass on caches that have not seen our last writes waits for them.
+// What is kept in memory saves work and exactness to the second, and nothing is lost with it.
+// Thread-safe: many keys at once.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "clientlib/base/log.h"
+#include "clientlib/cache/informer.h"
+#include "clientlib/cache/write_tracker.h"
+#include "clientlib/client/client.h"
+#include "clientlib/runtime/controller.h"
+#include "clientlib/runtime/event_recorder.h"
+#include "controllers/cluster/cluster_room.h"
+#include "controllers/trial/trial_measurements.h"
+#include "controllers/trial/trial_plan.h"
+
+namespace grus {
+
+struct TrialCaches {
+  kube::Informer& trial_jobs;
+  kube::Informer& jobs;  // All ElasticHorovodJobs.
+  kube::Informer& pods;
+  kube::Informer& nodes;
+};
+
+class TrialReconciler final : public kube::Reconciler {
+ public:
+  // Adds the indexes that it needs to `caches`. REQUIRES: the informers are not started yet.
+  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, kube::EventRecorder& events,
+                  const kube::Clock& clock, const kube::Log& log);
+
+  // Sends keys of changed TrialJobs to `queue`. Call once, before the informers start.
+  void FeedQueue(kube::WorkQueue& queue);
+
+  kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
+
+ private:
+  using Job = std::shared_ptr<const api::TrialJob>;
+  // Since when the pods of a trial's try hold GPUs.
+  struct Held {
+    std::string child_uid;
+    kube::Time since;
+    std::int64_t spent_before = 0;
+  };
+  struct Memory {
+    std::string uid;
+    std::map<std::string, Held> held;               // By trial.
+    std::map<std::string, std::string> refusals;    // What the API server said.
+    std::optional<kube::TimePoint> minor_change_since;
+  };
+
+  TrialView Observe(const Job& job);
+  TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory) const;
+  std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload) const;
+  bool DoOthersWait() const;
+  void ReadPushed(const api::TrialJob& job, const std::string& trial, const TrialRun& run);
+  std::vector<MeasureTarget> TargetsOf(const TrialView& view, const TrialPlan& plan) const;
+
+  kube::Status Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
+                       std::stop_token stop);
+  kube::Status Apply(const TrialView& view, std::int32_t replicas, std::stop_token stop);
+  kube::Status WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
+                           std::stop_token stop);
+  kube::Status EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop);
+  kube::Status StartTrial(const TrialView& view, const TrialStart& start, std::stop_token stop);
+  // How a failed write is told, and when it is tried again.
+  kube::Result<kube::Action> Refused(const TrialView& view, kube::Error error, std::stop_token stop);
+  void ForgetFreed(const TrialView& view);
+
+  bool HasCaughtUp(const api::TrialJob& job);
+  void Note(const api::TrialJob& job, const kube::Kind& kind, const kube::Object& answer);
+  // REQUIRES: mutex_ is held.
+  Memory& MemoryLocked(const api::TrialJob& job);
+
+  kube::Client& client_;
+  TrialCaches caches_;
+  const ClusterRoom& room_;
+  kube::EventRecorder& events_;
+  const kube::Clock& clock_;
+  const kube::Log& log_;
+  const kube::Store::IndexId pods_by_job_, jobs_by_owner_, trial_jobs_by_workload_;
+  kube::WriteTracker writes_;
+  kube::WorkQueue* queue_ = nullptr;
+
+  std::mutex mutex_;  // Guards what follows.
+  std::unordered_map<kube::ObjectKey, Memory> memory_;
+  std::unordered_map<kube::ObjectKey, std::string> trial_jobs_;  // Of a trial's job: the TrialJob's name.
+
+  TrialMeasurements measurements_;  // Last: it wakes keys until it is gone.
+};
+
+}  // namespace grus

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "controllers/throughput/curve.h"
+#include "controllers/throughput/throughput_fit.h"
+#include "controllers/trial/trial_numbers.h"
+
+namespace grus {
+namespace {
+
+constexpr double kHalfWidths = 1.645;  // Standard errors in half of a 90 % interval.
+constexpr int kMaxSizes = 64;          // Of one curve.
+// The samples of all GPUs together where nobody has told them: any number that can be shared by so many GPUs.
+constexpr double kAnyTotal = 1 << 20;
+
+struct Series {
+  std::string gpu_type;
+  int batch_size = 0;
+  friend auto operator<=>(const Series&, const Series&) = default;
+};
+
+// How a batch size of a TrialJob is one of a replica, which here is a GPU.
+struct Batch {
+  FixedBatch fixed;
+  double size;
+
+  double local(int gpus) const { return fixed == FixedBatch::kPerReplica ? size : size / gpus; }
+};
+
+Batch BatchOf(const api::TrialSpace& space, int batch_size) {
+  if (space.batch_size_scope == api::BatchSizeScope::kPerGpu) return {FixedBatch::kPerReplica, std::max(1, batch_size) * 1.0};
+  return {FixedBatch::kTotal, batch_size > 0 ? batch_size : kAnyTotal};
+}
+
+// Throughput in the unit of the status, for one sample a second of the model.
+double Factor(const Batch& batch, int batch_size, api::ThroughputUnit unit) {
+  if (unit == api::ThroughputUnit::kStepsPerSecond) return 1 / batch.size;
+  if (unit == api::ThroughputUnit::kBatchesPerSecond) return 1 / batch.size;
+  return batch_size > 0 ? 1 : 1 / batch.size;
+}
+
+int NodesFor(const TrialView& view, const std::string& gpu_type, int gpus) {
+  const auto found = view.nodes.find(gpu_type);
+  const int each = found != view.nodes.end() ? found->second.gpus_per_node : 0;
+  return each > 0 ? (gpus - 1) / each + 1 : 1;
+}
+
+struct TypeData {
+  std::vector<Measurement> measurements;
+  std::map<int, std::map<int, Interval>> measured;  // By batch size and GPUs.
+  int largest = 0;
+};
+
+std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJobStatus& status) {
+  std::map<std::string, TypeData> types;
+  for (const api::Trial& trial : status.trials) {
+    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured) continue;
+    const std::optional<Interval> throughput = ThroughputOf(*trial.measured);
+    if (!throughput) continue;
+    const api::TrialConfig& config = trial.config;
+    const Batch batch = BatchOf(view.job->spec.space, config.batch_size);
+    const double samples = batch.local(config.gpus) * config.gpus;
+    const double rate = throughput->mean / Factor(batch, config.batch_size, status.throughput_unit);
+    Measurement one;
+    one.size = {NodesFor(view, config.gpu_type, config.gpus), config.gpus, std::max(1.0, batch.local(config.gpus))};
+    one.step_seconds = samples / rate;
+    const double half = std::max(throughput->high - throughput->mean, throughput->mean - throughput->low);
+    one.relative_error = std::min(0.5, half / throughput->mean / kHalfWidths);
+    TypeData& data = types[config.gpu_type];
+    data.measurements.push_back(one);
+    data.measured[config.batch_size][config.gpus] = *throughput;
+    data.largest = std::max(data.largest, config.gpus);
+  }
+  return types;
+}
+
+std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_type, int batch_size, const TypeData& data,
+                                const std::vector<api::TrialConfig>& configs) {
+  const int per_worker = std::max(1, view.workload ? view.workload->workers.gpus_per_worker : 1);
+  const int most = view.job->spec.extrapolate.max_gpus.value_or(data.largest);
+  std::set<int> counts, measured;
+  if (const auto found = data.measured.find(batch_size); found != data.measured.end()) {
+    for (const auto& [gpus, throughput] : found->second) measured.insert(gpus);
+  }
+  for (const api::TrialConfig& config : configs) {
+    if (config.gpu_type == gpu_type && config.batch_size == batch_size && config.gpus <= most) counts.insert(config.gpus);
+  }
+  for (int n = per_worker; n <= most; n = n > most / 2 ? most + 1 : 2 * n) counts.insert(n);
+  if (most % per_worker == 0) counts.insert(most);
+  for (auto it = counts.begin(); it != counts.end() && measured.size() < kMaxSizes; ++it) measured.insert(*it);
+  std::vector<CurveSize> sizes;
+  for (const int gpus : measured) sizes.push_back({NodesFor(view, gpu_type, gpus), gpus});
+  return sizes;
+}
+
+api::CurveSource SourceOf(PredictionSource source) {
+  switch (source) {
+    case PredictionSource::kMeasured: return api::CurveSource::kMeasured;
+    case PredictionSource::kInterpolated: return api::CurveSource::kInterpolated;
+    case PredictionSource::kExtrapolated: return api::CurveSource::kExtrapolated;
+    case PredictionSource::kUnknown: break;
+  }
+  return api::CurveSource::kUnknown;
+}
+
+api::CurvePoint PointOf(const Series& series, const CurvePoint& from, double factor, const Interval* measured) {
+  api::CurvePoint point;
+  point.gpu_type = series.gpu_type;
+  point.batch_size = series.batch_size;
+  point.gpus = from.size.replicas;
+  point.source = SourceOf(from.source);
+  Interval throughput{from.throughput * factor, from.low * factor, from.high * factor};
+  if (measured != nullptr) {
+    point.source = api::CurveSource::kMeasured;
+    throughput = *measured;
+  }
+  point.throughput_low = Decimal(throughput.low);
+  point.throughput_high = Decimal(throughput.high);
+  if (point.source == api::CurveSource::kUnknown) return point;  // The band alone.
+  point.throughput = Decimal(throughput.mean);
+  point.speed_up = Decimal(from.speed_up);
+  point.efficiency = Decimal(from.efficiency);
+  return point;
+}
+
+api::ThroughputModel ModelOf(const std::string& gpu_type, const ThroughputFit& fit) {
+  api::ThroughputModel model;
+  model.gpu_type = gpu_type;
+  model.form = std::string(fit.best().form.name);
+  for (const FittedParameter& parameter : BestParameters(fit)) {
+    // One that the measurements put at nothing is nothing to tell.
+    const std::string value = Decimal(parameter.value);
+    if (!value.empty()) model.parameters.push_back({std::string(parameter.name), value});
+  }
+  if (fit.measurements.size() > 1) model.loo_error_percent = Decimal(100 * fit.best().leave_one_out_error);
+  model.valid_max_gpus = fit.largest_valid_replicas;
+  return model;
+}
+
+struct Curve {
+  Series series;
+  std::vector<CurvePoint> points;  // In the unit of the status.
+};
+
+std::string SizeText(const Series& series, int gpus) {
+  return ConfigText({series.gpu_type, gpus, 0, series.batch_size});
+}
+
+std::string Sentence(Goal goal, const api::Recommendation& r, const Series& series, api::ThroughputUnit unit) {
+  std::string text = SizeText(series, *r.gpus) + ": " + r.throughput + " " + UnitText(unit);
+  if (!r.speed_up.empty()) text += ", " + r.speed_up + " times one GPU";
+  switch (goal) {
+    case Goal::kFastest: text += "; nothing that is known is faster"; break;
+    case Goal::kCheapest: text += "; no size does more for a GPU second"; break;
+    case Goal::kKnee: text += "; more GPUs add less than a ninth to it"; break;
+  }
+  if (r.source != api::CurveSource::kMeasured) text += " (predicted, not measured)";
+  return text;
+}
+
+// Of all curves the one that is best by `score`; among equals the first.
+template <typename Score>
+const std::pair<const Curve*, Recommendation>* Best(const std::vector<std::pair<const Curve*, Recommendation>>& all,
+                                                    Score score) {
+  const std::pair<const Curve*, Recommendation>* best = nullptr;
+  for (const auto& one : all) {
+    const bool has = one.second.best.has_value();
+    const bool best_has = best != nullptr && best->second.best.has_value();
+    if (best == nullptr || (has && !best_has) || (has && best_has && score(one) > score(*best))) best = &one;
+  }
+  return best;
+}
+
+double Peak(const Curve& curve) {
+  double peak = 0;
+  for (const CurvePoint& point : curve.points) {
+    if (point.source != PredictionSource::kUnknown) peak = std::max(peak, point.throughput);
+  }
+  return peak;
+}
+
+void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& status) {
+  using Candidate = std::pair<const Curve*, Recommendation>;
+  for (const Goal goal : {Goal::kFastest, Goal::kCheapest, Goal::kKnee}) {
+    std::vector<Candidate> candidates;
+    for (const Curve& curve : curves) {
+      for (const Recommendation& r : Recommend(curve.points, curve.points.back().size.replicas)) {
+        if (r.goal == goal) candidates.emplace_back(&curve, r);
+      }
+    }
+    const Candidate* best = nullptr;
+    if (goal == Goal::kFastest) best = Best(candidates, [](const Candidate& c) { return c.second.best->throughput; });
+    if (goal == Goal::kCheapest) best = Best(candidates, [](const Candidate& c) { return c.second.best->throughput / c.second.best->size.replicas; });
+    if (goal == Goal::kKnee) best = Best(candidates, [](const Candidate& c) { return Peak(*c.first); });
+    if (best == nullptr) continue;
+    const Series& series = best->first->series;
+    api::Recommendation r;
+    r.goal = static_cast<api::Goal>(goal);
+    r.gpu_type = series.gpu_type;
+    r.batch_size = series.batch_size;
+    if (best->second.best) {
+      const CurvePoint& point = *best->second.best;
+      r.gpus = point.size.replicas;
+      r.source = SourceOf(point.source);
+      r.throughput = Decimal(point.throughput);
+      r.speed_up = Decimal(point.speed_up);
+      r.message = Sentence(goal, r, series, status.throughput_unit);
+    } else {
+      r.message = "not known: a size that was not measured may be better, and its prediction is too wide";
+      if (best->second.best_known) {
+        r.message += "; the best that is known is " + SizeText(series, best->second.best_known->size.replicas);
+      }
+    }
+    status.recommendation.push_back(std::move(r));
+  }
+}
+
+}  // namespace
+
+void SetResults(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status) {
+  status.curve.clear();
+  status.model.reset();
+  status.recommendation.clear();
+  FitOptions options;
+  if (const auto ratio = ParseDecimal(view.job->spec.extrapolate.max_interval_ratio)) {
+    options.max_interval_ratio = std::max(1.0, *ratio);
+  }
+  std::vector<Curve> curves;
+  std::map<std::string, api::ThroughputModel> models;
+  for (const auto& [gpu_type, data] : Gather(view, status)) {
+    const kube::Result<ThroughputFit> fit = FitThroughput(data.measurements, options);
+    if (!fit) continue;  // Measurements are positive numbers, and so there is always a fit.
+    models.emplace(gpu_type, ModelOf(gpu_type, *fit));
+    for (const auto& [batch_size, measured] : data.measured) {
+      const Batch batch = BatchOf(view.job->spec.space, batch_size);
+      const double factor = Factor(batch, batch_size, status.throughput_unit);
+      const auto points = CurveOf(*fit, {SizesFor(view, gpu_type, batch_size, data, configs), batch.fixed, batch.size});
+      if (!points) continue;
+      Curve curve{{gpu_type, batch_size}, *points};
+      for (CurvePoint& point : curve.points) {
+        const auto found = measured.find(point.size.replicas);
+        const Interval* own = found != measured.end() ? &found->second : nullptr;
+        if (static_cast<std::int64_t>(status.curve.size()) < api::kMaxCurvePoints) {
+          status.curve.push_back(PointOf(curve.series, point, factor, own));
+        }
+        point.throughput = own != nullptr ? own->mean : point.throughput * factor;
+        if (own != nullptr) point.source = PredictionSource::kMeasured;
+      }
+      curves.push_back(std::move(curve));
+    }
+  }
+  if (curves.empty()) return;
+  SetRecommendations(curves, status);
+  const auto knee = std::find_if(status.recommendation.begin(), status.recommendation.end(),
+                                 [](const api::Recommendation& r) { return r.goal == api::Goal::kKnee; });
+  const std::string type = knee != status.recommendation.end() ? knee->gpu_type : curves.front().series.gpu_type;
+  if (const auto found = models.find(type); found != models.end()) status.model = found->second;
+}
+
+}  // namespace grus

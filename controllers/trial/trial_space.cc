@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_space.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+
+#include "controllers/trial/trial_numbers.h"
+
+namespace grus {
+namespace {
+
+constexpr char kProductLabel[] = "nvidia.com/gpu.product";
+constexpr int kDefaultWorkers = 8;
+constexpr double kPlausibleWidth = 0.1;  // A wide interval is no sign that more GPUs do not help.
+
+// FNV-1a: the same in every build, as names are kept in the cluster.
+std::uint64_t HashOf(std::string_view text, std::uint64_t hash = 14695981039346656037U) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return hash;
+}
+
+std::vector<std::int32_t> Sorted(std::vector<std::int32_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+std::vector<std::int32_t> DefaultCounts(const api::WorkersSpec& workers) {
+  const std::int32_t most = std::max(1, workers.max_replicas.value_or(kDefaultWorkers));
+  std::vector<std::int32_t> counts;
+  for (std::int32_t n = 1; n < most; n = n > most / 2 ? most : 2 * n) counts.push_back(n * workers.gpus_per_worker);
+  counts.push_back(most * workers.gpus_per_worker);
+  return counts;
+}
+
+}  // namespace
+
+kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space,
+                                                      const api::ElasticHorovodJobSpec& workload) {
+  const int per_worker = workload.workers.gpus_per_worker;
+  if (per_worker < 1) {
+    return kube::Error(kube::ErrorCode::kInvalidArgument,
+                       "the workload's workersSpec.gpusPerWorker is 0, and a trial measures GPUs");
+  }
+  std::vector<std::int32_t> counts =
+      space.gpu_counts.empty() ? DefaultCounts(workload.workers) : Sorted(space.gpu_counts);
+  std::erase_if(counts, [&](std::int32_t n) { return n < per_worker || n % per_worker != 0; });
+  if (counts.empty()) {
+    return kube::Error(kube::ErrorCode::kInvalidArgument,
+                       "none of space.gpuCounts is a multiple of the workload's gpusPerWorker, which is " +
+                           std::to_string(per_worker));
+  }
+  std::vector<std::int32_t> batches = Sorted(space.batch_sizes);
+  if (batches.empty()) batches.push_back(0);
+  std::vector<std::string> types;
+  for (const api::GpuType& type : space.gpu_types) types.push_back(type.name);
+  if (types.empty()) types.emplace_back();
+
+  std::vector<api::TrialConfig> configs;
+  configs.reserve(types.size() * counts.size() * batches.size());
+  for (const std::string& type : types) {
+    for (const std::int32_t gpus : counts) {
+      for (const std::int32_t batch : batches) configs.push_back({type, gpus, 0, batch});
+    }
+  }
+  return configs;
+}
+
+std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type) {
+  if (gpu_type.empty()) return {};
+  const auto found = std::find_if(space.gpu_types.begin(), space.gpu_types.end(),
+                                  [&](const api::GpuType& type) { return type.name == gpu_type; });
+  if (found != space.gpu_types.end() && !found->node_selector.empty()) return found->node_selector;
+  return {{kProductLabel, gpu_type}};
+}
+
+std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken) {
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";  // No words.
+  const std::string text = config.gpu_type + "/" + std::to_string(config.gpus) + "/" + std::to_string(config.batch_size);
+  for (int salt = 0;; ++salt) {
+    std::uint64_t hash = HashOf(text + "/" + std::to_string(salt));
+    std::string suffix = "g" + std::to_string(config.gpus) + "-";
+    while (suffix.size() < api::kMaxTrialSuffix) {
+      suffix += kLetters[hash % kLetters.size()];
+      hash /= kLetters.size();
+    }
+    std::string name = job + "-" + suffix;
+    if (!taken.contains(name)) return name;
+  }
+}
+
+SkipRules::SkipRules(const std::vector<api::Trial>& trials, bool gains) {
+  struct Size {
+    int gpus = 0;
+    Interval throughput;
+  };
+  std::map<std::pair<std::string, int>, std::vector<Size>> measured;
+  for (const api::Trial& trial : trials) {
+    const api::TrialConfig& config = trial.config;
+    if (trial.phase == api::TrialPhase::kFailed && trial.reason == api::TrialReason::kOutOfMemory) {
+      out_of_memory_[config.gpu_type].push_back({config.gpus, config.batch_size});
+    }
+    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured) continue;
+    if (const auto throughput = ThroughputOf(*trial.measured)) {
+      measured[{config.gpu_type, config.batch_size}].push_back({config.gpus, *throughput});
+    }
+  }
+  if (!gains) return;
+  for (auto& [series, sizes] : measured) {
+    std::sort(sizes.begin(), sizes.end(), [](const Size& a, const Size& b) { return a.gpus < b.gpus; });
+    for (std::size_t i = 1; i < sizes.size(); ++i) {
+      const Interval &less = sizes[i - 1].throughput, &more = sizes[i].throughput;
+      const double width = std::min(less.high - less.mean + more.mean - more.low, kPlausibleWidth * less.mean);
+      if (more.mean > less.mean + width) continue;
+      no_gain_from_[series] = sizes[i].gpus;
+      break;
+    }
+  }
+}
+
+api::TrialReason SkipRules::WhyNot(const api::TrialConfig& config) const {
+  if (const auto found = out_of_memory_.find(config.gpu_type); found != out_of_memory_.end()) {
+    const bool is_ruled_out = std::any_of(found->second.begin(), found->second.end(), [&](const Memory& memory) {
+      return config.gpus <= memory.gpus && config.batch_size > memory.batch_size;
+    });
+    if (is_ruled_out) return api::TrialReason::kOutOfMemory;
+  }
+  const auto found = no_gain_from_.find({config.gpu_type, config.batch_size});
+  return found != no_gain_from_.end() && config.gpus > found->second ? api::TrialReason::kNoMoreGain
+                                                                     : api::TrialReason::kNone;
+}
+
+}  // namespace grus

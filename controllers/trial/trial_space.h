@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configurations that a TrialJob may try, in the order in which they are worth trying, and what rules them
+// out.
+//
+// Pure functions: ten thousand configurations take a few milliseconds.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "clientlib/base/result.h"
+#include "crds/types/trial_job.h"
+
+namespace grus {
+
+// GPU type by GPU type as the space names them; of each ascending by GPUs, then by batch size. So a ladder goes up
+// one size at a time, and what does not fit into memory is met at the smallest batch size.
+// Errors: kInvalidArgument, for a person: no configuration is possible.
+kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space,
+                                                      const api::ElasticHorovodJobSpec& workload);
+
+// The labels of the nodes with that GPU type; none for the empty one.
+std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type);
+
+// NAME-SUFFIX, the same for a configuration in every process. Another suffix where `taken` has it already.
+std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken);
+
+// Why a configuration need not be tried, judged by the trials that ended. kNone: it has to be.
+class SkipRules {
+ public:
+  // `gains` is spec.earlyStop on a ladder.
+  SkipRules(const std::vector<api::Trial>& trials, bool gains);
+  api::TrialReason WhyNot(const api::TrialConfig& config) const;
+
+ private:
+  struct Memory {
+    int gpus = 0, batch_size = 0;
+  };
+  std::map<std::string, std::vector<Memory>> out_of_memory_;      // By GPU type.
+  std::map<std::pair<std::string, int>, int> no_gain_from_;  // GPU type and batch size: above so many GPUs.
+};
+
+}  // namespace grus

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about one TrialJob, gathered into one value: all that the plan may know.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/pod.h"
+#include "controllers/measure/speed_reader.h"
+#include "crds/types/trial_job.h"
+
+namespace grus {
+
+inline constexpr char kTrialJobLabel[] = "ai.centauruscloud.io/trial-job";
+// On the job of a trial: how long it may hold its GPUs, and what the trial had spent before this try.
+inline constexpr char kSliceAnnotation[] = "ai.centauruscloud.io/trial-seconds";
+inline constexpr char kSpentAnnotation[] = "ai.centauruscloud.io/trial-spent-gpu-seconds";
+// What a training pushes (measure.source Push), on the trial's job or on its launcher's pod.
+inline constexpr char kPushedStepAnnotation[] = "ai.centauruscloud.io/step-milliseconds";
+inline constexpr char kPushedSamplesAnnotation[] = "ai.centauruscloud.io/samples-per-second";
+
+// The job of a trial.
+struct TrialChild {
+  std::string uid;
+  bool is_ours = false;
+  bool is_ending = false;
+  bool is_suspended = false;
+  std::string phase, message;  // Of its status; the message of its Ready condition.
+  std::int64_t slice_seconds = 0;
+  std::int64_t spent_before = 0;  // GPU seconds.
+};
+
+// The pods of a trial, those on their way out too.
+struct TrialPods {
+  int all = 0;
+  int holding = 0;                         // Workers that are bound and have not ended: they hold GPUs.
+  std::optional<kube::Time> first_bound;   // Of the workers.
+  std::string launcher, launcher_uid;      // The newest; empty: there is none.
+  std::optional<kube::Time> launcher_started;
+  std::string image_problem;               // The kubelet's words on why an image cannot be had.
+  std::string out_of_memory;               // "pod x-0"; empty: nobody was killed for it.
+  std::string exit;                        // How the launcher ended: "exit code 1 (Error)".
+  bool has_lost_node = false;
+};
+
+// One trial as it is in the cluster.
+struct TrialRun {
+  std::optional<TrialChild> child;
+  TrialPods pods;
+  std::optional<SpeedObservation> speed;
+  std::optional<kube::Time> held_since;  // As was seen before, when its pods may be gone now.
+  std::int64_t held_spent_before = 0;    // Of the same try.
+  std::string name_taken;                // Why its job cannot be made: the name is somebody else's;
+  std::string refusal;                   // or the API server does not take it.
+};
+
+// A measurement that need not be made.
+struct KnownTrial {
+  api::TrialConfig config;
+  api::Measurement measured;
+  api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
+  std::int64_t gpu_seconds = 0;
+};
+
+// Nodes that a GPU type may run on.
+struct TypeNodes {
+  int workers = 0;        // At most at a time, if nobody else were there.
+  int gpus_per_node = 0;  // Of the largest.
+};
+
+struct TrialView {
+  std::shared_ptr<const api::TrialJob> job;
+  kube::Time now;
+  std::optional<api::ElasticHorovodJobSpec> workload;  // None: the job of jobRef is not there.
+  std::string pattern_error;                           // Of measure.patterns.
+  std::string source_error;                            // The source of measurements does not answer.
+  std::map<std::string, TypeNodes> nodes;              // By GPU type.
+  std::map<std::string, TrialRun> runs;                // By trial.
+  bool others_wait = false;                            // For GPUs.
+  std::vector<KnownTrial> known;
+  std::int64_t generation() const { return job->metadata.generation; }
+};
+
+TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner);
+// Adds what a pod of the trial tells. `has_node`: its node is in the cluster.
+void ReadTrialPod(const kube::Pod& pod, bool has_node, TrialPods& pods);
+
+}  // namespace grus

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clientlib/client/patch.h"
+#include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_reconciler.h"
+#include "controllers/trial/trial_status.h"
+
+namespace grus {
+namespace {
+
+using api::ElasticHorovodJob;
+using api::TrialJob;
+using kube::Action;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Result;
+using kube::Status;
+
+constexpr kube::Duration kProgressWait = std::chrono::seconds(5);
+constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
+
+Json EncodeStatus(const api::TrialJobStatus& status) {
+  TrialJob object;
+  object.status = status;
+  const Result<Json> json = kube::ParseJson(kube::EncodeObject(KindOf<TrialJob>(), object));
+  const Json* found = json ? json->Find("status") : nullptr;
+  return found ? *found : Json::MakeObject();
+}
+
+// The clock alone is no news.
+bool IsSame(const api::TrialJobStatus& before, const api::TrialJobStatus& after) {
+  if (before.spent.wall_seconds == after.spent.wall_seconds) return before == after;
+  api::TrialJobStatus still = after;
+  still.spent.wall_seconds = before.spent.wall_seconds;
+  return before == still;
+}
+
+}  // namespace
+
+Status TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
+                                std::stop_token stop) {
+  if (plan.apply_replicas) {
+    if (Status applied = Apply(view, *plan.apply_replicas, stop); !applied) return applied;
+  }
+  if (Status written = WriteStatus(view, plan, deferred, stop); !written) return written;
+  if (!deferred) ForgetFreed(view);
+  for (const std::string& trial : plan.end) {
+    if (Status ended = EndTrial(view, trial, false, stop); !ended) return ended;
+  }
+  for (const std::string& trial : plan.park) {
+    if (Status parked = EndTrial(view, trial, true, stop); !parked) return parked;
+  }
+  for (const TrialStart& start : plan.start) {
+    if (Status started = StartTrial(view, start, stop); !started) return started;
+  }
+  return {};
+}
+
+Status TrialReconciler::Apply(const TrialView& view, std::int32_t replicas, std::stop_token stop) {
+  const ObjectKey key{view.job->metadata.ns, view.job->spec.workload.job_ref->name};
+  const auto job = caches_.jobs.Get<ElasticHorovodJob>(key);
+  if (!job || job->spec.workers.target_replicas == replicas) return {};
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = job->metadata.uid;
+  patch["spec"]["workersSpec"]["targetReplicas"] = replicas;
+  const auto patched = client_.Patch(KindOf<ElasticHorovodJob>(), key, kube::PatchType::kMerge, patch, {}, stop);
+  if (patched || patched.error().code() == ErrorCode::kNotFound) return {};
+  return kube::Error(patched.error()).with("apply the knee to ElasticHorovodJob " + key.ToString());
+}
+
+Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
+                                    std::stop_token stop) {
+  const TrialJob& job = *view.job;
+  const bool has_freed = std::any_of(view.runs.begin(), view.runs.end(), [](const auto& named) {
+    return named.second.held_since.has_value() && !HoldsGpus(named.second);
+  });
+  if (IsSame(job.status, plan.status)) return {};
+  {
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(job);
+    if (!plan.is_urgent && !has_freed) {
+      if (!memory.minor_change_since) memory.minor_change_since = clock_.Now();
+      const kube::Duration left = *memory.minor_change_since + kProgressWait - clock_.Now();
+      if (left > kube::Duration::zero()) {
+        deferred = left;
+        return {};
+      }
+    }
+    memory.minor_change_since.reset();
+  }
+  Json had = EncodeStatus(job.status);
+  const Json has = EncodeStatus(plan.status);
+  if (job.status.observed_generation == 0) {
+    // The first of ours says everything.
+    for (const auto& [field, value] : *has.AsObject()) had.Erase(field);
+  }
+  Json patch = Json::MakeObject();
+  // The UID is a precondition: a status never lands on another TrialJob of the same name.
+  patch["metadata"]["uid"] = job.metadata.uid;
+  patch["status"] = kube::MergePatchBetween(had, has);
+  if (patch["status"].AsObject()->empty()) return {};
+  kube::WriteOptions options;
+  options.subresource = "status";
+  const ObjectKey key = job.metadata.Key();
+  const auto patched = client_.Patch(KindOf<TrialJob>(), key, kube::PatchType::kMerge, patch, options, stop);
+  if (!patched) {
+    if (patched.error().code() == ErrorCode::kNotFound) return kube::Error(ErrorCode::kGone, "the TrialJob is deleted");
+    return kube::Error(patched.error()).with("write the status of TrialJob " + key.ToString());
+  }
+  Note(job, KindOf<TrialJob>(), **patched);
+  return {};
+}
+
+void TrialReconciler::ForgetFreed(const TrialView& view) {
+  std::lock_guard lock(mutex_);
+  Memory& memory = MemoryLocked(*view.job);
+  for (const auto& [name, run] : view.runs) {
+    // Workers of a running job may come again, and what they held before counts on.
+    const bool is_over = !run.child || run.child->is_ending || run.child->is_suspended ||
+                         run.child->phase == "Succeeded" || run.child->phase == "Failed";
+    if (run.held_since && !HoldsGpus(run) && is_over) memory.held.erase(name);
+  }
+}
+
+Status TrialReconciler::EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop) {
+  const ObjectKey key{view.job->metadata.ns, trial};
+  const std::string& uid = view.runs.at(trial).child->uid;
+  if (parks) {
+    Json patch = Json::MakeObject();
+    patch["metadata"]["uid"] = uid;
+    patch["spec"]["runPolicy"]["suspend"] = true;
+    const auto patched = client_.Patch(KindOf<ElasticHorovodJob>(), key, kube::PatchType::kMerge, patch, {}, stop);
+    if (!patched) {
+      if (patched.error().code() == ErrorCode::kNotFound) return {};
+      return kube::Error(patched.error()).with("stop ElasticHorovodJob " + key.ToString());
+    }
+    Note(*view.job, KindOf<ElasticHorovodJob>(), **patched);
+    return {};
+  }
+  kube::DeleteOptions options;
+  options.uid = uid;
+  Status deleted = client_.Delete(KindOf<ElasticHorovodJob>(), key, options, stop);
+  if (deleted || deleted.error().code() == ErrorCode::kConflict) return {};  // Another job of that name: not ours to end.
+  return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
+}
+
+Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& start, std::stop_token stop) {
+  const TrialJob& job = *view.job;
+  {
+    std::lock_guard lock(mutex_);
+    trial_jobs_[{job.metadata.ns, start.name}] = job.metadata.name;
+  }
+  const auto made = client_.Create(KindOf<ElasticHorovodJob>(), job.metadata.ns, MakeTrial(job, *view.workload, start), {}, stop);
+  if (made) {
+    Note(job, KindOf<ElasticHorovodJob>(), **made);
+    return {};
+  }
+  switch (made.error().code()) {
+    case ErrorCode::kAlreadyExists: return {};  // Ours, or somebody else's: the next pass sees which.
+    case ErrorCode::kInvalid:
+    case ErrorCode::kInvalidArgument: {
+      std::lock_guard lock(mutex_);
+      MemoryLocked(job).refusals[start.name] = made.error().message();
+      queue_->Add(job.metadata.Key());
+      return {};
+    }
+    default: return kube::Error(made.error()).with("create ElasticHorovodJob " + job.metadata.ns + "/" + start.name);
+  }
+}
+
+Result<Action> TrialReconciler::Refused(const TrialView& view, kube::Error error, std::stop_token stop) {
+  if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The TrialJob; our cache will hear of it.
+  if (error.code() != ErrorCode::kForbidden) return error;
+  log_.Warn("trials cannot be carried out", {{"trial_job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
+  TrialPlan plan;
+  plan.status = view.job->status;
+  plan.is_urgent = true;
+  // A quota that is used up is told the same way, and its message says so.
+  SetStanding(plan.status, view, view.job->status.phase, Standing::kStalled, api::TrialJobReason::kNotPermitted, error.message());
+  std::optional<kube::Duration> deferred;
+  if (Status written = WriteStatus(view, plan, deferred, stop); !written) return error;
+  return Action::After(kRefusedRetry);
+}
+
+}  // namespace grus
