@@ -15,6 +15,7 @@ using kube::KindOf;
 
 const kube::Kind* const* WatchedKinds() {
   static const kube::Kind* const kKinds[] = {&KindOf<api::ElasticHorovodJob>(),
+                                             &KindOf<api::TrialJob>(),
                                              &KindOf<api::PodGroup>(),
                                              &KindOf<api::LegacyPodGroup>(),
                                              &KindOf<kube::Pod>(),

@@ -22,6 +22,7 @@
 #include "clientlib/model/events_v1.h"
 #include "crds/types/elastic_horovod_job.h"
 #include "crds/types/pod_group.h"
+#include "crds/types/trial_job.h"
 
 namespace grus::testing {
 

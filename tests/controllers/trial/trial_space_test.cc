@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_space.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/controllers/trial/trial_builder.h"
+
+namespace grus {
+namespace {
+
+using api::TrialConfig;
+using api::TrialReason;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<int> Gpus(const std::vector<TrialConfig>& configs) {
+  std::vector<int> gpus;
+  for (const TrialConfig& config : configs) gpus.push_back(config.gpus);
+  return gpus;
+}
+
+api::ElasticHorovodJobSpec Workload(int per_worker, std::optional<int> max_replicas = std::nullopt) {
+  api::ElasticHorovodJobSpec spec;
+  spec.workers.gpus_per_worker = per_worker;
+  spec.workers.max_replicas = max_replicas;
+  return spec;
+}
+
+api::Trial Ended(const TrialConfig& config, api::TrialPhase phase, TrialReason reason) {
+  api::Trial trial;
+  trial.config = config;
+  trial.phase = phase;
+  trial.reason = reason;
+  return trial;
+}
+api::Trial Measured(int gpus, const char* mean, const char* low, const char* high) {
+  api::Trial trial = Ended({"", gpus, 0, 0}, api::TrialPhase::kSucceeded, TrialReason::kPrecisionReached);
+  trial.measured.emplace();
+  trial.measured->throughput = mean;
+  trial.measured->throughput_low = low;
+  trial.measured->throughput_high = high;
+  return trial;
+}
+
+TEST(ConfigsOf, GoUpOneSizeAtATimeAndSmallBatchesFirst) {
+  api::TrialSpace space;
+  space.gpu_types = {{"A100", {}}, {"H100", {}}};
+  space.gpu_counts = {4, 1};
+  space.batch_sizes = {64, 32};
+
+  const auto configs = ConfigsOf(space, Workload(1));
+
+  ASSERT_TRUE(configs);
+  EXPECT_THAT(*configs, ElementsAre(TrialConfig{"A100", 1, 0, 32}, TrialConfig{"A100", 1, 0, 64},
+                                    TrialConfig{"A100", 4, 0, 32}, TrialConfig{"A100", 4, 0, 64},
+                                    TrialConfig{"H100", 1, 0, 32}, TrialConfig{"H100", 1, 0, 64},
+                                    TrialConfig{"H100", 4, 0, 32}, TrialConfig{"H100", 4, 0, 64}));
+}
+
+TEST(ConfigsOf, WithoutCountsAreDoublingWorkersUpToTheMost) {
+  struct Case {
+    int per_worker;
+    std::optional<int> max_replicas;
+    std::vector<int> gpus;
+  };
+  for (const Case& c : {Case{1, {}, {1, 2, 4, 8}}, Case{1, 6, {1, 2, 4, 6}}, Case{4, 3, {4, 8, 12}}, Case{2, 1, {2}},
+                        Case{1, 0, {1}}}) {
+    const auto configs = ConfigsOf({}, Workload(c.per_worker, c.max_replicas));
+    ASSERT_TRUE(configs);
+    EXPECT_EQ(Gpus(*configs), c.gpus) << c.per_worker << " GPUs a worker";
+  }
+}
+
+TEST(ConfigsOf, CountsThatAreNoWholeWorkersAreLeftOut) {
+  api::TrialSpace space;
+  space.gpu_counts = {2, 3, 4};
+  EXPECT_EQ(Gpus(*ConfigsOf(space, Workload(2))), (std::vector<int>{2, 4}));
+  space.gpu_counts = {3};
+  EXPECT_THAT(ConfigsOf(space, Workload(2)).error().message(), HasSubstr("multiple of the workload's gpusPerWorker, which is 2"));
+  EXPECT_THAT(ConfigsOf({}, Workload(0)).error().message(), HasSubstr("gpusPerWorker is 0"));
+}
+
+TEST(NodesOf, AreThoseOfTheProductUnlessTheSpaceSaysWhich) {
+  api::TrialSpace space;
+  space.gpu_types = {{"A100", {}}, {"big", {{"pool", "b"}}}};
+  EXPECT_EQ(NodesOf(space, "A100"), (std::map<std::string, std::string>{{"nvidia.com/gpu.product", "A100"}}));
+  EXPECT_EQ(NodesOf(space, "big"), (std::map<std::string, std::string>{{"pool", "b"}}));
+  EXPECT_TRUE(NodesOf(space, "").empty());
+}
+
+TEST(TrialName, IsTheSameEachTimeFitsAndDiffersFromThoseTaken) {
+  const std::string job(api::kMaxTrialJobName, 'x');
+  std::set<std::string> names;
+  for (int gpus : {1, 65536}) {
+    for (int batch = 0; batch < 500; ++batch) {
+      const TrialConfig config{"A100", gpus, 0, batch};
+      const std::string name = TrialName(job, config, names);
+      EXPECT_LE(name.size(), job.size() + 1 + api::kMaxTrialSuffix);
+      EXPECT_TRUE(names.insert(name).second) << name;
+    }
+  }
+  EXPECT_EQ(TrialName("tune", {"A100", 8, 0, 64}, {}), TrialName("tune", {"A100", 8, 0, 64}, {}));
+}
+
+TEST(SkipRules, WhatWasOutOfMemoryRulesOutLargerBatchesOnAsManyGpusOrFewer) {
+  const SkipRules rules({Ended({"A100", 4, 0, 64}, api::TrialPhase::kFailed, TrialReason::kOutOfMemory)}, true);
+  struct Case {
+    TrialConfig config;
+    TrialReason want;
+  };
+  for (const Case& c : {Case{{"A100", 4, 0, 128}, TrialReason::kOutOfMemory}, Case{{"A100", 2, 0, 128}, TrialReason::kOutOfMemory},
+                        Case{{"A100", 8, 0, 128}, TrialReason::kNone}, Case{{"A100", 4, 0, 32}, TrialReason::kNone},
+                        Case{{"H100", 4, 0, 128}, TrialReason::kNone}}) {
+    EXPECT_EQ(rules.WhyNot(c.config), c.want) << c.config.gpu_type << " " << c.config.gpus << " " << c.config.batch_size;
+  }
+}
+
+TEST(SkipRules, SizesBeyondOneThatWasNoFasterAreSkipped) {
+  struct Case {
+    std::vector<api::Trial> trials;
+    bool gains;
+    TrialReason want;  // For 8 GPUs.
+  };
+  const auto two = Measured(2, "200", "195", "205");
+  const std::vector<Case> cases = {
+      {{two, Measured(4, "390", "380", "400")}, true, TrialReason::kNone},
+      {{two, Measured(4, "203", "198", "208")}, true, TrialReason::kNoMoreGain},
+      {{two, Measured(4, "150", "145", "155")}, true, TrialReason::kNoMoreGain},
+      {{two, Measured(4, "150", "145", "155")}, false, TrialReason::kNone},
+      {{two, Measured(4, "300", "10", "900")}, true, TrialReason::kNone},  // Wide is not slow.
+      {{two}, true, TrialReason::kNone},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(SkipRules(cases[i].trials, cases[i].gains).WhyNot({"", 8, 0, 0}), cases[i].want) << "case " << i;
+  }
+}
+
+}  // namespace
+}  // namespace grus

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/integration/trial_fixture.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "controllers/trial/trial_view.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::Json;
+using kube::KindOf;
+
+std::string LogFile(const std::string& ns, const std::string& pod) {
+  const std::string command = "'" + std::string(std::getenv("GRUS_CLUSTER")) + "' pod-log " + pod + " --namespace " + ns +
+                              " --name " + std::getenv("GRUS_CLUSTER_NAME");
+  FILE* const output = popen(command.c_str(), "re");
+  char line[4096] = "";
+  const bool is_read = output != nullptr && fgets(line, sizeof line, output) != nullptr;
+  if (output == nullptr || pclose(output) != 0 || !is_read) throw std::runtime_error("failed: " + command);
+  std::string path = line;
+  path.pop_back();
+  return path;
+}
+
+std::string NowText() {
+  std::string text = kube::ToMicroText(kube::Time{std::chrono::system_clock::now()});
+  text.insert(text.size() - 1, "000");  // As the kubelet writes it.
+  return text;
+}
+
+bool IsLauncher(const kube::Pod& pod) {
+  return pod.metadata.Label(kRoleLabel) == "launcher" && pod.status.phase == "Running" && !pod.metadata.is_being_deleted();
+}
+
+}  // namespace
+
+Trainer::Trainer(World& world, std::string ns, Line line)
+    : world_(world), ns_(std::move(ns)), line_(std::move(line)), thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+Trainer::~Trainer() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Trainer::Run(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  while (!stop.stop_requested()) {
+    for (const auto& pod : world_.List<kube::Pod>(ns_)) {
+      if (!IsLauncher(*pod)) continue;
+      Log& log = logs_[pod->metadata.uid];
+      if (!log.file.is_open()) {
+        const auto job = world_.Get<api::ElasticHorovodJob>(ns_, std::string(pod->metadata.Label(kJobNameLabel)));
+        if (!job) continue;
+        log.gpus = job->spec.workers.target_replicas.value_or(1) * job->spec.workers.gpus_per_worker;
+        log.file.open(LogFile(ns_, pod->metadata.name), std::ios::app);
+      }
+      const std::string line = line_(log.gpus, log.number++);
+      if (!line.empty()) log.file << NowText() << " stdout F " << line << std::endl;
+    }
+    std::unique_lock lock(mutex);
+    stopped.wait_for(lock, stop, std::chrono::milliseconds(100), [] { return false; });
+  }
+}
+
+void TrialJobs::TearDown() {
+  for (const auto& job : world().List<api::TrialJob>(ns())) Delete<api::TrialJob>(job->metadata.name);
+  trainer_.reset();
+  ElasticJob::TearDown();
+}
+
+void TrialJobs::CreateTrialJob(std::string_view spec, const std::string& name) {
+  Json job = FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{},"spec":{
+      "workload":{},"cache":{"policy":"Off"}}})");
+  job["metadata"]["name"] = name;
+  job["metadata"]["namespace"] = ns();
+  const Json overlay = FromText(spec);
+  if (overlay.At({"workload"}) == nullptr) {
+    job["spec"]["workload"]["template"]["spec"] = *Manifest(name, "{}").Find("spec");
+  }
+  kube::MergePatch(job["spec"], overlay);
+  world().Create(KindOf<api::TrialJob>(), ns(), job);
+}
+
+void TrialJobs::Train(double per_gpu, int most_gpus) {
+  Train([per_gpu, most_gpus](int gpus, int number) {
+    // A little up and down, as real ones go.
+    const double speed = per_gpu * std::min(gpus, most_gpus) * (1 + 0.01 * (number % 3 - 1));
+    char text[80];
+    std::snprintf(text, sizeof text, "step %d loss 2.31 speed %.2f samples/s", number, speed);
+    return std::string(text);
+  });
+}
+
+bool TrialJobs::HasPhase(api::TrialJobPhase phase, const std::string& name) const {
+  const auto job = Tune(name);
+  return job && job->status.observed_generation == job->metadata.generation && job->status.phase == phase;
+}
+
+std::string TrialJobs::ReadyReason(const std::string& name) const {
+  const auto job = Tune(name);
+  const auto* ready = job ? kube::FindCondition(job->status.conditions, "Ready") : nullptr;
+  return ready ? ready->reason : "";
+}
+
+std::string TrialJobs::ReadyMessage(const std::string& name) const {
+  const auto job = Tune(name);
+  const auto* ready = job ? kube::FindCondition(job->status.conditions, "Ready") : nullptr;
+  return ready ? ready->message : "";
+}
+
+std::vector<std::string> TrialJobs::Trials(api::TrialPhase phase, const std::string& name) const {
+  std::vector<std::string> trials;
+  const auto job = Tune(name);
+  if (!job) return trials;
+  for (const api::Trial& trial : job->status.trials) {
+    if (trial.phase != phase) continue;
+    trials.push_back(std::to_string(trial.config.gpus) + " GPUs " +
+                     std::string(EnumNames(trial.reason)[static_cast<std::size_t>(trial.reason)]));
+  }
+  return trials;
+}
+
+const api::Recommendation* TrialJobs::Knee(const std::string& name) const {
+  const auto job = Tune(name);
+  if (!job) return nullptr;
+  for (const api::Recommendation& r : job->status.recommendation) {
+    if (r.goal == api::Goal::kKnee) return &r;
+  }
+  return nullptr;
+}
+
+bool TrialJobs::NothingIsLeft() const {
+  const auto jobs = world().List<api::ElasticHorovodJob>(ns());
+  const bool has_trial = std::any_of(jobs.begin(), jobs.end(), [](const auto& job) {
+    return !job->metadata.Label(kTrialJobLabel).empty();
+  });
+  return !has_trial && world().List<kube::Pod>(ns()).empty() && world().List<kube::Service>(ns()).empty() &&
+         world().List<kube::StatefulSet>(ns()).empty() && world().List<kube::Job>(ns()).empty() &&
+         world().List<api::PodGroup>(ns()).empty();
+}
+
+std::map<std::string, std::set<std::string>> TrialJobs::EverTrials() const {
+  std::map<std::string, std::set<std::string>> uids;
+  for (const Step& step : world().History(ns())) {
+    if (step.kind != &KindOf<api::ElasticHorovodJob>() || !step.after) continue;
+    if (step.after->metadata.Label(kTrialJobLabel).empty()) continue;
+    uids[step.after->metadata.name].insert(step.after->metadata.uid);
+  }
+  return uids;
+}
+
+}  // namespace grus::testing
