@@ -84,6 +84,8 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   }
   ++counts_.matched_lines;
   if (line.time && *line.time < options_.ignore_before) return;
+  if (line.time && !first_speed_) first_speed_ = line.time;
+  if (line.time) last_speed_ = line.time;
   AddReadings(readings, line.time);
 }
 
@@ -142,6 +144,7 @@ SpeedObservation SpeedReader::Observe(WallTime now) const {
   seen.samples_per_step = samples_per_step_;
   seen.counts = counts_;
   seen.counts.log = lines_.counts();
+  if (first_speed_) seen.span = std::max<kube::Duration>(*last_speed_ - *first_speed_, kube::Duration::zero());
   seen.state = StateAt(now, seen);
   return seen;
 }

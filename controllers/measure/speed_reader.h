@@ -61,6 +61,7 @@ struct SpeedObservation {
   std::optional<MeasuredSpeed> token_throughput;  // Tokens a second, of the whole job if that is said.
   std::optional<MeasuredSpeed> epoch;             // Seconds of an epoch, with all that is in it.
   double samples_per_step = 0;                    // 0: not said.
+  kube::Duration span{};                          // From the first line that tells a speed to the last, by their times.
   SpeedCounts counts;
 
   // The one to compare trials by: one with an interval before one without, one without evaluations in it
@@ -96,7 +97,7 @@ class SpeedReader {
   LogLines lines_;
   std::vector<SpeedSeries> series_;
   SpeedCounts counts_;
-  std::optional<WallTime> first_output_;
+  std::optional<WallTime> first_output_, first_speed_, last_speed_;
   bool has_output_ = false;
   std::optional<int> rank_;  // The one that is read.
   std::int64_t gaps_ = 0;    // Lines that are not about training.

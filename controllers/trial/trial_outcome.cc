@@ -32,6 +32,13 @@ bool IsMeasured(const SpeedObservation& seen) {
          speed->steady.half_width_seconds < speed->steady.mean_seconds;
 }
 
+// For how long the steady speed was seen: what a rate is said to be tells nothing of time, so it is that of the lines.
+double SteadySeconds(const SpeedObservation& seen) {
+  const SteadySpeed& steady = seen.main()->steady;
+  const double all = std::max(1, steady.samples + steady.warm_up_samples);
+  return std::chrono::duration<double>(seen.span).count() * steady.samples / all;
+}
+
 std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
   const SpeedCounts& counts = run.speed->counts;
   std::string text = "its log has " + Count(counts.log.lines, "line") + ", and ";
@@ -74,7 +81,7 @@ bool EndByMeasurement(Trial& trial, const TrialView& view, const SpeedObservatio
   if (!trial.measured || !IsMeasured(seen)) return false;
   const api::TrialMeasure& measure = view.job->spec.measure;
   const double window = measure.window_seconds;
-  const double seconds = seen.main()->steady.seconds;
+  const double seconds = SteadySeconds(seen);
   const bool is_precise = seen.main()->steady.has_precision(measure.precision_percent / 100.0);
   if (view.job->spec.early_stop && is_precise && seconds >= std::min(window, kLeastSeconds)) {
     Succeed(trial, view, TrialReason::kPrecisionReached, unit);

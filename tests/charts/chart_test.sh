@@ -112,10 +112,12 @@ list secrets -A
 watch secrets -A
 patch secrets -n team-a
 update elastichorovodjobs -n team-a
-create elastichorovodjobs -n team-a
+create trialjobs -n team-a
+patch trialjobs -n team-a
+delete trialjobs -n team-a
+delete workloadprofiles
 create pods -n team-a
 create pods --subresource=exec -n team-a
-get pods --subresource=log -n team-a
 patch nodes
 delete nodes
 create rolebindings -n team-a
@@ -129,6 +131,10 @@ for resource in persistentvolumeclaims persistentvolumes storageclasses priority
   check "may watch $resource" may grus-system watch "$resource" -A
   check "may not write $resource" may_not grus-system patch "$resource" -A
 done
+check "may make jobs for trials" may grus-system create elastichorovodjobs -n team-a
+check "may read the logs of trials" may grus-system get pods --subresource=log -n team-a
+check "may keep what was measured" may grus-system create workloadprofiles
+check "may say how trials go" may grus-system patch trialjobs --subresource=status -n team-a
 check "may renew its lease" may grus-system patch leases/grus -n grus-system
 check "may watch the scheduler's lease" may grus-system watch leases/kube-scheduler -n kube-system
 check "and that of scheduler-plugins, wherever it is" may grus-system list leases/sched-plugins-controllers -A
@@ -222,6 +228,7 @@ check "helm upgrade keeps the values" "$helm" upgrade grus "$chart" --namespace 
 check "one namespace, one replica" prints '^1 .*--namespaces=team-a' \
   kube -n grus-team get deployment grus -o 'jsonpath={.spec.replicas} {.spec.template.spec.containers[0].args}'
 check "may list pods there" may grus-team list pods -n team-a
+check "may keep what was measured for all" may grus-team create workloadprofiles
 check "may not elsewhere" may_not grus-team list pods -n team-b
 check "may not patch jobs elsewhere" may_not grus-team patch elastichorovodjobs --subresource=status -n team-b
 start_manager grus-team

@@ -3,17 +3,22 @@
 {{- /* What the manager does with jobs and their children; in all namespaces, or in each of .Values.namespaces. */ -}}
 {{- define "grus.jobRules" -}}
 # The jobs are watched; those past their time to live are deleted. Their spec belongs to the user. "get": before a child
-# that is gone is made again, its job is asked for once more.
+# that is gone is made again, its job is asked for once more. Trials are jobs of grus' own: made, stopped (patch) and
+# removed; and a TrialJob with apply: Apply sets the size of the job that it measured (patch).
 - apiGroups: [ai.centauruscloud.io]
   resources: [elastichorovodjobs]
-  verbs: [get, list, watch, delete]
-# Phase, conditions and counts.
+  verbs: [get, list, watch, create, patch, delete]
+# TrialJobs: their spec belongs to the user.
 - apiGroups: [ai.centauruscloud.io]
-  resources: [elastichorovodjobs/status]
+  resources: [trialjobs]
+  verbs: [get, list, watch]
+# Phase, conditions and counts; trials and what they found.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [elastichorovodjobs/status, trialjobs/status]
   verbs: [patch]
 # Children name the job as owner with blockOwnerDeletion; servers with OwnerReferencesPermissionEnforcement ask for this.
 - apiGroups: [ai.centauruscloud.io]
-  resources: [elastichorovodjobs/finalizers]
+  resources: [elastichorovodjobs/finalizers, trialjobs/finalizers]
   verbs: [update]
 # The headless Service of the workers and the host list: watched, made, restored, removed at the end. "get": one that
 # exists already may have lost the label by which it is watched.
@@ -44,6 +49,10 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch, patch, delete]
+# How fast a trial trains is read from its launcher's log.
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
 # A pod of a lost node is marked as disrupted, so that it is no failed try of the launcher; a member of a gang is nominated
 # for its node before its gate is lifted.
 - apiGroups: [""]
@@ -77,6 +86,13 @@
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses]
   verbs: [list, watch]
+# What was measured of a workload, for all namespaces.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [workloadprofiles]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [ai.centauruscloud.io]
+  resources: [workloadprofiles/status]
+  verbs: [patch]
 # How important a job is whose pods do not exist yet.
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]

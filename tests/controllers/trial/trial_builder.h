@@ -2,6 +2,9 @@
 // TrialJobs as the tests of their plan see them: a view that a test changes, and a world that obeys the plan.
 #pragma once
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +38,7 @@ inline SpeedObservation Seen(double samples, double seconds, double half_width =
   speed.steady.mean_seconds = 1 / samples;
   speed.steady.half_width_seconds = half_width / samples;
   speed.steady.is_steady = true;
-  speed.steady.seconds = seconds;
+  seen.span = std::chrono::round<kube::Duration>(std::chrono::duration<double>(seconds));
   speed.steady.samples = 100;
   seen.throughput = speed;
   return seen;
@@ -59,7 +62,11 @@ class TrialWorld {
     for (const api::Trial& trial : job_.status.trials) view_.runs[trial.name];
     TrialPlan plan = PlanTrials(view_);
     job_.status = plan.status;
-    for (const std::string& trial : plan.end) view_.runs[trial] = {};
+    for (const std::string& trial : plan.end) End(trial);
+    for (auto it = freed_.begin(); it != freed_.end();) {
+      view_.runs[*it] = {};
+      it = freed_.erase(it);
+    }
     for (const TrialStart& start : plan.start) {
       TrialRun& made = view_.runs[start.name];
       made.child = TrialChild{"uid-" + start.name, true, false, false, "Running", "", start.slice_seconds, start.spent_before};
@@ -76,6 +83,18 @@ class TrialWorld {
     pods.launcher = trial + "-launcher";
     pods.launcher_uid = "uid-" + pods.launcher;
     pods.launcher_started = At(now);
+  }
+  void EndsAfter(std::int64_t seconds) { grace_ = seconds; }  // What pods take to go.
+  // Until then, or until pods go, which is seen at once.
+  void Wait(std::int64_t seconds) {
+    now += seconds;
+    for (const auto& [trial, at] : going_) now = std::min(now, at);
+    std::erase_if(going_, [&](const auto& entry) {
+      if (entry.second > now) return false;
+      view_.runs[entry.first].pods = {};
+      freed_.insert(entry.first);
+      return true;
+    });
   }
   void StartsSlowly() { is_slow_ = true; }  // Jobs get no pods by themselves.
 
@@ -118,6 +137,22 @@ class TrialWorld {
   }
 
  private:
+  void End(const std::string& trial) {
+    TrialRun& run = view_.runs[trial];
+    if (grace_ == 0 || run.pods.holding == 0) {
+      run = {};
+      return;
+    }
+    run.held_since = run.pods.first_bound;
+    run.held_spent_before = run.child->spent_before;
+    run.child.reset();
+    run.speed.reset();
+    going_[trial] = now + grace_;
+  }
+
+  std::int64_t grace_ = 0;
+  std::map<std::string, std::int64_t> going_;  // When the pods are gone.
+  std::set<std::string> freed_;                // Gone, and not seen yet.
   api::TrialJob job_;
   TrialView view_;
   bool is_slow_ = false;
