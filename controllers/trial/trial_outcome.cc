@@ -58,6 +58,8 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   const bool has_failed = run.child && run.child->phase == "Failed";
   if (!run.refusal.empty()) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kRefused, run.refusal);
+  } else if (run.child && !run.child->refusal.empty()) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kRefused, run.child->refusal);
   } else if (!pods.image_problem.empty()) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kImageUnavailable, pods.image_problem);
   } else if (!pods.out_of_memory.empty()) {

@@ -31,7 +31,14 @@ bool WasSuspended(const api::TrialJobStatus& status) { return kube::IsConditionT
 class Planner {
  public:
   explicit Planner(const TrialView& view)
-      : view_(view), job_(*view.job), before_(view.job->status), status_(BaseTrialStatus(view)) {}
+      : view_(view),
+        job_(*view.job),
+        before_(view.job->status),
+        is_done_(before_.completion_time && before_.observed_generation == view.generation()),
+        status_(BaseTrialStatus(view)) {
+    // A new spec opens what had ended.
+    if (!is_done_) status_.completion_time.reset();
+  }
 
   TrialPlan Make();
 
@@ -66,6 +73,7 @@ class Planner {
   const TrialView& view_;
   const api::TrialJob& job_;
   const api::TrialJobStatus& before_;
+  const bool is_done_;
   api::TrialJobStatus status_;
   TrialPlan plan_;
   std::vector<api::TrialConfig> configs_;
@@ -85,7 +93,8 @@ void Planner::Account() {
   }
   if (!status_.start_time) return;
   const bool was_still = WasSuspended(before_) || before_.completion_time.has_value();
-  if (was_still && !job_.spec.suspend && !before_.completion_time) {
+  if (was_still && !job_.spec.suspend && !is_done_) {
+    // Time that was stood still is not spent: the start moves on by it, so that what was spent is from there to now.
     status_.start_time = kube::Time{view_.now.value - seconds(status_.spent.wall_seconds)};
   } else if (!was_still) {
     status_.spent.wall_seconds = std::max<std::int64_t>(
@@ -109,6 +118,10 @@ void Planner::JudgeActive() {
       after.reason = TrialReason::kCrashed;
       after.message = "somebody deleted its job";
       after.end_time = view_.now;
+    }
+    if (is_wall_spent && !HasEnded(after.phase) && !SliceLeft(run, view_.now)) {
+      after.phase = TrialPhase::kPending;  // It never got its GPUs, and will not.
+      after.start_time.reset();
     }
     if (HasEnded(after.phase)) {
       const bool is_success = after.phase == TrialPhase::kSucceeded;
@@ -139,7 +152,6 @@ void Planner::Stall(TrialJobReason reason, const std::string& message, TrialJobP
 }
 
 bool Planner::StandsStill() {
-  if (status_.completion_time && before_.observed_generation == view_.generation()) return false;
   if (job_.spec.suspend) {
     StopActive(TrialReason::kNone, "");
     SetStanding(status_, view_, TrialJobPhase::kSuspended, Standing::kSuspended, TrialJobReason::kSuspended,
@@ -294,7 +306,7 @@ void Planner::SaveResults() {
 }
 
 void Planner::ApplyKnee() {
-  if (job_.spec.apply != api::ApplyPolicy::kApply || before_.completion_time) return;
+  if (job_.spec.apply != api::ApplyPolicy::kApply) return;
   for (const api::Recommendation& r : status_.recommendation) {
     if (r.goal != api::Goal::kKnee) continue;
     const std::string job = job_.spec.workload.job_ref.value_or(api::JobRef{}).name;
@@ -317,18 +329,15 @@ void Planner::Finish() {
     if (trial.phase == TrialPhase::kFailed && failed == nullptr) failed = &trial;
     is_budget_spent = is_budget_spent || trial.reason == TrialReason::kBudgetSpent;
   }
-  const bool is_news = !before_.completion_time;
-  if (is_news) status_.completion_time = view_.now;
+  status_.completion_time = view_.now;
   if (succeeded > 0) {
     std::string message = Count(succeeded, "configuration") + " measured";
     if (is_budget_spent) message += ", then the budget was spent";
     for (const api::Recommendation& r : status_.recommendation) {
       if (r.goal == api::Goal::kKnee) message += "; knee: " + r.message;
     }
-    if (is_news) {
-      Tell(kube::EventType::kNormal, "Complete", "EndTrialJob", message);
-      ApplyKnee();
-    }
+    Tell(kube::EventType::kNormal, "Complete", "EndTrialJob", message);
+    ApplyKnee();
     SetStanding(status_, view_, TrialJobPhase::kSucceeded, Standing::kReady,
                 is_budget_spent ? TrialJobReason::kBudgetSpent : TrialJobReason::kComplete, message, true);
     return;
@@ -344,7 +353,7 @@ void Planner::Finish() {
   } else if (!status_.trials.empty() && status_.trials.front().reason == TrialReason::kDoesNotFit) {
     message += ": no configuration of the space fits into the cluster";
   }
-  if (is_news) Tell(kube::EventType::kWarning, std::string(api::ToString(reason)).c_str(), "EndTrialJob", message);
+  Tell(kube::EventType::kWarning, std::string(api::ToString(reason)).c_str(), "EndTrialJob", message);
   SetStanding(status_, view_, TrialJobPhase::kFailed, Standing::kStalled, reason, message, true);
 }
 
@@ -366,13 +375,11 @@ void Planner::Conclude() {
   }
   if (active == 0 && !HasPending()) {
     if (!HasLeftovers()) return Finish();
-    if (before_.completion_time) return;
     SetStanding(status_, view_, TrialJobPhase::kRunning, Standing::kReconciling, TrialJobReason::kTrialsRunning,
                 "all trials have ended; the last of their pods go");
     LookAgain(kPoll);
     return;
   }
-  status_.completion_time.reset();
   LookAgain(kPoll);
   if (active > 0 && waiting == active) {
     SetStanding(status_, view_, TrialJobPhase::kWaiting, Standing::kReconciling, TrialJobReason::kWaitingForRoom, waits);
@@ -388,6 +395,12 @@ TrialPlan Planner::Make() {
     return plan_;
   }
   Account();
+  if (is_done_) {
+    CleanUp();
+    if (HasLeftovers()) LookAgain(kPoll);
+    plan_.status = std::move(status_);
+    return std::move(plan_);
+  }
   JudgeActive();
   stands_still_ = StandsStill();
   if (view_.workload && configs_.empty()) {

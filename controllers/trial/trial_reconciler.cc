@@ -125,6 +125,8 @@ TrialReconciler::Memory& TrialReconciler::MemoryLocked(const TrialJob& job) {
     memory = Memory{};
     memory.uid = job.metadata.uid;
   }
+  if (memory.generation != job.metadata.generation) memory.refusals.clear();
+  memory.generation = job.metadata.generation;
   return memory;
 }
 

@@ -53,6 +53,7 @@ class TrialReconciler final : public kube::Reconciler {
   };
   struct Memory {
     std::string uid;
+    std::int64_t generation = 0;
     std::map<std::string, Held> held;               // By trial.
     std::map<std::string, std::string> refusals;    // What the API server said.
     std::optional<kube::TimePoint> minor_change_since;

@@ -63,6 +63,10 @@ TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob
   child.phase = job.status.phase;
   if (const auto* ready = kube::FindCondition(job.status.conditions, "Ready")) child.message = ready->message;
   if (job.status.observed_generation == 0) child.message.clear();  // The CRD's default.
+  const auto* stalled = kube::FindCondition(job.status.conditions, "Stalled");
+  if (stalled != nullptr && stalled->is_true() && (stalled->reason == "TemplateRefused" || stalled->reason == "NameTaken")) {
+    child.refusal = stalled->message;
+  }
   child.slice_seconds = std::max<std::int64_t>(1, ToInt(job.metadata.Annotation(kSliceAnnotation)));
   child.spent_before = std::max<std::int64_t>(0, ToInt(job.metadata.Annotation(kSpentAnnotation)));
   return child;

@@ -113,11 +113,13 @@ TEST_F(Trial, AnImageThatDoesNotExistIsSaidInSecondsAndTriedOnce) {
   EXPECT_THAT(Tune()->status.trials[0].message, HasSubstr("registry.test/train:1: not found"));
   EXPECT_EQ(EverTrials().size(), 1u);
   // Nobody plays the kubelet that would end it.
-  for (const PodPtr& pod : world().List<kube::Pod>(ns())) {
-    kube::DeleteOptions now;
-    now.grace_period_seconds = 0;
-    Must(client().Delete(kube::KindOf<kube::Pod>(), pod->metadata.Key(), now));
-  }
+  ASSERT_TRUE(Await("it is being deleted", [&] {
+    const PodPtr pod = worker();
+    return pod && pod->metadata.is_being_deleted();
+  }));
+  kube::DeleteOptions now;
+  now.grace_period_seconds = 0;
+  Must(client().Delete(kube::KindOf<kube::Pod>(), worker()->metadata.Key(), now));
   ASSERT_TRUE(Await("the TrialJob fails", [&] { return HasPhase(TrialJobPhase::kFailed); }));
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
 }

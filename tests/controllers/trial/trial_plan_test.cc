@@ -128,6 +128,7 @@ TEST(PlanTrials, FailuresHaveTheirReasonAndThoseOfTheImageEndAll) {
       {"silent", [&](TrialRun& run) { output(run, SpeedState::kSilent); }, 121, TrialReason::kNoOutput, true},
       {"ended", [](TrialRun& run) { run.child->phase = "Succeeded"; }, 3, TrialReason::kWorkloadEnded, false},
       {"refused", [](TrialRun& run) { run = {}; run.refusal = "spec is bad"; }, 3, TrialReason::kRefused, true},
+      {"template", [](TrialRun& run) { run.child->refusal = "no such volume"; }, 3, TrialReason::kRefused, true},
       {"deleted", [](TrialRun& run) { run.child.reset(); }, 3, TrialReason::kCrashed, false},
       {"slice", [](TrialRun&) {}, 600, TrialReason::kTimeSpent, false},
   };
@@ -301,7 +302,7 @@ TEST(PlanTrials, AForeignJobOfThatNameIsLeftAlone) {
   TrialWorld world(TestTrialJob({2}));
   const TrialPlan first = world.Pass();
   world.run(first.start[0].name) = {};
-  world.run(first.start[0].name).child = TrialChild{"other", false, false, false, "Running", "", 1, 0};
+  world.run(first.start[0].name).child = TrialChild{"other", false, false, false, "Running", "", "", 1, 0};
   const TrialPlan plan = world.Pass();
   EXPECT_EQ(world.ReadyReason(), "NameTaken");
   EXPECT_THAT(plan.end, IsEmpty());
@@ -340,6 +341,44 @@ TEST(PlanTrials, APassThatFindsNothingNewChangesNothing) {
   EXPECT_EQ(plan.status, ended);
   EXPECT_FALSE(plan.is_urgent);
   EXPECT_THAT(plan.events, IsEmpty());
+}
+
+TEST(PlanTrials, AnEndedOneStaysEndedWhenTheClusterGrowsAndOpensWithANewSpec) {
+  TrialWorld world(TestTrialJob({1, 16}));
+  world.view().nodes[""] = {8, 8};
+  world.RunAll(Scaling);
+  ASSERT_EQ(world.status().phase, TrialJobPhase::kSucceeded);
+  const std::int64_t wall = world.status().spent.wall_seconds;
+  world.view().nodes[""] = {16, 8};
+  world.now += 1000;
+  EXPECT_THAT(world.Pass().start, IsEmpty());
+
+  world.job().metadata.generation = 2;
+  EXPECT_THAT(world.Pass().start, SizeIs(1));
+  EXPECT_EQ(world.status().spent.wall_seconds, wall);
+  EXPECT_FALSE(world.status().completion_time);
+  EXPECT_FALSE(kube::FindCondition(world.status().conditions, "Complete"));
+  EXPECT_EQ(world.TrialOf(1)->phase, TrialPhase::kSucceeded);  // Not run again.
+}
+
+TEST(PlanTrials, OneThatWaitsForRoomSaysSoAndEndsWithTheWallBudget) {
+  api::TrialJob job = TestTrialJob({2});
+  job.spec.budget.wall_seconds = 100;
+  TrialWorld world(job);
+  world.StartsSlowly();
+  const std::string name = world.Pass().start.at(0).name;
+  world.run(name).child->phase = "Waiting";
+  world.run(name).child->message = "waiting for room for 2 workers";
+  world.now = 50;
+  world.Pass();
+  EXPECT_EQ(world.status().phase, TrialJobPhase::kWaiting);
+  EXPECT_EQ(world.ReadyReason(), "WaitingForRoom");
+  EXPECT_THAT(world.ReadyMessage(), HasSubstr("waiting for room for 2 workers"));
+  world.now = 100;
+  EXPECT_THAT(world.Pass().end, SizeIs(1));
+  world.Pass();
+  EXPECT_EQ(world.TrialOf(2)->reason, TrialReason::kBudgetSpent);
+  EXPECT_EQ(world.ReadyReason(), "BudgetSpent");
 }
 
 TEST(PlanTrials, KeptJobsHoldNothing) {

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_reconciler.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "clientlib/model/core_v1.h"
+#include "clientlib/testing/api_server/fake_api_server.h"
+#include "clientlib/testing/fake_clock.h"
+#include "controllers/cluster/owners.h"
+#include "crds/types/all_crds.h"
+#include "tests/controllers/trial/trial_builder.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using api::TrialJobPhase;
+using api::TrialPhase;
+using kube::Json;
+using kube::KindOf;
+using ::testing::HasSubstr;
+
+constexpr char kTrialJobs[] = "trialjobs.ai.centauruscloud.io";
+constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
+constexpr int kInformers = 4;
+
+// One TrialJob against an API server in this process; the test plays all other controllers and the kubelet.
+class TrialReconcilerTest : public ::testing::Test {
+ protected:
+  TrialReconcilerTest() {
+    server_.AddObserver([this](const kube::testing::ServerChange& change) {
+      if (change.resource == kTrialJobs || change.resource == kJobs) {
+        changes_.push_back((change.after ? change.before ? "change " : "create " : "delete ") + change.resource);
+      }
+    });
+    for (const kube::CrdInfo& crd : api::AllCrds()) {
+      Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd));
+    }
+    Json node = Named("v1", "Node", "n1");
+    node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
+    Create("nodes", std::move(node));
+    Create("namespaces", Named("v1", "Namespace", "team-a"));
+  }
+  ~TrialReconcilerTest() override {
+    for (kube::Informer* informer : Informers()) informer->Stop();
+    for (kube::Informer* informer : Informers()) informer->Join();
+  }
+
+  static Json Named(const char* api_version, const char* kind, const std::string& name) {
+    return Json::MakeObject(
+        {{"apiVersion", api_version}, {"kind", kind}, {"metadata", Json::MakeObject({{"name", name}})}});
+  }
+  void Create(std::string_view resource, Json object) {
+    const auto created = server_.Create(resource, std::move(object), "test");
+    ASSERT_TRUE(created) << created.error().message();
+  }
+  void AddTrialJob(std::string_view spec) {
+    Json job = Named("ai.centauruscloud.io/v1alpha1", "TrialJob", "tune");
+    job["metadata"]["namespace"] = "team-a";
+    job["spec"] = *kube::ParseJson(R"({"workload":{"template":{"spec":{"launcherSpec":{"image":"a","pythonCommand":["p"]},
+        "workersSpec":{"image":"a"}}}},"space":{"gpuCounts":[1]}})");
+    kube::MergePatch(job["spec"], *kube::ParseJson(spec));
+    Create(kTrialJobs, std::move(job));
+  }
+  void Start() {
+    trials_.FeedQueue(queue_);
+    for (kube::Informer* informer : Informers()) informer->Start();
+    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
+  }
+  std::array<kube::Informer*, kInformers> Informers() { return {&trial_jobs_, &jobs_, &pods_, &nodes_}; }
+
+  kube::Duration Pass() {
+    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
+    const auto action = trials_.Reconcile({"team-a", "tune"}, {});
+    EXPECT_TRUE(action) << action.error().message();
+    return action && action->delay() ? *action->delay() : 0s;
+  }
+  std::shared_ptr<api::TrialJob> Tune() {
+    const auto read = kube::Decode<api::TrialJob>(ToText(*server_.Get(kTrialJobs, {"team-a", "tune"})));
+    EXPECT_TRUE(read);
+    return *read;
+  }
+  std::string ReadyReason() {
+    const auto job = Tune();
+    const auto* ready = kube::FindCondition(job->status.conditions, "Ready");
+    return ready ? ready->reason : "";
+  }
+  std::string TheTrial() { return Tune()->status.trials.at(0).name; }
+  // A pod of the trial that is bound and runs.
+  void RunPod(const std::string& trial, const std::string& role) {
+    Json pod = Named("v1", "Pod", trial + "-" + role);
+    pod["metadata"]["namespace"] = "team-a";
+    pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, trial}, {kRoleLabel, role}});
+    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":")" + role + R"(","image":"a"}]})");
+    const std::string now = kube::ToText(kube::Time{clock_.WallNow()});
+    Create("pods", pod);
+    Json running = *server_.Get("pods", {"team-a", trial + "-" + role});
+    running["status"] = *kube::ParseJson(R"({"phase":"Running","startTime":")" + now +
+        R"(","conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":")" + now +
+        R"("}],"containerStatuses":[{"name":")" + role + R"(","state":{"running":{"startedAt":")" + now + R"("}}}]})");
+    const auto updated = server_.Update("pods", std::move(running), "test", "status");
+    ASSERT_TRUE(updated) << updated.error().message();
+  }
+  void EndPods() {
+    for (const auto& pod : server_.List("pods", "team-a")) {
+      const std::string name = *pod->At({"metadata", "name"})->AsString();
+      ASSERT_TRUE(server_.Delete("pods", {"team-a", name}, *kube::ParseJson(R"({"gracePeriodSeconds":0})")));
+    }
+  }
+  void Push(const std::string& trial, const std::string& annotation, const std::string& value) {
+    Json job = *server_.Get(kJobs, {"team-a", trial});
+    job["metadata"]["annotations"][annotation] = value;
+    ASSERT_TRUE(server_.Update(kJobs, std::move(job), "test"));
+  }
+
+  std::vector<std::string> changes_;
+  kube::testing::FakeClock clock_;
+  kube::testing::FakeApiServer server_{clock_};
+  kube::Log log_{kube::LogLevel::kOff};
+  kube::Client client_{server_, nullptr, clock_};
+  kube::WorkQueue queue_{clock_};
+  kube::EventRecorder events_{client_, clock_, log_, {"example.com/test", "test"}};
+  kube::Informer trial_jobs_{client_, KindOf<api::TrialJob>(), {}, clock_, log_};
+  kube::Informer jobs_{client_, KindOf<api::ElasticHorovodJob>(), {}, clock_, log_};
+  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
+  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  ClusterRoom room_{nodes_, pods_, clock_};
+  TrialReconciler trials_{client_, {trial_jobs_, jobs_, pods_, nodes_}, room_, events_, clock_, log_};
+  int waiters_ = kInformers + 1;  // And the recorder.
+};
+
+TEST_F(TrialReconcilerTest, ATrialIsInTheStatusBeforeItsJobIsMade) {
+  AddTrialJob("{}");
+  Start();
+  changes_.clear();
+
+  Pass();
+
+  EXPECT_EQ(changes_, (std::vector<std::string>{std::string("change ") + kTrialJobs, std::string("create ") + kJobs}));
+  const auto child = server_.Get(kJobs, {"team-a", TheTrial()});
+  ASSERT_NE(child, nullptr);
+  EXPECT_EQ(*child->At({"metadata", "labels", kTrialJobLabel})->AsString(), "tune");
+  EXPECT_EQ(*child->At({"spec", "workersSpec", "minReplicas"})->AsInt(), 1);
+  EXPECT_EQ(*child->At({"spec", "profile"})->AsString(), "Off");
+}
+
+TEST_F(TrialReconcilerTest, ItsEndIsInTheStatusBeforeItsJobIsDeleted) {
+  AddTrialJob("{}");
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  Pass();
+  Json edited = *server_.Get(kTrialJobs, {"team-a", "tune"});
+  edited["spec"]["suspend"] = true;
+  ASSERT_TRUE(server_.Update(kTrialJobs, std::move(edited), "test"));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  changes_.clear();
+
+  Pass();
+
+  EXPECT_EQ(changes_, (std::vector<std::string>{std::string("change ") + kTrialJobs, std::string("delete ") + kJobs}));
+}
+
+TEST_F(TrialReconcilerTest, APassThatFindsNothingNewWritesNothing) {
+  AddTrialJob("{}");
+  Start();
+  for (int i = 0; i < 3; ++i) Pass();
+  const std::uint64_t revision = server_.revision();
+
+  for (int i = 0; i < 5; ++i) {
+    clock_.Advance(kPoll);
+    Pass();
+  }
+
+  EXPECT_EQ(server_.revision(), revision);
+}
+
+TEST_F(TrialReconcilerTest, ProgressIsWrittenEveryFewSecondsAtMost) {
+  AddTrialJob("{}");
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  Pass();
+  changes_.clear();
+
+  for (int i = 0; i < 50; ++i) {
+    clock_.Advance(200ms);
+    Pass();
+  }
+
+  EXPECT_LE(changes_.size(), 3U);
+  EXPECT_GE(Tune()->status.spent.gpu_seconds, 4);
+}
+
+TEST_F(TrialReconcilerTest, WhatATrainingPushesIsItsSpeed) {
+  AddTrialJob(R"({"measure":{"source":"Push"}})");
+  Start();
+  Pass();
+  const std::string trial = TheTrial();
+  RunPod(trial, "worker");
+  RunPod(trial, "launcher");
+  Pass();
+  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+    clock_.Advance(1s);
+    Push(trial, kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
+    Pass();
+  }
+
+  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
+  EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 512.7, 1);
+  EXPECT_EQ(server_.Get(kJobs, {"team-a", trial}), nullptr);
+  EndPods();
+  Pass();
+  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
+}
+
+TEST_F(TrialReconcilerTest, WhatIsPushedAndIsNoSpeedIsNone) {
+  AddTrialJob(R"({"measure":{"source":"Push"},"budget":{"perTrialSeconds":60}})");
+  Start();
+  Pass();
+  const std::string trial = TheTrial();
+  RunPod(trial, "worker");
+  RunPod(trial, "launcher");
+  Pass();
+  const std::vector<std::string> values = {"NaN", "0", "-5", "inf", "1e999", "fast", std::string(5000, '9'), "\n\n"};
+  for (std::size_t i = 0; i < 70 && Tune()->status.trials[0].phase != TrialPhase::kFailed; ++i) {
+    clock_.Advance(1s);
+    Push(trial, kPushedSamplesAnnotation, values[i % values.size()]);
+    Pass();
+  }
+
+  EXPECT_EQ(Tune()->status.trials[0].phase, TrialPhase::kFailed);
+  EXPECT_FALSE(Tune()->status.trials[0].measured);
+  EXPECT_TRUE(Tune()->status.curve.empty());
+}
+
+TEST_F(TrialReconcilerTest, TheLogOfTheLauncherIsItsSpeed) {
+  AddTrialJob("{}");
+  Start();
+  Pass();
+  const std::string trial = TheTrial();
+  RunPod(trial, "worker");
+  RunPod(trial, "launcher");
+  for (int i = 0; i < 100; ++i) {
+    server_.AppendPodLog({"team-a", trial + "-launcher"}, "launcher", clock_.WallNow() + i * 100ms,
+                         "step " + std::to_string(i) + " loss 2.3 speed " + std::to_string(300 + i % 3) + " samples/s\n");
+  }
+  clock_.Advance(10s);
+  Pass();
+  ++waiters_;  // The follower.
+  for (int i = 0; i < 5 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) Pass();
+
+  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
+  EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 301, 2);
+}
+
+TEST_F(TrialReconcilerTest, GpuSecondsAreThoseOfThePodsToTheLastOfThem) {
+  AddTrialJob(R"({"space":{"gpuCounts":[4]},"measure":{"source":"Push"},"budget":{"perTrialSeconds":40}})");
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  Pass();
+  clock_.Advance(40s);
+  Pass();
+  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kFailed);
+  EXPECT_EQ(Tune()->status.trials[0].gpu_seconds, 160);
+  clock_.Advance(2s);
+  EndPods();
+  Pass();
+
+  EXPECT_EQ(Tune()->status.trials[0].gpu_seconds, 168);
+  EXPECT_EQ(Tune()->status.spent.gpu_seconds, 168);
+  clock_.Advance(100s);
+  Pass();
+  EXPECT_EQ(Tune()->status.spent.gpu_seconds, 168);
+}
+
+TEST_F(TrialReconcilerTest, AJobOfSomebodyElseWithItsNameIsLeftAlone) {
+  AddTrialJob("{}");
+  const std::string name = [] {
+    api::TrialJob job = testing::TestTrialJob({1});
+    testing::TrialWorld world(job);
+    return world.Pass().start.at(0).name;
+  }();
+  Json foreign = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name);
+  foreign["metadata"]["namespace"] = "team-a";
+  foreign["spec"] = *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["p"]},"workersSpec":{"image":"a"}})");
+  Create(kJobs, foreign);
+  const auto before = *server_.Get(kJobs, {"team-a", name});
+  Start();
+
+  for (int i = 0; i < 3; ++i) Pass();
+
+  EXPECT_EQ(ReadyReason(), "NameTaken");
+  EXPECT_EQ(*server_.Get(kJobs, {"team-a", name}), before);
+}
+
+TEST_F(TrialReconcilerTest, WhatTheServerRefusesEndsItWithItsWords) {
+  AddTrialJob(R"({"workload":{"template":{"spec":{"workersSpec":{"gpusPerWorker":1}}}}})");
+  Start();
+  // A schema that has become stricter since the TrialJob was made.
+  Json crd = *server_.Get("customresourcedefinitions.apiextensions.k8s.io", {"", kJobs});
+  Json& spec = (*crd["spec"]["versions"].AsArray())[0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+  spec["required"].Append("queueName");
+  ASSERT_TRUE(server_.Update("customresourcedefinitions.apiextensions.k8s.io", std::move(crd), "test"));
+
+  for (int i = 0; i < 4; ++i) Pass();
+
+  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kFailed);
+  EXPECT_EQ(ReadyReason(), "TemplateRefused");
+  EXPECT_THAT(Tune()->status.trials[0].message, HasSubstr("queueName"));
+}
+
+TEST_F(TrialReconcilerTest, PrometheusIsSaidNotToBeAskedYet) {
+  AddTrialJob(R"({"measure":{"source":"Prometheus","prometheus":{"url":"http://p:9090","queries":[{"query":"x","kind":"Step"}]}}})");
+  Start();
+  Pass();
+  EXPECT_EQ(ReadyReason(), "SourceUnreachable");
+}
+
+}  // namespace
+}  // namespace grus
