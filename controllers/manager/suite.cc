@@ -68,11 +68,13 @@ struct TrialController {
   TrialController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
                   kube::Informer& nodes, const ClusterRoom& room, kube::Client& client, kube::EventRecorder& events,
                   const kube::Clock& clock, const kube::Log& log)
-      : reconciler(client, {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes}, room,
-                   events, clock, log) {
+      : prometheus(clock),
+        reconciler(client, {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes}, room,
+                   prometheus, events, clock, log) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = "trialjob", .threads = options.reconcile_threads}).queue());
   }
 
+  Prometheus prometheus;
   TrialReconciler reconciler;
 };
 

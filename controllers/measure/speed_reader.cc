@@ -83,7 +83,8 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
     rank_ = line.rank;
   }
   ++counts_.matched_lines;
-  if (line.time && *line.time < options_.ignore_before) return;
+  if (line.time && !first_match_) first_match_ = line.time;
+  if (line.time && *line.time - *first_match_ < options_.warm_up) return;
   if (line.time && !first_speed_) first_speed_ = line.time;
   if (line.time) last_speed_ = line.time;
   AddReadings(readings, line.time);

@@ -28,7 +28,7 @@ struct SpeedReaderOptions {
   bool has_auto = false;                               // That as well as the patterns.
   WallTime started = {};                         // When the job did.
   LogPosition position = {};                           // Where to go on in the log.
-  WallTime ignore_before = {};                         // Lines from before tell no speed: the user knows the warm-up.
+  kube::Duration warm_up{};                            // After the first line that tells a speed: what does not count.
   double precision = 0.05;                             // Half of the 90 % interval against the mean.
   kube::Duration slice = std::chrono::minutes(5);      // The trial's time, from `started` on.
   kube::Duration patience = std::chrono::seconds(30);  // Until silence and unknown output are worth a word.
@@ -97,7 +97,7 @@ class SpeedReader {
   LogLines lines_;
   std::vector<SpeedSeries> series_;
   SpeedCounts counts_;
-  std::optional<WallTime> first_output_, first_speed_, last_speed_;
+  std::optional<WallTime> first_output_, first_match_, first_speed_, last_speed_;
   bool has_output_ = false;
   std::optional<int> rank_;  // The one that is read.
   std::int64_t gaps_ = 0;    // Lines that are not about training.

@@ -2,9 +2,9 @@
 #include "controllers/trial/trial_plan.h"
 
 #include <algorithm>
-#include <set>
 
 #include "controllers/policy/wording.h"
+#include "controllers/trial/trial_budget.h"
 #include "controllers/trial/trial_list.h"
 #include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_outcome.h"
@@ -22,8 +22,6 @@ using api::TrialPhase;
 using api::TrialReason;
 using std::chrono::seconds;
 
-// What ending a trial takes of the budget: the grace of its pods, and a second for rounding.
-constexpr std::int64_t kEndSeconds = kTrialGraceSeconds + 1;
 constexpr seconds kForeignRetry{15};  // Nobody tells us when somebody else's object goes.
 
 bool WasSuspended(const api::TrialJobStatus& status) { return kube::IsConditionTrue(status.conditions, "Suspended"); }
@@ -61,7 +59,6 @@ class Planner {
   void Stall(TrialJobReason reason, const std::string& message, TrialJobPhase phase = TrialJobPhase::kPending);
   void StartTrials();
   bool StartOne(Trial& trial, BudgetState& left, bool is_alone);
-  BudgetState Left() const;
   void CleanUp();
   bool HasLeftovers() const;
   bool HasPending() const;
@@ -192,22 +189,6 @@ bool Planner::StandsStill() {
   return false;
 }
 
-BudgetState Planner::Left() const {
-  BudgetState left;
-  const api::TrialBudget& budget = job_.spec.budget;
-  if (budget.wall_seconds) left.wall_seconds = *budget.wall_seconds - status_.spent.wall_seconds;
-  if (!budget.gpu_seconds) return left;
-  left.gpu_seconds = *budget.gpu_seconds - status_.spent.gpu_seconds;
-  for (const Trial& trial : status_.trials) {
-    const TrialRun& run = RunOf(trial.name);
-    if (!IsActive(trial.phase) || !run.child) continue;
-    const std::int64_t may_spend = (run.child->slice_seconds + kEndSeconds) * trial.config.gpus;
-    const std::int64_t has_spent = trial.gpu_seconds - run.child->spent_before;
-    *left.gpu_seconds -= std::max<std::int64_t>(0, may_spend - has_spent);
-  }
-  return left;
-}
-
 bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
   const std::optional<std::int64_t> slice = SliceFor(job_.spec.budget, left, trial.config.gpus);
   if (!slice) {
@@ -229,7 +210,7 @@ bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
   }
   if (!status_.start_time) status_.start_time = view_.now;
   plan_.start.push_back({trial.name, trial.config, *slice, trial.gpu_seconds});
-  if (left.gpu_seconds) *left.gpu_seconds -= (*slice + kEndSeconds) * trial.config.gpus;
+  if (left.gpu_seconds) *left.gpu_seconds -= GpuSecondsOf(*slice, trial.config.gpus);
   return true;
 }
 
@@ -238,7 +219,7 @@ void Planner::StartTrials() {
   for (const Trial& trial : status_.trials) {
     if (IsActive(trial.phase) || HoldsGpus(RunOf(trial.name))) ++busy;
   }
-  BudgetState left = Left();
+  BudgetState left = LeftOf(view_, status_);
   // Those that an earlier pass began and whose job is not there yet.
   for (Trial& trial : status_.trials) {
     const TrialRun& run = RunOf(trial.name);
@@ -421,15 +402,6 @@ TrialPlan Planner::Make() {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> SliceFor(const api::TrialBudget& budget, const BudgetState& left, int gpus) {
-  std::int64_t slice = budget.per_trial_seconds;
-  if (left.wall_seconds) slice = std::min(slice, *left.wall_seconds);
-  if (left.gpu_seconds) slice = std::min(slice, *left.gpu_seconds / gpus - kEndSeconds);
-  const std::int64_t least = std::min<std::int64_t>(budget.per_trial_seconds, kShortestSlice.count());
-  if (slice < std::max<std::int64_t>(1, least)) return std::nullopt;
-  return slice;
-}
 
 TrialPlan PlanTrials(const TrialView& view) { return Planner(view).Make(); }
 

@@ -20,7 +20,6 @@
 namespace grus {
 
 inline constexpr std::chrono::seconds kPoll{5};          // A TrialJob with running trials is looked at so often.
-inline constexpr std::chrono::seconds kShortestSlice{30};  // Less is not worth a start, unless the user says so.
 inline constexpr std::chrono::seconds kSilence{120};     // A training that prints nothing for so long is given up.
 
 struct TrialEvent {
@@ -40,14 +39,6 @@ struct TrialPlan {
   std::vector<TrialEvent> events;    // Once the status is written.
   std::optional<kube::Duration> look_again;
 };
-
-// What is spent, and what may yet be.
-struct BudgetState {
-  std::optional<std::int64_t> gpu_seconds, wall_seconds;  // Left for new trials; none: no limit.
-};
-
-// Seconds for one more trial on so many GPUs; none: not worth a start.
-std::optional<std::int64_t> SliceFor(const api::TrialBudget& budget, const BudgetState& left, int gpus);
 
 TrialPlan PlanTrials(const TrialView& view);
 

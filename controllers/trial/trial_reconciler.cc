@@ -2,6 +2,8 @@
 #include "controllers/trial/trial_reconciler.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "clientlib/model/core_v1.h"
 #include "clientlib/runtime/ownership.h"
@@ -29,6 +31,9 @@ constexpr kube::Duration kPodWait = std::chrono::milliseconds(200);  // Pods of 
 // With a look every kPoll no more than half a minute passes from the first output to a word on it.
 constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
 
+constexpr kube::Duration kAskEvery = std::chrono::seconds(2);
+constexpr kube::Duration kUnansweredWait = std::chrono::seconds(20);
+
 std::string IndexKey(const std::string& ns, std::string_view name) { return ns + "/" + std::string(name); }
 
 std::vector<SpeedPattern> PatternsOf(const api::TrialMeasure& measure) {
@@ -43,11 +48,26 @@ std::vector<SpeedPattern> PatternsOf(const api::TrialMeasure& measure) {
     }
     patterns.push_back({pattern.name, pattern.regex, kind});
   }
-  if (measure.source == api::MeasureSource::kPush) {
-    patterns = {{"step", R"(^step seconds (.*)$)", Measure::kStepSeconds},
-                {"samples", R"(^samples per second (.*)$)", Measure::kSamplesPerSecond}};
+  // The lines that AddLine() gets.
+  if (measure.source != api::MeasureSource::kLogs) {
+    patterns = {{"step", R"(^step (.*)$)", Measure::kStep},
+                {"samples", R"(^samples per second (.*)$)", Measure::kSamplesPerSecond},
+                {"seconds", R"(^seconds of a step (.*)$)", Measure::kStepSeconds},
+                {"epoch", R"(^epoch (.*)$)", Measure::kEpoch}};
   }
   return patterns;
+}
+
+std::string LineOf(api::SpeedKind kind, double value) {
+  char number[40];
+  std::snprintf(number, sizeof number, "%.9g", value);
+  switch (kind) {
+    case api::SpeedKind::kStep: return std::string("step ") + number;
+    case api::SpeedKind::kSamplesPerSecond: return std::string("samples per second ") + number;
+    case api::SpeedKind::kStepSeconds: return std::string("seconds of a step ") + number;
+    case api::SpeedKind::kEpoch: return std::string("epoch ") + number;
+  }
+  return {};
 }
 
 const kube::Quantity* GpusOf(const kube::Node& node) { return kube::FindResource(node.status.allocatable, kGpuResource); }
@@ -60,10 +80,11 @@ bool HasLabels(const kube::ObjectMeta& metadata, const std::map<std::string, std
 }  // namespace
 
 TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room,
-                                 kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
+                                 Prometheus& prometheus, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       caches_(caches),
       room_(room),
+      prometheus_(prometheus),
       events_(events),
       clock_(clock),
       log_(log),
@@ -212,16 +233,66 @@ void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, 
   const auto launcher = caches_.pods.Get<kube::Pod>({job.metadata.ns, run.pods.launcher});
   for (const kube::ObjectMeta* metadata : {child ? &child->metadata : nullptr, launcher ? &launcher->metadata : nullptr}) {
     if (metadata == nullptr) continue;
-    if (const std::string_view rate = metadata->Annotation(kPushedSamplesAnnotation); !rate.empty()) {
-      measurements_.AddLine(job.metadata.Key(), trial, "samples per second " + std::string(rate.substr(0, 40)));
-    } else if (const std::string_view step = metadata->Annotation(kPushedStepAnnotation); !step.empty()) {
-      const double seconds = std::strtod(std::string(step.substr(0, 40)).c_str(), nullptr) / 1000;
-      measurements_.AddLine(job.metadata.Key(), trial, "step seconds " + std::to_string(seconds));
+    const auto push = [&](const char* annotation, api::SpeedKind kind, double factor) {
+      const std::string text(metadata->Annotation(annotation).substr(0, 40));
+      if (!text.empty()) measurements_.AddLine(job.metadata.Key(), trial, LineOf(kind, factor * std::strtod(text.c_str(), nullptr)));
+      return !text.empty();
+    };
+    if (!push(kPushedSamplesAnnotation, api::SpeedKind::kSamplesPerSecond, 1)) {
+      push(kPushedStepAnnotation, api::SpeedKind::kStepSeconds, 1e-3);
     }
   }
 }
 
-TrialView TrialReconciler::Observe(const Job& job) {
+void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
+  const api::TrialJob& job = *view.job;
+  const bool is_still = job.spec.suspend || (job.status.completion_time && job.status.observed_generation == view.generation());
+  if (!job.spec.measure.prometheus || is_still) return;
+  {
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(job);
+    if (memory.asked && clock_.Now() - *memory.asked < kAskEvery) {
+      view.source_error = memory.source_error;
+      return;
+    }
+    memory.asked = clock_.Now();
+  }
+  const api::PrometheusSource& source = *job.spec.measure.prometheus;
+  bool is_asked = false;
+  Status answered;
+  for (const auto& [name, run] : view.runs) {
+    if (!run.child || !run.child->is_ours || run.child->is_ending || !run.pods.launcher_started) continue;
+    is_asked = true;
+    for (const api::PrometheusQuery& query : source.queries) {
+      const auto value = prometheus_.Ask(source.url, ExpandQuery(query.query, job.metadata.ns, name), stop);
+      if (!value) {
+        answered = value.error();
+        break;
+      }
+      if (!*value) continue;
+      measurements_.AddLine(job.metadata.Key(), name, LineOf(query.kind, **value));
+      break;
+    }
+    if (!answered) break;
+  }
+  if (!is_asked) {
+    // Whether it is there at all is worth a question before GPUs are taken.
+    if (const auto value = prometheus_.Ask(source.url, "vector(1)", stop); !value) answered = value.error();
+  }
+  std::lock_guard lock(mutex_);
+  Memory& memory = MemoryLocked(job);
+  memory.source_error.clear();
+  if (answered) {
+    memory.unanswered_since.reset();
+    return;
+  }
+  if (!memory.unanswered_since) memory.unanswered_since = clock_.Now();
+  // What runs is not ended for one answer that did not come.
+  if (is_asked && clock_.Now() - *memory.unanswered_since < kUnansweredWait) return;
+  memory.source_error = view.source_error = answered.error().message();
+}
+
+TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
   TrialView view;
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
@@ -234,9 +305,6 @@ TrialView TrialReconciler::Observe(const Job& job) {
   if (view.workload) view.nodes = NodesFor(*job, *view.workload);
   if (const auto patterns = UserPatterns::Make(PatternsOf(job->spec.measure)); !patterns) {
     view.pattern_error = patterns.error().message();
-  }
-  if (job->spec.measure.source == api::MeasureSource::kPrometheus) {
-    view.source_error = "this version of grus does not ask Prometheus yet: use measure.source Logs or Push";
   }
   if (job->spec.idle_only) view.others_wait = DoOthersWait();
 
@@ -256,6 +324,7 @@ TrialView TrialReconciler::Observe(const Job& job) {
   if (job->spec.measure.source == api::MeasureSource::kPush) {
     for (const auto& [name, run] : view.runs) ReadPushed(*job, name, run);
   }
+  if (job->spec.measure.source == api::MeasureSource::kPrometheus) AskPrometheus(view, std::move(stop));
   for (auto& [name, seen] : measurements_.Look(job->metadata.Key())) {
     if (const auto run = view.runs.find(name); run != view.runs.end()) run->second.speed = std::move(seen);
   }
@@ -278,9 +347,7 @@ std::vector<MeasureTarget> TrialReconciler::TargetsOf(const TrialView& view, con
     target.options.precision = measure.precision_percent / 100.0;
     target.options.slice = std::chrono::hours(24 * 365);  // The slice is the plan's, from the first bound pod on.
     target.options.patience = kPatience;
-    if (measure.warmup_seconds) {
-      target.options.ignore_before = target.options.started + std::chrono::seconds(*measure.warmup_seconds);
-    }
+    target.options.warm_up = std::chrono::seconds(measure.warmup_seconds.value_or(0));
     targets.push_back(std::move(target));
   }
   return targets;
@@ -297,7 +364,7 @@ Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token 
     return Action::AwaitChange();
   }
   if (!HasCaughtUp(*job)) return Action::After(kCacheLag);
-  const TrialView view = Observe(job);
+  const TrialView view = Observe(job, stop);
   const TrialPlan plan = PlanTrials(view);
   if (plan.is_ignored) {
     measurements_.Measure(key, {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings one TrialJob and the jobs of its trials to what the plan says.
 //
-// A pass reads only caches and the readers of logs, plans purely, and writes in this order, so that a stop after any
+// A pass reads only caches and what was measured (of source Prometheus it asks for that), plans purely, and writes in this order, so that a stop after any
 // write leaves a state from which the next pass goes on to the same end: the knee into the job that it is for; status;
 // deletes of jobs whose trial has ended; new jobs; events. A trial is in the status before its job is made, and its end
 // is there before its job is deleted. A pass on caches that have not seen our last writes waits for them.
@@ -20,6 +20,7 @@
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "controllers/cluster/cluster_room.h"
+#include "controllers/trial/prometheus.h"
 #include "controllers/trial/trial_measurements.h"
 #include "controllers/trial/trial_plan.h"
 
@@ -35,8 +36,8 @@ struct TrialCaches {
 class TrialReconciler final : public kube::Reconciler {
  public:
   // Adds the indexes that it needs to `caches`. REQUIRES: the informers are not started yet.
-  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, kube::EventRecorder& events,
-                  const kube::Clock& clock, const kube::Log& log);
+  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, Prometheus& prometheus,
+                  kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
 
   // Sends keys of changed TrialJobs to `queue`. Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
@@ -57,13 +58,17 @@ class TrialReconciler final : public kube::Reconciler {
     std::map<std::string, Held> held;               // By trial.
     std::map<std::string, std::string> refusals;    // What the API server said.
     std::optional<kube::TimePoint> minor_change_since;
+    std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
+    std::string source_error;                                // What view.source_error was after that.
   };
 
-  TrialView Observe(const Job& job);
+  TrialView Observe(const Job& job, std::stop_token stop);
   TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory) const;
   std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload) const;
   bool DoOthersWait() const;
   void ReadPushed(const api::TrialJob& job, const std::string& trial, const TrialRun& run);
+  // Blocks for a few seconds at most. Sets source_error while there has been no answer for some time.
+  void AskPrometheus(TrialView& view, std::stop_token stop);
   std::vector<MeasureTarget> TargetsOf(const TrialView& view, const TrialPlan& plan) const;
 
   kube::Status Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
@@ -85,6 +90,7 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Client& client_;
   TrialCaches caches_;
   const ClusterRoom& room_;
+  Prometheus& prometheus_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 
+#include "controllers/trial/trial_budget.h"
 #include "tests/controllers/trial/trial_builder.h"
 
 namespace grus {

@@ -8,6 +8,7 @@
 #include "clientlib/model/core_v1.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
+#include "clientlib/testing/fake_transport.h"
 #include "controllers/cluster/owners.h"
 #include "crds/types/all_crds.h"
 #include "tests/controllers/trial/trial_builder.h"
@@ -127,7 +128,11 @@ class TrialReconcilerTest : public ::testing::Test {
   kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
   ClusterRoom room_{nodes_, pods_, clock_};
-  TrialReconciler trials_{client_, {trial_jobs_, jobs_, pods_, nodes_}, room_, events_, clock_, log_};
+  kube::testing::FakeTransport network_{clock_};
+  Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
+    return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
+  }};
+  TrialReconciler trials_{client_, {trial_jobs_, jobs_, pods_, nodes_}, room_, prometheus_, events_, clock_, log_};
   int waiters_ = kInformers + 1;  // And the recorder.
 };
 
@@ -313,11 +318,48 @@ TEST_F(TrialReconcilerTest, WhatTheServerRefusesEndsItWithItsWords) {
   EXPECT_THAT(Tune()->status.trials[0].message, HasSubstr("queueName"));
 }
 
-TEST_F(TrialReconcilerTest, PrometheusIsSaidNotToBeAskedYet) {
-  AddTrialJob(R"({"measure":{"source":"Prometheus","prometheus":{"url":"http://p:9090","queries":[{"query":"x","kind":"Step"}]}}})");
+constexpr char kAsks[] = R"({"measure":{"source":"Prometheus",
+    "prometheus":{"url":"http://p:9090","queries":[{"query":"s{job=\"$JOB\"}","kind":"SamplesPerSecond"}]}}})";
+
+TEST_F(TrialReconcilerTest, WhatPrometheusSaysIsItsSpeed) {
+  AddTrialJob(kAsks);
+  int asked = 0;
+  network_.Handle("GET", "/api/v1/query", [&](const kube::HttpRequest&, const std::stop_token&) {
+    const std::string value = ++asked % 2 == 0 ? "99.5" : "100.5";
+    return kube::HttpResponse{200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
+  });
   Start();
   Pass();
+  const std::string trial = TheTrial();
+  RunPod(trial, "worker");
+  RunPod(trial, "launcher");
+  Pass();
+  for (int i = 0; i < 40 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+    clock_.Advance(2s);
+    Pass();
+  }
+
+  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
+  EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 100, 1);
+  EXPECT_THAT(network_.requests().back().target, HasSubstr(trial));
+}
+
+TEST_F(TrialReconcilerTest, APrometheusThatIsNotThereIsSaidBeforeAnyTrialStarts) {
+  AddTrialJob(kAsks);
+  network_.Handle("GET", "/", [](const kube::HttpRequest&, const std::stop_token&) -> kube::Result<kube::HttpResponse> {
+    return kube::Error(kube::ErrorCode::kUnavailable, "connection refused");
+  });
+  Start();
+
+  for (int i = 0; i < 5; ++i) {
+    Pass();
+    clock_.Advance(1s);
+  }
+
   EXPECT_EQ(ReadyReason(), "SourceUnreachable");
+  const auto job = Tune();
+  EXPECT_THAT(kube::FindCondition(job->status.conditions, "Ready")->message, HasSubstr("http://p:9090: connection refused"));
+  EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks a Prometheus for one number (its HTTP API, "Instant queries").
+//
+// The URL is a user's: nothing of ours goes there but the query, no credentials and no redirects, and of the answer
+// only a number or Prometheus' own error comes back. An answer is at most kMaxAnswer, and is waited for kTimeout.
+// Thread-safe; one connection for each of the last kMostServers URLs.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "clientlib/http/transport.h"
+
+namespace grus {
+
+// $NAMESPACE and $JOB in the query replaced.
+std::string ExpandQuery(std::string query, const std::string& ns, const std::string& job);
+
+// The value of the one series in the answer's body; none: there is no series, or its value is no number.
+// Errors: kDecode; kInvalidArgument: the query is wrong, or has more than one series.
+kube::Result<std::optional<double>> ReadPrometheusAnswer(const std::string& body);
+
+class Prometheus {
+ public:
+  static constexpr std::size_t kMaxAnswer = 256 << 10, kMostServers = 16;
+  static constexpr kube::Duration kTimeout = std::chrono::seconds(3);
+  // A connection to scheme, host and port of a URL.
+  using Connect = std::function<kube::Result<std::shared_ptr<kube::Transport>>(const std::string& server)>;
+
+  explicit Prometheus(Connect connect) : connect_(std::move(connect)) {}
+  // Over the network.
+  explicit Prometheus(const kube::Clock& clock);
+
+  kube::Result<std::optional<double>> Ask(const std::string& url, const std::string& query, std::stop_token stop);
+
+ private:
+  kube::Result<std::shared_ptr<kube::Transport>> ServerOf(const std::string& server);
+
+  const Connect connect_;
+  std::mutex mutex_;  // Guards what follows.
+  std::list<std::pair<std::string, std::shared_ptr<kube::Transport>>> servers_;  // The last used first.
+};
+
+}  // namespace grus

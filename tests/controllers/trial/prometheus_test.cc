@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/prometheus.h"
+
+#include <gmock/gmock.h>
+
+#include "clientlib/testing/fake_clock.h"
+#include "clientlib/testing/fake_transport.h"
+
+namespace grus {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Vector(const std::string& result) {
+  return R"({"status":"success","data":{"resultType":"vector","result":[)" + result + "]}}";
+}
+
+TEST(ReadPrometheusAnswer, GivesTheNumberOfOneSeries) {
+  struct Case {
+    std::string body;
+    std::optional<double> want;
+  };
+  const std::vector<Case> cases = {
+      {Vector(R"({"metric":{"job":"a"},"value":[1435781451.781,"812.4"]})"), 812.4},
+      {R"({"status":"success","data":{"resultType":"scalar","result":[1,"5"]}})", 5},
+      {Vector(""), {}},
+      {Vector(R"({"value":[1,"NaN"]})"), {}},
+      {Vector(R"({"value":[1,"+Inf"]})"), {}},
+      {Vector(R"({"value":["1"]})"), {}},
+      {Vector(R"({})"), {}},
+  };
+  for (const Case& c : cases) {
+    const auto value = ReadPrometheusAnswer(c.body);
+    ASSERT_TRUE(value) << c.body;
+    EXPECT_EQ(*value, c.want) << c.body;
+  }
+}
+
+TEST(ReadPrometheusAnswer, SaysWhatIsWrong) {
+  struct Case {
+    std::string body;
+    const char* want;
+  };
+  const std::vector<Case> cases = {
+      {"", "none of Prometheus"},
+      {"<html>", "none of Prometheus"},
+      {"{}", "no status"},
+      {R"({"status":"success","data":{}})", "no result"},
+      {R"({"status":"error","errorType":"bad_data","error":"parse error at char 3"})", "parse error at char 3"},
+      {Vector(R"({"value":[1,"1"]},{"value":[1,"2"]})"), "2 series"},
+      {R"({"status":"success","data":{"resultType":"matrix","result":[]}})", "matrix"},
+      {std::string(Prometheus::kMaxAnswer + 1, '['), "none of Prometheus"},
+  };
+  for (const Case& c : cases) {
+    const auto value = ReadPrometheusAnswer(c.body);
+    ASSERT_FALSE(value) << c.body.substr(0, 100);
+    EXPECT_THAT(value.error().message(), HasSubstr(c.want));
+    EXPECT_LT(value.error().message().size(), 500U);
+  }
+}
+
+TEST(ExpandQuery, PutsTheTrialIn) {
+  EXPECT_EQ(ExpandQuery(R"(rate(x{namespace="$NAMESPACE",job="$JOB"}[1m]) + y{job="$JOB"})", "team-a", "t-g1"),
+            R"(rate(x{namespace="team-a",job="t-g1"}[1m]) + y{job="t-g1"})");
+}
+
+TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
+  const kube::testing::FakeClock clock;
+  kube::testing::FakeTransport network(clock);
+  network.Handle("GET", "/", [](const kube::HttpRequest&, const std::stop_token&) {
+    return kube::HttpResponse{200, {}, Vector(R"({"value":[1,"7"]})")};
+  });
+  std::vector<std::string> connected;
+  Prometheus prometheus([&](const std::string& server) -> kube::Result<std::shared_ptr<kube::Transport>> {
+    connected.push_back(server);
+    return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
+  });
+
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(*prometheus.Ask("http://p:9090/prom", "a b", {}), 7);
+
+  EXPECT_THAT(connected, ::testing::ElementsAre("http://p:9090"));
+  EXPECT_EQ(network.requests().front().target, "/prom/api/v1/query?query=a%20b");
+}
+
+TEST(Prometheus, NamesTheServerThatDoesNotAnswerWell) {
+  const kube::testing::FakeClock clock;
+  kube::testing::FakeTransport network(clock);
+  Prometheus prometheus([&](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
+    return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
+  });
+  network.Expect("GET", "/", kube::HttpResponse{302, {}, ""});
+  EXPECT_THAT(prometheus.Ask("http://p:9090", "x", {}).error().message(), HasSubstr("http://p:9090: it answers with status 302"));
+  EXPECT_THAT(prometheus.Ask("http://u:p@p:9090", "x", {}).error().message(), HasSubstr("ask Prometheus"));
+  EXPECT_THAT(prometheus.Ask("ftp://p", "x", {}).error().message(), HasSubstr("ask Prometheus"));
+}
+
+}  // namespace
+}  // namespace grus
