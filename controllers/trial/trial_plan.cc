@@ -65,7 +65,6 @@ class Planner {
   void Conclude();
   void Finish();
   void ApplyKnee();
-  void SaveResults();
 
   const TrialView& view_;
   const api::TrialJob& job_;
@@ -274,18 +273,6 @@ bool Planner::HasPending() const {
                      [](const Trial& trial) { return trial.phase == TrialPhase::kPending; });
 }
 
-void Planner::SaveResults() {
-  const auto results = [](const api::TrialJobStatus& status) {
-    std::vector<std::pair<api::TrialConfig, api::Measurement>> list;
-    for (const Trial& trial : status.trials) {
-      if (trial.phase == TrialPhase::kSucceeded && trial.measured) list.emplace_back(trial.config, *trial.measured);
-    }
-    return list;
-  };
-  const bool is_new_spec = before_.observed_generation != view_.generation();
-  if (is_new_spec || results(before_) != results(status_)) SetResults(view_, configs_, status_);
-}
-
 void Planner::ApplyKnee() {
   if (job_.spec.apply != api::ApplyPolicy::kApply) return;
   for (const api::Recommendation& r : status_.recommendation) {
@@ -390,7 +377,7 @@ TrialPlan Planner::Make() {
   if (!configs_.empty()) {
     ListTrials(view_, configs_, status_);
     if (!stands_still_) StartTrials();
-    SaveResults();
+    UpdateResults(view_, configs_, status_);
   }
   CleanUp();
   SetProgress(status_);

@@ -219,9 +219,21 @@ void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& s
   }
 }
 
+using Measured = std::vector<std::pair<api::TrialConfig, api::Measurement>>;
+
+Measured MeasuredIn(const api::TrialJobStatus& status) {
+  Measured measured;
+  for (const api::Trial& trial : status.trials) {
+    if (trial.phase == api::TrialPhase::kSucceeded && trial.measured) measured.emplace_back(trial.config, *trial.measured);
+  }
+  return measured;
+}
+
 }  // namespace
 
-void SetResults(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status) {
+void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status) {
+  const bool is_new_spec = view.job->status.observed_generation != view.generation();
+  if (!is_new_spec && MeasuredIn(view.job->status) == MeasuredIn(status)) return;
   status.curve.clear();
   status.model.reset();
   status.recommendation.clear();

@@ -10,7 +10,8 @@
 
 namespace grus {
 
-// Replaces curve, model and recommendation by what status.trials say. `configs`: of the space.
-void SetResults(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status);
+// Replaces curve, model and recommendation by what status.trials say, if that is not what it was or the spec is new.
+// `configs`: of the space.
+void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status);
 
 }  // namespace grus

@@ -12,6 +12,7 @@
 #include "tests/campaign/gang_mutants.h"
 #include "tests/campaign/gang_workloads.h"
 #include "tests/campaign/spec_campaign.h"
+#include "tests/campaign/trial_workloads.h"
 
 namespace {
 
@@ -109,6 +110,8 @@ int Run(const kube::testing::Workloads& workloads, const kube::testing::Campaign
 int main(int argc, char** argv) {
   kube::testing::Workloads workloads = grus::testing::ElasticWorkloads();
   kube::testing::Workloads gangs = grus::testing::GangWorkloads();
+  kube::testing::Workloads trials = grus::testing::TrialWorkloads();
+  std::move(trials.begin(), trials.end(), std::back_inserter(workloads));
   std::move(gangs.begin(), gangs.end(), std::back_inserter(workloads));
   kube::testing::CampaignOptions options;
   grus::testing::SpecCampaignOptions spec_options;

@@ -178,6 +178,27 @@ TEST_F(Trial, TheKneeIsAppliedToTheJobThatWasMeasured) {
   EXPECT_TRUE(TheJob("bert")->spec.run_policy.suspend);
 }
 
+TEST_F(Trial, IdleOnlyTrialsGiveTheirGpusToWhoWaits) {
+  AddNode(4);
+  CreateTrialJob(R"({"space":{"gpuCounts":[4]},"idleOnly":true})");
+  ASSERT_TRUE(Await("the trial runs", [&] { return Trials(TrialPhase::kWarming).size() == 1; }));
+
+  Create(R"({"workersSpec":{"minReplicas":4}})");
+
+  EXPECT_TRUE(AwaitTrains(4));
+  EXPECT_TRUE(Await("the trial waits", [&] { return Trials(TrialPhase::kPending).size() == 1; }));
+  const api::Trial trial = Tune()->status.trials.front();
+  EXPECT_EQ(trial.reason, api::TrialReason::kPreempted);
+}
+
+TEST_F(Trial, SizesBeyondTheClusterAreSkipped) {
+  AddNode(2);
+  CreateTrialJob(R"({"space":{"gpuCounts":[4,8]}})");
+  ASSERT_TRUE(Await("it says so", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(10)));
+  EXPECT_THAT(Trials(TrialPhase::kSkipped), ElementsAre("4 GPUs DoesNotFit", "8 GPUs DoesNotFit"));
+  EXPECT_TRUE(EverTrials().empty());
+}
+
 TEST_F(Trial, AnEndedOneIsLeftInPeace) {
   AddNode(8);
   CreateTrialJob(R"({"budget":{"gpuSeconds":0}})");

@@ -55,6 +55,36 @@ TEST(SpeedReader, SaysThatNothingMatchedFromTheFirstOutputOn) {
   EXPECT_EQ(reader.Observe(log.now + seconds(30)).state, SpeedState::kNotMatched);
 }
 
+TEST(SpeedReader, WhatTheUserCallsTheWarmUpDoesNotCount) {
+  LogWriter log;
+  SpeedReaderOptions options;
+  options.warm_up = seconds(20);
+  SpeedReader reader = Reader(log, options);
+  for (int i = 0; i < 60; ++i) {
+    log.Wait(1);
+    log.Line("speed " + Number(i < 20 ? 10 : 100 + i % 2) + " samples/s");
+  }
+  reader.Add(log.bytes);
+  const SpeedObservation seen = reader.Observe(log.now);
+  ASSERT_TRUE(seen.throughput);
+  EXPECT_EQ(seen.throughput->steady.warm_up_samples, 0);
+  EXPECT_NEAR(seen.throughput->value(), 100.5, 1);
+  EXPECT_EQ(seen.span, seconds(39));
+}
+
+TEST(SpeedReader, NotesWhatSaysThatAGpuIsOutOfMemory) {
+  for (const char* line : {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+                           "RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[64,1024]",
+                           "failed to allocate 1.5G: CUDA_ERROR_OUT_OF_MEMORY", "step 3 loss 2.3"}) {
+    LogWriter log;
+    SpeedReader reader = Reader(log);
+    log.Wait(1);
+    log.Line(line);
+    reader.Add(log.bytes);
+    EXPECT_EQ(reader.Observe(log.now).counts.out_of_memory, std::string_view(line).starts_with("step") ? 0 : 1) << line;
+  }
+}
+
 TEST(SpeedReader, ANodeWhoseClockIsAheadIsNotWaitedForLonger) {
   LogWriter log;
   SpeedReader reader = Reader(log);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_results.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <regex>
+
+#include "controllers/trial/trial_numbers.h"
+#include "controllers/trial/trial_space.h"
+#include "tests/controllers/trial/trial_builder.h"
+
+namespace grus {
+namespace {
+
+using api::CurveSource;
+using api::ThroughputUnit;
+
+api::Trial Measured(const api::TrialConfig& config, double throughput) {
+  api::Trial trial;
+  trial.name = ConfigText(config);
+  trial.config = config;
+  trial.phase = api::TrialPhase::kSucceeded;
+  trial.measured.emplace();
+  trial.measured->throughput = Decimal(throughput);
+  trial.measured->throughput_low = Decimal(0.98 * throughput);
+  trial.measured->throughput_high = Decimal(1.02 * throughput);
+  return trial;
+}
+
+// Time of a step in which computing shrinks with nothing and synchronising grows a little.
+double Speed(int gpus) { return 100.0 * gpus / (1 + 0.05 * (gpus - 1)); }
+
+api::TrialJobStatus ResultsOf(api::TrialJob job, std::vector<api::Trial> trials, ThroughputUnit unit) {
+  TrialView view;
+  view.workload.emplace();
+  api::TrialJobStatus status;
+  status.trials = std::move(trials);
+  status.throughput_unit = unit;
+  view.job = std::make_shared<const api::TrialJob>(job);
+  UpdateResults(view, *ConfigsOf(job.spec.space, *view.workload), status);
+  return status;
+}
+
+const api::CurvePoint* PointAt(const api::TrialJobStatus& status, int gpus, int batch_size = 0) {
+  for (const api::CurvePoint& point : status.curve) {
+    if (point.gpus == gpus && point.batch_size == batch_size) return &point;
+  }
+  return nullptr;
+}
+
+void ExpectWellFormed(const api::TrialJobStatus& status) {
+  const std::regex decimal(api::kDecimalPattern);
+  for (const api::CurvePoint& point : status.curve) {
+    for (const std::string& text : {point.throughput, point.throughput_low, point.throughput_high, point.speed_up, point.efficiency}) {
+      EXPECT_TRUE(text.empty() || std::regex_match(text, decimal)) << text;
+    }
+    EXPECT_EQ(point.throughput.empty(), point.source == CurveSource::kUnknown) << point.gpus;
+  }
+  EXPECT_LE(static_cast<std::int64_t>(status.curve.size()), api::kMaxCurvePoints);
+}
+
+TEST(UpdateResults, WhatWasMeasuredStandsInTheCurveAsItWas) {
+  api::TrialJob job = testing::TestTrialJob({1, 2, 4, 8});
+  const auto status = ResultsOf(job, {Measured({"", 1, 0, 0}, Speed(1)), Measured({"", 2, 0, 0}, Speed(2)),
+                                      Measured({"", 8, 0, 0}, Speed(8))}, ThroughputUnit::kSamplesPerSecond);
+  ExpectWellFormed(status);
+  EXPECT_EQ(PointAt(status, 8)->source, CurveSource::kMeasured);
+  EXPECT_EQ(PointAt(status, 8)->throughput, Decimal(Speed(8)));
+  ASSERT_NE(PointAt(status, 4), nullptr);
+  EXPECT_EQ(PointAt(status, 4)->source, CurveSource::kInterpolated);
+  EXPECT_NEAR(std::stod(PointAt(status, 4)->throughput), Speed(4), 0.1 * Speed(4));
+}
+
+TEST(UpdateResults, TheCurveIsTheSameInEveryUnit) {
+  struct Case {
+    ThroughputUnit unit;
+    api::BatchSizeScope scope;
+    int batch_size;
+  };
+  for (const Case& c : {Case{ThroughputUnit::kSamplesPerSecond, api::BatchSizeScope::kPerGpu, 32},
+                        Case{ThroughputUnit::kBatchesPerSecond, api::BatchSizeScope::kPerGpu, 32},
+                        Case{ThroughputUnit::kBatchesPerSecond, api::BatchSizeScope::kPerGpu, 0},
+                        Case{ThroughputUnit::kSamplesPerSecond, api::BatchSizeScope::kPerJob, 1024},
+                        Case{ThroughputUnit::kStepsPerSecond, api::BatchSizeScope::kPerJob, 0},
+                        Case{ThroughputUnit::kStepsPerSecond, api::BatchSizeScope::kPerJob, 1024}}) {
+    api::TrialJob job = testing::TestTrialJob({1, 2, 4, 8});
+    job.spec.space.batch_size_scope = c.scope;
+    if (c.batch_size > 0) job.spec.space.batch_sizes = {c.batch_size};
+    std::vector<api::Trial> trials;
+    for (const int gpus : {1, 2, 4}) trials.push_back(Measured({"", gpus, 0, c.batch_size}, Speed(gpus)));
+    job.spec.extrapolate.max_gpus = 8;
+    const auto status = ResultsOf(job, trials, c.unit);
+    ExpectWellFormed(status);
+    const api::CurvePoint* point = PointAt(status, 8, c.batch_size);
+    ASSERT_NE(point, nullptr);
+    const double middle = std::sqrt(std::stod(point->throughput_low) * std::stod(point->throughput_high));
+    EXPECT_NEAR(middle, Speed(8), 0.3 * Speed(8)) << "unit " << static_cast<int>(c.unit) << " batch " << c.batch_size;
+  }
+}
+
+TEST(UpdateResults, OneMeasurementIsNoModelOfLargerSizes) {
+  api::TrialJob job = testing::TestTrialJob({1});
+  job.spec.extrapolate.max_gpus = 64;
+  const auto status = ResultsOf(job, {Measured({"", 1, 0, 0}, 100)}, ThroughputUnit::kSamplesPerSecond);
+  ExpectWellFormed(status);
+  EXPECT_EQ(PointAt(status, 64)->source, CurveSource::kUnknown);
+  ASSERT_EQ(status.recommendation.size(), 3U);
+  EXPECT_FALSE(status.recommendation[0].gpus);  // Fastest: nobody knows.
+  EXPECT_THAT(status.recommendation[0].message, ::testing::HasSubstr("the best that is known is 1 GPU"));
+  EXPECT_TRUE(status.model->loo_error_percent.empty());
+}
+
+TEST(UpdateResults, TheBestGpuTypeAndBatchSizeAreRecommended) {
+  api::TrialJob job = testing::TestTrialJob({1, 2}, {32, 64});
+  job.spec.space.gpu_types = {{"A100", {}}, {"H100", {}}};
+  std::vector<api::Trial> trials;
+  for (const int gpus : {1, 2}) {
+    trials.push_back(Measured({"A100", gpus, 0, 32}, 100 * gpus));
+    trials.push_back(Measured({"A100", gpus, 0, 64}, 120 * gpus));
+    trials.push_back(Measured({"H100", gpus, 0, 64}, 300 * gpus));
+  }
+  const auto status = ResultsOf(job, trials, ThroughputUnit::kSamplesPerSecond);
+  for (const api::Recommendation& r : status.recommendation) {
+    EXPECT_EQ(r.gpu_type, "H100");
+    EXPECT_EQ(r.batch_size, 64);
+    EXPECT_FALSE(r.message.empty());
+  }
+  EXPECT_EQ(status.model->gpu_type, "H100");
+}
+
+TEST(UpdateResults, WithoutSuccessThereIsNone) {
+  api::TrialJobStatus status = ResultsOf(testing::TestTrialJob(), {}, ThroughputUnit::kNotKnown);
+  EXPECT_TRUE(status.curve.empty());
+  EXPECT_TRUE(status.recommendation.empty());
+  EXPECT_FALSE(status.model);
+}
+
+}  // namespace
+}  // namespace grus
