@@ -39,14 +39,15 @@ kube::InformerOptions Optional(kube::InformerOptions options) {
 // ElasticHorovodJobs and what belongs to them.
 struct ElasticController {
   ElasticController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
-                    kube::Informer& nodes, kube::Informer* groups, ClusterRoom& room, kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock,
-                    const kube::Log& log)
-      : reconciler(client, MakeCaches(manager, options, jobs, pods, nodes, groups), room, events, clock, log) {
+                    kube::Informer& nodes, kube::Informer* groups, kube::Informer* profiles, ClusterRoom& room,
+                    kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
+      : reconciler(client, MakeCaches(manager, options, jobs, pods, nodes, groups, profiles), room, events, clock, log) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = "elastichorovodjob", .threads = options.reconcile_threads}).queue());
   }
 
   static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options, kube::Informer& jobs,
-                                  kube::Informer& pods, kube::Informer& nodes, kube::Informer* groups) {
+                                  kube::Informer& pods, kube::Informer& nodes, kube::Informer* groups,
+                                  kube::Informer* profiles) {
     kube::InformerOptions ours = Everything(options);
     ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
     return {jobs,
@@ -57,7 +58,8 @@ struct ElasticController {
             pods,
             nodes,
             groups,
-            &manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({}))};
+            &manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({})),
+            profiles};
   }
 
   ElasticReconciler reconciler;
@@ -66,14 +68,16 @@ struct ElasticController {
 // TrialJobs and the jobs of their trials.
 struct TrialController {
   TrialController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
-                  kube::Informer& nodes, const ClusterRoom& room, kube::Client& client, kube::EventRecorder& events,
-                  const kube::Clock& clock, const kube::Log& log)
-      : prometheus(clock),
+                  kube::Informer& nodes, kube::Informer& profiles, const ClusterRoom& room, kube::Client& client,
+                  kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
+      : store(client, profiles, clock),
+        prometheus(clock),
         reconciler(client, {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes}, room,
-                   prometheus, events, clock, log) {
+                   store, prometheus, events, clock, log) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = "trialjob", .threads = options.reconcile_threads}).queue());
   }
 
+  ProfileStore store;
   Prometheus prometheus;
   TrialReconciler reconciler;
 };
@@ -197,10 +201,13 @@ struct Suite::Impl {
     }
     if (!Runs(options, "elastic") && !Runs(options, "trial")) return;
     kube::Informer& jobs = manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
+    kube::Informer* profiles = Runs(options, "trial") ? &manager.AddInformer(KindOf<api::WorkloadProfile>()) : nullptr;
     if (Runs(options, "elastic")) {
-      elastic.emplace(manager, options, jobs, pods, nodes, groups, room, client, events, clock, log);
+      elastic.emplace(manager, options, jobs, pods, nodes, groups, profiles, room, client, events, clock, log);
     }
-    if (Runs(options, "trial")) trials.emplace(manager, options, jobs, pods, nodes, room, client, events, clock, log);
+    if (profiles != nullptr) {
+      trials.emplace(manager, options, jobs, pods, nodes, *profiles, room, client, events, clock, log);
+    }
   }
 
   kube::LeaderElector* const elector;
@@ -221,7 +228,7 @@ struct Suite::Impl {
 std::vector<const kube::Kind*> Suite::Kinds(const Options& options) {
   std::vector<const kube::Kind*> kinds;
   if (Runs(options, "elastic") || Runs(options, "trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
-  if (Runs(options, "trial")) kinds.push_back(&KindOf<api::TrialJob>());
+  if (Runs(options, "trial")) kinds.insert(kinds.end(), {&KindOf<api::TrialJob>(), &KindOf<api::WorkloadProfile>()});
   if (Runs(options, "gang")) kinds.insert(kinds.end(), {&KindOf<api::PodGroup>(), &KindOf<api::LegacyPodGroup>()});
   return kinds;
 }

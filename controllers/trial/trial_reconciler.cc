@@ -80,10 +80,12 @@ bool HasLabels(const kube::ObjectMeta& metadata, const std::map<std::string, std
 }  // namespace
 
 TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room,
-                                 Prometheus& prometheus, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
+                                 ProfileStore& profiles, Prometheus& prometheus, kube::EventRecorder& events,
+                                 const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       caches_(caches),
       room_(room),
+      profiles_(profiles),
       prometheus_(prometheus),
       events_(events),
       clock_(clock),
@@ -298,9 +300,17 @@ TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
   view.now = kube::Time{clock_.WallNow()};
   if (job->spec.workload.job_template) {
     view.workload = job->spec.workload.job_template->spec;
+    view.identity = IdentityOf(*view.workload, job->metadata.annotations);
   } else if (job->spec.workload.job_ref) {
     const auto source = caches_.jobs.Get<ElasticHorovodJob>({job->metadata.ns, job->spec.workload.job_ref->name});
-    if (source) view.workload = source->spec;
+    if (source) {
+      view.workload = source->spec;
+      view.identity = IdentityOf(*view.workload, source->metadata.annotations);
+    }
+  }
+  if (const api::TrialCache& cache = job->spec.cache; view.workload && cache.policy == api::CachePolicy::kUse) {
+    const KnownSpeeds known = profiles_.Find(view.identity.fingerprint, std::chrono::seconds(cache.max_age_seconds), view.now);
+    for (const auto& [config, point] : known.points) view.known.push_back({config, point.measured, known.unit, point.gpu_seconds});
   }
   if (view.workload) view.nodes = NodesFor(*job, *view.workload);
   if (const auto patterns = UserPatterns::Make(PatternsOf(job->spec.measure)); !patterns) {

@@ -20,6 +20,7 @@
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "controllers/cluster/cluster_room.h"
+#include "controllers/trial/profile_store.h"
 #include "controllers/trial/prometheus.h"
 #include "controllers/trial/trial_measurements.h"
 #include "controllers/trial/trial_plan.h"
@@ -36,7 +37,7 @@ struct TrialCaches {
 class TrialReconciler final : public kube::Reconciler {
  public:
   // Adds the indexes that it needs to `caches`. REQUIRES: the informers are not started yet.
-  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, Prometheus& prometheus,
+  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, ProfileStore& profiles, Prometheus& prometheus,
                   kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
 
   // Sends keys of changed TrialJobs to `queue`. Call once, before the informers start.
@@ -74,6 +75,8 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Status Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                        std::stop_token stop);
   kube::Status Apply(const TrialView& view, std::int32_t replicas, std::stop_token stop);
+  // What has just been measured, for all. That it cannot be kept is told, and ends nothing.
+  void SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop);
   kube::Status WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                            std::stop_token stop);
   kube::Status EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop);
@@ -90,6 +93,7 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Client& client_;
   TrialCaches caches_;
   const ClusterRoom& room_;
+  ProfileStore& profiles_;
   Prometheus& prometheus_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;

@@ -28,6 +28,7 @@ api::TrialJobStatus BaseTrialStatus(const TrialView& view) {
   api::TrialJobStatus status = view.job->status;
   if (status.observed_generation == 0) status.conditions.clear();  // The CRD's default, not ours.
   status.observed_generation = view.generation();
+  if (status.trials.empty()) status.fingerprint = view.identity.fingerprint;
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "clientlib/model/pod.h"
 #include "controllers/measure/speed_reader.h"
+#include "controllers/policy/workload_fingerprint.h"
 #include "crds/types/trial_job.h"
 
 namespace grus {
@@ -81,7 +82,8 @@ struct TrialView {
   std::map<std::string, TypeNodes> nodes;              // By GPU type.
   std::map<std::string, TrialRun> runs;                // By trial.
   bool others_wait = false;                            // For GPUs.
-  std::vector<KnownTrial> known;
+  WorkloadIdentity identity;       // Of the workload.
+  std::vector<KnownTrial> known;   // What its WorkloadProfile says, if it may be used.
   std::int64_t generation() const { return job->metadata.generation; }
 };
 

@@ -43,6 +43,7 @@ Status TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, st
   if (plan.apply_replicas) {
     if (Status applied = Apply(view, *plan.apply_replicas, stop); !applied) return applied;
   }
+  SaveToProfile(view, plan, stop);
   if (Status written = WriteStatus(view, plan, deferred, stop); !written) return written;
   if (!deferred) ForgetFreed(view);
   for (const std::string& trial : plan.end) {
@@ -67,6 +68,30 @@ Status TrialReconciler::Apply(const TrialView& view, std::int32_t replicas, std:
   const auto patched = client_.Patch(KindOf<ElasticHorovodJob>(), key, kube::PatchType::kMerge, patch, {}, stop);
   if (patched || patched.error().code() == ErrorCode::kNotFound) return {};
   return kube::Error(patched.error()).with("apply the knee to ElasticHorovodJob " + key.ToString());
+}
+
+void TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
+  const TrialJob& job = *view.job;
+  // The workload of a jobRef may have become another one under way.
+  if (job.spec.cache.policy == api::CachePolicy::kOff || plan.status.fingerprint != view.identity.fingerprint) return;
+  NewSpeeds speeds{view.identity.fingerprint, view.identity.workload, plan.status.throughput_unit, {}};
+  for (const api::Trial& trial : plan.status.trials) {
+    if (trial.phase != api::TrialPhase::kSucceeded || trial.reason == api::TrialReason::kFromCache || !trial.measured) continue;
+    const auto before = std::find_if(job.status.trials.begin(), job.status.trials.end(),
+                                     [&](const api::Trial& other) { return other.name == trial.name; });
+    if (before != job.status.trials.end() && before->phase == api::TrialPhase::kSucceeded) continue;
+    speeds.points.push_back({.config = trial.config,
+                             .measured = *trial.measured,
+                             .gpu_seconds = trial.gpu_seconds,
+                             .measured_by = job.metadata.Key().ToString(),
+                             .time = view.now});
+  }
+  if (speeds.points.empty()) return;
+  const Status saved = profiles_.Save(speeds, stop);
+  if (saved || stop.stop_requested()) return;
+  log_.Warn("measurements are not kept", {{"trial_job", job.metadata.Key().ToString()}, {"error", saved.error().message()}});
+  events_.Record(kube::EventType::kWarning, KindOf<TrialJob>(), job.metadata, "ProfileNotSaved", "SaveProfile",
+                 saved.error().message());
 }
 
 Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,

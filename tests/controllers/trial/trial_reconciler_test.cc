@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr char kTrialJobs[] = "trialjobs.ai.centauruscloud.io";
 constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
-constexpr int kInformers = 4;
+constexpr int kInformers = 5;
 
 // One TrialJob against an API server in this process; the test plays all other controllers and the kubelet.
 class TrialReconcilerTest : public ::testing::Test {
@@ -70,7 +70,7 @@ class TrialReconcilerTest : public ::testing::Test {
     for (kube::Informer* informer : Informers()) informer->Start();
     for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
   }
-  std::array<kube::Informer*, kInformers> Informers() { return {&trial_jobs_, &jobs_, &pods_, &nodes_}; }
+  std::array<kube::Informer*, kInformers> Informers() { return {&trial_jobs_, &jobs_, &pods_, &nodes_, &profiles_}; }
 
   kube::Duration Pass() {
     EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
@@ -127,12 +127,14 @@ class TrialReconcilerTest : public ::testing::Test {
   kube::Informer jobs_{client_, KindOf<api::ElasticHorovodJob>(), {}, clock_, log_};
   kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  kube::Informer profiles_{client_, KindOf<api::WorkloadProfile>(), {}, clock_, log_};
   ClusterRoom room_{nodes_, pods_, clock_};
+  ProfileStore store_{client_, profiles_, clock_};
   kube::testing::FakeTransport network_{clock_};
   Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
     return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
   }};
-  TrialReconciler trials_{client_, {trial_jobs_, jobs_, pods_, nodes_}, room_, prometheus_, events_, clock_, log_};
+  TrialReconciler trials_{client_, {trial_jobs_, jobs_, pods_, nodes_}, room_, store_, prometheus_, events_, clock_, log_};
   int waiters_ = kInformers + 1;  // And the recorder.
 };
 
@@ -219,6 +221,42 @@ TEST_F(TrialReconcilerTest, WhatATrainingPushesIsItsSpeed) {
   EndPods();
   Pass();
   EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
+}
+
+TEST_F(TrialReconcilerTest, TheSameWorkloadAgainCostsNothing) {
+  const std::string spec = R"({"measure":{"source":"Push"}})";
+  AddTrialJob(spec);
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  RunPod(TheTrial(), "launcher");
+  Pass();
+  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+    clock_.Advance(1s);
+    Push(TheTrial(), kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
+    Pass();
+  }
+  const auto first = Tune();
+  ASSERT_EQ(first->status.trials[0].phase, TrialPhase::kSucceeded);
+  const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", first->status.fingerprint});
+  ASSERT_NE(profile, nullptr) << "named " << first->status.fingerprint;
+  EXPECT_EQ(*profile->At({"spec", "points"})->AsArray()->at(0).At({"measuredBy"})->AsString(), "team-a/tune");
+  EndPods();
+  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
+  Pass();
+  AddTrialJob(spec);
+  changes_.clear();
+
+  for (int i = 0; i < 3; ++i) Pass();
+
+  const auto second = Tune();
+  EXPECT_EQ(second->status.phase, TrialJobPhase::kSucceeded);
+  ASSERT_EQ(second->status.trials.size(), 1U);
+  EXPECT_EQ(second->status.trials[0].reason, api::TrialReason::kFromCache);
+  EXPECT_EQ(second->status.trials[0].measured->throughput, first->status.trials[0].measured->throughput);
+  EXPECT_EQ(second->status.spent.gpu_seconds, 0);
+  EXPECT_EQ(second->status.saved_by_cache.gpu_seconds, first->status.trials[0].gpu_seconds);
+  EXPECT_EQ(std::count(changes_.begin(), changes_.end(), std::string("create ") + kJobs), 0);
 }
 
 TEST_F(TrialReconcilerTest, WhatIsPushedAndIsNoSpeedIsNone) {
