@@ -9,9 +9,9 @@
 
 namespace grus {
 
-// Beside its slice: what the job may take from its first workers to the first of them that runs. A net below the
-// slice, which is kept by whoever watches the trial.
-inline constexpr std::int64_t kStartAllowanceSeconds = 900;
+// Beside its slice: far more than pulling an image takes, and than a clock that is set forward. A net below the slice,
+// which is kept by whoever watches the trial.
+inline constexpr std::int64_t kStartAllowanceSeconds = 4 * 3600;
 // A trial has nothing to save when it is ended; its GPUs count until then.
 inline constexpr std::int64_t kTrialGraceSeconds = 2;
 

@@ -53,7 +53,9 @@ class TrialMeasurements::Source final : public kube::LogSink {
     std::lock_guard lock(mutex_);
     if (text == last_line_) return;
     last_line_ = text;
-    reader_.Add(kube::ToMicroText(kube::Time{clock_.WallNow()}) + " " + text + "\n");
+    // Counted from the start, so that a clock that is set back does not set back the measurement.
+    const kube::WallTime at = began_wall_ + std::chrono::duration_cast<kube::WallTime::duration>(clock_.Now() - began_);
+    reader_.Add(kube::ToMicroText(kube::Time{at}) + " " + text + "\n");
   }
   SpeedObservation Look() const {
     std::lock_guard lock(mutex_);
@@ -65,6 +67,8 @@ class TrialMeasurements::Source final : public kube::LogSink {
   const std::string pod_uid_;
   const kube::Clock& clock_;
   const std::function<void()> wake_;
+  const kube::TimePoint began_ = clock_.Now();
+  const kube::WallTime began_wall_ = clock_.WallNow();
   mutable std::mutex mutex_;  // Guards what follows.
   SpeedReader reader_;
   SpeedState state_ = SpeedState::kWaiting;

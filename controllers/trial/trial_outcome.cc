@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "controllers/policy/waited.h"
 #include "controllers/policy/wording.h"
 #include "controllers/trial/trial_numbers.h"
 
@@ -16,6 +17,8 @@ using api::TrialReason;
 
 constexpr double kLeastSeconds = 5;  // A speed is not known after less of it, however even it is.
 constexpr std::size_t kLongestMessage = 900;
+constexpr std::chrono::seconds kRefusedTwice{20};  // A job tries again after 15 s.
+constexpr std::chrono::seconds kUnreadable{20};  // Less than the reader waits for a line that it can read.
 
 void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
   trial.phase = phase;
@@ -58,7 +61,7 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   const bool has_failed = run.child && run.child->phase == "Failed";
   if (!run.refusal.empty()) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kRefused, run.refusal);
-  } else if (run.child && !run.child->refusal.empty()) {
+  } else if (run.child && !run.child->refusal.empty() && Waited(view.now, run.child->refused_since) >= kRefusedTwice) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kRefused, run.child->refusal);
   } else if (!pods.image_problem.empty()) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kImageUnavailable, pods.image_problem);
@@ -95,14 +98,22 @@ bool EndByMeasurement(Trial& trial, const TrialView& view, const SpeedObservatio
   return true;
 }
 
+std::optional<kube::Time> HeldSince(const TrialRun& run) {
+  if (run.held_since) return run.held_since;
+  return run.pods.holding > 0 ? run.pods.first_bound : std::nullopt;
+}
+
 bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
   const SpeedObservation& seen = *run.speed;
-  if (seen.state == SpeedState::kNotMatched) {
+  // The reader goes by the wall clock, which may have been set forward.
+  const std::optional<kube::Time> since = HeldSince(run);
+  const kube::Duration held = since ? view.now.value - since->value : kube::Duration::zero();
+  if (seen.state == SpeedState::kNotMatched && held >= kUnreadable) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, UnreadableMessage(view, run));
     return true;
   }
   const bool is_silent = seen.state == SpeedState::kSilent && run.pods.launcher_started;
-  if (is_silent && view.now.value - run.pods.launcher_started->value >= kSilence) {
+  if (is_silent && held >= kSilence && view.now.value - run.pods.launcher_started->value >= kSilence) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNoOutput,
         "the launcher printed nothing in " + std::to_string(kSilence.count()) +
             " s; if its output is buffered, as Python's is, run it with PYTHONUNBUFFERED=1");
@@ -133,20 +144,16 @@ bool HasEnded(TrialPhase phase) {
 bool HoldsGpus(const TrialRun& run) { return run.pods.holding > 0; }
 
 std::int64_t SpentOn(const Trial& trial, const TrialRun& run, kube::Time now) {
-  std::optional<kube::Time> since = run.held_since;
-  std::int64_t before = run.held_spent_before;
-  if (run.pods.holding > 0 && run.pods.first_bound) {
-    if (!since || *run.pods.first_bound < *since) since = run.pods.first_bound;
-    if (run.child && run.child->is_ours) before = run.child->spent_before;
-  }
+  const std::optional<kube::Time> since = HeldSince(run);
+  const bool has_begun = !run.held_since && run.child && run.child->is_ours;
+  const std::int64_t before = has_begun ? run.child->spent_before : run.held_spent_before;
   if (!since) return trial.gpu_seconds;
   const auto held = std::chrono::ceil<std::chrono::seconds>(std::max(now.value - since->value, kube::Duration::zero()));
   return std::max(trial.gpu_seconds, before + trial.config.gpus * held.count());
 }
 
 std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now) {
-  std::optional<kube::Time> since = run.held_since;
-  if (run.pods.first_bound && (!since || *run.pods.first_bound < *since)) since = run.pods.first_bound;
+  const std::optional<kube::Time> since = HeldSince(run);
   if (!run.child || !since) return std::nullopt;
   return std::chrono::seconds(run.child->slice_seconds) - (now.value - since->value);
 }

@@ -174,18 +174,24 @@ TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, M
       ReadTrialPod(*pod, node.empty() || caches_.nodes.store().Get({"", node}) != nullptr, run.pods);
     }
   }
-  const auto held = memory.held.find(trial);
+  const kube::TimePoint now = clock_.Now();
+  const kube::WallTime wall = clock_.WallNow();
   if (run.child && run.child->is_ours && run.pods.holding > 0 && run.pods.first_bound) {
-    Held& now = memory.held[trial];
-    if (now.child_uid != run.child->uid) now = {run.child->uid, *run.pods.first_bound, run.child->spent_before};
-    now.since = std::min(now.since, *run.pods.first_bound);
-    run.held_since = now.since;
-    run.held_spent_before = now.spent_before;
-  } else if (held != memory.held.end()) {
-    run.held_since = held->second.since;
+    Held& held = memory.held[trial];
+    if (held.child_uid != run.child->uid) {
+      kube::Duration so_far = std::max<kube::Duration>(wall - run.pods.first_bound->value, kube::Duration::zero());
+      // Our wall clock may be ahead of the cluster's.
+      if (const auto made = memory.made.find(trial); made != memory.made.end()) so_far = std::min(so_far, now - made->second);
+      held = {run.child->uid, now - so_far, run.child->spent_before};
+    }
+  }
+  if (const auto held = memory.held.find(trial); held != memory.held.end()) {
+    run.held_since = kube::Time{wall - std::chrono::duration_cast<kube::WallTime::duration>(now - held->second.since)};
     run.held_spent_before = held->second.spent_before;
   }
-  if (const auto refusal = memory.refusals.find(trial); refusal != memory.refusals.end()) run.refusal = refusal->second;
+  // Once may be an admission check that has a bad moment.
+  const auto refusal = memory.refusals.find(trial);
+  if (refusal != memory.refusals.end() && refusal->second.times > 1) run.refusal = refusal->second.message;
   return run;
 }
 

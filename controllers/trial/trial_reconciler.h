@@ -47,17 +47,22 @@ class TrialReconciler final : public kube::Reconciler {
 
  private:
   using Job = std::shared_ptr<const api::TrialJob>;
-  // Since when the pods of a trial's try hold GPUs.
+  // Since when the pods of a trial's try hold GPUs. By a clock that does not jump, once it was seen.
   struct Held {
     std::string child_uid;
-    kube::Time since;
+    kube::TimePoint since;
     std::int64_t spent_before = 0;
+  };
+  struct Refusal {
+    int times = 0;
+    std::string message;
   };
   struct Memory {
     std::string uid;
     std::int64_t generation = 0;
     std::map<std::string, Held> held;               // By trial.
-    std::map<std::string, std::string> refusals;    // What the API server said.
+    std::map<std::string, kube::TimePoint> made;    // When this process made its job.
+    std::map<std::string, Refusal> refusals;        // Of its job, by the API server.
     std::optional<kube::TimePoint> minor_change_since;
     std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
     std::string source_error;                                // What view.source_error was after that.

@@ -66,6 +66,7 @@ TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob
   const auto* stalled = kube::FindCondition(job.status.conditions, "Stalled");
   if (stalled != nullptr && stalled->is_true() && (stalled->reason == "TemplateRefused" || stalled->reason == "NameTaken")) {
     child.refusal = stalled->message;
+    child.refused_since = stalled->last_transition_time;
   }
   child.slice_seconds = std::max<std::int64_t>(1, ToInt(job.metadata.Annotation(kSliceAnnotation)));
   child.spent_before = std::max<std::int64_t>(0, ToInt(job.metadata.Annotation(kSpentAnnotation)));

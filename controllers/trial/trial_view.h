@@ -30,7 +30,8 @@ struct TrialChild {
   bool is_ending = false;
   bool is_suspended = false;
   std::string phase, message;  // Of its status; the message of its Ready condition.
-  std::string refusal;         // Why it cannot be carried out whatever happens; empty: it may.
+  std::string refusal;         // Why it cannot be carried out, as it says; empty: it can.
+  kube::Time refused_since{};
   std::int64_t slice_seconds = 0;
   std::int64_t spent_before = 0;  // GPU seconds.
 };

@@ -175,6 +175,7 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
   {
     std::lock_guard lock(mutex_);
     trial_jobs_[{job.metadata.ns, start.name}] = job.metadata.name;
+    MemoryLocked(job).made[start.name] = clock_.Now();
   }
   const auto made = client_.Create(KindOf<ElasticHorovodJob>(), job.metadata.ns, MakeTrial(job, *view.workload, start), {}, stop);
   if (made) {
@@ -186,8 +187,9 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
     case ErrorCode::kInvalid:
     case ErrorCode::kInvalidArgument: {
       std::lock_guard lock(mutex_);
-      MemoryLocked(job).refusals[start.name] = made.error().message();
-      queue_->Add(job.metadata.Key());
+      Refusal& refusal = MemoryLocked(job).refusals[start.name];
+      ++refusal.times;
+      refusal.message = made.error().message();
       return {};
     }
     default: return kube::Error(made.error()).with("create ElasticHorovodJob " + job.metadata.ns + "/" + start.name);

@@ -69,7 +69,7 @@ class TrialWorld {
     }
     for (const TrialStart& start : plan.start) {
       TrialRun& made = view_.runs[start.name];
-      made.child = TrialChild{"uid-" + start.name, true, false, false, "Running", "", "", start.slice_seconds, start.spent_before};
+      made.child = TrialChild{"uid-" + start.name, true, false, false, "Running", "", "", {}, start.slice_seconds, start.spent_before};
       if (is_slow_) continue;
       Bind(start.name, start.config.gpus);
     }

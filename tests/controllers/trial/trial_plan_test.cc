@@ -129,7 +129,8 @@ TEST(PlanTrials, FailuresHaveTheirReasonAndThoseOfTheImageEndAll) {
       {"silent", [&](TrialRun& run) { output(run, SpeedState::kSilent); }, 121, TrialReason::kNoOutput, true},
       {"ended", [](TrialRun& run) { run.child->phase = "Succeeded"; }, 3, TrialReason::kWorkloadEnded, false},
       {"refused", [](TrialRun& run) { run = {}; run.refusal = "spec is bad"; }, 3, TrialReason::kRefused, true},
-      {"template", [](TrialRun& run) { run.child->refusal = "no such volume"; }, 3, TrialReason::kRefused, true},
+      {"template", [](TrialRun& run) { run.child->refusal = "no such volume";
+                                    run.child->refused_since = testing::At(1); }, 21, TrialReason::kRefused, true},
       {"deleted", [](TrialRun& run) { run.child.reset(); }, 3, TrialReason::kCrashed, false},
       {"slice", [](TrialRun&) {}, 600, TrialReason::kTimeSpent, false},
   };
@@ -303,7 +304,7 @@ TEST(PlanTrials, AForeignJobOfThatNameIsLeftAlone) {
   TrialWorld world(TestTrialJob({2}));
   const TrialPlan first = world.Pass();
   world.run(first.start[0].name) = {};
-  world.run(first.start[0].name).child = TrialChild{"other", false, false, false, "Running", "", "", 1, 0};
+  world.run(first.start[0].name).child = TrialChild{"other", false, false, false, "Running", "", "", {}, 1, 0};
   const TrialPlan plan = world.Pass();
   EXPECT_EQ(world.ReadyReason(), "NameTaken");
   EXPECT_THAT(plan.end, IsEmpty());

@@ -320,6 +320,25 @@ TEST_F(TrialReconcilerTest, GpuSecondsAreThoseOfThePodsToTheLastOfThem) {
   EXPECT_EQ(Tune()->status.spent.gpu_seconds, 168);
 }
 
+TEST_F(TrialReconcilerTest, AClockThatIsSetForwardEndsNoTrialAndCostsNothing) {
+  AddTrialJob(R"({"measure":{"source":"Push"}})");
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  RunPod(TheTrial(), "launcher");
+  Pass();
+  Pass();
+  clock_.SetWall(clock_.WallNow() + 1h);
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(5s);
+    Pass();
+  }
+
+  EXPECT_EQ(Tune()->status.trials[0].phase, TrialPhase::kWarming);
+  EXPECT_GE(Tune()->status.trials[0].gpu_seconds, 10);
+  EXPECT_LE(Tune()->status.trials[0].gpu_seconds, 15);
+}
+
 TEST_F(TrialReconcilerTest, AJobOfSomebodyElseWithItsNameIsLeftAlone) {
   AddTrialJob("{}");
   const std::string name = [] {
