@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speeds that do not come from logs: what trainings push, and what Prometheus says.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "clientlib/model/core_v1.h"
+#include "controllers/trial/trial_reconciler.h"
+
+namespace grus {
+namespace {
+
+using api::ElasticHorovodJob;
+using api::TrialJob;
+using kube::Status;
+
+constexpr kube::Duration kAskEvery = std::chrono::seconds(2);
+constexpr kube::Duration kUnansweredWait = std::chrono::seconds(20);
+
+std::string LineOf(api::SpeedKind kind, double value) {
+  char number[40];
+  std::snprintf(number, sizeof number, "%.9g", value);
+  switch (kind) {
+    case api::SpeedKind::kStep: return std::string("step ") + number;
+    case api::SpeedKind::kSamplesPerSecond: return std::string("samples per second ") + number;
+    case api::SpeedKind::kStepSeconds: return std::string("seconds of a step ") + number;
+    case api::SpeedKind::kEpoch: return std::string("epoch ") + number;
+  }
+  return {};
+}
+
+}  // namespace
+
+void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, const TrialRun& run) {
+  const auto child = caches_.jobs.Get<ElasticHorovodJob>({job.metadata.ns, trial});
+  const auto launcher = caches_.pods.Get<kube::Pod>({job.metadata.ns, run.pods.launcher});
+  for (const kube::ObjectMeta* metadata : {child ? &child->metadata : nullptr, launcher ? &launcher->metadata : nullptr}) {
+    if (metadata == nullptr) continue;
+    const auto push = [&](const char* annotation, api::SpeedKind kind, double factor) {
+      const std::string text(metadata->Annotation(annotation).substr(0, 40));
+      if (!text.empty()) measurements_.AddLine(job.metadata.Key(), trial, LineOf(kind, factor * std::strtod(text.c_str(), nullptr)));
+      return !text.empty();
+    };
+    if (!push(kPushedSamplesAnnotation, api::SpeedKind::kSamplesPerSecond, 1)) {
+      push(kPushedStepAnnotation, api::SpeedKind::kStepSeconds, 1e-3);
+    }
+  }
+}
+
+void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
+  const api::TrialJob& job = *view.job;
+  const bool is_still = job.spec.suspend || (job.status.completion_time && job.status.observed_generation == view.generation());
+  if (!job.spec.measure.prometheus || is_still) return;
+  {
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(job);
+    if (memory.asked && clock_.Now() - *memory.asked < kAskEvery) {
+      view.source_error = memory.source_error;
+      return;
+    }
+    memory.asked = clock_.Now();
+  }
+  const api::PrometheusSource& source = *job.spec.measure.prometheus;
+  bool is_asked = false;
+  Status answered;
+  for (const auto& [name, run] : view.runs) {
+    if (!run.child || !run.child->is_ours || run.child->is_ending || !run.pods.launcher_started) continue;
+    is_asked = true;
+    for (const api::PrometheusQuery& query : source.queries) {
+      const auto value = prometheus_.Ask(source.url, ExpandQuery(query.query, job.metadata.ns, name), stop);
+      if (!value) {
+        answered = value.error();
+        break;
+      }
+      if (!*value) continue;
+      measurements_.AddLine(job.metadata.Key(), name, LineOf(query.kind, **value));
+      break;
+    }
+    if (!answered) break;
+  }
+  if (!is_asked) {
+    // Whether it is there at all is worth a question before GPUs are taken.
+    if (const auto value = prometheus_.Ask(source.url, "vector(1)", stop); !value) answered = value.error();
+  }
+  std::lock_guard lock(mutex_);
+  Memory& memory = MemoryLocked(job);
+  memory.source_error.clear();
+  if (answered) {
+    memory.unanswered_since.reset();
+    return;
+  }
+  if (!memory.unanswered_since) memory.unanswered_since = clock_.Now();
+  // What runs is not ended for one answer that did not come.
+  if (is_asked && clock_.Now() - *memory.unanswered_since < kUnansweredWait) return;
+  memory.source_error = view.source_error = answered.error().message();
+}
+
+}  // namespace grus
