@@ -43,10 +43,9 @@ Plan ElasticReconciler::MakePlan(View& view) {
   }));
   const std::string owner = job.metadata.Key().ToString();
   if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted)) {
-    Plan plan = PlanElasticJob(view);
-    if (plan.workers && plan.workers->granted == granted && bound >= granted) return plan;
+    // Also of what a pass claimed that had not seen the last binds.
     room_.Forget(owner);
-    return plan;
+    return PlanElasticJob(view);
   }
   const auto worker = WorkerOf(job);
   const ShapePtr shape = room_.ShapeOf(*worker, room_.VolumesOf(*worker));

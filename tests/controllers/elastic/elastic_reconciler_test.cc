@@ -126,6 +126,35 @@ class ElasticReconcilerTest : public ::testing::Test {
   int waiters_ = kInformers + 1;  // And the recorder.
 };
 
+TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1;
+    job.spec.workers.target_replicas = 1;
+  });
+  StartCaches();
+  ASSERT_TRUE(Pass());
+  ASSERT_EQ(room_.PlacesOf("team-a/bert").size(), 1U);
+  Json pod = Named("v1", "Pod", "bert-workers-0");
+  pod["metadata"]["namespace"] = "team-a";
+  pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
+  Json owner = Json::MakeObject({{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
+  owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
+  pod["metadata"]["ownerReferences"].Append(std::move(owner));
+  pod["spec"] = *kube::ParseJson(
+      R"({"nodeName":"n1","containers":[{"name":"worker","image":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
+  Create("pods", std::move(pod));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  ASSERT_TRUE(room_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
+  // As a pass does that looked at the pods before the last of them was bound.
+  PodShape shape;
+  shape.request.AddExtended(kGpuResource, 1);
+  room_.Claim("team-a/bert", shape, 1);
+
+  ASSERT_TRUE(Pass());
+
+  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+}
+
 TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
   StartCaches();
