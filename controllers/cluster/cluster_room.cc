@@ -194,6 +194,22 @@ void ClusterRoom::SetPlaces(const std::string& gang, const std::vector<Place>& p
   for (const auto& tell : on_freed_) tell();
 }
 
+void ClusterRoom::KeepWhatHolds(const std::string& gang) {
+  {
+    std::lock_guard lock(mutex_);
+    const std::vector<Place> places = ledger_.ClaimsOf(gang);
+    ledger_.DropClaims(gang);
+    for (const Place& place : places) {
+      const LedgerNode* node = ledger_.FindNode(place.node);
+      const bool holds = node && node->is_known && Accepts(node->state, *place.shape) &&
+                         CopiesThatFit(node->state.allocatable, node->used, place.shape->request, 1) > 0;
+      if (holds) ledger_.Hold(gang, place.node, place.shape);
+    }
+    if (ledger_.ClaimsOf(gang).empty()) placed_.erase(gang);
+  }
+  for (const auto& tell : on_freed_) tell();
+}
+
 GangStanding ClusterRoom::Ask(const GangDemand& demand) {
   GangStanding standing;
   std::vector<std::string> placed, waiting;

@@ -64,6 +64,8 @@ class ClusterRoom {
   void Hold(const std::string& gang, const Place& place);
   // Keeps just these of its claims, as they are after the pass.
   void SetPlaces(const std::string& gang, const std::vector<Place>& places);
+  // Gives up those of its claims whose node has no room for them any more, or does not take such pods.
+  void KeepWhatHolds(const std::string& gang);
   // Puts the demand into the queue and plans. What is placed is in PlacesOf() from then on.
   GangStanding Ask(const GangDemand& demand);
   void StopAsking(const std::string& gang);  // Its claims stay.

@@ -245,9 +245,13 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   AskLedger(view);
   const GangPlan plan = PlanGang(view);
   if (plan.is_ignored) return Action::AwaitChange();
-  if (!view.is_planned_by_owner) {
-    if (plan.must_replan) room_.Forget(gang);
-    else room_.SetPlaces(gang, plan.keep_places);
+  if (view.is_planned_by_owner) {
+    // Its owner shrinks what finds no node, but not what waits at its gate for one that was taken.
+    if (plan.must_replan) room_.KeepWhatHolds(gang);
+  } else if (plan.must_replan) {
+    room_.Forget(gang);
+  } else {
+    room_.SetPlaces(gang, plan.keep_places);
   }
 
   Status done = plan.end.empty() ? Start(view, plan, stop) : Status();

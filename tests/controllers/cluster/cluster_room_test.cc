@@ -178,6 +178,18 @@ TEST_F(ClusterRoomTest, PlacesAreTakenWhenTheirNodeHoldsMoreThanItHasOrAcceptsNo
   EXPECT_EQ(room_.Check({{"nowhere", Gpus(1)}}, 0), Safety::kTaken);
 }
 
+TEST_F(ClusterRoomTest, OfPlacesThatWereTakenThoseStayThatTheirNodeHasRoomFor) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
+  AddPod("foreign", 1, "n1");
+  ASSERT_EQ(room_.Check(room_.PlacesOf("team-a/g"), 0), Safety::kTaken);
+
+  room_.KeepWhatHolds("team-a/g");
+
+  const std::vector<Place> left = room_.PlacesOf("team-a/g");
+  EXPECT_EQ(room_.Check(left, 0), Safety::kSafe);
+  EXPECT_EQ(left.size(), 3U);
+}
+
 TEST_F(ClusterRoomTest, WhatIsReservedIsRoomForItsHolderOnly) {
   AddPod("p", 5, "n1");
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 8, 1)).has_reservation);
