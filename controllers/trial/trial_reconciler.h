@@ -80,8 +80,8 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Status Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                        std::stop_token stop);
   kube::Status Apply(const TrialView& view, std::int32_t replicas, std::stop_token stop);
-  // What has just been measured, for all. That it cannot be kept is told, and ends nothing.
-  void SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop);
+  // What has just been measured, for all. What another try may mend is an error; what it cannot is told, and ends nothing.
+  kube::Status SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop);
   kube::Status WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                            std::stop_token stop);
   kube::Status EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop);

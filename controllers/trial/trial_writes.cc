@@ -43,7 +43,7 @@ Status TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, st
   if (plan.apply_replicas) {
     if (Status applied = Apply(view, *plan.apply_replicas, stop); !applied) return applied;
   }
-  SaveToProfile(view, plan, stop);
+  if (Status saved = SaveToProfile(view, plan, stop); !saved) return saved;
   if (Status written = WriteStatus(view, plan, deferred, stop); !written) return written;
   if (!deferred) ForgetFreed(view);
   for (const std::string& trial : plan.end) {
@@ -70,10 +70,10 @@ Status TrialReconciler::Apply(const TrialView& view, std::int32_t replicas, std:
   return kube::Error(patched.error()).with("apply the knee to ElasticHorovodJob " + key.ToString());
 }
 
-void TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
+Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
   const TrialJob& job = *view.job;
   // The workload of a jobRef may have become another one under way.
-  if (job.spec.cache.policy == api::CachePolicy::kOff || plan.status.fingerprint != view.identity.fingerprint) return;
+  if (job.spec.cache.policy == api::CachePolicy::kOff || plan.status.fingerprint != view.identity.fingerprint) return {};
   NewSpeeds speeds{view.identity.fingerprint, view.identity.workload, plan.status.throughput_unit, {}};
   for (const api::Trial& trial : plan.status.trials) {
     if (trial.phase != api::TrialPhase::kSucceeded || trial.reason == api::TrialReason::kFromCache || !trial.measured) continue;
@@ -86,12 +86,16 @@ void TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& plan
                              .measured_by = job.metadata.Key().ToString(),
                              .time = view.now});
   }
-  if (speeds.points.empty()) return;
+  if (speeds.points.empty()) return {};
   const Status saved = profiles_.Save(speeds, stop);
-  if (saved || stop.stop_requested()) return;
+  if (saved) return {};
+  const ErrorCode code = saved.error().code();
+  const bool is_final = code == ErrorCode::kForbidden || code == ErrorCode::kInvalid || code == ErrorCode::kInvalidArgument;
+  if (!is_final) return saved.error();
   log_.Warn("measurements are not kept", {{"trial_job", job.metadata.Key().ToString()}, {"error", saved.error().message()}});
   events_.Record(kube::EventType::kWarning, KindOf<TrialJob>(), job.metadata, "ProfileNotSaved", "SaveProfile",
                  saved.error().message());
+  return {};
 }
 
 Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,

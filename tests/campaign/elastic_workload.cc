@@ -129,6 +129,7 @@ void ElasticWorkload::RunProcess(const kube::testing::ProcessContext& context, s
 }
 
 std::vector<std::string> ElasticWorkload::owned_resources() const {
+  if (traits_.has_rival) return {"services", "secrets", "configmaps", kLaunchers};
   return {"services", "secrets", "configmaps", kSets, kLaunchers};
 }
 

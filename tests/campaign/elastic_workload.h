@@ -20,6 +20,8 @@ class ElasticWorkload final : public kube::testing::Workload {
     std::vector<Step> steps;
     // Which ordinals run is the scheduler's choice, and how often a StatefulSet was cut to size is its history.
     bool has_chance_ordinals = false;
+    // Whose workers are deleted by somebody gives its room to whoever asks first, which is chance.
+    bool has_rival = false;
     int processes = 1;
     bool uses_leases = false;
   };

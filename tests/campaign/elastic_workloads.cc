@@ -104,7 +104,8 @@ Traits TwoJobs() {
           .steps = {UntilTrains(6, [](World& world) { Submit(world, "second", kSix); }),
                     Until("the second one waits", [](const World& world) { return PhaseOf(world, "second") == "Waiting"; },
                           Ends("succeed")),
-                    Until("the second one trains", [](const World& world) { return Trains(world, "second", 6); })}};
+                    Until("the second one trains", [](const World& world) { return Trains(world, "second", 6); })},
+          .has_rival = true};
 }
 
 Traits DeletedAndMadeAgain() {

@@ -10,6 +10,7 @@ namespace grus::testing {
 namespace {
 
 constexpr char kTrialJobs[] = "trialjobs.ai.centauruscloud.io";
+constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io";
 constexpr char kTune[] = "tune";
 
 std::string TunePhase(const World& world) {
@@ -63,6 +64,8 @@ class TrialWorkload final : public kube::testing::Workload {
   bool Damage(std::string_view, Json&) const override { return false; }
   void Mask(std::string_view resource, Json& object) const override {
     if (resource == "nodes" || resource == "namespaces") object = Json();
+    // A measurement that may not be kept is told, and ends nothing.
+    if (resource == kProfiles) object = Json();
     if (resource != kTrialJobs) return;
     SortConditions(object);
     Json& status = object["status"];
