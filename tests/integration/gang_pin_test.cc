@@ -57,8 +57,8 @@ TEST_F(GangPin, APinnedGangThatDoesNotComeTogetherIsRolledBackAtItsTime) {
   AddNode(8);
   CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":2})");
   CreateSet(1, 4, "plain", kGroup);
-  CreateSet(1, 4, "claim", kGroup,
-            R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"missing"}}]})");
+  CreateClaimWithoutVolume();
+  CreateSet(1, 4, "claim", kGroup, kWithClaim);
 
   EXPECT_TRUE(Await("it is rolled back", [&] { return EverMembers().size() == 4 && Gated() == 2; }));
 }
