@@ -2,10 +2,9 @@
 #include "controllers/trial/trial_numbers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
 
+#include "controllers/policy/decimal.h"
 #include "controllers/policy/wording.h"
 
 namespace grus {
@@ -33,30 +32,20 @@ double SamplesInStep(const SpeedObservation& seen, const api::TrialConfig& confi
 
 std::string Decimal(double value) {
   if (!std::isfinite(value) || value < kLeast || value > kMost) return {};
-  const int magnitude = static_cast<int>(std::floor(std::log10(value)));
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", std::clamp(3 - magnitude, 0, 9), value);
-  std::string decimal = text;
-  if (decimal.find('.') == std::string::npos) return decimal;
-  decimal.erase(decimal.find_last_not_of('0') + 1);
-  if (decimal.ends_with('.')) decimal.pop_back();
+  const std::string decimal = ToDecimal(value);
   return decimal == "0" ? std::string() : decimal;
 }
 
-std::optional<double> ParseDecimal(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0) {
-    return std::nullopt;
-  }
-  return value;
+std::optional<double> ParsePositive(std::string_view text) {
+  const std::optional<double> value = ParseDecimal(text);
+  return value && *value > 0 ? value : std::nullopt;
 }
 
 std::optional<Interval> ThroughputOf(const api::Measurement& measured) {
-  const std::optional<double> mean = ParseDecimal(measured.throughput);
+  const std::optional<double> mean = ParsePositive(measured.throughput);
   if (!mean) return std::nullopt;
-  return Interval{*mean, std::min(ParseDecimal(measured.throughput_low).value_or(*mean), *mean),
-                  std::max(ParseDecimal(measured.throughput_high).value_or(*mean), *mean)};
+  return Interval{*mean, std::min(ParsePositive(measured.throughput_low).value_or(*mean), *mean),
+                  std::max(ParsePositive(measured.throughput_high).value_or(*mean), *mean)};
 }
 
 std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const api::TrialConfig& config,

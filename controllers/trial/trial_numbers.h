@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "controllers/measure/speed_reader.h"
 #include "crds/types/trial_job.h"
@@ -19,7 +20,7 @@ struct Interval {
 
 // "812.4": four significant digits. Empty: no such number can be written.
 std::string Decimal(double value);
-std::optional<double> ParseDecimal(const std::string& text);  // None: no positive number.
+std::optional<double> ParsePositive(std::string_view text);  // None: no positive number.
 
 // The throughput of a measurement; without its ends they are the mean.
 std::optional<Interval> ThroughputOf(const api::Measurement& measured);

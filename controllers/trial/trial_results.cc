@@ -238,7 +238,7 @@ void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& c
   status.model.reset();
   status.recommendation.clear();
   FitOptions options;
-  if (const auto ratio = ParseDecimal(view.job->spec.extrapolate.max_interval_ratio)) {
+  if (const auto ratio = ParsePositive(view.job->spec.extrapolate.max_interval_ratio)) {
     options.max_interval_ratio = std::max(1.0, *ratio);
   }
   std::vector<Curve> curves;

@@ -34,9 +34,9 @@ TEST(Decimal, IsEmptyForWhatIsNoSpeed) {
   }
 }
 
-TEST(ParseDecimal, TakesPositiveNumbersAlone) {
-  for (const char* text : {"", "0", "-1", "nan", "inf", "1x", "x", "1e400"}) EXPECT_FALSE(ParseDecimal(text)) << text;
-  EXPECT_EQ(ParseDecimal("812.4"), 812.4);
+TEST(ParsePositive, TakesPositiveNumbersAlone) {
+  for (const char* text : {"", "0", "-1", "nan", "inf", "1x", "x", "1e400"}) EXPECT_FALSE(ParsePositive(text)) << text;
+  EXPECT_EQ(ParsePositive("812.4"), 812.4);
 }
 
 SpeedObservation StepOf(double seconds) {
