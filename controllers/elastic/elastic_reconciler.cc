@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "clientlib/model/json.h"
+#include "clientlib/model/json_writer.h"
 #include "clientlib/runtime/ownership.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
@@ -358,17 +358,10 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
       return {};
     }
   }
-  const auto encode = [](const api::ElasticHorovodJobStatus& value) {
-    ElasticHorovodJob object;
-    object.status = value;
-    const Result<Json> json = kube::ParseJson(kube::EncodeObject(KindOf<ElasticHorovodJob>(), object));
-    const Json* found = json ? json->Find("status") : nullptr;
-    return found ? *found : Json::MakeObject();
-  };
   Json patch = Json::MakeObject();
   // The UID is a precondition: a status never lands on another job of the same name.
   patch["metadata"]["uid"] = std::string(view.job->metadata.uid);
-  patch["status"] = kube::MergePatchBetween(encode(view.job->status), encode(status));
+  patch["status"] = kube::MergePatchBetween(kube::ToJson(view.job->status), kube::ToJson(status));
   if (patch["status"].AsObject()->empty()) return {};
   const ObjectKey key = view.job->metadata.Key();
   kube::WriteOptions options;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "clientlib/client/patch.h"
-#include "clientlib/model/json.h"
+#include "clientlib/model/json_writer.h"
 #include "controllers/gang/gang_status.h"
 
 namespace grus {
@@ -15,14 +15,6 @@ using kube::Json;
 constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 // What a waiting gang says may change with every pod that comes or goes.
 constexpr kube::Duration kSentenceWait = std::chrono::seconds(30);
-
-Json EncodeStatus(const kube::Kind& kind, const api::PodGroupStatus& status) {
-  const auto object = kind.make();
-  static_cast<api::PodGroup&>(*object).status = status;
-  const kube::Result<Json> json = kube::ParseJson(kube::EncodeObject(kind, *object));
-  const Json* found = json ? json->Find("status") : nullptr;
-  return found ? *found : Json::MakeObject();
-}
 
 // The status of the coscheduling plugin's own CRD.
 void KeepUpstreamFields(Json& status) {
@@ -139,8 +131,8 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
   Json patch = Json::MakeObject();
   // The UID is a precondition: a status never lands on another group of the same name.
   patch["metadata"]["uid"] = std::string(view.group->metadata.uid);
-  Json had = EncodeStatus(kind_, before);
-  const Json has = EncodeStatus(kind_, status);
+  Json had = kube::ToJson(before);
+  const Json has = kube::ToJson(status);
   if (before.observed_generation == 0) {
     // The first of ours says everything, also zeros.
     for (const auto& [field, value] : *has.AsObject()) had.Erase(field);

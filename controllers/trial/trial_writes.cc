@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/client/patch.h"
+#include "clientlib/model/json_writer.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_reconciler.h"
 #include "controllers/trial/trial_status.h"
@@ -19,14 +20,6 @@ using kube::Status;
 
 constexpr kube::Duration kProgressWait = std::chrono::seconds(5);
 constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
-
-Json EncodeStatus(const api::TrialJobStatus& status) {
-  TrialJob object;
-  object.status = status;
-  const Result<Json> json = kube::ParseJson(kube::EncodeObject(KindOf<TrialJob>(), object));
-  const Json* found = json ? json->Find("status") : nullptr;
-  return found ? *found : Json::MakeObject();
-}
 
 // The clock alone is no news.
 bool IsSame(const api::TrialJobStatus& before, const api::TrialJobStatus& after) {
@@ -118,8 +111,8 @@ Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan
     }
     memory.minor_change_since.reset();
   }
-  Json had = EncodeStatus(job.status);
-  const Json has = EncodeStatus(plan.status);
+  Json had = kube::ToJson(job.status);
+  const Json has = kube::ToJson(plan.status);
   if (job.status.observed_generation == 0) {
     // The first of ours says everything.
     for (const auto& [field, value] : *has.AsObject()) had.Erase(field);
