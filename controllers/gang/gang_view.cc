@@ -48,7 +48,6 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape) {
   Member member;
   member.name = pod.metadata.name;
   member.uid = std::string(pod.metadata.uid);
-  member.resource_version = std::string(pod.metadata.resource_version);
   member.ordinal = NumberAtEnd(member.name);
   for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
     if (gate.name != api::kGangGate) member.has_foreign_gate = true;

@@ -31,7 +31,7 @@ enum class MemberState {
 };
 
 struct Member {
-  std::string name, uid, resource_version;
+  std::string name, uid;
   int ordinal = 0;                    // The number at the end of its name; 0: none.
   MemberState state = MemberState::kGated;
   bool is_running = false;

@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <condition_variable>
-#include <cstdio>
 #include <fstream>
 #include <mutex>
 
 #include "clientlib/http/url.h"
 #include "clientlib/runtime/log_follower.h"
 #include "tests/integration/elastic_job.h"
+#include "tests/integration/pod_log_file.h"
 #include "tests/integration/relay.h"
 
 namespace grus::testing {
@@ -92,7 +92,7 @@ class PodLog : public ElasticJob {
       const auto made = world().Get<kube::Pod>(ns(), "train");
       return made && made->status.phase == "Running";
     }));
-    file_ = LogFile();
+    file_ = PodLogFile(ns(), "train");
   }
   // Line number i at second i / 10, so that ten lines share each second.
   void Write(int from, int to) {
@@ -119,18 +119,6 @@ class PodLog : public ElasticJob {
   kube::SystemClock clock_;
 
  private:
-  std::string LogFile() const {
-    const std::string command = "'" + std::string(std::getenv("GRUS_CLUSTER")) + "' pod-log train --namespace " + ns() +
-                                " --name " + std::getenv("GRUS_CLUSTER_NAME");
-    FILE* const output = popen(command.c_str(), "re");
-    char line[4096] = "";
-    const bool is_read = output != nullptr && fgets(line, sizeof line, output) != nullptr;
-    if (output == nullptr || pclose(output) != 0 || !is_read) throw std::runtime_error("failed: " + command);
-    std::string path = line;
-    path.pop_back();
-    return path;
-  }
-
   std::string file_;
 };
 

@@ -2,27 +2,15 @@
 #include "tests/integration/trial_fixture.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "controllers/trial/trial_view.h"
+#include "tests/integration/pod_log_file.h"
 
 namespace grus::testing {
 namespace {
 
 using kube::Json;
 using kube::KindOf;
-
-std::string LogFile(const std::string& ns, const std::string& pod) {
-  const std::string command = "'" + std::string(std::getenv("GRUS_CLUSTER")) + "' pod-log " + pod + " --namespace " + ns +
-                              " --name " + std::getenv("GRUS_CLUSTER_NAME");
-  FILE* const output = popen(command.c_str(), "re");
-  char line[4096] = "";
-  const bool is_read = output != nullptr && fgets(line, sizeof line, output) != nullptr;
-  if (output == nullptr || pclose(output) != 0 || !is_read) throw std::runtime_error("failed: " + command);
-  std::string path = line;
-  path.pop_back();
-  return path;
-}
 
 std::string NowText() {
   std::string text = kube::ToMicroText(kube::Time{std::chrono::system_clock::now()});
@@ -55,7 +43,7 @@ void Trainer::Run(std::stop_token stop) {
         const auto job = world_.Get<api::ElasticHorovodJob>(ns_, std::string(pod->metadata.Label(kJobNameLabel)));
         if (!job) continue;
         log.gpus = job->spec.workers.target_replicas.value_or(1) * job->spec.workers.gpus_per_worker;
-        log.file.open(LogFile(ns_, pod->metadata.name), std::ios::app);
+        log.file.open(PodLogFile(ns_, pod->metadata.name), std::ios::app);
       }
       const std::string line = line_(log.gpus, log.number++);
       if (!line.empty()) log.file << NowText() << " stdout F " << line << std::endl;
