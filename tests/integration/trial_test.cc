@@ -186,9 +186,16 @@ TEST_F(Trial, IdleOnlyTrialsGiveTheirGpusToWhoWaits) {
   Create(R"({"workersSpec":{"minReplicas":4}})");
 
   EXPECT_TRUE(AwaitTrains(4));
-  EXPECT_TRUE(Await("the trial waits", [&] { return Trials(TrialPhase::kPending).size() == 1; }));
-  const api::Trial trial = Tune()->status.trials.front();
-  EXPECT_EQ(trial.reason, api::TrialReason::kPreempted);
+  EXPECT_TRUE(Await("it is told", [&] {
+    const auto events = world().List<kube::Event>(ns());
+    return std::any_of(events.begin(), events.end(), [](const auto& event) {
+      return event->reason == "TrialStopped" && event->note == "4 GPUs: others wait for GPUs";
+    });
+  }));
+  // It may stand in the queue by now, since nobody else does any more.
+  EXPECT_TRUE(Await("the trial waits", [&] {
+    return Trials(TrialPhase::kPending).size() + Trials(TrialPhase::kStarting).size() == 1;
+  }));
 }
 
 TEST_F(Trial, SizesBeyondTheClusterAreSkipped) {
