@@ -166,6 +166,21 @@ bool RunFill(const GangWorld& world, int rounds) {
   return true;
 }
 
+bool RunFloor(const GangWorld& world, int rounds) {
+  const std::vector<GangSize> gangs = EqualGangs(100, 8, 1);
+  const auto side = [&](const std::string& name, bool is_annotated) {
+    return Side{name, {}, [&world, &gangs, is_annotated](const std::string& ns) {
+                  return CreateAndLift(world, ns, gangs, is_annotated);
+                }};
+  };
+  std::vector<Side> sides = {PlainSide(world, gangs), side("gates, lifted by their creator", false),
+                             side("the same with an annotation", true)};
+  if (!WarmUp(world) || !Compare(world, sides, 800, rounds, "floor")) return false;
+  std::printf("\n800 pods on 100 nodes of 8 without any controller: the least that gates cost; medians of %d rounds\n", rounds);
+  for (const Side& each : sides) PrintSide(each, sides[0], 0, false);
+  return true;
+}
+
 bool RunElastic(const GangWorld& world, int rounds) {
   const StormOptions storm{.jobs = 100, .workers = 8, .min_workers = 8, .threads = world.threads};
   const auto side = [&](const std::string& name, const std::string& controllers) {

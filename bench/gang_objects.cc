@@ -111,6 +111,28 @@ bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::v
   return CreatePods(world, ns, gangs, false);
 }
 
+bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_annotated) {
+  Json lift = Json::MakeObject();
+  lift["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
+  if (is_annotated) lift["metadata"]["annotations"]["grus.test/lifted-at"] = "2026-01-01T00:00:00.000Z";
+  const auto run_one = [&](int at) {
+    const GangSize& gang = gangs[static_cast<std::size_t>(at)];
+    const auto name = [&](int i) { return gang.name + "-" + std::to_string(i); };
+    for (int i = 0; i < gang.members; ++i) {
+      const Json pod = MakeGangPod(name(i), gang.name, gang.gpus, true);
+      if (kube::Status made = CreateObject(world.client, KindOf<kube::Pod>(), ns, pod); !made) return made;
+    }
+    for (int i = 0; i < gang.members; ++i) {
+      kube::WriteOptions options;
+      options.metadata_only = true;
+      auto lifted = world.client.Patch(KindOf<kube::Pod>(), {ns, name(i)}, kube::PatchType::kStrategicMerge, lift, options);
+      if (!lifted) return kube::Status(std::move(lifted).error());
+    }
+    return kube::Status();
+  };
+  return InParallel(static_cast<int>(gangs.size()), world.threads, run_one);
+}
+
 std::vector<GangSize> EqualGangs(int gangs, int members, int gpus) {
   std::vector<GangSize> all;
   for (int i = 0; i < gangs; ++i) all.push_back({"gang-" + std::to_string(i), members, gpus});

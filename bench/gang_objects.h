@@ -39,6 +39,8 @@ kube::Json MakeGangSet(const GangSize& gang);  // A StatefulSet of gated pods.
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
 bool CreateMembers(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);  // No PodGroup.
 bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
+// Gated pods, whose gates are lifted one by one as soon as all of a gang are there; `is_annotated`: with a time written.
+bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_annotated);
 std::vector<GangSize> EqualGangs(int gangs, int members, int gpus);
 int TotalMembers(const std::vector<GangSize>& gangs);
 

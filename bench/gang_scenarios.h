@@ -12,6 +12,8 @@ namespace bench {
 
 // All that a cluster of 100 nodes of 8 GPUs takes, as 100 gangs of 8 and as 800 plain pods.
 bool RunFill(const GangWorld& world, int rounds);
+// 800 plain pods, and the same with gates that their creator itself lifts, without any controller: no gang can be faster.
+bool RunFloor(const GangWorld& world, int rounds);
 // The same as 100 ElasticHorovodJobs of 8 workers, with and without the controller of gangs.
 bool RunElastic(const GangWorld& world, int rounds);
 // One gang of 512, and 512 plain pods; 500 nodes.
