@@ -29,7 +29,7 @@ struct Arguments {
 int Usage() {
   std::fprintf(stderr,
                "usage: gang_bench KUBECONFIG GRUS_MANAGER SCENARIO... [options]\n"
-               "scenarios: fill, floor, elastic, large, cannot-fit, memory, rounds, knavigator\n"
+               "scenarios: fill, elastic, large, cannot-fit, memory, rounds, knavigator\n"
                "  --rounds N           of each scenario that has some (300 of rounds, else 3)\n"
                "  --threads N          that create objects (8)\n"
                "  --seed N             of rounds (1)\n"
@@ -72,7 +72,6 @@ bool Parse(int argc, char** argv, Arguments& args) {
 std::optional<bool> RunScenario(const std::string& name, const GangWorld& world, const Arguments& args) {
   const int rounds = args.rounds.value_or(3);
   if (name == "fill") return RunFill(world, rounds);
-  if (name == "floor") return RunFloor(world, rounds);
   if (name == "elastic") return RunElastic(world, rounds);
   if (name == "large") return RunLarge(world, rounds);
   if (name == "cannot-fit") return RunCannotFit(world, rounds);

@@ -118,10 +118,11 @@ double MedianRatio(const Side& side, const Side& base) {
   return Median(std::move(ratios));
 }
 
-void PrintSide(const Side& side, const Side& base, double limit, bool has_manager_limits) {
+void PrintSide(const Side& side, const Side& base, std::optional<double> limit, bool has_manager_limits) {
   std::printf("%-58s %9.3f s, created %.3f s, lifted %.3f s, bound %.3f s\n", (side.name + ": all pods run").c_str(),
               Median(side.seconds), Median(side.created), Median(side.lifted), Median(side.bound));
-  if (&side != &base) PrintRow(side.name + ": ratio", MedianRatio(side, base), "x", limit);
+  if (limit) PrintRow(side.name + ": ratio", MedianRatio(side, base), "x", *limit);
+  else if (&side != &base) PrintRow(side.name + ": ratio", MedianRatio(side, base), "x");
   if (side.manager.empty()) return;
   if (has_manager_limits) {
     PrintRow(side.name + ": grus-manager: CPU", Median(side.cpu), "s", 1.0);
@@ -146,6 +147,33 @@ Side GangSide(const GangWorld& world, const std::string& name, const std::string
           }};
 }
 
+// No controller at all: what gates themselves cost. No gang of pods that are born with a gate can be faster.
+Side FloorSide(const GangWorld& world, const std::string& name, bool is_nominated, std::vector<GangSize> gangs) {
+  return {name, {}, [&world, is_nominated, gangs = std::move(gangs)](const std::string& ns) {
+            return CreateAndLift(world, ns, gangs, is_nominated);
+          }};
+}
+
+// Both ways of gangs, each beside its floor.
+std::vector<Side> GangSides(const GangWorld& world, const std::vector<GangSize>& gangs) {
+  return {PlainSide(world, gangs),
+          GangSide(world, "gangs, always held", "always", gangs),
+          GangSide(world, "gangs, no outsider about", "auto", gangs),
+          FloorSide(world, "no controller: nominated and lifted", true, gangs),
+          FloorSide(world, "no controller: lifted", false, gangs)};
+}
+
+void PrintGangSides(const std::vector<Side>& sides, double limit_held, double limit, bool has_manager_limits) {
+  const Side& plain = sides[0];
+  PrintSide(plain, plain, std::nullopt, false);
+  PrintSide(sides[1], plain, limit_held, has_manager_limits);
+  PrintSide(sides[2], plain, limit, has_manager_limits);
+  PrintSide(sides[3], plain, std::nullopt, false);
+  PrintSide(sides[4], plain, std::nullopt, false);
+  PrintRow("gangs, always held: ratio to its floor", MedianRatio(sides[1], sides[3]), "x");
+  PrintRow("gangs, no outsider about: ratio to its floor", MedianRatio(sides[2], sides[4]), "x");
+}
+
 // The first pods of a cluster come slowly: not counted.
 bool WarmUp(const GangWorld& world) {
   Side side = PlainSide(world, EqualGangs(10, 8, 1));
@@ -155,29 +183,10 @@ bool WarmUp(const GangWorld& world) {
 }  // namespace
 
 bool RunFill(const GangWorld& world, int rounds) {
-  const std::vector<GangSize> gangs = EqualGangs(100, 8, 1);
-  std::vector<Side> sides = {PlainSide(world, gangs), GangSide(world, "gangs, always held", "always", gangs),
-                             GangSide(world, "gangs, no outsider about", "auto", gangs)};
+  std::vector<Side> sides = GangSides(world, EqualGangs(100, 8, 1));
   if (!WarmUp(world) || !Compare(world, sides, 800, rounds, "fill")) return false;
   std::printf("\n100 gangs of 8 pods of 1 GPU on 100 nodes of 8; medians of %d rounds\n", rounds);
-  PrintSide(sides[0], sides[0], 0, true);
-  PrintSide(sides[1], sides[0], 1.4, true);
-  PrintSide(sides[2], sides[0], 1.25, true);
-  return true;
-}
-
-bool RunFloor(const GangWorld& world, int rounds) {
-  const std::vector<GangSize> gangs = EqualGangs(100, 8, 1);
-  const auto side = [&](const std::string& name, bool is_annotated) {
-    return Side{name, {}, [&world, &gangs, is_annotated](const std::string& ns) {
-                  return CreateAndLift(world, ns, gangs, is_annotated);
-                }};
-  };
-  std::vector<Side> sides = {PlainSide(world, gangs), side("gates, lifted by their creator", false),
-                             side("the same with an annotation", true)};
-  if (!WarmUp(world) || !Compare(world, sides, 800, rounds, "floor")) return false;
-  std::printf("\n800 pods on 100 nodes of 8 without any controller: the least that gates cost; medians of %d rounds\n", rounds);
-  for (const Side& each : sides) PrintSide(each, sides[0], 0, false);
+  PrintGangSides(sides, 1.4, 1.25, true);
   return true;
 }
 
@@ -187,21 +196,30 @@ bool RunElastic(const GangWorld& world, int rounds) {
     return Side{name, world.ManagerArguments(controllers, "auto"),
                 [&world, storm](const std::string& ns) { return CreateJobs(world.client, ns, storm); }};
   };
-  std::vector<Side> sides = {side("jobs", "elastic"), side("jobs as gangs", "elastic,gang")};
+  StormOptions gated = storm;
+  gated.is_gated = true;
+  Side floor{"no gangs, gates lifted as they come", world.ManagerArguments("elastic", "auto"),
+             [&world, gated](const std::string& ns) {
+               world.observer.Record(ns);
+               const bool is_done = CreateJobs(world.client, ns, gated) && LiftAsTheyCome(world, gated.jobs * gated.workers);
+               world.observer.Record("");
+               return is_done;
+             }};
+  std::vector<Side> sides = {side("jobs", "elastic"), side("jobs as gangs", "elastic,gang"), std::move(floor)};
   if (!WarmUp(world) || !Compare(world, sides, storm.jobs * (storm.workers + 1), rounds, "elastic")) return false;
   std::printf("\n100 ElasticHorovodJobs of 8 workers and a launcher on 100 nodes of 8; medians of %d rounds\n", rounds);
-  PrintSide(sides[0], sides[0], 0, false);
+  PrintSide(sides[0], sides[0], std::nullopt, false);
   PrintSide(sides[1], sides[0], 1.1, false);
+  PrintSide(sides[2], sides[0], std::nullopt, false);
+  PrintRow("jobs as gangs: ratio to its floor", MedianRatio(sides[1], sides[2]), "x");
   return true;
 }
 
 bool RunLarge(const GangWorld& world, int rounds) {
-  const std::vector<GangSize> gangs = EqualGangs(1, 512, 1);
-  std::vector<Side> sides = {PlainSide(world, gangs), GangSide(world, "gang, no outsider about", "auto", gangs),
-                             GangSide(world, "gang, always held", "always", gangs)};
+  std::vector<Side> sides = GangSides(world, EqualGangs(1, 512, 1));
   if (!WarmUp(world) || !Compare(world, sides, 512, rounds, "large")) return false;
   std::printf("\none gang of 512 pods on 500 nodes; medians of %d rounds\n", rounds);
-  for (const Side& side : sides) PrintSide(side, sides[0], 1.2, false);
+  PrintGangSides(sides, 1.2, 1.2, false);
   return true;
 }
 

@@ -3,12 +3,17 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <deque>
+#include <mutex>
 #include <numeric>
+#include <set>
 
 #include "bench/measure.h"
 #include "bench/storm.h"
 #include "clientlib/model/apps_v1.h"
+#include "clientlib/model/core_v1.h"
 #include "crds/types/pod_group.h"
 
 namespace bench {
@@ -16,6 +21,8 @@ namespace {
 
 using kube::Json;
 using kube::KindOf;
+
+constexpr int kMostMembers = 1 << 20;
 
 Json MakePodSpec(int gpus, bool is_gated) {
   Json spec = Json::MakeObject();
@@ -62,6 +69,28 @@ bool CreatePods(const GangWorld& world, const std::string& ns, const std::vector
   });
 }
 
+bool CreateGroups(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
+  return InParallel(static_cast<int>(gangs.size()), world.threads, [&](int i) {
+    return CreateObject(world.client, KindOf<api::PodGroup>(), ns, MakePodGroup(gangs[static_cast<std::size_t>(i)], 60));
+  });
+}
+
+kube::Status PatchPod(const GangWorld& world, const kube::ObjectKey& pod, const Json& patch, const std::string& subresource) {
+  kube::WriteOptions options;
+  options.subresource = subresource;
+  options.metadata_only = true;
+  auto patched = world.client.Patch(KindOf<kube::Pod>(), pod, kube::PatchType::kStrategicMerge, patch, options);
+  if (!patched) return std::move(patched).error().with("patch Pod " + pod.ToString());
+  return {};
+}
+
+// The least that takes a gate away.
+kube::Status LiftGate(const GangWorld& world, const kube::ObjectKey& pod) {
+  Json lift = Json::MakeObject();
+  lift["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
+  return PatchPod(world, pod, lift, "");
+}
+
 }  // namespace
 
 Json MakeGangPod(const std::string& name, const std::string& gang, int gpus, bool is_gated) {
@@ -95,12 +124,7 @@ Json MakeGangSet(const GangSize& gang) {
 }
 
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
-  return InParallel(static_cast<int>(gangs.size()), world.threads,
-                    [&](int i) {
-                      return CreateObject(world.client, KindOf<api::PodGroup>(), ns,
-                                          MakePodGroup(gangs[static_cast<std::size_t>(i)], 60));
-                    }) &&
-         CreateMembers(world, ns, gangs);
+  return CreateGroups(world, ns, gangs) && CreateMembers(world, ns, gangs);
 }
 
 bool CreateMembers(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
@@ -111,26 +135,77 @@ bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::v
   return CreatePods(world, ns, gangs, false);
 }
 
-bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_annotated) {
-  Json lift = Json::MakeObject();
-  lift["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
-  if (is_annotated) lift["metadata"]["annotations"]["grus.test/lifted-at"] = "2026-01-01T00:00:00.000Z";
-  const auto run_one = [&](int at) {
-    const GangSize& gang = gangs[static_cast<std::size_t>(at)];
-    const auto name = [&](int i) { return gang.name + "-" + std::to_string(i); };
-    for (int i = 0; i < gang.members; ++i) {
-      const Json pod = MakeGangPod(name(i), gang.name, gang.gpus, true);
-      if (kube::Status made = CreateObject(world.client, KindOf<kube::Pod>(), ns, pod); !made) return made;
-    }
-    for (int i = 0; i < gang.members; ++i) {
-      kube::WriteOptions options;
-      options.metadata_only = true;
-      auto lifted = world.client.Patch(KindOf<kube::Pod>(), {ns, name(i)}, kube::PatchType::kStrategicMerge, lift, options);
-      if (!lifted) return kube::Status(std::move(lifted).error());
-    }
-    return kube::Status();
+bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_nominated) {
+  kube::Result<kube::ObjectList> nodes = world.client.List(KindOf<kube::Node>(), "");
+  if (!nodes) {
+    std::fprintf(stderr, "%s\n", nodes.error().message().c_str());
+    return false;
+  }
+  if (!CreateGroups(world, ns, gangs)) return false;
+
+  struct Step {
+    const GangSize* gang;
+    int ordinal;
+    std::string node;
+    bool is_lift;
+    std::atomic<int>* created;
   };
-  return InParallel(static_cast<int>(gangs.size()), world.threads, run_one);
+  std::vector<Step> steps;
+  std::deque<std::atomic<int>> created;  // Of each gang.
+  std::size_t placed = 0;
+  const auto add = [&](const GangSize& gang, bool is_lift, std::atomic<int>& count) {
+    for (int i = 0; i < gang.members; ++i) steps.push_back({&gang, i, "", is_lift, &count});
+    if (!is_lift) return;
+    for (std::size_t i = steps.size() - static_cast<std::size_t>(gang.members); i < steps.size(); ++i) {
+      steps[i].node = nodes->items[placed++ * static_cast<std::size_t>(gang.gpus) / 8 % nodes->items.size()]->metadata.name;
+    }
+  };
+  // Each gang is lifted after the next is created, so that threads seldom wait.
+  for (const GangSize& gang : gangs) {
+    add(gang, false, created.emplace_back(0));
+    if (created.size() > 1) add(*(&gang - 1), true, created[created.size() - 2]);
+  }
+  add(gangs.back(), true, created.back());
+
+  return InParallel(static_cast<int>(steps.size()), world.threads, [&](int at) -> kube::Status {
+    const Step& step = steps[static_cast<std::size_t>(at)];
+    const std::string name = step.gang->name + "-" + std::to_string(step.ordinal);
+    if (!step.is_lift) {
+      kube::Status made = CreateObject(world.client, KindOf<kube::Pod>(), ns, MakeGangPod(name, step.gang->name, step.gang->gpus, true));
+      // After an error no other step is begun, and nobody may wait for one.
+      for (std::atomic<int>& count : created) {
+        if (&count != step.created && made) continue;
+        count += made ? 1 : kMostMembers;
+        count.notify_all();
+      }
+      return made;
+    }
+    // Threads take steps in their order: those who create are at it.
+    for (int n = *step.created; n < step.gang->members; n = *step.created) step.created->wait(n);
+    if (is_nominated) {
+      Json nomination = Json::MakeObject();
+      nomination["status"]["nominatedNodeName"] = step.node;
+      if (kube::Status done = PatchPod(world, {ns, name}, nomination, "status"); !done) return done;
+    }
+    return LiftGate(world, {ns, name});
+  });
+}
+
+bool LiftAsTheyCome(const GangWorld& world, int pods) {
+  std::mutex mutex;
+  std::set<std::string> seen;  // UIDs.
+  const kube::TimePoint until = world.clock.Now() + std::chrono::minutes(2);
+  return InParallel(pods, world.threads, [&](int) -> kube::Status {
+    while (const auto event = world.observer.Next(until)) {
+      if (!event->pod || event->is_gone || !IsGated(*event->pod)) continue;
+      {
+        std::lock_guard lock(mutex);
+        if (!seen.insert(std::string(event->pod->metadata.uid)).second) continue;
+      }
+      return LiftGate(world, event->pod->metadata.Key());
+    }
+    return kube::Error(kube::ErrorCode::kTimeout, "not all pods came");
+  });
 }
 
 std::vector<GangSize> EqualGangs(int gangs, int members, int gpus) {

@@ -39,8 +39,11 @@ kube::Json MakeGangSet(const GangSize& gang);  // A StatefulSet of gated pods.
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
 bool CreateMembers(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);  // No PodGroup.
 bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
-// Gated pods, whose gates are lifted one by one as soon as all of a gang are there; `is_annotated`: with a time written.
-bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_annotated);
+// The same as CreateGangs(), and lifts the gates itself as soon as a gang's pods are there, each with the least of patches,
+// on the whole without any controller; `is_nominated`: after another that nominates the pod to a node of 8 GPUs.
+bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_nominated);
+// Takes the gates from pods of the namespace as they come, until it is done with so many. After Record() of the namespace.
+bool LiftAsTheyCome(const GangWorld& world, int pods);
 std::vector<GangSize> EqualGangs(int gangs, int members, int gpus);
 int TotalMembers(const std::vector<GangSize>& gangs);
 

@@ -10,13 +10,13 @@
 
 namespace bench {
 
-// All that a cluster of 100 nodes of 8 GPUs takes, as 100 gangs of 8 and as 800 plain pods.
+// All that a cluster of 100 nodes of 8 GPUs takes, as 100 gangs of 8 and as 800 plain pods; and as pods whose creator
+// lifts their gates, without any controller, which is the least that gates cost.
 bool RunFill(const GangWorld& world, int rounds);
-// 800 plain pods, and the same with gates that their creator itself lifts, without any controller: no gang can be faster.
-bool RunFloor(const GangWorld& world, int rounds);
-// The same as 100 ElasticHorovodJobs of 8 workers, with and without the controller of gangs.
+// The same as 100 ElasticHorovodJobs of 8 workers, with and without the controller of gangs; and
+// without it, but with gates that somebody lifts as soon as the pods are there, which is the least that gates cost.
 bool RunElastic(const GangWorld& world, int rounds);
-// One gang of 512, and 512 plain pods; 500 nodes.
+// The same of one gang of 512; 500 nodes.
 bool RunLarge(const GangWorld& world, int rounds);
 // How soon a gang that cannot start says so; 500 nodes of 8 GPUs.
 bool RunCannotFit(const GangWorld& world, int rounds);

@@ -7,6 +7,7 @@
 #include "bench/measure.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/elastic/elastic_children.h"
+#include "crds/types/pod_group.h"
 
 namespace bench {
 namespace {
@@ -118,6 +119,9 @@ api::ElasticHorovodJob MakeJob(const std::string& ns, int index, const StormOpti
   job.spec.workers.min_replicas = options.min_workers;
   job.spec.workers.max_replicas = options.workers;
   job.spec.workers.target_replicas = options.workers;
+  if (options.is_gated) {
+    job.spec.workers.pod_template["spec"]["schedulingGates"].Append(Json::MakeObject({{"name", api::kGangGate}}));
+  }
   return job;
 }
 

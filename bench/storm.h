@@ -19,6 +19,7 @@ struct StormOptions {
   int workers = 2;
   int min_workers = 1;
   int threads = 8;  // That create the objects.
+  bool is_gated = false;  // A scheduling gate of their owner's in the pods.
 };
 
 // Watches the pods of a cluster and the jobs' statuses, and notes when each turned. Thread-safe.

@@ -118,8 +118,10 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
     else if (scheduled->reason == "Unschedulable" && !worker.is_bound) {
       worker.unschedulable_since = scheduled->last_transition_time;
       // PodScheduled was False while the pod was gated too, and its time tells of the first False.
-      if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(kLiftedAnnotation))) {
-        worker.unschedulable_since = std::max(*worker.unschedulable_since, *lifted);
+      for (const char* annotation : {kLiftedAnnotation, api::kGangLiftedAnnotation}) {
+        if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(annotation))) {
+          worker.unschedulable_since = std::max(*worker.unschedulable_since, *lifted);
+        }
       }
     }
   }

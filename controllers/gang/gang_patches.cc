@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/gang/gang_patches.h"
 
+#include "controllers/policy/waited.h"
+
 namespace grus {
 
 using kube::Json;
@@ -21,7 +23,8 @@ Json NominationPatch(const GangView& view, const Nomination& nomination) {
 Json LiftPatch(const GangView& view, const Member& member, const std::optional<Pin>& pin) {
   Json patch = Json::MakeObject();
   patch["metadata"]["uid"] = member.uid;
-  patch["metadata"]["annotations"][kGangLiftedAnnotation] = kube::ToText(view.now);
+  const bool is_short = view.is_planned_by_owner && member.created_at && Waited(view.now, *member.created_at) < kShortGate;
+  if (!is_short) patch["metadata"]["annotations"][api::kGangLiftedAnnotation] = kube::ToText(view.now);
   patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
   if (pin) {
     patch["metadata"]["annotations"][kGangPinnedAnnotation] = pin->node;

@@ -20,7 +20,7 @@ kube::Json NominationPatch(const GangView& view, const Nomination& nomination);
 struct Pin {
   std::string node, hostname;
 };
-// Takes our gate from the pod, if it is there, and writes when.
+// Takes our gate from the pod, if it is there, and writes when, unless that tells nothing (kShortGate).
 kube::Json LiftPatch(const GangView& view, const Member& member, const std::optional<Pin>& pin = std::nullopt);
 
 }  // namespace grus

@@ -164,7 +164,8 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
     VolumeLimits volumes = is_unbound ? room_.VolumesOf(*pod) : VolumeLimits();
     // An owner that plans for its pods gives them to the scheduler as they are.
     const std::string problem = view.is_planned_by_owner ? std::string() : volumes.problem;
-    view.members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr));
+    view.members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr,
+                                      view.is_planned_by_owner));
     view.members.back().volume_problem = problem;
   }
   SortMembers(view.members);

@@ -44,7 +44,7 @@ Tally Count(const GangView& view) {
   return tally;
 }
 
-Member ReadMember(const kube::Pod& pod, ShapePtr shape) {
+Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner) {
   Member member;
   member.name = pod.metadata.name;
   member.uid = std::string(pod.metadata.uid);
@@ -65,7 +65,12 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape) {
   member.has_own_hostname = member.pinned.empty() && pod.spec.node_selector.contains(kHostnameLabel);
   member.priority = pod.spec.priority.value_or(0);
   member.shape = std::move(shape);
-  if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(kGangLiftedAnnotation))) member.lifted_at = *lifted;
+  member.created_at = pod.metadata.creation_timestamp;
+  if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(api::kGangLiftedAnnotation))) {
+    member.lifted_at = *lifted;
+  } else if (has_planning_owner && member.state != MemberState::kGated) {
+    member.lifted_at = member.created_at;
+  }
   const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
   if (scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable" && member.state == MemberState::kLifted) {
     // The condition was False while the pod was gated, too, and its time tells of the first False.

@@ -13,9 +13,9 @@
 
 namespace grus {
 
-// When we lifted a pod's gate: written with the lift, in the same patch. Also how a later pass, or another process,
-// knows that the pod is ours to end if the gang does not come together.
-inline constexpr char kGangLiftedAnnotation[] = "scheduling.ai.centauruscloud.io/lifted";
+// An owner's pod that waited for less at its gate is taken as lifted when it was created: the annotation would cost the
+// API server a quarter of the lift (adr/0008).
+inline constexpr kube::Duration kShortGate = std::chrono::seconds(2);
 // Who led the schedulers when the pod was nominated: the holder of their lease.
 inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centauruscloud.io/nominated-to";
 // The node whose hostname we added to the pod's node selector when we lifted its gate.
@@ -45,7 +45,7 @@ struct Member {
   bool has_node_selector = false, has_own_hostname = false;  // The latter: a pin that is not ours.
   int priority = 0;
   ShapePtr shape;                     // Of members that are not bound.
-  std::optional<kube::Time> lifted_at, unschedulable_since;
+  std::optional<kube::Time> created_at, lifted_at, unschedulable_since;
   std::string unschedulable_message;  // The scheduler's.
 
   const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
@@ -82,8 +82,8 @@ struct Tally {
 };
 Tally Count(const GangView& view);
 
-// `shape` is that of the pod, null if it is bound or has ended.
-Member ReadMember(const kube::Pod& pod, ShapePtr shape);
+// `shape` is that of the pod, null if it is bound or has ended. `has_planning_owner`: of GangView::is_planned_by_owner.
+Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner);
 void SortMembers(std::vector<Member>& members);
 
 }  // namespace grus

@@ -35,6 +35,10 @@ class GangBuilder {
     view_.now = At(0);
   }
 
+  GangBuilder& PlannedByOwner() {
+    view_.is_planned_by_owner = true;
+    return *this;
+  }
   GangBuilder& Gated(int count, const std::string& nominated = {}) {
     return Add(count, MemberState::kGated, [&](Member& m) { m.nominated = nominated; });
   }

@@ -42,6 +42,17 @@ TEST(LiftPatch, TakesOurGateAndLeavesThoseOfOthers) {
             R"({"schedulingGates":[{"$patch":"delete","name":"scheduling.x-k8s.io/gang"}]})");
 }
 
+TEST(LiftPatch, SaysWhenUnlessAnOwnersPodHasHardlyWaited) {
+  const auto is_dated = [](const GangView& view) {
+    return LiftPatch(view, view.members[0]).Find("metadata")->Find("annotations") != nullptr;
+  };
+  const auto made = [](int at) { return [at](Member& member) { member.created_at = GangBuilder::At(at); }; };
+  EXPECT_FALSE(is_dated(GangBuilder(1).Gated(1).Each(made(-1)).PlannedByOwner().Build()));
+  EXPECT_TRUE(is_dated(GangBuilder(1).Gated(1).Each(made(-2)).PlannedByOwner().Build()));
+  EXPECT_TRUE(is_dated(GangBuilder(1).Gated(1).PlannedByOwner().Build()));
+  EXPECT_TRUE(is_dated(GangBuilder(1).Gated(1).Each(made(-1)).Build()));
+}
+
 TEST(LiftPatch, PinsTheMemberToItsNodeWithTheGate) {
   const GangView view = GangBuilder(1).Gated(1).Build();
   const kube::Json patch = LiftPatch(view, view.members[0], Pin{"node-0", "host-0"});
