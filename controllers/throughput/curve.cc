@@ -32,6 +32,15 @@ const CurvePoint* Choose(Goal goal, const std::vector<CurvePoint>& points) {
   });
 }
 
+bool MightBeBetter(Goal goal, const CurvePoint& unknown, const CurvePoint& best) {
+  switch (goal) {
+    case Goal::kFastest: return unknown.high > best.throughput;
+    case Goal::kCheapest: return PerReplica(unknown) > PerReplica(best);
+    case Goal::kKnee: return kKneeShare * unknown.high > best.throughput;
+  }
+  return true;
+}
+
 bool IsKnown(const CurvePoint& point) { return point.source != PredictionSource::kUnknown; }
 
 kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& question, const CurveSize& at) {
@@ -93,19 +102,21 @@ std::string_view ToString(Goal goal) {
 }
 
 std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int max_replicas) {
-  std::vector<CurvePoint> points, known;
+  std::vector<CurvePoint> known, unknown;
   for (const CurvePoint& point : curve) {
-    if (point.size.replicas > max_replicas) continue;
-    points.push_back(point);
-    if (IsKnown(point)) known.push_back(point);
+    const bool is_possible = point.size.local_batch_size >= 1;
+    if (is_possible && point.size.replicas <= max_replicas) (IsKnown(point) ? known : unknown).push_back(point);
   }
   std::vector<Recommendation> recommendations;
   for (const Goal goal : {Goal::kFastest, Goal::kCheapest, Goal::kKnee}) {
     Recommendation& r = recommendations.emplace_back();
     r.goal = goal;
-    const CurvePoint* best = Choose(goal, points);
-    if (best && IsKnown(*best) && (goal != Goal::kKnee || IsKnown(*Fastest(points)))) r.best = *best;
-    if (const CurvePoint* best_known = Choose(goal, known)) r.best_known = *best_known;
+    const CurvePoint* best = Choose(goal, known);
+    if (!best) continue;
+    r.best_known = *best;
+    const bool is_sure = std::none_of(unknown.begin(), unknown.end(),
+                                      [&](const CurvePoint& point) { return MightBeBetter(goal, point, *best); });
+    if (is_sure) r.best = *best;
   }
   return recommendations;
 }

@@ -55,16 +55,18 @@ enum class Goal {
 };
 std::string_view ToString(Goal goal);
 
-// Points of the curve; of equal ones the smallest. `best` is nullopt, Unknown to users, if there is nothing to choose
-// from, or if a size whose band is too wide looks best or, for the knee, fastest. `best_known` is the best of those
-// with an answer.
+// Points of the curve; of equal ones the smallest. `best_known` is the best of the sizes with an answer. It is also
+// `best`, unless a size without an answer might be better: faster, if its throughput is as high as its band goes; for the
+// knee, so fast that the knee would have less than kKneeShare of it. Work per GPU second falls as a job grows, whatever
+// the upper end of a band says, so for the cheapest the middle of the band counts. `best` is nullopt then, Unknown to
+// users, as it is if there is nothing to choose from.
 struct Recommendation {
   Goal goal = Goal::kFastest;
   std::optional<CurvePoint> best;
   std::optional<CurvePoint> best_known;
 };
 
-// Among the sizes of `max_replicas` and less, in the order of Goal.
+// Among the sizes of `max_replicas` and less with one sample a replica at least, in the order of Goal.
 std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int max_replicas);
 
 }  // namespace grus

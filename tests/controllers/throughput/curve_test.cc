@@ -9,11 +9,19 @@
 namespace grus {
 namespace {
 
-CurvePoint Point(int replicas, double throughput, PredictionSource source = PredictionSource::kMeasured) {
+CurvePoint Point(int replicas, double throughput) {
   CurvePoint point;
   point.size = {1, replicas, 32};
-  point.source = source;
-  point.throughput = throughput;
+  point.source = PredictionSource::kMeasured;
+  point.throughput = point.low = point.high = throughput;
+  return point;
+}
+
+CurvePoint Unknown(int replicas, double throughput, double high, double local_batch_size = 32) {
+  CurvePoint point = Point(replicas, throughput);
+  point.source = PredictionSource::kUnknown;
+  point.high = high;
+  point.size.local_batch_size = local_batch_size;
   return point;
 }
 
@@ -108,14 +116,17 @@ TEST(Recommend, ChoosesFastestCheapestAndKnee) {
     int max_replicas;
     const char* want;
   };
-  const auto kUnknown = PredictionSource::kUnknown;
   const Case kCases[] = {
       {"saturates", {Point(1, 100), Point(2, 190), Point(4, 350), Point(8, 480), Point(16, 500)}, 16, "16 1 8"},
       {"at or under a limit", {Point(1, 100), Point(2, 190), Point(4, 350), Point(8, 480)}, 4, "4 1 4"},
       {"gets slower", {Point(1, 100), Point(2, 80), Point(4, 90)}, 4, "1 1 1"},
       {"the smallest of equals", {Point(1, 100), Point(2, 200), Point(4, 200)}, 4, "2 1 2"},
-      {"an unknown size looks best", {Point(1, 100), Point(2, 190), Point(4, 350, kUnknown)}, 4, "- 1 -"},
-      {"an unknown size looks bad", {Point(1, 100), Point(2, 190), Point(4, 150, kUnknown)}, 4, "2 1 2"},
+      {"an unknown size looks best", {Point(1, 100), Point(2, 190), Unknown(4, 350, 500)}, 4, "- 1 -"},
+      {"an unknown size may be best", {Point(1, 100), Point(2, 190), Unknown(4, 150, 220)}, 4, "- 1 -"},
+      {"an unknown size may be a bit better", {Point(1, 100), Point(2, 190), Unknown(4, 150, 200)}, 4, "- 1 2"},
+      {"an unknown size is worse", {Point(1, 100), Point(2, 190), Unknown(4, 150, 180)}, 4, "2 1 2"},
+      {"an unknown size looks cheapest", {Unknown(1, 100, 120), Point(2, 190)}, 4, "2 - 2"},
+      {"no size has half a sample", {Point(1, 100), Point(2, 190), Unknown(4, 350, 500, 0.5)}, 4, "2 1 2"},
       {"the limit leaves nothing", {Point(2, 100)}, 1, "- - -"},
       {"no curve", {}, 8, "- - -"},
   };
@@ -123,7 +134,7 @@ TEST(Recommend, ChoosesFastestCheapestAndKnee) {
 }
 
 TEST(Recommend, OffersTheBestOfTheKnownWhereTheBestIsUnknown) {
-  const std::vector<CurvePoint> curve = {Point(1, 100), Point(2, 190), Point(4, 350, PredictionSource::kUnknown)};
+  const std::vector<CurvePoint> curve = {Point(1, 100), Point(2, 190), Unknown(4, 350, 500)};
   const Recommendation fastest = Recommend(curve, 4).front();
   EXPECT_FALSE(fastest.best);
   ASSERT_TRUE(fastest.best_known);
