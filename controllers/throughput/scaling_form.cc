@@ -7,12 +7,13 @@
 namespace grus {
 namespace {
 
+// On one node, forms with the same growth there are the same form: none is listed more than twice, or it would outvote
+// the others.
 constexpr ScalingForm kForms[] = {
     {"ring", IntraGrowth::kRing, InterGrowth::kRing},
+    {"constant", IntraGrowth::kRing, InterGrowth::kConstant},
     {"tree", IntraGrowth::kLogarithmic, InterGrowth::kLogNodes},
-    {"tree-contended", IntraGrowth::kLinear, InterGrowth::kLogNodes},
     {"flat-tree", IntraGrowth::kLogarithmic, InterGrowth::kLogReplicas},
-    {"constant", IntraGrowth::kLogarithmic, InterGrowth::kConstant},
     {"linear", IntraGrowth::kLinear, InterGrowth::kLinear},
 };
 

@@ -15,12 +15,13 @@ using kube::Error;
 using kube::ErrorCode;
 
 // What is believed of any job before its measurements: mean and standard deviation of each parameter, times in units of
-// the median step. Wide: one deviation is a factor of two to three.
+// the median step. Wide: one deviation is a factor of about three, and more of the share that follows the batch size,
+// which measurements at small batches do not show and large ones are foretold by.
 constexpr Parameters kPriorMean = {-1.2, -0.7, -2.5, -0.7, -1.5, 0, -1.5, -1.8};
-constexpr Parameters kPriorDeviation = {1.0, 0.7, 1.2, 1.2, 1.0, 1.0, 1.0, 1.0};
-// Step times of equal jobs scatter by about this much, which counts as much as two measurements that say so.
+constexpr Parameters kPriorDeviation = {1.0, 1.5, 1.2, 1.2, 1.0, 1.0, 1.0, 1.0};
+// Step times of equal jobs scatter by about this much, which counts as much as three measurements that say so.
 constexpr double kPriorNoise = 0.06;
-constexpr double kPriorNoiseWeight = 2;
+constexpr double kPriorNoiseWeight = 3;
 // How far compute time at one batch size is off the line through the others.
 constexpr double kBatchEffect = 0.05;
 constexpr std::size_t kMaxBatchEffects = 32;  // More sizes draw the line well enough, and cost time.
@@ -35,7 +36,7 @@ constexpr double kMostEvidence = 16;
 constexpr double kEvidencePerMeasurement = 0.25;
 constexpr double kSmallestError = 0.03;  // Forms that predict this well are equally good.
 // 90 % band; the factor is from calibration: the parts of the variance overlap.
-constexpr double kBandCalibration = 0.9;
+constexpr double kBandCalibration = 0.85;
 
 // 95th percentile of Student's t, by its Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5); within 1.5 % from two
 // degrees of freedom on.
@@ -243,7 +244,9 @@ LogBand ForecastOf(const ThroughputFit& fit, const JobSize& size, double quantil
   double mean = 0, second_moment = 0;
   for (const FittedForm& f : fit.forms) {
     const LogStep step = StepOf(fit, f.form, f.parameters, f.batch_effects, size);
-    const double variance = VarianceAlong(f.covariance, GradientOf(fit, step, size)) + Square(f.noise) +
+    // A form is no better at a size that was never measured than at one that is left out.
+    const double error = std::max(f.noise, f.leave_one_out_error);
+    const double variance = VarianceAlong(f.covariance, GradientOf(fit, step, size)) + Square(error) +
                             Square(step.compute_share) * batch_variance +
                             Square(1 - step.compute_share) * growth_variance +
                             (is_like_none ? Square(kUnmeasuredSync) : 0);

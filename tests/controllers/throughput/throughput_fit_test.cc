@@ -157,6 +157,7 @@ TEST(ThroughputFit, IsUnknownWhereFewMeasurementsSayNothing) {
       {"from one GPU to two", {{{1, 1, 32}, 0.1}}, {1, 2, 32}},
       {"from one node to several", {{{1, 1, 32}, 0.1}, {{1, 2, 32}, 0.11}, {{1, 4, 32}, 0.12}}, {4, 16, 32}},
       {"from one batch size to another", {{{1, 1, 32}, 0.1}, {{1, 2, 32}, 0.11}}, {1, 1, 512}},
+      {"when times go up and down", {{{1, 1, 32}, 0.1}, {{1, 2, 32}, 0.15}, {{1, 4, 32}, 0.103}}, {1, 8, 32}},
       {"when times contradict each other", {{{1, 1, 32}, 0.1}, {{1, 2, 32}, 0.4}, {{1, 4, 32}, 0.1}}, {1, 8, 32}},
   };
   for (const Case& c : kCases) {
