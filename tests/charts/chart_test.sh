@@ -132,7 +132,8 @@ for resource in persistentvolumeclaims persistentvolumes storageclasses priority
   check "may not write $resource" may_not grus-system patch "$resource" -A
 done
 check "may make jobs for trials" may grus-system create elastichorovodjobs -n team-a
-check "may read the logs of trials" may grus-system get pods --subresource=log -n team-a
+check "may read the logs of trials and of running jobs" may grus-system get pods --subresource=log -n team-a
+check "and ask for the pod before" may grus-system get pods -n team-a
 check "may keep what was measured" may grus-system create workloadprofiles
 check "may say how trials go" may grus-system patch trialjobs --subresource=status -n team-a
 check "may renew its lease" may grus-system patch leases/grus -n grus-system
