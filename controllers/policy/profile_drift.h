@@ -10,26 +10,31 @@
 
 namespace grus {
 
-// Steps of long runs vary more than those of a trial: with the data, with neighbours on the node, with
-// checkpoints.
+// Long runs vary more than trials: with the data, with neighbours on the node, with checkpoints.
 inline constexpr int kDriftPercent = 20;
 
-// A job's step time at one configuration, as it was last seen.
-struct ObservedStep {
+// A job's speed at one configuration, as it was last seen, in the unit of its profile.
+struct ObservedSpeed {
   std::string job;  // NAMESPACE/NAME
   api::TrialConfig config;
-  double milliseconds = 0;
+  api::Measurement measured;
   kube::Time time;
 };
 
-// Drift if the step time is over the upper end of the 90 % interval of the point of that configuration, or
-// the lower end over the step time, by more than `percent`. None if the profile has no such point, if either time is none, or if
-// the point was measured after the job was seen.
-std::optional<api::ProfileDrift> FindDrift(const api::WorkloadProfileSpec& profile, const ObservedStep& seen,
+// Of points at `config` the newest; null if there is none. Numbers of nodes that are not known match any: a trial may
+// not tell how many it ran on.
+const api::ProfilePoint* FindPoint(const api::WorkloadProfileSpec& profile, const api::TrialConfig& config);
+
+// The 90 % intervals of both throughputs meet once each is widened to where a speed lies that differs by `percent`.
+// None: one of them has no throughput.
+std::optional<bool> DoAgree(const api::Measurement& a, const api::Measurement& b, int percent = kDriftPercent);
+
+// Drift if the point of that configuration and the job do not agree. None if the profile has no such point, if either
+// throughput is none, or if the point was measured after the job was seen.
+std::optional<api::ProfileDrift> FindDrift(const api::WorkloadProfileSpec& profile, const ObservedSpeed& seen,
                                            int percent = kDriftPercent);
 
-// "team-a/bert takes 130 ms a step on 8 A100 GPUs, 30 % more than the 100 ms that were measured"
-std::string DriftMessage(const api::ProfileDrift& drift);
+bool IsSlower(const api::ProfileDrift& drift);
 
 // "8 A100 GPUs on 2 nodes with batch size 32", as far as it is known.
 std::string ToText(const api::TrialConfig& config);

@@ -10,6 +10,7 @@
 #include "controllers/policy/profile_drift.h"
 #include "controllers/policy/wording.h"
 #include "controllers/throughput/curve.h"
+#include "controllers/trial/trial_numbers.h"
 
 namespace grus {
 namespace {
@@ -148,12 +149,16 @@ std::string NameOf(const api::GpuTypeProfile& type) {
 }
 
 bool IsMeasuredSince(const api::WorkloadProfileSpec& profile, const api::ProfileDrift& drift) {
-  return std::any_of(profile.points.begin(), profile.points.end(), [&](const api::ProfilePoint& point) {
-    return point.config == drift.config && point.time > drift.time;
-  });
+  const api::ProfilePoint* point = FindPoint(profile, drift.config);
+  return point && point->time > drift.time;
 }
 
 }  // namespace
+
+std::string DriftMessage(const api::ProfileDrift& drift, api::ThroughputUnit unit) {
+  return "expected " + SpeedText(drift.expected, unit) + " on " + ToText(drift.config) + ", " + drift.job +
+         " runs at " + drift.observed.throughput;
+}
 
 TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
   TypeMeasurements result;
@@ -195,7 +200,6 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
     if (type.knee_gpus)
       knees += (knees.empty() ? "" : ", ") + Count(*type.knee_gpus, "GPU") + " on " + NameOf(type);
   }
-  if (status.drift && IsMeasuredSince(profile.spec, *status.drift)) status.drift.reset();
 
   const auto set = [&](const char* type, bool is_true, const char* reason, const std::string& message) {
     kube::SetCondition(status.conditions,
@@ -207,10 +211,17 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
       !has_points
           ? "no measurement yet"
           : Count(status.points, "measurement") + (knees.empty() ? "; knee not known" : "; knee: " + knees));
+  const kube::Condition* before = kube::FindCondition(status.conditions, "Drifted");
   if (status.drift) {
-    set("Drifted", true, "Drifted", DriftMessage(*status.drift));
-  } else if (kube::FindCondition(status.conditions, "Drifted")) {
-    set("Drifted", false, "Measured", "");
+    const std::string message = DriftMessage(*status.drift, profile.spec.throughput_unit);
+    if (IsMeasuredSince(profile.spec, *status.drift)) {
+      set("Drifted", false, kReasonMeasuredAgain, "measured again since; before: " + message);
+      status.drift.reset();
+    } else {
+      set("Drifted", true, IsSlower(*status.drift) ? kReasonSlower : kReasonFaster, message);
+    }
+  } else if (before && before->is_true()) {
+    set("Drifted", false, kReasonAgrees, "");
   }
   return status;
 }

@@ -8,6 +8,7 @@
 // Pure functions.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "controllers/throughput/throughput_fit.h"
@@ -28,7 +29,15 @@ struct TypeMeasurements {
 };
 TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type);
 
-// `profile.status` brought up to `profile.spec`. A drift stays until its configuration is measured again.
+// Reasons of the condition Drifted.
+inline constexpr char kReasonSlower[] = "SlowerThanMeasured", kReasonFaster[] = "FasterThanMeasured",
+                      kReasonAgrees[] = "AgreesAgain", kReasonMeasuredAgain[] = "MeasuredAgain";
+
+// "expected 800 samples/s +- 3 % on 4 A100 GPUs, team-a/bert runs at 500"
+std::string DriftMessage(const api::ProfileDrift& drift, api::ThroughputUnit unit);
+
+// `profile.status` brought up to `profile.spec`. A drift stays until its configuration is measured again; how one that
+// was there ended is said by the condition.
 api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, kube::WallTime now);
 
 }  // namespace grus

@@ -36,6 +36,10 @@ std::string UnitName(api::ThroughputUnit unit) {
   return name.empty() ? "an unknown unit" : std::string(name);
 }
 
+bool IsWithoutUnit(const api::WorkloadProfileSpec& profile) {
+  return profile.throughput_unit == api::ThroughputUnit::kNotKnown && profile.points.empty();
+}
+
 // Made or deleted by somebody else meanwhile: the next try finds out what there is.
 kube::Error Retried(const kube::Error& error) {
   const bool has_changed = error.code() == ErrorCode::kAlreadyExists || error.code() == ErrorCode::kNotFound;
@@ -52,8 +56,12 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
   known.unit = profile->spec.throughput_unit;
   for (const ProfilePoint& point : profile->spec.points) {
     if (now.value - point.time.value > max_age) continue;
-    const auto [at, is_new] = known.points.emplace(point.config, point);
-    if (!is_new && at->second.time < point.time) at->second = point;  // Two of it were written by hand.
+    api::TrialConfig anywhere = point.config;
+    anywhere.nodes = 0;
+    for (const api::TrialConfig& config : {point.config, anywhere}) {
+      const auto [at, is_new] = known.points.emplace(config, point);
+      if (!is_new && at->second.time < point.time) at->second = point;
+    }
   }
   return known;
 }
@@ -81,29 +89,58 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
                                           {"spec", kube::ToJson(spec)}});
     const auto made = client_.Create(kind, "", object, {}, stop);
     if (!made) return Retried(made.error());
-    return WriteStatus(static_cast<const WorkloadProfile&>(**made), stop);
+    return WriteStatus(static_cast<const WorkloadProfile&>(**made), std::nullopt, stop);
   }
-  const WorkloadProfile& profile = **found;
-  if (profile.metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
-  const bool is_without_unit =
-      profile.spec.throughput_unit == api::ThroughputUnit::kNotKnown && profile.spec.points.empty();
-  if (profile.spec.throughput_unit != speeds.unit && !is_without_unit) {
+  const Profile profile = *std::move(found);
+  if (profile->metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
+  if (profile->spec.throughput_unit != speeds.unit && !IsWithoutUnit(profile->spec)) {
     return kube::Error(ErrorCode::kInvalidArgument,
-                       "its throughputs are in " + UnitName(profile.spec.throughput_unit) + ", these in " +
+                       "its throughputs are in " + UnitName(profile->spec.throughput_unit) + ", these in " +
                            UnitName(speeds.unit) + "; delete it if it is wrong");
   }
-  const std::vector<ProfilePoint> points = MergePoints(profile.spec.points, speeds.points);
-  if (points == profile.spec.points) return WriteStatus(profile, stop);
-  Json patch = Json::MakeObject({{"metadata", PreconditionsOf(profile)}});
-  patch["spec"]["points"] = PointsJson(points);
-  if (is_without_unit) patch["spec"]["throughputUnit"] = UnitName(speeds.unit);
-  const auto written = client_.Patch(kind, key, kube::PatchType::kMerge, patch, {}, stop);
-  if (!written) return Retried(written.error());
-  return WriteStatus(static_cast<const WorkloadProfile&>(**written), stop);
+  const kube::Result<Profile> written = WritePoints(profile, speeds.points, speeds.unit, stop);
+  if (!written) return written.error();
+  return WriteStatus(**written, (*written)->status.drift, stop);
 }
 
-kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, std::stop_token stop) {
-  const api::WorkloadProfileStatus status = ProfileStatusOf(profile, clock_.WallNow());
+kube::Status ProfileStore::Edit(const std::string& name, const Editor& edit, std::stop_token stop) {
+  kube::Status edited = kube::RetryOnConflict(
+      clock_, [&] { return TryEdit(name, edit, stop); }, stop, kube::kContended);
+  if (!edited) return std::move(edited).error().with("update WorkloadProfile " + name);
+  return edited;
+}
+
+kube::Status ProfileStore::TryEdit(const std::string& name, const Editor& edit, std::stop_token stop) {
+  auto found = client_.Get<WorkloadProfile>({"", name}, stop);
+  if (!found && found.error().code() == ErrorCode::kNotFound) return {};
+  if (!found) return std::move(found).error();
+  const Profile profile = *std::move(found);
+  if (profile->metadata.is_being_deleted()) return {};
+  const ProfileEdit wanted = edit(*profile);
+  const kube::Result<Profile> written = WritePoints(profile, wanted.points, profile->spec.throughput_unit, stop);
+  if (!written) return written.error();
+  return WriteStatus(**written, wanted.drift, stop);
+}
+
+kube::Result<ProfileStore::Profile> ProfileStore::WritePoints(const Profile& profile,
+                                                              const std::vector<ProfilePoint>& added,
+                                                              api::ThroughputUnit unit, std::stop_token stop) {
+  const std::vector<ProfilePoint> points = MergePoints(profile->spec.points, added);
+  if (points == profile->spec.points) return profile;
+  Json patch = Json::MakeObject({{"metadata", PreconditionsOf(*profile)}});
+  patch["spec"]["points"] = PointsJson(points);
+  if (IsWithoutUnit(profile->spec)) patch["spec"]["throughputUnit"] = UnitName(unit);
+  auto written = client_.Patch(KindOf<WorkloadProfile>(), profile->metadata.Key(), kube::PatchType::kMerge,
+                               patch, {}, stop);
+  if (!written) return Retried(written.error());
+  return std::static_pointer_cast<const WorkloadProfile>(*std::move(written));
+}
+
+kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std::optional<api::ProfileDrift>& drift,
+                                       std::stop_token stop) {
+  WorkloadProfile drifted = profile;
+  drifted.status.drift = drift;
+  const api::WorkloadProfileStatus status = ProfileStatusOf(drifted, clock_.WallNow());
   if (status == profile.status) return {};
   Json patch = Json::MakeObject({{"metadata", PreconditionsOf(profile)}});
   patch["status"] = kube::MergePatchBetween(kube::ToJson(profile.status), kube::ToJson(status));
@@ -126,17 +163,24 @@ std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points,
     point.name = PointName(point.config);
     // As the API keeps it, so that the same point saved again is no newer.
     point.time.value = std::chrono::floor<std::chrono::seconds>(point.time.value);
+    api::TrialConfig anywhere = point.config;
+    anywhere.nodes = 0;
     const auto is_same = [&](const ProfilePoint& other) {
-      return other.config == point.config || other.name == point.name;
+      return other.config == point.config || other.name == point.name ||
+             (other.config == anywhere && other.time < point.time);
     };
     const auto same = std::find_if(points.begin(), points.end(), is_same);
     if (same == points.end()) {
       points.push_back(std::move(point));
-    } else if (same->time < point.time) {
-      const auto at = same - points.begin();
-      points.erase(std::remove_if(same, points.end(), is_same), points.end());
-      points.insert(points.begin() + at, std::move(point));
+      continue;
     }
+    const bool is_old = std::any_of(same, points.end(), [&](const ProfilePoint& other) {
+      return is_same(other) && other.time >= point.time;
+    });
+    if (is_old) continue;
+    const auto at = same - points.begin();
+    points.erase(std::remove_if(same, points.end(), is_same), points.end());
+    points.insert(points.begin() + at, std::move(point));
   }
   while (points.size() > limit) {
     points.erase(

@@ -3,15 +3,17 @@
 //
 // A profile is written by whoever measures, at the same time: each write takes the newest object, puts its
 // points beside those of others, and is refused by the API server if somebody was faster; then it is tried
-// again. Of one configuration the newest measurement stays; of more than api::kMaxProfilePoints the oldest
-// go.
+// again. Of one configuration the newest measurement stays; one that knows its number of nodes also takes the place
+// of an older one that does not. Of more than api::kMaxProfilePoints the oldest go.
 //
-// Find() reads the cache, so it may not see the last writes yet; Save() reads the API server. Thread-safe;
-// Save() blocks.
+// Find() reads the cache, so it may not see the last writes yet; Save() and Edit() read the API server. Thread-safe;
+// these two block.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -34,6 +36,12 @@ struct NewSpeeds {
   std::vector<api::ProfilePoint> points;  // Their names are given by Save().
 };
 
+// What shall become of a profile.
+struct ProfileEdit {
+  std::vector<api::ProfilePoint> points = {};    // To be added. Their names are given by the store.
+  std::optional<api::ProfileDrift> drift = {};   // Of the status; goes all the same if a point is newer.
+};
+
 class ProfileStore {
  public:
   // `profiles` are the WorkloadProfiles. All must outlive the store.
@@ -41,7 +49,7 @@ class ProfileStore {
       : client_(client), profiles_(profiles), clock_(clock) {}
 
   // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being
-  // deleted.
+  // deleted. Whoever does not know the number of nodes finds the newest of any.
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
   // Adds points, and brings the status up to them. Writes nothing if all of it is there. Errors:
@@ -49,9 +57,21 @@ class ProfileStore {
   // profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
+  // Changes a profile as `edit` says of its newest version, and brings the status up to that. Writes nothing if there
+  // is nothing to change, or if there is no such profile: then `edit` is not called, unless it was for a version
+  // before. Errors: kConflict, as above.
+  using Editor = std::function<ProfileEdit(const api::WorkloadProfile&)>;
+  kube::Status Edit(const std::string& name, const Editor& edit, std::stop_token stop = {});
+
  private:
+  using Profile = std::shared_ptr<const api::WorkloadProfile>;
   kube::Status TrySave(const NewSpeeds& speeds, std::stop_token stop);
-  kube::Status WriteStatus(const api::WorkloadProfile& profile, std::stop_token stop);
+  kube::Status TryEdit(const std::string& name, const Editor& edit, std::stop_token stop);
+  // The profile with `added` among its points, which have this unit.
+  kube::Result<Profile> WritePoints(const Profile& profile, const std::vector<api::ProfilePoint>& added,
+                                    api::ThroughputUnit unit, std::stop_token stop);
+  kube::Status WriteStatus(const api::WorkloadProfile& profile, const std::optional<api::ProfileDrift>& drift,
+                           std::stop_token stop);
 
   kube::Client& client_;
   const kube::Informer& profiles_;

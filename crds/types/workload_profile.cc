@@ -39,7 +39,9 @@ std::span<const FieldInfo> ProfilePoint::Fields() {
       Field<&T::measured>("measured", {.doc = "What was measured.", .required = true}),
       Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPU seconds that it has cost.", .minimum = 0}),
       Field<&T::measured_by>("measuredBy",
-                             {.doc = "The TrialJob that measured it: NAMESPACE/NAME.", .max_length = 317}),
+                             {.doc = "The TrialJob that measured it: NAMESPACE/NAME; or the job that showed it while it "
+                                     "ran: elastichorovodjob/NAMESPACE/NAME.",
+                              .max_length = 317}),
       Field<&T::time>("time", {.doc = "When.", .required = true}),
   };
   return kFields;
@@ -102,11 +104,9 @@ std::span<const FieldInfo> ProfileDrift::Fields() {
   using T = ProfileDrift;
   static constexpr FieldInfo kFields[] = {
       Field<&T::job>("job", {.doc = "The job whose speed differs: NAMESPACE/NAME.", .max_length = 317}),
-      Field<&T::config>("config", {.doc = "What it runs on."}),
-      Field<&T::measured_step_milliseconds>(
-          "measuredStepMilliseconds", {.doc = "Time of a step by this profile.", .pattern = kDecimalPattern}),
-      Field<&T::observed_step_milliseconds>(
-          "observedStepMilliseconds", {.doc = "Time of a step in that job.", .pattern = kDecimalPattern}),
+      Field<&T::config>("config", {.doc = "What it runs on, as the point says it."}),
+      Field<&T::expected>("expected", {.doc = "What this profile says of it."}),
+      Field<&T::observed>("observed", {.doc = "How fast that job runs."}),
       Field<&T::time>("time", {.doc = "When it was observed."}),
   };
   return kFields;
@@ -130,7 +130,7 @@ std::span<const FieldInfo> WorkloadProfileStatus::Fields() {
           {.doc = "What the points of each GPU type say.", .max_items = 16, .list_type = "atomic"}),
       Field<&T::drift>(
           "drift",
-          {.doc = "The job that last was not as fast as measured; gone once it was measured again."}),
+          {.doc = "The job that is not as fast as measured; gone once it is again, or that was measured again."}),
   };
   return kFields;
 }

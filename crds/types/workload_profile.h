@@ -6,6 +6,9 @@
 // `kubectl apply` to another cluster and GitOps keep them. The status is derived from them alone, by grus,
 // and may be lost.
 //
+// Running jobs refresh them: a point that a job measured while it trained has cost no GPU seconds, and says so in
+// measuredBy.
+//
 // Workloads are the same when their fingerprints are. The name is the fingerprint, so no two profiles are
 // about one workload, whoever makes them at the same time.
 #pragma once
@@ -67,8 +70,8 @@ struct GpuTypeProfile {
 // A running job that is not as fast as was measured.
 struct ProfileDrift {
   std::string job = {};
-  TrialConfig config = {};
-  std::string measured_step_milliseconds = {}, observed_step_milliseconds = {};
+  TrialConfig config = {};  // Of the point.
+  Measurement expected = {}, observed = {};
   kube::Time time = {};
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const ProfileDrift&, const ProfileDrift&) = default;

@@ -58,7 +58,9 @@ TEST(WorkloadProfile, IsReadBackAsItWasWritten) {
   status.knee = "8";
   status.points = 2;
   status.gpu_types = {{{"a100", "Amdahl", {{"serialPercent", "3"}}, "4.2", 32}, 2, 8}};
-  status.drift = ProfileDrift{"team-a/bert", {"a100", 8, 2, 64}, "630.2", "900", Noon()};
+  status.drift = ProfileDrift{"team-a/bert", {"a100", 8, 2, 64}, {}, {}, Noon()};
+  status.drift->expected.throughput = "800";
+  status.drift->observed.throughput = "500.5";
   status.conditions.push_back({"Ready", "True", "Modelled", "2 points", Noon(), 2});
 
   const std::string text = kube::EncodeObject(TheKind(), profile);

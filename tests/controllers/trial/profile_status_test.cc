@@ -71,18 +71,47 @@ TEST(ProfileStatus, AnEmptyProfileIsNotReady) {
   EXPECT_FALSE(kube::IsConditionTrue(ProfileStatusOf(Profile({}), kNow).conditions, "Ready"));
 }
 
+api::ProfileDrift DriftTo(const api::ProfilePoint& point, const std::string& throughput) {
+  api::ProfileDrift drift{"team-a/bert", point.config, point.measured, {}, AtSecond(2000)};
+  drift.observed.throughput = throughput;
+  return drift;
+}
+
 TEST(ProfileStatus, DriftStaysUntilItsConfigurationIsMeasuredAgain) {
   api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
-  profile.status.drift = api::ProfileDrift{"team-a/bert", {"A100", 8, 1, 32}, "106", "150", AtSecond(2000)};
+  profile.status.drift = DriftTo(profile.spec.points[3], "1500");
   const api::WorkloadProfileStatus drifted = ProfileStatusOf(profile, kNow);
   EXPECT_TRUE(drifted.drift);
-  EXPECT_THAT(kube::FindCondition(drifted.conditions, "Drifted")->message, HasSubstr("42 % more"));
+  EXPECT_EQ(kube::FindCondition(drifted.conditions, "Drifted")->reason, kReasonSlower);
 
   profile.status = drifted;
   profile.spec.points[3].time = AtSecond(3000);
   const api::WorkloadProfileStatus again = ProfileStatusOf(profile, kNow);
   EXPECT_FALSE(again.drift);
   EXPECT_FALSE(kube::IsConditionTrue(again.conditions, "Drifted"));
+  EXPECT_EQ(kube::FindCondition(again.conditions, "Drifted")->reason, kReasonMeasuredAgain);
+  profile.status = again;
+  EXPECT_EQ(ProfileStatusOf(profile, kNow), again);
+}
+
+TEST(ProfileStatus, ADriftThatIsTakenAwaySaysThatTheJobAgrees) {
+  api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
+  profile.status.drift = DriftTo(profile.spec.points[3], "9999");
+  profile.status = ProfileStatusOf(profile, kNow);
+  EXPECT_EQ(kube::FindCondition(profile.status.conditions, "Drifted")->reason, kReasonFaster);
+
+  profile.status.drift.reset();
+  const api::WorkloadProfileStatus agrees = ProfileStatusOf(profile, kNow);
+  EXPECT_FALSE(kube::IsConditionTrue(agrees.conditions, "Drifted"));
+  EXPECT_EQ(kube::FindCondition(agrees.conditions, "Drifted")->reason, kReasonAgrees);
+}
+
+TEST(DriftMessage, SaysWhatWasExpectedWithItsIntervalAndWhatIs) {
+  api::ProfilePoint point = MakePoint({"A100", 4, 0, 0}, 160);
+  point.measured.throughput_low = "776";
+  point.measured.throughput_high = "824";
+  EXPECT_EQ(DriftMessage(DriftTo(point, "500"), api::ThroughputUnit::kSamplesPerSecond),
+            "expected 800 samples/s +- 3 % on 4 A100 GPUs, team-a/bert runs at 500");
 }
 
 TEST(MeasurementsOf, BatchesOfOneGpuFollowFromSpeedAndStepTime) {

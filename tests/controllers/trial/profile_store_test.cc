@@ -127,9 +127,9 @@ TEST_F(ProfileStoreTest, WhatIsSavedIsFoundByItsConfigurationUntilItIsTooOld) {
 
   const KnownSpeeds known = store_.Find(kFingerprint, 100s, AtSecond(5100));
   EXPECT_EQ(known.unit, kSamples);
-  ASSERT_EQ(known.points.size(), 1u);
-  EXPECT_EQ(known.points.begin()->first, (api::TrialConfig{"A100", 2, 1, 32}));
-  EXPECT_EQ(store_.Find(kFingerprint, kMonth, AtSecond(5100)).points.size(), 2u);
+  EXPECT_EQ(known.points.count({"A100", 2, 1, 32}), 1u);
+  EXPECT_EQ(known.points.count({"A100", 1, 1, 32}), 0u);
+  EXPECT_EQ(store_.Find(kFingerprint, kMonth, AtSecond(5100)).points.count({"A100", 1, 1, 32}), 1u);
   EXPECT_TRUE(store_.Find("another", kMonth, AtSecond(5100)).points.empty());
 }
 
@@ -177,6 +177,48 @@ TEST_F(ProfileStoreTest, AnotherUnitIsRefusedAndChangesNothing) {
   EXPECT_EQ(Live()->spec.points.size(), 1u);
 }
 
+TEST_F(ProfileStoreTest, WhoDoesNotKnowTheNodesFindsTheNewestOfAny) {
+  ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 8, 1, 32}, 100, 1000), MakePoint({"A100", 8, 2, 32}, 150, 2000)})));
+  ASSERT_TRUE(clock_.AwaitWaiters(1));
+
+  const KnownSpeeds known = store_.Find(kFingerprint, kMonth, AtSecond(2000));
+  ASSERT_EQ(known.points.count({"A100", 8, 0, 32}), 1u);
+  EXPECT_EQ(known.points.at({"A100", 8, 0, 32}).measured.step_milliseconds, "150");
+  EXPECT_EQ(known.points.at({"A100", 8, 1, 32}).measured.step_milliseconds, "100");
+}
+
+TEST_F(ProfileStoreTest, AnEditSeesWhatOthersWroteMeanwhile) {
+  ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100)})));
+  wire_.before_write = [&] { EXPECT_TRUE(other_.Save(Speeds({MakePoint({"A100", 2, 1, 32}, 100)}))); };
+
+  kube::Status edited;
+  std::atomic<bool> is_done{false};
+  std::thread thread([&] {
+    edited = store_.Edit(kFingerprint, [&](const api::WorkloadProfile& live) {
+      return ProfileEdit{{MakePoint({"A100", static_cast<int>(live.spec.points.size()) + 10, 1, 32}, 100)}, {}};
+    });
+    is_done = true;
+  });
+  while (!is_done) {
+    std::this_thread::yield();
+    clock_.Advance(10ms);
+  }
+  thread.join();
+
+  ASSERT_TRUE(edited);
+  EXPECT_THAT(Names(Live()->spec.points), ElementsAre("A100-1g-1n-32b", "A100-2g-1n-32b", "A100-12g-1n-32b"));
+}
+
+TEST_F(ProfileStoreTest, AnEditMakesNoProfile) {
+  bool is_called = false;
+  ASSERT_TRUE(store_.Edit(kFingerprint, [&](const api::WorkloadProfile&) {
+    is_called = true;
+    return ProfileEdit{};
+  }));
+  EXPECT_FALSE(is_called);
+  EXPECT_FALSE(Live());
+}
+
 TEST_F(ProfileStoreTest, NoMeasurementMakesNoProfile) {
   ASSERT_TRUE(Save(Speeds({})));
   EXPECT_FALSE(Live());
@@ -190,6 +232,15 @@ TEST(MergePoints, OfAConfigurationTheNewestStays) {
   EXPECT_THAT(Names(newer), ElementsAre("A100-1g-1n-32b", "A100-2g-1n-32b"));
   EXPECT_EQ(newer.front().measured.step_milliseconds, "90");
   EXPECT_EQ(older, newer);
+}
+
+TEST(MergePoints, ThatOfKnownNodesTakesThePlaceOfAnOlderOneOfUnknown) {
+  const auto points =
+      MergePoints({}, {MakePoint({"A100", 8, 0, 32}, 100, 1000), MakePoint({"A100", 8, 2, 32}, 150, 1000)});
+  EXPECT_THAT(Names(MergePoints(points, {MakePoint({"A100", 8, 1, 32}, 90, 2000)})),
+              ElementsAre("A100-8g-1n-32b", "A100-8g-2n-32b"));
+  EXPECT_THAT(Names(MergePoints(points, {MakePoint({"A100", 8, 1, 32}, 90, 500)})),
+              ElementsAre("A100-8g-0n-32b", "A100-8g-2n-32b", "A100-8g-1n-32b"));
 }
 
 TEST(MergePoints, OverTheLimitTheOldestGo) {
