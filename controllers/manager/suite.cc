@@ -11,6 +11,8 @@
 #include "controllers/cluster/nomination_probe.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/gang/gang_reconciler.h"
+#include "controllers/trial/profile_keeper.h"
+#include "controllers/trial/running_jobs.h"
 #include "controllers/trial/trial_reconciler.h"
 
 namespace grus {
@@ -65,7 +67,7 @@ struct ElasticController {
   ElasticReconciler reconciler;
 };
 
-// TrialJobs and the jobs of their trials.
+// TrialJobs and the jobs of their trials; WorkloadProfiles, and the running jobs that are compared with them.
 struct TrialController {
   TrialController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
                   kube::Informer& nodes, kube::Informer& profiles, const ClusterRoom& room, kube::Client& client,
@@ -73,13 +75,19 @@ struct TrialController {
       : store(client, profiles, clock),
         prometheus(clock),
         reconciler(client, {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes}, room,
-                   store, prometheus, events, clock, log) {
+                   store, prometheus, events, clock, log),
+        running(client, {jobs, pods, nodes, profiles}, store, events, clock, log),
+        keeper(profiles, store) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = "trialjob", .threads = options.reconcile_threads}).queue());
+    running.FeedQueue(manager.AddController(running, {.name = "running-jobs", .threads = 1}).queue());
+    ProfileKeeper::FeedQueue(profiles, manager.AddController(keeper, {.name = "workloadprofile", .threads = 1}).queue());
   }
 
   ProfileStore store;
   Prometheus prometheus;
   TrialReconciler reconciler;
+  RunningJobs running;
+  ProfileKeeper keeper;
 };
 
 // PodGroups of one API group.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings the status of a WorkloadProfile up to its points when nobody else did: after `kubectl apply` of a
+// backup, or an edit by hand. Whoever saves measurements writes the status too, and has kSaverWait for it.
+//
+// Thread-safe.
+#pragma once
+
+#include "clientlib/cache/informer.h"
+#include "clientlib/runtime/controller.h"
+#include "controllers/trial/profile_store.h"
+
+namespace grus {
+
+inline constexpr kube::Duration kSaverWait = std::chrono::seconds(1);
+
+class ProfileKeeper final : public kube::Reconciler {
+ public:
+  ProfileKeeper(const kube::Informer& profiles, ProfileStore& store) : profiles_(profiles), store_(store) {}
+
+  // Sends keys of profiles whose status is behind to `queue`. Call once, before the informer starts.
+  static void FeedQueue(kube::Informer& profiles, kube::WorkQueue& queue);
+
+  kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;
+
+ private:
+  const kube::Informer& profiles_;
+  ProfileStore& store_;
+};
+
+}  // namespace grus

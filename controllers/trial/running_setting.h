@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a running job trains on now: the configuration that its speed is a measurement of. Pure functions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/model/pod.h"
+#include "crds/types/elastic_horovod_job.h"
+#include "crds/types/measurement.h"
+
+namespace grus {
+
+struct RunningSetting {
+  // The batch size is 0, the workload's own: another one is another command or environment, and so another workload.
+  api::TrialConfig config;
+  std::string launcher, launcher_uid;  // The pod whose log tells the speed.
+  friend bool operator==(const RunningSetting&, const RunningSetting&) = default;
+};
+
+// Whether the speed of `job` says something of a WorkloadProfile: it runs, and its status names the profile.
+// Trials have spec.profile Off.
+bool IsProfiled(const api::ElasticHorovodJob& job);
+
+// None while its workers come or go, and if they are on GPUs of more than one type. `pods` are those of the job;
+// `type_of` is the GPU type of a node.
+std::optional<RunningSetting> SettingOf(const api::ElasticHorovodJob& job,
+                                        const std::vector<std::shared_ptr<const kube::Pod>>& pods,
+                                        const std::function<std::string(const std::string& node)>& type_of);
+
+}  // namespace grus

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/running_verdict.h"
+
+#include "controllers/trial/trial_numbers.h"
+
+namespace grus {
+namespace {
+
+// Whether `drift` is in the status as it should be.
+bool IsSaid(const std::optional<api::ProfileDrift>& said, const api::ProfileDrift& drift) {
+  return said && said->job == drift.job && said->config == drift.config &&
+         DoAgree(said->observed, drift.observed).value_or(false);
+}
+
+}  // namespace
+
+std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& seen, const api::TrialConfig& config,
+                                                     api::ThroughputUnit unit) {
+  const MeasuredSpeed* speed = seen.main();
+  if (speed == nullptr || unit == api::ThroughputUnit::kNotKnown) return std::nullopt;
+  // With evaluations in it, it is no step's.
+  if (speed->trust == Trust::kMixed || !speed->steady.has_precision(kUsablePrecision)) return std::nullopt;
+  const api::BatchSizeScope scope =
+      unit == api::ThroughputUnit::kStepsPerSecond ? api::BatchSizeScope::kPerJob : api::BatchSizeScope::kPerGpu;
+  const std::optional<MeasuredWork> work = MeasurementOf(seen, config, scope, unit);
+  return work ? std::optional(work->measured) : std::nullopt;
+}
+
+JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, api::ThroughputUnit unit,
+                       const DriftContext& context) {
+  JudgedSpeed judged;
+  const std::optional<api::ProfileDrift>& said = profile.status.drift;
+  judged.edit.drift = said;
+  if (profile.spec.throughput_unit != unit || unit == api::ThroughputUnit::kNotKnown) return judged;
+  const api::ProfilePoint* point = FindPoint(profile.spec, seen.config);
+  if (!point && context.may_be_untyped) {
+    api::TrialConfig untyped = seen.config;
+    untyped.gpu_type.clear();
+    point = FindPoint(profile.spec, untyped);
+    if (point) seen.config = untyped;
+  }
+  const api::ProfilePoint measured{.config = seen.config,
+                                   .measured = seen.measured,
+                                   .measured_by = "elastichorovodjob/" + seen.job,
+                                   .time = seen.time};
+  if (!point) {
+    judged.verdict = SpeedVerdict::kNew;
+    judged.edit.points = {measured};
+    return judged;
+  }
+  if (point->time > seen.time || !DoAgree(point->measured, seen.measured)) return judged;
+  judged.drift = FindDrift(profile.spec, seen);
+  if (!judged.drift) {
+    judged.verdict = SpeedVerdict::kAgrees;
+    const bool is_about_it = said && FindPoint(profile.spec, said->config) == point;
+    if (is_about_it && (said->job == seen.job || !context.does_other_stand)) judged.edit.drift.reset();
+    const bool is_in_doubt = is_about_it && judged.edit.drift;  // By another job.
+    if (!is_in_doubt && seen.time.value - point->time.value >= kRefreshAfter) judged.edit.points = {measured};
+    return judged;
+  }
+  judged.verdict = context.is_confirmed ? SpeedVerdict::kReplaces : SpeedVerdict::kDrifts;
+  if (context.is_confirmed) judged.edit.points = {measured};
+  else if (!IsSaid(said, *judged.drift) && !context.does_other_stand) judged.edit.drift = judged.drift;
+  return judged;
+}
+
+}  // namespace grus

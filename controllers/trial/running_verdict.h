@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the speed of a running job means for its WorkloadProfile.
+//
+// A speed that agrees with the profile changes nothing, but makes a value young again that is older than kRefreshAfter.
+// One of a configuration that the profile does not have is added. One that does not agree is a drift: it stands in the
+// status, and only once it is confirmed does it take the value's place.
+// A drift belongs to the job that it names. While it stands, no other job takes its place or its end away.
+//
+// Pure functions.
+#pragma once
+
+#include <optional>
+
+#include "controllers/measure/speed_reader.h"
+#include "controllers/policy/profile_drift.h"
+#include "controllers/trial/profile_store.h"
+
+namespace grus {
+
+inline constexpr std::chrono::hours kRefreshAfter{24 * 7};
+inline constexpr double kUsablePrecision = 0.1;  // Half of the 90 % interval against the mean.
+
+enum class SpeedVerdict {
+  kNotComparable,
+  kNew,     // The profile has no such configuration.
+  kAgrees,
+  kDrifts,
+  kReplaces,  // The profile's value, which drifted.
+};
+
+// What else is known when a speed is judged.
+struct DriftContext {
+  // The job drifted to the same speed before, and no other job agrees with the profile.
+  bool is_confirmed = false;
+  // The drift in the status is of another job, which still runs so.
+  bool does_other_stand = false;
+  // All GPUs of the cluster are of one type, so points without one are about it.
+  bool may_be_untyped = false;
+};
+
+struct JudgedSpeed {
+  SpeedVerdict verdict = SpeedVerdict::kNotComparable;
+  ProfileEdit edit;                         // What it makes of the profile; of equal ones nothing is written.
+  std::optional<api::ProfileDrift> drift;   // Between the job and the profile.
+};
+
+// What the log of a job that runs on `config` said, in the unit of a profile. None: nothing that can be compared.
+std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& seen, const api::TrialConfig& config,
+                                                     api::ThroughputUnit unit);
+
+// `unit` is that of `seen`.
+JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, api::ThroughputUnit unit,
+                       const DriftContext& context);
+
+}  // namespace grus

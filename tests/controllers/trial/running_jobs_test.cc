@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/running_jobs.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <atomic>
+
+#include "clientlib/model/core_v1.h"
+#include "clientlib/model/json_writer.h"
+#include "clientlib/testing/api_server/fake_api_server.h"
+#include "clientlib/testing/fake_clock.h"
+#include "controllers/cluster/owners.h"
+#include "controllers/trial/profile_keeper.h"
+#include "controllers/trial/profile_status.h"
+#include "crds/types/all_crds.h"
+#include "tests/controllers/trial/profile_builders.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using kube::Json;
+using kube::KindOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using testing::MakePoint;
+
+constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
+constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io";
+constexpr char kProfile[] = "0123456789abcdef0123456789abcdef";
+
+// Counts requests, and lets a test forbid logs.
+class Wire final : public kube::Transport {
+ public:
+  explicit Wire(kube::Transport& inner) : inner_(inner) {}
+  kube::Result<kube::HttpResponse> Send(const kube::HttpRequest& request, std::stop_token stop) override {
+    if (request.method != "GET") ++writes;
+    return inner_.Send(request, std::move(stop));
+  }
+  kube::Result<kube::StreamResponse> Open(const kube::HttpRequest& request, std::stop_token stop) override {
+    if (request.target.find("/log?") == std::string::npos) return inner_.Open(request, std::move(stop));
+    ++logs;
+    if (are_logs_forbidden) return kube::Error(kube::ErrorCode::kForbidden, "pods/log is forbidden");
+    return inner_.Open(request, std::move(stop));
+  }
+
+  std::atomic<bool> are_logs_forbidden{false};
+  std::atomic<int> writes{0}, logs{0};
+
+ private:
+  kube::Transport& inner_;
+};
+
+// Jobs that run, against an API server in this process; the test plays all other controllers and the kubelet.
+class RunningJobsTest : public ::testing::Test {
+ protected:
+  RunningJobsTest() {
+    for (const kube::CrdInfo& crd : api::AllCrds()) {
+      Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd));
+    }
+    AddNode("n1", "A100");
+    Create("namespaces", Named("v1", "Namespace", "team-a"));
+  }
+  ~RunningJobsTest() override {
+    for (kube::Informer* informer : Informers()) informer->Stop();
+    for (kube::Informer* informer : Informers()) informer->Join();
+  }
+
+  static Json Named(const char* api_version, const char* kind, const std::string& name, const char* ns = "") {
+    Json object = Json::MakeObject(
+        {{"apiVersion", api_version}, {"kind", kind}, {"metadata", Json::MakeObject({{"name", name}})}});
+    if (*ns != '\0') object["metadata"]["namespace"] = ns;
+    return object;
+  }
+  Json Create(std::string_view resource, Json object) {
+    const auto created = server_.Create(resource, std::move(object), "test");
+    EXPECT_TRUE(created) << created.error().message();
+    return created ? **created : Json();
+  }
+  void AddNode(const std::string& name, const std::string& type) {
+    Json node = Named("v1", "Node", name);
+    node["metadata"]["labels"] = Json::MakeObject({{"nvidia.com/gpu.product", type}});
+    node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
+    Create("nodes", std::move(node));
+  }
+  void SetStatus(std::string_view resource, Json object, std::string_view status) {
+    object["status"] = *kube::ParseJson(status);
+    const auto updated = server_.Update(resource, std::move(object), "test", "status");
+    ASSERT_TRUE(updated) << updated.error().message();
+  }
+  void AddPod(const std::string& job, const std::string& role, const std::string& suffix) {
+    Json pod = Named("v1", "Pod", job + "-" + suffix, "team-a");
+    pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, job}, {kRoleLabel, role}});
+    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":")" + role + R"(","image":"a"}]})");
+    SetStatus("pods", Create("pods", std::move(pod)),
+              R"({"phase":"Running","containerStatuses":[{"name":")" + role + R"(","state":{"running":{}}}]})");
+  }
+  void SetWorkers(const std::string& job, int workers) {
+    const std::string n = std::to_string(workers);
+    SetStatus(kJobs, *server_.Get(kJobs, {"team-a", job}),
+              R"({"phase":"Running","profile":{"name":")" + std::string(kProfile) + R"("},"replicas":{"granted":)" + n +
+                  R"(,"ready":)" + n + "}}");
+  }
+  void AddJob(const std::string& name, int workers = 4) {
+    Json job = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name, "team-a");
+    job["spec"] =
+        *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["p"]},"workersSpec":{"image":"a"}})");
+    Create(kJobs, std::move(job));
+    for (int i = 0; i < workers; ++i) AddPod(name, "worker", "workers-" + std::to_string(i));
+    AddPod(name, "launcher", "launcher");
+    SetWorkers(name, workers);
+  }
+  // 800 samples a second on 4 GPUs.
+  void AddProfile(std::vector<api::ProfilePoint> points = {MakePoint({"A100", 4, 0, 0}, 160)}) {
+    for (api::ProfilePoint& point : points) {
+      point.name = PointName(point.config);
+      point.time = kube::Time{clock_.WallNow()};
+    }
+    const api::WorkloadProfileSpec spec{kProfile, {}, api::ThroughputUnit::kSamplesPerSecond, std::move(points)};
+    Json profile = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", kProfile);
+    profile["spec"] = kube::ToJson(spec);
+    Create(kProfiles, std::move(profile));
+  }
+  void Start() {
+    running_.FeedQueue(queue_);
+    restarted_.FeedQueue(other_queue_);
+    for (kube::Informer* informer : Informers()) informer->Start();
+    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
+  }
+  std::array<kube::Informer*, 4> Informers() { return {&jobs_, &pods_, &nodes_, &profiles_}; }
+
+  kube::Duration Pass(RunningJobs& running, const std::string& job) {
+    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
+    const auto action = running.Reconcile({"team-a", job}, {});
+    EXPECT_TRUE(action) << action.error().message();
+    return action && action->delay() ? *action->delay() : 0s;
+  }
+  kube::Duration Pass(const std::string& job) { return Pass(running_, job); }
+
+  // Until its log is followed.
+  void Begin(RunningJobs& running, const std::string& job) {
+    for (int i = 0; i < 3; ++i) {
+      const kube::Duration delay = Pass(running, job);
+      if (delay == kLookEvery) break;
+      clock_.Advance(delay);
+    }
+    ++waiters_;  // The follower.
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  }
+  // Ten lines a second, a little up and down.
+  void Print(const std::string& job, double speed, std::chrono::seconds seconds = 40s) {
+    for (int i = 0; i < 10 * seconds.count(); ++i) {
+      char line[80];
+      std::snprintf(line, sizeof line, "step %d loss 2.3 speed %.2f samples/s\n", i, speed * (1 + 0.01 * (i % 3 - 1)));
+      server_.AppendPodLog({"team-a", job + "-launcher"}, "launcher", clock_.WallNow() + i * 100ms, line);
+    }
+    clock_.Advance(seconds);
+  }
+  kube::Duration End(RunningJobs& running, const std::string& job) {
+    const kube::Duration delay = Pass(running, job);
+    --waiters_;
+    return delay;
+  }
+  // One sample of a job that trains at that speed.
+  void Sample(RunningJobs& running, const std::string& job, double speed) {
+    Begin(running, job);
+    Print(job, speed);
+    EXPECT_EQ(End(running, job), kSampleEvery);
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  }
+  void Sample(const std::string& job, double speed) { Sample(running_, job, speed); }
+
+  std::shared_ptr<const api::WorkloadProfile> Profile() {
+    const auto object = server_.Get(kProfiles, {"", kProfile});
+    if (!object) return nullptr;
+    return *kube::Decode<api::WorkloadProfile>(ToText(*object));
+  }
+  std::string Drifted() {
+    const auto profile = Profile();
+    const auto* drifted = kube::FindCondition(profile->status.conditions, "Drifted");
+    return drifted ? drifted->status + " " + drifted->reason : "";
+  }
+  // "WorkloadProfile SlowerThanMeasured"
+  std::vector<std::string> Events() {
+    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
+    std::vector<std::string> events;
+    for (const auto& event : server_.List("events.events.k8s.io")) {
+      events.push_back(*event->At({"regarding", "kind"})->AsString() + " " + *event->At({"reason"})->AsString());
+    }
+    return events;
+  }
+
+  kube::testing::FakeClock clock_;
+  kube::testing::FakeApiServer server_{clock_};
+  Wire wire_{server_};
+  kube::Log log_{kube::LogLevel::kOff};
+  kube::Client client_{wire_, nullptr, clock_}, direct_{server_, nullptr, clock_};
+  kube::WorkQueue queue_{clock_}, other_queue_{clock_};
+  kube::EventRecorder events_{direct_, clock_, log_, {"example.com/test", "test"}};
+  kube::Informer jobs_{direct_, KindOf<api::ElasticHorovodJob>(), {}, clock_, log_};
+  kube::Informer pods_{direct_, KindOf<kube::Pod>(), {}, clock_, log_};
+  kube::Informer nodes_{direct_, KindOf<kube::Node>(), {}, clock_, log_};
+  kube::Informer profiles_{direct_, KindOf<api::WorkloadProfile>(), {}, clock_, log_};
+  ProfileStore store_{client_, profiles_, clock_};
+  RunningJobs running_{client_, {jobs_, pods_, nodes_, profiles_}, store_, events_, clock_, log_};
+  // Another process.
+  RunningJobs restarted_{client_, {jobs_, pods_, nodes_, profiles_}, store_, events_, clock_, log_};
+  int waiters_ = 5;  // Informers and the recorder.
+};
+
+TEST_F(RunningJobsTest, AJobAsFastAsItsProfileSaysWritesNothing) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Sample("bert", 790);
+  Sample("bert", 810);
+  EXPECT_EQ(wire_.writes, 0);
+  EXPECT_EQ(wire_.logs, 2);
+  EXPECT_THAT(Events(), SizeIs(0));
+}
+
+TEST_F(RunningJobsTest, ASlowJobIsADriftOfTheProfileAndIsToldOnBoth) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+
+  Sample("bert", 500);
+
+  EXPECT_EQ(Drifted(), "True SlowerThanMeasured");
+  const auto profile = Profile();
+  EXPECT_THAT(kube::FindCondition(profile->status.conditions, "Drifted")->message,
+              HasSubstr("expected 800 samples/s +- 0 % on 4 A100 GPUs, team-a/bert runs at 50"));
+  EXPECT_EQ(profile->spec.points[0].measured.throughput, "800");
+  EXPECT_EQ(wire_.writes, 1);
+  EXPECT_THAT(Events(), ::testing::UnorderedElementsAre("ElasticHorovodJob SlowerThanMeasured",
+                                                        "WorkloadProfile SlowerThanMeasured"));
+}
+
+TEST_F(RunningJobsTest, TheDriftGoesOnceTheJobAgrees) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Sample("bert", 500);
+
+  Sample("bert", 800);
+
+  EXPECT_EQ(Drifted(), "False AgreesAgain");
+  EXPECT_FALSE(Profile()->status.drift);
+  EXPECT_THAT(Events(), Contains("WorkloadProfile AgreesAgain"));
+}
+
+TEST_F(RunningJobsTest, ASpeedThatDriftedTwiceInARowIsTheProfilesFromThenOn) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Sample("bert", 500);
+
+  Sample("bert", 505);
+
+  const auto profile = Profile();
+  ASSERT_THAT(profile->spec.points, SizeIs(1));
+  EXPECT_NEAR(std::stod(profile->spec.points[0].measured.throughput), 505, 2);
+  EXPECT_EQ(profile->spec.points[0].config, (api::TrialConfig{"A100", 4, 1, 0}));
+  EXPECT_EQ(profile->spec.points[0].measured_by, "elastichorovodjob/team-a/bert");
+  EXPECT_EQ(profile->spec.points[0].gpu_seconds, 0);
+  EXPECT_EQ(Drifted(), "False MeasuredAgain");
+  EXPECT_THAT(Events(), Contains("ElasticHorovodJob MeasuredAgain"));
+}
+
+TEST_F(RunningJobsTest, TwoDifferentDriftsReplaceNothing) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Sample("bert", 500);
+
+  Sample("bert", 300);
+
+  EXPECT_EQ(Profile()->spec.points[0].measured.throughput, "800");
+  EXPECT_NEAR(std::stod(Profile()->status.drift->observed.throughput), 300, 2);
+}
+
+TEST_F(RunningJobsTest, OfTwoJobsThatDisagreeTheDriftStandsAndReplacesNothing) {
+  AddProfile();
+  AddJob("bert");
+  AddJob("bert-2");
+  Start();
+  Sample("bert", 800);
+  for (int i = 0; i < 3; ++i) {
+    Sample("bert-2", 500);
+    Sample("bert", 800);
+  }
+  EXPECT_EQ(Profile()->spec.points[0].measured.throughput, "800");
+  EXPECT_EQ(Drifted(), "True SlowerThanMeasured");
+  EXPECT_EQ(Profile()->status.drift->job, "team-a/bert-2");
+  EXPECT_THAT(Events(), SizeIs(2));
+}
+
+TEST_F(RunningJobsTest, TheDriftOfAJobThatIsGoneIsTakenAwayByAnother) {
+  AddProfile();
+  AddJob("bert");
+  AddJob("bert-2");
+  Start();
+  Sample("bert-2", 500);
+  ASSERT_TRUE(server_.Delete(kJobs, {"team-a", "bert-2"}));
+  Pass("bert-2");
+
+  Sample("bert", 800);
+
+  EXPECT_EQ(Drifted(), "False AgreesAgain");
+}
+
+TEST_F(RunningJobsTest, ASizeThatTheProfileDoesNotHaveIsAdded) {
+  AddProfile({MakePoint({"A100", 8, 1, 0}, 160)});
+  AddJob("bert", 2);
+  Start();
+
+  Sample("bert", 400);
+
+  const auto profile = Profile();
+  ASSERT_THAT(profile->spec.points, SizeIs(2));
+  EXPECT_EQ(profile->spec.points[1].config, (api::TrialConfig{"A100", 2, 1, 0}));
+  EXPECT_EQ(profile->status.points, 2);
+  EXPECT_EQ(wire_.writes, 2);  // Points and status.
+}
+
+TEST_F(RunningJobsTest, ALogThatSaysNothingChangesNothingAndIsTriedAgainLater) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Begin(running_, "bert");
+  server_.AppendPodLog({"team-a", "bert-launcher"}, "launcher", clock_.WallNow(), "warming up\n");
+  clock_.Advance(kSlice - 1s);
+  EXPECT_EQ(Pass("bert"), 1s);
+  clock_.Advance(1s);
+
+  EXPECT_EQ(End(running_, "bert"), kSampleEvery);
+
+  EXPECT_EQ(wire_.writes, 0);
+  EXPECT_EQ(Pass("bert"), kSampleEvery);
+}
+
+TEST_F(RunningJobsTest, WhatWasPrintedBeforeTheSampleDoesNotCount) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Print("bert", 100);
+  Sample("bert", 800);
+  EXPECT_EQ(Drifted(), "");
+}
+
+TEST_F(RunningJobsTest, AGlimpseIsNoSample) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Begin(running_, "bert");
+  Print("bert", 500, 10s);
+  EXPECT_EQ(Pass("bert"), kLookEvery);
+  EXPECT_EQ(wire_.writes, 0);
+}
+
+TEST_F(RunningJobsTest, TheSampleOfAJobThatIsResizedIsVoid) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Begin(running_, "bert");
+  Print("bert", 500);
+  SetWorkers("bert", 3);
+
+  EXPECT_EQ(End(running_, "bert"), kSettle) << "a worker is too many";
+  ASSERT_TRUE(server_.Delete("pods", {"team-a", "bert-workers-3"}, *kube::ParseJson(R"({"gracePeriodSeconds":0})")));
+  EXPECT_EQ(Pass("bert"), kSettle) << "its new size is sampled once it has settled";
+
+  EXPECT_EQ(wire_.writes, 0);
+  EXPECT_EQ(wire_.logs, 1);
+}
+
+TEST_F(RunningJobsTest, AfterARestartADriftIsNotToldAgainAndHasToBeSeenTwiceAnew) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Sample("bert", 500);
+  const int writes = wire_.writes;
+
+  Sample(restarted_, "bert", 500);
+
+  EXPECT_EQ(Drifted(), "True SlowerThanMeasured");
+  EXPECT_EQ(Profile()->spec.points[0].measured.throughput, "800");
+  EXPECT_EQ(wire_.writes, writes);
+  EXPECT_THAT(Events(), SizeIs(2));
+}
+
+TEST_F(RunningJobsTest, AProfileThatIsDeletedMeanwhileIsNotMadeAgain) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Begin(running_, "bert");
+  Print("bert", 500);
+  ASSERT_TRUE(server_.Delete(kProfiles, {"", kProfile}));
+
+  EXPECT_EQ(End(running_, "bert"), kSampleEvery);
+
+  EXPECT_EQ(Profile(), nullptr);
+  EXPECT_THAT(Events(), SizeIs(0));
+}
+
+TEST_F(RunningJobsTest, ALogThatMayNotBeReadEndsTheSampleAtOnce) {
+  AddProfile();
+  AddJob("bert");
+  wire_.are_logs_forbidden = true;
+  Start();
+  Begin(running_, "bert");
+
+  EXPECT_EQ(End(running_, "bert"), kSampleEvery);
+
+  EXPECT_EQ(wire_.writes, 0);
+}
+
+TEST_F(RunningJobsTest, FewLogsAreReadAtATimeAndTheOthersComeInTurn) {
+  AddProfile();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kMostSamples + 2; ++i) names.push_back("bert-" + std::to_string(i));
+  for (const std::string& name : names) AddJob(name, 1);
+  Start();
+  for (const std::string& name : names) Pass(name);
+  clock_.Advance(kSampleEvery);
+
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool has_turn = i < kMostSamples;
+    EXPECT_EQ(Pass(names[i]), has_turn ? kLookEvery : kSampleEvery) << i;
+    if (has_turn) ++waiters_;
+  }
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  EXPECT_EQ(wire_.logs, static_cast<int>(kMostSamples));
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  clock_.Advance(kSlice);
+  End(running_, names[0]);
+
+  const auto next = queue_.Get();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->key.name, names[kMostSamples]);
+  queue_.Done(next->key);
+  EXPECT_EQ(Pass(names[kMostSamples]), kLookEvery);
+}
+
+TEST_F(RunningJobsTest, JobsThatRanBeforeAreSpreadAndNewOnesAreNot) {
+  AddProfile();
+  for (int i = 0; i < 20; ++i) AddJob("bert-" + std::to_string(i), 1);
+  Start();
+  std::set<kube::Duration> delays;
+  for (int i = 0; i < 20; ++i) delays.insert(Pass("bert-" + std::to_string(i)));
+  EXPECT_GE(delays.size(), 15u);
+  EXPECT_LT(*delays.rbegin(), kSampleEvery);
+  EXPECT_GT(*delays.rbegin(), kSampleEvery / 2);
+
+  AddJob("late", 1);
+  EXPECT_EQ(Pass("late"), kSettle);
+}
+
+TEST_F(RunningJobsTest, AJobThatDoesNotRunAnyMoreIsForgotten) {
+  AddProfile();
+  AddJob("bert");
+  Start();
+  Begin(running_, "bert");
+  SetStatus(kJobs, *server_.Get(kJobs, {"team-a", "bert"}), R"({"phase":"Succeeded"})");
+  EXPECT_EQ(End(running_, "bert"), 0s);
+  EXPECT_EQ(wire_.writes, 0);
+}
+
+TEST_F(RunningJobsTest, AProfileThatWasRestoredGetsItsStatus) {
+  kube::WorkQueue queue{clock_};
+  ProfileKeeper keeper(profiles_, store_);
+  ProfileKeeper::FeedQueue(profiles_, queue);
+  AddProfile();
+  Start();
+  EXPECT_EQ(queue.counts().delayed, 1u);
+
+  ASSERT_TRUE(keeper.Reconcile({"", kProfile}, {}));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_EQ(Profile()->status.points, 1);
+  EXPECT_EQ(Profile()->status.observed_generation, 1);
+  EXPECT_EQ(wire_.writes, 1);
+  ASSERT_TRUE(keeper.Reconcile({"", kProfile}, {}));
+  EXPECT_EQ(wire_.writes, 1);
+}
+
+}  // namespace
+}  // namespace grus
