@@ -23,15 +23,11 @@ class TrialDrift : public TrialJobs {
     world().Create(kube::KindOf<api::ElasticHorovodJob>(), ns(), job);
   }
   void TearDown() override {
-    if (!profile_.empty()) {
-      const kube::Status gone = client().Delete(kube::KindOf<api::WorkloadProfile>(), {"", profile_}, {});
-      EXPECT_TRUE(gone);
-    }
+    if (!profile_.empty()) world().Delete(kube::KindOf<api::WorkloadProfile>(), {"", profile_});
     TrialJobs::TearDown();
   }
   std::shared_ptr<const api::WorkloadProfile> Profile() {
-    const auto got = client().Get<api::WorkloadProfile>({"", profile_});
-    return got ? *got : nullptr;
+    return world().Get<api::WorkloadProfile>("", profile_);
   }
 
   std::string profile_;
@@ -51,8 +47,7 @@ TEST_F(TrialDrift, AJobThatRunsSlowerThanItsTrialIsADriftOfTheProfile) {
   CreateTrialJob(R"({"workload":{"jobRef":{"name":"bert"}},"space":{"gpuCounts":[2]},"cache":{"policy":"Use"}})");
   ASSERT_TRUE(Await("the trial succeeds", [&] { return HasPhase(api::TrialJobPhase::kSucceeded); }, seconds(120)));
   profile_ = Tune()->status.fingerprint;
-  ASSERT_TRUE(Profile());
-  EXPECT_EQ(Profile()->status.points, 1);
+  ASSERT_TRUE(Await("the profile has its status", [&] { return Profile() && Profile()->status.points == 1; }));
 
   per_gpu = 50;
   Patch<api::ElasticHorovodJob>("bert", R"({"spec":{"runPolicy":{"suspend":false}}})");

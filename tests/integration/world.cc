@@ -7,6 +7,7 @@
 #include "clientlib/auth/kubeconfig.h"
 #include "clientlib/client/patch.h"
 #include "controllers/elastic/elastic_view.h"
+#include "crds/types/workload_profile.h"
 
 namespace grus::testing {
 namespace {
@@ -16,6 +17,7 @@ using kube::KindOf;
 const kube::Kind* const* WatchedKinds() {
   static const kube::Kind* const kKinds[] = {&KindOf<api::ElasticHorovodJob>(),
                                              &KindOf<api::TrialJob>(),
+                                             &KindOf<api::WorkloadProfile>(),
                                              &KindOf<api::PodGroup>(),
                                              &KindOf<api::LegacyPodGroup>(),
                                              &KindOf<kube::Pod>(),
