@@ -84,8 +84,8 @@ Json MakeTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workl
   spec.workers.min_replicas = spec.workers.max_replicas = spec.workers.target_replicas = workers;
   spec.run_policy = {};
   spec.run_policy.backoff_limit = 0;
-  spec.run_policy.clean_pod_policy =
-      job.spec.cleanup == api::TrialCleanup::kAlways ? api::CleanPodPolicy::kAll : api::CleanPodPolicy::kRunning;
+  // The launcher that has ended stays until the trial is judged: why it ended stands in its log.
+  spec.run_policy.clean_pod_policy = api::CleanPodPolicy::kRunning;
   spec.run_policy.active_deadline_seconds = trial.slice_seconds + kStartAllowanceSeconds;
   spec.profile = "Off";
   SelectNodes(spec.workers.pod_template, NodesOf(job.spec.space, trial.config.gpu_type));

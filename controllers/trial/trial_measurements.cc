@@ -8,6 +8,7 @@ namespace grus {
 namespace {
 
 constexpr kube::Duration kLookEvery = std::chrono::seconds(1);  // While bytes come: a look goes over all samples.
+constexpr kube::Duration kLogWait = std::chrono::seconds(10);
 constexpr char kLauncherContainer[] = "launcher";
 
 }  // namespace
@@ -32,11 +33,13 @@ class TrialMeasurements::Source final : public kube::LogSink {
   void OnStart(std::optional<kube::Time>) override {
     std::lock_guard lock(mutex_);
     reader_.Resume();
+    news_ = clock_.Now();
   }
   void OnBytes(std::string_view bytes) override {
     {
       std::lock_guard lock(mutex_);
       reader_.Add(bytes);
+      news_ = clock_.Now();
       if (last_look_ && clock_.Now() - *last_look_ < kLookEvery) return;
       last_look_ = clock_.Now();
       const SpeedState state = reader_.Observe(clock_.WallNow()).state;
@@ -46,6 +49,10 @@ class TrialMeasurements::Source final : public kube::LogSink {
     wake_();
   }
   void OnState(kube::LogState state, const std::string&) override {
+    {
+      std::lock_guard lock(mutex_);
+      is_open_ = state == kube::LogState::kWaiting || state == kube::LogState::kFollowing;
+    }
     if (state == kube::LogState::kEnded) wake_();
   }
 
@@ -61,6 +68,10 @@ class TrialMeasurements::Source final : public kube::LogSink {
     std::lock_guard lock(mutex_);
     return reader_.Observe(clock_.WallNow());
   }
+  bool IsLogAwaited() const {
+    std::lock_guard lock(mutex_);
+    return follower_ && is_open_ && clock_.Now() - news_ < kLogWait;
+  }
   const std::string& pod_uid() const { return pod_uid_; }
 
  private:
@@ -74,6 +85,8 @@ class TrialMeasurements::Source final : public kube::LogSink {
   SpeedState state_ = SpeedState::kWaiting;
   std::optional<kube::TimePoint> last_look_;
   std::string last_line_;
+  bool is_open_ = true;        // Of the log: its end was not seen.
+  kube::TimePoint news_ = began_;  // When something of it came last.
 
   std::unique_ptr<kube::LogFollower> follower_;  // Last: it calls the above until it is gone.
 };
@@ -130,17 +143,31 @@ std::map<std::string, SpeedObservation> TrialMeasurements::Look(const kube::Obje
   return seen;
 }
 
+std::shared_ptr<TrialMeasurements::Source> TrialMeasurements::Find(const kube::ObjectKey& trial_job,
+                                                                   const std::string& trial) const {
+  const auto job = sources_.find(trial_job);
+  if (job == sources_.end()) return nullptr;
+  const auto found = job->second.find(trial);
+  return found != job->second.end() ? found->second : nullptr;
+}
+
+bool TrialMeasurements::IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const {
+  std::shared_ptr<Source> source;
+  {
+    std::lock_guard lock(mutex_);
+    source = Find(trial_job, trial);
+    if (!source) return count_ < kMost;
+  }
+  return source->IsLogAwaited();
+}
+
 void TrialMeasurements::AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text) {
   std::shared_ptr<Source> source;
   {
     std::lock_guard lock(mutex_);
-    const auto job = sources_.find(trial_job);
-    if (job == sources_.end()) return;
-    const auto found = job->second.find(trial);
-    if (found == job->second.end()) return;
-    source = found->second;
+    source = Find(trial_job, trial);
   }
-  source->AddLine(text);
+  if (source) source->AddLine(text);
 }
 
 }  // namespace grus

@@ -46,11 +46,17 @@ class TrialMeasurements {
   // By trial.
   std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
 
+  // Whether more of the log may come than was read: its end was not seen, and no ten seconds have passed without news of
+  // it. Also if it is not measured yet, and could be.
+  bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
+
   // A line that a trial pushed; the same as the one before is no news.
   void AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text);
 
  private:
   class Source;
+  // Null: there is none. REQUIRES: mutex_ is held.
+  std::shared_ptr<Source> Find(const kube::ObjectKey& trial_job, const std::string& trial) const;
   using Sources = std::map<std::string, std::shared_ptr<Source>>;
 
   kube::Client& client_;

@@ -44,6 +44,7 @@ double SteadySeconds(const SpeedObservation& seen) {
 
 std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
   const SpeedCounts& counts = run.speed->counts;
+  if (counts.log.lines == 0) return "there is output, and no line of it has ended";
   std::string text = "its log has " + Count(counts.log.lines, "line") + ", and ";
   if (view.job->spec.measure.patterns.empty()) text += "none of them tells a speed; give measure.patterns";
   else if (counts.not_numbers > 0) text += "where measure.patterns match there is no number";
@@ -125,10 +126,14 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
 void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit unit) {
   const std::string seconds = std::to_string(run.child ? run.child->slice_seconds : 0) + " s";
   if (trial.measured && run.speed && IsMeasured(*run.speed)) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
-  const bool is_silent = run.speed && run.speed->state == SpeedState::kSilent;
-  End(trial, view, TrialPhase::kFailed, is_silent ? TrialReason::kNoOutput : TrialReason::kTimeSpent,
-      (is_silent ? "the launcher printed nothing in the " : "its speed was not known after the ") + seconds +
-          " that the budget gave it");
+  // A process that has just begun has it from the one before.
+  const bool was_silent = trial.reason == TrialReason::kNoOutput;
+  const bool is_silent = run.speed ? run.speed->state == SpeedState::kSilent : was_silent;
+  std::string message = is_silent ? "the launcher printed nothing in the " : "its speed was not known after the ";
+  message += seconds + " that the budget gave it";
+  const std::int64_t refused = run.speed ? run.speed->counts.refused : 0;
+  if (refused > 0) message += "; " + Count(refused, "reading") + " refused: zero, negative or infinite";
+  End(trial, view, TrialPhase::kFailed, is_silent ? TrialReason::kNoOutput : TrialReason::kTimeSpent, std::move(message));
 }
 
 }  // namespace
@@ -168,6 +173,8 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     }
   }
   const bool has_succeeded = run.child && run.child->phase == "Succeeded";
+  // What it ended with stands in its log, of which a process that has just begun has read nothing yet.
+  if (run.is_log_awaited && run.child && (has_succeeded || run.child->phase == "Failed")) return trial;
   if (EndByFailure(trial, view, run)) return trial;
   if (run.speed && EndByMeasurement(trial, view, *run.speed, unit)) return trial;
   if (has_succeeded) {
@@ -196,9 +203,9 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     trial.reason = TrialReason::kNone;
     trial.message = SpeedText(*trial.measured, unit);
   } else {
-    trial.phase = TrialPhase::kWarming;
-    trial.reason = TrialReason::kNone;
     const bool is_silent = run.speed && run.speed->state == SpeedState::kSilent;
+    trial.phase = TrialPhase::kWarming;
+    trial.reason = is_silent ? TrialReason::kNoOutput : TrialReason::kNone;
     trial.message = is_silent ? "the launcher has printed nothing yet" : "";
   }
   if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);

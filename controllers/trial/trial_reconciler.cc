@@ -260,6 +260,11 @@ TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
     for (const auto& [name, run] : view.runs) ReadPushed(*job, name, run);
   }
   if (job->spec.measure.source == api::MeasureSource::kPrometheus) AskPrometheus(view, std::move(stop));
+  if (job->spec.measure.source == api::MeasureSource::kLogs) {
+    for (auto& [name, run] : view.runs) {
+      run.is_log_awaited = run.pods.launcher_started && measurements_.IsLogAwaited(job->metadata.Key(), name);
+    }
+  }
   for (auto& [name, seen] : measurements_.Look(job->metadata.Key())) {
     if (const auto run = view.runs.find(name); run != view.runs.end()) run->second.speed = std::move(seen);
   }

@@ -54,6 +54,7 @@ struct TrialRun {
   std::optional<TrialChild> child;
   TrialPods pods;
   std::optional<SpeedObservation> speed;
+  bool is_log_awaited = false;           // More of its log is there to be read than `speed` knows of.
   std::optional<kube::Time> held_since;  // As was seen before, when its pods may be gone now.
   std::int64_t held_spent_before = 0;    // Of the same try.
   std::string name_taken;                // Why its job cannot be made: the name is somebody else's;

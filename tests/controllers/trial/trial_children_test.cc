@@ -57,7 +57,7 @@ TEST(MakeTrial, IsAJobOfFixedSizeThatEndsByItself) {
   const api::RunPolicy& policy = (*child)->spec.run_policy;
   EXPECT_FALSE(policy.suspend);
   EXPECT_EQ(policy.backoff_limit, 0);
-  EXPECT_EQ(policy.clean_pod_policy, api::CleanPodPolicy::kAll);
+  EXPECT_EQ(policy.clean_pod_policy, api::CleanPodPolicy::kRunning);
   EXPECT_EQ(policy.active_deadline_seconds, 300 + kStartAllowanceSeconds);
   EXPECT_FALSE(policy.ttl_seconds_after_finished);
   EXPECT_EQ((*child)->spec.queue_name, "research");

@@ -180,6 +180,42 @@ TEST(PlanTrials, ASpeedThatIsNotPreciseCountsWhenItsWindowEnds) {
   EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kWindowEnded);
 }
 
+TEST(PlanTrials, WhatATrialEndedWithIsJudgedOnceItsLogIsRead) {
+  for (const char* phase : {"Failed", "Succeeded"}) {
+    TrialWorld world(TestTrialJob({1}));
+    world.Pass();
+    TrialRun& run = world.run(world.Active().front());
+    run.child->phase = phase;
+    run.is_log_awaited = true;
+    world.Pass();
+    EXPECT_THAT(world.Active(), SizeIs(1)) << phase;
+
+    run.speed = Seen(100, 3);
+    run.speed->counts.out_of_memory = 1;
+    run.is_log_awaited = false;
+    world.Pass();
+
+    const bool has_failed = phase == std::string_view("Failed");
+    EXPECT_EQ(world.TrialOf(1)->reason, has_failed ? TrialReason::kOutOfMemory : TrialReason::kWindowEnded);
+  }
+}
+
+TEST(PlanTrials, AProcessThatHasJustBegunKnowsOfSilenceFromTheOneBefore) {
+  api::TrialJob job = TestTrialJob({1});
+  job.spec.budget.per_trial_seconds = 60;
+  TrialWorld world(job);
+  world.Pass();
+  TrialRun& run = world.run(world.Active().front());
+  run.speed.emplace().state = SpeedState::kSilent;
+  world.now = 40;
+  world.Pass();
+  EXPECT_EQ(world.TrialOf(1)->phase, TrialPhase::kWarming);
+  run.speed.reset();
+  world.now = 60;
+  world.Pass();
+  EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kNoOutput);
+}
+
 TEST(PlanTrials, WhatIsWrongWithTheSpecIsSaidBeforeAnyTrialStarts) {
   struct Case {
     std::function<void(TrialWorld&)> happens;

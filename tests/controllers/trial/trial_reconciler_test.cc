@@ -299,6 +299,28 @@ TEST_F(TrialReconcilerTest, TheLogOfTheLauncherIsItsSpeed) {
   EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 301, 2);
 }
 
+TEST_F(TrialReconcilerTest, WhyATrialFailedStandsInItsLogAlsoForAProcessThatHasJustBegun) {
+  AddTrialJob("{}");
+  Start();
+  Pass();
+  const std::string trial = TheTrial();
+  RunPod(trial, "worker");
+  RunPod(trial, "launcher");
+  server_.AppendPodLog({"team-a", trial + "-launcher"}, "launcher", clock_.WallNow(), "CUDA out of memory. Tried to allocate 2 GiB\n");
+  Json failed = *server_.Get(kJobs, {"team-a", trial});
+  failed["status"]["phase"] = "Failed";
+  ASSERT_TRUE(server_.Update(kJobs, std::move(failed), "test", "status"));
+
+  Pass();
+  EXPECT_NE(Tune()->status.trials[0].phase, TrialPhase::kFailed);
+  ++waiters_;  // The follower.
+  EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
+  clock_.Advance(11s);
+  Pass();
+
+  EXPECT_EQ(Tune()->status.trials[0].reason, api::TrialReason::kOutOfMemory);
+}
+
 TEST_F(TrialReconcilerTest, GpuSecondsAreThoseOfThePodsToTheLastOfThem) {
   AddTrialJob(R"({"space":{"gpuCounts":[4]},"measure":{"source":"Push"},"budget":{"perTrialSeconds":40}})");
   Start();
