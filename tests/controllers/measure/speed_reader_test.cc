@@ -2,6 +2,7 @@
 #include "controllers/measure/speed_reader.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <random>
@@ -334,6 +335,24 @@ TEST(SpeedReader, AnyBytesAreReadInAnyChunks) {
        {&seen.step, &seen.throughput, &seen.gpu_throughput, &seen.token_throughput, &seen.epoch}) {
     EXPECT_TRUE(!*speed || (*speed)->value() > 0);
   }
+}
+
+// In KiB.
+long MostMemory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(SpeedReader, AGigabyteWithoutANewlineIsReadInBoundedMemory) {
+  const std::string piece(1 << 20, 'x');
+  SpeedReader reader = *SpeedReader::Make({});
+  const long before = MostMemory();
+
+  for (int i = 0; i < 1024; ++i) reader.Add(piece);
+
+  EXPECT_LT(MostMemory() - before, 16 * 1024);
+  EXPECT_EQ(reader.Observe(WallTime{}).counts.log.dropped_bytes, (std::int64_t{1} << 30) - static_cast<std::int64_t>(LogLines::kMaxLine));
 }
 
 TEST(SpeedReader, NumbersUnderManyNamesDoNotHideTheSpeed) {
