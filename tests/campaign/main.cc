@@ -12,12 +12,14 @@
 #include "tests/campaign/gang_mutants.h"
 #include "tests/campaign/gang_workloads.h"
 #include "tests/campaign/spec_campaign.h"
+#include "tests/campaign/trial_lives.h"
 #include "tests/campaign/trial_workloads.h"
 
 namespace {
 
 constexpr char kHelp[] = R"(Usage: campaign [--schedules N] [--workload NAME]... [--seed N] [--threads N]
        campaign --replay "SCHEDULE"
+       campaign --sweep [--workload NAME]... [--seed N] [--threads N]
        campaign --list
        campaign --spec-changes [--operations N] [--seed N] [--threads N]
        campaign --replay-spec "PLAN"
@@ -30,6 +32,9 @@ every end with that of the run without faults. A failure is one line that --repl
   --seed N         of the choice of schedules (default 1)
   --threads N      default: one for each core
   --list           the workloads and the faults that there are
+
+With --sweep it kills the manager at every write of a story instead: once right before it, once right after it. The
+stories are the lives of TrialJobs, or those of the given workloads.
 
 With --spec-changes it edits every field of jobs that live instead, without faults: each edit must lead to where a
 fresh deploy of the edited spec leads, and undoing it back.
@@ -83,6 +88,23 @@ int RunSpecChanges(const grus::testing::SpecCampaignOptions& options) {
   return report.failed == 0 ? 0 : 1;
 }
 
+int Sweep(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
+  int runs = 0, failed = 0;
+  for (const auto& story : workloads) {
+    if (std::count(options.workloads.begin(), options.workloads.end(), story->name()) == 0) continue;
+    const auto report = kube::testing::SweepWrites(*story, options.seed, options.threads);
+    for (const std::string& failure : report.failures) std::printf("FAIL  %s\n", failure.c_str());
+    std::printf("%s: %d writes, %d runs in %.1f s: %d divergences\n", std::string(story->name()).c_str(), report.writes,
+                report.runs, report.seconds, report.divergences);
+    std::fflush(stdout);
+    runs += report.runs;
+    failed += report.divergences;
+  }
+  if (runs == 0) return std::fputs("campaign: there is no workload of that name\n", stderr), 2;
+  std::printf("%d passed, %d failed\n", runs - failed, failed);
+  return failed == 0 ? 0 : 1;
+}
+
 int Run(const kube::testing::Workloads& workloads, const kube::testing::CampaignOptions& options) {
   const auto report = kube::testing::RunCampaign(workloads, options, [](const std::string& line) {
     std::printf("%s\n", line.c_str());
@@ -108,20 +130,31 @@ int Run(const kube::testing::Workloads& workloads, const kube::testing::Campaign
 }  // namespace
 
 int main(int argc, char** argv) {
-  kube::testing::Workloads workloads = grus::testing::ElasticWorkloads();
-  kube::testing::Workloads gangs = grus::testing::GangWorkloads();
-  kube::testing::Workloads trials = grus::testing::TrialWorkloads();
-  std::move(trials.begin(), trials.end(), std::back_inserter(workloads));
-  std::move(gangs.begin(), gangs.end(), std::back_inserter(workloads));
+  kube::testing::Workloads workloads;
+  const auto add = [&workloads](kube::testing::Workloads more) {
+    std::vector<std::string> names;
+    for (auto& workload : more) names.emplace_back(workload->name());
+    std::move(more.begin(), more.end(), std::back_inserter(workloads));
+    return names;
+  };
+  std::vector<std::string> played = add(grus::testing::ElasticWorkloads());
+  for (const auto& names : {add(grus::testing::TrialWorkloads()), add(grus::testing::GangWorkloads())}) {
+    played.insert(played.end(), names.begin(), names.end());
+  }
+  const std::vector<std::string> swept = add(grus::testing::TrialLives());
   kube::testing::CampaignOptions options;
   grus::testing::SpecCampaignOptions spec_options;
-  bool changes_specs = false;
+  bool changes_specs = false, sweeps = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     if (option == "--help") return std::fputs(kHelp, stdout), 0;
     if (option == "--list") return List(workloads), 0;
     if (option == "--spec-changes") {
       changes_specs = true;
+      continue;
+    }
+    if (option == "--sweep") {
+      sweeps = true;
       continue;
     }
     if (i + 1 == argc) {
@@ -138,5 +171,7 @@ int main(int argc, char** argv) {
     else if (option == "--threads") spec_options.threads = options.threads = std::atoi(value);
     else return std::fprintf(stderr, "campaign: there is no option %s; see --help\n", argv[i - 1]), 2;
   }
+  if (options.workloads.empty()) options.workloads = sweeps ? swept : played;
+  if (sweeps) return Sweep(workloads, options);
   return changes_specs ? RunSpecChanges(spec_options) : Run(workloads, options);
 }

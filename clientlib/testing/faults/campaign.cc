@@ -83,8 +83,9 @@ Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models
   return schedule;
 }
 
-// Calls `work(i)` for each i below `count`, on some threads.
+// Calls `work(i)` for each i below `count`, on so many threads (0: one for each core).
 void InParallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
+  if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::atomic<std::size_t> next{0};
   std::vector<std::jthread> crew;
   for (int i = 0; i < threads; ++i) {
@@ -131,7 +132,6 @@ std::string Failure(const Schedule& schedule, const std::vector<std::string>& wr
 CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& options,
                            const std::function<void(const std::string&)>& progress) {
   const auto started = std::chrono::steady_clock::now();
-  const int threads = options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::vector<const Workload*> chosen;
   for (const auto& workload : workloads) {
     if (options.workloads.empty() || std::count(options.workloads.begin(), options.workloads.end(), workload->name()) > 0) {
@@ -146,7 +146,7 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
     return report;
   }
   std::vector<std::vector<Outcome>> models(chosen.size(), std::vector<Outcome>(kModels));
-  InParallel(chosen.size() * kModels, threads, [&](std::size_t i) {
+  InParallel(chosen.size() * kModels, options.threads, [&](std::size_t i) {
     const Workload& workload = *chosen[i / kModels];
     models[i / kModels][i % kModels] = Run(workload, {std::string(workload.name()), i % kModels + 1, {}});
   });
@@ -176,7 +176,7 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
 
   std::mutex mutex;  // Guards finished and the calls of `progress`.
   std::size_t finished = 0;
-  InParallel(jobs.size(), threads, [&](std::size_t i) {
+  InParallel(jobs.size(), options.threads, [&](std::size_t i) {
     Job& job = jobs[i];
     const auto w = static_cast<std::size_t>(std::find(chosen.begin(), chosen.end(), job.workload) - chosen.begin());
     const Outcome run = Run(*job.workload, job.schedule);
@@ -195,6 +195,39 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
     report.failures.push_back(Failure(job.schedule, job.wrong));
   }
   report.table = Table(jobs);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return report;
+}
+
+SweepReport SweepWrites(const Workload& workload, std::uint64_t seed, int threads) {
+  const auto started = std::chrono::steady_clock::now();
+  SweepReport report;
+  const Schedule without{std::string(workload.name()), seed, {}};
+  const Outcome model = Run(workload, without);
+  std::vector<Job> jobs{{&workload, without, model.complaints}};
+  report.writes = model.points[static_cast<std::size_t>(FaultPoint::kWrite)];
+  for (int at = 0; at < report.writes; ++at) {
+    for (const char* kind : {"crash-before", "crash-after"}) {
+      jobs.push_back({&workload, {without.workload, seed, {{FindFaultKind(kind), at}}}});
+    }
+  }
+  InParallel(jobs.size(), threads, [&](std::size_t i) {
+    Job& job = jobs[i];
+    if (job.schedule.faults.empty()) return;
+    const Outcome run = Run(workload, job.schedule);
+    job.wrong = Compare(model, run);
+    if (run.has_faults_left) job.wrong.emplace_back("the process did not die");
+  });
+  for (const Job& job : jobs) {
+    ++report.runs;
+    if (job.wrong.empty()) continue;
+    ++report.divergences;
+    report.failures.push_back(Failure(job.schedule, job.wrong));
+  }
+  if (report.writes == 0) {
+    ++report.divergences;
+    report.failures.push_back(Failure(without, {"it writes nothing"}));
+  }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return report;
 }

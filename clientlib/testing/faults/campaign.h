@@ -36,6 +36,17 @@ struct CampaignReport {
 CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& options,
                            const std::function<void(const std::string&)>& progress);
 
+struct SweepReport {
+  int writes = 0;                     // Of the run without faults, until all is at rest.
+  int runs = 0, divergences = 0;      // That without faults is the first.
+  std::vector<std::string> failures;  // As those of a campaign.
+  double seconds = 0;
+};
+
+// A process that dies may die at any write: one run without faults, and then two for each write of it, in which the
+// process dies right before the write, and right after it without its answer.
+SweepReport SweepWrites(const Workload& workload, std::uint64_t seed, int threads);
+
 // What is wrong with one schedule; empty: nothing. Errors: a workload that is not there.
 Result<std::vector<std::string>> Replay(const Workloads& workloads, const Schedule& schedule);
 

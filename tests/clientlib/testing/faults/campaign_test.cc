@@ -196,6 +196,23 @@ TEST(Campaign, AFailureIsALineThatPlaysItAgain) {
   EXPECT_EQ(again, failure);
 }
 
+TEST(Campaign, ASweepKillsTheProcessRightBeforeAndRightAfterEachWrite) {
+  const CopierWorkload workload(Bug::kNone);
+  const SweepReport report = SweepWrites(workload, 1, 1);
+  EXPECT_EQ(report.writes, kube::testing::Run(workload, {"copier", 1, {}}).points[static_cast<std::size_t>(FaultPoint::kWrite)]);
+  EXPECT_GE(report.writes, 6) << "3 copies are made, 1 is edited, 1 is deleted and made again";
+  EXPECT_EQ(report.runs, 1 + 2 * report.writes);
+  EXPECT_THAT(report.failures, IsEmpty());
+  EXPECT_EQ(report.divergences, 0);
+}
+
+TEST(Campaign, ASweepTellsWhichDeathLeadsElsewhere) {
+  const SweepReport report = SweepWrites(CopierWorkload(Bug::kGeneratesNames), 1, 1);
+  EXPECT_GT(report.divergences, 0);
+  ASSERT_FALSE(report.failures.empty());
+  EXPECT_THAT(report.failures.front(), HasSubstr("copier seed=1 crash-"));
+}
+
 TEST(Campaign, TheSameScheduleGivesTheSameRun) {
   const CopierWorkload workload(Bug::kNone, 2);
   const Schedule schedule = *ParseSchedule("copiers seed=3 crash-after@2 watch-cut@4 leader-frozen@5");

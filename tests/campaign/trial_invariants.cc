@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/campaign/trial_invariants.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "controllers/cluster/owners.h"
+#include "controllers/trial/trial_plan.h"
+#include "tests/campaign/elastic_workload.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::testing::IntAt;
+using kube::testing::ServerChange;
+
+// The times of pods are whole seconds, and so is what is spent; it is rounded up.
+constexpr double kRounding = 2;
+
+std::string ToText(const TrialSetting& setting) {
+  return std::to_string(setting.gpus) + " GPUs, batch size " + std::to_string(setting.batch_size);
+}
+
+std::string TrialJobOf(const Json& job) { return Text(job, {"metadata", "labels", kTrialJobLabel}); }
+
+bool IsActivePhase(const std::string& phase) {
+  return phase == "Starting" || phase == "Warming" || phase == "Measuring";
+}
+
+// By TrialJob and configuration.
+using Settings = std::map<std::pair<std::string, TrialSetting>, std::string>;
+
+// What the pods of one trial's job hold, and held.
+struct Held {
+  std::string trial_job;
+  std::int64_t gpus = 0;
+  std::set<std::string> pods;  // Workers that are bound and have not ended.
+  kube::TimePoint since;
+};
+
+class Ledger {
+ public:
+  std::string Observe(const World& world, const ServerChange& change) {
+    if (change.resource == "pods") NotePod(world, change);
+    if (change.resource == kTrialJobs && change.after) return CheckStatus(world, change);
+    return {};
+  }
+
+ private:
+  void NotePod(const World& world, const ServerChange& change) {
+    const Json& pod = change.after ? *change.after : *change.before;
+    if (Text(pod, {"metadata", "labels", kRoleLabel}) != "worker") return;
+    const std::string trial = Text(pod, {"metadata", "labels", kJobNameLabel});
+    const Json* job = world.Get(kJobs, {kNamespace, trial});
+    if (job != nullptr && !TrialJobOf(*job).empty()) {
+      Held& held = held_[trial];
+      held.trial_job = TrialJobOf(*job);
+      held.gpus = SettingOf(*job).gpus;
+    }
+    const auto found = held_.find(trial);
+    if (found == held_.end()) return;
+    Held& held = found->second;
+    const bool had = !held.pods.empty();
+    const bool holds = change.after && !Text(pod, {"spec", "nodeName"}).empty() && !kube::testing::HasEnded(pod);
+    if (holds) held.pods.insert(Text(pod, {"metadata", "uid"}));
+    else held.pods.erase(Text(pod, {"metadata", "uid"}));
+    if (!had && holds) {
+      held.since = world.simulation.Now();
+      rounding_[held.trial_job] += kRounding * static_cast<double>(held.gpus);
+    }
+    if (had && held.pods.empty()) spent_[held.trial_job] += Seconds(held, world.simulation.Now());
+  }
+
+  static double Seconds(const Held& held, kube::TimePoint now) {
+    return static_cast<double>(held.gpus) * std::chrono::duration<double>(now - held.since).count();
+  }
+
+  std::string CheckStatus(const World& world, const ServerChange& change) {
+    const Json& job = *change.after;
+    const std::string name = Text(job, {"metadata", "name"});
+    double spent = spent_[name];
+    std::int64_t most_gpus = 0;
+    for (const auto& [trial, held] : held_) {
+      if (held.trial_job != name) continue;
+      most_gpus = std::max(most_gpus, held.gpus);
+      if (!held.pods.empty()) spent += Seconds(held, world.simulation.Now());
+    }
+    const double poll = static_cast<double>(most_gpus) * std::chrono::duration<double>(kPoll).count();
+    const std::int64_t said = IntAt(job, {"status", "spent", "gpuSeconds"});
+    const Json* budget = job.At({"spec", "budget", "gpuSeconds"});
+    if (budget != nullptr && spent > static_cast<double>(*budget->AsInt()) + poll) {
+      return name + " has spent " + std::to_string(spent) + " GPU seconds of " + std::to_string(*budget->AsInt());
+    }
+    std::int64_t sum = 0;
+    if (const Json* trials = job.At({"status", "trials"}); trials && trials->AsArray()) {
+      for (const Json& trial : *trials->AsArray()) {
+        if (Text(trial, {"reason"}) != "FromCache") sum += IntAt(trial, {"gpuSeconds"});
+      }
+    }
+    if (sum != said) return name + " says " + std::to_string(said) + " GPU seconds, its trials " + std::to_string(sum);
+    if (change.before && IntAt(*change.before, {"status", "spent", "gpuSeconds"}) > said) {
+      return name + " has spent less than before: " + std::to_string(said) + " GPU seconds";
+    }
+    const bool has_ended = job.At({"status", "completionTime"}) != nullptr;
+    const double over = static_cast<double>(said) - spent;
+    if (has_ended && (over < -poll || over > rounding_[name])) {
+      return name + " says " + std::to_string(said) + " GPU seconds, its pods held " + std::to_string(spent);
+    }
+    return {};
+  }
+
+  std::map<std::string, Held> held_;      // By trial.
+  std::map<std::string, double> spent_, rounding_;  // By TrialJob: of tries whose pods are gone; of all.
+};
+
+}  // namespace
+
+TrialSetting SettingOf(const Json& job) {
+  TrialSetting setting{IntAt(job, {"spec", "workersSpec", "minReplicas"}), 0};
+  const Json* command = job.At({"spec", "launcherSpec", "pythonCommand"});
+  if (command == nullptr || command->AsArray() == nullptr || command->AsArray()->empty()) return setting;
+  const std::string& last = *command->AsArray()->back().AsString();
+  std::from_chars(last.data(), last.data() + last.size(), setting.batch_size);
+  return setting;
+}
+
+kube::testing::Invariant NoSettingTwice() {
+  return [tried = Settings()](const World& world, const ServerChange& change) mutable -> std::string {
+    if (change.resource == kTrialJobs && change.after) {
+      const Json* trials = change.after->At({"status", "trials"});
+      if (trials == nullptr || trials->AsArray() == nullptr) return {};
+      for (const Json& trial : *trials->AsArray()) {
+        if (Text(trial, {"phase"}) != "Pending") continue;
+        const TrialSetting setting{IntAt(trial, {"config", "gpus"}), IntAt(trial, {"config", "batchSize"})};
+        tried.erase({Text(*change.after, {"metadata", "name"}), setting});
+      }
+      return {};
+    }
+    if (change.resource != kJobs || change.before || !change.after || TrialJobOf(*change.after).empty()) return {};
+    const std::string name = TrialJobOf(*change.after), uid = Text(*change.after, {"metadata", "uid"});
+    const TrialSetting setting = SettingOf(*change.after);
+    for (const auto& [key, job] : world.All(kJobs)) {
+      if (TrialJobOf(*job) == name && SettingOf(*job) == setting && Text(*job, {"metadata", "uid"}) != uid) {
+        return name + " has two jobs of " + ToText(setting);
+      }
+    }
+    const bool is_new = tried.emplace(std::pair(name, setting), uid).second;
+    if (!is_new) return name + " tries " + ToText(setting) + " a second time";
+    const Json* owner = world.Get(kTrialJobs, {kNamespace, name});
+    const Json* trials = owner ? owner->At({"status", "trials"}) : nullptr;
+    const std::string untold = name + " tries " + ToText(setting) + " and says nothing of it";
+    if (trials == nullptr || trials->AsArray() == nullptr) return untold;
+    for (const Json& trial : *trials->AsArray()) {
+      const bool is_it = Text(trial, {"name"}) == Text(*change.after, {"metadata", "name"});
+      if (is_it && IsActivePhase(Text(trial, {"phase"}))) return {};
+    }
+    return untold;
+  };
+}
+
+kube::testing::Invariant BudgetIsKept() {
+  return [ledger = Ledger()](const World& world, const ServerChange& change) mutable {
+    return ledger.Observe(world, change);
+  };
+}
+
+}  // namespace grus::testing

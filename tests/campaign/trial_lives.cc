@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/campaign/trial_lives.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "controllers/cluster/owners.h"
+#include "controllers/trial/trial_view.h"
+#include "tests/campaign/elastic_workload.h"
+#include "tests/campaign/trial_invariants.h"
+
+namespace grus::testing {
+namespace {
+
+constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io", kGroups[] = "podgroups.scheduling.x-k8s.io";
+constexpr char kTune[] = "tune", kAgain[] = "again";
+
+constexpr TrialSetting kOutOfMemory{1, 64}, kEndsByItself{2, 64}, kStopped{4, 32}, kSilent{4, 64};
+
+// What a training prints every two seconds, and what becomes of it. One of them ends after so many lines.
+void Train(World& world, int lines) {
+  for (const auto& pod : world.server.List("pods", kNamespace)) {
+    const std::string name = Text(*pod, {"metadata", "labels", kJobNameLabel});
+    if (Text(*pod, {"metadata", "labels", kRoleLabel}) != "launcher") continue;
+    if (Text(*pod, {"status", "phase"}) != "Running") continue;
+    const auto job = world.server.Get(kJobs, {kNamespace, name});
+    if (!job) continue;
+    const TrialSetting setting = SettingOf(*job);
+    const auto print = [&](const std::string& line) {
+      const kube::ObjectKey key{kNamespace, Text(*pod, {"metadata", "name"})};
+      world.server.AppendPodLog(key, "launcher", world.simulation.WallNow(), line + "\n");
+    };
+    if (setting == kSilent) continue;
+    if (setting == kOutOfMemory) {
+      print("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB");
+      EndTraining(world, name, "fail");
+      continue;
+    }
+    const auto step = world.simulation.Now().time_since_epoch() / std::chrono::seconds(1);
+    // Too uneven to be known precisely before it ends.
+    const double spread = setting == kEndsByItself ? 0.1 : 0.002;
+    if (setting == kEndsByItself && --lines == 0) EndTraining(world, name, "succeed");
+    const double mean = 100 * std::pow(static_cast<double>(setting.gpus), 0.8);
+    const double speed = mean * (step % 4 < 2 ? 1 + spread : 1 - spread);
+    char line[80];
+    std::snprintf(line, sizeof line, "step %lld loss 2.3 speed %.1f samples/s", static_cast<long long>(step), speed);
+    print(line);
+  }
+  world.simulation.After(std::chrono::seconds(2), [&world, lines] { Train(world, lines); });
+}
+
+void Submit(World& world, const std::string& name, std::string_view spec) {
+  Json job = Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"namespace":"default"},
+      "spec":{"space":{"batchSizeOption":"--batch-size"},"workload":{"template":{"spec":{
+      "launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},"workersSpec":{"image":"a"}}}}}})");
+  job["metadata"]["name"] = name;
+  kube::MergePatch(job["spec"], Parse(spec));
+  Must(world.server.Create(kTrialJobs, std::move(job), "kubectl"));
+}
+
+std::string PhaseOfTrials(const World& world, const std::string& name) {
+  const Json* job = world.Get(kTrialJobs, {kNamespace, name});
+  return job ? Text(*job, {"status", "phase"}) : "";
+}
+bool NoTrialHolds(const World& world) { return world.All("pods").empty(); }
+
+bool Runs(const World& world, const TrialSetting& setting) {
+  for (const auto& [key, job] : world.All(kJobs)) {
+    if (SettingOf(*job) != setting) continue;
+    for (const auto& [pod_key, pod] : world.All("pods")) {
+      if (Text(*pod, {"metadata", "labels", kJobNameLabel}) == key.name && Text(*pod, {"status", "phase"}) == "Running" &&
+          Text(*pod, {"metadata", "labels", kRoleLabel}) == "launcher") {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// One life: what is there at first, and what its user does.
+struct Life {
+  std::string name;
+  std::function<void(World&)> begin;
+  std::vector<Step> steps;
+  bool keeps_jobs = false;  // Of trials, by spec.cleanup; that they have no pods is the last step.
+};
+
+class TrialLife final : public kube::testing::Workload {
+ public:
+  explicit TrialLife(Life life) : life_(std::move(life)) {}
+
+  std::string_view name() const override { return life_.name; }
+  void Prepare(World& world) const override {
+    CreateCrds(world);
+    for (int i = 0; i < 2; ++i) AddNode(world, "node-" + std::to_string(i), 8);
+    life_.begin(world);
+  }
+  std::vector<Step> Steps() const override { return life_.steps; }
+  void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override {
+    RunSuite(context, false, Nominations::kAuto, std::move(stop));
+  }
+  std::vector<std::string> owned_resources() const override {
+    std::vector<std::string> all = elastic_.owned_resources();
+    all.insert(all.end(), {kJobs, kGroups, kProfiles});
+    return all;
+  }
+  bool Damage(std::string_view, Json&) const override { return false; }
+  std::string NameOf(std::string_view resource, const Json& object) const override {
+    return elastic_.NameOf(resource, object);
+  }
+  void Mask(std::string_view resource, Json& object) const override {
+    elastic_.Mask(resource, object);
+    if (resource == kProfiles) MaskProfile(object);
+    if (resource == kTrialJobs) MaskStatus(object);
+  }
+  std::vector<kube::testing::Invariant> Invariants() const override {
+    return {NoGpuTwice, NoSettingTwice(), BudgetIsKept()};
+  }
+  std::vector<std::string> CheckRest(const World& world) const override {
+    std::vector<std::string> complaints;
+    CheckOwners(world, complaints);
+    CheckGenerations(world, kTrialJobs, {"Succeeded", "Failed"}, complaints);
+    if (life_.keeps_jobs) return complaints;
+    std::vector<std::string> resources = owned_resources();
+    resources.push_back("pods");
+    for (const std::string& resource : resources) {
+      for (const auto& [key, object] : world.All(resource)) {
+        const char* label = resource == kJobs ? kTrialJobLabel : kJobNameLabel;
+        if (!Text(*object, {"metadata", "labels", label}).empty()) {
+          complaints.push_back(resource + " " + key.ToString() + " is left");
+        }
+      }
+    }
+    return complaints;
+  }
+
+ private:
+  // What was measured, and what it cost, is the time that the faults took.
+  static void MaskProfile(Json& object) {
+    object.Erase("status");
+    Json* points = object["spec"].Find("points");
+    if (points == nullptr || points->AsArray() == nullptr) return;
+    for (Json& point : *points->AsArray()) {
+      for (const char* field : {"measured", "gpuSeconds", "time"}) point.Erase(field);
+    }
+    // In the order in which they were measured, and two trials may run at a time.
+    std::sort(points->AsArray()->begin(), points->AsArray()->end(),
+              [](const Json& a, const Json& b) { return Text(a, {"name"}) < Text(b, {"name"}); });
+  }
+  static void MaskStatus(Json& object) {
+    SortConditions(object);
+    Json& status = object["status"];
+    for (const char* field : {"spent", "model"}) status.Erase(field);
+    status["savedByCache"].Erase("gpuSeconds");
+    for (const char* list : {"curve", "recommendation", "conditions", "trials"}) {
+      Json* items = status.Find(list);
+      if (items == nullptr || items->AsArray() == nullptr) continue;
+      for (Json& item : *items->AsArray()) {
+        for (const char* field : {"message", "measured", "gpuSeconds"}) item.Erase(field);
+        for (const char* field : {"throughput", "throughputLow", "throughputHigh"}) item.Erase(field);
+        for (const char* field : {"speedUp", "efficiency"}) item.Erase(field);
+      }
+    }
+  }
+
+  const Life life_;
+  const ElasticWorkload elastic_{{}};  // What it says of the jobs of trials holds here, too.
+};
+
+// A trial that is out of memory, one that ends by itself, one that is suspended in its middle and resumed, one that
+// says nothing until its slice is over, and no budget for the rest; then the same workload again, which costs nothing.
+Life WholeLife() {
+  const auto begin = [](World& world) {
+    Submit(world, kTune, R"({"space":{"gpuCounts":[1,2,4,8],"batchSizes":[32,64]},"budget":{"gpuSeconds":620}})");
+    world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 8); });
+  };
+  return {"trial-life",
+          begin,
+          {Until("a trial trains on 4 GPUs", [](const World& world) { return Runs(world, kStopped); },
+                 [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":true})"); }),
+           Until("it is suspended and nothing is left",
+                 [](const World& world) { return PhaseOfTrials(world, kTune) == "Suspended" && NoTrialHolds(world); },
+                 [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":false})"); }),
+           Until("it succeeds and nothing is left",
+                 [](const World& world) { return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world); },
+                 [](World& world) { Submit(world, kAgain, R"({"space":{"gpuCounts":[1,2,4],"batchSizes":[32]}})"); }),
+           Until("so does the other", [](const World& world) {
+             return PhaseOfTrials(world, kAgain) == "Succeeded" && NoTrialHolds(world);
+           })}};
+}
+
+// Two at a time, of a job that gets the size of the knee; the jobs of the trials are kept.
+Life Applied() {
+  const auto begin = [](World& world) {
+    Must(world.server.Create(kJobs, Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob",
+        "metadata":{"name":"train","namespace":"default"},"spec":{"launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},
+        "workersSpec":{"image":"a","maxReplicas":8},"runPolicy":{"suspend":true}}})"), "kubectl"));
+    Submit(world, kTune, R"({"workload":{"template":null,"jobRef":{"name":"train"}},"space":{"gpuCounts":[1,2,4],
+        "batchSizes":[32]},"strategy":{"parallelism":2},"apply":"Apply","cleanup":"Never"})");
+    world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 0); });
+  };
+  return {"trial-applied",
+          begin,
+          {Until("it succeeds and nothing is held", [](const World& world) {
+            return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world);
+          })},
+          true};
+}
+
+}  // namespace
+
+kube::testing::Workloads TrialLives() {
+  kube::testing::Workloads lives;
+  lives.push_back(std::make_unique<TrialLife>(WholeLife()));
+  lives.push_back(std::make_unique<TrialLife>(Applied()));
+  return lives;
+}
+
+}  // namespace grus::testing
