@@ -57,16 +57,20 @@ class LineReader {
   explicit LineReader(string_view text) : text_(text) {}
 
   LineReadings Read() {
-    for (const Figure& figure : FindFigures(text_, figures_)) ReadFigure(figure);
-    if (HasOtherPhase(text_.substr(0, first_figure_ == string_view::npos ? kLongestHead : first_figure_),
-                      text_)) {
+    const std::span<Figure> figures = FindFigures(text_, figures_);
+    for (const Figure& figure : figures) ReadFigure(figure);
+    const string_view head = text_.substr(0, first_figure_ == string_view::npos ? kLongestHead : first_figure_);
+    if (const Phase phase = PhaseOf(head, text_); phase != Phase::kTraining) {
       LineReadings other;
-      other.phase = Phase::kOther;
+      other.phase = phase;
+      other.is_heading = figures.empty();
       return other;
     }
     AddCounter();
     AddBareTime();
     AddRemainingTime();
+    AddElapsedTime();
+    AddEpochRow();
     MarkAverages();
     return result_;
   }
@@ -79,7 +83,8 @@ class LineReader {
     if (ReadLabel(figure, label) || ReadUnit(figure, label)) return;
     if (figure.is_whole && figure.total >= 2 && figure.value <= figure.total && !label.has("mem")) {
       plain_counter_ = figure;
-    } else if (figure.is_bracketed && figure.is_whole && figure.total == 0 && figure.begin <= 1) {  // "[100]"
+    } else if (figure.is_bracketed && figure.is_whole && figure.total == 0 && figure.begin <= 1 &&
+               figure.unit.starts_with(']')) {  // "[100]"
       bracketed_counter_ = figure;
     } else if (figure.is_whole && figure.total == 0 && figure.unit.starts_with(':') &&
                IsFirst(figure)) {  // "100: loss 3"
@@ -296,7 +301,7 @@ class LineReader {
   // one.
   void AddRemainingTime() {
     const std::size_t at = text_.find(kEta);
-    if (at == string_view::npos || !IsKerasLine() || plain_counter_->value < 2) return;
+    if (at == string_view::npos || !IsAtFront(plain_counter_, 4) || plain_counter_->value < 2) return;
     for (const Reading& reading : result_.all()) {
       if (reading.measure == Measure::kStepSeconds) return;
     }
@@ -314,12 +319,51 @@ class LineReader {
     result_.Add(reading);
   }
 
-  bool IsKerasLine() const { return plain_counter_ && plain_counter_->begin < 4; }
+  // A bar without a speed, as PyTorch Ignite draws it: "[30/60] 50%|#### [00:40<00:41]", or fastprogress:
+  // "50% [30/60 00:40<00:41]". What has passed, over the steps so far, is an average.
+  void AddElapsedTime() {
+    if (!plain_counter_ || plain_counter_->value < 1) return;
+    for (const Reading& reading : result_.all()) {
+      if (reading.measure == Measure::kStepSeconds) return;
+    }
+    const std::size_t less = text_.rfind('<');
+    if (less == string_view::npos || less == 0 || text_.find(']', less) == string_view::npos) return;
+    const std::size_t before = text_.find_last_of("[ ", less - 1);
+    if (before == string_view::npos) return;
+    const double seconds = ReadRemaining(text_.substr(before + 1)) + 0.5;  // It is cut off, not rounded.
+    if (seconds < kShortestEta) return;
+    Reading reading;
+    reading.measure = Measure::kStepSeconds;
+    reading.trust = Trust::kAverage;
+    reading.value = seconds / plain_counter_->value;
+    reading.resolution = 0.5 / plain_counter_->value;
+    reading.series = SeriesOf("elapsed");
+    reading.averaged_over = plain_counter_->value;
+    result_.Add(reading);
+  }
+
+  // A row of fastai's table of epochs: "[3, 0.1539, 0.135, '00:03']".
+  void AddEpochRow() {
+    if (!text_.starts_with('[') || !text_.ends_with("']") || !result_.empty()) return;
+    Figure epoch;
+    const std::size_t length = ReadNumber(text_.substr(1), epoch);
+    const std::size_t quote = text_.rfind('\'', text_.size() - 3);
+    if (length == 0 || !epoch.is_whole || !text_.substr(1 + length).starts_with(", ")) return;
+    if (quote != string_view::npos && ReadRemaining(text_.substr(quote + 1)) > 0) AddEpoch(epoch);
+  }
+
+  // "12/60 ...", and "step 12/60 ..." of PaddlePaddle.
+  bool IsKerasLine() const { return IsAtFront(plain_counter_, 4) || IsPaddleLine(); }
+  bool IsPaddleLine() const { return text_.starts_with("step ") && IsAtFront(counter_, 9); }
+  static bool IsAtFront(const std::optional<Figure>& counter, std::size_t before) {
+    return counter && counter->total > 0 && counter->begin < before;
+  }
 
   void MarkAverages() {
-    // Keras prints the average since the second step of the epoch; on its last line, with the validation.
+    // Keras prints the average since the second step of the epoch, PaddlePaddle since the first; Keras on its
+    // last line with the validation.
     const bool is_keras = keras_time_ && keras_time_ != &ignored_ && IsKerasLine();
-    if (is_keras) keras_time_->averaged_over = plain_counter_->value - 1;
+    if (is_keras) keras_time_->averaged_over = IsPaddleLine() ? counter_->value : plain_counter_->value - 1;
     const bool is_mixed =
         (is_keras && text_.find("val_") != string_view::npos) ||
         text_.find("train_runtime") != string_view::npos;  // The summary of Hugging Face's Trainer.

@@ -47,6 +47,12 @@ bool IsPartOfLabel(std::string_view text, std::size_t end) {
          (text.substr(end + 1).starts_with("GPU") || text.substr(end + 1).starts_with("gpu"));
 }
 
+// The "-" of "speed: -3" and "(-3)"; in "12-45" and "run-3" it is none.
+bool HasMinusSign(std::string_view text, std::size_t at) {
+  if (at == 0 || text[at - 1] != '-') return false;
+  return at == 1 || std::string_view(" \t:=([,|").find(text[at - 2]) != std::string_view::npos;
+}
+
 std::size_t SkipSpaces(std::string_view text, std::size_t at) {
   while (At(text, at) == ' ') ++at;
   return at;
@@ -141,6 +147,7 @@ std::span<Figure> FindFigures(std::string_view text, Figures& figures) {
       label_from = at;
       continue;
     }
+    if (HasMinusSign(text, at)) figure.value = -figure.value;
     if (IsPartOfLabel(text, end)) {
       at = end;
       continue;

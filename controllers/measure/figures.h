@@ -16,7 +16,7 @@
 namespace grus {
 
 struct Figure {
-  double value = 0;
+  double value = 0;           // Below zero if a minus sign stands before it: "lr: -1", not "12 - 45ms".
   double resolution = 0;      // Half a unit of the last place.
   double total = 0;           // m of "n/m", else 0.
   bool is_whole = false;      // Written without a fraction or an exponent.

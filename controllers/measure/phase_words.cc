@@ -10,6 +10,7 @@ namespace {
 
 using std::string_view;
 
+constexpr std::size_t kEvaluationPhases = 17;  // So many of them, the first, are about evaluation.
 constexpr std::array<string_view, 42> kPhases = {
     "eval",       "evaluate",   "evaluating",    "evaluation",   "evaluator", "val",         "valid",
     "validate",   "validating", "validation",    "test",         "testing",   "predict",     "predicting",
@@ -61,13 +62,20 @@ bool IsPartOfName(string_view text, std::size_t begin, std::size_t end) {
   return text[end] == '_' || IsLetter(text[end + 1]);
 }
 
-bool NamesPhase(string_view text, std::size_t begin, std::size_t end) {
-  if (IsPartOfName(text, begin, end) || !IsPhaseWord(LowerWord(text.substr(begin, end - begin)).text()))
-    return false;
+bool IsEvaluationWord(string_view word) {
+  const auto end = kPhases.begin() + kEvaluationPhases;
+  return std::find(kPhases.begin(), end, word) != end;
+}
+
+Phase PhaseOfWord(string_view text, std::size_t begin, std::size_t end) {
+  const LowerWord word(text.substr(begin, end - begin));
+  if (IsPartOfName(text, begin, end) || !IsPhaseWord(word.text())) return Phase::kTraining;
   std::size_t next = end;
   while (next < text.size() && !IsLetter(text[next])) ++next;
   const LowerWord following(text.substr(next, WordEnd(text, next) - next));
-  return std::find(kMetrics.begin(), kMetrics.end(), following.text()) == kMetrics.end();
+  if (std::find(kMetrics.begin(), kMetrics.end(), following.text()) != kMetrics.end())
+    return Phase::kTraining;
+  return IsEvaluationWord(word.text()) ? Phase::kEvaluation : Phase::kOther;
 }
 
 }  // namespace
@@ -79,14 +87,15 @@ bool IsPhaseWord(string_view word) {
   return std::find(kPhases.begin(), kPhases.end(), word) != kPhases.end();
 }
 
-bool HasOtherPhase(string_view head, string_view text) {
+Phase PhaseOf(string_view head, string_view text) {
   std::size_t at = head.size() - std::min(head.size(), kLongestHead);
   while (at < head.size()) {
     const std::size_t end = WordEnd(text, at);
-    if (end >= at + kShortestWord && NamesPhase(text, at, end)) return true;
+    const Phase phase = end >= at + kShortestWord ? PhaseOfWord(text, at, end) : Phase::kTraining;
+    if (phase != Phase::kTraining) return phase;
     at = std::max(end, at + 1);
   }
-  return false;
+  return Phase::kTraining;
 }
 
 }  // namespace grus

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "controllers/measure/reading.h"
+
 namespace grus {
 
 constexpr std::size_t kLongestHead = 96;  // Bytes in front of a number in which a word can name its phase.
@@ -15,8 +17,9 @@ constexpr std::size_t kLongestHead = 96;  // Bytes in front of a number in which
 // "validation", "loading", ...; in lower case.
 bool IsPhaseWord(std::string_view word);
 
-// Whether one of the last kLongestHead bytes' words in `head` is such a word. `head` is the beginning of
-// `text`; what follows tells that "val" only says whose loss is meant. Parts of paths and names are no words.
-bool HasOtherPhase(std::string_view head, std::string_view text);
+// What the first such word among the last kLongestHead bytes of `head` says; training if there is none. `head`
+// is the beginning of `text`; what follows tells that "val" only says whose loss is meant. Parts of paths and
+// names are no words.
+Phase PhaseOf(std::string_view head, std::string_view text);
 
 }  // namespace grus

@@ -47,7 +47,7 @@ struct Reading {
 };
 
 // Training is what the speed is wanted of; everything else, as far as a line can be told, is a gap in it.
-enum class Phase { kTraining, kOther };
+enum class Phase { kTraining, kEvaluation, kOther };
 
 class LineReadings {
  public:
@@ -62,6 +62,7 @@ class LineReadings {
 
   Phase phase = Phase::kTraining;
   double samples_per_step = 0;  // 0: not said.
+  bool is_heading = false;      // A line without a number: "Evaluation begins".
 
  private:
   std::array<Reading, kMost> readings_;

@@ -75,7 +75,8 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   LineReadings readings;
   if (patterns_.empty() || options_.has_auto) readings = ReadLine(line.text);
   patterns_.Read(line.text, readings, counts_.not_numbers);
-  if (readings.phase == Phase::kOther) ++gaps_;
+  if (patterns_.empty() && IsUnderHeading(readings)) return;
+  if (readings.phase != Phase::kTraining) ++gaps_;
   if (readings.samples_per_step > 0) samples_per_step_ = readings.samples_per_step;
   if (readings.empty()) return;
   if (line.rank && line.rank != rank_) {  // A lower one than was read so far.
@@ -88,6 +89,21 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   if (line.time && !first_speed_) first_speed_ = line.time;
   if (line.time) last_speed_ = line.time;
   AddReadings(readings, line.time);
+}
+
+// PaddlePaddle says "Eval begin..." and then prints steps as those of the training. The heading counts until a
+// line that is no such step: "Eval samples: 480", "Epoch 2/4", or a step behind the last one of the training.
+bool SpeedReader::IsUnderHeading(const LineReadings& readings) {
+  if (readings.phase != Phase::kTraining) {
+    is_under_heading_ = readings.is_heading && readings.phase == Phase::kEvaluation;
+    return false;
+  }
+  const Reading* counter = FindCounter(readings);
+  const auto is_epoch = [](const Reading& reading) { return reading.measure == Measure::kEpoch; };
+  const bool has_epoch = std::any_of(readings.all().begin(), readings.all().end(), is_epoch);
+  is_under_heading_ = is_under_heading_ && counter && counter->value <= last_step_ && !has_epoch;
+  if (counter && !is_under_heading_) last_step_ = counter->value;
+  return is_under_heading_;
 }
 
 void SpeedReader::AddReadings(const LineReadings& readings, std::optional<WallTime> time) {

@@ -88,6 +88,7 @@ class SpeedReader {
  private:
   SpeedReader(const SpeedReaderOptions& options, UserPatterns patterns);
   void ReadLogLine(const LogLine& line);
+  bool IsUnderHeading(const LineReadings& readings);
   void AddReadings(const LineReadings& readings, std::optional<WallTime> time);
   std::optional<std::size_t> FindSeries(const SeriesKey& key, bool may_replace);
   SpeedState StateAt(WallTime now, const SpeedObservation& seen) const;
@@ -101,6 +102,8 @@ class SpeedReader {
   bool has_output_ = false;
   std::optional<int> rank_;  // The one that is read.
   std::int64_t gaps_ = 0;    // Lines that are not about training.
+  bool is_under_heading_ = false;  // All since "Evaluation begins" had a counter that began anew.
+  double last_step_ = -1;          // Of the counter in training; below zero before the first.
   double samples_per_step_ = 0;
 };
 

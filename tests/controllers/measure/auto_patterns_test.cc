@@ -139,7 +139,7 @@ TEST(ReadLine, EvaluationAndLoadingAreNotTraining) {
            "Running validation at 12/60",
        }) {
     const LineReadings readings = ReadLine(line);
-    EXPECT_EQ(readings.phase, Phase::kOther) << line;
+    EXPECT_NE(readings.phase, Phase::kTraining) << line;
     EXPECT_TRUE(readings.empty()) << line;
   }
   const LineReadings mixed =
@@ -162,6 +162,55 @@ TEST(ReadLine, WhatIsLeftOfAnEpochOfKerasIsAnAverage) {
   EXPECT_NEAR(reading.value().value, 79.5 / 40, 1e-9);
   EXPECT_EQ(reading.value().averaged_over, 19);
   EXPECT_FALSE(Find(ReadLine("20/60 [==>...] - ETA: 3s - loss: 0.3"), Measure::kStepSeconds)) << "too coarse";
+}
+
+TEST(ReadLine, WhatHasPassedOnABarWithoutASpeedIsAnAverage) {
+  const std::optional<Reading> reading =
+      Find(ReadLine("Epoch [1/3]: [30/60]  50%|#####     , loss=0.3 [00:40<00:41]"), Measure::kStepSeconds);
+  EXPECT_NEAR(reading.value().value, 40.5 / 30, 1e-9);
+  EXPECT_EQ(reading.value().averaged_over, 30);
+  EXPECT_FALSE(Find(ReadLine("[3/60]  5%|# [00:04<01:20]"), Measure::kStepSeconds)) << "too coarse";
+}
+
+TEST(ReadLine, StepsOfPaddlePaddleAreAveragesSinceTheEpochBegan) {
+  const std::optional<Reading> reading =
+      Find(ReadLine("step 30/60 - loss: 0.4740 - 142ms/step"), Measure::kStepSeconds);
+  EXPECT_EQ(reading.value().averaged_over, 30);
+}
+
+TEST(ReadLine, ARowOfATableOfEpochsIsNoStep) {
+  const LineReadings row = ReadLine("[3, 0.15391062, 0.13504542, '00:03']");
+  EXPECT_EQ(Find(row, Measure::kEpoch).value().value, 3);
+  EXPECT_FALSE(Find(row, Measure::kStep));
+  EXPECT_TRUE(ReadLine("[3, 4, 5]").empty());
+}
+
+TEST(ReadLine, ALineOfAnEvaluationWithoutANumberIsAHeading) {
+  EXPECT_TRUE(ReadLine("Eval begin...").is_heading);
+  EXPECT_EQ(ReadLine("Eval begin...").phase, Phase::kEvaluation);
+  EXPECT_FALSE(ReadLine("Eval samples: 480").is_heading);
+  EXPECT_EQ(ReadLine("Saving checkpoint").phase, Phase::kOther);
+}
+
+TEST(ReadLine, UnitsAtTheirLimits) {
+  const Case kCases[] = {
+      {"1.5e-3 s/it", Measure::kStepSeconds, 0.0015},
+      {"2.5E+02 ms/step", Measure::kStepSeconds, 0.25},
+      {"1.2M tokens/s", Measure::kTokensPerSecond, 1.2e6},
+      {"345 Ktok/s", Measure::kTokensPerSecond, 345e3},
+      {"0.25 it/s", Measure::kStepSeconds, 4},
+      {"12 us/step", Measure::kStepSeconds, 12e-6},
+      {"3 min/step", Measure::kStepSeconds, 180},
+      {"tokens/s: 1,234,567.8", Measure::kTokensPerSecond, 1234567.8},
+      {"samples/sec=-3", Measure::kSamplesPerSecond, -3},
+      {"speed: -45 ms/step", Measure::kStepSeconds, -0.045},
+      {"12/60 -45ms/step", Measure::kStepSeconds, -0.045},
+      {"12/60 - 45ms/step", Measure::kStepSeconds, 0.045},
+  };
+  ExpectValues(kCases);
+  for (const char* line : {"nan it/s", "inf samples/s", "time: nan", "step_time=inf", "it/s", "throughput: -"}) {
+    EXPECT_TRUE(ReadLine(line).empty()) << line;
+  }
 }
 
 TEST(ReadLine, SettingsAreNoCounters) {

@@ -44,6 +44,17 @@ TEST(Figures, ReadsNumbersAsTheyArePrinted) {
   for (const Case& c : kCases) EXPECT_EQ(FiguresOf(c.text), c.want) << c.text;
 }
 
+TEST(Figures, AMinusSignIsOneOnlyRightBeforeANumberOnItsOwn) {
+  struct Case {
+    const char* text;
+    const char* want;
+  };
+  for (const Case& c : {Case{"-3", "-3"}, Case{"lr: -1.5", "-1.5"}, Case{"(-2)", "-2"}, Case{"a=-4", "-4"},
+                        Case{"12 - 45ms", "12; 45"}, Case{"run-3", "3"}, Case{"1e-3", "0.001"}}) {
+    EXPECT_EQ(FiguresOf(c.text), c.want) << c.text;
+  }
+}
+
 TEST(Figures, TimesDatesVersionsAddressesAndNamesAreNone) {
   for (const char* text : {"00:12", "1:02:03", "2026-01-02", "2026/01/02", "10.0.0.1", "v1.2", "ResNet50",
                            "gpu0", "fp16_run2", "[00:12<00:23]"}) {

@@ -177,6 +177,68 @@ TEST(SpeedReader, AnEvaluationIsNoPartOfTheStepsAroundIt) {
   EXPECT_NEAR(ReadAll(log).step->value(), 0.5, 1e-6);
 }
 
+TEST(SpeedReader, StepsUnderTheHeadingOfAnEvaluationAreNotOfTheTraining) {
+  LogWriter log;
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    log.Line("Epoch " + std::to_string(epoch) + "/3");
+    Steps(log, 30, 0.5, " took 500ms/step");
+    log.Line("Eval begin...");
+    Steps(log, 30, 0.01, " took 10ms/step");
+    log.Line("Eval samples: 480");
+  }
+  EXPECT_NEAR(ReadAll(log).step->value(), 0.5, 1e-6);
+}
+
+TEST(SpeedReader, StepsThatGoOnBehindAHeadingAreOfTheTraining) {
+  LogWriter log;
+  for (int step = 0; step < 40; ++step) {
+    if (step % 4 == 0) log.Line("Evaluating...");
+    log.Wait(0.5);
+    log.Line("step " + std::to_string(step) + " took 500ms/step");
+  }
+  EXPECT_EQ(ReadAll(log).counts.matched_lines, 40);
+}
+
+TEST(SpeedReader, SpeedsInALogThatAreNoneAreRefusedAndDoNotHideTheOthers) {
+  for (const char* bad : {"0 it/s", "-2 it/s", "0.0 s/it", "1e999 s/it", "1e-999 it/s", "0e999 it/s", "-0 s/it"}) {
+    LogWriter log;
+    for (int i = 0; i < 30; ++i) {
+      log.Wait(0.5);
+      log.Line(i % 3 == 0 ? bad : "2.0 it/s");
+    }
+    const SpeedObservation seen = ReadAll(log);
+    ASSERT_TRUE(seen.step) << bad;
+    EXPECT_NEAR(seen.step->value(), 0.5, 1e-6) << bad;
+    EXPECT_EQ(seen.counts.refused, 10) << bad;
+  }
+}
+
+TEST(SpeedReader, LinesFromTheFutureOrThePastDoNotSpoilTheCountedSpeed) {
+  for (const double jump : {1e6, -1e6, 3600.0, -3600.0}) {
+    LogWriter log;
+    Steps(log, 30, 0.5);
+    log.Wait(jump);  // The clock of the node was set, and then set back.
+    log.Line("step 30");
+    log.Wait(-jump);
+    for (int step = 31; step < 60; ++step) {
+      log.Wait(0.5);
+      log.Line("step " + std::to_string(step));
+    }
+    EXPECT_NEAR(ReadAll(log).step->value(), 0.5, 0.01) << jump;
+  }
+}
+
+TEST(SpeedReader, ALineOfAMegabyteIsNoHarm) {
+  LogWriter log;
+  for (int i = 0; i < 30; ++i) {
+    log.Wait(0.5);
+    log.Line("step " + std::to_string(i) + (i % 10 == 5 ? std::string(1 << 20, '7') : ""));
+  }
+  const SpeedObservation seen = ReadAll(log);
+  EXPECT_NEAR(seen.step->value(), 0.5, 1e-6);
+  EXPECT_GT(seen.counts.log.dropped_bytes, 3 * 1000000);
+}
+
 TEST(SpeedReader, StepsBetweenWhichEachTimeIsAnEvaluationAreBetterThanNone) {
   LogWriter log;
   for (int step = 0; step < 20; ++step) {
