@@ -6,8 +6,8 @@
 // "ms/step" or "img/sec per GPU", before or behind it; "time: 0.3" may be the time of a step. That covers
 // Keras, tqdm and what draws its bars with it, Hugging Face Trainer, PyTorch Lightning, DeepSpeed,
 // Megatron-LM, MMEngine, Horovod's examples, fairseq, torchvision's references, TensorFlow's estimators and
-// benchmarks, Caffe, ultralytics, timm, detectron2, NVIDIA's DeepLearningExamples, nanoGPT, and programs that
-// are written like them.
+// benchmarks, Caffe, ultralytics, timm, detectron2, NVIDIA's DeepLearningExamples, nanoGPT, MXNet,
+// PaddlePaddle, PyTorch Ignite, fastai, and programs that are written like them.
 //
 // Lines about evaluation, loading and saving are told by the words in front of their numbers; they have no
 // readings. Pure function; time and memory are linear in the line, whatever it holds.
