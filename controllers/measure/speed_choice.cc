@@ -47,11 +47,12 @@ struct Candidate {
 
   // Smaller is better.
   auto Order() const {
-    const bool is_short =
-        series->samples().size() < kEnoughSamples || !std::isfinite(steady.half_width_seconds);
+    const bool is_short = series->samples().size() < kEnoughSamples;
+    const bool has_no_interval = !std::isfinite(steady.half_width_seconds);
     const bool is_coarse = series->resolution_seconds() > kCoarse * steady.mean_seconds;
     const double weight = series->is_done() ? kWeightWhenDone : 1;
-    return std::tuple(is_short, is_coarse, PlaceOf(series->key()), -weight * series->seconds());
+    return std::tuple(is_short, is_coarse, has_no_interval, PlaceOf(series->key()),
+                      -weight * series->seconds());
   }
 };
 

@@ -3,7 +3,8 @@
 //
 // What the user's patterns find comes first, then a step time that the text states, one that the clock
 // confirms, a running average, steps counted against the clock, and last what has evaluations in it. A series
-// of too few samples for an interval, or one printed too coarsely ("1s/step"), stands behind any other. Among equals
+// of fewer than three samples, one printed too coarsely ("1s/step"), and then one of too few samples for an
+// interval stand behind any other. Among equals
 // the one that took the most time is the training; the time of one whose counter ended once for all, as that
 // of loading does, counts a fifth.
 //

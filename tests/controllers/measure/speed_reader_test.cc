@@ -136,6 +136,18 @@ TEST(SpeedReader, AStepTimeThatIsPrintedTooCoarselyComesBehindCountedSteps) {
   EXPECT_NEAR(ReadAll(log).step->value(), 1.4, 1e-6);
 }
 
+TEST(SpeedReader, AStepTimeTooRareForAnIntervalComesBehindOneThatHasOne) {
+  LogWriter log;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    for (int i = 0; i < 20; ++i) {
+      log.Wait(0.5);
+      log.Line("iter " + std::to_string(20 * epoch + i) + ", time " + Number(i % 2 ? 0.49 : 0.51));
+    }
+    log.Line("took 0:00:12 (0.6 s / it)");
+  }
+  EXPECT_NEAR(ReadAll(log).step->value(), 0.5, 1e-3);
+}
+
 TEST(SpeedReader, TheClockTellsWhatABareTimeIs) {
   struct Case {
     const char* what;
