@@ -9,6 +9,7 @@
 #include <map>
 
 #include "controllers/policy/resources.h"
+#include "controllers/policy/training_container.h"
 
 namespace grus {
 namespace {
@@ -102,11 +103,33 @@ std::string FirstHexOfSha256(const std::string& text) {
   return hex;
 }
 
+std::vector<std::string> WordsOf(const Json& container, std::string_view list) {
+  std::vector<std::string> words;
+  const Json* given = container.Find(list);
+  if (!given || !given->AsArray()) return words;
+  for (const Json& word : *given->AsArray()) {
+    if (word.AsString()) words.push_back(*word.AsString());
+  }
+  return words;
+}
+
+Json ToJson(const std::vector<std::string>& words) {
+  Json json = Json::MakeArray();
+  for (const std::string& word : words) json.Append(word);
+  return json;
+}
+
+std::string AnnotationOf(const Json& pod_template, const kube::StringMap& others, const char* annotation) {
+  const Json* own = pod_template.At({"metadata", "annotations", annotation});
+  return own && own->AsString() ? *own->AsString() : std::string(others.Get(annotation));
+}
+
 // Within the limits of the CRD, or no profile of a job with a very long command could be saved.
 void Bound(api::ProfiledWorkload& workload) {
   workload.image.resize(std::min<std::size_t>(workload.image.size(), 512));
   workload.command.resize(std::min<std::size_t>(workload.command.size(), 256));
   workload.model.resize(std::min<std::size_t>(workload.model.size(), 253));
+  workload.args.resize(std::min<std::size_t>(workload.args.size(), 256));
   workload.dataset.resize(std::min<std::size_t>(workload.dataset.size(), 253));
   while (workload.resources.size() > 32) workload.resources.erase(std::prev(workload.resources.end()));
 }
@@ -144,6 +167,39 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   json["gpusPerWorker"] = spec.workers.gpus_per_worker;
   json["workerEnvironment"] = EnvironmentOf(worker);
   json["launcherEnvironment"] = EnvironmentOf(launcher);
+  json["model"] = workload.model;
+  json["dataset"] = workload.dataset;
+  identity.fingerprint = FirstHexOfSha256(ToText(json));
+  Bound(workload);
+  return identity;
+}
+
+WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::StringMap& annotations) {
+  WorkloadIdentity identity;
+  api::ProfiledWorkload& workload = identity.workload;
+  const Json* container = TrainingContainerOf(pod_template);
+  const Amounts limits = AmountsOf(container, "limits");
+  Amounts requests = AmountsOf(container, "requests");
+  requests.insert(limits.begin(), limits.end());
+  if (container != nullptr) {
+    workload.image = TextOf(*container, "image");
+    workload.command = WordsOf(*container, "command");
+    workload.args = WordsOf(*container, "args");
+  }
+  workload.resources = requests;
+  workload.model = AnnotationOf(pod_template, annotations, kModelAnnotation);
+  workload.dataset = AnnotationOf(pod_template, annotations, kDatasetAnnotation);
+
+  const std::string_view digest = DigestIn(workload.image);
+  Json json = Json::MakeObject();
+  json["scheme"] = kScheme;
+  json["kind"] = "Pod";
+  json["image"] = digest.empty() ? workload.image : std::string(digest);
+  json["command"] = ToJson(workload.command);
+  json["args"] = ToJson(workload.args);
+  json["requests"] = ToJson(requests);
+  json["limits"] = ToJson(limits);
+  json["environment"] = EnvironmentOf(container);
   json["model"] = workload.model;
   json["dataset"] = workload.dataset;
   identity.fingerprint = FirstHexOfSha256(ToText(json));

@@ -14,6 +14,9 @@
 // the image of the launcher, queues, priorities, volumes; variables with a valueFrom, and envFrom, which hold
 // names and secrets; the order of fields, defaults that are written out, and "1000m" for "1".
 //
+// Of a pod template, which trials of a TrialJob may be made of, all this is that of the container that trains, with
+// its args, word by word, as no shell joins them.
+//
 // A variable that differs in every run, a run's ID, makes each run a workload of its own: give it by
 // valueFrom, or name a profile in spec.profile.
 //
@@ -43,6 +46,9 @@ struct WorkloadIdentity {
 // looks up must agree on giving it.
 WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::StringMap& annotations,
                             std::string_view image_digest = {});
+
+// Of a workload that is a pod. An annotation of the template comes before one of `annotations`.
+WorkloadIdentity IdentityOfPod(const kube::Json& pod_template, const kube::StringMap& annotations);
 
 // The name of the WorkloadProfile that `job` uses by spec.profile: its fingerprint for Auto, none for Off,
 // else the name that is given.

@@ -61,6 +61,11 @@ std::span<const FieldInfo> TrialWorkload::Fields() {
                          {.doc = "An ElasticHorovodJob to measure. It is read and not touched, and may be "
                                  "suspended; each trial is a job of its own made from its spec."}),
       Field<&T::job_template>("template", {.doc = "A job that need not exist."}),
+      Field<&T::pod_template>(
+          "podTemplate",
+          {.doc = "A pod template, for a training on the GPUs of one node: each trial is a pod of its own. The "
+                  "container that asks for GPUs, or else the first, does the training, and a trial of n GPUs "
+                  "gives it n. The pod never restarts, and its labels and annotations are kept."}),
   };
   return kFields;
 }
@@ -111,7 +116,8 @@ constexpr CelRule kMeasureRules[] = {
      "measure.patterns needs measure.source Logs"},
 };
 constexpr CelRule kWorkloadRules[] = {
-    {"has(self.jobRef) != has(self.template)", "workload needs exactly one of jobRef and template"},
+    {"[has(self.jobRef), has(self.template), has(self.podTemplate)].filter(given, given).size() == 1",
+     "workload needs exactly one of jobRef, template and podTemplate"},
 };
 constexpr CelRule kSpecRules[] = {
     {"!has(self.workload.template) || self.workload.template.spec.workersSpec.gpusPerWorker >= 1",
@@ -149,13 +155,15 @@ std::span<const FieldInfo> TrialSpace::Fields() {
                               .cel = kBatchSizeRules}),
       Field<&T::batch_size_env>(
           "batchSizeEnv",
-          {.doc = "Environment variable that gives the batch size to the launcher and the workers. The "
-                  "training reads it, or its command has it as $NAME: the command is run by a shell.",
+          {.doc = "Environment variable that gives the batch size to the launcher and the workers, or "
+                  "to the training's container of a podTemplate. The training reads it, or its command has it: "
+                  "as $NAME in a job, whose command is run by a shell, and as $(NAME) in a pod.",
            .max_length = 63,
            .pattern = "^[A-Za-z_][A-Za-z0-9_]*$"}),
       Field<&T::batch_size_option>(
           "batchSizeOption", {.doc = "Option that gives the batch size to the training: a trial's command is "
-                                     "the workload's followed by this option and the size. \"--batch-size\" "
+                                     "the workload's followed by this option and the size (of a "
+                                     "podTemplate the args, or else the command). \"--batch-size\" "
                                      "becomes \"--batch-size 64\", and one that ends in \"=\" is joined with "
                                      "the size. Of an option given twice, most programs take the last.",
                               .max_length = 63,

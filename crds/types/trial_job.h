@@ -4,8 +4,8 @@
 //
 // A configuration is one GPU type, one number of GPUs and one batch size. spec.space says which there are,
 // spec.strategy which of them are run, and each run is a trial: an ElasticHorovodJob of its own, of fixed
-// size, made from the workload and deleted afterwards. Its image and command stay as they are; a batch size
-// reaches the training as an environment variable or as an option after the command.
+// size, or a Pod of its own, made from the workload and deleted afterwards. Its image and command stay as they
+// are; a batch size reaches the training as an environment variable or as an option after the command.
 //
 // Decimal numbers are strings ("2.0"); a number has its unit in its name.
 #pragma once
@@ -34,10 +34,11 @@ struct TrialTemplate {
   static std::span<const kube::FieldInfo> Fields();
 };
 
-// Exactly one of the two.
+// Exactly one of the three.
 struct TrialWorkload {
   std::optional<JobRef> job_ref;
   std::optional<TrialTemplate> job_template;
+  kube::Json pod_template;  // Null: not given.
   static std::span<const kube::FieldInfo> Fields();
 };
 

@@ -14,8 +14,9 @@ std::span<const std::string_view> EnumNames(TrialJobPhase) {
 std::span<const std::string_view> EnumNames(TrialJobReason) {
   static constexpr std::string_view kNames[] = {
       "Pending",        "WaitingForRoom",    "WaitingForIdle",  "TrialsRunning",   "Suspended",
-      "Complete",       "BudgetSpent",       "NothingMeasured", "JobNotFound",     "InvalidSpace",
-      "InvalidPattern", "SourceUnreachable", "NameTaken",       "TemplateRefused", "NotPermitted"};
+      "Complete",       "BudgetSpent",       "NothingMeasured", "JobNotFound",     "InvalidWorkload",
+      "InvalidSpace",   "InvalidPattern",    "SourceUnreachable", "NameTaken",     "TemplateRefused",
+      "NotPermitted"};
   return kNames;
 }
 

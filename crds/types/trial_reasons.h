@@ -22,6 +22,7 @@ enum class TrialJobReason {
   kBudgetSpent,        // What was measured before is the result.
   kNothingMeasured,    // It ended, and no trial succeeded.
   kJobNotFound,        // The job of workload.jobRef.
+  kInvalidWorkload,    // None or several of jobRef, template and podTemplate; or a podTemplate that cannot be used.
   kInvalidSpace,       // No configuration is possible: no such GPU type, no size that gpusPerWorker divides.
   kInvalidPattern,     // One of measure.patterns does not compile.
   kSourceUnreachable,  // Prometheus does not answer.

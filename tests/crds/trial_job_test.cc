@@ -311,7 +311,7 @@ TEST(TrialJobCrd, EveryListOfOurOwnHasALimit) {
 }
 
 TEST(TrialJobCrd, RulesSayWhatIsWrongWithASpec) {
-  EXPECT_THAT(RulesOf(SchemaAt({"spec", "workload"})), HasSubstr("exactly one of jobRef and template"));
+  EXPECT_THAT(RulesOf(SchemaAt({"spec", "workload"})), HasSubstr("exactly one of jobRef, template and podTemplate"));
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "gpuCounts"})), HasSubstr("numbers from 1 to 65536"));
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "batchSizes"})), HasSubstr("numbers of at least 1"));
   EXPECT_THAT(

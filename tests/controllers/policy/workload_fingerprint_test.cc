@@ -161,5 +161,46 @@ TEST(ProfileNameOf, FollowsTheSpec) {
   EXPECT_EQ(ProfileNameOf(job), "bert-by-hand");
 }
 
+constexpr char kPod[] = R"({"metadata": {"annotations": {"ai.centauruscloud.io/dataset": "web"}}, "spec": {"containers": [
+    {"name": "side", "image": "s"},
+    {"name": "train", "image": "example.com/bert:1", "command": ["torchrun"], "args": ["train.py", "--lr=0.1"],
+     "env": [{"name": "NCCL_ALGO", "value": "Ring"}],
+     "resources": {"limits": {"cpu": "4", "nvidia.com/gpu": "1"}}}]}})";
+
+std::string PodFingerprint(const std::string& text) {
+  const auto pod = kube::ParseJson(text);
+  EXPECT_TRUE(pod) << text;
+  return IdentityOfPod(*pod, {}).fingerprint;
+}
+
+TEST(PodFingerprint, IsThatOfTheContainerThatTrainsWithoutItsGpus) {
+  for (const auto& [what, by] : std::initializer_list<std::pair<const char*, const char*>>{
+           {R"("image": "s")", R"("image": "other")"},
+           {R"("nvidia.com/gpu": "1")", R"("nvidia.com/gpu": "8")"},
+           {R"("cpu": "4")", R"("cpu": "4000m")"},
+           {R"("spec": {)", R"("spec": {"nodeSelector": {"a": "b"}, )"}}) {
+    EXPECT_EQ(PodFingerprint(Replaced(kPod, what, by)), PodFingerprint(kPod)) << by;
+  }
+}
+
+TEST(PodFingerprint, IsAnotherForAllThatMayChangeTheSpeed) {
+  std::set<std::string> seen = {PodFingerprint(kPod)};
+  for (const auto& [what, by] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"bert:1", "bert:2"},
+           {R"(["torchrun"])", R"(["python"])"},
+           {"--lr=0.1", "--fp16"},
+           {R"("command": ["torchrun"], "args": ["train.py", "--lr=0.1"])",
+            R"("args": ["torchrun", "train.py", "--lr=0.1"])"},
+           {R"("cpu": "4")", R"("cpu": "8")"},
+           {"Ring", "Tree"},
+           {R"("web")", R"("books")"}}) {
+    EXPECT_TRUE(seen.insert(PodFingerprint(Replaced(kPod, what, by))).second) << by;
+  }
+}
+
+TEST(PodFingerprint, ATemplateThatIsNoneHasOne) {
+  EXPECT_THAT(IdentityOfPod(*kube::ParseJson("5"), {}).fingerprint, testing::MatchesRegex("[0-9a-f]{32}"));
+}
+
 }  // namespace
 }  // namespace grus
