@@ -70,12 +70,13 @@ struct ElasticController {
 // TrialJobs and the jobs of their trials; WorkloadProfiles, and the running jobs that are compared with them.
 struct TrialController {
   TrialController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
-                  kube::Informer& nodes, kube::Informer& profiles, const ClusterRoom& room, kube::Client& client,
-                  kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
+                  kube::Informer& nodes, kube::Informer* groups, kube::Informer& profiles, const ClusterRoom& room,
+                  kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
       : store(client, profiles, clock),
         prometheus(clock),
-        reconciler(client, {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes}, room,
-                   store, prometheus, events, clock, log),
+        reconciler(client,
+                   {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes, groups},
+                   room, store, prometheus, events, clock, log),
         running(client, {jobs, pods, nodes, profiles}, store, events, clock, log),
         keeper(profiles, store) {
     reconciler.FeedQueue(manager.AddController(reconciler, {.name = "trialjob", .threads = options.reconcile_threads}).queue());
@@ -214,7 +215,7 @@ struct Suite::Impl {
       elastic.emplace(manager, options, jobs, pods, nodes, groups, profiles, room, client, events, clock, log);
     }
     if (profiles != nullptr) {
-      trials.emplace(manager, options, jobs, pods, nodes, *profiles, room, client, events, clock, log);
+      trials.emplace(manager, options, jobs, pods, nodes, groups, *profiles, room, client, events, clock, log);
     }
   }
 

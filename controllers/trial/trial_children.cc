@@ -4,7 +4,10 @@
 #include <cassert>
 
 #include "clientlib/runtime/ownership.h"
+#include "controllers/policy/resources.h"
+#include "controllers/policy/training_container.h"
 #include "controllers/trial/trial_space.h"
+#include "crds/types/pod_group.h"
 
 namespace grus {
 namespace {
@@ -28,8 +31,7 @@ Json* ContainerOf(Json& pod, const char* name) {
   return &*list.insert(list.begin(), Json::MakeObject({{"name", name}}));
 }
 
-void SetEnv(Json& pod, const char* container_name, const std::string& name, const std::string& value) {
-  Json* container = ContainerOf(pod, container_name);
+void SetEnv(Json* container, const std::string& name, const std::string& value) {
   if (container == nullptr) return;
   Json& env = (*container)["env"];
   if (env.is_null()) env = Json::MakeArray();
@@ -56,27 +58,81 @@ void EndQuickly(Json& pod) {
   if (spec.is_null() || spec.is_object()) spec["terminationGracePeriodSeconds"] = kTrialGraceSeconds;
 }
 
+// What follows the command.
+std::vector<std::string> BatchSizeWords(const api::TrialSpace& space, int batch_size) {
+  const std::string& option = space.batch_size_option;
+  const std::string size = std::to_string(batch_size);
+  if (batch_size == 0 || option.empty()) return {};
+  if (option.ends_with('=')) return {option + size};
+  return {option, size};
+}
+
 void SetBatchSize(const api::TrialSpace& space, int batch_size, api::ElasticHorovodJobSpec& spec) {
   if (batch_size == 0) return;
   const std::string size = std::to_string(batch_size);
   if (!space.batch_size_env.empty()) {
-    SetEnv(spec.launcher.pod_template, "launcher", space.batch_size_env, size);
-    SetEnv(spec.workers.pod_template, "worker", space.batch_size_env, size);
+    SetEnv(ContainerOf(spec.launcher.pod_template, "launcher"), space.batch_size_env, size);
+    SetEnv(ContainerOf(spec.workers.pod_template, "worker"), space.batch_size_env, size);
   }
-  if (!space.batch_size_option.empty()) {
-    std::vector<std::string>& command = spec.launcher.python_command;
-    if (space.batch_size_option.ends_with('=')) {
-      command.push_back(space.batch_size_option + size);
-    } else {
-      command.push_back(space.batch_size_option);
-      command.push_back(size);
-    }
+  for (std::string& word : BatchSizeWords(space, batch_size)) spec.launcher.python_command.push_back(std::move(word));
+}
+
+// REQUIRES: an object. The member of that name, made if it is not there; null: it is no object, which the API server
+// refuses with its own words.
+Json* ObjectIn(Json& parent, const char* name) {
+  Json& member = parent[name];
+  if (member.is_null()) member = Json::MakeObject();
+  return member.is_object() ? &member : nullptr;
+}
+
+void AskForGpus(Json& container, int gpus) {
+  Json* resources = ObjectIn(container, "resources");
+  if (resources == nullptr) return;
+  for (const char* list : {"requests", "limits"}) {
+    if (Json* amounts = ObjectIn(*resources, list)) (*amounts)[kGpuResource] = std::to_string(gpus);
   }
 }
 
+void SetBatchSize(const api::TrialSpace& space, int batch_size, Json& container) {
+  if (batch_size == 0) return;
+  if (!space.batch_size_env.empty()) SetEnv(&container, space.batch_size_env, std::to_string(batch_size));
+  const std::vector<std::string> words = BatchSizeWords(space, batch_size);
+  if (words.empty()) return;
+  const Json* args = container.Find("args");
+  const bool has_args = args != nullptr && args->AsArray() != nullptr && !args->AsArray()->empty();
+  Json& list = container[has_args ? "args" : "command"];
+  if (!list.is_null() && !list.is_array()) return;
+  for (const std::string& word : words) list.Append(word);
+}
+
+// Labels or annotations of the template.
+Json TextsOf(const Json& pod_template, const char* member) {
+  const Json* given = pod_template.At({"metadata", member});
+  return given != nullptr && given->is_object() ? *given : Json::MakeObject();
+}
+
+Json MetadataOf(const api::TrialJob& job, const TrialStart& trial, Json labels, Json annotations) {
+  labels[kTrialJobLabel] = job.metadata.name;
+  annotations[kSliceAnnotation] = std::to_string(trial.slice_seconds);
+  annotations[kSpentAnnotation] = std::to_string(trial.spent_before);
+  return Json::MakeObject({{"name", trial.name},
+                           {"namespace", job.metadata.ns},
+                           {"labels", std::move(labels)},
+                           {"annotations", std::move(annotations)}});
+}
+
+void SetOwner(const api::TrialJob& job, Json& made) {
+  // A TrialJob out of the cache has a UID, and the child is new and in its namespace.
+  [[maybe_unused]] const kube::Status owned =
+      kube::SetControllerReference(api::TrialJob::ResourceKind(), job.metadata, made);
+  assert(owned);
+}
+
+std::int64_t DeadlineOf(const TrialStart& trial) { return trial.slice_seconds + kStartAllowanceSeconds; }
+
 }  // namespace
 
-Json MakeTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload, const TrialStart& trial) {
+Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload, const TrialStart& trial) {
   api::ElasticHorovodJob child;
   api::ElasticHorovodJobSpec& spec = child.spec;
   spec = workload;
@@ -86,7 +142,7 @@ Json MakeTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workl
   spec.run_policy.backoff_limit = 0;
   // The launcher that has ended stays until the trial is judged: why it ended stands in its log.
   spec.run_policy.clean_pod_policy = api::CleanPodPolicy::kRunning;
-  spec.run_policy.active_deadline_seconds = trial.slice_seconds + kStartAllowanceSeconds;
+  spec.run_policy.active_deadline_seconds = DeadlineOf(trial);
   spec.profile = "Off";
   SelectNodes(spec.workers.pod_template, NodesOf(job.spec.space, trial.config.gpu_type));
   EndQuickly(spec.workers.pod_template);
@@ -98,19 +154,53 @@ Json MakeTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workl
   Json made = Json::MakeObject(
       {{"apiVersion", "ai.centauruscloud.io/v1alpha1"},
        {"kind", "ElasticHorovodJob"},
-       {"metadata",
-        Json::MakeObject({{"name", trial.name},
-                          {"namespace", job.metadata.ns},
-                          {"labels", Json::MakeObject({{kTrialJobLabel, job.metadata.name}})},
-                          {"annotations",
-                           Json::MakeObject({{kSliceAnnotation, std::to_string(trial.slice_seconds)},
-                                             {kSpentAnnotation, std::to_string(trial.spent_before)}})}})}});
+       {"metadata", MetadataOf(job, trial, Json::MakeObject(), Json::MakeObject())}});
   if (encoded && encoded->Find("spec") != nullptr) made["spec"] = *encoded->Find("spec");
-  // A TrialJob out of the cache has a UID, and the child is new and in its namespace.
-  [[maybe_unused]] const kube::Status owned =
-      kube::SetControllerReference(api::TrialJob::ResourceKind(), job.metadata, made);
-  assert(owned);
+  SetOwner(job, made);
   return made;
+}
+
+Json MakePodTrial(const api::TrialJob& job, const Json& pod_template, const TrialStart& trial, bool is_gang) {
+  Json labels = TextsOf(pod_template, "labels");
+  if (is_gang) labels[api::kPodGroupLabel] = trial.name;
+  Json made = Json::MakeObject(
+      {{"apiVersion", "v1"},
+       {"kind", "Pod"},
+       {"metadata", MetadataOf(job, trial, std::move(labels), TextsOf(pod_template, "annotations"))},
+       {"spec", *pod_template.Find("spec")}});
+  SelectNodes(made, NodesOf(job.spec.space, trial.config.gpu_type));
+  EndQuickly(made);
+  Json* container = TrainingContainerOf(made);
+  AskForGpus(*container, trial.config.gpus);
+  SetBatchSize(job.spec.space, trial.config.batch_size, *container);
+  Json& spec = made["spec"];
+  spec["restartPolicy"] = "Never";
+  spec["activeDeadlineSeconds"] = DeadlineOf(trial);
+  Json& gates = spec["schedulingGates"];
+  const Json gate = Json::MakeObject({{"name", api::kGangGate}});
+  if (gates.is_array()) std::erase(*gates.AsArray(), gate);
+  if (is_gang && (gates.is_null() || gates.is_array())) gates.Append(gate);
+  if (gates.is_null()) spec.Erase("schedulingGates");
+  SetOwner(job, made);
+  return made;
+}
+
+Json MakeTrialGroup(const kube::Pod& pod) {
+  // It does not block the deletion of the pod: for that grus would have to be allowed to update finalizers of pods.
+  const Json owner = Json::MakeObject({{"apiVersion", "v1"},
+                                       {"kind", "Pod"},
+                                       {"name", pod.metadata.name},
+                                       {"uid", pod.metadata.uid},
+                                       {"controller", true}});
+  Json labels = Json::MakeObject();
+  labels[kTrialJobLabel] = pod.metadata.Label(kTrialJobLabel);
+  return Json::MakeObject({{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+                           {"kind", "PodGroup"},
+                           {"metadata", Json::MakeObject({{"name", pod.metadata.name},
+                                                          {"namespace", pod.metadata.ns},
+                                                          {"labels", std::move(labels)},
+                                                          {"ownerReferences", Json::MakeArray({owner})}})},
+                           {"spec", Json::MakeObject({{"minMember", 1}})}});
 }
 
 }  // namespace grus

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job of a trial: an ElasticHorovodJob of fixed size, made from the workload. Pure.
+// What a trial is in the cluster, made from the workload: an ElasticHorovodJob of fixed size; or a Pod, with a PodGroup
+// that makes it a gang of one, so that it waits in the same queue as all others. Pure.
 #pragma once
 
 #include <string>
 
 #include "clientlib/model/json.h"
+#include "clientlib/model/pod.h"
 #include "controllers/trial/trial_view.h"
 
 namespace grus {
@@ -23,6 +25,12 @@ struct TrialStart {
 };
 
 // REQUIRES: config.gpus is a multiple of the workload's gpusPerWorker.
-kube::Json MakeTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload, const TrialStart& trial);
+kube::Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload, const TrialStart& trial);
+
+// REQUIRES: PodWorkload() takes the template. `is_gang`: it is born with the gang's gate.
+kube::Json MakePodTrial(const api::TrialJob& job, const kube::Json& pod_template, const TrialStart& trial,
+                        bool is_gang);
+// It goes with the pod.
+kube::Json MakeTrialGroup(const kube::Pod& pod);
 
 }  // namespace grus

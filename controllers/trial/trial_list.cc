@@ -17,11 +17,13 @@ using api::TrialConfig;
 using api::TrialPhase;
 using api::TrialReason;
 
-std::string WhyText(TrialReason reason, const Trial* common) {
+std::string WhyText(TrialReason reason, const Trial* common, bool is_on_one_node) {
   switch (reason) {
     case TrialReason::kOutOfMemory: return "a smaller batch size was out of memory on as many GPUs or more";
     case TrialReason::kNoMoreGain: return "more GPUs did not make it faster";
-    case TrialReason::kDoesNotFit: return "the cluster has not so many GPUs on nodes that it may run on";
+    case TrialReason::kDoesNotFit:
+      return is_on_one_node ? "no node that it may run on has so many GPUs"
+                            : "the cluster has not so many GPUs on nodes that it may run on";
     case TrialReason::kOverMaxTrials: return "over strategy.maxTrials";
     default: break;
   }
@@ -65,8 +67,7 @@ TrialReason Lister::WhyNot(const TrialConfig& config) const {
   if (common_) return common_->reason;
   if (const TrialReason why = rules_.WhyNot(config); why != TrialReason::kNone) return why;
   const auto nodes = view_.nodes.find(config.gpu_type);
-  const int per_worker = std::max(1, view_.workload->workers.gpus_per_worker);
-  if (nodes != view_.nodes.end() && nodes->second.workers < config.gpus / per_worker) return TrialReason::kDoesNotFit;
+  if (nodes != view_.nodes.end() && nodes->second.most_gpus < config.gpus) return TrialReason::kDoesNotFit;
   return trials_ >= view_.job->spec.strategy.max_trials ? TrialReason::kOverMaxTrials : TrialReason::kNone;
 }
 
@@ -110,7 +111,7 @@ void Lister::Place(const TrialConfig& config) {
   Trial trial = Named(config);
   trial.phase = TrialPhase::kSkipped;
   trial.reason = why;
-  trial.message = WhyText(why, common_ ? &*common_ : nullptr);
+  trial.message = WhyText(why, common_ ? &*common_ : nullptr, view_.workload->is_on_one_node);
   if (trial.message.size() > 1000) trial.message.resize(1000);
   skipped_.push_back(std::move(trial));
 }
@@ -142,7 +143,8 @@ void Lister::List(const std::vector<TrialConfig>& configs) {
     if (!has_run.contains(config)) Place(config);
   }
   if (over_max_ > kMostOverMax) {
-    skipped_.back().message = "over strategy.maxTrials, as are " + std::to_string(over_max_ - kMostOverMax) + " that are not listed";
+    skipped_.back().message =
+        "over strategy.maxTrials, as are " + std::to_string(over_max_ - kMostOverMax) + " that are not listed";
   }
   status_.trials = std::move(ran_);
   for (std::vector<Trial>* more : {&pending_, &skipped_}) {

@@ -9,7 +9,6 @@ namespace {
 
 constexpr kube::Duration kLookEvery = std::chrono::seconds(1);  // While bytes come: a look goes over all samples.
 constexpr kube::Duration kLogWait = std::chrono::seconds(10);
-constexpr char kLauncherContainer[] = "launcher";
 
 }  // namespace
 
@@ -18,11 +17,11 @@ class TrialMeasurements::Source final : public kube::LogSink {
   Source(const kube::Clock& clock, std::string pod_uid, SpeedReader reader, std::function<void()> wake)
       : pod_uid_(std::move(pod_uid)), clock_(clock), wake_(std::move(wake)), reader_(std::move(reader)) {}
 
-  void Follow(kube::Client& client, const kube::ObjectKey& pod) {
+  void Follow(kube::Client& client, const MeasureTarget& target) {
     kube::LogFollowerOptions options;
-    options.pod = pod;
+    options.pod = target.pod;
     options.uid = pod_uid_;
-    options.container = kLauncherContainer;
+    options.container = target.container;
     follower_ = std::make_unique<kube::LogFollower>(client, std::move(options), clock_, *this);
     follower_->Start();
   }
@@ -118,7 +117,7 @@ void TrialMeasurements::Measure(const kube::ObjectKey& trial_job, const std::vec
       if (!reader) continue;  // Patterns are tried before any trial starts.
       auto source = std::make_shared<Source>(clock_, target.pod_uid, *std::move(reader),
                                              [this, trial_job] { wake_(trial_job); });
-      if (target.follows_log) source->Follow(client_, target.pod);
+      if (target.follows_log) source->Follow(client_, target);
       after.emplace(target.trial, std::move(source));
       ++count_;
     }

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "controllers/policy/decimal.h"
-#include "controllers/policy/wording.h"
 
 namespace grus {
 namespace {
@@ -114,13 +113,6 @@ std::string SpeedText(const api::Measurement& measured, api::ThroughputUnit unit
   const double half = 100 * (speed->high - speed->low) / (2 * speed->mean);
   std::string text = measured.throughput + " " + UnitText(unit);
   if (half < 100) text += " +- " + std::to_string(std::lround(std::ceil(half))) + " %";
-  return text;
-}
-
-std::string ConfigText(const api::TrialConfig& config) {
-  std::string text = config.gpu_type.empty() ? Count(config.gpus, "GPU")
-                                             : std::to_string(config.gpus) + " x " + config.gpu_type;
-  if (config.batch_size > 0) text += ", batch size " + std::to_string(config.batch_size);
   return text;
 }
 

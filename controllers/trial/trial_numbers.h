@@ -38,7 +38,5 @@ std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const ap
 std::string UnitText(api::ThroughputUnit unit);  // "samples/s"
 // "812 samples/s +- 7 %"
 std::string SpeedText(const api::Measurement& measured, api::ThroughputUnit unit);
-// "4 x A100, batch size 64"; "4 GPUs".
-std::string ConfigText(const api::TrialConfig& config);
 
 }  // namespace grus

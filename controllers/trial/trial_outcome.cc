@@ -73,7 +73,7 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   } else if (has_failed && pods.has_lost_node) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNodeLost, "a node of it is gone");
   } else if (has_failed) {
-    const std::string how = pods.exit.empty() ? run.child->message : "the launcher ended with " + pods.exit;
+    const std::string how = pods.exit.empty() ? run.child->message : "the training ended with " + pods.exit;
     const bool is_oom = how.find("OOMKilled") != std::string::npos;
     End(trial, view, TrialPhase::kFailed, is_oom ? TrialReason::kOutOfMemory : TrialReason::kCrashed, how);
   } else {
@@ -116,7 +116,7 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
   const bool is_silent = seen.state == SpeedState::kSilent && run.pods.launcher_started;
   if (is_silent && held >= kSilence && view.now.value - run.pods.launcher_started->value >= kSilence) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNoOutput,
-        "the launcher printed nothing in " + std::to_string(kSilence.count()) +
+        "the training printed nothing in " + std::to_string(kSilence.count()) +
             " s; if its output is buffered, as Python's is, run it with PYTHONUNBUFFERED=1");
     return true;
   }
@@ -125,11 +125,13 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
 
 void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit unit) {
   const std::string seconds = std::to_string(run.child ? run.child->slice_seconds : 0) + " s";
-  if (trial.measured && run.speed && IsMeasured(*run.speed)) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
+  if (trial.measured && run.speed && IsMeasured(*run.speed)) {
+    return Succeed(trial, view, TrialReason::kWindowEnded, unit);
+  }
   // A process that has just begun has it from the one before.
   const bool was_silent = trial.reason == TrialReason::kNoOutput;
   const bool is_silent = run.speed ? run.speed->state == SpeedState::kSilent : was_silent;
-  std::string message = is_silent ? "the launcher printed nothing in the " : "its speed was not known after the ";
+  std::string message = is_silent ? "the training printed nothing in the " : "its speed was not known after the ";
   message += seconds + " that the budget gave it";
   const std::int64_t refused = run.speed ? run.speed->counts.refused : 0;
   if (refused > 0) message += "; " + Count(refused, "reading") + " refused: zero, negative or infinite";
@@ -146,7 +148,20 @@ bool HasEnded(TrialPhase phase) {
   return phase == TrialPhase::kSucceeded || phase == TrialPhase::kFailed || phase == TrialPhase::kSkipped;
 }
 
+bool HasFinished(const TrialChild& child) {
+  return (child.phase == "Succeeded" || child.phase == "Failed") && !child.lingers;
+}
+
 bool HoldsGpus(const TrialRun& run) { return run.pods.holding > 0; }
+
+bool HasLeftovers(const TrialView& view) {
+  return std::any_of(view.runs.begin(), view.runs.end(), [&](const auto& named) {
+    const TrialRun& run = named.second;
+    if (HoldsGpus(run)) return true;
+    if (!run.child || !run.child->is_ours) return false;
+    return view.job->spec.cleanup == api::TrialCleanup::kAlways || run.child->is_ending;
+  });
+}
 
 std::int64_t SpentOn(const Trial& trial, const TrialRun& run, kube::Time now) {
   const std::optional<kube::Time> since = HeldSince(run);
@@ -181,7 +196,8 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     if (trial.measured && run.speed && IsMeasured(*run.speed)) {
       Succeed(trial, view, TrialReason::kWindowEnded, unit);
     } else {
-      End(trial, view, TrialPhase::kFailed, TrialReason::kWorkloadEnded, "the training ended before its speed was known");
+      End(trial, view, TrialPhase::kFailed, TrialReason::kWorkloadEnded,
+          "the training ended before its speed was known");
     }
     return trial;
   }
@@ -206,7 +222,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     const bool is_silent = run.speed && run.speed->state == SpeedState::kSilent;
     trial.phase = TrialPhase::kWarming;
     trial.reason = is_silent ? TrialReason::kNoOutput : TrialReason::kNone;
-    trial.message = is_silent ? "the launcher has printed nothing yet" : "";
+    trial.message = is_silent ? "the training has printed nothing yet" : "";
   }
   if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
   return trial;

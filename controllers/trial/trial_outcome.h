@@ -11,8 +11,12 @@ bool HasEnded(api::TrialPhase phase);  // Succeeded, Failed or Skipped.
 
 // GPU seconds of the trial so far, all tries together.
 std::int64_t SpentOn(const api::Trial& trial, const TrialRun& run, kube::Time now);
+// It has ended by itself, and will hold nothing.
+bool HasFinished(const TrialChild& child);
 // Its GPUs are not free yet.
 bool HoldsGpus(const TrialRun& run);
+// Something of a trial is there that is to go yet.
+bool HasLeftovers(const TrialView& view);
 
 // The trial after a look at it. REQUIRES: it is active.
 api::Trial Judge(const TrialView& view, const api::Trial& trial, const TrialRun& run, api::ThroughputUnit& unit);

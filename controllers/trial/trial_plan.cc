@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "controllers/policy/profile_drift.h"
 #include "controllers/policy/wording.h"
 #include "controllers/trial/trial_budget.h"
 #include "controllers/trial/trial_list.h"
-#include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_results.h"
 #include "controllers/trial/trial_space.h"
@@ -23,8 +23,6 @@ using api::TrialReason;
 using std::chrono::seconds;
 
 constexpr seconds kForeignRetry{15};  // Nobody tells us when somebody else's object goes.
-
-bool WasSuspended(const api::TrialJobStatus& status) { return kube::IsConditionTrue(status.conditions, "Suspended"); }
 
 class Planner {
  public:
@@ -60,7 +58,6 @@ class Planner {
   void StartTrials();
   bool StartOne(Trial& trial, BudgetState& left, bool is_alone);
   void CleanUp();
-  bool HasLeftovers() const;
   bool HasPending() const;
   void Conclude();
   void Finish();
@@ -73,7 +70,7 @@ class Planner {
   api::TrialJobStatus status_;
   TrialPlan plan_;
   std::vector<api::TrialConfig> configs_;
-  std::string name_taken_;
+  std::string name_taken_;  // With its kind.
   bool stands_still_ = false;
 };
 
@@ -112,7 +109,7 @@ void Planner::JudgeActive() {
     if (is_lost && !HasEnded(after.phase)) {
       after.phase = TrialPhase::kFailed;
       after.reason = TrialReason::kCrashed;
-      after.message = "somebody deleted its job";
+      after.message = "somebody deleted it";
       after.end_time = view_.now;
     }
     if (is_wall_spent && !HasEnded(after.phase) && !SliceLeft(run, view_.now)) {
@@ -121,8 +118,8 @@ void Planner::JudgeActive() {
     }
     if (HasEnded(after.phase)) {
       const bool is_success = after.phase == TrialPhase::kSucceeded;
-      Tell(is_success ? kube::EventType::kNormal : kube::EventType::kWarning, is_success ? "TrialSucceeded" : "TrialFailed",
-           "EndTrial", ConfigText(after.config) + ": " + after.message);
+      Tell(is_success ? kube::EventType::kNormal : kube::EventType::kWarning,
+           is_success ? "TrialSucceeded" : "TrialFailed", "EndTrial", ToText(after.config) + ": " + after.message);
     } else if (const auto left = SliceLeft(run, view_.now)) {
       LookAgain(std::max<kube::Duration>(*left, std::chrono::milliseconds(1)));
     }
@@ -139,7 +136,7 @@ void Planner::StopActive(TrialReason reason, const std::string& message) {
     trial.measured.reset();
     trial.start_time.reset();
     Tell(kube::EventType::kNormal, "TrialStopped", "EndTrial",
-         ConfigText(trial.config) + (message.empty() ? ": stopped by spec.suspend" : ": " + message));
+         ToText(trial.config) + (message.empty() ? ": stopped by spec.suspend" : ": " + message));
   }
 }
 
@@ -151,13 +148,20 @@ bool Planner::StandsStill() {
   if (job_.spec.suspend) {
     StopActive(TrialReason::kNone, "");
     SetStanding(status_, view_, TrialJobPhase::kSuspended, Standing::kSuspended, TrialJobReason::kSuspended,
-                HasLeftovers() ? "suspended by spec.suspend; trials are being stopped" : "suspended by spec.suspend");
+                HasLeftovers(view_) ? "suspended by spec.suspend; trials are being stopped"
+                                    : "suspended by spec.suspend");
+    return true;
+  }
+  if (!view_.workload_error.empty()) {
+    StopActive(TrialReason::kNone, "its workload cannot be used");
+    Stall(TrialJobReason::kInvalidWorkload, view_.workload_error, TrialJobPhase::kFailed);
     return true;
   }
   if (!view_.workload) {
     StopActive(TrialReason::kNone, "the job of workload.jobRef is gone");
-    Stall(TrialJobReason::kJobNotFound, "ElasticHorovodJob \"" + job_.spec.workload.job_ref.value_or(api::JobRef{}).name +
-                                            "\" of workload.jobRef is not in this namespace");
+    const std::string job = job_.spec.workload.job_ref.value_or(api::JobRef{}).name;
+    Stall(TrialJobReason::kJobNotFound,
+          "ElasticHorovodJob \"" + job + "\" of workload.jobRef is not in this namespace");
     return true;
   }
   if (!view_.pattern_error.empty()) {
@@ -205,7 +209,8 @@ bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
     trial.start_time = view_.now;
     trial.end_time.reset();
     Tell(kube::EventType::kNormal, "TrialStarted", "StartTrial",
-         ConfigText(trial.config) + " as ElasticHorovodJob " + trial.name + ", for at most " + std::to_string(*slice) + " s");
+         ToText(trial.config) + " as " + std::string(view_.workload->trial_kind) + " " + trial.name +
+             ", for at most " + std::to_string(*slice) + " s");
   }
   if (!status_.start_time) status_.start_time = view_.now;
   plan_.start.push_back({trial.name, trial.config, *slice, trial.gpu_seconds});
@@ -223,7 +228,7 @@ void Planner::StartTrials() {
   for (Trial& trial : status_.trials) {
     const TrialRun& run = RunOf(trial.name);
     if (!IsActive(trial.phase)) continue;
-    if (run.child && !run.child->is_ours) name_taken_ = trial.name;
+    if (run.child && !run.child->is_ours) name_taken_ = TakenName(trial.name, *run.child);
     if (run.child || run.pods.all > 0) continue;
     if (!StartOne(trial, left, true)) --busy;
   }
@@ -232,7 +237,7 @@ void Planner::StartTrials() {
     if (trial.phase != TrialPhase::kPending) continue;
     const TrialRun& run = RunOf(trial.name);
     if (run.child && !run.child->is_ours) {
-      name_taken_ = trial.name;
+      name_taken_ = TakenName(trial.name, *run.child);
       break;
     }
     if (run.child || run.pods.all > 0) continue;  // Its last try is on its way out.
@@ -247,25 +252,16 @@ void Planner::CleanUp() {
                                     [&name = name](const Trial& trial) { return trial.name == name; });
     const TrialPhase phase = found != status_.trials.end() ? found->phase : TrialPhase::kPending;
     if (IsActive(phase)) {
+      if (run.child->lacks_group) plan_.complete.push_back(name);
       if (!run.pods.launcher.empty()) plan_.measure.push_back(name);
       continue;
     }
     const bool is_kept = HasEnded(phase) && phase != TrialPhase::kSkipped &&
                          (job_.spec.cleanup == api::TrialCleanup::kNever ||
                           (job_.spec.cleanup == api::TrialCleanup::kOnSuccess && phase == TrialPhase::kFailed));
-    const bool has_finished = run.child->phase == "Succeeded" || run.child->phase == "Failed";
     if (!is_kept) plan_.end.push_back(name);
-    else if (!has_finished && !run.child->is_suspended) plan_.park.push_back(name);
+    else if (!HasFinished(*run.child) && !run.child->is_suspended) plan_.park.push_back(name);
   }
-}
-
-bool Planner::HasLeftovers() const {
-  return std::any_of(view_.runs.begin(), view_.runs.end(), [&](const auto& named) {
-    const TrialRun& run = named.second;
-    if (HoldsGpus(run)) return true;
-    if (!run.child || !run.child->is_ours) return false;
-    return job_.spec.cleanup == api::TrialCleanup::kAlways || run.child->is_ending;
-  });
 }
 
 bool Planner::HasPending() const {
@@ -274,15 +270,16 @@ bool Planner::HasPending() const {
 }
 
 void Planner::ApplyKnee() {
-  if (job_.spec.apply != api::ApplyPolicy::kApply) return;
+  if (job_.spec.apply != api::ApplyPolicy::kApply || !job_.spec.workload.job_ref) return;
+  const std::string& job = job_.spec.workload.job_ref->name;
   for (const api::Recommendation& r : status_.recommendation) {
     if (r.goal != api::Goal::kKnee) continue;
-    const std::string job = job_.spec.workload.job_ref.value_or(api::JobRef{}).name;
     if (!r.gpus) {
-      Tell(kube::EventType::kWarning, "NotApplied", "ApplyKnee", "targetReplicas of " + job + " stays: the knee is " + r.message);
+      Tell(kube::EventType::kWarning, "NotApplied", "ApplyKnee",
+           "targetReplicas of " + job + " stays: the knee is " + r.message);
       continue;
     }
-    plan_.apply_replicas = std::max(1, *r.gpus / std::max(1, view_.workload->workers.gpus_per_worker));
+    plan_.apply_replicas = std::max(1, *r.gpus / std::max(1, view_.workload->gpus_per_worker));
     Tell(kube::EventType::kNormal, "Applied", "ApplyKnee",
          "targetReplicas of " + job + " is " + std::to_string(*plan_.apply_replicas) + " now: " + r.message);
   }
@@ -313,7 +310,7 @@ void Planner::Finish() {
   TrialJobReason reason = TrialJobReason::kNothingMeasured;
   std::string message = "no trial was measured";
   if (failed != nullptr) {
-    message += "; " + ConfigText(failed->config) + ": " + failed->message;
+    message += "; " + ToText(failed->config) + ": " + failed->message;
     if (failed->reason == TrialReason::kRefused) reason = TrialJobReason::kTemplateRefused;
   } else if (is_budget_spent) {
     reason = TrialJobReason::kBudgetSpent;
@@ -333,16 +330,16 @@ void Planner::Conclude() {
     ++active;
     if (trial.reason != TrialReason::kWaitingForRoom) continue;
     ++waiting;
-    waits = ConfigText(trial.config) + ": " + trial.message;
+    waits = ToText(trial.config) + ": " + trial.message;
   }
   if (!name_taken_.empty()) {
-    Stall(TrialJobReason::kNameTaken, "ElasticHorovodJob \"" + name_taken_ +
-                                          "\" exists and belongs to somebody else; delete it, or give the TrialJob another name");
+    Stall(TrialJobReason::kNameTaken,
+          name_taken_ + " exists and belongs to somebody else; delete it, or give the TrialJob another name");
     LookAgain(kForeignRetry);
     return;
   }
   if (active == 0 && !HasPending()) {
-    if (!HasLeftovers()) return Finish();
+    if (!HasLeftovers(view_)) return Finish();
     SetStanding(status_, view_, TrialJobPhase::kRunning, Standing::kReconciling, TrialJobReason::kTrialsRunning,
                 "all trials have ended; the last of their pods go");
     LookAgain(kPoll);
@@ -350,7 +347,8 @@ void Planner::Conclude() {
   }
   LookAgain(kPoll);
   if (active > 0 && waiting == active) {
-    SetStanding(status_, view_, TrialJobPhase::kWaiting, Standing::kReconciling, TrialJobReason::kWaitingForRoom, waits);
+    SetStanding(status_, view_, TrialJobPhase::kWaiting, Standing::kReconciling, TrialJobReason::kWaitingForRoom,
+                waits);
     return;
   }
   SetStanding(status_, view_, TrialJobPhase::kRunning, Standing::kReconciling, TrialJobReason::kTrialsRunning,
@@ -365,7 +363,7 @@ TrialPlan Planner::Make() {
   Account();
   if (is_done_) {
     CleanUp();
-    if (HasLeftovers()) LookAgain(kPoll);
+    if (HasLeftovers(view_)) LookAgain(kPoll);
     plan_.status = std::move(status_);
     return std::move(plan_);
   }
@@ -382,7 +380,7 @@ TrialPlan Planner::Make() {
   CleanUp();
   SetProgress(status_);
   if (!stands_still_ && view_.workload) Conclude();
-  if (HasLeftovers()) LookAgain(kPoll);
+  if (HasLeftovers(view_)) LookAgain(kPoll);
   plan_.is_urgent = !IsMinorTrialChange(before_, status_);
   plan_.status = std::move(status_);
   return std::move(plan_);

@@ -31,9 +31,10 @@ struct TrialPlan {
   bool is_ignored = false;
   api::TrialJobStatus status;
   bool is_urgent = false;            // The status is more than progress, and is written at once.
-  std::vector<TrialStart> start;     // Jobs to make, after the status is written.
-  std::vector<std::string> end;      // Trials whose job is to be deleted, after the status is written.
-  std::vector<std::string> park;     // Trials whose job stays, and holds nothing.
+  std::vector<TrialStart> start;     // Children to make, after the status is written.
+  std::vector<std::string> complete; // Trials whose child lacks its PodGroup.
+  std::vector<std::string> end;      // Trials whose child is to be deleted, after the status is written.
+  std::vector<std::string> park;     // Trials whose child stays, and holds nothing.
   std::vector<std::string> measure;  // Trials to be measured.
   std::optional<std::int32_t> apply_replicas;  // For the job of jobRef, before the status is written.
   std::vector<TrialEvent> events;    // Once the status is written.

@@ -31,6 +31,10 @@ constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
 
 std::string IndexKey(const std::string& ns, std::string_view name) { return ns + "/" + std::string(name); }
 
+bool IsDone(const api::TrialJob& job) {
+  return job.status.completion_time && job.status.observed_generation == job.metadata.generation;
+}
+
 std::vector<SpeedPattern> PatternsOf(const api::TrialMeasure& measure) {
   std::vector<SpeedPattern> patterns;
   for (const api::LogPattern& pattern : measure.patterns) {
@@ -53,7 +57,9 @@ std::vector<SpeedPattern> PatternsOf(const api::TrialMeasure& measure) {
   return patterns;
 }
 
-const kube::Quantity* GpusOf(const kube::Node& node) { return kube::FindResource(node.status.allocatable, kGpuResource); }
+const kube::Quantity* GpusOf(const kube::Node& node) {
+  return kube::FindResource(node.status.allocatable, kGpuResource);
+}
 
 bool HasLabels(const kube::ObjectMeta& metadata, const std::map<std::string, std::string>& labels) {
   return std::all_of(labels.begin(), labels.end(),
@@ -73,16 +79,8 @@ TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const
       events_(events),
       clock_(clock),
       log_(log),
-      pods_by_job_(caches.pods.AddIndex([](const kube::Object& pod) -> std::vector<std::string> {
-        const std::string_view job = pod.metadata.Label(kJobNameLabel);
-        if (job.empty()) return {};
-        return {IndexKey(pod.metadata.ns, job)};
-      })),
-      jobs_by_owner_(caches.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
-        const kube::OwnerReference* owner = job.metadata.Controller();
-        if (owner == nullptr || owner->kind != KindOf<TrialJob>().kind) return {};
-        return {owner->uid.str()};
-      })),
+      job_trials_(caches.jobs, caches.pods, caches.nodes),
+      pod_trials_(caches.pods, caches.nodes, caches.groups),
       trial_jobs_by_workload_(caches.trial_jobs.AddIndex([](const kube::Object& object) -> std::vector<std::string> {
         const auto& workload = static_cast<const TrialJob&>(object).spec.workload;
         if (!workload.job_ref) return {};
@@ -106,12 +104,14 @@ void TrialReconciler::FeedQueue(kube::WorkQueue& queue) {
                              change.before->metadata.generation != change.after->metadata.generation;
     if (!is_new_spec) return;
     const kube::ObjectMeta& metadata = change.Any().metadata;
-    for (const auto& job : caches_.trial_jobs.ByIndex<TrialJob>(trial_jobs_by_workload_, IndexKey(metadata.ns, metadata.name))) {
+    const std::string workload = IndexKey(metadata.ns, metadata.name);
+    for (const auto& job : caches_.trial_jobs.ByIndex<TrialJob>(trial_jobs_by_workload_, workload)) {
       queue.Add(job->metadata.Key());
     }
   });
   caches_.pods.AddHandler([this, &queue](const kube::Change& change, bool) {
     const kube::ObjectMeta& metadata = change.Any().metadata;
+    for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) queue.AddAfter(key, kPodWait);
     const std::string_view job = metadata.Label(kJobNameLabel);
     if (job.empty()) return;
     std::string owner;
@@ -131,15 +131,20 @@ TrialReconciler::Memory& TrialReconciler::MemoryLocked(const TrialJob& job) {
     memory = Memory{};
     memory.uid = job.metadata.uid;
   }
-  if (memory.generation != job.metadata.generation) memory.refusals.clear();
+  if (memory.generation != job.metadata.generation) {
+    memory.refusals.clear();
+    memory.pattern_error.reset();
+  }
   memory.generation = job.metadata.generation;
   return memory;
 }
 
 bool TrialReconciler::HasCaughtUp(const TrialJob& job) {
   return writes_.HasCaughtUp(job.metadata.Key(), job.metadata.uid, [&](const kube::Kind& kind) {
-    const kube::Informer& informer = &kind == &KindOf<TrialJob>() ? caches_.trial_jobs : caches_.jobs;
-    return informer.store().resource_version(job.metadata.ns);
+    for (const kube::Informer* informer : {&caches_.trial_jobs, &caches_.jobs, &caches_.pods}) {
+      if (&informer->kind() == &kind) return informer->store().resource_version(job.metadata.ns);
+    }
+    return caches_.groups->store().resource_version(job.metadata.ns);  // Nothing else is written.
   });
 }
 
@@ -147,16 +152,14 @@ void TrialReconciler::Note(const TrialJob& job, const kube::Kind& kind, const ku
   writes_.Note(job.metadata.Key(), job.metadata.uid, kind, answer.metadata.resource_version);
 }
 
+const TrialObjects& TrialReconciler::ObjectsOf(const TrialJob& job) const {
+  if (job.spec.workload.pod_template.is_null()) return job_trials_;
+  return pod_trials_;
+}
+
 TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, Memory& memory) const {
   TrialRun run;
-  const std::string& ns = job.metadata.ns;
-  if (const auto child = caches_.jobs.Get<ElasticHorovodJob>({ns, trial})) run.child = ReadTrialChild(*child, job);
-  if (!run.child || run.child->is_ours) {
-    for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, IndexKey(ns, trial))) {
-      const std::string node = pod->spec.node_name.str();
-      ReadTrialPod(*pod, node.empty() || caches_.nodes.store().Get({"", node}) != nullptr, run.pods);
-    }
-  }
+  ObjectsOf(job).Read(job, trial, run);
   const kube::TimePoint now = clock_.Now();
   const kube::WallTime wall = clock_.WallNow();
   if (run.child && run.child->is_ours && run.pods.holding > 0 && run.pods.first_bound) {
@@ -164,7 +167,8 @@ TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, M
     if (held.child_uid != run.child->uid) {
       kube::Duration so_far = std::max<kube::Duration>(wall - run.pods.first_bound->value, kube::Duration::zero());
       // Our wall clock may be ahead of the cluster's.
-      if (const auto made = memory.made.find(trial); made != memory.made.end()) so_far = std::min(so_far, now - made->second);
+      const auto made = memory.made.find(trial);
+      if (made != memory.made.end()) so_far = std::min(so_far, now - made->second);
       held = {run.child->uid, now - so_far, run.child->spent_before};
     }
   }
@@ -178,21 +182,15 @@ TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, M
   return run;
 }
 
-std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job,
-                                                           const api::ElasticHorovodJobSpec& workload) const {
+std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job, const Workload& workload) const {
+  const int per_worker = std::max(1, workload.gpus_per_worker);
   std::vector<std::string> types;
   for (const api::GpuType& type : job.spec.space.gpu_types) types.push_back(type.name);
   if (types.empty()) types.emplace_back();
-  std::map<std::string, std::string> own;
-  if (const Json* selector = workload.workers.pod_template.At({"spec", "nodeSelector"}); selector && selector->AsObject()) {
-    for (const auto& [key, value] : *selector->AsObject()) {
-      if (value.AsString() != nullptr) own[key] = *value.AsString();
-    }
-  }
   std::map<std::string, TypeNodes> found;
   const auto nodes = caches_.nodes.List<kube::Node>();
   for (const std::string& type : types) {
-    std::map<std::string, std::string> labels = own;
+    std::map<std::string, std::string> labels = workload.node_selector;
     for (const auto& [key, value] : NodesOf(job.spec.space, type)) labels[key] = value;
     TypeNodes& all = found[type];
     for (const auto& node : nodes) {
@@ -200,7 +198,8 @@ std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job,
       if (gpus == nullptr || !HasLabels(node->metadata, labels)) continue;
       const int count = static_cast<int>(std::min<std::int64_t>(gpus->Value(), 1 << 20));
       all.gpus_per_node = std::max(all.gpus_per_node, count);
-      all.workers += count / std::max(1, workload.workers.gpus_per_worker);
+      const int most = count / per_worker * per_worker;
+      all.most_gpus = workload.is_on_one_node ? std::max(all.most_gpus, most) : all.most_gpus + most;
     }
   }
   return found;
@@ -213,44 +212,61 @@ bool TrialReconciler::DoOthersWait() const {
     if (slash == std::string::npos) return true;
     const std::string ns = gang.substr(start == std::string::npos ? 0 : start + 1,
                                        slash - (start == std::string::npos ? 0 : start + 1));
-    const auto job = caches_.jobs.Get<ElasticHorovodJob>({ns, gang.substr(slash + 1)});
-    const kube::OwnerReference* owner = job ? job->metadata.Controller() : nullptr;
-    return owner == nullptr || owner->kind != KindOf<TrialJob>().kind;
+    const ObjectKey key{ns, gang.substr(slash + 1)};  // A gang has the name of its job, or of the pod that is a trial.
+    return !job_trials_.IsTrial(key) && !pod_trials_.IsTrial(key);
   });
+}
+
+void TrialReconciler::ReadWorkload(TrialView& view) const {
+  const TrialJob& job = *view.job;
+  const api::TrialWorkload& given = job.spec.workload;
+  const bool is_pod = !given.pod_template.is_null();
+  if ((given.job_ref ? 1 : 0) + (given.job_template ? 1 : 0) + (is_pod ? 1 : 0) != 1) {
+    view.workload_error = "workload needs exactly one of jobRef, template and podTemplate";
+  } else if (is_pod) {
+    auto workload = PodWorkload(given.pod_template, job.spec.space);
+    if (!workload) {
+      view.workload_error = workload.error().message();
+      return;
+    }
+    view.workload = *std::move(workload);
+    view.identity = IdentityOfPod(given.pod_template, job.metadata.annotations);
+  } else if (given.job_template) {
+    view.workload = JobWorkload(given.job_template->spec);
+    view.identity = IdentityOf(given.job_template->spec, job.metadata.annotations);
+  } else if (const auto source = caches_.jobs.Get<ElasticHorovodJob>({job.metadata.ns, given.job_ref->name})) {
+    view.workload = JobWorkload(source->spec);
+    view.identity = IdentityOf(source->spec, source->metadata.annotations);
+  }
 }
 
 TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
   TrialView view;
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
-  if (job->spec.workload.job_template) {
-    view.workload = job->spec.workload.job_template->spec;
-    view.identity = IdentityOf(*view.workload, job->metadata.annotations);
-  } else if (job->spec.workload.job_ref) {
-    const auto source = caches_.jobs.Get<ElasticHorovodJob>({job->metadata.ns, job->spec.workload.job_ref->name});
-    if (source) {
-      view.workload = source->spec;
-      view.identity = IdentityOf(*view.workload, source->metadata.annotations);
+  ReadWorkload(view);
+  if (const api::TrialCache& cache = job->spec.cache; view.workload && cache.policy == api::CachePolicy::kUse) {
+    const std::chrono::seconds max_age(cache.max_age_seconds);
+    const KnownSpeeds known = profiles_.Find(view.identity.fingerprint, max_age, view.now);
+    for (const auto& [config, point] : known.points) {
+      view.known.push_back({config, point.measured, known.unit, point.gpu_seconds});
     }
   }
-  if (const api::TrialCache& cache = job->spec.cache; view.workload && cache.policy == api::CachePolicy::kUse) {
-    const KnownSpeeds known = profiles_.Find(view.identity.fingerprint, std::chrono::seconds(cache.max_age_seconds), view.now);
-    for (const auto& [config, point] : known.points) view.known.push_back({config, point.measured, known.unit, point.gpu_seconds});
-  }
-  if (view.workload) view.nodes = NodesFor(*job, *view.workload);
-  if (const auto patterns = UserPatterns::Make(PatternsOf(job->spec.measure)); !patterns) {
-    view.pattern_error = patterns.error().message();
-  }
+  // Nothing is started any more, and the curve stays as it is.
+  if (view.workload && !IsDone(*job)) view.nodes = NodesFor(*job, *view.workload);
   if (job->spec.idle_only) view.others_wait = DoOthersWait();
 
   std::set<std::string> names;
   for (const api::Trial& trial : job->status.trials) names.insert(trial.name);
-  for (const auto& child : caches_.jobs.ByIndex<ElasticHorovodJob>(jobs_by_owner_, job->metadata.uid)) {
-    names.insert(child->metadata.name);
-  }
+  for (std::string& name : ObjectsOf(*job).NamesOf(*job)) names.insert(std::move(name));
   {
     std::lock_guard lock(mutex_);
     Memory& memory = MemoryLocked(*job);
+    if (!memory.pattern_error) {
+      const auto patterns = UserPatterns::Make(PatternsOf(job->spec.measure));
+      memory.pattern_error = patterns ? "" : patterns.error().message();
+    }
+    view.pattern_error = *memory.pattern_error;
     for (const std::string& name : names) {
       trial_jobs_[{job->metadata.ns, name}] = job->metadata.name;
       view.runs[name] = RunOf(*job, name, memory);
@@ -281,6 +297,7 @@ std::vector<MeasureTarget> TrialReconciler::TargetsOf(const TrialView& view, con
     target.trial = name;
     target.pod = {view.job->metadata.ns, pods.launcher};
     target.pod_uid = pods.launcher_uid;
+    target.container = pods.launcher_container;
     target.follows_log = measure.source == api::MeasureSource::kLogs;
     target.options.patterns = PatternsOf(measure);
     target.options.started = pods.launcher_started->value;
@@ -317,7 +334,8 @@ Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token 
     log_.Info(event.note, {{"trial_job", key.ToString()}, {"reason", event.reason}});
     events_.Record(event.type, KindOf<TrialJob>(), job->metadata, event.reason, event.action, event.note);
   }
-  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
+  return Action::After(
+      std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
 }
 
 }  // namespace grus

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings one TrialJob and the jobs of its trials to what the plan says.
+// Brings one TrialJob and its trials, which are jobs or pods, to what the plan says.
 //
-// A pass reads only caches and what was measured (of source Prometheus it asks for that), plans purely, and writes in this order, so that a stop after any
-// write leaves a state from which the next pass goes on to the same end: the knee into the job that it is for; status;
-// deletes of jobs whose trial has ended; new jobs; events. A trial is in the status before its job is made, and its end
-// is there before its job is deleted. A pass on caches that have not seen our last writes waits for them.
+// A pass reads only caches and what was measured (of source Prometheus it asks for that), plans purely, and writes in
+// this order, so that a stop after any write leaves a state from which the next pass goes on to the same end: the knee
+// into the job that it is for; status; deletes of what has ended; what running trials lack; new trials; events. A trial
+// is in the status before its child is made, and its end is there before its child is deleted. A pass on caches that
+// have not seen our last writes waits for them.
 // What is kept in memory saves work and exactness to the second, and nothing is lost with it.
 // Thread-safe: many keys at once.
 #pragma once
@@ -23,6 +24,7 @@
 #include "controllers/trial/profile_store.h"
 #include "controllers/trial/prometheus.h"
 #include "controllers/trial/trial_measurements.h"
+#include "controllers/trial/trial_objects.h"
 #include "controllers/trial/trial_plan.h"
 
 namespace grus {
@@ -32,13 +34,14 @@ struct TrialCaches {
   kube::Informer& jobs;  // All ElasticHorovodJobs.
   kube::Informer& pods;
   kube::Informer& nodes;
+  kube::Informer* groups = nullptr;  // All PodGroups; null: trials that are pods are no gangs.
 };
 
 class TrialReconciler final : public kube::Reconciler {
  public:
   // Adds the indexes that it needs to `caches`. REQUIRES: the informers are not started yet.
-  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, ProfileStore& profiles, Prometheus& prometheus,
-                  kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
+  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, ProfileStore& profiles,
+                  Prometheus& prometheus, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
 
   // Sends keys of changed TrialJobs to `queue`. Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue);
@@ -61,16 +64,20 @@ class TrialReconciler final : public kube::Reconciler {
     std::string uid;
     std::int64_t generation = 0;
     std::map<std::string, Held> held;               // By trial.
-    std::map<std::string, kube::TimePoint> made;    // When this process made its job.
-    std::map<std::string, Refusal> refusals;        // Of its job, by the API server.
+    std::map<std::string, kube::TimePoint> made;    // When this process made its child.
+    std::map<std::string, Refusal> refusals;        // Of its child, by the API server.
+    std::optional<std::string> pattern_error;       // Of this generation's patterns; none: not tried yet.
     std::optional<kube::TimePoint> minor_change_since;
     std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
     std::string source_error;                                // What view.source_error was after that.
   };
 
   TrialView Observe(const Job& job, std::stop_token stop);
+  void ReadWorkload(TrialView& view) const;
+  const TrialObjects& ObjectsOf(const api::TrialJob& job) const;
+  // REQUIRES: mutex_ is held.
   TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory) const;
-  std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload) const;
+  std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const Workload& workload) const;
   bool DoOthersWait() const;
   void ReadPushed(const api::TrialJob& job, const std::string& trial, const TrialRun& run);
   // Blocks for a few seconds at most. Sets source_error while there has been no answer for some time.
@@ -80,11 +87,13 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Status Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                        std::stop_token stop);
   kube::Status Apply(const TrialView& view, std::int32_t replicas, std::stop_token stop);
-  // What has just been measured, for all. What another try may mend is an error; what it cannot is told, and ends nothing.
+  // What has just been measured, for all. What another try may mend is an error; what it cannot is told, and ends
+  // nothing.
   kube::Status SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop);
   kube::Status WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                            std::stop_token stop);
   kube::Status EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop);
+  kube::Status CompleteTrial(const TrialView& view, const std::string& trial, std::stop_token stop);
   kube::Status StartTrial(const TrialView& view, const TrialStart& start, std::stop_token stop);
   // How a failed write is told, and when it is tried again.
   kube::Result<kube::Action> Refused(const TrialView& view, kube::Error error, std::stop_token stop);
@@ -103,7 +112,9 @@ class TrialReconciler final : public kube::Reconciler {
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  const kube::Store::IndexId pods_by_job_, jobs_by_owner_, trial_jobs_by_workload_;
+  const JobTrials job_trials_;
+  const PodTrials pod_trials_;
+  const kube::Store::IndexId trial_jobs_by_workload_;
   kube::WriteTracker writes_;
   kube::WorkQueue* queue_ = nullptr;
 

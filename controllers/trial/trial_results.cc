@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "controllers/policy/profile_drift.h"
 #include "controllers/throughput/curve.h"
 #include "controllers/throughput/throughput_fit.h"
 #include "controllers/trial/trial_numbers.h"
@@ -80,7 +81,7 @@ std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJo
 
 std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_type, int batch_size, const TypeData& data,
                                 const std::vector<api::TrialConfig>& configs) {
-  const int per_worker = std::max(1, view.workload ? view.workload->workers.gpus_per_worker : 1);
+  const int per_worker = std::max(1, view.workload ? view.workload->gpus_per_worker : 1);
   const int most = view.job->spec.extrapolate.max_gpus.value_or(data.largest);
   std::set<int> counts, measured;
   if (const auto found = data.measured.find(batch_size); found != data.measured.end()) {
@@ -147,7 +148,7 @@ struct Curve {
 };
 
 std::string SizeText(const Series& series, int gpus) {
-  return ConfigText({series.gpu_type, gpus, 0, series.batch_size});
+  return ToText(api::TrialConfig{series.gpu_type, gpus, 0, series.batch_size});
 }
 
 std::string Sentence(Goal goal, const api::Recommendation& r, const Series& series, api::ThroughputUnit unit) {

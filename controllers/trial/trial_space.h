@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clientlib/base/result.h"
+#include "controllers/trial/trial_workload.h"
 #include "crds/types/trial_job.h"
 
 namespace grus {
@@ -18,8 +19,7 @@ namespace grus {
 // GPU type by GPU type as the space names them; of each ascending by GPUs, then by batch size. So a ladder goes up
 // one size at a time, and what does not fit into memory is met at the smallest batch size.
 // Errors: kInvalidArgument, for a person: no configuration is possible.
-kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space,
-                                                      const api::ElasticHorovodJobSpec& workload);
+kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload);
 
 // The labels of the nodes with that GPU type; none for the empty one.
 std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "controllers/trial/trial_numbers.h"
+#include "controllers/policy/profile_drift.h"
 #include "controllers/trial/trial_outcome.h"
 
 namespace grus {
@@ -30,6 +30,12 @@ api::TrialJobStatus BaseTrialStatus(const TrialView& view) {
   status.observed_generation = view.generation();
   if (status.trials.empty()) status.fingerprint = view.identity.fingerprint;
   return status;
+}
+
+bool WasSuspended(const api::TrialJobStatus& status) { return kube::IsConditionTrue(status.conditions, "Suspended"); }
+
+std::string TakenName(const std::string& trial, const TrialChild& child) {
+  return std::string(child.kind) + " \"" + trial + "\"";
 }
 
 void SetStanding(api::TrialJobStatus& status, const TrialView& view, api::TrialJobPhase phase, Standing standing,
@@ -63,7 +69,7 @@ std::string RunningMessage(const api::TrialJobStatus& status) {
       ++more;
       continue;
     }
-    text = "trial " + std::to_string(number) + " of " + std::to_string(all) + ": " + ConfigText(trial.config) + ", " +
+    text = "trial " + std::to_string(number) + " of " + std::to_string(all) + ": " + ToText(trial.config) + ", " +
            std::string(kPhaseWords[static_cast<std::size_t>(trial.phase)]);
     if (!trial.message.empty()) text += ": " + trial.message;
   }

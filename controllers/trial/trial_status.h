@@ -11,6 +11,11 @@ namespace grus {
 // The status as it was, without what the CRD put there before we looked.
 api::TrialJobStatus BaseTrialStatus(const TrialView& view);
 
+bool WasSuspended(const api::TrialJobStatus& status);
+
+// "PodGroup \"tune-g8-x\""
+std::string TakenName(const std::string& trial, const TrialChild& child);
+
 enum class Standing { kReconciling, kReady, kStalled, kSuspended };
 
 // Phase, and the conditions Ready, Reconciling and Stalled, and Suspended where it ever was. `is_end` adds Complete
@@ -18,7 +23,7 @@ enum class Standing { kReconciling, kReady, kStalled, kSuspended };
 void SetStanding(api::TrialJobStatus& status, const TrialView& view, api::TrialJobPhase phase, Standing standing,
                  api::TrialJobReason reason, const std::string& message, bool is_end = false);
 
-// "trial 3 of 8: 4 x A100, measuring: 812 samples/s +- 7 %"
+// "trial 3 of 8: 4 A100 GPUs, measuring: 812 samples/s +- 7 %"
 std::string RunningMessage(const api::TrialJobStatus& status);
 // Sets "5/8".
 void SetProgress(api::TrialJobStatus& status);

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "controllers/cluster/owners.h"
+#include "controllers/policy/training_container.h"
 
 namespace grus {
 namespace {
@@ -27,7 +28,40 @@ std::string Words(const kube::CompactString& reason, const kube::CompactString& 
   return words;
 }
 
-void ReadContainer(const kube::Pod& pod, const kube::ContainerStatus& status, TrialPods& pods) {
+const kube::ContainerStatus* StatusOf(const kube::Pod& pod, std::string_view container) {
+  const auto& all = pod.status.container_statuses;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == container; });
+  return found != all.end() ? &*found : nullptr;
+}
+
+bool HasEnded(const kube::Pod& pod) {
+  return pod.status.phase.view() == "Succeeded" || pod.status.phase.view() == "Failed";
+}
+
+// What is kept on a child of either kind.
+void ReadNotes(const kube::ObjectMeta& metadata, const api::TrialJob& owner, TrialChild& child) {
+  child.uid = metadata.uid;
+  const kube::OwnerReference* controller = metadata.Controller();
+  child.is_ours = controller != nullptr && controller->uid == owner.metadata.uid;
+  child.is_ending = metadata.is_being_deleted();
+  child.slice_seconds = std::max<std::int64_t>(1, ToInt(metadata.Annotation(kSliceAnnotation)));
+  child.spent_before = std::max<std::int64_t>(0, ToInt(metadata.Annotation(kSpentAnnotation)));
+}
+
+// Why a pod is not bound yet.
+void ReadWaiting(const kube::Pod& pod, const api::PodGroup* group, TrialChild& child) {
+  const auto* ready = group != nullptr ? kube::FindCondition(group->status.conditions, "Ready") : nullptr;
+  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
+  if (ready != nullptr && group->status.observed_generation != 0 && group->status.phase == "Pending") {
+    child.phase = "Waiting";
+    child.message = ready->message;
+  } else if (scheduled != nullptr && !scheduled->is_true() && scheduled->reason.view() == "Unschedulable") {
+    child.phase = "Waiting";
+    child.message = scheduled->message;
+  }
+}
+
+void ReadContainer(const kube::Pod& pod, const kube::ContainerStatus& status, const PodPart& part, TrialPods& pods) {
   if (status.state.waiting) {
     const std::string_view reason = status.state.waiting->reason.view();
     if (std::find(kImageReasons.begin(), kImageReasons.end(), reason) != kImageReasons.end()) {
@@ -35,7 +69,7 @@ void ReadContainer(const kube::Pod& pod, const kube::ContainerStatus& status, Tr
                            Words(status.state.waiting->reason, status.state.waiting->message);
     }
   }
-  const bool is_launcher = pod.metadata.Label(kRoleLabel) == "launcher";
+  const bool is_launcher = !part.launches.empty();
   for (const kube::ContainerState* state : {&status.last_state, &status.state}) {
     if (!state->terminated) continue;
     const auto& ended = *state->terminated;
@@ -55,54 +89,76 @@ void ReadContainer(const kube::Pod& pod, const kube::ContainerStatus& status, Tr
 
 TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner) {
   TrialChild child;
-  child.uid = job.metadata.uid;
-  const kube::OwnerReference* controller = job.metadata.Controller();
-  child.is_ours = controller != nullptr && controller->uid == owner.metadata.uid;
-  child.is_ending = job.metadata.is_being_deleted();
+  ReadNotes(job.metadata, owner, child);
   child.is_suspended = job.spec.run_policy.suspend;
   child.phase = job.status.phase;
   if (const auto* ready = kube::FindCondition(job.status.conditions, "Ready")) child.message = ready->message;
   if (job.status.observed_generation == 0) child.message.clear();  // The CRD's default.
   const auto* stalled = kube::FindCondition(job.status.conditions, "Stalled");
-  if (stalled != nullptr && stalled->is_true() && (stalled->reason == "TemplateRefused" || stalled->reason == "NameTaken")) {
+  const bool is_stalled = stalled != nullptr && stalled->is_true();
+  if (is_stalled && (stalled->reason == "TemplateRefused" || stalled->reason == "NameTaken")) {
     child.refusal = stalled->message;
     child.refused_since = stalled->last_transition_time;
   }
-  child.slice_seconds = std::max<std::int64_t>(1, ToInt(job.metadata.Annotation(kSliceAnnotation)));
-  child.spent_before = std::max<std::int64_t>(0, ToInt(job.metadata.Annotation(kSpentAnnotation)));
   return child;
 }
 
-void ReadTrialPod(const kube::Pod& pod, bool has_node, TrialPods& pods) {
+TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const api::TrialJob& owner, bool has_node) {
+  TrialChild child;
+  ReadNotes(pod.metadata, owner, child);
+  child.kind = kube::KindOf<kube::Pod>().kind;
+  child.is_suspended = !pod.metadata.Annotation(kParkedAnnotation).empty();
+  const kube::ContainerStatus* training = StatusOf(pod, TrainingContainerOf(pod));
+  if (HasEnded(pod)) {
+    child.phase = pod.status.phase.str();
+    child.message = Words(pod.status.reason, pod.status.message);
+  } else if (training != nullptr && training->state.terminated) {
+    child.phase = training->state.terminated->exit_code == 0 ? "Succeeded" : "Failed";
+    child.lingers = true;
+  } else if (!has_node) {
+    child.phase = "Failed";  // It comes nowhere else.
+  } else if (pod.spec.node_name.empty()) {
+    ReadWaiting(pod, group, child);
+  } else {
+    child.phase = "Running";
+  }
+  return child;
+}
+
+PodPart PartInJob(const kube::Pod& pod) {
+  const std::string_view role = pod.metadata.Label(kRoleLabel);
+  return {role == "worker", role == "launcher" ? "launcher" : ""};
+}
+
+PodPart PartAsTrial(const kube::Pod& pod) { return {true, TrainingContainerOf(pod)}; }
+
+void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, TrialPods& pods) {
   ++pods.all;
   const bool is_bound = !pod.spec.node_name.view().empty();
-  const bool has_ended = pod.status.phase.view() == "Succeeded" || pod.status.phase.view() == "Failed";
-  if (pod.metadata.Label(kRoleLabel) == "worker") {
+  if (part.has_gpus && is_bound) {
     const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-    if (is_bound) {
-      const auto bound = scheduled != nullptr && scheduled->is_true() ? std::optional(scheduled->last_transition_time)
-                                                                     : pod.metadata.creation_timestamp;
-      if (bound && (!pods.first_bound || *bound < *pods.first_bound)) pods.first_bound = *bound;
-      if (!has_ended && has_node) ++pods.holding;
-    }
-  } else if (pod.metadata.Label(kRoleLabel) == "launcher") {
-    const auto started = std::find_if(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
-                                      [](const kube::ContainerStatus& status) { return status.name.view() == "launcher"; });
-    const bool is_newer = pods.launcher.empty() || !pod.metadata.is_being_deleted();
-    if (is_newer) {
-      pods.launcher = pod.metadata.name;
-      pods.launcher_uid = pod.metadata.uid;
-      pods.launcher_started.reset();
-      if (started != pod.status.container_statuses.end() && started->state.running) {
-        pods.launcher_started = started->state.running->started_at ? started->state.running->started_at : pod.status.start_time;
-      } else if (pod.status.phase.view() != "Pending" && !pod.status.phase.view().empty()) {
-        pods.launcher_started = pod.status.start_time;
-      }
+    const auto bound = scheduled != nullptr && scheduled->is_true() ? std::optional(scheduled->last_transition_time)
+                                                                   : pod.metadata.creation_timestamp;
+    if (bound && (!pods.first_bound || *bound < *pods.first_bound)) pods.first_bound = *bound;
+    if (!HasEnded(pod) && has_node) ++pods.holding;
+  }
+  const bool is_newer = pods.launcher.empty() || !pod.metadata.is_being_deleted();
+  if (!part.launches.empty() && is_newer) {
+    const kube::ContainerStatus* training = StatusOf(pod, part.launches);
+    pods.launcher = pod.metadata.name;
+    pods.launcher_uid = pod.metadata.uid;
+    pods.launcher_container = part.launches;
+    pods.launcher_started.reset();
+    if (training != nullptr && training->state.running) {
+      const std::optional<kube::Time>& started = training->state.running->started_at;
+      pods.launcher_started = started ? started : pod.status.start_time;
+    } else if (pod.status.phase.view() != "Pending" && !pod.status.phase.view().empty()) {
+      pods.launcher_started = pod.status.start_time;
     }
   }
   if (is_bound && !has_node) pods.has_lost_node = true;
-  for (const kube::ContainerStatus& status : pod.status.container_statuses) ReadContainer(pod, status, pods);
-  for (const kube::ContainerStatus& status : pod.status.init_container_statuses) ReadContainer(pod, status, pods);
+  for (const kube::ContainerStatus& status : pod.status.container_statuses) ReadContainer(pod, status, part, pods);
+  for (const kube::ContainerStatus& status : pod.status.init_container_statuses) ReadContainer(pod, status, part, pods);
 }
 
 }  // namespace grus

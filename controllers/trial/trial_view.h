@@ -11,19 +11,23 @@
 #include "clientlib/model/pod.h"
 #include "controllers/measure/speed_reader.h"
 #include "controllers/policy/workload_fingerprint.h"
+#include "controllers/trial/trial_workload.h"
+#include "crds/types/pod_group.h"
 #include "crds/types/trial_job.h"
 
 namespace grus {
 
 inline constexpr char kTrialJobLabel[] = "ai.centauruscloud.io/trial-job";
-// On the job of a trial: how long it may hold its GPUs, and what the trial had spent before this try.
+// On the child of a trial: how long it may hold its GPUs, and what the trial had spent before this try.
 inline constexpr char kSliceAnnotation[] = "ai.centauruscloud.io/trial-seconds";
 inline constexpr char kSpentAnnotation[] = "ai.centauruscloud.io/trial-spent-gpu-seconds";
-// What a training pushes (measure.source Push), on the trial's job or on its launcher's pod.
+// On a pod that is a trial: it has been told to end, and stays for its log.
+inline constexpr char kParkedAnnotation[] = "ai.centauruscloud.io/trial-parked";
+// What a training pushes (measure.source Push), on the trial's job, or on the pod whose log is read.
 inline constexpr char kPushedStepAnnotation[] = "ai.centauruscloud.io/step-milliseconds";
 inline constexpr char kPushedSamplesAnnotation[] = "ai.centauruscloud.io/samples-per-second";
 
-// The job of a trial.
+// The job of a trial, or its pod.
 struct TrialChild {
   std::string uid;
   bool is_ours = false;
@@ -34,18 +38,29 @@ struct TrialChild {
   kube::Time refused_since{};
   std::int64_t slice_seconds = 0;
   std::int64_t spent_before = 0;  // GPU seconds.
+  std::string_view kind = "ElasticHorovodJob";
+  bool lacks_group = false;  // It waits at its gate for a PodGroup that is not there.
+  bool lingers = false;      // Its training has ended, and something beside it runs on.
 };
 
-// The pods of a trial, those on their way out too.
+// What a pod has to do with its trial.
+struct PodPart {
+  bool has_gpus = false;
+  std::string launches = {};  // The container that trains, whose log tells the speed; empty: none of them.
+};
+
+// The pods of a trial, those on their way out too. Workers are those with GPUs. The launcher is the one whose log is
+// read; of a trial that is a pod it is the worker, too.
 struct TrialPods {
-  int all = 0;
+  int all = 0;                             // And what goes with them.
   int holding = 0;                         // Workers that are bound and have not ended: they hold GPUs.
   std::optional<kube::Time> first_bound;   // Of the workers.
   std::string launcher, launcher_uid;      // The newest; empty: there is none.
+  std::string launcher_container;
   std::optional<kube::Time> launcher_started;
   std::string image_problem;               // The kubelet's words on why an image cannot be had.
   std::string out_of_memory;               // "pod x-0"; empty: nobody was killed for it.
-  std::string exit;                        // How the launcher ended: "exit code 1 (Error)".
+  std::string exit;                        // How the training ended: "exit code 1 (Error)".
   bool has_lost_node = false;
 };
 
@@ -71,26 +86,32 @@ struct KnownTrial {
 
 // Nodes that a GPU type may run on.
 struct TypeNodes {
-  int workers = 0;        // At most at a time, if nobody else were there.
+  int most_gpus = 0;      // At most in one trial, if nobody else were there.
   int gpus_per_node = 0;  // Of the largest.
 };
 
 struct TrialView {
   std::shared_ptr<const api::TrialJob> job;
   kube::Time now;
-  std::optional<api::ElasticHorovodJobSpec> workload;  // None: the job of jobRef is not there.
-  std::string pattern_error;                           // Of measure.patterns.
-  std::string source_error;                            // The source of measurements does not answer.
-  std::map<std::string, TypeNodes> nodes;              // By GPU type.
-  std::map<std::string, TrialRun> runs;                // By trial.
-  bool others_wait = false;                            // For GPUs.
-  WorkloadIdentity identity;       // Of the workload.
-  std::vector<KnownTrial> known;   // What its WorkloadProfile says, if it may be used.
+  std::optional<Workload> workload;  // None: the job of jobRef is not there, or there is an error.
+  std::string workload_error;
+  std::string pattern_error;         // Of measure.patterns.
+  std::string source_error;          // The source of measurements does not answer.
+  std::map<std::string, TypeNodes> nodes;  // By GPU type.
+  std::map<std::string, TrialRun> runs;    // By trial.
+  bool others_wait = false;                // For GPUs.
+  WorkloadIdentity identity;               // Of the workload.
+  std::vector<KnownTrial> known;           // What its WorkloadProfile says, if it may be used.
   std::int64_t generation() const { return job->metadata.generation; }
 };
 
 TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner);
+// Of a pod that is a trial. `group` is what its PodGroup says of it; null: there is none.
+TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const api::TrialJob& owner, bool has_node);
+
+PodPart PartInJob(const kube::Pod& pod);    // Of a trial that is a job.
+PodPart PartAsTrial(const kube::Pod& pod);  // Of one that is this pod.
 // Adds what a pod of the trial tells. `has_node`: its node is in the cluster.
-void ReadTrialPod(const kube::Pod& pod, bool has_node, TrialPods& pods);
+void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, TrialPods& pods);
 
 }  // namespace grus

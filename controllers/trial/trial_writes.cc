@@ -21,6 +21,10 @@ using kube::Status;
 constexpr kube::Duration kProgressWait = std::chrono::seconds(5);
 constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
 
+std::string Named(const kube::Kind& kind, const ObjectKey& key) {
+  return std::string(kind.kind) + " " + key.ToString();
+}
+
 // The clock alone is no news.
 bool IsSame(const api::TrialJobStatus& before, const api::TrialJobStatus& after) {
   if (before.spent.wall_seconds == after.spent.wall_seconds) return before == after;
@@ -45,6 +49,9 @@ Status TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, st
   for (const std::string& trial : plan.park) {
     if (Status parked = EndTrial(view, trial, true, stop); !parked) return parked;
   }
+  for (const std::string& trial : plan.complete) {
+    if (Status completed = CompleteTrial(view, trial, stop); !completed) return completed;
+  }
   for (const TrialStart& start : plan.start) {
     if (Status started = StartTrial(view, start, stop); !started) return started;
   }
@@ -65,11 +72,13 @@ Status TrialReconciler::Apply(const TrialView& view, std::int32_t replicas, std:
 
 Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
   const TrialJob& job = *view.job;
+  if (job.spec.cache.policy == api::CachePolicy::kOff) return {};
   // The workload of a jobRef may have become another one under way.
-  if (job.spec.cache.policy == api::CachePolicy::kOff || plan.status.fingerprint != view.identity.fingerprint) return {};
+  if (plan.status.fingerprint != view.identity.fingerprint) return {};
   NewSpeeds speeds{view.identity.fingerprint, view.identity.workload, plan.status.throughput_unit, {}};
   for (const api::Trial& trial : plan.status.trials) {
-    if (trial.phase != api::TrialPhase::kSucceeded || trial.reason == api::TrialReason::kFromCache || !trial.measured) continue;
+    const bool is_measured = trial.phase == api::TrialPhase::kSucceeded && trial.measured;
+    if (!is_measured || trial.reason == api::TrialReason::kFromCache) continue;
     const auto before = std::find_if(job.status.trials.begin(), job.status.trials.end(),
                                      [&](const api::Trial& other) { return other.name == trial.name; });
     if (before != job.status.trials.end() && before->phase == api::TrialPhase::kSucceeded) continue;
@@ -83,16 +92,18 @@ Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& pl
   const Status saved = profiles_.Save(speeds, stop);
   if (saved) return {};
   const ErrorCode code = saved.error().code();
-  const bool is_final = code == ErrorCode::kForbidden || code == ErrorCode::kInvalid || code == ErrorCode::kInvalidArgument;
+  const bool is_final =
+      code == ErrorCode::kForbidden || code == ErrorCode::kInvalid || code == ErrorCode::kInvalidArgument;
   if (!is_final) return saved.error();
-  log_.Warn("measurements are not kept", {{"trial_job", job.metadata.Key().ToString()}, {"error", saved.error().message()}});
+  log_.Warn("measurements are not kept",
+            {{"trial_job", job.metadata.Key().ToString()}, {"error", saved.error().message()}});
   events_.Record(kube::EventType::kWarning, KindOf<TrialJob>(), job.metadata, "ProfileNotSaved", "SaveProfile",
                  saved.error().message());
   return {};
 }
 
-Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
-                                    std::stop_token stop) {
+Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan,
+                                    std::optional<kube::Duration>& deferred, std::stop_token stop) {
   const TrialJob& job = *view.job;
   const bool has_freed = std::any_of(view.runs.begin(), view.runs.end(), [](const auto& named) {
     return named.second.held_since.has_value() && !HoldsGpus(named.second);
@@ -139,8 +150,8 @@ void TrialReconciler::ForgetFreed(const TrialView& view) {
   Memory& memory = MemoryLocked(*view.job);
   for (const auto& [name, run] : view.runs) {
     // Workers of a running job may come again, and what they held before counts on.
-    const bool is_over = !run.child || run.child->is_ending || run.child->is_suspended ||
-                         run.child->phase == "Succeeded" || run.child->phase == "Failed";
+    const bool is_over =
+        !run.child || run.child->is_ending || run.child->is_suspended || HasFinished(*run.child);
     if (run.held_since && !HoldsGpus(run) && is_over) memory.held.erase(name);
   }
 }
@@ -148,23 +159,39 @@ void TrialReconciler::ForgetFreed(const TrialView& view) {
 Status TrialReconciler::EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop) {
   const ObjectKey key{view.job->metadata.ns, trial};
   const std::string& uid = view.runs.at(trial).child->uid;
+  const TrialObjects& objects = ObjectsOf(*view.job);
+  const kube::Kind& kind = objects.kind();
   if (parks) {
-    Json patch = Json::MakeObject();
+    Json patch = objects.Parked();
     patch["metadata"]["uid"] = uid;
-    patch["spec"]["runPolicy"]["suspend"] = true;
-    const auto patched = client_.Patch(KindOf<ElasticHorovodJob>(), key, kube::PatchType::kMerge, patch, {}, stop);
+    const auto patched = client_.Patch(kind, key, kube::PatchType::kMerge, patch, {}, stop);
     if (!patched) {
       if (patched.error().code() == ErrorCode::kNotFound) return {};
-      return kube::Error(patched.error()).with("stop ElasticHorovodJob " + key.ToString());
+      return kube::Error(patched.error()).with("stop " + Named(kind, key));
     }
-    Note(*view.job, KindOf<ElasticHorovodJob>(), **patched);
+    Note(*view.job, kind, **patched);
     return {};
   }
   kube::DeleteOptions options;
   options.uid = uid;
-  Status deleted = client_.Delete(KindOf<ElasticHorovodJob>(), key, options, stop);
-  if (deleted || deleted.error().code() == ErrorCode::kConflict) return {};  // Another job of that name: not ours to end.
-  return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
+  Status deleted = client_.Delete(kind, key, options, stop);
+  if (deleted || deleted.error().code() == ErrorCode::kConflict) return {};  // Another of that name: not ours to end.
+  return std::move(deleted).error().with("delete " + Named(kind, key));
+}
+
+Status TrialReconciler::CompleteTrial(const TrialView& view, const std::string& trial, std::stop_token stop) {
+  const ObjectKey key{view.job->metadata.ns, trial};
+  const std::optional<Json> group = ObjectsOf(*view.job).MakeGroup(key);
+  if (!group) return {};
+  const kube::Kind& kind = KindOf<api::PodGroup>();
+  const auto made = client_.Create(kind, key.ns, *group, {}, stop);
+  if (made) {
+    Note(*view.job, kind, **made);
+    return {};
+  }
+  // The one of the last try is about to go, and its end is waited for.
+  if (made.error().code() == ErrorCode::kAlreadyExists) return {};
+  return kube::Error(made.error()).with("create " + Named(kind, key));
 }
 
 Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& start, std::stop_token stop) {
@@ -174,9 +201,15 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
     trial_jobs_[{job.metadata.ns, start.name}] = job.metadata.name;
     MemoryLocked(job).made[start.name] = clock_.Now();
   }
-  const auto made = client_.Create(KindOf<ElasticHorovodJob>(), job.metadata.ns, MakeTrial(job, *view.workload, start), {}, stop);
+  const TrialObjects& objects = ObjectsOf(job);
+  const kube::Kind& kind = objects.kind();
+  // Of a trial that was not in the status yet nobody has looked what has its name; the next pass says it.
+  TrialRun there;
+  objects.Read(job, start.name, there);
+  if (there.child || there.pods.all > 0) return {};
+  const auto made = client_.Create(kind, job.metadata.ns, objects.Make(job, *view.workload, start), {}, stop);
   if (made) {
-    Note(job, KindOf<ElasticHorovodJob>(), **made);
+    Note(job, kind, **made);
     return {};
   }
   switch (made.error().code()) {
@@ -189,19 +222,21 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
       refusal.message = made.error().message();
       return {};
     }
-    default: return kube::Error(made.error()).with("create ElasticHorovodJob " + job.metadata.ns + "/" + start.name);
+    default: return kube::Error(made.error()).with("create " + Named(kind, {job.metadata.ns, start.name}));
   }
 }
 
 Result<Action> TrialReconciler::Refused(const TrialView& view, kube::Error error, std::stop_token stop) {
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The TrialJob; our cache will hear of it.
   if (error.code() != ErrorCode::kForbidden) return error;
-  log_.Warn("trials cannot be carried out", {{"trial_job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
+  log_.Warn("trials cannot be carried out",
+            {{"trial_job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
   TrialPlan plan;
   plan.status = view.job->status;
   plan.is_urgent = true;
   // A quota that is used up is told the same way, and its message says so.
-  SetStanding(plan.status, view, view.job->status.phase, Standing::kStalled, api::TrialJobReason::kNotPermitted, error.message());
+  SetStanding(plan.status, view, view.job->status.phase, Standing::kStalled, api::TrialJobReason::kNotPermitted,
+              error.message());
   std::optional<kube::Duration> deferred;
   if (Status written = WriteStatus(view, plan, deferred, stop); !written) return error;
   return Action::After(kRefusedRetry);

@@ -10,7 +10,7 @@ namespace {
 
 using kube::Json;
 
-api::ElasticHorovodJobSpec Workload() {
+api::ElasticHorovodJobSpec JobSpec() {
   api::ElasticHorovodJobSpec spec;
   spec.launcher.image = "train:1";
   spec.launcher.python_command = {"python", "train.py"};
@@ -40,14 +40,16 @@ std::string EnvOf(const Json& made, const char* part, const std::string& name) {
 
 std::vector<std::string> CommandOf(const Json& made) {
   std::vector<std::string> words;
-  for (const Json& word : *made.At({"spec", "launcherSpec", "pythonCommand"})->AsArray()) words.push_back(*word.AsString());
+  for (const Json& word : *made.At({"spec", "launcherSpec", "pythonCommand"})->AsArray()) {
+    words.push_back(*word.AsString());
+  }
   return words;
 }
 
-TEST(MakeTrial, IsAJobOfFixedSizeThatEndsByItself) {
+TEST(MakeJobTrial, IsAJobOfFixedSizeThatEndsByItself) {
   const api::TrialJob job = testing::TestTrialJob();
 
-  const Json made = MakeTrial(job, Workload(), {"tune-g8-x", {"", 8, 0, 0}, 300, 17});
+  const Json made = MakeJobTrial(job, JobSpec(), {"tune-g8-x", {"", 8, 0, 0}, 300, 17});
 
   for (const char* count : {"minReplicas", "maxReplicas", "targetReplicas"}) {
     EXPECT_EQ(*made.At({"spec", "workersSpec", count})->AsInt(), 4) << count;
@@ -66,9 +68,9 @@ TEST(MakeTrial, IsAJobOfFixedSizeThatEndsByItself) {
   EXPECT_EQ((*child)->metadata.Label(kTrialJobLabel), "tune");
 }
 
-TEST(MakeTrial, CarriesItsSliceForWhoeverReadsIt) {
+TEST(MakeJobTrial, CarriesItsSliceForWhoeverReadsIt) {
   const api::TrialJob job = testing::TestTrialJob();
-  const Json made = MakeTrial(job, Workload(), {"tune-g8-x", {"", 8, 0, 0}, 300, 17});
+  const Json made = MakeJobTrial(job, JobSpec(), {"tune-g8-x", {"", 8, 0, 0}, 300, 17});
   const auto child = kube::Decode<api::ElasticHorovodJob>(kube::ToText(made));
   const TrialChild read = ReadTrialChild(**child, job);
   EXPECT_TRUE(read.is_ours);
@@ -76,14 +78,14 @@ TEST(MakeTrial, CarriesItsSliceForWhoeverReadsIt) {
   EXPECT_EQ(read.spent_before, 17);
 }
 
-TEST(MakeTrial, GivesTheBatchSizeToBothAndKeepsWhatTheUserHas) {
+TEST(MakeJobTrial, GivesTheBatchSizeToBothAndKeepsWhatTheUserHas) {
   api::TrialJob job = testing::TestTrialJob();
   job.spec.space.batch_size_env = "BATCH";
-  api::ElasticHorovodJobSpec workload = Workload();
+  api::ElasticHorovodJobSpec workload = JobSpec();
   workload.workers.pod_template = *kube::ParseJson(
       R"({"spec":{"containers":[{"name":"worker","env":[{"name":"BATCH","value":"1"},{"name":"A","value":"b"}]}]}})");
 
-  const Json made = MakeTrial(job, workload, {"tune-g8-x", {"", 8, 0, 64}, 300, 0});
+  const Json made = MakeJobTrial(job, workload, {"tune-g8-x", {"", 8, 0, 64}, 300, 0});
 
   EXPECT_EQ(EnvOf(made, "launcherSpec", "BATCH"), "64");
   EXPECT_EQ(EnvOf(made, "workersSpec", "BATCH"), "64");
@@ -91,38 +93,39 @@ TEST(MakeTrial, GivesTheBatchSizeToBothAndKeepsWhatTheUserHas) {
   EXPECT_THAT(CommandOf(made), ::testing::ElementsAre("python", "train.py"));
 }
 
-TEST(MakeTrial, PutsTheBatchSizeBehindTheCommand) {
+TEST(MakeJobTrial, PutsTheBatchSizeBehindTheCommand) {
   api::TrialJob job = testing::TestTrialJob();
   job.spec.space.batch_size_option = "--batch-size";
-  EXPECT_THAT(CommandOf(MakeTrial(job, Workload(), {"t", {"", 8, 0, 64}, 300, 0})),
+  EXPECT_THAT(CommandOf(MakeJobTrial(job, JobSpec(), {"t", {"", 8, 0, 64}, 300, 0})),
               ::testing::ElementsAre("python", "train.py", "--batch-size", "64"));
   job.spec.space.batch_size_option = "-b=";
-  EXPECT_THAT(CommandOf(MakeTrial(job, Workload(), {"t", {"", 8, 0, 64}, 300, 0})),
+  EXPECT_THAT(CommandOf(MakeJobTrial(job, JobSpec(), {"t", {"", 8, 0, 64}, 300, 0})),
               ::testing::ElementsAre("python", "train.py", "-b=64"));
-  EXPECT_THAT(CommandOf(MakeTrial(job, Workload(), {"t", {"", 8, 0, 0}, 300, 0})),
+  EXPECT_THAT(CommandOf(MakeJobTrial(job, JobSpec(), {"t", {"", 8, 0, 0}, 300, 0})),
               ::testing::ElementsAre("python", "train.py"));
 }
 
-TEST(MakeTrial, SelectsTheNodesOfItsGpuTypeBesidesThoseOfTheUser) {
+TEST(MakeJobTrial, SelectsTheNodesOfItsGpuTypeBesidesThoseOfTheUser) {
   api::TrialJob job = testing::TestTrialJob();
   job.spec.space.gpu_types = {{"A100", {}}};
-  api::ElasticHorovodJobSpec workload = Workload();
+  api::ElasticHorovodJobSpec workload = JobSpec();
   workload.workers.pod_template = *kube::ParseJson(R"({"spec":{"nodeSelector":{"pool":"b"}}})");
-  const Json made = MakeTrial(job, workload, {"t", {"A100", 8, 0, 0}, 300, 0});
+  const Json made = MakeJobTrial(job, workload, {"t", {"A100", 8, 0, 0}, 300, 0});
   const Json& selector = *made.At({"spec", "workersSpec", "template", "spec", "nodeSelector"});
   EXPECT_EQ(selector, *kube::ParseJson(R"({"pool":"b","nvidia.com/gpu.product":"A100"})"));
   EXPECT_EQ(made.At({"spec", "launcherSpec", "template", "spec", "nodeSelector"}), nullptr);
 }
 
-TEST(MakeTrial, TemplatesThatAreNoneAreLeftToTheServerToRefuse) {
+TEST(MakeJobTrial, TemplatesThatAreNoneAreLeftToTheServerToRefuse) {
   api::TrialJob job = testing::TestTrialJob();
   job.spec.space.batch_size_env = "BATCH";
   job.spec.space.gpu_types = {{"A100", {}}};
-  for (const char* text : {R"("x")", "[]", R"({"spec":"x"})", R"({"spec":{"containers":"x","nodeSelector":[]}})",
-                           R"({"spec":{"containers":["x",{"name":5}]}})", R"({"spec":{"containers":[{"name":"worker","env":"x"}]}})"}) {
-    api::ElasticHorovodJobSpec workload = Workload();
+  for (const char* text :
+       {R"("x")", "[]", R"({"spec":"x"})", R"({"spec":{"containers":"x","nodeSelector":[]}})",
+        R"({"spec":{"containers":["x",{"name":5}]}})", R"({"spec":{"containers":[{"name":"worker","env":"x"}]}})"}) {
+    api::ElasticHorovodJobSpec workload = JobSpec();
     workload.workers.pod_template = *kube::ParseJson(text);
-    EXPECT_TRUE(MakeTrial(job, workload, {"t", {"A100", 8, 0, 64}, 300, 0}).is_object()) << text;
+    EXPECT_TRUE(MakeJobTrial(job, workload, {"t", {"A100", 8, 0, 64}, 300, 0}).is_object()) << text;
   }
 }
 

@@ -224,7 +224,7 @@ TEST(PlanTrials, WhatIsWrongWithTheSpecIsSaidBeforeAnyTrialStarts) {
   const Case cases[] = {
       {[](TrialWorld& world) { world.view().pattern_error = "missing )"; }, "InvalidPattern"},
       {[](TrialWorld& world) { world.view().workload.reset(); }, "JobNotFound"},
-      {[](TrialWorld& world) { world.view().workload->workers.gpus_per_worker = 3; }, "InvalidSpace"},
+      {[](TrialWorld& world) { world.view().workload->gpus_per_worker = 3; }, "InvalidSpace"},
       {[](TrialWorld& world) { world.view().source_error = "no answer"; }, "SourceUnreachable"},
   };
   for (const Case& c : cases) {

@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/trial/trial_reconciler.h"
 
-#include <gmock/gmock.h>
-
-#include <array>
-
-#include "clientlib/model/core_v1.h"
-#include "clientlib/testing/api_server/fake_api_server.h"
-#include "clientlib/testing/fake_clock.h"
-#include "clientlib/testing/fake_transport.h"
-#include "controllers/cluster/owners.h"
-#include "crds/types/all_crds.h"
-#include "tests/controllers/trial/trial_builder.h"
+#include "tests/controllers/trial/trial_reconciler_fixture.h"
 
 namespace grus {
 namespace {
@@ -20,123 +10,11 @@ using namespace std::chrono_literals;
 using api::TrialJobPhase;
 using api::TrialPhase;
 using kube::Json;
-using kube::KindOf;
+using testing::kJobs;
+using testing::kTrialJobs;
 using ::testing::HasSubstr;
 
-constexpr char kTrialJobs[] = "trialjobs.ai.centauruscloud.io";
-constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
-constexpr int kInformers = 5;
-
-// One TrialJob against an API server in this process; the test plays all other controllers and the kubelet.
-class TrialReconcilerTest : public ::testing::Test {
- protected:
-  TrialReconcilerTest() {
-    server_.AddObserver([this](const kube::testing::ServerChange& change) {
-      if (change.resource == kTrialJobs || change.resource == kJobs) {
-        changes_.push_back((change.after ? change.before ? "change " : "create " : "delete ") + change.resource);
-      }
-    });
-    for (const kube::CrdInfo& crd : api::AllCrds()) {
-      Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd));
-    }
-    Json node = Named("v1", "Node", "n1");
-    node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
-    Create("nodes", std::move(node));
-    Create("namespaces", Named("v1", "Namespace", "team-a"));
-  }
-  ~TrialReconcilerTest() override {
-    for (kube::Informer* informer : Informers()) informer->Stop();
-    for (kube::Informer* informer : Informers()) informer->Join();
-  }
-
-  static Json Named(const char* api_version, const char* kind, const std::string& name) {
-    return Json::MakeObject(
-        {{"apiVersion", api_version}, {"kind", kind}, {"metadata", Json::MakeObject({{"name", name}})}});
-  }
-  void Create(std::string_view resource, Json object) {
-    const auto created = server_.Create(resource, std::move(object), "test");
-    ASSERT_TRUE(created) << created.error().message();
-  }
-  void AddTrialJob(std::string_view spec) {
-    Json job = Named("ai.centauruscloud.io/v1alpha1", "TrialJob", "tune");
-    job["metadata"]["namespace"] = "team-a";
-    job["spec"] = *kube::ParseJson(R"({"workload":{"template":{"spec":{"launcherSpec":{"image":"a","pythonCommand":["p"]},
-        "workersSpec":{"image":"a"}}}},"space":{"gpuCounts":[1]}})");
-    kube::MergePatch(job["spec"], *kube::ParseJson(spec));
-    Create(kTrialJobs, std::move(job));
-  }
-  void Start() {
-    trials_.FeedQueue(queue_);
-    for (kube::Informer* informer : Informers()) informer->Start();
-    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
-  }
-  std::array<kube::Informer*, kInformers> Informers() { return {&trial_jobs_, &jobs_, &pods_, &nodes_, &profiles_}; }
-
-  kube::Duration Pass() {
-    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
-    const auto action = trials_.Reconcile({"team-a", "tune"}, {});
-    EXPECT_TRUE(action) << action.error().message();
-    return action && action->delay() ? *action->delay() : 0s;
-  }
-  std::shared_ptr<api::TrialJob> Tune() {
-    const auto read = kube::Decode<api::TrialJob>(ToText(*server_.Get(kTrialJobs, {"team-a", "tune"})));
-    EXPECT_TRUE(read);
-    return *read;
-  }
-  std::string ReadyReason() {
-    const auto job = Tune();
-    const auto* ready = kube::FindCondition(job->status.conditions, "Ready");
-    return ready ? ready->reason : "";
-  }
-  std::string TheTrial() { return Tune()->status.trials.at(0).name; }
-  // A pod of the trial that is bound and runs.
-  void RunPod(const std::string& trial, const std::string& role) {
-    Json pod = Named("v1", "Pod", trial + "-" + role);
-    pod["metadata"]["namespace"] = "team-a";
-    pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, trial}, {kRoleLabel, role}});
-    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":")" + role + R"(","image":"a"}]})");
-    const std::string now = kube::ToText(kube::Time{clock_.WallNow()});
-    Create("pods", pod);
-    Json running = *server_.Get("pods", {"team-a", trial + "-" + role});
-    running["status"] = *kube::ParseJson(R"({"phase":"Running","startTime":")" + now +
-        R"(","conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":")" + now +
-        R"("}],"containerStatuses":[{"name":")" + role + R"(","state":{"running":{"startedAt":")" + now + R"("}}}]})");
-    const auto updated = server_.Update("pods", std::move(running), "test", "status");
-    ASSERT_TRUE(updated) << updated.error().message();
-  }
-  void EndPods() {
-    for (const auto& pod : server_.List("pods", "team-a")) {
-      const std::string name = *pod->At({"metadata", "name"})->AsString();
-      ASSERT_TRUE(server_.Delete("pods", {"team-a", name}, *kube::ParseJson(R"({"gracePeriodSeconds":0})")));
-    }
-  }
-  void Push(const std::string& trial, const std::string& annotation, const std::string& value) {
-    Json job = *server_.Get(kJobs, {"team-a", trial});
-    job["metadata"]["annotations"][annotation] = value;
-    ASSERT_TRUE(server_.Update(kJobs, std::move(job), "test"));
-  }
-
-  std::vector<std::string> changes_;
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{server_, nullptr, clock_};
-  kube::WorkQueue queue_{clock_};
-  kube::EventRecorder events_{client_, clock_, log_, {"example.com/test", "test"}};
-  kube::Informer trial_jobs_{client_, KindOf<api::TrialJob>(), {}, clock_, log_};
-  kube::Informer jobs_{client_, KindOf<api::ElasticHorovodJob>(), {}, clock_, log_};
-  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
-  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
-  kube::Informer profiles_{client_, KindOf<api::WorkloadProfile>(), {}, clock_, log_};
-  ClusterRoom room_{nodes_, pods_, clock_};
-  ProfileStore store_{client_, profiles_, clock_};
-  kube::testing::FakeTransport network_{clock_};
-  Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
-    return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
-  }};
-  TrialReconciler trials_{client_, {trial_jobs_, jobs_, pods_, nodes_}, room_, store_, prometheus_, events_, clock_, log_};
-  int waiters_ = kInformers + 1;  // And the recorder.
-};
+class TrialReconcilerTest : public testing::TrialReconcilerFixture {};
 
 TEST_F(TrialReconcilerTest, ATrialIsInTheStatusBeforeItsJobIsMade) {
   AddTrialJob("{}");
@@ -405,7 +283,8 @@ TEST_F(TrialReconcilerTest, WhatPrometheusSaysIsItsSpeed) {
   int asked = 0;
   network_.Handle("GET", "/api/v1/query", [&](const kube::HttpRequest&, const std::stop_token&) {
     const std::string value = ++asked % 2 == 0 ? "99.5" : "100.5";
-    return kube::HttpResponse{200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
+    return kube::HttpResponse{
+        200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
   });
   Start();
   Pass();

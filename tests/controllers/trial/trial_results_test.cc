@@ -6,6 +6,7 @@
 #include <cmath>
 #include <regex>
 
+#include "controllers/policy/profile_drift.h"
 #include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_space.h"
 #include "tests/controllers/trial/trial_builder.h"
@@ -18,7 +19,7 @@ using api::ThroughputUnit;
 
 api::Trial Measured(const api::TrialConfig& config, double throughput) {
   api::Trial trial;
-  trial.name = ConfigText(config);
+  trial.name = ToText(config);
   trial.config = config;
   trial.phase = api::TrialPhase::kSucceeded;
   trial.measured.emplace();

@@ -19,11 +19,11 @@ std::vector<int> Gpus(const std::vector<TrialConfig>& configs) {
   return gpus;
 }
 
-api::ElasticHorovodJobSpec Workload(int per_worker, std::optional<int> max_replicas = std::nullopt) {
+Workload JobOf(int per_worker, std::optional<int> max_replicas = std::nullopt) {
   api::ElasticHorovodJobSpec spec;
   spec.workers.gpus_per_worker = per_worker;
   spec.workers.max_replicas = max_replicas;
-  return spec;
+  return JobWorkload(spec);
 }
 
 api::Trial Ended(const TrialConfig& config, api::TrialPhase phase, TrialReason reason) {
@@ -48,7 +48,7 @@ TEST(ConfigsOf, GoUpOneSizeAtATimeAndSmallBatchesFirst) {
   space.gpu_counts = {4, 1};
   space.batch_sizes = {64, 32};
 
-  const auto configs = ConfigsOf(space, Workload(1));
+  const auto configs = ConfigsOf(space, JobOf(1));
 
   ASSERT_TRUE(configs);
   EXPECT_THAT(*configs, ElementsAre(TrialConfig{"A100", 1, 0, 32}, TrialConfig{"A100", 1, 0, 64},
@@ -65,7 +65,7 @@ TEST(ConfigsOf, WithoutCountsAreDoublingWorkersUpToTheMost) {
   };
   for (const Case& c : {Case{1, {}, {1, 2, 4, 8}}, Case{1, 6, {1, 2, 4, 6}}, Case{4, 3, {4, 8, 12}}, Case{2, 1, {2}},
                         Case{1, 0, {1}}}) {
-    const auto configs = ConfigsOf({}, Workload(c.per_worker, c.max_replicas));
+    const auto configs = ConfigsOf({}, JobOf(c.per_worker, c.max_replicas));
     ASSERT_TRUE(configs);
     EXPECT_EQ(Gpus(*configs), c.gpus) << c.per_worker << " GPUs a worker";
   }
@@ -74,10 +74,11 @@ TEST(ConfigsOf, WithoutCountsAreDoublingWorkersUpToTheMost) {
 TEST(ConfigsOf, CountsThatAreNoWholeWorkersAreLeftOut) {
   api::TrialSpace space;
   space.gpu_counts = {2, 3, 4};
-  EXPECT_EQ(Gpus(*ConfigsOf(space, Workload(2))), (std::vector<int>{2, 4}));
+  EXPECT_EQ(Gpus(*ConfigsOf(space, JobOf(2))), (std::vector<int>{2, 4}));
   space.gpu_counts = {3};
-  EXPECT_THAT(ConfigsOf(space, Workload(2)).error().message(), HasSubstr("multiple of the workload's gpusPerWorker, which is 2"));
-  EXPECT_THAT(ConfigsOf({}, Workload(0)).error().message(), HasSubstr("gpusPerWorker is 0"));
+  EXPECT_THAT(ConfigsOf(space, JobOf(2)).error().message(),
+              HasSubstr("multiple of the workload's gpusPerWorker, which is 2"));
+  EXPECT_THAT(ConfigsOf({}, JobOf(0)).error().message(), HasSubstr("gpusPerWorker is 0"));
 }
 
 TEST(NodesOf, AreThoseOfTheProductUnlessTheSpaceSaysWhich) {

@@ -20,7 +20,7 @@ kube::Pod PodOf(const std::string& role, const std::string& status, const std::s
 
 TrialPods Read(const kube::Pod& pod, bool has_node = true) {
   TrialPods pods;
-  ReadTrialPod(pod, has_node, pods);
+  ReadTrialPod(pod, PartInJob(pod), has_node, pods);
   return pods;
 }
 
@@ -43,7 +43,8 @@ TEST(ReadTrialPod, AWorkerHoldsItsGpusFromItsBindingToItsEnd) {
 TEST(ReadTrialPod, TheFirstWorkerThatIsBoundCounts) {
   TrialPods pods = Read(PodOf("worker", R"({"phase":"Running","conditions":[{"type":"PodScheduled","status":"True",
       "lastTransitionTime":"2026-01-02T03:04:09Z"}]})"));
-  ReadTrialPod(PodOf("worker", std::string(R"({"phase":"Running",)") + kBound + "}"), true, pods);
+  const kube::Pod earlier = PodOf("worker", std::string(R"({"phase":"Running",)") + kBound + "}");
+  ReadTrialPod(earlier, PartInJob(earlier), true, pods);
   EXPECT_EQ(kube::ToText(*pods.first_bound), "2026-01-02T03:04:05Z");
   EXPECT_EQ(pods.holding, 2);
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What trials are in the cluster: how one of them is made, read and stopped. There are two kinds of them, and the
+// reconciler does not care which it has before it.
+//
+// Reads caches only, writes nothing. Thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clientlib/cache/informer.h"
+#include "controllers/trial/trial_children.h"
+
+namespace grus {
+
+class TrialObjects {
+ public:
+  virtual ~TrialObjects() = default;
+
+  virtual const kube::Kind& kind() const = 0;
+  // Of all that belong to `owner`.
+  virtual std::vector<std::string> NamesOf(const api::TrialJob& owner) const = 0;
+  // Sets child and pods.
+  virtual void Read(const api::TrialJob& owner, const std::string& trial, TrialRun& run) const = 0;
+  // Whether an object of that name is a trial, of whichever TrialJob.
+  virtual bool IsTrial(const kube::ObjectKey& key) const = 0;
+
+  virtual kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const = 0;
+  // The PodGroup of a trial whose child lacks it.
+  virtual std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const = 0;
+  // A merge patch: it stays, and holds nothing.
+  virtual kube::Json Parked() const = 0;
+};
+
+// Trials that are ElasticHorovodJobs.
+class JobTrials final : public TrialObjects {
+ public:
+  // Adds indexes. REQUIRES: the informers are not started yet.
+  JobTrials(kube::Informer& jobs, kube::Informer& pods, kube::Informer& nodes);
+
+  const kube::Kind& kind() const override;
+  std::vector<std::string> NamesOf(const api::TrialJob& owner) const override;
+  void Read(const api::TrialJob& owner, const std::string& trial, TrialRun& run) const override;
+  bool IsTrial(const kube::ObjectKey& key) const override;
+  kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const override;
+  std::optional<kube::Json> MakeGroup(const kube::ObjectKey&) const override { return std::nullopt; }  // The job's own.
+  kube::Json Parked() const override;
+
+ private:
+  kube::Informer& jobs_;
+  kube::Informer& pods_;
+  kube::Informer& nodes_;
+  const kube::Store::IndexId by_owner_, pods_by_job_;
+};
+
+// Trials that are pods, each with a PodGroup of its own name that goes with it. The pod comes first, so that the group
+// can have it as owner; until the group is there, the pod waits at its gate.
+class PodTrials final : public TrialObjects {
+ public:
+  // Adds indexes. REQUIRES: the informers are not started yet. `groups` null: nobody lifts gates, and there are none.
+  PodTrials(kube::Informer& pods, kube::Informer& nodes, kube::Informer* groups);
+
+  const kube::Kind& kind() const override;
+  std::vector<std::string> NamesOf(const api::TrialJob& owner) const override;
+  void Read(const api::TrialJob& owner, const std::string& trial, TrialRun& run) const override;
+  bool IsTrial(const kube::ObjectKey& key) const override;
+  kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const override;
+  std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const override;
+  kube::Json Parked() const override;
+
+ private:
+  kube::Informer& pods_;
+  kube::Informer& nodes_;
+  kube::Informer* const groups_;
+  const kube::Store::IndexId by_owner_;
+};
+
+}  // namespace grus

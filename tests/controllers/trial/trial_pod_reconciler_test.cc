@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trials that are pods, against the fake API server: the test plays the scheduler, the kubelet and the garbage collector.
+#include "tests/controllers/trial/trial_reconciler_fixture.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using api::TrialJobPhase;
+using api::TrialPhase;
+using kube::Json;
+using testing::kGroups;
+using testing::kJobs;
+using testing::kTrialJobs;
+using ::testing::HasSubstr;
+
+constexpr char kPush[] = R"({"measure":{"source":"Push"},"workload":{"podTemplate":{"spec":{"containers":[
+    {"name":"side","image":"s"},{"name":"train","image":"a","args":["x"],
+     "resources":{"limits":{"nvidia.com/gpu":1}}}]}}}})";
+
+class TrialPodReconcilerTest : public testing::TrialReconcilerFixture {
+ protected:
+  kube::ObjectKey Key() { return {"team-a", TheTrial()}; }
+  std::string Uid() { return *server_.Get("pods", Key())->At({"metadata", "uid"})->AsString(); }
+  void Run() {
+    Json pod = *server_.Get("pods", Key());
+    pod["spec"].Erase("schedulingGates");
+    ASSERT_TRUE(server_.Update("pods", std::move(pod), "test"));
+    ASSERT_TRUE(server_.Bind(Key(), "n1"));
+    SayRunning(TheTrial(), "train");
+  }
+  void Say(const char* rate) {
+    Json pod = *server_.Get("pods", Key());
+    pod["metadata"]["annotations"][kPushedSamplesAnnotation] = rate;
+    ASSERT_TRUE(server_.Update("pods", std::move(pod), "test"));
+  }
+  void Measure() {
+    for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+      clock_.Advance(1s);
+      Say(i % 2 == 0 ? "512.4" : "513.1");
+      Pass();
+    }
+    ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
+  }
+  void Collect() {
+    EndPods();
+    for (const auto& group : server_.List(kGroups, "team-a")) {
+      ASSERT_TRUE(server_.Delete(kGroups, {"team-a", *group->At({"metadata", "name"})->AsString()}, Json::MakeObject()));
+    }
+  }
+};
+
+TEST_F(TrialPodReconcilerTest, ThePodIsAGangOfOneAndNoJobIsMade) {
+  AddTrialJob(kPush);
+  Start();
+
+  Pass();
+  Pass();
+
+  const auto pod = server_.Get("pods", Key());
+  ASSERT_NE(pod, nullptr);
+  EXPECT_EQ(*pod->At({"metadata", "labels", kTrialJobLabel})->AsString(), "tune");
+  const auto group = server_.Get(kGroups, Key());
+  ASSERT_NE(group, nullptr);
+  EXPECT_EQ(*group->At({"metadata", "ownerReferences"})->AsArray()->at(0).Find("uid")->AsString(), Uid());
+  EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
+}
+
+TEST_F(TrialPodReconcilerTest, IsMeasuredByItsOwnPodAndThenDeleted) {
+  AddTrialJob(kPush);
+  Start();
+  Pass();
+  Run();
+  Pass();
+
+  Measure();
+
+  EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 512.7, 1);
+  Collect();
+  Pass();
+  EXPECT_EQ(server_.Get("pods", Key()), nullptr);
+  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
+}
+
+TEST_F(TrialPodReconcilerTest, TheSamePodAgainCostsNothing) {
+  AddTrialJob(kPush);
+  Start();
+  Pass();
+  Run();
+  Pass();
+  Measure();
+  Collect();
+  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
+  Pass();
+  AddTrialJob(kPush);
+
+  for (int i = 0; i < 3; ++i) Pass();
+
+  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
+  EXPECT_EQ(Tune()->status.trials.at(0).reason, api::TrialReason::kFromCache);
+  EXPECT_EQ(Tune()->status.spent.gpu_seconds, 0);
+  EXPECT_TRUE(server_.List("pods", "team-a").empty());
+}
+
+TEST_F(TrialPodReconcilerTest, APassThatFindsNothingNewWritesNothing) {
+  AddTrialJob(kPush);
+  Start();
+  for (int i = 0; i < 4; ++i) Pass();
+  const std::uint64_t revision = server_.revision();
+
+  for (int i = 0; i < 5; ++i) {
+    clock_.Advance(kPoll);
+    Pass();
+  }
+
+  EXPECT_EQ(server_.revision(), revision);
+}
+
+TEST_F(TrialPodReconcilerTest, AGroupOfSomebodyElseWithItsNameIsLeftAlone) {
+  AddTrialJob(kPush);
+  testing::TrialWorld world(testing::TestTrialJob({1}));
+  const std::string name = world.Pass().start.at(0).name;
+  Json group = Named("scheduling.x-k8s.io/v1alpha1", "PodGroup", name);
+  group["metadata"]["namespace"] = "team-a";
+  group["spec"]["minMember"] = 2;
+  Create(kGroups, group);
+  Start();
+
+  for (int i = 0; i < 3; ++i) Pass();
+
+  EXPECT_EQ(ReadyReason(), "NameTaken");
+  EXPECT_THAT(kube::FindCondition(Tune()->status.conditions, "Ready")->message, HasSubstr("PodGroup \"" + name));
+  EXPECT_TRUE(server_.List("pods", "team-a").empty());
+}
+
+TEST_F(TrialPodReconcilerTest, TheNextTryWaitsUntilTheGroupOfTheLastIsGone) {
+  AddTrialJob(kPush);
+  Start();
+  Pass();
+  Pass();
+  const auto suspend = [&](bool is_suspended) {
+    Json job = *server_.Get(kTrialJobs, {"team-a", "tune"});
+    job["spec"]["suspend"] = is_suspended;
+    ASSERT_TRUE(server_.Update(kTrialJobs, std::move(job), "test"));
+  };
+  suspend(true);
+  Pass();
+  EndPods();
+  suspend(false);
+
+  Pass();
+  EXPECT_TRUE(server_.List("pods", "team-a").empty());
+  Collect();
+  Pass();
+  EXPECT_EQ(server_.List("pods", "team-a").size(), 1U);
+}
+
+TEST_F(TrialPodReconcilerTest, WhatIsKeptIsToldToEndAndStays) {
+  Json spec = *kube::ParseJson(kPush);
+  spec["cleanup"] = "Never";
+  AddTrialJob(kube::ToText(spec));
+  Start();
+  Pass();
+  Run();
+  Pass();
+  const std::string uid = Uid();
+
+  Measure();
+
+  EXPECT_EQ(Uid(), uid);
+  EXPECT_EQ(*server_.Get("pods", Key())->At({"spec", "activeDeadlineSeconds"})->AsInt(), 1);
+}
+
+TEST_F(TrialPodReconcilerTest, LargerThanANodeIsSkippedHoweverManyNodesThereAre) {
+  for (const char* name : {"n2", "n3"}) {
+    Json node = Named("v1", "Node", name);
+    node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
+    Create("nodes", std::move(node));
+  }
+  Json spec = *kube::ParseJson(kPush);
+  spec["space"] = *kube::ParseJson(R"({"gpuCounts":[8,16]})");
+  AddTrialJob(kube::ToText(spec));
+  Start();
+
+  Pass();
+
+  const auto job = Tune();
+  EXPECT_EQ(job->status.trials.at(0).phase, TrialPhase::kStarting);
+  EXPECT_EQ(job->status.trials.at(1).reason, api::TrialReason::kDoesNotFit);
+}
+
+TEST_F(TrialPodReconcilerTest, AWorkloadThatCannotBeUsedIsSaid) {
+  AddTrialJob(R"({"workload":{"podTemplate":{"spec":{"containers":[]}}}})");
+  Start();
+
+  Pass();
+
+  EXPECT_EQ(ReadyReason(), "InvalidWorkload");
+  EXPECT_TRUE(server_.List("pods", "team-a").empty());
+}
+
+}  // namespace
+}  // namespace grus
