@@ -116,7 +116,6 @@ create trialjobs -n team-a
 patch trialjobs -n team-a
 delete trialjobs -n team-a
 delete workloadprofiles
-create pods -n team-a
 create pods --subresource=exec -n team-a
 patch nodes
 delete nodes
@@ -132,6 +131,7 @@ for resource in persistentvolumeclaims persistentvolumes storageclasses priority
   check "may not write $resource" may_not grus-system patch "$resource" -A
 done
 check "may make jobs for trials" may grus-system create elastichorovodjobs -n team-a
+check "and pods" may grus-system create pods -n team-a
 check "may read the logs of trials and of running jobs" may grus-system get pods --subresource=log -n team-a
 check "and ask for the pod before" may grus-system get pods -n team-a
 check "may keep what was measured" may grus-system create workloadprofiles

@@ -45,11 +45,12 @@
   verbs: [patch]
 # All pods hold GPUs and are counted. Scheduling gates are lifted and the launcher is told the host list (patch); workers
 # that wait for a node while the job shrinks, pods of lost nodes, what a deleted launcher left, and members of a gang that
-# did not come together are deleted. "get": whose log is followed is asked for before each stream.
+# did not come together are deleted. Trials of a podTemplate are pods of grus' own: made, stopped (patch) and removed.
+# "get": whose log is followed is asked for before each stream.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch, patch, delete]
-# How fast a trial or a running job trains is read from its launcher's log.
+  verbs: [get, list, watch, create, patch, delete]
+# How fast a trial or a running job trains is read from the log of its launcher, or of its pod.
 - apiGroups: [""]
   resources: [pods/log]
   verbs: [get]
