@@ -5,6 +5,7 @@
 
 #include "controllers/trial/trial_view.h"
 #include "tests/campaign/elastic_workload.h"
+#include "tests/campaign/gang_invariants.h"
 
 namespace grus::testing {
 namespace {
@@ -18,43 +19,60 @@ std::string TunePhase(const World& world) {
   return job ? Text(*job, {"status", "phase"}) : "";
 }
 
+// The label of a trial says it, on the job or on the pod.
+bool IsTrial(const Json& object) { return !Text(object, {"metadata", "labels", kTrialJobLabel}).empty(); }
+
 // Trainings that say how fast they are, every two seconds and for ever.
 void Train(World& world) {
-  for (const auto& job : world.server.List(kJobs, kNamespace)) {
-    if (Text(*job, {"metadata", "labels", kTrialJobLabel}).empty() || Text(*job, {"status", "phase"}) != "Running") continue;
-    Json pushed = *job;
-    Json& rate = pushed["metadata"]["annotations"][kPushedSamplesAnnotation];
-    rate = rate == Json("100.2") ? "99.8" : "100.2";
-    (void)world.server.Update(kJobs, std::move(pushed), "training");
+  for (const std::string_view resource : {std::string_view(kJobs), std::string_view("pods")}) {
+    for (const auto& trial : world.server.List(resource, kNamespace)) {
+      if (!IsTrial(*trial) || Text(*trial, {"status", "phase"}) != "Running") continue;
+      Json pushed = *trial;
+      Json& rate = pushed["metadata"]["annotations"][kPushedSamplesAnnotation];
+      rate = rate == Json("100.2") ? "99.8" : "100.2";
+      (void)world.server.Update(resource, std::move(pushed), "training");
+    }
   }
   world.simulation.After(std::chrono::seconds(2), [&world] { Train(world); });
 }
 
-// A trial is tried once: no second job of its name is made while the TrialJob runs on.
+// A trial is tried once: no job of its name is made a second time while the TrialJob runs on, and no pod after one that
+// ran. (A pod that did not run has tried nothing: its gang may have been rolled back.)
 kube::testing::Invariant NoTrialTwice() {
-  return [made = std::set<std::string>()](const World&, const kube::testing::ServerChange& change) mutable {
-    if (change.resource != kJobs || change.before || !change.after) return std::string();
-    if (Text(*change.after, {"metadata", "labels", kTrialJobLabel}).empty()) return std::string();
+  return [tried = std::set<std::string>()](const World&, const kube::testing::ServerChange& change) mutable {
+    const bool is_job = change.resource == kJobs, is_pod = change.resource == "pods";
+    if ((!is_job && !is_pod) || !change.after || !IsTrial(*change.after)) return std::string();
     const std::string name = Text(*change.after, {"metadata", "name"});
-    return made.insert(name).second ? std::string() : name + " is made a second time";
+    if (!change.before && tried.contains(name)) return name + " is made a second time";
+    if (is_job || Text(*change.after, {"status", "phase"}) == "Running") tried.insert(name);
+    return std::string();
   };
 }
 
+constexpr char kJobTemplate[] = R"({"template":{"spec":{"launcherSpec":{"image":"a","pythonCommand":["p"]},
+    "workersSpec":{"image":"a"}}}})";
+constexpr char kPodTemplate[] = R"({"podTemplate":{"spec":{"containers":[{"name":"train","image":"a"}]}}})";
+
 class TrialWorkload final : public kube::testing::Workload {
  public:
-  std::string_view name() const override { return "trials-find-the-knee"; }
+  // `workload`: spec.workload of the TrialJob.
+  TrialWorkload(std::string_view name, std::string_view workload) : name_(name), workload_(workload) {}
+
+  std::string_view name() const override { return name_; }
   void Prepare(World& world) const override {
     CreateCrds(world);
     for (int i = 0; i < 2; ++i) AddNode(world, "node-" + std::to_string(i), 8);
-    Must(world.server.Create(kTrialJobs, Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob",
-        "metadata":{"name":"tune","namespace":"default"},"spec":{"space":{"gpuCounts":[2,4]},"measure":{"source":"Push"},
-        "earlyStop":true,"workload":{"template":{"spec":{"launcherSpec":{"image":"a","pythonCommand":["p"]},
-        "workersSpec":{"image":"a"}}}}}})"), "kubectl"));
+    Json tune = Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob",
+        "metadata":{"name":"tune","namespace":"default"},"spec":{"space":{"gpuCounts":[2,4]},
+        "measure":{"source":"Push"},"earlyStop":true}})");
+    tune["spec"]["workload"] = Parse(workload_);
+    Must(world.server.Create(kTrialJobs, std::move(tune), "kubectl"));
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world); });
   }
   std::vector<Step> Steps() const override {
     return {Until("it succeeds and nothing is left", [](const World& world) {
-      return TunePhase(world) == "Succeeded" && world.All(kJobs).empty() && world.All("pods").empty();
+      return TunePhase(world) == "Succeeded" && world.All(kJobs).empty() && world.All("pods").empty() &&
+             world.All(kGroups).empty();
     })};
   }
   void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override {
@@ -87,13 +105,17 @@ class TrialWorkload final : public kube::testing::Workload {
     CheckGenerations(world, kTrialJobs, {"Succeeded", "Failed"}, complaints);
     return complaints;
   }
+
+ private:
+  const std::string name_, workload_;
 };
 
 }  // namespace
 
 kube::testing::Workloads TrialWorkloads() {
   kube::testing::Workloads workloads;
-  workloads.push_back(std::make_unique<TrialWorkload>());
+  workloads.push_back(std::make_unique<TrialWorkload>("trials-find-the-knee", kJobTemplate));
+  workloads.push_back(std::make_unique<TrialWorkload>("trials-that-are-pods", kPodTemplate));
   return workloads;
 }
 

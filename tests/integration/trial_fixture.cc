@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/policy/resources.h"
 #include "controllers/trial/trial_view.h"
 #include "tests/integration/pod_log_file.h"
 
@@ -18,8 +19,19 @@ std::string NowText() {
   return text;
 }
 
-bool IsLauncher(const kube::Pod& pod) {
-  return pod.metadata.Label(kRoleLabel) == "launcher" && pod.status.phase == "Running" && !pod.metadata.is_being_deleted();
+bool IsTrial(const kube::Pod& pod) { return !pod.metadata.Label(kTrialJobLabel).empty(); }
+
+bool Prints(const kube::Pod& pod) {
+  const bool trains = pod.metadata.Label(kRoleLabel) == "launcher" || IsTrial(pod);
+  return trains && pod.status.phase == "Running" && !pod.metadata.is_being_deleted();
+}
+
+int GpusOf(const kube::Pod& pod) {
+  std::int64_t gpus = 0;
+  for (const kube::Container& container : pod.spec.containers) {
+    if (const auto* asked = kube::FindResource(container.resources.requests, kGpuResource)) gpus += asked->Value();
+  }
+  return static_cast<int>(gpus);
 }
 
 }  // namespace
@@ -37,12 +49,12 @@ void Trainer::Run(std::stop_token stop) {
   std::condition_variable_any stopped;
   while (!stop.stop_requested()) {
     for (const auto& pod : world_.List<kube::Pod>(ns_)) {
-      if (!IsLauncher(*pod)) continue;
+      if (!Prints(*pod)) continue;
       Log& log = logs_[pod->metadata.uid];
       if (!log.file.is_open()) {
         const auto job = world_.Get<api::ElasticHorovodJob>(ns_, std::string(pod->metadata.Label(kJobNameLabel)));
-        if (!job) continue;
-        log.gpus = job->spec.workers.target_replicas.value_or(1) * job->spec.workers.gpus_per_worker;
+        if (!job && !IsTrial(*pod)) continue;
+        log.gpus = job ? job->spec.workers.target_replicas.value_or(1) * job->spec.workers.gpus_per_worker : GpusOf(*pod);
         log.file.open(PodLogFile(ns_, pod->metadata.name), std::ios::app);
       }
       const std::string line = line_(log.gpus, log.number++);
@@ -133,7 +145,7 @@ bool TrialJobs::NothingIsLeft() const {
 std::map<std::string, std::set<std::string>> TrialJobs::EverTrials() const {
   std::map<std::string, std::set<std::string>> uids;
   for (const Step& step : world().History(ns())) {
-    if (step.kind != &KindOf<api::ElasticHorovodJob>() || !step.after) continue;
+    if (!step.after || (step.kind != &KindOf<api::ElasticHorovodJob>() && step.kind != &KindOf<kube::Pod>())) continue;
     if (step.after->metadata.Label(kTrialJobLabel).empty()) continue;
     uids[step.after->metadata.name].insert(step.after->metadata.uid);
   }

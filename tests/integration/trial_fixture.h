@@ -14,7 +14,7 @@
 
 namespace grus::testing {
 
-// Plays the trainings of a namespace: each launcher that runs prints a line ten times a second, until it is gone.
+// Plays the trainings of a namespace: each launcher or pod of a trial that runs prints a line ten times a second, until it is gone.
 class Trainer {
  public:
   using Line = std::function<std::string(int gpus, int number)>;
@@ -60,7 +60,7 @@ class TrialJobs : public ElasticJob {
   const api::Recommendation* Knee(const std::string& name = kTrialJob) const;
   // No job, pod, Service, StatefulSet, launcher or PodGroup of a trial is there.
   bool NothingIsLeft() const;
-  // UIDs of the jobs that there ever were, by name.
+  // UIDs of the jobs and pods that there ever were as trials, by name.
   std::map<std::string, std::set<std::string>> EverTrials() const;
 
  private:

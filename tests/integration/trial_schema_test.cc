@@ -47,10 +47,12 @@ TEST_F(TrialSchema, SpecsThatMakeNoSenseAreRefused) {
   const std::string query = R"("prometheus":{"url":"http://p:9090","queries":[{"query":"x","kind":"Step"}]})";
   const Case cases[] = {
       {"{}", "spec.workload", "Required value"},
-      {R"({"workload":{}})", "spec.workload", "exactly one of jobRef and template"},
+      {R"({"workload":{}})", "spec.workload", "exactly one of jobRef, template and podTemplate"},
+      {R"({"workload":{"jobRef":{"name":"bert"},"podTemplate":{"spec":{"containers":[]}}}})", "spec.workload",
+       "exactly one of jobRef, template and podTemplate"},
       {R"({"workload":{"jobRef":{"name":"bert"},"template":{"spec":{"launcherSpec":{"image":"a",)"
        R"("pythonCommand":["p"]},"workersSpec":{"image":"a"}}}}})",
-       "spec.workload", "exactly one of jobRef and template"},
+       "spec.workload", "exactly one of jobRef, template and podTemplate"},
       {WithJob(R"("space":{"gpuCounts":[0]})"), "spec.space.gpuCounts", "numbers from 1 to 65536"},
       {WithJob(R"("space":{"gpuCounts":[65537]})"), "spec.space.gpuCounts", "numbers from 1 to 65536"},
       {WithJob(R"("space":{"gpuCounts":[2,2]})"), "spec.space.gpuCounts", "Duplicate value"},
@@ -88,7 +90,8 @@ TEST_F(TrialSchema, SpecsAtTheLimitsAreTaken) {
   for (const std::string& spec : {WithJob(R"("budget":{"wallSeconds":0,"gpuSeconds":0})"),
                                   WithJob(R"("space":{"gpuTypes":[],"gpuCounts":[],"batchSizes":[]})"),
                                   WithJob(R"("space":{"batchSizes":[64]})"), WithJob(R"("apply":"Apply")"),
-                                  WithTemplate(2, R"("space":{"gpuCounts":[2,4]})")}) {
+                                  WithTemplate(2, R"("space":{"gpuCounts":[2,4]})"),
+                                  std::string(R"({"workload":{"podTemplate":{"spec":{"containers":[]}}}})")}) {
     const auto made = Try(spec);
     EXPECT_TRUE(made) << spec << ": " << made.error().message();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trials that are pods, against the fake API server: the test plays the scheduler, the kubelet and the garbage collector.
+#include "controllers/policy/resources.h"
 #include "tests/controllers/trial/trial_reconciler_fixture.h"
 
 namespace grus {
@@ -197,6 +198,30 @@ TEST_F(TrialPodReconcilerTest, AWorkloadThatCannotBeUsedIsSaid) {
 
   EXPECT_EQ(ReadyReason(), "InvalidWorkload");
   EXPECT_TRUE(server_.List("pods", "team-a").empty());
+}
+
+TEST_F(TrialPodReconcilerTest, OthersThatWaitStopAnIdleOneAndItsOwnGangDoesNot) {
+  Json spec = *kube::ParseJson(kPush);
+  spec["idleOnly"] = true;
+  AddTrialJob(kube::ToText(spec));
+  Start();
+  Pass();
+  PodShape shape;
+  shape.request.AddExtended(kGpuResource, 16);  // More than there is: it waits.
+  GangDemand demand;
+  demand.needed = 1;
+  demand.members = {std::make_shared<const PodShape>(shape)};
+
+  demand.key = "team-a/" + TheTrial();
+  room_.Ask(demand);
+  Pass();
+  EXPECT_NE(server_.Get("pods", Key()), nullptr);
+  demand.key = "team-a/other";
+  room_.Ask(demand);
+  Pass();
+
+  EXPECT_EQ(ReadyReason(), "WaitingForIdle");
+  EXPECT_EQ(server_.Get("pods", Key()), nullptr);
 }
 
 }  // namespace
