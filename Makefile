@@ -2,7 +2,7 @@
 # The front door. Each target is a few lines; what is longer lives in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench campaign cluster-up cluster-down asan tsan fuzz lint format clean
+.PHONY: help setup build test demo demo-trial bench campaign cluster-up cluster-down asan tsan fuzz lint format clean
 
 help:  ## List the targets
 	@awk -F ':.*## +' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,11 @@ demo: setup  ## Train, lose a node, shrink and grow again, on a local cluster
 	cmake --preset release
 	cmake --build --preset release -j $(shell nproc) --target grus-manager crdgen
 	scripts/demo
+
+demo-trial: setup  ## Measure how many GPUs two trainings are worth, on a local cluster
+	cmake --preset release
+	cmake --build --preset release -j $(shell nproc) --target grus-manager kubectl-grus
+	scripts/demo-trial
 
 bench: build  ## Run the benchmarks and compare them with the recorded baselines
 	scripts/bench

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # clientlib stands alone: it is installed to a folder of its own, the two examples are built against it with
-# find_package(), and run against a real control plane. It also takes the manifests of the other examples. Takes half a
-# minute.
+# find_package(), and run against a real control plane. It also takes the manifests of the other examples, and
+# reads speeds from the logs of those of trial. Takes three quarters of a minute.
 # shellcheck disable=SC2317 # check() calls the functions.
 set -uo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." || exit
@@ -74,5 +74,24 @@ for i in 0 1; do
   wait "${pids[$i]}"
   check "SIGTERM ends $([[ $i == 0 ]] && echo pod-watcher || echo tiny-operator) with 0" test $? = 0
 done
+
+# One trial of each TrialJob, from the logs that make demo-trial plays.
+check "a namespace for trials" kube create namespace trials
+check "the manifests of trial are applied" kube apply --namespace trials -f examples/trial
+one='{"spec":{"space":{"gpuTypes":null,"gpuCounts":[2],"batchSizes":[64]}}}'
+for job in mnist resnet; do
+  check "$job is cut to one trial" kube patch trialjob "$job" --namespace trials --type merge -p "$one"
+done
+scripts/demo-trainer "$cluster_name" >"$folder/trainer.log" 2>&1 &
+pids+=($!)
+build/release/bin/grus-manager --kubeconfig "$KUBECONFIG" --metrics-address 127.0.0.1:0 --health-address 127.0.0.1:0 \
+  >"$folder/manager.log" 2>&1 &
+pids+=($!)
+for job in mnist resnet; do
+  check "the speed of $job is read from its log" \
+    kube wait trialjob "$job" --namespace trials --for=condition=Complete --timeout=60s
+done
+kill -TERM "${pids[@]:2}"
+wait "${pids[@]:2}"
 
 finish
