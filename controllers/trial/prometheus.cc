@@ -30,6 +30,15 @@ std::optional<double> NumberOf(const Json& pair) {
   return value;
 }
 
+std::string OverWorkers(const std::string& aggregate, const std::string& metric, const std::string& ns, const std::string& job,
+                        std::int64_t seconds) {
+  const auto series = [&](const std::string& prefix) {
+    return aggregate + "_over_time(" + metric + "{" + prefix + "namespace=\"" + ns + "\"," + prefix + "pod=~\"" + job +
+           "-workers-[0-9]+\"}[" + std::to_string(std::max<std::int64_t>(1, seconds)) + "s])";
+  };
+  return aggregate + "(" + series("") + " or " + series("exported_") + ")";
+}
+
 Result<std::shared_ptr<kube::Transport>> ConnectByCurl(const std::string& server, const kube::Clock& clock) {
   kube::TransportOptions options;
   options.server = server;
@@ -49,6 +58,14 @@ std::string ExpandQuery(std::string query, const std::string& ns, const std::str
     }
   }
   return query;
+}
+
+std::string PeakMemoryQuery(const std::string& ns, const std::string& job, std::int64_t seconds) {
+  return OverWorkers("max", "DCGM_FI_DEV_FB_USED", ns, job, seconds);
+}
+
+std::string UtilizationQuery(const std::string& ns, const std::string& job, std::int64_t seconds) {
+  return OverWorkers("avg", "DCGM_FI_DEV_GPU_UTIL", ns, job, seconds);
 }
 
 Result<std::optional<double>> ReadPrometheusAnswer(const std::string& body) {

@@ -21,6 +21,12 @@ namespace grus {
 // $NAMESPACE and $JOB in the query replaced.
 std::string ExpandQuery(std::string query, const std::string& ns, const std::string& job);
 
+// What NVIDIA's dcgm-exporter says of the GPUs of a trial's workers in the last so many seconds: the most memory in use on
+// any of them, in MiB, and their mean utilisation in percent. Its labels for the pod of a GPU are pod and namespace, which
+// Prometheus renames to exported_pod and exported_namespace unless the scrape has honorLabels.
+std::string PeakMemoryQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
+std::string UtilizationQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
+
 // The value of the one series in the answer's body; none: there is no series, or its value is no number.
 // Errors: kDecode; kInvalidArgument: the query is wrong, or has more than one series.
 kube::Result<std::optional<double>> ReadPrometheusAnswer(const std::string& body);

@@ -55,12 +55,14 @@ class TrialMeasurements::Source final : public kube::LogSink {
     if (state == kube::LogState::kEnded) wake_();
   }
 
-  void AddLine(const std::string& text) {
+  void AddLine(const std::string& text, std::optional<kube::Duration> same_is_news) {
     std::lock_guard lock(mutex_);
-    if (text == last_line_) return;
+    const kube::TimePoint now = clock_.Now();
+    if (text == last_line_ && !(same_is_news && now - last_line_at_ >= *same_is_news)) return;
     last_line_ = text;
+    last_line_at_ = now;
     // Counted from the start, so that a clock that is set back does not set back the measurement.
-    const kube::WallTime at = began_wall_ + std::chrono::duration_cast<kube::WallTime::duration>(clock_.Now() - began_);
+    const kube::WallTime at = began_wall_ + std::chrono::duration_cast<kube::WallTime::duration>(now - began_);
     reader_.Add(kube::ToMicroText(kube::Time{at}) + " " + text + "\n");
   }
   SpeedObservation Look() const {
@@ -84,8 +86,9 @@ class TrialMeasurements::Source final : public kube::LogSink {
   SpeedState state_ = SpeedState::kWaiting;
   std::optional<kube::TimePoint> last_look_;
   std::string last_line_;
-  bool is_open_ = true;        // Of the log: its end was not seen.
+  bool is_open_ = true;            // Of the log: its end was not seen.
   kube::TimePoint news_ = began_;  // When something of it came last.
+  kube::TimePoint last_line_at_{};
 
   std::unique_ptr<kube::LogFollower> follower_;  // Last: it calls the above until it is gone.
 };
@@ -160,13 +163,14 @@ bool TrialMeasurements::IsLogAwaited(const kube::ObjectKey& trial_job, const std
   return source->IsLogAwaited();
 }
 
-void TrialMeasurements::AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text) {
+void TrialMeasurements::AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text,
+                                std::optional<kube::Duration> same_is_news) {
   std::shared_ptr<Source> source;
   {
     std::lock_guard lock(mutex_);
     source = Find(trial_job, trial);
   }
-  if (source) source->AddLine(text);
+  if (source) source->AddLine(text, same_is_news);
 }
 
 }  // namespace grus

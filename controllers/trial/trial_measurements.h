@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,9 @@ class TrialMeasurements {
   // it. Also if it is not measured yet, and could be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
-  // A line that a trial pushed; the same as the one before is no news.
-  void AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text);
+  // A line that a trial pushed. The same as the one before is no news, or not before `same_is_news` has passed since.
+  void AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text,
+               std::optional<kube::Duration> same_is_news = std::nullopt);
 
  private:
   class Source;

@@ -181,8 +181,13 @@ std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now) {
 Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api::ThroughputUnit& unit) {
   Trial trial = before;
   if (run.speed) {
+    const std::optional<api::Measurement> known = trial.measured;
     if (auto work = MeasurementOf(*run.speed, trial.config, view.job->spec.space.batch_size_scope, unit)) {
       trial.measured = std::move(work->measured);
+      trial.measured->peak_memory_bytes = run.gpu_use.peak_memory_bytes;
+      trial.measured->utilization_percent = run.gpu_use.utilization_percent;
+      if (known && !run.gpu_use.peak_memory_bytes) trial.measured->peak_memory_bytes = known->peak_memory_bytes;
+      if (known && !run.gpu_use.utilization_percent) trial.measured->utilization_percent = known->utilization_percent;
       if (IsMeasured(*run.speed)) unit = work->unit;
       else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may change yet.
     }

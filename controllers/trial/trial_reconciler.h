@@ -82,6 +82,8 @@ class TrialReconciler final : public kube::Reconciler {
   void ReadPushed(const api::TrialJob& job, const std::string& trial, const TrialRun& run);
   // Blocks for a few seconds at most. Sets source_error while there has been no answer for some time.
   void AskPrometheus(TrialView& view, std::stop_token stop);
+  GpuUse AskGpuUse(const std::string& url, const std::string& ns, const std::string& trial, kube::Duration since_start,
+                   std::stop_token stop);
   std::vector<MeasureTarget> TargetsOf(const TrialView& view, const TrialPlan& plan) const;
 
   kube::Status Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speeds that do not come from logs: what trainings push, and what Prometheus says.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -16,6 +17,10 @@ using kube::Status;
 
 constexpr kube::Duration kAskEvery = std::chrono::seconds(2);
 constexpr kube::Duration kUnansweredWait = std::chrono::seconds(20);
+// A number that does not change has been measured again after so long, or the training's gauge is that steady. Sooner it may
+// be the same scrape.
+constexpr kube::Duration kSameIsNews = std::chrono::seconds(15);
+constexpr double kMostMib = 1e9;
 
 std::string LineOf(api::SpeedKind kind, double value) {
   char number[40];
@@ -47,6 +52,24 @@ void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, 
   }
 }
 
+// Not every cluster has a dcgm-exporter, so no answer is none and no error.
+GpuUse TrialReconciler::AskGpuUse(const std::string& url, const std::string& ns, const std::string& trial,
+                                  kube::Duration since_start, std::stop_token stop) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(since_start).count();
+  GpuUse use;
+  const auto memory = prometheus_.Ask(url, PeakMemoryQuery(ns, trial, seconds), stop);
+  if (!memory) return use;
+  if (const double mib = memory->value_or(-1); mib >= 0 && mib < kMostMib) {
+    use.peak_memory_bytes = static_cast<std::int64_t>(mib * (1 << 20));
+  }
+  const auto utilization = prometheus_.Ask(url, UtilizationQuery(ns, trial, seconds), std::move(stop));
+  if (!utilization) return use;
+  if (const double percent = utilization->value_or(-1); percent >= 0 && percent <= 100) {
+    use.utilization_percent = static_cast<std::int32_t>(std::lround(percent));
+  }
+  return use;
+}
+
 void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
   const api::TrialJob& job = *view.job;
   const bool is_still = job.spec.suspend || (job.status.completion_time && job.status.observed_generation == view.generation());
@@ -63,7 +86,7 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
   const api::PrometheusSource& source = *job.spec.measure.prometheus;
   bool is_asked = false;
   Status answered;
-  for (const auto& [name, run] : view.runs) {
+  for (auto& [name, run] : view.runs) {
     if (!run.child || !run.child->is_ours || run.child->is_ending || !run.pods.launcher_started) continue;
     is_asked = true;
     for (const api::PrometheusQuery& query : source.queries) {
@@ -73,10 +96,11 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
         break;
       }
       if (!*value) continue;
-      measurements_.AddLine(job.metadata.Key(), name, LineOf(query.kind, **value));
+      measurements_.AddLine(job.metadata.Key(), name, LineOf(query.kind, **value), kSameIsNews);
       break;
     }
     if (!answered) break;
+    run.gpu_use = AskGpuUse(source.url, job.metadata.ns, name, view.now.value - run.pods.launcher_started->value, stop);
   }
   if (!is_asked) {
     // Whether it is there at all is worth a question before GPUs are taken.

@@ -64,12 +64,19 @@ struct TrialPods {
   bool has_lost_node = false;
 };
 
+// Of the GPUs of a trial, as far as somebody measures them.
+struct GpuUse {
+  std::optional<std::int64_t> peak_memory_bytes;
+  std::optional<std::int32_t> utilization_percent;
+};
+
 // One trial as it is in the cluster.
 struct TrialRun {
   std::optional<TrialChild> child;
   TrialPods pods;
   std::optional<SpeedObservation> speed;
   bool is_log_awaited = false;           // More of its log is there to be read than `speed` knows of.
+  GpuUse gpu_use;                        // Empty as well when it was not asked for in this pass.
   std::optional<kube::Time> held_since;  // As was seen before, when its pods may be gone now.
   std::int64_t held_spent_before = 0;    // Of the same try.
   std::string name_taken;                // Why its job cannot be made: the name is somebody else's;

@@ -64,6 +64,15 @@ TEST(ExpandQuery, PutsTheTrialIn) {
             R"(rate(x{namespace="team-a",job="t-g1"}[1m]) + y{job="t-g1"})");
 }
 
+TEST(GpuQueries, AskForTheWorkersOfATrialUnderBothNamesOfThePodLabel) {
+  EXPECT_EQ(PeakMemoryQuery("team-a", "t-g1", 42),
+            R"(max(max_over_time(DCGM_FI_DEV_FB_USED{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[42s]) or )"
+            R"(max_over_time(DCGM_FI_DEV_FB_USED{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[42s])))");
+  EXPECT_EQ(UtilizationQuery("team-a", "t-g1", 0),
+            R"(avg(avg_over_time(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[1s]) or )"
+            R"(avg_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[1s])))");
+}
+
 TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
   const kube::testing::FakeClock clock;
   kube::testing::FakeTransport network(clock);

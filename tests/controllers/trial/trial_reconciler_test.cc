@@ -302,6 +302,53 @@ TEST_F(TrialReconcilerTest, WhatPrometheusSaysIsItsSpeed) {
   EXPECT_THAT(network_.requests().back().target, HasSubstr(trial));
 }
 
+TEST_F(TrialReconcilerTest, MemoryAndUtilisationOfTheGpusAreThoseOfTheDcgmExporter) {
+  AddTrialJob(kAsks);
+  int asked = 0;
+  network_.Handle("GET", "/api/v1/query", [&](const kube::HttpRequest& request, const std::stop_token&) {
+    std::string value = ++asked % 2 == 0 ? "99.5" : "100.5";
+    if (request.target.find("DCGM_FI_DEV_FB_USED") != std::string::npos) value = "30000";
+    if (request.target.find("DCGM_FI_DEV_GPU_UTIL") != std::string::npos) value = "81.6";
+    return kube::HttpResponse{200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
+  });
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  RunPod(TheTrial(), "launcher");
+  Pass();
+  for (int i = 0; i < 40 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+    clock_.Advance(2s);
+    Pass();
+    Pass();  // Without a question, as it is too soon for one.
+  }
+
+  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
+  EXPECT_EQ(Tune()->status.trials[0].measured->peak_memory_bytes, 30000LL << 20);
+  EXPECT_EQ(Tune()->status.trials[0].measured->utilization_percent, 82);
+}
+
+TEST_F(TrialReconcilerTest, ASpeedThatPrometheusRepeatsIsMeasuredToo) {
+  AddTrialJob(kAsks);
+  network_.Handle("GET", "/api/v1/query", [&](const kube::HttpRequest& request, const std::stop_token&) {
+    const bool is_speed = request.target.find("DCGM") == std::string::npos;
+    return kube::HttpResponse{200, {}, std::string(R"({"status":"success","data":{"resultType":"vector","result":[)") +
+                                           (is_speed ? R"({"value":[1,"250"]})" : "") + "]}}"};
+  });
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  RunPod(TheTrial(), "launcher");
+  Pass();
+  for (int i = 0; i < 120 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+    clock_.Advance(2s);
+    Pass();
+  }
+
+  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
+  EXPECT_EQ(Tune()->status.trials[0].measured->throughput, "250");
+  EXPECT_FALSE(Tune()->status.trials[0].measured->peak_memory_bytes);
+}
+
 TEST_F(TrialReconcilerTest, APrometheusThatIsNotThereIsSaidBeforeAnyTrialStarts) {
   AddTrialJob(kAsks);
   network_.Handle("GET", "/", [](const kube::HttpRequest&, const std::stop_token&) -> kube::Result<kube::HttpResponse> {
