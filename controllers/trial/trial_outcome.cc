@@ -84,7 +84,6 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
 
 // What was measured ends it. True: it ended.
 bool EndByMeasurement(Trial& trial, const TrialView& view, const SpeedObservation& seen, api::ThroughputUnit unit) {
-  if (!trial.measured || !IsMeasured(seen)) return false;
   const api::TrialMeasure& measure = view.job->spec.measure;
   const double window = measure.window_seconds;
   const double seconds = SteadySeconds(seen);
@@ -123,11 +122,9 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
   return false;
 }
 
-void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit unit) {
+void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool is_measured, api::ThroughputUnit unit) {
   const std::string seconds = std::to_string(run.child ? run.child->slice_seconds : 0) + " s";
-  if (trial.measured && run.speed && IsMeasured(*run.speed)) {
-    return Succeed(trial, view, TrialReason::kWindowEnded, unit);
-  }
+  if (is_measured) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
   // A process that has just begun has it from the one before.
   const bool was_silent = trial.reason == TrialReason::kNoOutput;
   const bool is_silent = run.speed ? run.speed->state == SpeedState::kSilent : was_silent;
@@ -180,6 +177,8 @@ std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now) {
 
 Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api::ThroughputUnit& unit) {
   Trial trial = before;
+  // What is seen now, in the unit of all trials. An epoch's time may be precise while that of a step is not.
+  bool is_measured = false;
   if (run.speed) {
     const std::optional<api::Measurement> known = trial.measured;
     if (auto work = MeasurementOf(*run.speed, trial.config, view.job->spec.space.batch_size_scope, unit)) {
@@ -188,7 +187,8 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
       trial.measured->utilization_percent = run.gpu_use.utilization_percent;
       if (known && !run.gpu_use.peak_memory_bytes) trial.measured->peak_memory_bytes = known->peak_memory_bytes;
       if (known && !run.gpu_use.utilization_percent) trial.measured->utilization_percent = known->utilization_percent;
-      if (IsMeasured(*run.speed)) unit = work->unit;
+      is_measured = IsMeasured(*run.speed);
+      if (is_measured) unit = work->unit;
       else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may change yet.
     }
   }
@@ -196,9 +196,9 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   // What it ended with stands in its log, of which a process that has just begun has read nothing yet.
   if (run.is_log_awaited && run.child && (has_succeeded || run.child->phase == "Failed")) return trial;
   if (EndByFailure(trial, view, run)) return trial;
-  if (run.speed && EndByMeasurement(trial, view, *run.speed, unit)) return trial;
+  if (is_measured && EndByMeasurement(trial, view, *run.speed, unit)) return trial;
   if (has_succeeded) {
-    if (trial.measured && run.speed && IsMeasured(*run.speed)) {
+    if (is_measured) {
       Succeed(trial, view, TrialReason::kWindowEnded, unit);
     } else {
       End(trial, view, TrialPhase::kFailed, TrialReason::kWorkloadEnded,
@@ -209,7 +209,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   if (run.speed && EndByOutput(trial, view, run)) return trial;
   const std::optional<kube::Duration> left = SliceLeft(run, view.now);
   if (left && *left <= kube::Duration::zero()) {
-    EndOfSlice(trial, view, run, unit);
+    EndOfSlice(trial, view, run, is_measured, unit);
     return trial;
   }
 
@@ -219,7 +219,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     trial.phase = TrialPhase::kStarting;
     trial.reason = is_waiting ? TrialReason::kWaitingForRoom : TrialReason::kNone;
     trial.message = is_waiting ? run.child->message : "";
-  } else if (run.speed && IsMeasured(*run.speed) && trial.measured) {
+  } else if (is_measured) {
     trial.phase = TrialPhase::kMeasuring;
     trial.reason = TrialReason::kNone;
     trial.message = SpeedText(*trial.measured, unit);

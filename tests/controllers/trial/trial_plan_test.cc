@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <limits>
 #include <random>
 
 #include "controllers/trial/trial_budget.h"
@@ -214,6 +215,30 @@ TEST(PlanTrials, AProcessThatHasJustBegunKnowsOfSilenceFromTheOneBefore) {
   world.now = 60;
   world.Pass();
   EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kNoOutput);
+}
+
+TEST(PlanTrials, APreciseEpochEndsNoTrialWhoseSamplesAreNotKnownYet) {
+  TrialWorld world(TestTrialJob({1, 2}));
+  world.Pass();
+  world.now = 10;
+  world.run(world.Active().front()).speed = Seen(100, 10);
+  world.Pass();
+  world.Pass();
+  ASSERT_EQ(world.status().throughput_unit, api::ThroughputUnit::kSamplesPerSecond);
+  ASSERT_EQ(world.Active().size(), 1u);
+  const std::string second = world.Active().front();
+  SpeedObservation seen = Seen(200, 10);
+  seen.throughput->steady.half_width_seconds = std::numeric_limits<double>::infinity();
+  world.now = 20;
+  world.run(second).speed = seen;
+  world.Pass();
+
+  seen.epoch = Seen(1, 10).throughput;
+  seen.epoch->measure = Measure::kEpoch;
+  world.run(second).speed = seen;
+  world.Pass();
+
+  EXPECT_EQ(world.TrialOf(2)->phase, TrialPhase::kWarming);
 }
 
 TEST(PlanTrials, WhatIsWrongWithTheSpecIsSaidBeforeAnyTrialStarts) {
