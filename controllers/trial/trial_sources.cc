@@ -103,8 +103,13 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
     run.gpu_use = AskGpuUse(source.url, job.metadata.ns, name, view.now.value - run.pods.launcher_started->value, stop);
   }
   if (!is_asked) {
-    // Whether it is there at all is worth a question before GPUs are taken.
-    if (const auto value = prometheus_.Ask(source.url, "vector(1)", stop); !value) answered = value.error();
+    // Whether it is there, and can read the queries, is worth a question before GPUs are taken. No trial has that name, so
+    // a right query has no answer yet.
+    for (const api::PrometheusQuery& query : source.queries) {
+      const std::string text = ExpandQuery(query.query, job.metadata.ns, job.metadata.name + "-none");
+      if (const auto value = prometheus_.Ask(source.url, text, stop); !value) answered = value.error();
+      if (!answered) break;
+    }
   }
   std::lock_guard lock(mutex_);
   Memory& memory = MemoryLocked(job);

@@ -367,5 +367,22 @@ TEST_F(TrialReconcilerTest, APrometheusThatIsNotThereIsSaidBeforeAnyTrialStarts)
   EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
 }
 
+TEST_F(TrialReconcilerTest, AQueryThatPrometheusCannotReadIsSaidBeforeAnyTrialStarts) {
+  AddTrialJob(kAsks);
+  network_.Handle("GET", "/", [](const kube::HttpRequest&, const std::stop_token&) {
+    return kube::HttpResponse{400, {}, R"({"status":"error","errorType":"bad_data","error":"parse error: unclosed left brace"})"};
+  });
+  Start();
+
+  for (int i = 0; i < 5; ++i) {
+    Pass();
+    clock_.Advance(1s);
+  }
+
+  const auto job = Tune();
+  EXPECT_THAT(kube::FindCondition(job->status.conditions, "Ready")->message, HasSubstr("unclosed left brace"));
+  EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
+}
+
 }  // namespace
 }  // namespace grus
