@@ -30,8 +30,8 @@ std::optional<double> NumberOf(const Json& pair) {
   return value;
 }
 
-std::string OverWorkers(const std::string& aggregate, const std::string& metric, const std::string& ns, const std::string& job,
-                        std::int64_t seconds) {
+std::string OverWorkers(const std::string& aggregate, const std::string& metric, const std::string& ns,
+                        const std::string& job, std::int64_t seconds) {
   const auto series = [&](const std::string& prefix) {
     return aggregate + "_over_time(" + metric + "{" + prefix + "namespace=\"" + ns + "\"," + prefix + "pod=~\"" + job +
            "-workers-[0-9]+\"}[" + std::to_string(std::max<std::int64_t>(1, seconds)) + "s])";

@@ -21,9 +21,9 @@ namespace grus {
 // $NAMESPACE and $JOB in the query replaced.
 std::string ExpandQuery(std::string query, const std::string& ns, const std::string& job);
 
-// What NVIDIA's dcgm-exporter says of the GPUs of a trial's workers in the last so many seconds: the most memory in use on
-// any of them, in MiB, and their mean utilisation in percent. Its labels for the pod of a GPU are pod and namespace, which
-// Prometheus renames to exported_pod and exported_namespace unless the scrape has honorLabels.
+// What NVIDIA's dcgm-exporter says of the GPUs of a trial's workers in the last so many seconds: the most memory in
+// use on any of them, in MiB, and their mean utilisation in percent. Its labels for the pod of a GPU are pod and
+// namespace, which Prometheus renames to exported_pod and exported_namespace unless the scrape has honorLabels.
 std::string PeakMemoryQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
 std::string UtilizationQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
 

@@ -17,8 +17,7 @@ using kube::Status;
 
 constexpr kube::Duration kAskEvery = std::chrono::seconds(2);
 constexpr kube::Duration kUnansweredWait = std::chrono::seconds(20);
-// A number that does not change has been measured again after so long, or the training's gauge is that steady. Sooner it may
-// be the same scrape.
+// A number that does not change has been measured again after so long. Sooner it may be the same scrape.
 constexpr kube::Duration kSameIsNews = std::chrono::seconds(15);
 constexpr double kMostMib = 1e9;
 
@@ -103,8 +102,8 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
     run.gpu_use = AskGpuUse(source.url, job.metadata.ns, name, view.now.value - run.pods.launcher_started->value, stop);
   }
   if (!is_asked) {
-    // Whether it is there, and can read the queries, is worth a question before GPUs are taken. No trial has that name, so
-    // a right query has no answer yet.
+    // Whether it is there, and can read the queries, is worth a question before GPUs are taken. No trial has that
+    // name, so a right query has no answer yet.
     for (const api::PrometheusQuery& query : source.queries) {
       const std::string text = ExpandQuery(query.query, job.metadata.ns, job.metadata.name + "-none");
       if (const auto value = prometheus_.Ask(source.url, text, stop); !value) answered = value.error();
