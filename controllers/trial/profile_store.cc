@@ -68,11 +68,27 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
 
 kube::Status ProfileStore::Save(const NewSpeeds& speeds, std::stop_token stop) {
   if (speeds.points.empty()) return {};
-  kube::Status saved = kube::RetryOnConflict(
-      clock_, [&] { return TrySave(speeds, stop); }, stop, kube::kContended);
-  if (!saved)
-    return std::move(saved).error().with("save measurements to WorkloadProfile " + speeds.fingerprint);
+  kube::Status saved = Write(speeds.fingerprint, [&] { return TrySave(speeds, stop); }, stop);
+  if (!saved) return std::move(saved).error().with("save measurements to WorkloadProfile " + speeds.fingerprint);
   return saved;
+}
+
+kube::Status ProfileStore::Write(const std::string& name, const std::function<kube::Status()>& attempt,
+                                 std::stop_token stop) {
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto held = held_.find(name); held != held_.end()) {
+      const kube::Duration left = held->second.until - clock_.Now();
+      if (left > kube::Duration::zero()) return kube::Error(held->second.why).with_retry_after(left);
+      held_.erase(held);
+    }
+  }
+  kube::Status written = kube::RetryOnConflict(clock_, attempt, std::move(stop), kube::kContended);
+  if (!written && written.error().retry_after()) {
+    std::lock_guard lock(mutex_);
+    held_.insert_or_assign(name, Held{clock_.Now() + *written.error().retry_after(), written.error()});
+  }
+  return written;
 }
 
 kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop) {
@@ -104,8 +120,7 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
 }
 
 kube::Status ProfileStore::Edit(const std::string& name, const Editor& edit, std::stop_token stop) {
-  kube::Status edited = kube::RetryOnConflict(
-      clock_, [&] { return TryEdit(name, edit, stop); }, stop, kube::kContended);
+  kube::Status edited = Write(name, [&] { return TryEdit(name, edit, stop); }, stop);
   if (!edited) return std::move(edited).error().with("update WorkloadProfile " + name);
   return edited;
 }

@@ -6,6 +6,9 @@
 // again. Of one configuration the newest measurement stays; one that knows its number of nodes also takes the place
 // of an older one that does not. Of more than api::kMaxProfilePoints the oldest go.
 //
+// A server that asks one of the writers to come later (Retry-After) asks all of them: until then a write of that profile
+// fails with the same error.
+//
 // Find() reads the cache, so it may not see the last writes yet; Save() and Edit() read the API server. Thread-safe;
 // these two block.
 #pragma once
@@ -13,6 +16,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -65,6 +69,12 @@ class ProfileStore {
 
  private:
   using Profile = std::shared_ptr<const api::WorkloadProfile>;
+  // The write that an answer with Retry-After holds up.
+  struct Held {
+    kube::TimePoint until;
+    kube::Error why;
+  };
+  kube::Status Write(const std::string& name, const std::function<kube::Status()>& attempt, std::stop_token stop);
   kube::Status TrySave(const NewSpeeds& speeds, std::stop_token stop);
   kube::Status TryEdit(const std::string& name, const Editor& edit, std::stop_token stop);
   // The profile with `added` among its points, which have this unit.
@@ -76,6 +86,8 @@ class ProfileStore {
   kube::Client& client_;
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
+  std::mutex mutex_;                   // Guards what follows.
+  std::map<std::string, Held> held_;   // By the profile's name.
 };
 
 // "A100-8g-2n-32b"; another for each configuration.

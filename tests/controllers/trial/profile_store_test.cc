@@ -39,6 +39,7 @@ class Interposed final : public kube::Transport {
     if (request.method != "GET") {
       ++writes;
       if (before_write) std::exchange(before_write, nullptr)();
+      if (retry_after > 0) return kube::HttpResponse{429, {{"retry-after", std::to_string(retry_after)}}, "{}"};
     }
     return inner_.Send(request, std::move(stop));
   }
@@ -48,6 +49,7 @@ class Interposed final : public kube::Transport {
 
   std::function<void()> before_write;
   int writes = 0;
+  int retry_after = 0;  // Seconds; of writes, which are refused meanwhile.
 
  private:
   kube::Transport& inner_;
@@ -164,6 +166,24 @@ TEST_F(ProfileStoreTest, AProfileThatIsDeletedMeanwhileIsMadeAnew) {
   ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 2, 1, 32}, 105)})));
 
   EXPECT_THAT(Names(Live()->spec.points), ElementsAre("A100-2g-1n-32b"));
+}
+
+TEST_F(ProfileStoreTest, WhenAWriterIsAskedToComeLaterSoAreAll) {
+  ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100)})));
+  wire_.retry_after = 36000;
+  ASSERT_FALSE(Save(Speeds({MakePoint({"A100", 2, 1, 32}, 105)})));
+  wire_.retry_after = 0;
+  const int before = wire_.writes;
+
+  const kube::Status edited = store_.Edit(kFingerprint, [](const api::WorkloadProfile&) {
+    return ProfileEdit{{MakePoint({"A100", 4, 1, 32}, 110)}, {}};
+  });
+
+  ASSERT_FALSE(edited);
+  EXPECT_GT(edited.error().retry_after().value_or(0s), 9h);
+  EXPECT_EQ(wire_.writes, before);
+  clock_.Advance(10h);
+  EXPECT_TRUE(Save(Speeds({MakePoint({"A100", 2, 1, 32}, 105)})));
 }
 
 TEST_F(ProfileStoreTest, AnotherUnitIsRefusedAndChangesNothing) {
