@@ -20,6 +20,7 @@ void ProfileKeeper::FeedQueue(kube::Informer& profiles, kube::WorkQueue& queue) 
 kube::Result<kube::Action> ProfileKeeper::Reconcile(const kube::ObjectKey& key, std::stop_token stop) {
   const auto profile = profiles_.Get<api::WorkloadProfile>(key);
   if (!profile || !IsBehind(*profile)) return kube::Action::AwaitChange();
+  if (store_.IsBeingWritten(key.name)) return kube::Action::After(kSaverWait);
   const kube::Status brought = store_.Edit(
       key.name, [](const api::WorkloadProfile& live) { return ProfileEdit{{}, live.status.drift}; }, std::move(stop));
   if (!brought) return brought.error();

@@ -82,13 +82,20 @@ kube::Status ProfileStore::Write(const std::string& name, const std::function<ku
       if (left > kube::Duration::zero()) return kube::Error(held->second.why).with_retry_after(left);
       held_.erase(held);
     }
+    being_written_.insert(name);
   }
   kube::Status written = kube::RetryOnConflict(clock_, attempt, std::move(stop), kube::kContended);
+  std::lock_guard lock(mutex_);
+  being_written_.erase(being_written_.find(name));
   if (!written && written.error().retry_after()) {
-    std::lock_guard lock(mutex_);
     held_.insert_or_assign(name, Held{clock_.Now() + *written.error().retry_after(), written.error()});
   }
   return written;
+}
+
+bool ProfileStore::IsBeingWritten(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  return being_written_.contains(name);
 }
 
 kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop) {

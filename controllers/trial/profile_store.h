@@ -18,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -67,6 +68,9 @@ class ProfileStore {
   using Editor = std::function<ProfileEdit(const api::WorkloadProfile&)>;
   kube::Status Edit(const std::string& name, const Editor& edit, std::stop_token stop = {});
 
+  // By Save() or Edit() in another thread: what is behind in it may be on its way.
+  bool IsBeingWritten(const std::string& name) const;
+
  private:
   using Profile = std::shared_ptr<const api::WorkloadProfile>;
   // The write that an answer with Retry-After holds up.
@@ -86,8 +90,9 @@ class ProfileStore {
   kube::Client& client_;
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
-  std::mutex mutex_;                   // Guards what follows.
+  mutable std::mutex mutex_;           // Guards what follows.
   std::map<std::string, Held> held_;   // By the profile's name.
+  std::multiset<std::string> being_written_;
 };
 
 // "A100-8g-2n-32b"; another for each configuration.
