@@ -86,7 +86,7 @@ po::options_description FitOptionsDescription() {
       ("predict", po::value<std::string>()->value_name("FILE"),
        "CSV with the columns num_nodes, num_replicas, local_bsz of the sizes that are asked for.")
       ("max-ratio", po::value<double>()->value_name("RATIO")->default_value(FitOptions{}.max_interval_ratio),
-       "Answers whose 90 % band is wider than this (high / low) are Unknown.");
+       "Answers whose 90 % band is wider than this (high / low) are Unknown: their step_time is a guess.");
   return description;
 }
 

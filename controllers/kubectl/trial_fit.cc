@@ -119,8 +119,7 @@ Result<std::string> PredictFromCsv(const CsvText& measurements, const CsvText& w
     for (const std::size_t column : {columns->nodes, columns->replicas, columns->batch}) {
       answer += row.fields[column] + ",";
     }
-    if (p->source != PredictionSource::kUnknown) answer += Number(p->step_seconds);
-    answer += "," + Number(p->low) + "," + Number(p->high) + "," + std::string(ToString(p->source)) + "\n";
+    answer += Number(p->step_seconds) + "," + Number(p->low) + "," + Number(p->high) + "," + std::string(ToString(p->source)) + "\n";
   }
   return answer;
 }

@@ -4,7 +4,7 @@
 // Measurements have the columns num_nodes, num_replicas, local_bsz (samples per replica and step) and step_time (s);
 // wanted sizes the first three. Further columns are ignored. The answer repeats the wanted sizes in their order, with
 // step_time, low and high (s, the 90 % band) and source: Measured, Interpolated, Extrapolated or Unknown. Where it is
-// Unknown, step_time is empty and the band says why.
+// Unknown, step_time is the model's guess and the band says what it is worth: who checks the model wants every number.
 //
 // Pure: texts in, text out.
 #pragma once

@@ -30,8 +30,11 @@ TEST(TrialFit, AnswersInTheOrderAskedWithTheSourceOfEachNumber) {
   EXPECT_EQ(answer->substr(0, answer->find('\n')), "num_nodes,num_replicas,local_bsz,step_time,low,high,source");
   ASSERT_EQ(table->rows.size(), 3u);
   EXPECT_EQ(table->rows[0].fields[1], "64");
-  EXPECT_EQ(table->rows[0].fields[3], "");  // No number where nothing is known.
   EXPECT_EQ(table->rows[0].fields[6], "Unknown");
+  const auto number = [&](std::size_t column) { return std::stod(std::string(table->rows[0].fields[column])); };
+  EXPECT_LT(number(4), number(3));  // A guess, within a band that is too wide.
+  EXPECT_LT(number(3), number(5));
+  EXPECT_GT(number(5) / number(4), FitOptions{}.max_interval_ratio);
   EXPECT_EQ(table->rows[1].fields[3], "0.105");
   EXPECT_EQ(table->rows[1].fields[6], "Measured");
   EXPECT_EQ(table->rows[2].fields[2], "32.0");  // As it was written.
