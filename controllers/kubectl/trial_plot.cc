@@ -140,14 +140,16 @@ std::string SizesOf(const Series& series, const std::string& unit) {
 
 std::string RecommendationText(const api::Recommendation& r) {
   std::string text = std::string(api::EnumNames(r.goal)[static_cast<std::size_t>(r.goal)]) + ": ";
-  if (r.gpus) {
+  if (!r.message.empty()) {
+    text += r.message;
+  } else if (r.gpus) {
     text += Count(*r.gpus, r.gpu_type.empty() ? "GPU" : r.gpu_type + " GPU");
     if (r.batch_size > 0) text += ", batch size " + std::to_string(r.batch_size);
     text += " (" + std::string(ToString(SourceOf(r.source))) + ")";
   } else {
     text += "not known";
   }
-  return text + (r.message.empty() ? "" : "; " + r.message) + "\n";
+  return text + "\n";
 }
 
 kube::Error NothingYet(const TrialJob& trial) {

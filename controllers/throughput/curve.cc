@@ -114,9 +114,10 @@ std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int 
     const CurvePoint* best = Choose(goal, known);
     if (!best) continue;
     r.best_known = *best;
-    const bool is_sure = std::none_of(unknown.begin(), unknown.end(),
-                                      [&](const CurvePoint& point) { return MightBeBetter(goal, point, *best); });
-    if (is_sure) r.best = *best;
+    const auto rival = std::find_if(unknown.begin(), unknown.end(),
+                                    [&](const CurvePoint& point) { return MightBeBetter(goal, point, *best); });
+    if (rival == unknown.end()) r.best = *best;
+    else r.rival = *rival;
   }
   return recommendations;
 }

@@ -59,11 +59,12 @@ std::string_view ToString(Goal goal);
 // `best`, unless a size without an answer might be better: faster, if its throughput is as high as its band goes; for the
 // knee, so fast that the knee would have less than kKneeShare of it. Work per GPU second falls as a job grows, whatever
 // the upper end of a band says, so for the cheapest the middle of the band counts. `best` is nullopt then, Unknown to
-// users, as it is if there is nothing to choose from.
+// users, as it is if there is nothing to choose from, and `rival` is the first such size.
 struct Recommendation {
   Goal goal = Goal::kFastest;
   std::optional<CurvePoint> best;
   std::optional<CurvePoint> best_known;
+  std::optional<CurvePoint> rival;
 };
 
 // Among the sizes of `max_replicas` and less with one sample a replica at least, in the order of Goal.

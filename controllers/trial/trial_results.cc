@@ -151,15 +151,29 @@ std::string SizeText(const Series& series, int gpus) {
   return ToText(api::TrialConfig{series.gpu_type, gpus, 0, series.batch_size});
 }
 
-std::string Sentence(Goal goal, const api::Recommendation& r, const Series& series, api::ThroughputUnit unit) {
-  std::string text = SizeText(series, *r.gpus) + ": " + r.throughput + " " + UnitText(unit);
-  if (!r.speed_up.empty()) text += ", " + r.speed_up + " times one GPU";
-  switch (goal) {
-    case Goal::kFastest: text += "; nothing that is known is faster"; break;
-    case Goal::kCheapest: text += "; no size does more for a GPU second"; break;
-    case Goal::kKnee: text += "; more GPUs add less than a ninth to it"; break;
-  }
+std::string Sentence(Goal goal, const api::Recommendation& r, const Curve& curve, api::ThroughputUnit unit) {
+  std::string text = SizeText(curve.series, *r.gpus) + ": " + r.throughput + " " + UnitText(unit);
+  if (*r.gpus > 1 && !r.speed_up.empty()) text += ", " + r.speed_up + " times one GPU";
   if (r.source != api::CurveSource::kMeasured) text += " (predicted, not measured)";
+  const bool is_last = *r.gpus == curve.points.back().size.replicas;
+  switch (goal) {
+    case Goal::kFastest: return text + "; nothing that is known is faster";
+    case Goal::kCheapest: return text + "; no size does more for a GPU second";
+    case Goal::kKnee: break;
+  }
+  // Beyond the last size nothing was asked, and so nothing is said.
+  return text +
+         (is_last ? "; the largest size asked about, and more may be faster" : "; more GPUs add less than a ninth to it");
+}
+
+std::string NotKnown(const Recommendation& r, const Series& series, api::ThroughputUnit unit) {
+  std::string text = "not known";
+  if (r.rival) {
+    text += ": " + SizeText(series, r.rival->size.replicas) + " may be better, with anything from " +
+            Decimal(r.rival->low) + " to " + Decimal(r.rival->high) + " " + UnitText(unit) +
+            "; measure that size, or one nearer to it";
+  }
+  if (r.best_known) text += "; the best that is known is " + SizeText(series, r.best_known->size.replicas);
   return text;
 }
 
@@ -209,12 +223,9 @@ void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& s
       r.source = SourceOf(point.source);
       r.throughput = Decimal(point.throughput);
       r.speed_up = Decimal(point.speed_up);
-      r.message = Sentence(goal, r, series, status.throughput_unit);
+      r.message = Sentence(goal, r, *best->first, status.throughput_unit);
     } else {
-      r.message = "not known: a size that was not measured may be better, and its prediction is too wide";
-      if (best->second.best_known) {
-        r.message += "; the best that is known is " + SizeText(series, best->second.best_known->size.replicas);
-      }
+      r.message = NotKnown(best->second, series, status.throughput_unit);
     }
     status.recommendation.push_back(std::move(r));
   }
@@ -261,6 +272,8 @@ void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& c
           status.curve.push_back(PointOf(curve.series, point, factor, own));
         }
         point.throughput = own != nullptr ? own->mean : point.throughput * factor;
+        point.low *= factor;
+        point.high *= factor;
         if (own != nullptr) point.source = PredictionSource::kMeasured;
       }
       curves.push_back(std::move(curve));

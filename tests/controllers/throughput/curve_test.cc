@@ -141,5 +141,13 @@ TEST(Recommend, OffersTheBestOfTheKnownWhereTheBestIsUnknown) {
   EXPECT_EQ(fastest.best_known->size.replicas, 2);
 }
 
+TEST(Recommend, NamesTheFirstSizeThatMightBeBetter) {
+  const std::vector<CurvePoint> curve = {Point(2, 190), Unknown(3, 100, 150), Unknown(4, 350, 500), Unknown(8, 1, 900)};
+  const Recommendation fastest = Recommend(curve, 8).front();
+  ASSERT_TRUE(fastest.rival);
+  EXPECT_EQ(fastest.rival->size.replicas, 4);
+  EXPECT_FALSE(Recommend({Point(1, 100), Unknown(2, 80, 90)}, 2).front().rival);
+}
+
 }  // namespace
 }  // namespace grus
