@@ -94,21 +94,35 @@ std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int
   return sizes;
 }
 
-std::optional<std::int32_t> KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured,
-                                   const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
-  CurveQuestion question;
-  question.sizes =
-      SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
-  question.fixed = measured.is_total_fixed ? FixedBatch::kTotal : FixedBatch::kPerReplica;
-  question.batch_size = measured.batch_size;
-  // One size shows no knee: more GPUs may bring as much again.
-  if (question.sizes.size() < 2) return std::nullopt;
+// The knee among the sizes of the question, if that is known.
+std::optional<std::int32_t> KneeAmong(const ThroughputFit& fit, const CurveQuestion& question) {
   const kube::Result<std::vector<CurvePoint>> curve = CurveOf(fit, question);
   if (!curve) return std::nullopt;
   for (const Recommendation& r : Recommend(*curve, curve->back().size.replicas)) {
     if (r.goal == Goal::kKnee && r.best) return r.best->size.replicas;
   }
   return std::nullopt;
+}
+
+struct Knee {
+  std::optional<std::int32_t> gpus;
+  bool is_least = false;  // Of the sizes measured it is the largest, and more GPUs may bring more.
+};
+
+Knee KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured, const api::WorkloadProfileSpec& profile,
+            const std::string& gpu_type) {
+  CurveQuestion question;
+  question.sizes =
+      SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
+  question.fixed = measured.is_total_fixed ? FixedBatch::kTotal : FixedBatch::kPerReplica;
+  question.batch_size = measured.batch_size;
+  // One size shows no knee: more GPUs may bring as much again.
+  if (question.sizes.size() < 2) return {};
+  const int largest = question.sizes.back().replicas;
+  const std::optional<std::int32_t> knee = KneeAmong(fit, question);
+  if (!knee || *knee < largest) return {knee};
+  question.sizes.push_back({NodesOf({gpu_type, 2 * largest}, GpusPerNode(profile, gpu_type)), 2 * largest});
+  return {knee, KneeAmong(fit, question) != knee};
 }
 
 std::string Number(double value) {
@@ -130,18 +144,25 @@ api::ThroughputModel ModelOf(const ThroughputFit& fit, const std::string& gpu_ty
   return model;
 }
 
-api::GpuTypeProfile TypeProfile(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
-  api::GpuTypeProfile type;
+struct TypeResult {
+  api::GpuTypeProfile profile;
+  Knee knee;
+};
+
+TypeResult TypeProfile(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
+  TypeResult result;
+  api::GpuTypeProfile& type = result.profile;
   type.model.gpu_type = gpu_type;
   type.points =
       static_cast<std::int32_t>(std::count_if(profile.points.begin(), profile.points.end(),
                                               [&](const auto& p) { return p.config.gpu_type == gpu_type; }));
   const TypeMeasurements measured = MeasurementsOf(profile, gpu_type);
   const kube::Result<ThroughputFit> fit = FitThroughput(measured.all);
-  if (!fit) return type;
+  if (!fit) return result;
   type.model = ModelOf(*fit, gpu_type);
-  type.knee_gpus = KneeOf(*fit, measured, profile, gpu_type);
-  return type;
+  result.knee = KneeOf(*fit, measured, profile, gpu_type);
+  if (!result.knee.is_least) type.knee_gpus = result.knee.gpus;
+  return result;
 }
 
 std::string NameOf(const api::GpuTypeProfile& type) {
@@ -193,12 +214,14 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
   std::string knees;
   for (const std::string& name : types) {
     if (status.gpu_types.size() == kMaxProfileGpuTypes) break;
-    const api::GpuTypeProfile& type = status.gpu_types.emplace_back(TypeProfile(profile.spec, name));
+    const auto [result, knee] = TypeProfile(profile.spec, name);
+    const api::GpuTypeProfile& type = status.gpu_types.emplace_back(result);
     const std::string comma = status.gpu_types.size() > 1 ? "," : "";
     status.gpus += comma + NameOf(type);
-    status.knee += comma + (type.knee_gpus ? std::to_string(*type.knee_gpus) : "?");
-    if (type.knee_gpus)
-      knees += (knees.empty() ? "" : ", ") + Count(*type.knee_gpus, "GPU") + " on " + NameOf(type);
+    status.knee += comma + (knee.gpus ? std::to_string(*knee.gpus) + (knee.is_least ? "+" : "") : "?");
+    if (!knee.gpus) continue;
+    knees += (knees.empty() ? "" : ", ") + Count(*knee.gpus, "GPU") + (knee.is_least ? " or more" : "");
+    if (!type.model.gpu_type.empty()) knees += " on " + type.model.gpu_type;
   }
 
   const auto set = [&](const char* type, bool is_true, const char* reason, const std::string& message) {

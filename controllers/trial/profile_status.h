@@ -3,7 +3,8 @@
 // can be computed again from the points.
 //
 // The knee of a GPU type is that of the batch size with the most points (of equals, the largest), among the
-// sizes measured and the doublings between them. It is missing where the model has no sure answer.
+// sizes measured and the doublings between them. It is missing where the model has no sure answer, or where it would be
+// the largest size measured and twice as many GPUs might bring more: status.knee says "8+" then.
 //
 // Pure functions.
 #pragma once

@@ -77,8 +77,8 @@ kube::CrdInfo TrialJobCrd() {
       {"Error", "string", ".status.model.looErrorPercent", "Leave-one-out error of the model, in percent."},
       {"Spent", "integer", ".status.spent.gpuSeconds", "GPU seconds that the trials have cost."},
       {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
-      {"Recommendation", "string", ".status.recommendation[?(@.goal==\"Knee\")].message",
-       "The recommendation in a sentence.", 1},
+      {"Message", "string", ".status.conditions[?(@.type==\"Ready\")].message",
+       "The phase in a sentence; at the end, with the knee.", 1},
       {"Fingerprint", "string", ".status.fingerprint", "The name of its WorkloadProfile.", 1},
   };
   static constexpr kube::CelRule kRules[] = {
@@ -105,7 +105,8 @@ kube::CrdInfo WorkloadProfileCrd() {
   crd.printer_columns = {
       {"GPU", "string", ".status.gpus", "GPU types that it was measured on."},
       {"Points", "integer", ".status.points", "Number of measurements."},
-      {"Knee", "string", ".status.knee", "GPUs after which more bring too little, for each GPU type."},
+      {"Knee", "string", ".status.knee",
+       "GPUs after which more bring too little, for each GPU type; \"8+\": 8 or more, the largest size measured."},
       {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
       {"Image", "string", ".spec.workload.image", "Image of the workload.", 1},
   };

@@ -122,7 +122,8 @@ std::span<const FieldInfo> WorkloadProfileStatus::Fields() {
                                            .list_map_key = "type"}),
       Field<&T::gpus>("gpus", {.doc = "The GPU types of the points, joined by commas.", .max_length = 1024}),
       Field<&T::knee>(
-          "knee", {.doc = "GPUs at the knee of each of them, joined by commas; \"?\" where it is not known.",
+          "knee", {.doc = "GPUs at the knee of each of them, joined by commas. \"?\": not known; \"8+\": 8 or more, "
+                           "the largest size measured.",
                    .max_length = 128}),
       Field<&T::points>("points", {.doc = "Number of points.", .minimum = 0}),
       Field<&T::gpu_types>(

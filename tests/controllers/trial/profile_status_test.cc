@@ -52,6 +52,17 @@ TEST(ProfileStatus, HasAModelAndAKneeForEachGpuType) {
   EXPECT_EQ(ready->message, "11 measurements; knee: 8 GPUs on A100, 8 GPUs on H100");
 }
 
+TEST(ProfileStatus, AtTheLargestSizeMeasuredTheKneeIsThereOrBeyond) {
+  const api::WorkloadProfileStatus growing =
+      ProfileStatusOf(Profile({MakePoint({"A100", 1, 1, 32}, 100), MakePoint({"A100", 2, 1, 32}, 102),
+                               MakePoint({"A100", 4, 1, 32}, 104), MakePoint({"A100", 8, 1, 32}, 106)}),
+                      kNow);
+
+  EXPECT_EQ(growing.knee, "8+");
+  EXPECT_FALSE(growing.gpu_types[0].knee_gpus);
+  EXPECT_EQ(kube::FindCondition(growing.conditions, "Ready")->message, "4 measurements; knee: 8 GPUs or more on A100");
+}
+
 TEST(ProfileStatus, ComputedAgainIsTheSame) {
   api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
   profile.status = ProfileStatusOf(profile, kNow);
