@@ -21,12 +21,12 @@ namespace po = boost::program_options;
 
 constexpr int kFailed = 1, kWrongUse = 2;
 
-constexpr const char* kUsage =
-    "Usage: kubectl grus trial fit --points FILE --predict FILE [--max-ratio RATIO]\n"
-    "       kubectl grus trial plot NAME [-n NAMESPACE] [--svg FILE]\n"
-    "\n"
-    "trial fit says how long a training step takes at sizes that were not tried, from sizes that were.\n"
-    "trial plot draws the curve of a TrialJob: throughput over GPUs, with the knee.\n";
+constexpr const char* kFitUsage =
+    "kubectl grus trial fit --points FILE --predict FILE [--max-ratio RATIO]\n"
+    "    says how long a training step takes at sizes that were not tried, from sizes that were.\n";
+constexpr const char* kPlotUsage =
+    "kubectl grus trial plot NAME [-n NAMESPACE] [--svg FILE]\n"
+    "    draws the curve of a TrialJob: throughput over GPUs, with the knee.\n";
 
 int SayWrongUse(std::ostream& error, const std::string& what) {
   error << "kubectl grus: " << what << "; see kubectl grus --help\n";
@@ -79,7 +79,7 @@ int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& e
 }
 
 po::options_description FitOptionsDescription() {
-  po::options_description description("Options of trial fit", 100);
+  po::options_description description("Options", 100);
   description.add_options()
       ("points", po::value<std::string>()->value_name("FILE"),
        "CSV with the columns num_nodes, num_replicas, local_bsz (samples per replica and step), step_time (s).")
@@ -100,7 +100,17 @@ kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& 
   if (!connection) return connection.error();
   kube::ObjectKey key{TextOf(values, "namespace"), values["name"].as<std::vector<std::string>>().front()};
   if (key.ns.empty()) key.ns = (*connection)->config.default_namespace;
-  return (*connection)->client->Get<api::TrialJob>(key);
+  auto trial = (*connection)->client->Get<api::TrialJob>(key);
+  if (trial) return trial;
+  if (trial.error().code() != kube::ErrorCode::kNotFound) {
+    return std::move(trial).error().with("get TrialJob " + key.ToString());
+  }
+  // An API server that knows the kind says so by a Status with a reason.
+  if (trial.error().reason().empty()) {
+    return kube::Error(kube::ErrorCode::kNotFound, "the cluster has no TrialJobs: grus is not installed there");
+  }
+  return kube::Error(kube::ErrorCode::kNotFound,
+                     "there is no TrialJob " + key.ToString() + "; kubectl get trialjobs -A lists all");
 }
 
 int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& error) {
@@ -129,7 +139,7 @@ int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& 
 
 po::options_description PlotOptionsDescription() {
   const PlotSize size;
-  po::options_description description("Options of trial plot", 100);
+  po::options_description description("Options", 100);
   description.add_options()
       ("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), "Of the TrialJob; else the context's.")
       ("kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")
@@ -142,6 +152,7 @@ po::options_description PlotOptionsDescription() {
 
 struct Command {
   const char* word;
+  const char* usage;
   po::options_description options;
   int (*run)(const po::variables_map& values, std::ostream& out, std::ostream& error);
 };
@@ -149,20 +160,26 @@ struct Command {
 }  // namespace
 
 int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
-  const Command commands[] = {{"fit", FitOptionsDescription(), TrialFit}, {"plot", PlotOptionsDescription(), TrialPlot}};
+  const Command commands[] = {{"fit", kFitUsage, FitOptionsDescription(), TrialFit},
+                              {"plot", kPlotUsage, PlotOptionsDescription(), TrialPlot}};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return SayWrongUse(error, "no command is given");
   const bool wants_help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
     return argument == "--help" || argument == "-h";
   });
-  if (wants_help) {
-    out << kUsage << "\n" << commands[0].options << "\n" << commands[1].options;
-    return 0;
-  }
   const auto command = std::find_if(std::begin(commands), std::end(commands), [&](const Command& c) {
     return arguments.size() >= 2 && arguments[0] == "trial" && arguments[1] == c.word;
   });
-  if (command == std::end(commands)) return SayWrongUse(error, "there is no such command");
+  if (wants_help) {
+    for (const Command& c : commands) {
+      if (command == std::end(commands) || c.word == command->word) out << c.usage << "\n" << c.options << "\n";
+    }
+    return 0;
+  }
+  if (command == std::end(commands)) {
+    const std::string second = arguments.size() >= 2 ? " " + arguments[1] : "";
+    return SayWrongUse(error, "there is no command \"" + arguments[0] + second + "\"");
+  }
 
   po::options_description all;
   all.add(command->options).add_options()("name", po::value<std::vector<std::string>>());

@@ -120,5 +120,16 @@ TEST_F(CommandLine, HelpSaysHowToUseIt) {
   EXPECT_THAT(outcome.out, HasSubstr("--svg"));
 }
 
+TEST_F(CommandLine, HelpOfACommandIsAboutThatCommand) {
+  const Outcome outcome = RunWith({"trial", "plot", "--help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("--svg"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("--max-ratio")));
+}
+
+TEST_F(CommandLine, ACommandThatIsNotThereIsNamed) {
+  EXPECT_THAT(RunWith({"trial", "guess", "bert"}).error, HasSubstr("\"trial guess\""));
+}
+
 }  // namespace
 }  // namespace grus
