@@ -57,9 +57,9 @@ kube::Result<UserPatterns> UserPatterns::Make(const std::vector<SpeedPattern>& p
     }
     auto regex = std::make_unique<re2::RE2>(pattern.regex, options);
     if (!regex->ok()) {
-      // RE2 tells the part that is wrong; where it begins is looked up.
-      const std::size_t at =
-          regex->error_arg().empty() ? std::string::npos : pattern.regex.find(regex->error_arg());
+      // RE2 tells the part that is wrong, or all of it; where the part begins is looked up.
+      const std::string& part = regex->error_arg();
+      const std::size_t at = part.empty() || part == pattern.regex ? std::string::npos : pattern.regex.find(part);
       const std::string place =
           at == std::string::npos ? "" : " (at character " + std::to_string(at + 1) + ")";
       return Wrong(pattern, regex->error() + place);

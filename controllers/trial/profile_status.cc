@@ -45,18 +45,26 @@ int LargestOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_ty
   return largest;
 }
 
-// Samples of one GPU in a step; 0 if the point does not say.
-double LocalBatch(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point,
-                  double step_seconds, int largest) {
+struct Step {
+  double seconds = 0;
+  double local_batch = 0;  // Samples of one GPU; 0 if the point does not say.
+};
+
+Step StepOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point, int largest) {
+  const int gpus = point.config.gpus;
+  const double throughput = ParseDecimal(point.measured.throughput).value_or(0);
+  const double seconds = ParseDecimal(point.measured.step_milliseconds).value_or(0) / 1000;
   switch (profile.throughput_unit) {
     case api::ThroughputUnit::kSamplesPerSecond: {
-      const double samples = ParseDecimal(point.measured.throughput).value_or(0) * step_seconds;
-      return NearestWhole(samples / point.config.gpus);
+      if (seconds > 0) return {seconds, NearestWhole(throughput * seconds / gpus)};
+      // A source that tells samples alone, such as a rate in Prometheus: steps are of the batch size that was tried.
+      const double batch = std::max(1, point.config.batch_size);
+      return throughput > 0 ? Step{batch * gpus / throughput, batch} : Step{};
     }
     case api::ThroughputUnit::kStepsPerSecond:
-      return static_cast<double>(largest) / point.config.gpus;
+      return {seconds, static_cast<double>(largest) / gpus};
     default:
-      return 1;
+      return {seconds, 1};
   }
 }
 
@@ -187,8 +195,7 @@ TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const s
   std::map<std::int32_t, std::vector<Measurement>> by_batch;
   for (const api::ProfilePoint& point : profile.points) {
     if (point.config.gpu_type != gpu_type || point.config.gpus <= 0) continue;
-    const double step = ParseDecimal(point.measured.step_milliseconds).value_or(0) / 1000;
-    const double local = LocalBatch(profile, point, step, largest);
+    const auto [step, local] = StepOf(profile, point, largest);
     const Measurement measurement{{NodesOf(point.config, gpus_per_node), point.config.gpus, local}, step};
     if (!(step > 0) || !(local > 0) || WhyNoSize(measurement.size)) continue;
     result.all.push_back(measurement);

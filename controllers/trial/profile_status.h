@@ -19,7 +19,7 @@ namespace grus {
 
 inline constexpr std::size_t kMaxProfileGpuTypes = 16;  // The limit of the CRD.
 
-// The points of one GPU type as the model wants them. Those without GPUs or without a step time are left out.
+// The points of one GPU type as the model wants them. Those without GPUs or without a speed are left out.
 // Where the samples of a batch are not known they count as one a GPU, or as one batch that all GPUs share.
 struct TypeMeasurements {
   std::vector<Measurement> all;

@@ -166,12 +166,11 @@ std::string Sentence(Goal goal, const api::Recommendation& r, const Curve& curve
          (is_last ? "; the largest size asked about, and more may be faster" : "; more GPUs add less than a ninth to it");
 }
 
-std::string NotKnown(const Recommendation& r, const Series& series, api::ThroughputUnit unit) {
+std::string NotKnown(const Recommendation& r, const Series& series) {
   std::string text = "not known";
   if (r.rival) {
-    text += ": " + SizeText(series, r.rival->size.replicas) + " may be better, with anything from " +
-            Decimal(r.rival->low) + " to " + Decimal(r.rival->high) + " " + UnitText(unit) +
-            "; measure that size, or one nearer to it";
+    text += ": " + SizeText(series, r.rival->size.replicas) +
+            " may be better, the prediction is too wide to tell; measure that size, or one nearer to it";
   }
   if (r.best_known) text += "; the best that is known is " + SizeText(series, r.best_known->size.replicas);
   return text;
@@ -225,7 +224,7 @@ void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& s
       r.speed_up = Decimal(point.speed_up);
       r.message = Sentence(goal, r, *best->first, status.throughput_unit);
     } else {
-      r.message = NotKnown(best->second, series, status.throughput_unit);
+      r.message = NotKnown(best->second, series);
     }
     status.recommendation.push_back(std::move(r));
   }

@@ -31,6 +31,11 @@ TEST(UserPatterns, AnErrorNamesThePatternAndThePlace) {
   }
 }
 
+TEST(UserPatterns, AnErrorOfTheWholePatternNamesNoPlace) {
+  const auto made = UserPatterns::Make({{"mine", "step: (", Measure::kStep}});
+  EXPECT_THAT(made.error().message(), testing::Not(HasSubstr("at character")));
+}
+
 TEST(UserPatterns, TheFirstGroupIsTheNumber) {
   const auto patterns = UserPatterns::Make({{"a", "took=([^ ]*) (\\w+)", Measure::kStepSeconds}});
   struct Case {

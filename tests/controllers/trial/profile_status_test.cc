@@ -146,6 +146,15 @@ TEST(MeasurementsOf, ABatchThatAllShareIsFixedInTotal) {
   EXPECT_TRUE(MeasurementsOf(steps.spec, "A100").is_total_fixed);
 }
 
+TEST(MeasurementsOf, SamplesASecondAloneAreAMeasurement) {
+  std::vector<api::ProfilePoint> points = {MakePoint({"A100", 4, 1, 32}, 100)};
+  points[0].measured.step_milliseconds = "";
+  const TypeMeasurements measured = MeasurementsOf(Profile(points).spec, "A100");
+  ASSERT_EQ(measured.all.size(), 1u);
+  EXPECT_EQ(measured.all[0].size.local_batch_size, 32);
+  EXPECT_NEAR(measured.all[0].step_seconds, 0.1, 1e-9);
+}
+
 TEST(MeasurementsOf, NodesThatAreNotKnownAreAsFullAsTheOthers) {
   const auto points = {MakePoint({"A100", 4, 1, 32}, 100), MakePoint({"A100", 16, 0, 32}, 120)};
   EXPECT_EQ(MeasurementsOf(Profile(points).spec, "A100").all[1].size.nodes, 4);
