@@ -361,7 +361,13 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
   Json patch = Json::MakeObject();
   // The UID is a precondition: a status never lands on another job of the same name.
   patch["metadata"]["uid"] = std::string(view.job->metadata.uid);
-  patch["status"] = kube::MergePatchBetween(kube::ToJson(view.job->status), kube::ToJson(status));
+  Json had = kube::ToJson(view.job->status);
+  const Json has = kube::ToJson(status);
+  if (view.job->status.observed_generation == 0) {
+    // The first of ours says everything, also zeros.
+    for (const auto& [field, value] : *has.AsObject()) had.Erase(field);
+  }
+  patch["status"] = kube::MergePatchBetween(had, has);
   if (patch["status"].AsObject()->empty()) return {};
   const ObjectKey key = view.job->metadata.Key();
   kube::WriteOptions options;

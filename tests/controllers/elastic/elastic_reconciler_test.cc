@@ -155,6 +155,18 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
 }
 
+TEST_F(ElasticReconcilerTest, AJobThatHasNotBegunHasNoWorkersAndNoEmptyColumns) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
+  StartCaches();
+  Settle();
+  const auto job = server_.Get(kJobResource, {"team-a", "bert"});
+  for (const char* count : {"ready", "granted"}) {
+    const Json* found = job->At({"status", "replicas", count});
+    ASSERT_TRUE(found) << count;
+    EXPECT_EQ(*found, Json(0)) << count;
+  }
+}
+
 TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
   StartCaches();
