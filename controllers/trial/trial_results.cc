@@ -21,7 +21,6 @@ constexpr double kAnyTotal = 1 << 20;
 struct Series {
   std::string gpu_type;
   int batch_size = 0;
-  friend auto operator<=>(const Series&, const Series&) = default;
 };
 
 // How a batch size of a TrialJob is one of a replica, which here is a GPU.
