@@ -77,8 +77,9 @@ kube::CrdInfo TrialJobCrd() {
       {"Error", "string", ".status.model.looErrorPercent", "Leave-one-out error of the model, in percent."},
       {"Spent", "integer", ".status.spent.gpuSeconds", "GPU seconds that the trials have cost."},
       {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
-      {"Message", "string", ".status.conditions[?(@.type==\"Ready\")].message",
-       "The phase in a sentence; at the end, with the knee.", 1},
+      {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it stands so, in a word.", 1},
+      {"Recommendation", "string", ".status.recommendation[?(@.goal==\"Knee\")].message",
+       "The recommendation in a sentence.", 1},
       {"Fingerprint", "string", ".status.fingerprint", "The name of its WorkloadProfile.", 1},
   };
   static constexpr kube::CelRule kRules[] = {

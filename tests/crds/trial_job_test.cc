@@ -287,7 +287,7 @@ TEST(TrialJobCrd, HasTheNamesThatPeopleType) {
 TEST(TrialJobCrd, ColumnsTellPhaseTrialsKneeAndCost) {
   const Columns columns = ColumnsOf(TheKind());
   EXPECT_THAT(columns.shown, ElementsAre("Phase", "Trials", "Knee", "Speed-up", "Error", "Spent", "Age"));
-  EXPECT_THAT(columns.wide, ElementsAre("Message", "Fingerprint"));
+  EXPECT_THAT(columns.wide, ElementsAre("Reason", "Recommendation", "Fingerprint"));
 }
 
 TEST(TrialJobCrd, ANewOneIsUnderWayToKstatus) {
