@@ -38,30 +38,47 @@ kube::InformerOptions Optional(kube::InformerOptions options) {
   return options;
 }
 
+// What the controllers are made of: of each one thing for all of them.
+struct Shared {
+  const Options& options;
+  kube::Client& client;
+  kube::Manager& manager;
+  kube::EventRecorder& events;
+  const kube::Clock& clock;
+  const kube::Log& log;
+  kube::Informer& pods;
+  kube::Informer& nodes;
+  ClusterRoom& room;
+  // Null: no controller that runs makes or reads them.
+  kube::Informer* jobs = nullptr;
+  kube::Informer* groups = nullptr;
+  kube::Informer* profiles = nullptr;
+
+  kube::WorkQueue& Run(kube::Reconciler& reconciler, const char* name, int threads) const {
+    return manager.AddController(reconciler, {.name = name, .threads = threads}).queue();
+  }
+};
+
 // ElasticHorovodJobs and what belongs to them.
 struct ElasticController {
-  ElasticController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
-                    kube::Informer& nodes, kube::Informer* groups, kube::Informer* profiles, ClusterRoom& room,
-                    kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
-      : reconciler(client, MakeCaches(manager, options, jobs, pods, nodes, groups, profiles), room, events, clock, log) {
-    reconciler.FeedQueue(manager.AddController(reconciler, {.name = "elastichorovodjob", .threads = options.reconcile_threads}).queue());
+  explicit ElasticController(const Shared& with)
+      : reconciler(with.client, MakeCaches(with), with.room, with.events, with.clock, with.log) {
+    reconciler.FeedQueue(with.Run(reconciler, "elastichorovodjob", with.options.reconcile_threads));
   }
 
-  static ElasticCaches MakeCaches(kube::Manager& manager, const Options& options, kube::Informer& jobs,
-                                  kube::Informer& pods, kube::Informer& nodes, kube::Informer* groups,
-                                  kube::Informer* profiles) {
-    kube::InformerOptions ours = Everything(options);
+  static ElasticCaches MakeCaches(const Shared& with) {
+    kube::InformerOptions ours = Everything(with.options);
     ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
-    return {jobs,
-            manager.AddInformer(KindOf<kube::Service>(), ours),
-            manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
-            manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
-            manager.AddInformer(KindOf<kube::Job>(), ours),
-            pods,
-            nodes,
-            groups,
-            &manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({})),
-            profiles};
+    return {*with.jobs,
+            with.manager.AddInformer(KindOf<kube::Service>(), ours),
+            with.manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
+            with.manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
+            with.manager.AddInformer(KindOf<kube::Job>(), ours),
+            with.pods,
+            with.nodes,
+            with.groups,
+            &with.manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({})),
+            with.profiles};
   }
 
   ElasticReconciler reconciler;
@@ -69,19 +86,18 @@ struct ElasticController {
 
 // TrialJobs and the jobs of their trials; WorkloadProfiles, and the running jobs that are compared with them.
 struct TrialController {
-  TrialController(kube::Manager& manager, const Options& options, kube::Informer& jobs, kube::Informer& pods,
-                  kube::Informer& nodes, kube::Informer* groups, kube::Informer& profiles, const ClusterRoom& room,
-                  kube::Client& client, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
-      : store(client, profiles, clock),
-        prometheus(clock),
-        reconciler(client,
-                   {manager.AddInformer(KindOf<api::TrialJob>(), Everything(options)), jobs, pods, nodes, groups},
-                   room, store, prometheus, events, clock, log),
-        running(client, {jobs, pods, nodes, profiles}, store, events, clock, log),
-        keeper(profiles, store) {
-    reconciler.FeedQueue(manager.AddController(reconciler, {.name = "trialjob", .threads = options.reconcile_threads}).queue());
-    running.FeedQueue(manager.AddController(running, {.name = "running-jobs", .threads = 1}).queue());
-    ProfileKeeper::FeedQueue(profiles, manager.AddController(keeper, {.name = "workloadprofile", .threads = 1}).queue());
+  explicit TrialController(const Shared& with)
+      : store(with.client, *with.profiles, with.clock),
+        prometheus(with.clock),
+        reconciler(with.client,
+                   {with.manager.AddInformer(KindOf<api::TrialJob>(), Everything(with.options)), *with.jobs, with.pods,
+                    with.nodes, with.groups},
+                   with.room, store, prometheus, with.events, with.clock, with.log),
+        running(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, with.events, with.clock, with.log),
+        keeper(*with.profiles, store) {
+    reconciler.FeedQueue(with.Run(reconciler, "trialjob", with.options.reconcile_threads));
+    running.FeedQueue(with.Run(running, "running-jobs", 1));
+    ProfileKeeper::FeedQueue(*with.profiles, with.Run(keeper, "workloadprofile", 1));
   }
 
   ProfileStore store;
@@ -93,11 +109,9 @@ struct TrialController {
 
 // PodGroups of one API group.
 struct GangController {
-  GangController(kube::Informer& groups, const char* name, kube::Manager& manager, const Options& options,
-                 kube::Informer& pods, ClusterRoom& room, GangPeers peers, kube::Client& client,
-                 kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
-      : reconciler(client, groups.kind(), groups, pods, room, peers, events, clock, log) {
-    reconciler.FeedQueue(manager.AddController(reconciler, {.name = name, .threads = options.reconcile_threads}).queue());
+  GangController(const Shared& with, kube::Informer& groups, const char* name, GangPeers peers)
+      : reconciler(with.client, groups.kind(), groups, with.pods, with.room, peers, with.events, with.clock, with.log) {
+    reconciler.FeedQueue(with.Run(reconciler, name, with.options.reconcile_threads));
   }
 
   GangReconciler reconciler;
@@ -133,12 +147,12 @@ struct PeerLeases {
 
 // Finds out whether nominations are honoured here.
 struct ProbeController {
-  ProbeController(kube::Manager& manager, const std::string& ns, kube::Informer& nodes, ClusterRoom& its_room,
-                  LeaseWatch& scheduler, kube::Client& client, const kube::Clock& clock, const kube::Log& its_log)
-      : room(its_room),
-        log(its_log),
-        probe(client, ns, nodes, [this](const ProbeVerdict& verdict) { Note(verdict); }, clock) {
-    probe.FeedQueue(manager.AddController(probe, {.name = "nomination-probe", .threads = 1}).queue(), scheduler);
+  ProbeController(const Shared& with, LeaseWatch& scheduler)
+      : room(with.room),
+        log(with.log),
+        probe(with.client, with.options.own_namespace, with.nodes,
+              [this](const ProbeVerdict& verdict) { Note(verdict); }, with.clock) {
+    probe.FeedQueue(with.Run(probe, "nomination-probe", 1), scheduler);
   }
 
   void Note(const ProbeVerdict& verdict) {
@@ -192,31 +206,29 @@ struct Suite::Impl {
                 manager.AddInformer(KindOf<kube::PersistentVolume>(), Optional({})),
                 manager.AddInformer(KindOf<kube::StorageClass>(), Optional({}))),
         room(nodes, pods, clock, options.nominations, &volumes) {
-    kube::Informer* groups = nullptr;
-    if (Runs(options, "gang")) {
-      groups = &manager.AddInformer(KindOf<api::PodGroup>(), Everything(options));
-      kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Everything(options));
-      peers.emplace(client, clock, log);
-      GangPeers meets{&peers->scheduler, &peers->scheduler_plugins};
-      gangs.emplace(*groups, "podgroup", manager, options, pods, room, meets, client, events, clock, log);
-      meets.scheduler_plugins = nullptr;  // They know the newer kind alone.
-      legacy_gangs.emplace(legacy, "podgroup-legacy", manager, options, pods, room, meets, client, events, clock, log);
-      const bool nominates = options.nominations == Nominations::kAuto || options.nominations == Nominations::kAlways;
-      if (nominates && !options.own_namespace.empty()) {
-        probe.emplace(manager, options.own_namespace, nodes, room, peers->scheduler, client, clock, log);
-      }
-      metrics.AddGaugeFunction("grus_gang_pins", "1 if members of gangs are pinned to nodes, not nominated, else 0.", {},
-                               {}, [this] { return room.Pins() ? 1.0 : 0.0; });
+    Shared shared{options, client, manager, events, clock, log, pods, nodes, room};
+    if (Runs(options, "gang")) AddGangs(shared, metrics);
+    const bool has_trials = Runs(options, "trial"), has_jobs = Runs(options, "elastic");
+    if (has_jobs || has_trials) {
+      shared.jobs = &manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
     }
-    if (!Runs(options, "elastic") && !Runs(options, "trial")) return;
-    kube::Informer& jobs = manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
-    kube::Informer* profiles = Runs(options, "trial") ? &manager.AddInformer(KindOf<api::WorkloadProfile>()) : nullptr;
-    if (Runs(options, "elastic")) {
-      elastic.emplace(manager, options, jobs, pods, nodes, groups, profiles, room, client, events, clock, log);
-    }
-    if (profiles != nullptr) {
-      trials.emplace(manager, options, jobs, pods, nodes, groups, *profiles, room, client, events, clock, log);
-    }
+    if (has_trials) shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
+    if (has_jobs) elastic.emplace(shared);
+    if (has_trials) trials.emplace(shared);
+  }
+
+  void AddGangs(Shared& shared, kube::Registry& metrics) {
+    const Options& options = shared.options;
+    shared.groups = &manager.AddInformer(KindOf<api::PodGroup>(), Everything(options));
+    kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Everything(options));
+    peers.emplace(shared.client, shared.clock, shared.log);
+    gangs.emplace(shared, *shared.groups, "podgroup", GangPeers{&peers->scheduler, &peers->scheduler_plugins});
+    // The controllers of scheduler-plugins know the newer kind alone.
+    legacy_gangs.emplace(shared, legacy, "podgroup-legacy", GangPeers{&peers->scheduler, nullptr});
+    const bool nominates = options.nominations == Nominations::kAuto || options.nominations == Nominations::kAlways;
+    if (nominates && !options.own_namespace.empty()) probe.emplace(shared, peers->scheduler);
+    metrics.AddGaugeFunction("grus_gang_pins", "1 if members of gangs are pinned to nodes, not nominated, else 0.", {},
+                             {}, [this] { return room.Pins() ? 1.0 : 0.0; });
   }
 
   kube::LeaderElector* const elector;
