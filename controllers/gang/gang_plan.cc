@@ -293,10 +293,12 @@ class Planner {
                  plan_.must_replan ? "looking for other nodes: one that was planned is taken"
                                    : "waiting for the scheduler to decide about pods of others");
     }
-    const std::optional<GangDemand> demand = NeedsOf(view_);
-    if (is_under_way && !demand) return SayStarting();
-    const std::string why = demand ? WhyPending(*demand, view_.standing, min_) : std::string("waiting for room");
-    Say(is_under_way ? kGangScheduling : kGangPending, view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
+    // One that was placed and has too few places all the same had members bound since, which the view does not show.
+    const bool waits = view_.demand && !view_.standing.is_placed;
+    if (is_under_way && !waits) return SayStarting();
+    const std::string why = waits ? WhyPending(*view_.demand, view_.standing, min_) : std::string("waiting for room");
+    Say(is_under_way ? kGangScheduling : kGangPending,
+        view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
   }
 
   int ForeignGates() const {

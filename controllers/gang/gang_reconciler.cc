@@ -158,20 +158,15 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   const kube::OwnerReference* owner = group->metadata.Controller();
   view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
   if (peers_.scheduler != nullptr && keeps_annotations_) view.scheduler = peers_.scheduler->holder();
-  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(group->metadata.ns, group->metadata.name))) {
-    const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
-    const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
-    VolumeLimits volumes = is_unbound ? room_.VolumesOf(*pod) : VolumeLimits();
-    // An owner that plans for its pods gives them to the scheduler as they are.
-    const std::string problem = view.is_planned_by_owner ? std::string() : volumes.problem;
-    view.members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr,
-                                      view.is_planned_by_owner));
-    view.members.back().volume_problem = problem;
-  }
-  SortMembers(view.members);
+  // A member that is bound between the two looks would seem to have lost its place, and the gang to need one more.
+  std::vector<Place> before;
+  do {
+    before = room_.PlacesOf(gang);
+    view.members = ReadMembers(*group, view.is_planned_by_owner);
+    view.places = room_.PlacesOf(gang);
+  } while (view.places != before);
   const Memory memory = MemoryOf(*group);
   view.avoid = memory.avoid;
-  view.places = room_.PlacesOf(gang);
   if (!memory.is_adopted && !view.is_planned_by_owner) {
     // What a process before this one nominated or pinned is the scheduler's already.
     if (view.places.empty()) {
@@ -187,17 +182,33 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   return view;
 }
 
+std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool has_planning_owner) {
+  std::vector<Member> members;
+  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(group.metadata.ns, group.metadata.name))) {
+    const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
+    const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
+    VolumeLimits volumes = is_unbound ? room_.VolumesOf(*pod) : VolumeLimits();
+    // An owner that plans for its pods gives them to the scheduler as they are.
+    const std::string problem = has_planning_owner ? std::string() : volumes.problem;
+    members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr, has_planning_owner));
+    members.back().volume_problem = problem;
+  }
+  SortMembers(members);
+  return members;
+}
+
 void GangReconciler::AskLedger(GangView& view) {
-  if (const std::optional<GangDemand> demand = NeedsOf(view)) {
-    view.standing = room_.Ask(*demand);
-    if (!view.standing.is_placed && !demand->avoid.empty()) {
+  view.demand = NeedsOf(view);
+  if (view.demand) {
+    view.standing = room_.Ask(*view.demand);
+    if (!view.standing.is_placed && !view.demand->avoid.empty()) {
       // Better a node that was refused once than none.
-      view.avoid.clear();
+      view.demand->avoid.clear();
       {
         std::lock_guard lock(mutex_);
         MemoryLocked(*view.group).avoid.clear();
       }
-      view.standing = room_.Ask(*NeedsOf(view));
+      view.standing = room_.Ask(*view.demand);
     }
     view.places = room_.PlacesOf(view.key);
   } else if (!view.is_planned_by_owner) {

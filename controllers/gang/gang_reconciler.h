@@ -52,6 +52,7 @@ class GangReconciler final : public kube::Reconciler {
 
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
   GangView Observe(const Group& group, const std::string& gang);
+  std::vector<Member> ReadMembers(const api::PodGroup& group, bool has_planning_owner);
   void AskLedger(GangView& view);
   // Nominates or lifts.
   kube::Status Start(const GangView& view, const GangPlan& plan, std::stop_token stop);

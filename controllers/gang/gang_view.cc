@@ -73,9 +73,6 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   }
   const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
   if (scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable" && member.state == MemberState::kLifted) {
-    // The condition was False while the pod was gated, too, and its time tells of the first False.
-    member.unschedulable_since = scheduled->last_transition_time;
-    if (member.lifted_at) member.unschedulable_since = std::max(*member.unschedulable_since, *member.lifted_at);
     member.unschedulable_message = std::string(scheduled->message);
   }
   return member;

@@ -45,7 +45,7 @@ struct Member {
   bool has_node_selector = false, has_own_hostname = false;  // The latter: a pin that is not ours.
   int priority = 0;
   ShapePtr shape;                     // Of members that are not bound.
-  std::optional<kube::Time> created_at, lifted_at, unschedulable_since;
+  std::optional<kube::Time> created_at, lifted_at;
   std::string unschedulable_message;  // The scheduler's.
 
   const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
@@ -64,9 +64,10 @@ struct GangView {
   bool is_planned_by_owner = false;
   std::string scheduler;        // Which one leads; empty: not known.
 
-  // From the ledger, once it was asked for what NeedsOf() says.
-  std::vector<Place> places;    // Claims of this gang.
-  GangStanding standing;        // Of its demand, if it has one.
+  // From the ledger.
+  std::optional<GangDemand> demand;  // What it was asked for, as NeedsOf() says.
+  GangStanding standing;        // Its answer, if there is a demand.
+  std::vector<Place> places;    // Claims of this gang, with those that the answer brought.
   bool must_nominate = false;   // A foreign pod could take a place: hold it by nomination before the gate is lifted.
   bool must_pin = false;        // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;

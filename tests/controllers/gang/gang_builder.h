@@ -97,6 +97,7 @@ class GangBuilder {
   GangView Build() const {
     GangView view = view_;
     view.group = std::make_shared<const api::PodGroup>(group_);
+    view.demand = NeedsOf(view);
     return view;
   }
 

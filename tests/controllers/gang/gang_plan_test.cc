@@ -194,6 +194,14 @@ TEST(GangPlan, SaysHowManyMembersExist) {
   EXPECT_THAT(plan.lift, IsEmpty());
 }
 
+TEST(GangPlan, OneThatWasPlacedAndBoundBeforeItsPlacesWereReadIsSaidToStart) {
+  GangView view = GangBuilder(3).Bound(1).Lifted(2).Places(1).Build();
+  view.standing.is_placed = true;
+  const GangPlan plan = PlanGang(view);
+  EXPECT_EQ(ReasonOf(plan), "Starting");
+  EXPECT_EQ(MessageOf(plan), "1 of the 3 members that start together have a node");
+}
+
 TEST(GangPlan, AMinimumBelowOneIsRefusedAndNothingStarts) {
   const GangPlan plan = PlanGang(GangBuilder(0).Gated(3).Places(3).Build());
   EXPECT_EQ(ReasonOf(plan), "InvalidMinimum");
