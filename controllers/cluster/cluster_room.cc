@@ -12,6 +12,9 @@ namespace grus {
 namespace {
 
 constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
+// A scheduler decides within seconds, behind a long queue within minutes. One that does not is not there, and nobody
+// should wait for it.
+constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
 
 bool HasEnded(const kube::Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
 
@@ -29,10 +32,17 @@ bool IsCompetitor(const kube::Pod& pod) {
   return !HasEnded(pod) && !pod.metadata.is_being_deleted() && AsksForGpus(pod) && OwnerOf(pod).empty();
 }
 
-bool IsDecided(const kube::Pod& pod) {
-  if (!pod.spec.node_name.empty() || !pod.spec.scheduling_gates.empty()) return true;
+// Found to have no place, and not looked at again until something changes. A pod whose gate was lifted still has the
+// condition of one that is gated.
+bool IsUnschedulable(const kube::Pod& pod) {
+  if (!pod.spec.node_name.empty() || !pod.spec.scheduling_gates.empty()) return false;
   const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-  return scheduled && !scheduled->is_true();
+  return scheduled && !scheduled->is_true() && scheduled->reason != "SchedulingGated";
+}
+
+// The scheduler is not at it.
+bool IsDecided(const kube::Pod& pod) {
+  return !pod.spec.node_name.empty() || !pod.spec.scheduling_gates.empty() || IsUnschedulable(pod);
 }
 
 std::int64_t UnixSeconds(const kube::Clock& clock) {
@@ -95,11 +105,14 @@ bool ClusterRoom::NoteCompetitorLocked(const kube::Pod* before, const kube::Pod*
   }
   const bool is_news = competitors_.empty() && !last_competitor_;
   Competitor& competitor = competitors_[uid];
-  competitor.is_decided = IsDecided(*after);
-  competitor.is_unschedulable = competitor.is_decided && after->spec.node_name.empty();
+  competitor.is_unschedulable = IsUnschedulable(*after);
   competitor.priority = after->spec.priority.value_or(0);
-  if (competitor.is_decided) competitor.shape.reset();
-  else if (!competitor.shape) competitor.shape = InternLocked(grus::ShapeOf(*after));
+  if (IsDecided(*after)) {
+    competitor.undecided.reset();
+  } else if (!competitor.undecided) {
+    competitor.undecided = InternLocked(grus::ShapeOf(*after));
+    competitor.undecided_since = clock_.Now();
+  }
   return is_news;
 }
 
@@ -132,6 +145,8 @@ ShapePtr ClusterRoom::InternLocked(PodShape shape) {
   for (const auto& known : alike) {
     if (ShapePtr same = known.lock(); same && *same == shape) return same;
   }
+  // A weak pointer keeps the memory of what it pointed to.
+  std::erase_if(alike, [](const auto& known) { return known.expired(); });
   auto made = std::make_shared<const PodShape>(std::move(shape));
   alike.push_back(made);
   if (shapes_.size() > 2 * shapes_swept_at_ + 100) {
@@ -313,9 +328,10 @@ Safety ClusterRoom::Check(const std::vector<Place>& places, int priority) const 
     if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;
   }
   for (const auto& [uid, competitor] : competitors_) {
-    if (competitor.is_decided || competitor.priority < priority || !competitor.shape) continue;
+    if (!competitor.undecided || competitor.priority < priority) continue;
+    if (clock_.Now() - competitor.undecided_since >= kLongestDecision) continue;
     for (const auto& [name, node] : nodes) {
-      if (Accepts(node->state, *competitor.shape)) return Safety::kUndecided;
+      if (Accepts(node->state, *competitor.undecided)) return Safety::kUndecided;
     }
   }
   return Safety::kSafe;

@@ -92,9 +92,9 @@ class ClusterRoom {
 
  private:
   struct Competitor {
-    ShapePtr shape;
+    ShapePtr undecided;  // Its shape while the scheduler may be at it: not gated, not bound, not found unschedulable.
+    kube::TimePoint undecided_since{};
     int priority = 0;
-    bool is_decided = false;  // Bound, or found unschedulable: the scheduler is not at it.
     bool is_unschedulable = false;
   };
   void OnNode(const kube::Change& change);

@@ -169,6 +169,30 @@ TEST_F(ClusterRoomTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {
   EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
 }
 
+TEST_F(ClusterRoomTest, AForeignPodWhoseGateWasLiftedIsUndecidedThoughItsConditionStillTellsOfTheGate) {
+  AddPod("foreign", 1);
+  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]}})");
+  EXPECT_EQ(room_.Check({{"n1", Gpus(1)}}, 0), Safety::kUndecided);
+}
+
+TEST_F(ClusterRoomTest, AForeignPodThatNobodyDecidesAboutHoldsGangsUpForFiveMinutesOnly) {
+  AddPod("foreign", 1);
+  clock_.Advance(4min);
+  PatchStatus("foreign", R"({"status":{"qosClass":"BestEffort"}})");
+  EXPECT_EQ(room_.Check({{"n1", Gpus(1)}}, 0), Safety::kUndecided);
+  clock_.Advance(1min);
+  EXPECT_EQ(room_.Check({{"n1", Gpus(1)}}, 0), Safety::kSafe);
+}
+
+TEST_F(ClusterRoomTest, AForeignPodWaitsForRoomOnceItIsFoundUnschedulableNotWhileItIsGated) {
+  const auto nobody = [](const std::string&) { return false; };
+  AddPod("foreign", 1);
+  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]}})");
+  EXPECT_FALSE(room_.IsAnyoneWaiting(nobody));
+  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}})");
+  EXPECT_TRUE(room_.IsAnyoneWaiting(nobody));
+}
+
 TEST_F(ClusterRoomTest, PlacesAreTakenWhenTheirNodeHoldsMoreThanItHasOrAcceptsNoMore) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
   const std::vector<Place> places = room_.PlacesOf("team-a/g");
