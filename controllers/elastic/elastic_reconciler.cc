@@ -318,7 +318,10 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job; our cache will hear of it.
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // It takes the job with it: nothing to mend, and nothing that the user should hear.
+    const ObjectKey key = view.job->metadata.Key();
+    room_.Forget(key.ToString());
     std::lock_guard lock(mutex_);
+    hungry_.erase(key);
     VerifiedLocked(*view.job).is_namespace_ending = true;
     return Action::AwaitChange();
   }

@@ -236,6 +236,17 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
   EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
 }
 
+TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  StartCaches();
+  ASSERT_TRUE(server_.Delete("namespaces", {"", "team-a"}));
+
+  (void)Pass();
+
+  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+}
+
 TEST_F(ElasticReconcilerTest, AJobWaitsInTheQueueWithThePriorityOfItsClass) {
   AddClass("high", 10);
   AddJob([](api::ElasticHorovodJob& job) {
