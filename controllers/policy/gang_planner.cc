@@ -256,6 +256,8 @@ void GangPlanner::Put(GangDemand demand) {
   Gang& gang = impl_->gangs[demand.key];
   gang.demand = std::move(demand);
   gang.parts = PartsOf(impl_->ledger, gang.demand.members);
+  // A new index may lie where one lay that is gone.
+  for (const GangPart& part : gang.parts) impl_->reserved_copies.erase(part.index.get());
   impl_->queue.emplace(KeyOf(gang.demand), &gang);
   if (gang.demand.key == impl_->holder) impl_->reserved_at = 0;  // What it needs may be something else now.
   impl_->is_dirty = true;

@@ -319,6 +319,22 @@ TEST_F(GangPlannerTest, OneThatIsRemovedGivesItsReservationUp) {
   EXPECT_TRUE(IsPlaced("t/small"));
 }
 
+TEST_F(GangPlannerTest, WhatWasCountedForAShapeThatIsGoneIsNotTakenForThatOfAnother) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 4, "t/running");
+  Put(Gang("t/large", 1, 8), 0);
+  Put(Gang("t/small", 1, 4), 1);
+  planner_.Plan(60);
+  ASSERT_EQ(Standing("t/small").blocked_by, "t/large");
+
+  // Its index may lie where that of the smaller one lay.
+  planner_.Remove("t/small");
+  Put(Gang("t/medium", 1, 6), 2);
+  planner_.Plan(60);
+
+  EXPECT_EQ(Standing("t/medium").blocked_by, "");
+}
+
 TEST_F(GangPlannerTest, AReservationOnANodeThatGoesIsMadeAnew) {
   PutNodes(ledger_, 2);
   Run("p", "a", 2, "t/running");
