@@ -36,7 +36,8 @@ std::vector<const Member*> RollBackList(const GangView& view) {
 std::optional<kube::Time> StartOf(const GangView& view) {
   const api::PodGroupStatus& status = view.group->status;
   if (status.phase == kGangRunning) return view.now;  // It has just lost members.
-  if (status.schedule_start_time && status.phase != kGangPending) return status.schedule_start_time;
+  const bool was_pending = status.phase == kGangPending || status.phase == kGangPreScheduling;
+  if (status.schedule_start_time && !was_pending) return status.schedule_start_time;
   std::optional<kube::Time> first;
   for (const Member& member : view.members) {
     if (!member.lifted_at || !member.IsAlive()) continue;

@@ -39,6 +39,7 @@ enum class GangReason {
 std::string_view ToString(GangReason reason);
 
 inline constexpr char kGangPending[] = "Pending";
+inline constexpr char kGangPreScheduling[] = "PreScheduling";  // Pending with members, as scheduling.sigs.k8s.io says it.
 inline constexpr char kGangScheduling[] = "Scheduling";
 inline constexpr char kGangRunning[] = "Running";
 inline constexpr char kGangFinished[] = "Finished";

@@ -115,7 +115,7 @@ std::string LegacyPhase(const api::PodGroupStatus& status, int min_member) {
   if (status.phase == kGangScheduling && status.scheduled >= min_member) return "Scheduled";
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
   const bool has_members = ready && ready->reason != ToString(GangReason::kWaitingForMembers);
-  return status.phase == kGangPending && has_members ? "PreScheduling" : status.phase;
+  return status.phase == kGangPending && has_members ? kGangPreScheduling : status.phase;
 }
 
 }  // namespace grus

@@ -286,6 +286,19 @@ TEST(GangPlan, AGangWhoseMembersAllWentStartsWholeAgain) {
 
 // Roll back.
 
+TEST(GangPlan, TheTimeOfAGangBeginsWithItsGatesWhateverAnEarlierStartLeftInItsStatus) {
+  for (const char* pending : {kGangPending, "PreScheduling"}) {  // The latter is how scheduling.sigs.k8s.io says it.
+    const GangView view = GangBuilder(2)
+                              .Lifted(2, -1)
+                              .Phase(pending, GangReason::kWaitingForRoom)
+                              .Group([](auto& g) { g.status.schedule_start_time = GangBuilder::At(-300); })
+                              .Build();
+    const GangPlan plan = PlanGang(view);
+    EXPECT_THAT(plan.end, IsEmpty()) << pending;
+    EXPECT_EQ(plan.status.schedule_start_time, GangBuilder::At(-1)) << pending;
+  }
+}
+
 TEST(GangPlan, BelowItsMinimumWhenItsTimeIsOverItIsRolledBackWhole) {
   GangView view = GangBuilder(3).Bound(2, -70).Lifted(1, -70).Build();
   view.members[2].unschedulable_message = "0/2 nodes are available";
