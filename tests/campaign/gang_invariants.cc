@@ -115,7 +115,8 @@ Invariant NoGateTooEarly(kube::Duration slack) {
 Invariant NoRollBack() {
   return [clock = ClockWatch()](const World& world, const ServerChange& change) mutable {
     if (clock.HasJumped(world) || change.resource != kGroups || !change.before || !change.after) return std::string();
-    if (IntAt(*change.after, {"status", "attempts"}) <= IntAt(*change.before, {"status", "attempts"})) return std::string();
+    const auto attempts = [](const Json& group) { return IntAt(group, {"status", "attempts"}); };
+    if (attempts(*change.after) <= attempts(*change.before)) return std::string();
     return Text(*change.after, {"metadata", "name"}) + " is rolled back";
   };
 }
@@ -154,11 +155,13 @@ std::string GroupOf(const Json& pod) { return Text(pod, {"metadata", "labels", a
 
 bool IsGated(const Json& pod) {
   const auto& gates = kube::testing::ItemsAt(pod, {"spec", "schedulingGates"});
-  return std::any_of(gates.begin(), gates.end(), [](const Json& gate) { return Text(gate, {"name"}) == api::kGangGate; });
+  return std::any_of(gates.begin(), gates.end(),
+                     [](const Json& gate) { return Text(gate, {"name"}) == api::kGangGate; });
 }
 
 bool IsLift(const ServerChange& change) {
-  return change.resource == kPods && change.before && change.after && IsGated(*change.before) && !IsGated(*change.after);
+  return change.resource == kPods && change.before && change.after && IsGated(*change.before) &&
+         !IsGated(*change.after);
 }
 
 }  // namespace grus::testing

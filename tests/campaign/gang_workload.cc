@@ -24,7 +24,9 @@ Json PodSpec(int gpus, std::string_view more) {
   return spec;
 }
 
-void AddGate(Json& pod_spec) { pod_spec["schedulingGates"] = Json::MakeArray({Json::MakeObject({{"name", api::kGangGate}})}); }
+void AddGate(Json& pod_spec) {
+  pod_spec["schedulingGates"] = Json::MakeArray({Json::MakeObject({{"name", api::kGangGate}})});
+}
 
 void SubmitPod(World& world, const std::string& name, Json labels, Json spec) {
   Json pod = Parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{}})");

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/campaign/gang_stories.h"
+
+#include <utility>
+
+namespace grus::testing {
+
+void AddNodes(World& world, int nodes, int gpus) {
+  for (int i = 0; i < nodes; ++i) AddNode(world, "node-" + std::to_string(i), gpus);
+}
+
+void SubmitGang(World& world, int min_member, int replicas, int gpus, int seconds, const std::string& name) {
+  SubmitGroup(world, name, min_member, seconds);
+  SubmitSet(world, name, replicas, gpus);
+}
+
+Act AddsNode(std::string name, int gpus) {
+  return [=](World& world) { AddNode(world, name, gpus); };
+}
+
+Step UntilRuns(int members, Act act, const std::string& gang) {
+  return Until(gang + " runs with " + std::to_string(members),
+               [=](const World& world) { return Runs(world, gang, members); }, std::move(act));
+}
+
+Step UntilWaits(int members, Act act, const std::string& gang) {
+  return Until(gang + " waits, none of it started",
+               [=](const World& world) { return WaitsWhole(world, gang, members); }, std::move(act));
+}
+
+Step UntilPodRuns(const std::string& pod, Act act) {
+  return Until(pod + " runs", [=](const World& world) { return IsRunning(world, pod); }, std::move(act));
+}
+
+}  // namespace grus::testing
