@@ -226,6 +226,9 @@ void ClusterRoom::KeepWhatHolds(const std::string& gang) {
 }
 
 GangStanding ClusterRoom::Ask(const GangDemand& demand) {
+  std::call_once(has_begun_, [this] {
+    for (const auto& prepare : before_planning_) prepare();
+  });
   GangStanding standing;
   std::vector<std::string> placed, waiting;
   {

@@ -36,7 +36,9 @@ class ClusterRoom {
   ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
               Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr);
 
-  // REQUIRES: before the informers start.
+  // REQUIRES of these: before the informers start.
+  // Called once, before anything is planned: with Hold() for what an earlier process has promised.
+  void BeforePlanning(std::function<void()> callback) { before_planning_.push_back(std::move(callback)); }
   void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
   // A gang whose standing changed, by key, and whether it is urgent: it was placed, or competition has begun while it is
   // being started. What is not is a word in its status, and many gangs are told at once.
@@ -107,7 +109,8 @@ class ClusterRoom {
   const Nominations nominations_;
   PodVolumes* const volumes_;  // May be null.
   std::atomic<bool> are_honoured_{true};
-  std::vector<std::function<void()>> on_freed_;
+  std::once_flag has_begun_;  // To plan.
+  std::vector<std::function<void()>> before_planning_, on_freed_;
   std::vector<std::function<void(const std::string&, bool)>> on_standing_;
 
   mutable std::mutex mutex_;  // Guards what follows.

@@ -82,6 +82,11 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     if (is_urgent) queue.Add(*key);
     else queue.AddAfter(*key, kStandingWait);
   };
+  room_.BeforePlanning([this] {
+    for (const auto& group : groups_.List<api::PodGroup>()) {
+      (void)Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
+    }
+  });
   room_.OnClaim([this, &queue](const ObjectKey& claim) {
     for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_claim_, claim.ToString())) {
       queue.Add({pod->metadata.ns, std::string(GroupNameOf(kind_, pod->metadata))});
