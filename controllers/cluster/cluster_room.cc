@@ -129,8 +129,8 @@ void ClusterRoom::OnPod(const kube::Change& change) {
     if (NoteCompetitorLocked(before, after)) starting.assign(placed_.begin(), placed_.end());
     if (!is_same_holding && held) ledger_.Release(std::string(before->metadata.uid));
     if (!is_same_holding && holds) {
-      ledger_.Bind(std::string(after->metadata.uid), std::string(after->spec.node_name), RequestOf(*after), OwnerOf(*after),
-                   InternLocked(FootprintOf(*after)));
+      ledger_.Bind(std::string(after->metadata.uid), std::string(after->spec.node_name), RequestOf(*after),
+                   OwnerOf(*after), InternLocked(FootprintOf(*after)));
     }
   }
   TellStanding(starting, true);
@@ -202,7 +202,8 @@ void ClusterRoom::SetPlaces(const std::string& gang, const std::vector<Place>& p
     std::lock_guard lock(mutex_);
     if (places.empty()) placed_.erase(gang);
     else placed_.insert(gang);
-    if (ledger_.ClaimsOf(gang).size() <= places.size()) return;  // A pass takes away only; meanwhile binds may have, too.
+    // A pass takes away only; meanwhile binds may have, too.
+    if (ledger_.ClaimsOf(gang).size() <= places.size()) return;
     ledger_.DropClaims(gang);
     for (const Place& place : places) ledger_.Hold(gang, place.node, place.shape);
   }
@@ -299,7 +300,8 @@ std::string ClusterRoom::AnyWaiting() const {
 bool ClusterRoom::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
   std::lock_guard lock(mutex_);
   return std::any_of(waiting_.begin(), waiting_.end(), counts) ||
-         std::any_of(competitors_.begin(), competitors_.end(), [](const auto& pod) { return pod.second.is_unschedulable; });
+         std::any_of(competitors_.begin(), competitors_.end(),
+                     [](const auto& pod) { return pod.second.is_unschedulable; });
 }
 
 bool ClusterRoom::MustHold(const std::string& gang) const {

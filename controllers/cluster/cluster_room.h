@@ -40,8 +40,8 @@ class ClusterRoom {
   // Called once, before anything is planned: with Hold() for what an earlier process has promised.
   void BeforePlanning(std::function<void()> callback) { before_planning_.push_back(std::move(callback)); }
   void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
-  // A gang whose standing changed, by key, and whether it is urgent: it was placed, or competition has begun while it is
-  // being started. What is not is a word in its status, and many gangs are told at once.
+  // A gang whose standing changed, by key, and whether it is urgent: it was placed, or competition has begun while it
+  // is being started. What is not is a word in its status, and many gangs are told at once.
   void OnStanding(std::function<void(const std::string& gang, bool is_urgent)> callback) {
     on_standing_.push_back(std::move(callback));
   }
@@ -77,13 +77,13 @@ class ClusterRoom {
   std::optional<std::int64_t> next_change() const;
   // A gang that waits, whose pass would plan for all; empty: none.
   std::string AnyWaiting() const;
-  // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for GPUs is unschedulable. `counts`
-  // is called with the lock held: it must not come back here.
+  // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for GPUs is unschedulable.
+  // `counts` is called with the lock held: it must not come back here.
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
   // Whether the places of `gang` are to be held for it: a foreign pod, one that asks for GPUs outside any gang or job
-  // of ours, is there or was in the last ten minutes; or pods of another shape are on their way, which the scheduler may
-  // bind to nodes that were planned for this gang. (Pods alike only swap places.)
+  // of ours, is there or was in the last ten minutes; or pods of another shape are on their way, which the scheduler
+  // may bind to nodes that were planned for this gang. (Pods alike only swap places.)
   bool MustHold(const std::string& gang) const;
   // Whether a place is held by pinning the member to its node rather than by nominating it.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }

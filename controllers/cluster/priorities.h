@@ -9,8 +9,8 @@
 
 namespace grus {
 
-// `classes` is the cache of PriorityClasses, `name` the pod's; empty: the default of the cluster, or 0. 0 also where the
-// classes cannot be read. nullopt: there is no such class, and the API server will refuse the pod.
+// `classes` is the cache of PriorityClasses, `name` the pod's; empty: the default of the cluster, or 0. 0 also where
+// the classes cannot be read. nullopt: there is no such class, and the API server will refuse the pod.
 std::optional<int> PriorityOf(const kube::Informer& classes, std::string_view name);
 
 }  // namespace grus

@@ -74,9 +74,11 @@ kube::Status ChildWriter::Create(const kube::Kind& kind, const Json& child, bool
     return Restore(kind, std::string(metadata.uid), wanted);
   }
   if (owner && owner->kind == api::ElasticHorovodJob::ResourceKind().kind && owner->name == job_.metadata.name) {
-    return With(Error(ErrorCode::kConflict, "the one of the deleted job of this name is not gone yet"), "create", kind, name);
+    return With(Error(ErrorCode::kConflict, "the one of the deleted job of this name is not gone yet"), "create", kind,
+                name);
   }
-  const std::string holder = owner ? std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "nobody that grus knows";
+  const std::string holder =
+      owner ? std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "nobody that grus knows";
   return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and belongs to " + holder +
                                               "; delete or rename it, or give the job another name");
 }
@@ -104,7 +106,8 @@ kube::Status ChildWriter::Patch(const kube::Kind& kind, const std::string& name,
   return {};
 }
 
-kube::Status ChildWriter::Delete(const kube::Kind& kind, const kube::Object& child, const kube::DeleteOptions& options) {
+kube::Status ChildWriter::Delete(const kube::Kind& kind, const kube::Object& child,
+                                 const kube::DeleteOptions& options) {
   ++write_count_;
   kube::DeleteOptions with_uid = options;
   with_uid.uid = std::string(child.metadata.uid);

@@ -144,9 +144,9 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
   launcher.volumes.Append(SshVolume(job));
   // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
-  const Json pushed = Json::MakeObject(
-      {{"path", "pushed"},
-       {"fieldRef", Json::MakeObject({{"fieldPath", std::string("metadata.annotations['") + kHostsAnnotation + "']"}})}});
+  const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
+  const Json pushed =
+      Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
   launcher.volumes.Append(Json::MakeObject(
       {{"name", "grus-hosts"},
        {"projected",

@@ -32,7 +32,8 @@ constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
 void PlanAfterEnd(Plan& plan, const View& view) {
   const api::RunPolicy& policy = view.job->spec.run_policy;
   plan.wants_launcher = policy.clean_pod_policy != api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
-  plan.restart_launcher = policy.clean_pod_policy == api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
+  plan.restart_launcher =
+      policy.clean_pod_policy == api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
   if (policy.clean_pod_policy == api::CleanPodPolicy::kNone) {
     plan.wants_base = view.has_service;
     plan.workers = view.workers;
@@ -120,7 +121,8 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
     if (workers == sizes.wanted) return;  // The usual start needs no event.
     plan.events.push_back({kube::EventType::kNormal, "LauncherStarted", "StartLauncher",
                            "started the launcher with " + Count(workers, "worker") + " of the " +
-                               std::to_string(sizes.wanted) + " that are wanted (minimum " + std::to_string(sizes.min) + ")"});
+                               std::to_string(sizes.wanted) + " that are wanted (minimum " +
+                               std::to_string(sizes.min) + ")"});
     return;
   }
   plan.wants_launcher = true;

@@ -86,7 +86,8 @@ Plan ElasticReconciler::MakePlan(View& view) {
 bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape) {
   const ElasticHorovodJob& job = *view.job;
   const std::string owner = job.metadata.Key().ToString();
-  const bool wants_start = !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
+  const bool wants_start =
+      !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
   if (!wants_start) {
     room_.StopAsking(owner);
     view.room = room_.RoomFor(owner, *shape, sizes.wanted);

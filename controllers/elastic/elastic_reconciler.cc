@@ -43,12 +43,13 @@ bool IsNotPermitted(const Error& error) {
 
 std::string JobIndexKey(const std::string& ns, std::string_view job) { return ns + "/" + std::string(job); }
 
-// Nothing differs but the number of created pods; or it is the first status of a usual start, of which the CRD's default
-// says the most.
+// Nothing differs but the number of created pods; or it is the first status of a usual start, of which the CRD's
+// default says the most.
 bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after) {
   if (before.observed_generation == 0) {
-    return after.phase == kPhasePending && after.replicas.granted == after.replicas.wanted && after.replicas.ready == 0 &&
-           after.replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
+    const auto& replicas = after.replicas;
+    return after.phase == kPhasePending && replicas.granted == replicas.wanted && replicas.ready == 0 &&
+           replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
   }
   after.replicas.created = before.replicas.created;
   return after == before;
@@ -110,7 +111,8 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   for (kube::Informer* children :
        {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
     if (children == nullptr) continue;
-    children->AddHandler([this, &queue, priority, &kind = children->kind()](const kube::Change& change, bool is_initial) {
+    children->AddHandler([this, &queue, priority, children](const kube::Change& change, bool is_initial) {
+      const kube::Kind& kind = children->kind();
       if (change.before && change.after && IsSameToThePlan(kind, *change.before, *change.after)) return;
       for (const ObjectKey& key : kube::ControllerKeys(KindOf<ElasticHorovodJob>(), change)) {
         if (change.after && IsOwnEcho(key, kind, *change.after)) queue.AddAfter(key, kMinorChangeWait);
@@ -122,7 +124,9 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     const std::string_view job = change.Any().metadata.labels.Get(kJobNameLabel);
     if (job.empty()) return;
     const ObjectKey key{change.Any().metadata.ns, std::string(job)};
-    switch (HurryOf(static_cast<const kube::Pod*>(change.before.get()), static_cast<const kube::Pod*>(change.after.get()))) {
+    const auto* before = static_cast<const kube::Pod*>(change.before.get());
+    const auto* after = static_cast<const kube::Pod*>(change.after.get());
+    switch (HurryOf(before, after)) {
       case Hurry::kNone: return;
       case Hurry::kSome:
         if (!IsHungry(key)) return queue.AddAfter(key, kMinorChangeWait);
@@ -205,7 +209,8 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
     if (profile) view.profile = JobProfileOf(*profile, *job);
   }
   const std::string set_name = WorkersName(*job);
-  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(job->metadata.ns, job->metadata.name))) {
+  const std::string of_job = JobIndexKey(job->metadata.ns, job->metadata.name);
+  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, of_job)) {
     const kube::OwnerReference* owner = pod->metadata.Controller();
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
         pod->status.phase != "Succeeded" && pod->status.phase != "Failed" &&
@@ -242,8 +247,9 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
 }
 
 bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
-  const kube::Informer* const informers[] = {&caches_.jobs,      &caches_.services, &caches_.stateful_sets, &caches_.config_maps,
-                                             &caches_.launchers, &caches_.pods,     caches_.groups};
+  const kube::Informer* const informers[] = {&caches_.jobs,        &caches_.services,  &caches_.stateful_sets,
+                                             &caches_.config_maps, &caches_.launchers, &caches_.pods,
+                                             caches_.groups};
   return writes_.HasCaughtUp(job.metadata.Key(), std::string(job.metadata.uid), [&](const kube::Kind& kind) {
     for (const kube::Informer* informer : informers) {
       if (informer && &informer->kind() == &kind) return informer->store().resource_version(job.metadata.ns);
@@ -311,7 +317,8 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
     events_.Record(event.type, KindOf<ElasticHorovodJob>(), job->metadata, event.reason, event.action, event.note);
   }
-  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
+  return Action::After(
+      std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
 }
 
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
@@ -330,7 +337,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
     case ErrorCode::kAlreadyExists: reason = Reason::kNameTaken; break;
     case ErrorCode::kInvalid:
     case ErrorCode::kInvalidArgument: reason = Reason::kTemplateRefused; break;
-    case ErrorCode::kForbidden: reason = IsNotPermitted(error) ? Reason::kNotPermitted : Reason::kTemplateRefused; break;
+    case ErrorCode::kForbidden:
+      reason = IsNotPermitted(error) ? Reason::kNotPermitted : Reason::kTemplateRefused;
+      break;
     default: return error;
   }
   log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
@@ -383,7 +392,8 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
   writes_.Note(key, std::string(view.job->metadata.uid), KindOf<ElasticHorovodJob>(),
                std::string((*patched)->metadata.resource_version));
   std::lock_guard lock(mutex_);
-  if (const auto verified = verified_.find(key); verified != verified_.end()) verified->second.minor_change_since.reset();
+  const auto verified = verified_.find(key);
+  if (verified != verified_.end()) verified->second.minor_change_since.reset();
   return {};
 }
 

@@ -50,8 +50,9 @@ std::string WaitingMessage(const View& view, const Sizes& sizes) {
 }
 
 std::string WorkersMessage(const Status& status, const Sizes& sizes) {
-  std::string text = std::to_string(status.replicas.ready) + " of " + Count(status.replicas.granted, "worker") + " ready";
-  if (status.replicas.unschedulable > 0) text += ", " + std::to_string(status.replicas.unschedulable) + " unschedulable";
+  const auto& replicas = status.replicas;
+  std::string text = std::to_string(replicas.ready) + " of " + Count(replicas.granted, "worker") + " ready";
+  if (replicas.unschedulable > 0) text += ", " + std::to_string(replicas.unschedulable) + " unschedulable";
   if (status.replicas.granted < sizes.wanted) text += "; " + std::to_string(sizes.wanted) + " are wanted";
   return text;
 }

@@ -106,7 +106,7 @@ std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: 
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "grus";
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
-// On the StatefulSet: a hash of the pod template as we wanted it, by which it is seen that something was taken out of it.
+// On the StatefulSet: a hash of the pod template as we wanted it, by which it is seen that something was taken out.
 inline constexpr char kTemplateAnnotation[] = "ai.centauruscloud.io/template";
 inline constexpr char kPublishedAnnotation[] = "ai.centauruscloud.io/published";
 inline constexpr char kHostsAnnotation[] = "ai.centauruscloud.io/hosts";

@@ -47,8 +47,8 @@ Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Chil
   if (Status done = WriteGroup(view, plan, children, writer); !done) return done;
   if (Status done = WriteWorkers(view, plan, children, writer); !done) return done;
   if (Status done = WritePods(view, plan, writer, stop); !done) return done;
-  // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more. But what
-  // was refused may be refused again: said too early, each pass would take back what the one before said.
+  // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more. But
+  // what was refused may be refused again: said too early, each pass would take back what the one before said.
   const bool is_stalled = kube::IsConditionTrue(view.job->status.conditions, "Stalled");
   if (!is_stalled) {
     if (Status done = WriteStatus(view, plan.status, deferred, stop); !done) return done;
@@ -98,10 +98,12 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
   const bool is_right = HasLabels(children.service->metadata, wanted) &&
                         children.service->spec.selector.size() == selector->AsObject()->size() &&
                         kube::IsCovered(*wanted.Find("spec"), children.service->spec_json);
-  return is_right ? Status() : writer.Restore(KindOf<kube::Service>(), std::string(children.service->metadata.uid), wanted);
+  if (is_right) return {};
+  return writer.Restore(KindOf<kube::Service>(), std::string(children.service->metadata.uid), wanted);
 }
 
-Status ElasticReconciler::WriteGroup(const View& view, const Plan& plan, const Children& children, ChildWriter& writer) {
+Status ElasticReconciler::WriteGroup(const View& view, const Plan& plan, const Children& children,
+                                     ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
   const kube::Kind& kind = KindOf<api::PodGroup>();
   const bool is_wanted = plan.workers && plan.workers->replicas > 0 && plan.workers->gang != Gang::kNone;
@@ -117,7 +119,8 @@ Status ElasticReconciler::WriteGroup(const View& view, const Plan& plan, const C
   return is_right ? Status() : writer.Restore(kind, std::string(children.group->metadata.uid), wanted);
 }
 
-Result<bool> ElasticReconciler::RestoreHiddenWorkers(const ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {
+Result<bool> ElasticReconciler::RestoreHiddenWorkers(const ElasticHorovodJob& job, ChildWriter& writer,
+                                                     std::stop_token stop) {
   const kube::Kind& kind = KindOf<kube::StatefulSet>();
   const auto live = client_.Get<kube::StatefulSet>({job.metadata.ns, WorkersName(job)}, stop);
   if (!live) {
@@ -161,14 +164,16 @@ Status ElasticReconciler::WriteStatefulSet(const View& view, const Plan& plan, c
 
   const bool is_same_size = SameSize(*view.workers, *plan.workers);
   const Verified verified = VerifiedOf(job);
-  const bool is_verified = verified.workers_generation == set.metadata.generation && HasLabels(set.metadata, job, "worker");
+  const bool is_verified =
+      verified.workers_generation == set.metadata.generation && HasLabels(set.metadata, job, "worker");
   if (is_same_size && is_verified) return {};
   const Json wanted = MakeWorkers(job, *plan.workers);
   const Json* spec = wanted.Find("spec");
   // Compared with the size as it is: a new size alone is the smaller write.
   Json as_is = *spec;
   as_is["replicas"] = view.workers->replicas;
-  const bool is_other_template = view.workers->is_gated != plan.workers->is_gated || view.workers->gang != plan.workers->gang;
+  const bool is_other_template =
+      view.workers->is_gated != plan.workers->is_gated || view.workers->gang != plan.workers->gang;
   if (is_other_template) {
     as_is["template"] = *MakeWorkers(job, *view.workers).At({"spec", "template"});
   }
@@ -195,7 +200,9 @@ Status ElasticReconciler::Bury(const ObjectKey& key, const View& view, ChildWrit
   // The cache may be older than the node: ask before a pod that might run is deleted by force.
   const auto node = client_.Get(KindOf<kube::Node>(), {"", std::string(pod->spec.node_name)}, stop);
   if (node) return {};
-  if (node.error().code() != ErrorCode::kNotFound) return kube::Error(node.error()).with("look for the node of " + key.ToString());
+  if (node.error().code() != ErrorCode::kNotFound) {
+    return kube::Error(node.error()).with("look for the node of " + key.ToString());
+  }
   // Marked as the pod garbage collector does it: a launcher that was disrupted is no failed try of the Job.
   Json condition = Json::MakeObject({{"type", "DisruptionTarget"},
                                      {"status", "True"},
@@ -303,12 +310,12 @@ Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& write
     if (stray.is_ending) continue;
     const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, stray.name});
     if (!pod || pod->metadata.uid != stray.uid) continue;
-    if (Status ended = writer.Delete(KindOf<kube::Pod>(), *pod); !ended && ended.error().code() != ErrorCode::kConflict) {
-      return ended;
-    }
+    Status ended = writer.Delete(KindOf<kube::Pod>(), *pod);
+    if (!ended && ended.error().code() != ErrorCode::kConflict) return ended;
   }
-  return kube::Error(ErrorCode::kConflict, "pod " + view.stray_launchers.front().name +
-                                               " of the launcher before is not gone yet").with("start the launcher of " + job);
+  const std::string stray = "pod " + view.stray_launchers.front().name;
+  return kube::Error(ErrorCode::kConflict, stray + " of the launcher before is not gone yet")
+      .with("start the launcher of " + job);
 }
 
 Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, const Children& children,

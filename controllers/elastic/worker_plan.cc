@@ -159,7 +159,8 @@ void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
 }  // namespace
 
 Duration StartDelay(const View& view) {
-  return LastReasonIs(view, ScaleReason::kBelowMinimum) ? std::max(CooldownLeft(view), Duration::zero()) : Duration::zero();
+  if (!LastReasonIs(view, ScaleReason::kBelowMinimum)) return Duration::zero();
+  return std::max(CooldownLeft(view), Duration::zero());
 }
 
 std::string_view ToString(ScaleReason reason) {

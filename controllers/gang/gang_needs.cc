@@ -38,7 +38,8 @@ std::vector<Assignment> Assign(const GangView& view) {
   std::vector<Assignment> assigned;
   const auto take = [&](const Member& member, auto&& fits) {
     const auto found = std::find_if(left.begin(), left.end(), [&](const Place& place) {
-      const bool is_for_it = view.is_planned_by_owner || place.shape == member.shape || FitAlike(*place.shape, *member.shape);
+      const bool is_for_it =
+          view.is_planned_by_owner || place.shape == member.shape || FitAlike(*place.shape, *member.shape);
       return is_for_it && fits(place);
     });
     if (found == left.end()) return false;
@@ -57,15 +58,17 @@ std::vector<Assignment> Assign(const GangView& view) {
   // Those whose gate is lifted already come first: they are the scheduler's.
   std::stable_partition(rest.begin(), rest.end(), [](const Member* m) { return m->state == MemberState::kLifted; });
   for (const Member* member : rest) take(*member, [](const Place&) { return true; });
-  std::sort(assigned.begin(), assigned.end(), [&](const Assignment& a, const Assignment& b) { return a.member < b.member; });
+  std::sort(assigned.begin(), assigned.end(),
+            [](const Assignment& a, const Assignment& b) { return a.member < b.member; });
   return assigned;
 }
 
 std::optional<GangDemand> NeedsOf(const GangView& view) {
   const api::PodGroup& group = *view.group;
-  const int min = view.group->spec.min_member;
+  const int min = group.spec.min_member;
   const Tally tally = Count(view);
-  if (group.metadata.is_being_deleted() || view.is_planned_by_owner || min < 1 || tally.unbound() == 0) return std::nullopt;
+  if (group.metadata.is_being_deleted() || view.is_planned_by_owner) return std::nullopt;
+  if (min < 1 || tally.unbound() == 0) return std::nullopt;
   if (IsBackingOff(view) && tally.scheduled() < min) return std::nullopt;
 
   const std::vector<Assignment> assigned = Assign(view);
@@ -81,13 +84,16 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
     }
   }
   if (demand.members.empty()) return std::nullopt;
-  if (!IsReplacing(view, tally)) demand.needed = std::max(0, min - tally.scheduled() - static_cast<int>(assigned.size()));
+  if (!IsReplacing(view, tally)) {
+    demand.needed = std::max(0, min - tally.scheduled() - static_cast<int>(assigned.size()));
+  }
   if (demand.needed > static_cast<int>(demand.members.size())) return std::nullopt;  // Not all of them exist.
   demand.key = view.key;
   const kube::Time since = group.metadata.creation_timestamp.value_or(view.now);
   // One that holds something already comes before all that hold nothing.
   const bool is_half_started = demand.needed > 0 && tally.lifted + tally.bound > 0;
-  demand.waiting_since = is_half_started ? 0 : std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
+  const auto waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch());
+  demand.waiting_since = is_half_started ? 0 : waiting_since.count();
   demand.avoid = view.avoid;
   demand.runtime_seconds = group.spec.expected_runtime_seconds;
   return demand;

@@ -31,7 +31,7 @@ GangNews NewsOf(const kube::Pod* before, const kube::Pod* after) {
                        before->spec.scheduling_gates == after->spec.scheduling_gates &&
                        before->status.nominated_node_name == after->status.nominated_node_name;
   if (!is_same) return GangNews::kMajor;
-  // Running, succeeded and failed members change phases and counts; all that is bound runs soon, so it can wait a little.
+  // Members that run, succeeded or failed change phases and counts; all that is bound runs soon, so that can wait.
   if (before->status.phase != after->status.phase) {
     return after->status.phase == "Running" ? GangNews::kMinor : GangNews::kMajor;
   }

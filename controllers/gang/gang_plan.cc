@@ -287,7 +287,8 @@ class Planner {
                      " waits for its volume: " + first->volume_problem);
     }
     if (must_hold_) {
-      return Say(kGangPending, GangReason::kPreparing, "holding nodes for " + Count(min_ - tally_.scheduled(), "member"));
+      return Say(kGangPending, GangReason::kPreparing,
+                 "holding nodes for " + Count(min_ - tally_.scheduled(), "member"));
     }
     if (is_unsafe_) {
       return Say(kGangPending, GangReason::kPreparing,
@@ -326,8 +327,9 @@ class Planner {
 
   void SayTogether() {
     const bool is_running = tally_.running + tally_.succeeded >= min_;
-    std::string message = is_running ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
-                                     : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
+    std::string message =
+        is_running ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
+                   : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
     // Those that others or their volumes hold back wait for them, not for room.
     if (const int waiting = tally_.unbound() - HeldBack(); waiting > 0) {

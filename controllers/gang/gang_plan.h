@@ -2,9 +2,10 @@
 // What should be done about a gang: pure functions of the view. No I/O, no clock.
 //
 // Two phases, as no scheduler takes a gang whole: the planner finds places for the minimum and claims them in the
-// ledger; while a foreign pod could take one, each member is nominated for its node while it is still gated, which keeps
-// others out; then the gates are lifted, lowest ordinals first. Where nominations do not help, members are pinned to
-// their nodes as their gates are lifted: others may still come in between, but no two gangs take each other's places.
+// ledger; while a foreign pod could take one, each member is nominated for its node while it is still gated, which
+// keeps others out; then the gates are lifted, lowest ordinals first. Where nominations do not help, members are pinned
+// to their nodes as their gates are lifted: others may still come in between, but no two gangs take each other's
+// places.
 // A gang that is still below its minimum when its time is over is rolled back: what was lifted is deleted, comes back
 // gated, and waits for another try.
 #pragma once
@@ -39,7 +40,7 @@ enum class GangReason {
 std::string_view ToString(GangReason reason);
 
 inline constexpr char kGangPending[] = "Pending";
-inline constexpr char kGangPreScheduling[] = "PreScheduling";  // Pending with members, as scheduling.sigs.k8s.io says it.
+inline constexpr char kGangPreScheduling[] = "PreScheduling";  // How scheduling.sigs.k8s.io says Pending.
 inline constexpr char kGangScheduling[] = "Scheduling";
 inline constexpr char kGangRunning[] = "Running";
 inline constexpr char kGangFinished[] = "Finished";

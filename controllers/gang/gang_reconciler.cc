@@ -67,10 +67,10 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     const std::string_view group = GroupNameOf(kind_, metadata);
     if (group.empty()) return;
     const ObjectKey key{metadata.ns, std::string(group)};
-    if (change.before && change.after && writes_.IsOwnEcho(key, KindOf<kube::Pod>(), change.after->metadata.resource_version)) {
-      return;
-    }
-    switch (NewsOf(static_cast<const kube::Pod*>(change.before.get()), static_cast<const kube::Pod*>(change.after.get()))) {
+    const auto* before = static_cast<const kube::Pod*>(change.before.get());
+    const auto* after = static_cast<const kube::Pod*>(change.after.get());
+    if (before && after && writes_.IsOwnEcho(key, KindOf<kube::Pod>(), after->metadata.resource_version)) return;
+    switch (NewsOf(before, after)) {
       case GangNews::kNone: return;
       case GangNews::kMinor: return queue.AddAfter(key, kRunningWait);
       case GangNews::kMajor: queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
@@ -272,8 +272,8 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   }
 
   Status done = plan.end.empty() ? Start(view, plan, stop) : Status();
-  // A gang that starts says so once it runs: the gates tell the rest. Of a roll-back first the decision, then what follows
-  // from it: a process that stops in between leaves it to the next.
+  // A gang that starts says so once it runs: the gates tell the rest. Of a roll-back first the decision, then what
+  // follows from it: a process that stops in between leaves it to the next.
   std::optional<kube::Duration> deferred;
   if (done) {
     Result<std::optional<kube::Duration>> written = status_.Write(view, plan.status, stop);
@@ -287,7 +287,8 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     log_.Info(event.note, {{"gang", gang}, {"reason", event.reason}});
     events_.Record(event.type, kind_, group->metadata, event.reason, event.action, event.note);
   }
-  kube::Duration again = std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync});
+  kube::Duration again =
+      std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync});
   if (const auto change = room_.next_change()) {
     const kube::Duration until = kube::WallTime(std::chrono::seconds(*change)) - view.now.value;
     again = std::min(again, std::max<kube::Duration>(until, std::chrono::seconds(1)));
@@ -329,7 +330,8 @@ Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, st
         options.uid = plan.end[i]->uid;
         const ObjectKey pod{view.group->metadata.ns, plan.end[i]->name};
         Status gone = client_.Delete(KindOf<kube::Pod>(), pod, options, stop);
-        if (gone || gone.error().code() == ErrorCode::kConflict) return {};  // Another pod of that name: nothing to end.
+        // In conflict is another pod of that name: nothing to end.
+        if (gone || gone.error().code() == ErrorCode::kConflict) return {};
         return std::move(gone).error().with("delete Pod " + pod.ToString());
       },
       stop);
@@ -381,8 +383,8 @@ Result<Action> GangReconciler::Refused(const GangView& view, Error error, std::s
   SetGangReason(status, view, status.phase, GangReason::kNotPermitted, error.message());
   if (GangReasonBefore(view) != ToString(GangReason::kNotPermitted)) {
     log_.Warn("gang cannot be placed", {{"gang", view.key}, {"error", error.message()}});
-    events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(GangReason::kNotPermitted), "PlaceGang",
-                   error.message());
+    events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(GangReason::kNotPermitted),
+                   "PlaceGang", error.message());
   }
   if (auto written = status_.Write(view, status, stop); !written) return std::move(written).error();
   return Action::After(kRefusedRetry);

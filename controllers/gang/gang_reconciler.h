@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings the pods of one PodGroup to the scheduler together, or not at all.
 //
-// A pass reads only caches and the ledger, plans purely, and writes in this order, so that a stop after any write leaves a
-// state from which the next pass goes on to the same end: status of a roll-back; deletes; nominations, and nothing more
-// in that pass; lifted gates, lowest ordinals first; status; events. The next pass waits until the caches have seen these
-// writes, and with them every pod that was bound before.
+// A pass reads only caches and the ledger, plans purely, and writes in this order, so that a stop after any write
+// leaves a state from which the next pass goes on to the same end: status of a roll-back; deletes; nominations, and
+// nothing more in that pass; lifted gates, lowest ordinals first; status; events. The next pass waits until the caches
+// have seen these writes, and with them every pod that was bound before.
 // One of these for each of the two kinds. Thread-safe: many keys at once.
 #pragma once
 

@@ -72,7 +72,8 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
     member.lifted_at = member.created_at;
   }
   const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-  if (scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable" && member.state == MemberState::kLifted) {
+  const bool is_unschedulable = scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable";
+  if (is_unschedulable && member.state == MemberState::kLifted) {
     member.unschedulable_message = std::string(scheduled->message);
   }
   return member;

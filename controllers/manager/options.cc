@@ -69,9 +69,9 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
       ("reconcile-threads", po::value(&options.reconcile_threads)->value_name("N")
        ->default_value(options.reconcile_threads), "Threads of each controller, 1 to 256.")
       ("nominations", po::value(&nominations)->value_name("WHEN")->default_value(nominations),
-       "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods that "
-       "ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the planned "
-       "node alone.")
+       "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods "
+       "that ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the "
+       "planned node alone.")
       ("log-level", po::value(&level)->value_name("LEVEL")->default_value(level), "debug, info, warn or error.")
       ("log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")
       ("version", "Print the version and exit.")

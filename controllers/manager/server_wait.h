@@ -11,9 +11,9 @@
 
 namespace grus {
 
-// Until it serves `kinds`. What waiting may mend is logged, one line a try; what it cannot is the error: a certificate that
-// is not trusted, credentials that are refused. `ns`: one in which we may list these kinds; empty: all.
-kube::Status WaitForServer(kube::Connection& connection, const std::vector<const kube::Kind*>& kinds, const std::string& ns,
-                           const kube::Clock& clock, const kube::Log& log, std::stop_token stop);
+// Until it serves `kinds`. What waiting may mend is logged, one line a try; what it cannot is the error: a certificate
+// that is not trusted, credentials that are refused. `ns`: one in which we may list these kinds; empty: all.
+kube::Status WaitForServer(kube::Connection& connection, const std::vector<const kube::Kind*>& kinds,
+                           const std::string& ns, const kube::Clock& clock, const kube::Log& log, std::stop_token stop);
 
 }  // namespace grus

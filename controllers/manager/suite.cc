@@ -93,7 +93,8 @@ struct TrialController {
                    {with.manager.AddInformer(KindOf<api::TrialJob>(), Everything(with.options)), *with.jobs, with.pods,
                     with.nodes, with.groups},
                    with.room, store, prometheus, with.events, with.clock, with.log),
-        running(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, with.events, with.clock, with.log),
+        running(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, with.events, with.clock,
+                with.log),
         keeper(*with.profiles, store) {
     reconciler.FeedQueue(with.Run(reconciler, "trialjob", with.options.reconcile_threads));
     running.FeedQueue(with.Run(running, "running-jobs", 1));

@@ -81,9 +81,13 @@ int RunManager(const Options& options, std::stop_token stop) {
   Suite suite(known, *connection.client, elector->get(), clock, log, metrics, HostName());
   Result<std::unique_ptr<kube::HttpServer>> health = Serve(
       options.health_address,
-      {{"/healthz", [&](const std::string&) { return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status()); }},
+      {{"/healthz",
+        [&](const std::string&) {
+          return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status());
+        }},
        {"/readyz", [&](const std::string&) {
-          return Check(suite.IsReady() ? Status() : Status(kube::Error(kube::ErrorCode::kUnavailable, "caches are not synced")));
+          if (suite.IsReady()) return Check(Status());
+          return Check(kube::Error(kube::ErrorCode::kUnavailable, "caches are not synced"));
         }}});
   if (!health) return fail(health.error());
   Result<std::unique_ptr<kube::HttpServer>> scrape = Serve(
@@ -97,7 +101,8 @@ int RunManager(const Options& options, std::stop_token stop) {
                         {"metrics_port", *scrape ? (*scrape)->port() : 0},
                         {"health_port", *health ? (*health)->port() : 0}});
   const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
-  if (Status ready = WaitForServer(connection, Suite::Kinds(options), ns, clock, log, stop); !ready) return fail(ready.error());
+  const Status ready = WaitForServer(connection, Suite::Kinds(options), ns, clock, log, stop);
+  if (!ready) return fail(ready.error());
 
   if (Status ran = suite.Run(stop); !ran) return fail(ran.error());
   log.Info("stopped");

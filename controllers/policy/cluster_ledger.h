@@ -123,8 +123,8 @@ class ClusterLedger {
   void GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_claim);
   void Reindex(LedgerNode& node, OwnerId owner, std::int64_t gpus);
   static Resources TakenOn(const LedgerNode& node);
-  // A pod was bound to `from` where another owner had a claim, and left a claim of its own at `to`: the scheduler swapped
-  // them. The other's claim moves, if it does not fit any more where it was.
+  // A pod was bound to `from` where another owner had a claim, and left a claim of its own at `to`: the scheduler
+  // swapped them. The other's claim moves, if it does not fit any more where it was.
   void PassOn(LedgerNode& from, const std::string& to);
 
   std::map<std::string, LedgerNode> nodes_;

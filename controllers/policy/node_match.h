@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a node, looked at alone and empty, may hold a pod: cordon, taints, node selector, node affinity, and where its
-// volumes can be used.
+// Whether a node, looked at alone and empty, may hold a pod: cordon, taints, node selector, node affinity, and where
+// its volumes can be used.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct NodeState {
 // As the scheduler decides it. A cordon is a taint: pods that tolerate it may still come. Resources are not looked at.
 bool Accepts(const NodeState& node, const PodShape& shape);
 
-// The part of it that says which nodes count for a pod's topology spread: selector and affinity, not taints and volumes.
+// The part of it that says which nodes count for a pod's topology spread: selector and affinity, no taints, no volumes.
 bool IsSelected(const NodeState& node, const PodShape& shape);
 
 }  // namespace grus
