@@ -20,8 +20,8 @@ namespace api {
 inline constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
 inline constexpr char kLegacyPodGroupLabel[] = "pod-group.scheduling.sigs.k8s.io";
 inline constexpr char kGangGate[] = "scheduling.x-k8s.io/gang";
-// When the gate was lifted: written with the lift, in the same patch. Also how a later pass, or another process, knows
-// that the pod is ours to end if the gang does not come together.
+// When the gate was lifted, in the same patch; not on pods of an owner that planned and waited a moment (adr/0008). On
+// others also how a later pass, or another process, knows that the pod is ours to end if the gang stays incomplete.
 inline constexpr char kGangLiftedAnnotation[] = "scheduling.ai.centauruscloud.io/lifted";
 
 // What to do about a gang that does not fit.
