@@ -44,7 +44,8 @@ class GangStatusWriterTest : public ::testing::Test {
     const auto made = server_.Create(resource, *kube::ParseJson(text), "test");
     ASSERT_TRUE(made) << made.error().message();
   }
-  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(2)); }
+  // Both watches have nothing more to tell, nor has the recorder of events.
+  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(3)); }
 
   std::shared_ptr<const api::PodGroup> Group() const { return groups_.Get<api::PodGroup>(kKey); }
   GangView View() {
