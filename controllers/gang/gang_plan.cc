@@ -129,6 +129,9 @@ class Planner {
       return false;
     }
     plan_.end = list;
+    for (const Assignment& a : Assign(view_)) {
+      if (a.member->state == MemberState::kLifted) plan_.refused.insert(a.place.node);
+    }
     ++status.attempts;
     status.schedule_start_time.reset();
     status.started_min_member = 0;

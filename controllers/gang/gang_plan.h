@@ -12,6 +12,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,7 @@ struct GangPlan {
   std::vector<const Member*> lift;   // In this order.
   std::map<const Member*, std::string> pins;  // Of those, the ones that may go to this node alone.
   std::vector<const Member*> end;    // Delete: a roll-back, or an extra that found no place.
+  std::set<std::string> refused;     // Of a roll-back: where members were to go and did not. The next try avoids them.
   std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
   bool must_replan = false;          // The places are not safe any more: ask for others.
   api::PodGroupStatus status;

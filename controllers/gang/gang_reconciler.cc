@@ -314,14 +314,9 @@ Status GangReconciler::Start(const GangView& view, const GangPlan& plan, std::st
 }
 
 Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop) {
-  const bool is_roll_back = plan.status.next_attempt_time.has_value();
-  if (is_roll_back) {
+  if (!plan.refused.empty()) {
     std::lock_guard lock(mutex_);
-    Memory& memory = MemoryLocked(*view.group);
-    for (const Member* member : plan.end) {
-      if (member->state != MemberState::kLifted || member->planned_node().empty()) continue;
-      memory.avoid.insert(member->planned_node());
-    }
+    MemoryLocked(*view.group).avoid.insert(plan.refused.begin(), plan.refused.end());
   }
   return kube::ForEachParallel(
       clock_, plan.end.size(), kParallelWrites,

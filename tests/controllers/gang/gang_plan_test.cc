@@ -314,6 +314,14 @@ TEST(GangPlan, BelowItsMinimumWhenItsTimeIsOverItIsRolledBackWhole) {
   EXPECT_EQ(plan.events[0].type, kube::EventType::kWarning);
 }
 
+TEST(GangPlan, TheNextTryAvoidsTheNodesWhereMembersWereToGoAndDidNot) {
+  const GangView view =
+      GangBuilder(4).Bound(1, -70).Lifted(2, -70).Gated(1).Places(1, "node-1").Places(2, "node-2").Build();
+  EXPECT_THAT(PlanGang(view).refused, ElementsAre("node-1", "node-2"));
+  const GangView in_time = GangBuilder(2).Bound(1).Lifted(1).Places(1, "node-1").Build();
+  EXPECT_THAT(PlanGang(in_time).refused, IsEmpty());
+}
+
 TEST(GangPlan, ItsTimeIsScheduleTimeoutSecondsFromTheLift) {
   const auto timeout = [](auto& group) { group.spec.schedule_timeout_seconds = 20; };
   const GangPlan early = PlanGang(GangBuilder(2).Bound(1, -19).Lifted(1, -19).Group(timeout).Build());
