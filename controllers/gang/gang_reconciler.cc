@@ -65,6 +65,8 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
   pods_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
     const kube::ObjectMeta& metadata = change.Any().metadata;
     const std::string_view group = GroupNameOf(kind_, metadata);
+    const std::string_view group_before = change.before ? GroupNameOf(kind_, change.before->metadata) : group;
+    if (group_before != group && !group_before.empty()) queue.Add({metadata.ns, std::string(group_before)});
     if (group.empty()) return;
     const ObjectKey key{metadata.ns, std::string(group)};
     const auto* before = static_cast<const kube::Pod*>(change.before.get());

@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 using kube::Json;
 using kube::KindOf;
 
+constexpr int kThreads = 4;  // Of three caches, and the recorder of events.
+
 // Gangs on one node of 8 GPUs, beside an API server in this process; nothing else acts. Each pass is the test's own.
 class GangReconcilerTest : public ::testing::Test {
  protected:
@@ -94,6 +96,20 @@ TEST_F(GangReconcilerTest, WhatAnEarlierProcessHeldIsHeldBeforeAnythingElseIsPla
 
   EXPECT_EQ(room_.PlacesOf("default/held").size(), 4U);
   EXPECT_TRUE(room_.PlacesOf("default/other").empty());
+}
+
+TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {
+  AddGang("left", 1, 1);
+  StartCaches();
+  ASSERT_TRUE(clock_.AwaitWaiters(kThreads));
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  const Json unlabel = Text(R"({"metadata":{"labels":{"scheduling.x-k8s.io/pod-group":null}}})");
+  ASSERT_TRUE(client_.Patch(KindOf<kube::Pod>(), {"default", "left-0"}, kube::PatchType::kMerge, unlabel, {}));
+  ASSERT_TRUE(clock_.AwaitWaiters(kThreads));
+
+  ASSERT_EQ(queue_.counts().depth, 1U);
+  EXPECT_EQ(queue_.Get()->key.name, "left");
 }
 
 }  // namespace
