@@ -25,8 +25,8 @@ struct GangRules {
 };
 
 // No gang has some, but fewer than its minimum, of its members on nodes for longer than its timeout and the slack. No
-// gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU is given twice. No gang is rolled back,
-// and no member made anew, but where the story has it (or the wall clock jumped).
+// gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU is given twice. No gang is rolled
+// back, and no member made anew, but where the story has it (or the wall clock jumped).
 std::vector<kube::testing::Invariant> GangInvariants(const GangRules& rules);
 
 // At rest no gang is there in part, no gated member holds a node, and none is lifted in vain.

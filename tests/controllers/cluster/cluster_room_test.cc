@@ -19,9 +19,9 @@ using kube::KindOf;
 class ClusterRoomTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Must(server_.Create("namespaces", Text(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}})"), "test"));
-    Must(server_.Create("serviceaccounts",
-                        Text(R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default","namespace":"team-a"}})"), "test"));
+    Create("namespaces", Text(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}})"));
+    Create("serviceaccounts", Text(R"({"apiVersion":"v1","kind":"ServiceAccount",
+                                       "metadata":{"name":"default","namespace":"team-a"}})"));
     room_.OnFreed([this] { ++freed_; });
     for (kube::Informer* informer : {&nodes_, &pods_}) informer->Start();
     for (kube::Informer* informer : {&nodes_, &pods_}) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
@@ -37,14 +37,15 @@ class ClusterRoomTest : public ::testing::Test {
   static void Must(const T& done) {
     ASSERT_TRUE(done) << done.error().message();
   }
+  void Create(const char* resource, Json object) { Must(server_.Create(resource, std::move(object), "test")); }
   // Both watches have nothing more to tell.
   void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(2)); }
 
   void AddNode(const std::string& name) {
-    Json node = Text(R"({"apiVersion":"v1","kind":"Node","metadata":{},"status":{"allocatable":{"cpu":"64","memory":"1Ti","pods":"110",
-                         "nvidia.com/gpu":"8"}}})");
+    Json node = Text(R"({"apiVersion":"v1","kind":"Node","metadata":{},
+                         "status":{"allocatable":{"cpu":"64","memory":"1Ti","pods":"110","nvidia.com/gpu":"8"}}})");
     node["metadata"]["name"] = name;
-    Must(server_.Create("nodes", std::move(node), "test"));
+    Create("nodes", std::move(node));
     Settle();
   }
   void AddPod(const std::string& name, int gpus, const std::string& node = {}, const std::string& gang = {}) {
@@ -55,7 +56,7 @@ class ClusterRoomTest : public ::testing::Test {
     Json& container = (*pod["spec"]["containers"].AsArray())[0];
     if (gpus > 0) container["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
     if (!node.empty()) pod["spec"]["nodeName"] = node;
-    Must(server_.Create("pods", std::move(pod), "test"));
+    Create("pods", std::move(pod));
     Settle();
   }
   void PatchStatus(const std::string& pod, std::string_view patch) {
@@ -63,6 +64,11 @@ class ClusterRoomTest : public ::testing::Test {
     options.subresource = "status";
     Must(client_.Patch(KindOf<kube::Pod>(), {"team-a", pod}, kube::PatchType::kMerge, Text(patch), options));
     Settle();
+  }
+  // PodScheduled is False, for this reason.
+  void SetUnscheduled(const std::string& pod, const std::string& reason) {
+    PatchStatus(pod, R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":")" + reason +
+                         R"("}]}})");
   }
   static ShapePtr Gpus(int count) {
     PodShape shape;
@@ -165,13 +171,13 @@ TEST_F(ClusterRoomTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {
   AddPod("foreign", 1);
   EXPECT_EQ(room_.Check(places, 0), Safety::kUndecided);
   EXPECT_EQ(room_.Check(places, 1), Safety::kSafe) << "it is less important than the gang";
-  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}})");
+  SetUnscheduled("foreign", "Unschedulable");
   EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
 }
 
 TEST_F(ClusterRoomTest, AForeignPodWhoseGateWasLiftedIsUndecidedThoughItsConditionStillTellsOfTheGate) {
   AddPod("foreign", 1);
-  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]}})");
+  SetUnscheduled("foreign", "SchedulingGated");
   EXPECT_EQ(room_.Check({{"n1", Gpus(1)}}, 0), Safety::kUndecided);
 }
 
@@ -187,9 +193,9 @@ TEST_F(ClusterRoomTest, AForeignPodThatNobodyDecidesAboutHoldsGangsUpForFiveMinu
 TEST_F(ClusterRoomTest, AForeignPodWaitsForRoomOnceItIsFoundUnschedulableNotWhileItIsGated) {
   const auto nobody = [](const std::string&) { return false; };
   AddPod("foreign", 1);
-  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"SchedulingGated"}]}})");
+  SetUnscheduled("foreign", "SchedulingGated");
   EXPECT_FALSE(room_.IsAnyoneWaiting(nobody));
-  PatchStatus("foreign", R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}})");
+  SetUnscheduled("foreign", "Unschedulable");
   EXPECT_TRUE(room_.IsAnyoneWaiting(nobody));
 }
 
@@ -224,8 +230,10 @@ TEST_F(ClusterRoomTest, WhatIsReservedIsRoomForItsHolderOnly) {
 TEST_F(ClusterRoomTest, PodsOfOneSetShareAShape) {
   kube::Pod a, b;
   a.metadata.ns = b.metadata.ns = "team-a";
-  a.metadata.labels = {{"app", "x"}, {"statefulset.kubernetes.io/pod-name", "x-0"}, {"apps.kubernetes.io/pod-index", "0"}};
-  b.metadata.labels = {{"app", "x"}, {"statefulset.kubernetes.io/pod-name", "x-1"}, {"apps.kubernetes.io/pod-index", "1"}};
+  a.metadata.labels = {
+      {"app", "x"}, {"statefulset.kubernetes.io/pod-name", "x-0"}, {"apps.kubernetes.io/pod-index", "0"}};
+  b.metadata.labels = {
+      {"app", "x"}, {"statefulset.kubernetes.io/pod-name", "x-1"}, {"apps.kubernetes.io/pod-index", "1"}};
   EXPECT_EQ(room_.ShapeOf(a), room_.ShapeOf(b));
   b.metadata.labels = {{"app", "y"}};
   EXPECT_NE(room_.ShapeOf(a), room_.ShapeOf(b));

@@ -72,7 +72,10 @@ class GangBuilder {
     group_.status.phase = phase;
     group_.status.observed_generation = 1;
     kube::SetCondition(group_.status.conditions,
-                       {.type = "Ready", .status = "False", .reason = std::string(ToString(reason)), .message = "before"},
+                       {.type = "Ready",
+                        .status = "False",
+                        .reason = std::string(ToString(reason)),
+                        .message = "before"},
                        At(-500).value);
     return *this;
   }

@@ -67,8 +67,12 @@ TEST(GangNeeds, CountWhatIsThereAlready) {
 
 TEST(GangNeeds, NothingWhileItBacksOffOrWhenAllHavePlaces) {
   EXPECT_FALSE(NeedsOf(GangBuilder(2).Gated(2).Places(2).Build()));
-  EXPECT_FALSE(NeedsOf(GangBuilder(2).Gated(2).Group([](auto& g) { g.status.next_attempt_time = GangBuilder::At(5); }).Build()));
-  EXPECT_TRUE(NeedsOf(GangBuilder(2).Gated(2).Group([](auto& g) { g.status.next_attempt_time = GangBuilder::At(-5); }).Build()));
+  const auto with_next_try = [](int at) {
+    const auto set = [at](auto& group) { group.status.next_attempt_time = GangBuilder::At(at); };
+    return GangBuilder(2).Gated(2).Group(set).Build();
+  };
+  EXPECT_FALSE(NeedsOf(with_next_try(5)));
+  EXPECT_TRUE(NeedsOf(with_next_try(-5)));
 }
 
 // Which member gets which place.
@@ -258,8 +262,8 @@ TEST(GangPlan, RunsWhenTheMinimumRuns) {
 
 TEST(GangPlan, EndsWhenItsMembersHave) {
   EXPECT_EQ(PlanGang(GangBuilder(2).Ended(2, MemberState::kSucceeded).Build()).status.phase, kGangFinished);
-  EXPECT_EQ(PlanGang(GangBuilder(2).Ended(1, MemberState::kSucceeded).Ended(1, MemberState::kFailed).Build()).status.phase,
-            kGangFailed);
+  const GangView mixed = GangBuilder(2).Ended(1, MemberState::kSucceeded).Ended(1, MemberState::kFailed).Build();
+  EXPECT_EQ(PlanGang(mixed).status.phase, kGangFailed);
   EXPECT_EQ(PlanGang(GangBuilder(2).Ended(1, MemberState::kSucceeded).Running(1).Build()).status.phase, kGangRunning);
 }
 

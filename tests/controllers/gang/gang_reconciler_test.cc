@@ -27,8 +27,8 @@ class GangReconcilerTest : public ::testing::Test {
     }
     Create("serviceaccounts", Text(R"({"apiVersion":"v1","kind":"ServiceAccount",
                                        "metadata":{"namespace":"default","name":"default"}})"));
-    Create("nodes", Text(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},
-                             "status":{"allocatable":{"cpu":"64","memory":"1Ti","pods":"110","nvidia.com/gpu":"8"}}})"));
+    Create("nodes", Text(R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{
+                             "allocatable":{"cpu":"64","memory":"1Ti","pods":"110","nvidia.com/gpu":"8"}}})"));
   }
   // No handler runs while what it tells is taken apart.
   ~GangReconcilerTest() override {
