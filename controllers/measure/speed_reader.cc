@@ -2,6 +2,7 @@
 #include "controllers/measure/speed_reader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -10,6 +11,8 @@
 
 namespace grus {
 namespace {
+
+constexpr std::size_t kLongestShown = 120;  // Of a line that is shown to the user.
 
 const Reading* FindCounter(const LineReadings& readings) {
   for (const Reading& reading : readings.all()) {
@@ -32,6 +35,27 @@ bool SaysOutOfMemory(std::string_view text) {
     if (text.find(words) != std::string_view::npos) return true;
   }
   return false;
+}
+
+bool IsWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// The text with 0.0 for each number that is none: a speed of it is refused, as one of zero is. Empty: it has none.
+std::string WithZeros(std::string_view text) {
+  std::string zeros;
+  for (const std::string_view word : {"nan", "NaN", "inf", "Inf"}) {
+    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) {
+      const std::size_t end = at + word.size();
+      if ((at > 0 && IsWordPart(text[at - 1])) || (end < text.size() && IsWordPart(text[end]))) continue;
+      if (zeros.empty()) zeros = text;
+      zeros.replace(at, word.size(), "0.0");
+    }
+  }
+  return zeros;
+}
+
+LineReadings ReadAnyLine(std::string_view text) {
+  const std::string zeros = WithZeros(text);
+  return ReadLine(zeros.empty() ? text : zeros);
 }
 
 }  // namespace
@@ -73,7 +97,7 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   }
   if (SaysOutOfMemory(line.text)) ++counts_.out_of_memory;
   LineReadings readings;
-  if (patterns_.empty() || options_.has_auto) readings = ReadLine(line.text);
+  if (patterns_.empty() || options_.has_auto) readings = ReadAnyLine(line.text);
   patterns_.Read(line.text, readings, counts_.not_numbers);
   if (patterns_.empty() && IsUnderHeading(readings)) return;
   if (readings.phase != Phase::kTraining) ++gaps_;
@@ -81,6 +105,8 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   if (readings.empty()) return;
   if (line.rank && line.rank != rank_) {  // A lower one than was read so far.
     if (rank_) series_.clear();
+    refused_ = {};
+    has_taken_ = false;
     rank_ = line.rank;
   }
   ++counts_.matched_lines;
@@ -88,7 +114,7 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   if (line.time && *line.time - *first_match_ < options_.warm_up) return;
   if (line.time && !first_speed_) first_speed_ = line.time;
   if (line.time) last_speed_ = line.time;
-  AddReadings(readings, line.time);
+  AddReadings(readings, line);
 }
 
 // PaddlePaddle says "Eval begin..." and then prints steps as those of the training. The heading counts until a
@@ -106,8 +132,9 @@ bool SpeedReader::IsUnderHeading(const LineReadings& readings) {
   return is_under_heading_;
 }
 
-void SpeedReader::AddReadings(const LineReadings& readings, std::optional<WallTime> time) {
+void SpeedReader::AddReadings(const LineReadings& readings, const LogLine& line) {
   const Reading* counter = FindCounter(readings);
+  const std::optional<WallTime> time = line.time;
   for (const Reading& reading : readings.all()) {
     const bool is_counter = IsCounter(reading.measure);
     if (is_counter && !time) continue;
@@ -124,9 +151,23 @@ void SpeedReader::AddReadings(const LineReadings& readings, std::optional<WallTi
       is_taken = series_[*found].AddCount(reading.value, *time, gaps_, mixed ? &series_[*mixed] : nullptr);
     } else {
       is_taken = series_[*found].AddSpeed(reading, counter);
+      NoteSpeed(reading, is_taken, line);
     }
     if (!is_taken) ++counts_.refused;
   }
+}
+
+void SpeedReader::NoteSpeed(const Reading& reading, bool is_taken, const LogLine& line) {
+  has_taken_ = has_taken_ || is_taken;
+  // What loading took may well be zero, and a number without a name need not be a speed.
+  if (is_taken || reading.trust == Trust::kMixed || reading.trust == Trust::kWeak) return;
+  if (refused_.readings++ == 0) {
+    first_refused_ = line.time;
+    refused_.line = line.text.substr(0, kLongestShown);
+  }
+  if (!line.time) return;
+  if (!first_refused_) first_refused_ = line.time;
+  refused_.span = std::max<kube::Duration>(*line.time - *first_refused_, kube::Duration::zero());
 }
 
 // The index of the series with the key, which is made if there is room, or another may be replaced.
@@ -162,6 +203,7 @@ SpeedObservation SpeedReader::Observe(WallTime now) const {
   seen.counts = counts_;
   seen.counts.log = lines_.counts();
   if (first_speed_) seen.span = std::max<kube::Duration>(*last_speed_ - *first_speed_, kube::Duration::zero());
+  if (refused_.readings > 0 && !has_taken_ && !seen.main()) seen.only_refused = refused_;
   seen.state = StateAt(now, seen);
   return seen;
 }

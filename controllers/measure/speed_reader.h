@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,10 +48,17 @@ struct SpeedCounts {
   LogCounts log;
   std::int64_t matched_lines = 0;
   std::int64_t not_numbers = 0;  // Found by a pattern of the user, where a number should be.
-  std::int64_t refused = 0;      // Zero, negative or infinite speeds.
+  std::int64_t refused = 0;      // Speeds that are zero, negative, infinite or NaN.
   std::int64_t other_ranks = 0;  // Lines of ranks that are not read.
   std::int64_t not_kept = 0;     // Readings of more kinds than are kept.
   std::int64_t out_of_memory = 0;  // Lines in which a framework says that the GPU's memory does not do.
+};
+
+// Speeds that were refused while none was taken.
+struct OnlyRefused {
+  std::int64_t readings = 0;
+  kube::Duration span{};  // From the first such line to the last, by their times.
+  std::string line;       // The first of them, or its beginning.
 };
 
 struct SpeedObservation {
@@ -62,6 +70,7 @@ struct SpeedObservation {
   std::optional<MeasuredSpeed> epoch;             // Seconds of an epoch, with all that is in it.
   double samples_per_step = 0;                    // 0: not said.
   kube::Duration span{};                          // From the first line that tells a speed to the last, by their times.
+  std::optional<OnlyRefused> only_refused;        // None: a speed was taken or counted, or none was refused.
   SpeedCounts counts;
 
   // The one to compare trials by: one with an interval before one without, one without evaluations in it
@@ -89,7 +98,8 @@ class SpeedReader {
   SpeedReader(const SpeedReaderOptions& options, UserPatterns patterns);
   void ReadLogLine(const LogLine& line);
   bool IsUnderHeading(const LineReadings& readings);
-  void AddReadings(const LineReadings& readings, std::optional<WallTime> time);
+  void AddReadings(const LineReadings& readings, const LogLine& line);
+  void NoteSpeed(const Reading& reading, bool is_taken, const LogLine& line);
   std::optional<std::size_t> FindSeries(const SeriesKey& key, bool may_replace);
   SpeedState StateAt(WallTime now, const SpeedObservation& seen) const;
 
@@ -105,6 +115,9 @@ class SpeedReader {
   bool is_under_heading_ = false;  // All since "Evaluation begins" had a counter that began anew.
   double last_step_ = -1;          // Of the counter in training; below zero before the first.
   double samples_per_step_ = 0;
+  OnlyRefused refused_;
+  std::optional<WallTime> first_refused_;
+  bool has_taken_ = false;  // A speed, not a count.
 };
 
 }  // namespace grus

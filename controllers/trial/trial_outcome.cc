@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "clientlib/model/utf8.h"
 #include "controllers/policy/waited.h"
 #include "controllers/policy/wording.h"
 #include "controllers/trial/trial_numbers.h"
@@ -18,6 +19,8 @@ using api::TrialReason;
 constexpr double kLeastSeconds = 5;  // A speed is not known after less of it, however even it is.
 constexpr std::size_t kLongestMessage = 900;
 constexpr std::chrono::seconds kRefusedTwice{20};  // A job tries again after 15 s.
+constexpr std::chrono::seconds kOnlyRefused{60};  // A training may print zeros while it compiles.
+constexpr char kWhatIsRefused[] = "zero, negative, infinite or NaN";
 constexpr std::chrono::seconds kUnreadable{20};  // Less than the reader waits for a line that it can read.
 
 void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
@@ -49,6 +52,17 @@ std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
   if (view.job->spec.measure.patterns.empty()) text += "none of them tells a speed; give measure.patterns";
   else if (counts.not_numbers > 0) text += "where measure.patterns match there is no number";
   else text += "none of measure.patterns matches one";
+  return text;
+}
+
+std::string RefusedMessage(const TrialView& view, const OnlyRefused& refused) {
+  const api::TrialMeasure& measure = view.job->spec.measure;
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(refused.span).count();
+  std::string text = "every speed that came in " + std::to_string(seconds) + " s (" + Count(refused.readings, "reading") +
+                     ") is " + kWhatIsRefused + ", as in \"" + kube::RepairUtf8(refused.line) + "\"; ";
+  if (measure.source != api::MeasureSource::kLogs) text += "let measure.source have numbers above zero";
+  else if (measure.patterns.empty()) text += "let it print its speed, or give measure.patterns that match it";
+  else text += "let it print numbers above zero where measure.patterns match";
   return text;
 }
 
@@ -112,6 +126,11 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, UnreadableMessage(view, run));
     return true;
   }
+  // By the times of the lines alone, so that a process that has just begun sees as much.
+  if (seen.only_refused && seen.only_refused->span >= kOnlyRefused) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, RefusedMessage(view, *seen.only_refused));
+    return true;
+  }
   const bool is_silent = seen.state == SpeedState::kSilent && run.pods.launcher_started;
   if (is_silent && held >= kSilence && view.now.value - run.pods.launcher_started->value >= kSilence) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNoOutput,
@@ -131,7 +150,7 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
   std::string message = is_silent ? "the training printed nothing in the " : "its speed was not known after the ";
   message += seconds + " that the budget gave it";
   const std::int64_t refused = run.speed ? run.speed->counts.refused : 0;
-  if (refused > 0) message += "; " + Count(refused, "reading") + " refused: zero, negative or infinite";
+  if (refused > 0) message += "; " + Count(refused, "reading") + " refused: " + kWhatIsRefused;
   End(trial, view, TrialPhase::kFailed, is_silent ? TrialReason::kNoOutput : TrialReason::kTimeSpent, std::move(message));
 }
 
@@ -228,6 +247,9 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     trial.phase = TrialPhase::kWarming;
     trial.reason = is_silent ? TrialReason::kNoOutput : TrialReason::kNone;
     trial.message = is_silent ? "the training has printed nothing yet" : "";
+    if (run.speed && run.speed->only_refused) {
+      trial.message = Count(run.speed->only_refused->readings, "reading") + " refused so far: " + kWhatIsRefused;
+    }
   }
   if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
   return trial;

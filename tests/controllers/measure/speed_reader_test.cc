@@ -212,7 +212,8 @@ TEST(SpeedReader, StepsThatGoOnBehindAHeadingAreOfTheTraining) {
 }
 
 TEST(SpeedReader, SpeedsInALogThatAreNoneAreRefusedAndDoNotHideTheOthers) {
-  for (const char* bad : {"0 it/s", "-2 it/s", "0.0 s/it", "1e999 s/it", "1e-999 it/s", "0e999 it/s", "-0 s/it"}) {
+  for (const char* bad : {"0 it/s", "-2 it/s", "0.0 s/it", "1e999 s/it", "1e-999 it/s", "0e999 it/s", "-0 s/it",
+                          "nan it/s", "inf s/it"}) {
     LogWriter log;
     for (int i = 0; i < 30; ++i) {
       log.Wait(0.5);
@@ -222,6 +223,30 @@ TEST(SpeedReader, SpeedsInALogThatAreNoneAreRefusedAndDoNotHideTheOthers) {
     ASSERT_TRUE(seen.step) << bad;
     EXPECT_NEAR(seen.step->value(), 0.5, 1e-6) << bad;
     EXPECT_EQ(seen.counts.refused, 10) << bad;
+  }
+}
+
+TEST(SpeedReader, SpeedsThatAreAllRefusedAreToldWithALineAndTheirSpanUntilOneIsTaken) {
+  LogWriter log;
+  for (int i = 0; i < 31; ++i) {
+    log.Line("speed: 0.0 img/s");
+    log.Wait(2);
+  }
+  const SpeedObservation seen = ReadAll(log);
+  ASSERT_TRUE(seen.only_refused);
+  EXPECT_EQ(seen.only_refused->readings, 31);
+  EXPECT_EQ(seen.only_refused->span, std::chrono::seconds(60));
+  EXPECT_EQ(seen.only_refused->line, "speed: 0.0 img/s");
+
+  log.Line("speed: 100.0 img/s");
+  EXPECT_FALSE(ReadAll(log).only_refused);
+}
+
+TEST(SpeedReader, WhatIsNoSpeedOfTheTrainingIsNotHeldAgainstIt) {
+  for (const char* text : {"data loading time: 0.0s", "loss: nan", "nan", "banana 0.5", "step 7 loss inf"}) {
+    LogWriter log;
+    log.Line(text);
+    EXPECT_FALSE(ReadAll(log).only_refused) << text;
   }
 }
 
