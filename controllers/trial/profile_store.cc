@@ -8,6 +8,7 @@
 #include "clientlib/client/patch.h"
 #include "clientlib/model/json_writer.h"
 #include "controllers/trial/profile_status.h"
+#include "controllers/trial/trial_space.h"
 
 namespace grus {
 namespace {
@@ -56,9 +57,7 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
   known.unit = profile->spec.throughput_unit;
   for (const ProfilePoint& point : profile->spec.points) {
     if (now.value - point.time.value > max_age) continue;
-    api::TrialConfig anywhere = point.config;
-    anywhere.nodes = 0;
-    for (const api::TrialConfig& config : {point.config, anywhere}) {
+    for (const api::TrialConfig& config : {point.config, WithoutNodes(point.config)}) {
       const auto [at, is_new] = known.points.emplace(config, point);
       if (!is_new && at->second.time < point.time) at->second = point;
     }
@@ -185,8 +184,7 @@ std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points,
     point.name = PointName(point.config);
     // As the API keeps it, so that the same point saved again is no newer.
     point.time.value = std::chrono::floor<std::chrono::seconds>(point.time.value);
-    api::TrialConfig anywhere = point.config;
-    anywhere.nodes = 0;
+    const api::TrialConfig anywhere = WithoutNodes(point.config);
     const auto is_same = [&](const ProfilePoint& other) {
       return other.config == point.config || other.name == point.name ||
              (other.config == anywhere && other.time < point.time);

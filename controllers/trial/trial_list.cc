@@ -36,7 +36,7 @@ class Lister {
       : view_(view),
         status_(status),
         rules_(status.trials, view.job->spec.early_stop && view.job->spec.strategy.type == api::StrategyType::kLadder) {
-    for (const KnownTrial& known : view.known) known_.emplace(known.config, &known);
+    for (const KnownTrial& known : view.known) known_.emplace(WithoutNodes(known.config), &known);
     const bool has_success = std::any_of(status.trials.begin(), status.trials.end(),
                                          [](const Trial& trial) { return trial.phase == TrialPhase::kSucceeded; });
     for (const Trial& trial : status.trials) {
@@ -84,6 +84,7 @@ void Lister::Place(const TrialConfig& config) {
   if (const auto found = known_.find(config); found != known_.end()) {
     Trial trial = Named(config);
     const KnownTrial& known = *found->second;
+    trial.config.nodes = known.config.nodes;
     trial.phase = TrialPhase::kSucceeded;
     trial.reason = TrialReason::kFromCache;
     trial.measured = known.measured;
@@ -122,21 +123,23 @@ void Lister::List(const std::vector<TrialConfig>& configs) {
   for (Trial& trial : status_.trials) {
     const auto run = view_.runs.find(trial.name);
     const bool holds = run != view_.runs.end() && HoldsGpus(run->second);
-    const bool is_in_space = in_space.contains(trial.config);
+    const TrialConfig config = WithoutNodes(trial.config);
+    const bool is_in_space = in_space.contains(config);
     // The budget is spent for good, but for what has changed of it with the spec.
     const bool is_budget_spent = trial.reason == TrialReason::kBudgetSpent &&
                                  status_.observed_generation == view_.job->status.observed_generation;
     const bool is_kept = IsActive(trial.phase) || trial.phase == TrialPhase::kSucceeded ||
                          trial.phase == TrialPhase::kFailed || is_budget_spent;
     if (is_kept && is_in_space) {
-      has_run.insert(trial.config);
+      has_run.insert(config);
       if (trial.reason != TrialReason::kFromCache && !is_budget_spent) ++trials_;
       (is_budget_spent ? skipped_ : ran_).push_back(trial);
     } else if (!is_in_space && holds) {
       if (IsActive(trial.phase)) trial.phase = TrialPhase::kPending;  // Which ends it.
       ran_.push_back(trial);
     } else {
-      before_.emplace(trial.config, trial);
+      trial.config = config;
+      before_.emplace(config, trial);
     }
   }
   for (const TrialConfig& config : configs) {

@@ -196,6 +196,10 @@ std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now) {
 
 Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api::ThroughputUnit& unit) {
   Trial trial = before;
+  // Once the launcher runs all workers are bound; when they go they are on fewer.
+  if (run.pods.launcher_started && trial.config.nodes == 0) {
+    trial.config.nodes = static_cast<std::int32_t>(run.pods.nodes.size());
+  }
   // What is seen now, in the unit of all trials. An epoch's time may be precise while that of a step is not.
   bool is_measured = false;
   if (run.speed) {

@@ -135,6 +135,7 @@ void Planner::StopActive(TrialReason reason, const std::string& message) {
     trial.message = message;
     trial.measured.reset();
     trial.start_time.reset();
+    trial.config = WithoutNodes(trial.config);
     Tell(kube::EventType::kNormal, "TrialStopped", "EndTrial",
          ToText(trial.config) + (message.empty() ? ": stopped by spec.suspend" : ": " + message));
   }
@@ -206,6 +207,7 @@ bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
     trial.reason = TrialReason::kNone;
     trial.message.clear();
     trial.measured.reset();
+    trial.config = WithoutNodes(trial.config);
     trial.start_time = view_.now;
     trial.end_time.reset();
     Tell(kube::EventType::kNormal, "TrialStarted", "StartTrial",

@@ -249,7 +249,8 @@ TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
     const std::chrono::seconds max_age(cache.max_age_seconds);
     const KnownSpeeds known = profiles_.Find(view.identity.fingerprint, max_age, view.now);
     for (const auto& [config, point] : known.points) {
-      view.known.push_back({config, point.measured, known.unit, point.gpu_seconds});
+      // The newest on any number of nodes: the trial would not know on how many it comes.
+      if (config.nodes == 0) view.known.push_back({point.config, point.measured, known.unit, point.gpu_seconds});
     }
   }
   // Nothing is started any more, and the curve stays as it is.

@@ -49,9 +49,14 @@ int NodesFor(const TrialView& view, const std::string& gpu_type, int gpus) {
   return each > 0 ? (gpus - 1) / each + 1 : 1;
 }
 
+struct MeasuredSize {
+  Interval throughput;
+  int nodes = 1;
+};
+
 struct TypeData {
   std::vector<Measurement> measurements;
-  std::map<int, std::map<int, Interval>> measured;  // By batch size and GPUs.
+  std::map<int, std::map<int, MeasuredSize>> measured;  // By batch size and GPUs.
   int largest = 0;
 };
 
@@ -66,13 +71,14 @@ std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJo
     const double samples = batch.local(config.gpus) * config.gpus;
     const double rate = throughput->mean / Factor(batch, config.batch_size, status.throughput_unit);
     Measurement one;
-    one.size = {NodesFor(view, config.gpu_type, config.gpus), config.gpus, std::max(1.0, batch.local(config.gpus))};
+    const int nodes = config.nodes > 0 ? config.nodes : NodesFor(view, config.gpu_type, config.gpus);
+    one.size = {nodes, config.gpus, std::max(1.0, batch.local(config.gpus))};
     one.step_seconds = samples / rate;
     const double half = std::max(throughput->high - throughput->mean, throughput->mean - throughput->low);
     one.relative_error = std::min(0.5, half / throughput->mean / kHalfWidths);
     TypeData& data = types[config.gpu_type];
     data.measurements.push_back(one);
-    data.measured[config.batch_size][config.gpus] = *throughput;
+    data.measured[config.batch_size][config.gpus] = {*throughput, nodes};
     data.largest = std::max(data.largest, config.gpus);
   }
   return types;
@@ -82,18 +88,21 @@ std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_ty
                                 const std::vector<api::TrialConfig>& configs) {
   const int per_worker = std::max(1, view.workload ? view.workload->gpus_per_worker : 1);
   const int most = view.job->spec.extrapolate.max_gpus.value_or(data.largest);
-  std::set<int> counts, measured;
+  std::set<int> counts;
+  std::map<int, int> nodes_of;  // What was measured comes first.
   if (const auto found = data.measured.find(batch_size); found != data.measured.end()) {
-    for (const auto& [gpus, throughput] : found->second) measured.insert(gpus);
+    for (const auto& [gpus, measured] : found->second) nodes_of.emplace(gpus, measured.nodes);
   }
   for (const api::TrialConfig& config : configs) {
     if (config.gpu_type == gpu_type && config.batch_size == batch_size && config.gpus <= most) counts.insert(config.gpus);
   }
   for (int n = per_worker; n <= most; n = n > most / 2 ? most + 1 : 2 * n) counts.insert(n);
   if (most % per_worker == 0) counts.insert(most);
-  for (auto it = counts.begin(); it != counts.end() && measured.size() < kMaxSizes; ++it) measured.insert(*it);
+  for (auto it = counts.begin(); it != counts.end() && nodes_of.size() < kMaxSizes; ++it) {
+    nodes_of.emplace(*it, NodesFor(view, gpu_type, *it));
+  }
   std::vector<CurveSize> sizes;
-  for (const int gpus : measured) sizes.push_back({NodesFor(view, gpu_type, gpus), gpus});
+  for (const auto& [gpus, nodes] : nodes_of) sizes.push_back({nodes, gpus});
   return sizes;
 }
 
@@ -265,7 +274,7 @@ void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& c
       Curve curve{{gpu_type, batch_size}, *points};
       for (CurvePoint& point : curve.points) {
         const auto found = measured.find(point.size.replicas);
-        const Interval* own = found != measured.end() ? &found->second : nullptr;
+        const Interval* own = found != measured.end() ? &found->second.throughput : nullptr;
         if (static_cast<std::int64_t>(status.curve.size()) < api::kMaxCurvePoints) {
           status.curve.push_back(PointOf(curve.series, point, factor, own));
         }

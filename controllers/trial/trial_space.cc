@@ -66,6 +66,11 @@ kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& spa
   return configs;
 }
 
+api::TrialConfig WithoutNodes(api::TrialConfig config) {
+  config.nodes = 0;
+  return config;
+}
+
 std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type) {
   if (gpu_type.empty()) return {};
   const auto found = std::find_if(space.gpu_types.begin(), space.gpu_types.end(),

@@ -21,6 +21,9 @@ namespace grus {
 // Errors: kInvalidArgument, for a person: no configuration is possible.
 kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload);
 
+// As the space has it, which knows of no numbers of nodes.
+api::TrialConfig WithoutNodes(api::TrialConfig config);
+
 // The labels of the nodes with that GPU type; none for the empty one.
 std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type);
 

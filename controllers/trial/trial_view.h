@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct PodPart {
 struct TrialPods {
   int all = 0;                             // And what goes with them.
   int holding = 0;                         // Workers that are bound and have not ended: they hold GPUs.
+  std::set<std::string> nodes;             // That these are on.
   std::optional<kube::Time> first_bound;   // Of the workers.
   std::string launcher, launcher_uid;      // The newest; empty: there is none.
   std::string launcher_container;
@@ -85,7 +87,7 @@ struct TrialRun {
 
 // A measurement that need not be made.
 struct KnownTrial {
-  api::TrialConfig config;
+  api::TrialConfig config;  // Its number of nodes is the one it was measured on; 0: not known.
   api::Measurement measured;
   api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
   std::int64_t gpu_seconds = 0;

@@ -94,7 +94,7 @@ class TrialLife final : public kube::testing::Workload {
   std::string_view name() const override { return life_.name; }
   void Prepare(World& world) const override {
     CreateCrds(world);
-    for (int i = 0; i < 2; ++i) AddNode(world, "node-" + std::to_string(i), 8);
+    AddNode(world, "node-0", 16);  // One: on how many nodes a trial comes is told, and should not hang on faults.
     life_.begin(world);
   }
   std::vector<Step> Steps() const override { return life_.steps; }

@@ -61,7 +61,7 @@ class TrialWorkload final : public kube::testing::Workload {
   std::string_view name() const override { return name_; }
   void Prepare(World& world) const override {
     CreateCrds(world);
-    for (int i = 0; i < 2; ++i) AddNode(world, "node-" + std::to_string(i), 8);
+    AddNode(world, "node-0", 16);  // One: on how many nodes a trial comes is told, and should not hang on faults.
     Json tune = Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob",
         "metadata":{"name":"tune","namespace":"default"},"spec":{"space":{"gpuCounts":[2,4]},
         "measure":{"source":"Push"},"earlyStop":true}})");

@@ -273,6 +273,23 @@ TEST(PlanTrials, ABudgetOfZeroRunsNothingAndSaysSo) {
   }
 }
 
+TEST(PlanTrials, ATrialKeepsItsNodesUntilItIsTriedAgain) {
+  TrialWorld world(TestTrialJob({4}));
+  world.Pass();
+  const std::string name = world.Active().at(0);
+  world.run(name).pods.nodes = {"n1", "n2"};
+  world.Pass();
+  EXPECT_EQ(world.status().trials[0].config.nodes, 2);
+  world.run(name).pods.nodes = {"n1"};  // As they go.
+  world.Pass();
+  EXPECT_EQ(world.status().trials[0].config.nodes, 2);
+  EXPECT_EQ(world.status().trials.size(), 1U);
+
+  world.job().spec.suspend = true;
+  world.Pass();
+  EXPECT_EQ(world.status().trials[0].config.nodes, 0);
+}
+
 TEST(PlanTrials, WithABudgetOfZeroWhatIsKnownIsTheResult) {
   api::TrialJob job = TestTrialJob({1, 2});
   job.spec.budget.gpu_seconds = 0;

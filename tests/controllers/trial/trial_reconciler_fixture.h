@@ -93,13 +93,14 @@ class TrialReconcilerFixture : public ::testing::Test {
   }
   std::string TheTrial() { return Tune()->status.trials.at(0).name; }
   // A pod of the trial that is bound and runs.
-  void RunPod(const std::string& trial, const std::string& role) {
-    Json pod = Named("v1", "Pod", trial + "-" + role);
+  void RunPod(const std::string& trial, const std::string& role, const std::string& node = "n1") {
+    const std::string name = trial + "-" + role + (node == "n1" ? "" : "-" + node);
+    Json pod = Named("v1", "Pod", name);
     pod["metadata"]["namespace"] = "team-a";
     pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, trial}, {kRoleLabel, role}});
-    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":")" + role + R"(","image":"a"}]})");
+    pod["spec"] = *kube::ParseJson(R"({"nodeName":")" + node + R"(","containers":[{"name":")" + role + R"(","image":"a"}]})");
     Create("pods", pod);
-    SayRunning(trial + "-" + role, role);
+    SayRunning(name, role);
   }
   void SayRunning(const std::string& pod, const std::string& container) {
     const std::string now = kube::ToText(kube::Time{clock_.WallNow()});

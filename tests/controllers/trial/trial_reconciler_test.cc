@@ -137,6 +137,39 @@ TEST_F(TrialReconcilerTest, TheSameWorkloadAgainCostsNothing) {
   EXPECT_EQ(std::count(changes_.begin(), changes_.end(), std::string("create ") + kJobs), 0);
 }
 
+TEST_F(TrialReconcilerTest, TheNodesOfATrialAreThoseOfItsWorkersAndAreKnownFromBeforeToo) {
+  const std::string spec = R"({"measure":{"source":"Push"},"space":{"gpuCounts":[2]}})";
+  Json node = Named("v1", "Node", "n2");
+  node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
+  Create("nodes", std::move(node));
+  AddTrialJob(spec);
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  RunPod(TheTrial(), "worker", "n2");
+  RunPod(TheTrial(), "launcher");
+  Pass();
+  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+    clock_.Advance(1s);
+    Push(TheTrial(), kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
+    Pass();
+  }
+  EXPECT_EQ(Tune()->status.trials[0].config.nodes, 2);
+  const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", Tune()->status.fingerprint});
+  ASSERT_NE(profile, nullptr);
+  EXPECT_EQ(*profile->At({"spec", "points"})->AsArray()->at(0).At({"config", "nodes"})->AsInt(), 2);
+
+  EndPods();
+  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
+  Pass();
+  AddTrialJob(spec);
+  for (int i = 0; i < 3; ++i) Pass();
+
+  ASSERT_EQ(Tune()->status.trials.size(), 1U);
+  EXPECT_EQ(Tune()->status.trials[0].reason, api::TrialReason::kFromCache);
+  EXPECT_EQ(Tune()->status.trials[0].config.nodes, 2);
+}
+
 TEST_F(TrialReconcilerTest, WhatIsPushedAndIsNoSpeedIsNone) {
   AddTrialJob(R"({"measure":{"source":"Push"},"budget":{"perTrialSeconds":60}})");
   Start();

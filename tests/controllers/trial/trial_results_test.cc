@@ -61,6 +61,21 @@ void ExpectWellFormed(const api::TrialJobStatus& status) {
   EXPECT_LE(static_cast<std::int64_t>(status.curve.size()), api::kMaxCurvePoints);
 }
 
+TEST(UpdateResults, WhatTheWayToASecondNodeCostsIsNotTakenForThatOfMoreGpus) {
+  const api::TrialJob job = testing::TestTrialJob({1, 2, 4, 6, 8});
+  const auto known = [&](int nodes) {
+    return ResultsOf(job,
+                     {Measured({"", 1, 1, 0}, 100), Measured({"", 2, 1, 0}, 198), Measured({"", 4, 1, 0}, 390),
+                      Measured({"", 8, nodes, 0}, 400)},
+                     ThroughputUnit::kSamplesPerSecond);
+  };
+
+  const api::TrialJobStatus told = known(2);
+  ASSERT_EQ(PointAt(told, 6)->source, CurveSource::kInterpolated);  // On one node.
+  EXPECT_NEAR(std::stod(PointAt(told, 6)->throughput), 585, 30);
+  EXPECT_EQ(PointAt(known(1), 6)->source, CurveSource::kUnknown);  // Where between 390 and 400 would be the knee?
+}
+
 TEST(UpdateResults, WhatWasMeasuredStandsInTheCurveAsItWas) {
   api::TrialJob job = testing::TestTrialJob({1, 2, 4, 8});
   const auto status = ResultsOf(job, {Measured({"", 1, 0, 0}, Speed(1)), Measured({"", 2, 0, 0}, Speed(2)),
