@@ -140,10 +140,8 @@ void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, Tria
     const auto bound = scheduled != nullptr && scheduled->is_true() ? std::optional(scheduled->last_transition_time)
                                                                    : pod.metadata.creation_timestamp;
     if (bound && (!pods.first_bound || *bound < *pods.first_bound)) pods.first_bound = *bound;
-    if (!HasEnded(pod) && has_node) {
-      ++pods.holding;
-      pods.nodes.insert(pod.spec.node_name.str());
-    }
+    if (!HasEnded(pod) && has_node) ++pods.holding;
+    pods.nodes.insert(pod.spec.node_name.str());
   }
   const bool is_newer = pods.launcher.empty() || !pod.metadata.is_being_deleted();
   if (!part.launches.empty() && is_newer) {

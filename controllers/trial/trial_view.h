@@ -55,7 +55,7 @@ struct PodPart {
 struct TrialPods {
   int all = 0;                             // And what goes with them.
   int holding = 0;                         // Workers that are bound and have not ended: they hold GPUs.
-  std::set<std::string> nodes;             // That these are on.
+  std::set<std::string> nodes;             // That workers are bound to, those that have ended, too.
   std::optional<kube::Time> first_bound;   // Of the workers.
   std::string launcher, launcher_uid;      // The newest; empty: there is none.
   std::string launcher_container;

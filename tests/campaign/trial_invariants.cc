@@ -33,7 +33,23 @@ bool IsActivePhase(const std::string& phase) {
 // By TrialJob and configuration.
 using Settings = std::map<std::pair<std::string, TrialSetting>, std::string>;
 
-// What the pods of one trial's job hold, and held.
+// A trial is a job or a pod of its own.
+bool IsTrial(const ServerChange& change) {
+  if (change.resource != kJobs && change.resource != "pods") return false;
+  return !TrialJobOf(change.after ? *change.after : *change.before).empty();
+}
+
+bool IsRunning(const std::shared_ptr<const Json>& pod) { return pod && Text(*pod, {"status", "phase"}) == "Running"; }
+
+std::int64_t LastNumber(const Json* words) {
+  std::int64_t number = 0;
+  if (words == nullptr || words->AsArray() == nullptr || words->AsArray()->empty()) return number;
+  const std::string& last = *words->AsArray()->back().AsString();
+  std::from_chars(last.data(), last.data() + last.size(), number);
+  return number;
+}
+
+// What the pods of one trial hold, and held.
 struct Held {
   std::string trial_job;
   std::int64_t gpus = 0;
@@ -52,13 +68,15 @@ class Ledger {
  private:
   void NotePod(const World& world, const ServerChange& change) {
     const Json& pod = change.after ? *change.after : *change.before;
-    if (Text(pod, {"metadata", "labels", kRoleLabel}) != "worker") return;
-    const std::string trial = Text(pod, {"metadata", "labels", kJobNameLabel});
-    const Json* job = world.Get(kJobs, {kNamespace, trial});
-    if (job != nullptr && !TrialJobOf(*job).empty()) {
+    const bool is_trial = IsTrial(change);
+    if (!is_trial && Text(pod, {"metadata", "labels", kRoleLabel}) != "worker") return;
+    const std::string trial =
+        is_trial ? Text(pod, {"metadata", "name"}) : Text(pod, {"metadata", "labels", kJobNameLabel});
+    const Json* made = is_trial ? &pod : world.Get(kJobs, {kNamespace, trial});
+    if (made != nullptr && !TrialJobOf(*made).empty()) {
       Held& held = held_[trial];
-      held.trial_job = TrialJobOf(*job);
-      held.gpus = SettingOf(*job).gpus;
+      held.trial_job = TrialJobOf(*made);
+      held.gpus = SettingOf(*made).gpus;
     }
     const auto found = held_.find(trial);
     if (found == held_.end()) return;
@@ -118,13 +136,17 @@ class Ledger {
 
 }  // namespace
 
-TrialSetting SettingOf(const Json& job) {
-  TrialSetting setting{IntAt(job, {"spec", "workersSpec", "minReplicas"}), 0};
-  const Json* command = job.At({"spec", "launcherSpec", "pythonCommand"});
-  if (command == nullptr || command->AsArray() == nullptr || command->AsArray()->empty()) return setting;
-  const std::string& last = *command->AsArray()->back().AsString();
-  std::from_chars(last.data(), last.data() + last.size(), setting.batch_size);
-  return setting;
+TrialSetting SettingOf(const Json& trial) {
+  const Json* containers = trial.At({"spec", "containers"});
+  if (containers == nullptr) {
+    return {IntAt(trial, {"spec", "workersSpec", "minReplicas"}),
+            LastNumber(trial.At({"spec", "launcherSpec", "pythonCommand"}))};
+  }
+  const Json& container = containers->AsArray()->at(0);
+  std::int64_t gpus = 0;
+  const std::string limit = Text(container, {"resources", "limits", "nvidia.com/gpu"});
+  std::from_chars(limit.data(), limit.data() + limit.size(), gpus);
+  return {gpus, LastNumber(container.At({"command"}))};
 }
 
 kube::testing::Invariant NoSettingTwice() {
@@ -139,12 +161,16 @@ kube::testing::Invariant NoSettingTwice() {
       }
       return {};
     }
-    if (change.resource != kJobs || change.before || !change.after || TrialJobOf(*change.after).empty()) return {};
+    if (!IsTrial(change) || !change.after) return {};
+    const bool is_pod = change.resource == "pods";
+    // A pod that never ran has tried nothing, and another may take its place.
+    const bool begins = is_pod ? !IsRunning(change.before) && IsRunning(change.after) : !change.before;
+    if (!begins) return {};
     const std::string name = TrialJobOf(*change.after), uid = Text(*change.after, {"metadata", "uid"});
     const TrialSetting setting = SettingOf(*change.after);
-    for (const auto& [key, job] : world.All(kJobs)) {
-      if (TrialJobOf(*job) == name && SettingOf(*job) == setting && Text(*job, {"metadata", "uid"}) != uid) {
-        return name + " has two jobs of " + ToText(setting);
+    for (const auto& [key, other] : world.All(change.resource)) {
+      if (TrialJobOf(*other) == name && SettingOf(*other) == setting && Text(*other, {"metadata", "uid"}) != uid) {
+        return name + " has two trials of " + ToText(setting);
       }
     }
     const bool is_new = tried.emplace(std::pair(name, setting), uid).second;

@@ -15,7 +15,7 @@ struct TrialSetting {
   std::int64_t gpus = 0, batch_size = 0;
   friend auto operator<=>(const TrialSetting&, const TrialSetting&) = default;
 };
-TrialSetting SettingOf(const Json& job);  // Of a trial's job, whose command ends with the batch size.
+TrialSetting SettingOf(const Json& trial);  // A job or a pod, whose command ends with the batch size.
 
 // No configuration is tried again, unless its try was stopped; no two jobs of one are there at a time; and no job is
 // made that the status does not tell of.

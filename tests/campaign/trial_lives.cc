@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "controllers/cluster/owners.h"
 #include "controllers/trial/trial_view.h"
@@ -17,31 +18,55 @@ namespace {
 constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io", kGroups[] = "podgroups.scheduling.x-k8s.io";
 constexpr char kTune[] = "tune", kAgain[] = "again";
 
+constexpr char kPods[] = R"({"template":null,"podTemplate":{"spec":{"containers":[
+    {"name":"train","image":"a","command":["python","train.py"]}]}}})";
+
 constexpr TrialSetting kOutOfMemory{1, 64}, kEndsByItself{2, 64}, kStopped{4, 32}, kSilent{4, 64};
+
+// A pod whose log is that of a trial, which is this pod or its job.
+struct Training {
+  std::string trial, container;
+  TrialSetting setting;
+};
+
+std::optional<Training> TrainingIn(const World& world, const Json& pod) {
+  if (Text(pod, {"status", "phase"}) != "Running") return std::nullopt;
+  if (!Text(pod, {"metadata", "labels", kTrialJobLabel}).empty()) {
+    return Training{Text(pod, {"metadata", "name"}), "train", SettingOf(pod)};
+  }
+  const std::string name = Text(pod, {"metadata", "labels", kJobNameLabel});
+  const auto job = world.server.Get(kJobs, {kNamespace, name});
+  if (Text(pod, {"metadata", "labels", kRoleLabel}) != "launcher" || !job) return std::nullopt;
+  return Training{name, "launcher", SettingOf(*job)};
+}
+
+void End(World& world, const Json& pod, const Training& training, const std::string& outcome) {
+  if (training.container == "launcher") return EndTraining(world, training.trial, outcome);
+  Json ended = pod;
+  ended["metadata"]["annotations"]["grus.test/outcome"] = outcome;
+  Must(world.server.Update("pods", std::move(ended), "training"));
+}
 
 // What a training prints every two seconds, and what becomes of it. One of them ends after so many lines.
 void Train(World& world, int lines) {
   for (const auto& pod : world.server.List("pods", kNamespace)) {
-    const std::string name = Text(*pod, {"metadata", "labels", kJobNameLabel});
-    if (Text(*pod, {"metadata", "labels", kRoleLabel}) != "launcher") continue;
-    if (Text(*pod, {"status", "phase"}) != "Running") continue;
-    const auto job = world.server.Get(kJobs, {kNamespace, name});
-    if (!job) continue;
-    const TrialSetting setting = SettingOf(*job);
+    const std::optional<Training> training = TrainingIn(world, *pod);
+    if (!training) continue;
+    const TrialSetting& setting = training->setting;
     const auto print = [&](const std::string& line) {
       const kube::ObjectKey key{kNamespace, Text(*pod, {"metadata", "name"})};
-      world.server.AppendPodLog(key, "launcher", world.simulation.WallNow(), line + "\n");
+      world.server.AppendPodLog(key, training->container, world.simulation.WallNow(), line + "\n");
     };
     if (setting == kSilent) continue;
     if (setting == kOutOfMemory) {
       print("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB");
-      EndTraining(world, name, "fail");
+      End(world, *pod, *training, "fail");
       continue;
     }
     const auto step = world.simulation.Now().time_since_epoch() / std::chrono::seconds(1);
     // Too uneven to be known precisely before it ends.
     const double spread = setting == kEndsByItself ? 0.1 : 0.002;
-    if (setting == kEndsByItself && --lines == 0) EndTraining(world, name, "succeed");
+    if (setting == kEndsByItself && --lines == 0) End(world, *pod, *training, "succeed");
     const double mean = 100 * std::pow(static_cast<double>(setting.gpus), 0.8);
     const double speed = mean * (step % 4 < 2 ? 1 + spread : 1 - spread);
     char line[80];
@@ -67,16 +92,11 @@ std::string PhaseOfTrials(const World& world, const std::string& name) {
 bool NoTrialHolds(const World& world) { return world.All("pods").empty(); }
 
 bool Runs(const World& world, const TrialSetting& setting) {
-  for (const auto& [key, job] : world.All(kJobs)) {
-    if (SettingOf(*job) != setting) continue;
-    for (const auto& [pod_key, pod] : world.All("pods")) {
-      if (Text(*pod, {"metadata", "labels", kJobNameLabel}) == key.name && Text(*pod, {"status", "phase"}) == "Running" &&
-          Text(*pod, {"metadata", "labels", kRoleLabel}) == "launcher") {
-        return true;
-      }
-    }
-  }
-  return false;
+  const auto pods = world.All("pods");
+  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+    const std::optional<Training> training = TrainingIn(world, *entry.second);
+    return training && training->setting == setting;
+  });
 }
 
 // One life: what is there at first, and what its user does.
@@ -127,8 +147,8 @@ class TrialLife final : public kube::testing::Workload {
     resources.push_back("pods");
     for (const std::string& resource : resources) {
       for (const auto& [key, object] : world.All(resource)) {
-        const char* label = resource == kJobs ? kTrialJobLabel : kJobNameLabel;
-        if (!Text(*object, {"metadata", "labels", label}).empty()) {
+        const bool is_of_job = resource != kJobs && !Text(*object, {"metadata", "labels", kJobNameLabel}).empty();
+        if (is_of_job || !Text(*object, {"metadata", "labels", kTrialJobLabel}).empty()) {
           complaints.push_back(resource + " " + key.ToString() + " is left");
         }
       }
@@ -169,14 +189,21 @@ class TrialLife final : public kube::testing::Workload {
   const ElasticWorkload elastic_{{}};  // What it says of the jobs of trials holds here, too.
 };
 
+// The life of trials that are made of `workload`.
+//
 // A trial that is out of memory, one that ends by itself, one that is suspended in its middle and resumed, one that
 // says nothing until its slice is over, and no budget for the rest; then the same workload again, which costs nothing.
-Life WholeLife() {
-  const auto begin = [](World& world) {
-    Submit(world, kTune, R"({"space":{"gpuCounts":[1,2,4,8],"batchSizes":[32,64]},"budget":{"gpuSeconds":620}})");
+Life WholeLife(std::string name, const char* workload) {
+  const auto submit = [workload](World& world, const char* trial_job, std::string_view spec) {
+    Json whole = Parse(spec);
+    whole["workload"] = Parse(workload);
+    Submit(world, trial_job, kube::ToText(whole));
+  };
+  const auto begin = [submit](World& world) {
+    submit(world, kTune, R"({"space":{"gpuCounts":[1,2,4,8],"batchSizes":[32,64]},"budget":{"gpuSeconds":620}})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 8); });
   };
-  return {"trial-life",
+  return {std::move(name),
           begin,
           {Until("a trial trains on 4 GPUs", [](const World& world) { return Runs(world, kStopped); },
                  [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":true})"); }),
@@ -185,7 +212,7 @@ Life WholeLife() {
                  [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":false})"); }),
            Until("it succeeds and nothing is left",
                  [](const World& world) { return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world); },
-                 [](World& world) { Submit(world, kAgain, R"({"space":{"gpuCounts":[1,2,4],"batchSizes":[32]}})"); }),
+                 [submit](World& world) { submit(world, kAgain, R"({"space":{"gpuCounts":[1,2,4],"batchSizes":[32]}})"); }),
            Until("so does the other", [](const World& world) {
              return PhaseOfTrials(world, kAgain) == "Succeeded" && NoTrialHolds(world);
            })}};
@@ -213,7 +240,8 @@ Life Applied() {
 
 kube::testing::Workloads TrialLives() {
   kube::testing::Workloads lives;
-  lives.push_back(std::make_unique<TrialLife>(WholeLife()));
+  lives.push_back(std::make_unique<TrialLife>(WholeLife("trial-life", "{}")));
+  lives.push_back(std::make_unique<TrialLife>(WholeLife("trial-life-of-pods", kPods)));
   lives.push_back(std::make_unique<TrialLife>(Applied()));
   return lives;
 }
