@@ -188,6 +188,7 @@ std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job, 
   for (const api::GpuType& type : job.spec.space.gpu_types) types.push_back(type.name);
   if (types.empty()) types.emplace_back();
   std::map<std::string, TypeNodes> found;
+  std::map<std::string, std::set<std::string>> products;
   const auto nodes = caches_.nodes.List<kube::Node>();
   for (const std::string& type : types) {
     std::map<std::string, std::string> labels = workload.node_selector;
@@ -196,11 +197,13 @@ std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job, 
     for (const auto& node : nodes) {
       const kube::Quantity* gpus = GpusOf(*node);
       if (gpus == nullptr || !HasLabels(node->metadata, labels)) continue;
+      products[type].emplace(node->metadata.Label(kGpuProductLabel));
       const int count = static_cast<int>(std::min<std::int64_t>(gpus->Value(), 1 << 20));
       all.gpus_per_node = std::max(all.gpus_per_node, count);
       const int most = count / per_worker * per_worker;
       all.most_gpus = workload.is_on_one_node ? std::max(all.most_gpus, most) : all.most_gpus + most;
     }
+    if (products[type].size() == 1) all.product = *products[type].begin();
   }
   return found;
 }
@@ -240,21 +243,37 @@ void TrialReconciler::ReadWorkload(TrialView& view) const {
   }
 }
 
+std::vector<KnownTrial> TrialReconciler::KnownFor(const TrialView& view) const {
+  const api::TrialJobSpec& spec = view.job->spec;
+  const KnownSpeeds found =
+      profiles_.Find(view.identity.fingerprint, std::chrono::seconds(spec.cache.max_age_seconds), view.now);
+  std::map<std::string, std::string> names;  // Of GPU types here, by what others call them.
+  for (const api::GpuType& type : spec.space.gpu_types) names.emplace(view.ProductOf(type.name), type.name);
+  std::map<api::TrialConfig, const api::ProfilePoint*> newest;
+  for (const auto& [config, point] : found.points) {
+    if (config.nodes != 0) continue;  // A trial would not know on how many it comes.
+    api::TrialConfig here = config;
+    if (const auto name = names.find(config.gpu_type); name != names.end()) here.gpu_type = name->second;
+    const api::ProfilePoint*& known = newest[here];
+    if (known == nullptr || known->time < point.time) known = &point;
+  }
+  std::vector<KnownTrial> known;
+  for (auto& [config, point] : newest) {
+    api::TrialConfig here = config;
+    here.nodes = point->config.nodes;
+    known.push_back({std::move(here), point->measured, found.unit, point->gpu_seconds});
+  }
+  return known;
+}
+
 TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
   TrialView view;
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
   ReadWorkload(view);
-  if (const api::TrialCache& cache = job->spec.cache; view.workload && cache.policy == api::CachePolicy::kUse) {
-    const std::chrono::seconds max_age(cache.max_age_seconds);
-    const KnownSpeeds known = profiles_.Find(view.identity.fingerprint, max_age, view.now);
-    for (const auto& [config, point] : known.points) {
-      // The newest on any number of nodes: the trial would not know on how many it comes.
-      if (config.nodes == 0) view.known.push_back({point.config, point.measured, known.unit, point.gpu_seconds});
-    }
-  }
   // Nothing is started any more, and the curve stays as it is.
   if (view.workload && !IsDone(*job)) view.nodes = NodesFor(*job, *view.workload);
+  if (view.workload && job->spec.cache.policy == api::CachePolicy::kUse) view.known = KnownFor(view);
   if (job->spec.idle_only) view.others_wait = DoOthersWait();
 
   std::set<std::string> names;

@@ -78,6 +78,8 @@ class TrialReconciler final : public kube::Reconciler {
   // REQUIRES: mutex_ is held.
   TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory) const;
   std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const Workload& workload) const;
+  // What its WorkloadProfile knows, with the GPU types as its space names them. REQUIRES: the view has the nodes.
+  std::vector<KnownTrial> KnownFor(const TrialView& view) const;
   bool DoOthersWait() const;
   void ReadPushed(const api::TrialJob& job, const std::string& trial, const TrialRun& run);
   // Blocks for a few seconds at most. Sets source_error while there has been no answer for some time.

@@ -87,6 +87,15 @@ void ReadContainer(const kube::Pod& pod, const kube::ContainerStatus& status, co
 
 }  // namespace
 
+std::string TrialView::ProductOf(const std::string& gpu_type) const {
+  const auto found = nodes.find(gpu_type);
+  if (gpu_type.empty() || found == nodes.end() || found->second.product.empty()) return gpu_type;
+  const auto is_same = [&](const auto& named) {
+    return named.second.product == found->second.product || named.first == found->second.product;
+  };
+  return std::count_if(nodes.begin(), nodes.end(), is_same) == 1 ? found->second.product : gpu_type;
+}
+
 TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner) {
   TrialChild child;
   ReadNotes(job.metadata, owner, child);

@@ -97,6 +97,7 @@ struct KnownTrial {
 struct TypeNodes {
   int most_gpus = 0;      // At most in one trial, if nobody else were there.
   int gpus_per_node = 0;  // Of the largest.
+  std::string product = {};  // The label nvidia.com/gpu.product, if they have the same; else empty.
 };
 
 struct TrialView {
@@ -111,6 +112,8 @@ struct TrialView {
   bool others_wait = false;                // For GPUs.
   WorkloadIdentity identity;               // Of the workload.
   std::vector<KnownTrial> known;           // What its WorkloadProfile says, if it may be used.
+  // What others call a GPU type of the space: the product of its nodes if that is one, and no other type's; else the name.
+  std::string ProductOf(const std::string& gpu_type) const;
   std::int64_t generation() const { return job->metadata.generation; }
 };
 

@@ -82,7 +82,9 @@ Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& pl
     const auto before = std::find_if(job.status.trials.begin(), job.status.trials.end(),
                                      [&](const api::Trial& other) { return other.name == trial.name; });
     if (before != job.status.trials.end() && before->phase == api::TrialPhase::kSucceeded) continue;
-    speeds.points.push_back({.config = trial.config,
+    api::TrialConfig config = trial.config;
+    config.gpu_type = view.ProductOf(config.gpu_type);
+    speeds.points.push_back({.config = std::move(config),
                              .measured = *trial.measured,
                              .gpu_seconds = trial.gpu_seconds,
                              .measured_by = job.metadata.Key().ToString(),

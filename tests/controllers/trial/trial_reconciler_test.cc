@@ -170,6 +170,42 @@ TEST_F(TrialReconcilerTest, TheNodesOfATrialAreThoseOfItsWorkersAndAreKnownFromB
   EXPECT_EQ(Tune()->status.trials[0].config.nodes, 2);
 }
 
+TEST_F(TrialReconcilerTest, PointsOfAGpuTypeWithANameOfItsOwnAreThoseOfTheProductOfItsNodes) {
+  Json node = *server_.Get("nodes", {"", "n1"});
+  node["metadata"]["labels"] = Json::MakeObject({{"pool", "x"}, {kGpuProductLabel, "A100-SXM4-80GB"}});
+  ASSERT_TRUE(server_.Update("nodes", std::move(node), "test"));
+  const auto trial_job = [](const char* name) {
+    return std::string(R"({"measure":{"source":"Push"},"space":{"gpuTypes":[{"name":")") + name +
+           R"(","nodeSelector":{"pool":"x"}}]}})";
+  };
+  AddTrialJob(trial_job("big"));
+  Start();
+  Pass();
+  RunPod(TheTrial(), "worker");
+  RunPod(TheTrial(), "launcher");
+  Pass();
+  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+    clock_.Advance(1s);
+    Push(TheTrial(), kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
+    Pass();
+  }
+  EXPECT_EQ(Tune()->status.trials[0].config.gpu_type, "big");
+  const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", Tune()->status.fingerprint});
+  ASSERT_NE(profile, nullptr);
+  const Json& point = profile->At({"spec", "points"})->AsArray()->at(0);
+  EXPECT_EQ(*point.At({"config", "gpuType"})->AsString(), "A100-SXM4-80GB");
+
+  EndPods();
+  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
+  Pass();
+  AddTrialJob(trial_job("mine"));
+  for (int i = 0; i < 3; ++i) Pass();
+
+  ASSERT_EQ(Tune()->status.trials.size(), 1U);
+  EXPECT_EQ(Tune()->status.trials[0].reason, api::TrialReason::kFromCache);
+  EXPECT_EQ(Tune()->status.trials[0].config.gpu_type, "mine");
+}
+
 TEST_F(TrialReconcilerTest, WhatIsPushedAndIsNoSpeedIsNone) {
   AddTrialJob(R"({"measure":{"source":"Push"},"budget":{"perTrialSeconds":60}})");
   Start();

@@ -111,5 +111,27 @@ TEST(ReadTrialChild, KnowsItsOwnAndWhatCannotBeCarriedOut) {
   EXPECT_EQ(ReadTrialChild(child, job).slice_seconds, 1);  // Somebody took the annotation off: it is over.
 }
 
+TEST(TrialView, AGpuTypeIsTheProductOfItsNodesWhereThatIsOneAndNoOthers) {
+  struct Case {
+    const char* what;
+    std::map<std::string, TypeNodes> nodes;
+    const char* want;  // Of "fast".
+  };
+  const Case cases[] = {
+      {"one product", {{"fast", {8, 8, "H100-SXM"}}, {"slow", {8, 8, "T4"}}}, "H100-SXM"},
+      {"its own name", {{"fast", {8, 8, "fast"}}}, "fast"},
+      {"several, or none", {{"fast", {8, 8, ""}}}, "fast"},
+      {"no such nodes", {}, "fast"},
+      {"two types of one product", {{"fast", {8, 8, "H100-SXM"}}, {"near", {8, 8, "H100-SXM"}}}, "fast"},
+      {"a product that is another's name", {{"fast", {8, 8, "T4"}}, {"T4", {8, 8, "T4-16GB"}}}, "fast"},
+  };
+  for (const Case& c : cases) {
+    TrialView view;
+    view.nodes = c.nodes;
+    EXPECT_EQ(view.ProductOf("fast"), c.want) << c.what;
+    EXPECT_EQ(view.ProductOf(""), "") << c.what;
+  }
+}
+
 }  // namespace
 }  // namespace grus
