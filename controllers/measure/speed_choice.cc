@@ -69,6 +69,15 @@ const Candidate* BestOf(const std::vector<Candidate>& candidates) {
   return best == candidates.end() ? nullptr : &*best;
 }
 
+// Steps counted against the clock tell the same as a running average does, and more precisely: Keras rounds what the
+// rest of the epoch will take to seconds.
+bool IsFiner(const Candidate& clock, const Candidate& average) {
+  const SteadySpeed &counted = clock.steady, &averaged = average.steady;
+  return clock.series->key().trust != Trust::kMixed && clock.series->samples().size() >= kEnoughSamples &&
+         counted.is_steady && counted.relative_half_width() < averaged.relative_half_width() &&
+         std::abs(std::log(counted.mean_seconds / averaged.mean_seconds)) < std::log(1 + kAgreement);
+}
+
 void Scale(SteadySpeed& steady, double factor) {
   steady.mean_seconds *= factor;
   steady.half_width_seconds *= factor;
@@ -121,6 +130,7 @@ std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series,
   }
   const Candidate* best = BestOf(candidates);
   if (!best) return std::nullopt;
+  if (best->series->key().trust == Trust::kAverage && clock && IsFiner(*clock, *best)) best = clock;
   const SeriesKey& key = best->series->key();
   return MeasuredSpeed{.measure = measure,
                        .scope = key.scope,

@@ -4,7 +4,8 @@
 // What the user's patterns find comes first, then a step time that the text states, one that the clock
 // confirms, a running average, steps counted against the clock, and last what has evaluations in it. A series
 // of fewer than three samples, one printed too coarsely ("1s/step"), and then one of too few samples for an
-// interval stand behind any other. Among equals
+// interval stand behind any other. Where the best is a running average, and steps counted against the clock agree with
+// it within a quarter and are known more precisely, it is these. Among equals
 // the one that took the most time is the training; the time of one whose counter ended once for all, as that
 // of loading does, counts a fifth.
 //

@@ -242,6 +242,31 @@ TEST(SpeedReader, SpeedsThatAreAllRefusedAreToldWithALineAndTheirSpanUntilOneIsT
   EXPECT_FALSE(ReadAll(log).only_refused);
 }
 
+TEST(SpeedReader, WhatTheRestWillTakeInSecondsMakesNoCountedStepLessPrecise) {
+  // Bars of Keras 2, whose steps take between 0.2 and 0.8 seconds; after how many the step is known to 5 %.
+  const auto steps_until_precise = [](bool has_eta) {
+    LogWriter log;
+    SpeedReader reader = *SpeedReader::Make({.started = log.now});
+    double passed = 0;
+    for (int step = 1; step <= 200; ++step) {
+      const double took = 0.2 + 0.05 * (step * 7 % 13);
+      log.Wait(took);
+      passed += took;
+      const int rest = static_cast<int>(passed / step * (200 - step));
+      const std::string eta = has_eta ? " - ETA: " + std::to_string(rest) + "s" : "";
+      log.bytes.clear();
+      log.Line(std::to_string(step) + "/200 [==>...................]" + eta + " - loss: 0.3");
+      reader.Add(log.bytes);
+      const SpeedObservation seen = reader.Observe(log.now);
+      if (step > 40 && seen.state == SpeedState::kPrecise) return step;
+    }
+    return 201;
+  };
+  const int counted = steps_until_precise(false);
+  EXPECT_LT(counted, 100);
+  EXPECT_EQ(steps_until_precise(true), counted);
+}
+
 TEST(SpeedReader, WhatIsNoSpeedOfTheTrainingIsNotHeldAgainstIt) {
   for (const char* text : {"data loading time: 0.0s", "loss: nan", "nan", "banana 0.5", "step 7 loss inf"}) {
     LogWriter log;
