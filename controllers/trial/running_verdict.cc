@@ -53,6 +53,14 @@ JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, 
   if (!judged.drift) {
     judged.verdict = SpeedVerdict::kAgrees;
     const bool is_about_it = said && FindPoint(profile.spec, said->config) == point;
+    if (is_about_it && point->time > said->time) {
+      // Measured again since, which the status has yet to say: a write of ours may have been cut short.
+      if (point->measured == seen.measured && point->measured_by == measured.measured_by) {
+        judged.verdict = SpeedVerdict::kReplaces;
+        judged.drift = said;
+      }
+      return judged;
+    }
     if (is_about_it && (said->job == seen.job || !context.does_other_stand)) judged.edit.drift.reset();
     const bool is_in_doubt = is_about_it && judged.edit.drift;  // By another job.
     if (!is_in_doubt && seen.time.value - point->time.value >= kRefreshAfter) judged.edit.points = {measured};

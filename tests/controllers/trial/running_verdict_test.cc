@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "controllers/trial/profile_store.h"
 #include "tests/controllers/trial/profile_builders.h"
 
 namespace grus {
@@ -88,6 +89,21 @@ TEST(JudgeSpeed, ADriftReplacesTheValueOnlyOnceItIsConfirmed) {
   EXPECT_EQ(twice.verdict, SpeedVerdict::kReplaces);
   ASSERT_EQ(twice.edit.points.size(), 1u);
   EXPECT_EQ(twice.edit.points[0].measured.throughput, "505");
+}
+
+// The status could not be written with the point: the drift stays for the status to say that it was measured again.
+TEST(JudgeSpeed, AReplacementThatWasCutShortIsStillOne) {
+  api::WorkloadProfile profile = Profile();
+  profile.status.drift = JudgeSpeed(profile, Seen("500"), kSamples, {}).drift;
+  const ObservedSpeed seen = Seen("505", 9000);
+  const JudgedSpeed first = JudgeSpeed(profile, seen, kSamples, {.is_confirmed = true});
+  profile.spec.points = MergePoints(profile.spec.points, first.edit.points);
+
+  const JudgedSpeed again = JudgeSpeed(profile, seen, kSamples, {.is_confirmed = true});
+  EXPECT_EQ(again.verdict, SpeedVerdict::kReplaces);
+  EXPECT_EQ(again.drift, profile.status.drift);
+  EXPECT_EQ(again.edit.drift, profile.status.drift);
+  EXPECT_TRUE(again.edit.points.empty());
 }
 
 TEST(JudgeSpeed, TheSameDriftAgainIsNoNews) {
