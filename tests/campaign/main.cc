@@ -11,6 +11,7 @@
 #include "tests/campaign/elastic_workloads.h"
 #include "tests/campaign/gang_mutants.h"
 #include "tests/campaign/gang_workloads.h"
+#include "tests/campaign/profile_stories.h"
 #include "tests/campaign/spec_campaign.h"
 #include "tests/campaign/trial_lives.h"
 #include "tests/campaign/trial_workloads.h"
@@ -138,7 +139,8 @@ int main(int argc, char** argv) {
     return names;
   };
   std::vector<std::string> played = add(grus::testing::ElasticWorkloads());
-  for (const auto& names : {add(grus::testing::TrialWorkloads()), add(grus::testing::GangWorkloads())}) {
+  for (const auto& names : {add(grus::testing::TrialWorkloads()), add(grus::testing::GangWorkloads()),
+                            add(grus::testing::ProfileStories())}) {
     played.insert(played.end(), names.begin(), names.end());
   }
   const std::vector<std::string> swept = add(grus::testing::TrialLives());
