@@ -43,18 +43,6 @@ bool IsNotPermitted(const Error& error) {
 
 std::string JobIndexKey(const std::string& ns, std::string_view job) { return ns + "/" + std::string(job); }
 
-// Nothing differs but the number of created pods; or it is the first status of a usual start, of which the CRD's
-// default says the most.
-bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after) {
-  if (before.observed_generation == 0) {
-    const auto& replicas = after.replicas;
-    return after.phase == kPhasePending && replicas.granted == replicas.wanted && replicas.ready == 0 &&
-           replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
-  }
-  after.replicas.created = before.replicas.created;
-  return after == before;
-}
-
 }  // namespace
 
 ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterRoom& room,

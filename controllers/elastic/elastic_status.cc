@@ -153,4 +153,14 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
   return change;
 }
 
+bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after) {
+  if (before.observed_generation == 0) {
+    const auto& replicas = after.replicas;
+    return after.phase == kPhasePending && replicas.granted == replicas.wanted && replicas.ready == 0 &&
+           replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
+  }
+  after.replicas.created = before.replicas.created;
+  return after == before;
+}
+
 }  // namespace grus

@@ -29,5 +29,8 @@ void SetEnd(api::ElasticHorovodJobStatus& status, const View& view, Reason reaso
 // "shrunk from 34 to 32 workers: ..."
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason);
 
+// Nothing differs but the number of created pods; or it is the first status of a usual start, of which the CRD's
+// default says the most.
+bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after);
 
 }  // namespace grus
