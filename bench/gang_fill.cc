@@ -59,7 +59,8 @@ bool Measure(const GangWorld& world, Side& side, int pods, const std::string& ns
                        wait_for(side.bound, [&](const PodCounts& c) { return c.bound >= pods; }) &&
                        wait_for(side.seconds, [&](const PodCounts& c) { return c.running >= pods; });
   if (!all_run) {
-    std::fprintf(stderr, "%s: %d of %d pods run after the limit\n", side.name.c_str(), world.observer.Pods(ns).running, pods);
+    std::fprintf(stderr, "%s: %d of %d pods run after the limit\n", side.name.c_str(), world.observer.Pods(ns).running,
+                 pods);
     TellOfGroups(world, ns);
     return false;
   }
@@ -72,7 +73,8 @@ bool Measure(const GangWorld& world, Side& side, int pods, const std::string& ns
   side.status_lag.push_back(SecondsSince(run_since, world.clock));
   side.cpu.push_back(manager->process().CpuSeconds());
   side.memory.push_back(manager->process().PeakMemoryMib());
-  manager->WaitUntilQuiet(seconds(1), world.clock.Now() + seconds(30));  // Events are written behind the status; they count.
+  manager->WaitUntilQuiet(seconds(1),
+                          world.clock.Now() + seconds(30));  // Events are written behind the status; they count.
   side.writes.push_back((manager->Counters().writes - before.writes) / pods);
   return true;
 }
@@ -104,7 +106,8 @@ bool Compare(const GangWorld& world, std::vector<Side>& sides, int pods, int rou
     }
     std::printf("round %d:", round + 1);
     for (const Side& side : sides) {
-      std::printf(" %s %.2f s (%.3f),", side.name.c_str(), side.seconds.back(), side.seconds.back() / sides[0].seconds.back());
+      std::printf(" %s %.2f s (%.3f),", side.name.c_str(), side.seconds.back(),
+                  side.seconds.back() / sides[0].seconds.back());
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -141,7 +144,8 @@ Side PlainSide(const GangWorld& world, std::vector<GangSize> gangs) {
           }};
 }
 
-Side GangSide(const GangWorld& world, const std::string& name, const std::string& nominations, std::vector<GangSize> gangs) {
+Side GangSide(const GangWorld& world, const std::string& name, const std::string& nominations,
+              std::vector<GangSize> gangs) {
   return {name, world.ManagerArguments("gang", nominations), [&world, gangs = std::move(gangs)](const std::string& ns) {
             return CreateGangs(world, ns, gangs);
           }};
@@ -201,7 +205,8 @@ bool RunElastic(const GangWorld& world, int rounds) {
   Side floor{"no gangs, gates lifted as they come", world.ManagerArguments("elastic", "auto"),
              [&world, gated](const std::string& ns) {
                world.observer.Record(ns);
-               const bool is_done = CreateJobs(world.client, ns, gated) && LiftAsTheyCome(world, gated.jobs * gated.workers);
+               const bool is_done =
+                   CreateJobs(world.client, ns, gated) && LiftAsTheyCome(world, gated.jobs * gated.workers);
                world.observer.Record("");
                return is_done;
              }};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios of a cluster of 500 nodes of 8 GPUs: how soon a gang that cannot start says so, and what grus-manager holds in
-// memory.
+// Scenarios of a cluster of 500 nodes of 8 GPUs: how soon a gang that cannot start says so, and what grus-manager holds
+// in memory.
 #include <cstdio>
 #include <optional>
 
@@ -29,10 +29,12 @@ std::optional<double> TimeToRefusal(const GangWorld& world, const std::string& n
     const auto found = groups.find(gang.name);
     return found != groups.end() && found->second.reason == reason;
   };
-  if (closed && world.observer.WaitForGroups(ns, is_refused, start + seconds(30))) return SecondsSince(start, world.clock);
+  if (closed && world.observer.WaitForGroups(ns, is_refused, start + seconds(30)))
+    return SecondsSince(start, world.clock);
   const GroupState state = world.observer.Group(ns, gang.name);
-  std::fprintf(stderr, "%s of %d x %d GPUs did not come to %s: phase %s, reason %s: %s\n", gang.name.c_str(), gang.members,
-               gang.gpus, reason.c_str(), state.phase.c_str(), state.reason.c_str(), state.message.c_str());
+  std::fprintf(stderr, "%s of %d x %d GPUs did not come to %s: phase %s, reason %s: %s\n", gang.name.c_str(),
+               gang.members, gang.gpus, reason.c_str(), state.phase.c_str(), state.reason.c_str(),
+               state.message.c_str());
   return std::nullopt;
 }
 
@@ -50,8 +52,8 @@ bool RefuseOnce(const GangWorld& world, int round, std::vector<double>& too_many
   if (!CreateGangs(world, ns.name(), {first})) return false;
   const auto runs = [&](const PodCounts& counts) { return counts.running >= first.members; };
   if (!world.observer.WaitForPods(ns.name(), runs, world.clock.Now() + seconds(120))) {
-    std::fprintf(stderr, "the gang that fits beside them does not run: %d of %d\n", world.observer.Pods(ns.name()).running,
-                 first.members);
+    std::fprintf(stderr, "the gang that fits beside them does not run: %d of %d\n",
+                 world.observer.Pods(ns.name()).running, first.members);
     return false;
   }
   const auto room = TimeToRefusal(world, ns.name(), {"second", first.members, kGpusOfNode}, "WaitingForRoom");
@@ -72,8 +74,9 @@ bool RunCannotFit(const GangWorld& world, int rounds) {
     std::printf("round %d: %.3f s, %.3f s, %.3f s\n", round + 1, too_many.back(), too_big.back(), no_room.back());
     std::fflush(stdout);
   }
-  std::printf("\nfrom the last pod of a gang that cannot start to the status that says so, 500 nodes; medians of %d rounds\n",
-              rounds);
+  std::printf(
+      "\nfrom the last pod of a gang that cannot start to the status that says so, 500 nodes; medians of %d rounds\n",
+      rounds);
   PrintRow("501 members of 8 GPUs: CannotFit", Median(too_many), "s", 1);
   PrintRow("16 members of 9 GPUs: CannotFit", Median(too_big), "s", 1);
   PrintRow("300 members of 8 GPUs beside 300 that run: WaitingForRoom", Median(no_room), "s", 1);
@@ -86,10 +89,12 @@ bool RunMemory(const GangWorld& world) {
   if (!ns.Exists() || !CreatePlainPods(world, ns.name(), pods)) return false;
   const auto all_run = [&](const PodCounts& counts) { return counts.running >= TotalMembers(pods); };
   if (!world.observer.WaitForPods(ns.name(), all_run, world.clock.Now() + std::chrono::minutes(10))) {
-    std::fprintf(stderr, "%d of %d pods run after the limit\n", world.observer.Pods(ns.name()).running, TotalMembers(pods));
+    std::fprintf(stderr, "%d of %d pods run after the limit\n", world.observer.Pods(ns.name()).running,
+                 TotalMembers(pods));
     return false;
   }
-  ManagerRun manager(world.manager, world.ManagerArguments("elastic,gang", "auto"), "build/gang-bench-memory.log", world.clock);
+  ManagerRun manager(world.manager, world.ManagerArguments("elastic,gang", "auto"), "build/gang-bench-memory.log",
+                     world.clock);
   if (!manager.WaitUntilReady(world.clock.Now() + seconds(60))) return false;
   manager.WaitUntilQuiet(seconds(5), world.clock.Now() + seconds(60));
   std::printf("\ngrus-manager with all controllers beside %d plain pods on %d nodes\n", TotalMembers(pods), kNodes);

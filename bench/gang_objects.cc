@@ -71,11 +71,13 @@ bool CreatePods(const GangWorld& world, const std::string& ns, const std::vector
 
 bool CreateGroups(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
   return InParallel(static_cast<int>(gangs.size()), world.threads, [&](int i) {
-    return CreateObject(world.client, KindOf<api::PodGroup>(), ns, MakePodGroup(gangs[static_cast<std::size_t>(i)], 60));
+    return CreateObject(world.client, KindOf<api::PodGroup>(), ns,
+                        MakePodGroup(gangs[static_cast<std::size_t>(i)], 60));
   });
 }
 
-kube::Status PatchPod(const GangWorld& world, const kube::ObjectKey& pod, const Json& patch, const std::string& subresource) {
+kube::Status PatchPod(const GangWorld& world, const kube::ObjectKey& pod, const Json& patch,
+                      const std::string& subresource) {
   kube::WriteOptions options;
   options.subresource = subresource;
   options.metadata_only = true;
@@ -135,7 +137,8 @@ bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::v
   return CreatePods(world, ns, gangs, false);
 }
 
-bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_nominated) {
+bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs,
+                   bool is_nominated) {
   kube::Result<kube::ObjectList> nodes = world.client.List(KindOf<kube::Node>(), "");
   if (!nodes) {
     std::fprintf(stderr, "%s\n", nodes.error().message().c_str());
@@ -157,7 +160,8 @@ bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vec
     for (int i = 0; i < gang.members; ++i) steps.push_back({&gang, i, "", is_lift, &count});
     if (!is_lift) return;
     for (std::size_t i = steps.size() - static_cast<std::size_t>(gang.members); i < steps.size(); ++i) {
-      steps[i].node = nodes->items[placed++ * static_cast<std::size_t>(gang.gpus) / 8 % nodes->items.size()]->metadata.name;
+      steps[i].node =
+          nodes->items[placed++ * static_cast<std::size_t>(gang.gpus) / 8 % nodes->items.size()]->metadata.name;
     }
   };
   // Each gang is lifted after the next is created, so that threads seldom wait.
@@ -171,7 +175,8 @@ bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vec
     const Step& step = steps[static_cast<std::size_t>(at)];
     const std::string name = step.gang->name + "-" + std::to_string(step.ordinal);
     if (!step.is_lift) {
-      kube::Status made = CreateObject(world.client, KindOf<kube::Pod>(), ns, MakeGangPod(name, step.gang->name, step.gang->gpus, true));
+      kube::Status made = CreateObject(world.client, KindOf<kube::Pod>(), ns,
+                                       MakeGangPod(name, step.gang->name, step.gang->gpus, true));
       // After an error no other step is begun, and nobody may wait for one.
       for (std::atomic<int>& count : created) {
         if (&count != step.created && made) continue;

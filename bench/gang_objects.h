@@ -21,7 +21,8 @@ struct GangWorld {
 
   // For ManagerRun.
   std::vector<std::string> ManagerArguments(const std::string& controllers, const std::string& nominations) const {
-    return {"--kubeconfig", kubeconfig, "--controllers", controllers, "--nominations", nominations, "--log-level", "info"};
+    return {"--kubeconfig",  kubeconfig,  "--controllers", controllers,
+            "--nominations", nominations, "--log-level",   "info"};
   }
 };
 
@@ -35,19 +36,24 @@ kube::Json MakeGangPod(const std::string& name, const std::string& gang, int gpu
 kube::Json MakePodGroup(const GangSize& gang, int timeout_seconds);
 kube::Json MakeGangSet(const GangSize& gang);  // A StatefulSet of gated pods.
 
-// PodGroups first, in order, then the pods; plain: the pods alone, without gate. False and a message on the first error.
+// PodGroups first, in order, then the pods; plain: the pods alone, without gate. False and a message on the first
+// error.
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
 bool CreateMembers(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);  // No PodGroup.
 bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
-// The same as CreateGangs(), and lifts the gates itself as soon as a gang's pods are there, each with the least of patches,
-// on the whole without any controller; `is_nominated`: after another that nominates the pod to a node of 8 GPUs.
-bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs, bool is_nominated);
-// Takes the gates from pods of the namespace as they come, until it is done with so many. After Record() of the namespace.
+// The same as CreateGangs(), and lifts the gates itself as soon as a gang's pods are there, each with the least of
+// patches, on the whole without any controller; `is_nominated`: after another that nominates the pod to a node of 8
+// GPUs.
+bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs,
+                   bool is_nominated);
+// Takes the gates from pods of the namespace as they come, until it is done with so many. After Record() of the
+// namespace.
 bool LiftAsTheyCome(const GangWorld& world, int pods);
 std::vector<GangSize> EqualGangs(int gangs, int members, int gpus);
 int TotalMembers(const std::vector<GangSize>& gangs);
 
-kube::Status CreateObject(kube::Client& client, const kube::Kind& kind, const std::string& ns, const kube::Json& object);
+kube::Status CreateObject(kube::Client& client, const kube::Kind& kind, const std::string& ns,
+                          const kube::Json& object);
 
 // A namespace that is gone, with all that was in it, at the latest when this is.
 class BenchNamespace {

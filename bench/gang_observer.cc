@@ -26,7 +26,8 @@ bool GangObserver::Start() {
   const kube::TimePoint until = clock_.Now() + std::chrono::seconds(60);
   bool is_synced = true;
   for (kube::Informer* informer : {&pods_, &groups_, &namespaces_}) informer->Start();
-  for (kube::Informer* informer : {&pods_, &groups_, &namespaces_}) is_synced = informer->WaitForSync(until) && is_synced;
+  for (kube::Informer* informer : {&pods_, &groups_, &namespaces_})
+    is_synced = informer->WaitForSync(until) && is_synced;
   return is_synced;
 }
 

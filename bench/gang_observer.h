@@ -40,7 +40,8 @@ class GangObserver {
 
   // Each returns false if `until` came first. `reached` is asked after each change, with the lock held.
   bool WaitForPods(const std::string& ns, const std::function<bool(const PodCounts&)>& reached, kube::TimePoint until);
-  bool WaitForGroups(const std::string& ns, const std::function<bool(const std::map<std::string, GroupState>&)>& reached,
+  bool WaitForGroups(const std::string& ns,
+                     const std::function<bool(const std::map<std::string, GroupState>&)>& reached,
                      kube::TimePoint until);
   bool WaitForNoNamespace(const std::string& ns, kube::TimePoint until);
 

@@ -53,9 +53,9 @@ class GangQueue {
     for (std::size_t i = 0; i < gangs_.size(); ++i) {
       const GroupState state = world_.observer.Group(ns_, gangs_[i].name);
       if (ended_ == gangs_.size()) break;
-      std::fprintf(stderr, "%s of %d: %zu ran, %zu ended; phase %s, reason %s: %s\n", gangs_[i].name.c_str(), gangs_[i].members,
-                   of_[gangs_[i].name].run.size(), of_[gangs_[i].name].ended.size(), state.phase.c_str(),
-                   state.reason.c_str(), state.message.c_str());
+      std::fprintf(stderr, "%s of %d: %zu ran, %zu ended; phase %s, reason %s: %s\n", gangs_[i].name.c_str(),
+                   gangs_[i].members, of_[gangs_[i].name].run.size(), of_[gangs_[i].name].ended.size(),
+                   state.phase.c_str(), state.reason.c_str(), state.message.c_str());
     }
     return ended_ == gangs_.size();
   }
@@ -81,7 +81,8 @@ class GangQueue {
   };
 
   const GangSize* Find(const std::string& name) const {
-    const auto found = std::find_if(gangs_.begin(), gangs_.end(), [&](const GangSize& gang) { return gang.name == name; });
+    const auto found =
+        std::find_if(gangs_.begin(), gangs_.end(), [&](const GangSize& gang) { return gang.name == name; });
     return found == gangs_.end() ? nullptr : &*found;
   }
 
@@ -98,7 +99,8 @@ class GangQueue {
         longest_start_ = std::max(longest_start_, progress.start_took);
       }
     }
-    if (pod.status.phase == "Running" && progress.run.insert(pod.metadata.name).second && progress.run.size() == members) {
+    if (pod.status.phase == "Running" && progress.run.insert(pod.metadata.name).second &&
+        progress.run.size() == members) {
       progress.whole_after = SecondsSince(start_, world_.clock);
       due_.push_back({event.at + run_time_, gang});
     }
@@ -116,7 +118,8 @@ class GangQueue {
   bool EndWhatIsDue() {
     std::vector<std::string> pods;
     for (; !due_.empty() && due_.front().at <= world_.clock.Now(); due_.pop_front()) {
-      for (int i = 0; i < due_.front().gang->members; ++i) pods.push_back(due_.front().gang->name + "-" + std::to_string(i));
+      for (int i = 0; i < due_.front().gang->members; ++i)
+        pods.push_back(due_.front().gang->name + "-" + std::to_string(i));
     }
     kube::Json patch = kube::Json::MakeObject();
     patch["metadata"]["annotations"]["grus.test/outcome"] = "succeed";
@@ -148,7 +151,8 @@ class GangQueue {
 bool RunKnavigator(const GangWorld& world, const QueueOptions& options) {
   BenchNamespace ns(world, "knavigator");
   if (!ns.Exists()) return false;
-  ManagerRun manager(world.manager, world.ManagerArguments("gang", options.nominations), "build/gang-bench-knavigator.log", world.clock);
+  ManagerRun manager(world.manager, world.ManagerArguments("gang", options.nominations),
+                     "build/gang-bench-knavigator.log", world.clock);
   if (!manager.WaitUntilReady(world.clock.Now() + seconds(30))) return false;
   const ManagerCounters before = manager.Counters();
   const std::vector<GangSize> gangs = Workload();
@@ -165,8 +169,8 @@ bool RunKnavigator(const GangWorld& world, const QueueOptions& options) {
   queue.PrintStarts();
   if (!is_done) return false;
 
-  std::printf("\n%zu gangs of %d whole-node pods on %d nodes, each runs %d s; ideally %d s\n", gangs.size(), pods, kNodes,
-              options.run_seconds, kBatches * options.run_seconds);
+  std::printf("\n%zu gangs of %d whole-node pods on %d nodes, each runs %d s; ideally %d s\n", gangs.size(), pods,
+              kNodes, options.run_seconds, kBatches * options.run_seconds);
   PrintRow("makespan", makespan, "s", kBatches * options.run_seconds / 0.9);
   PrintRow("gangs that had a part of their nodes for 3 s or more", queue.Partial(), "", 0);
   PrintRow("nodes in use", static_cast<double>(pods) * options.run_seconds / (kNodes * makespan), "");

@@ -74,7 +74,8 @@ std::string Describe(const RoundPlan& plan) {
     text += "; outsider of " + std::to_string(outsider.gpus) + " GPUs when " +
             (outsider.nth == 0 ? "none" : std::to_string(outsider.nth)) + " is " + ToString(outsider.moment);
     if (outsider.life) {
-      text += ", for " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*outsider.life).count()) + " ms";
+      text += ", for " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*outsider.life).count()) +
+              " ms";
     }
   }
   return text;
@@ -123,8 +124,8 @@ bool RunMode(const GangWorld& world, const RaceOptions& options, const std::stri
   BenchNamespace ns(world, "race-" + nominations), resident(world, "resident-" + nominations);
   auto free = ReadNodes(world.client);
   if (!ns.Exists() || !resident.Exists() || !free || !CreateResident(world, resident.name(), *free)) return false;
-  ManagerRun manager(world.manager, world.ManagerArguments("gang", nominations), "build/gang-bench-race-" + nominations + ".log",
-                     world.clock);
+  ManagerRun manager(world.manager, world.ManagerArguments("gang", nominations),
+                     "build/gang-bench-race-" + nominations + ".log", world.clock);
   if (!manager.WaitUntilReady(world.clock.Now() + seconds(30))) return false;
   for (int round = 0; round < options.rounds; ++round) {
     RoundPlan plan = DrawRound(options.seed, round, *free);
@@ -133,8 +134,9 @@ bool RunMode(const GangWorld& world, const RaceOptions& options, const std::stri
     ++tally.of[static_cast<int>(report.ending)];
     const bool is_good = report.ending == Ending::kWhole || report.ending == Ending::kWaiting;
     if (!is_good || options.is_verbose) {
-      std::printf("%s, seed %llu, round %d: %s: %s\n  %s\n", nominations.c_str(), static_cast<unsigned long long>(options.seed),
-                  round, ToString(report.ending), report.detail.c_str(), Describe(plan).c_str());
+      std::printf("%s, seed %llu, round %d: %s: %s\n  %s\n", nominations.c_str(),
+                  static_cast<unsigned long long>(options.seed), round, ToString(report.ending), report.detail.c_str(),
+                  Describe(plan).c_str());
       for (const std::string& line : report.history) std::printf("    %s\n", line.c_str());
     }
     if ((round + 1) % 50 == 0 || round + 1 == options.rounds) PrintTally(nominations, tally);
@@ -163,8 +165,8 @@ bool RunRaces(const GangWorld& world, const RaceOptions& options) {
              held[Ending::kStranded] + held[Ending::kStuck] + held[Ending::kWrongStatus], "", 0);
   }
   if (plays_open) {
-    std::printf("%-58s %9d %-8s at least %6d    %s\n", "partial gangs, nominations never", open[Ending::kPartial], "", 1,
-                open[Ending::kPartial] > 0 ? "met" : "NOT MET");
+    std::printf("%-58s %9d %-8s at least %6d    %s\n", "partial gangs, nominations never", open[Ending::kPartial], "",
+                1, open[Ending::kPartial] > 0 ? "met" : "NOT MET");
   }
   return is_ok;
 }

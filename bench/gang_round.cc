@@ -96,13 +96,15 @@ class Round {
     const bool was_bound = member.reached[static_cast<std::size_t>(Moment::kBound)];
     if (event.is_gone || pod.metadata.is_being_deleted()) {
       Say(member.name + " is deleted");
-      if (was_bound) End(Ending::kPartial, member.name + " was bound to " + member.node + " and is deleted: rolled back");
+      if (was_bound)
+        End(Ending::kPartial, member.name + " was bound to " + member.node + " and is deleted: rolled back");
       members_.erase(pod.metadata.uid);
       return;
     }
     member.node = std::string(pod.spec.node_name);
     Reach(member, Moment::kCreated, true, "");
-    Reach(member, Moment::kNominated, !pod.status.nominated_node_name.empty(), std::string(pod.status.nominated_node_name));
+    Reach(member, Moment::kNominated, !pod.status.nominated_node_name.empty(),
+          std::string(pod.status.nominated_node_name));
     Reach(member, Moment::kLifted, !IsGated(pod), "");
     Reach(member, Moment::kBound, IsBound(pod), member.node);
     if (IsBound(pod) && !was_bound) last_bind_ = event.at;
@@ -168,12 +170,14 @@ class Round {
   void Judge() {
     const int bound = Having(Moment::kBound), lifted = Having(Moment::kLifted), all = plan_.gang.members;
     const GroupState group = world_.observer.Group(ns_, plan_.gang.name);
-    const bool is_whole = std::count_if(members_.begin(), members_.end(), [](const auto& m) { return m.second.is_running; }) == all;
+    const bool is_whole =
+        std::count_if(members_.begin(), members_.end(), [](const auto& m) { return m.second.is_running; }) == all;
     if (is_whole) {
       if (group.phase == "Running") return End(Ending::kWhole, std::to_string(all) + " members run");
       if (Now() - last_event_ > kStatusLimit) End(Ending::kWrongStatus, "phase " + group.phase + ", " + group.message);
     } else if (bound > 0 && bound < all && Now() - last_bind_ >= kStall) {
-      End(Ending::kPartial, std::to_string(bound) + " of " + std::to_string(all) + " members are bound, and no more in 3 s");
+      End(Ending::kPartial,
+          std::to_string(bound) + " of " + std::to_string(all) + " members are bound, and no more in 3 s");
     } else if (bound == 0 && lifted > 0 && Now() - last_event_ >= kStall) {
       End(Ending::kStranded, std::to_string(lifted) + " members are lifted, none is bound");
     } else if (bound == 0 && lifted == 0 && IsAtRest()) {
@@ -185,7 +189,8 @@ class Round {
   // All outsiders that came have a node, none, or their end behind them.
   bool IsAtRest() const {
     return static_cast<int>(members_.size()) == plan_.gang.members &&
-           std::all_of(outsiders_.begin(), outsiders_.end(), [](const LiveOutsider& o) { return o.IsDecided() && !o.IsShort(); });
+           std::all_of(outsiders_.begin(), outsiders_.end(),
+                       [](const LiveOutsider& o) { return o.IsDecided() && !o.IsShort(); });
   }
 
   void JudgeWaiting(const GroupState& group) {
@@ -194,11 +199,12 @@ class Round {
       if (!outsider.node.empty() && !outsider.has_ended) free[outsider.node] -= outsider.plan.gpus;
     }
     const bool fits = RoomFor(free, plan_.gang.gpus) >= plan_.gang.members;
-    const bool says_so = group.reason == "WaitingForRoom" || group.reason == "CannotFit" || group.reason == "BackingOff";
+    const bool says_so =
+        group.reason == "WaitingForRoom" || group.reason == "CannotFit" || group.reason == "BackingOff";
     if (says_so && !fits) return End(Ending::kWaiting, group.reason + ": " + group.message);
     if (Now() - last_event_ > kIdle) {
-      End(Ending::kStuck, std::string(fits ? "waits though it fits; " : "does not fit, and does not say so; ") + group.reason +
-                              ": " + group.message);
+      End(Ending::kStuck, std::string(fits ? "waits though it fits; " : "does not fit, and does not say so; ") +
+                              group.reason + ": " + group.message);
     }
   }
 
@@ -250,7 +256,8 @@ const char* ToString(Moment moment) {
 }
 
 const char* ToString(Ending ending) {
-  static constexpr const char* kNames[kEndings] = {"whole", "waiting", "PARTIAL", "stranded", "stuck", "wrong status", "broken"};
+  static constexpr const char* kNames[kEndings] = {"whole", "waiting",      "PARTIAL", "stranded",
+                                                   "stuck", "wrong status", "broken"};
   return kNames[static_cast<int>(ending)];
 }
 

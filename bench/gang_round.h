@@ -30,11 +30,11 @@ struct RoundPlan {
 };
 
 enum class Ending {
-  kWhole,        // All members run.
-  kWaiting,      // Nothing of it is bound, and it says why.
-  kPartial,      // Some, but not all, were bound for 3 s, or it was rolled back.
-  kStranded,     // Its gates are lifted, and for 3 s nothing of it was bound: it holds nothing, but does not wait either.
-  kStuck,        // It waits though it fits, or nothing is decided in time.
+  kWhole,     // All members run.
+  kWaiting,   // Nothing of it is bound, and it says why.
+  kPartial,   // Some, but not all, were bound for 3 s, or it was rolled back.
+  kStranded,  // Its gates are lifted, and for 3 s nothing of it was bound: it holds nothing, but does not wait either.
+  kStuck,     // It waits though it fits, or nothing is decided in time.
   kWrongStatus,  // It runs whole, and its PodGroup does not say so.
   kBroken,       // The bench itself could not go on.
 };

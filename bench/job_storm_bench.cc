@@ -134,7 +134,8 @@ int Run(const Arguments& args) {
   warm_up.storm.jobs = std::min(args.storm.jobs, 50);
   double ignored = 0;
   Figures figures;
-  if (!RunDirect(transport, client, observer, warm_up, "warm-up-" + std::to_string(getpid()), clock, ignored, figures)) {
+  if (!RunDirect(transport, client, observer, warm_up, "warm-up-" + std::to_string(getpid()), clock, ignored,
+                 figures)) {
     return 1;
   }
   figures = {};

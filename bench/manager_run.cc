@@ -48,7 +48,8 @@ ManagerRun::ManagerRun(const std::string& program, std::vector<std::string> argu
                        const kube::Clock& clock)
     : clock_(clock), metrics_port_(FreePort()), health_port_(FreePort()) {
   arguments.insert(arguments.begin(), program);
-  arguments.insert(arguments.end(), {"--metrics-address", Loopback(metrics_port_), "--health-address", Loopback(health_port_)});
+  arguments.insert(arguments.end(),
+                   {"--metrics-address", Loopback(metrics_port_), "--health-address", Loopback(health_port_)});
   process_ = std::make_unique<ChildProcess>(arguments, log_path);
 }
 

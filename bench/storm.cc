@@ -84,8 +84,8 @@ bool Observer::WaitForNoPods(const std::string& ns, kube::TimePoint until) {
 bool Observer::WaitForPhase(const std::string& ns, const std::string& phase, int count, kube::TimePoint until) {
   std::unique_lock lock(mutex_);
   const auto reached = [&] {
-    return std::count_if(phases_[ns].begin(), phases_[ns].end(), [&](const auto& job) { return job.second == phase; }) >=
-           count;
+    return std::count_if(phases_[ns].begin(), phases_[ns].end(),
+                         [&](const auto& job) { return job.second == phase; }) >= count;
   };
   while (!reached() && clock_.Now() < until) clock_.WaitUntil(lock, changed_, until);
   return reached();
@@ -127,7 +127,8 @@ api::ElasticHorovodJob MakeJob(const std::string& ns, int index, const StormOpti
 
 bool CreateJobs(kube::Client& client, const std::string& ns, const StormOptions& options) {
   return InParallel(options.jobs, options.threads, [&](int i) -> kube::Status {
-    kube::Result<Json> json = kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), MakeJob(ns, i, options)));
+    kube::Result<Json> json =
+        kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), MakeJob(ns, i, options)));
     if (!json) return std::move(json).error();
     json->Erase("status");
     auto made = client.Create(KindOf<api::ElasticHorovodJob>(), ns, *json);

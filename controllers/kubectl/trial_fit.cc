@@ -119,7 +119,8 @@ Result<std::string> PredictFromCsv(const CsvText& measurements, const CsvText& w
     for (const std::size_t column : {columns->nodes, columns->replicas, columns->batch}) {
       answer += row.fields[column] + ",";
     }
-    answer += Number(p->step_seconds) + "," + Number(p->low) + "," + Number(p->high) + "," + std::string(ToString(p->source)) + "\n";
+    answer += Number(p->step_seconds) + "," + Number(p->low) + "," + Number(p->high) + "," +
+              std::string(ToString(p->source)) + "\n";
   }
   return answer;
 }

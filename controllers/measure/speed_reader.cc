@@ -30,8 +30,8 @@ SeriesKey KeyOf(const Reading& reading, const Reading* counter) {
 // PyTorch: "torch.cuda.OutOfMemoryError: CUDA out of memory."; TensorFlow: "RESOURCE_EXHAUSTED: ... OOM when
 // allocating tensor"; the driver: "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
 bool SaysOutOfMemory(std::string_view text) {
-  for (const std::string_view words :
-       {"out of memory", "OutOfMemoryError", "OOM when allocating", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED: Out of memory"}) {
+  for (const std::string_view words : {"out of memory", "OutOfMemoryError", "OOM when allocating", "OUT_OF_MEMORY",
+                                       "RESOURCE_EXHAUSTED: Out of memory"}) {
     if (text.find(words) != std::string_view::npos) return true;
   }
   return false;

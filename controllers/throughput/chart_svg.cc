@@ -92,8 +92,8 @@ std::string Marker(double x, double y, PredictionSource source) {
     return Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"%s\">?</text>\n", x, y + 4, kBlue);
   }
   if (source == PredictionSource::kExtrapolated) {
-    return Format("<path d=\"M%.1f,%.1fl5,5l-5,5l-5,-5z\" fill=\"white\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", x, y - 5,
-                  kBlue);
+    return Format("<path d=\"M%.1f,%.1fl5,5l-5,5l-5,-5z\" fill=\"white\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", x,
+                  y - 5, kBlue);
   }
   const bool is_measured = source == PredictionSource::kMeasured;
   return Format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1.5\"/>\n", x, y,
@@ -122,8 +122,9 @@ std::string Perfect(const std::vector<CurvePoint>& curve, const Scale& scale) {
 
 std::string Knee(int gpus, const Scale& scale) {
   const double x = scale.X(gpus);
-  std::string svg = Format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-dasharray=\"4 3\"/>\n",
-                           x, kTop, x, scale.Y(0), kRed);
+  std::string svg =
+      Format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-dasharray=\"4 3\"/>\n", x,
+             kTop, x, scale.Y(0), kRed);
   const bool is_left = x > kWidth / 2;  // Where the curve leaves room below itself, or beyond.
   return svg + Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">knee: %d GPU%s</text>\n",
                       is_left ? x - 6 : x + 6, scale.Y(0) - 8, is_left ? "end" : "start", kRed, gpus,

@@ -56,10 +56,10 @@ enum class Goal {
 std::string_view ToString(Goal goal);
 
 // Points of the curve; of equal ones the smallest. `best_known` is the best of the sizes with an answer. It is also
-// `best`, unless a size without an answer might be better: faster, if its throughput is as high as its band goes; for the
-// knee, so fast that the knee would have less than kKneeShare of it. Work per GPU second falls as a job grows, whatever
-// the upper end of a band says, so for the cheapest the middle of the band counts. `best` is nullopt then, Unknown to
-// users, as it is if there is nothing to choose from, and `rival` is the first such size.
+// `best`, unless a size without an answer might be better: faster, if its throughput is as high as its band goes; for
+// the knee, so fast that the knee would have less than kKneeShare of it. Work per GPU second falls as a job grows,
+// whatever the upper end of a band says, so for the cheapest the middle of the band counts. `best` is nullopt then,
+// Unknown to users, as it is if there is nothing to choose from, and `rival` is the first such size.
 struct Recommendation {
   Goal goal = Goal::kFastest;
   std::optional<CurvePoint> best;

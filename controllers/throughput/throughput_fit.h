@@ -4,8 +4,8 @@
 // Each form of scaling_form.h is fitted; a prediction is their mean, weighted by how well each predicts a measurement
 // that is left out. Its 90 % band holds what the parameters leave open, how far the forms disagree, the scatter of the
 // measurements or how badly one that is left out is foretold, whichever is more, how uncertain a batch size is that was
-// not measured, and that growth beyond the largest size measured may change. Few measurements are no error: what they do not say stays as wide as the prior, so the band is wide.
-// Where it is wider than a limit the answer is Unknown.
+// not measured, and that growth beyond the largest size measured may change. Few measurements are no error: what they
+// do not say stays as wide as the prior, so the band is wide. Where it is wider than a limit the answer is Unknown.
 //
 // What is odd in the measurements is data, not an error: the same size twice, times that fall as a job grows, one batch
 // size only. A number that can be no measurement is an error that names it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings the status of a WorkloadProfile up to its points when nobody else did: after `kubectl apply` of a
-// backup, or an edit by hand. Whoever saves measurements writes the status too: it has kSaverWait to begin with it, and is left to end it.
+// backup, or an edit by hand. Whoever saves measurements writes the status too: it has kSaverWait to begin with it, and
+// is left to end it.
 //
 // Thread-safe.
 #pragma once

@@ -6,8 +6,8 @@
 // again. Of one configuration the newest measurement stays; one that knows its number of nodes also takes the place
 // of an older one that does not. Of more than api::kMaxProfilePoints the oldest go.
 //
-// A server that asks one of the writers to come later (Retry-After) asks all of them: until then a write of that profile
-// fails with the same error.
+// A server that asks one of the writers to come later (Retry-After) asks all of them: until then a write of that
+// profile fails with the same error.
 //
 // Find() reads the cache, so it may not see the last writes yet; Save() and Edit() read the API server. Thread-safe;
 // these two block.

@@ -87,7 +87,8 @@ Result<std::optional<double>> ReadPrometheusAnswer(const std::string& body) {
   }
   if (*type->AsString() == "scalar") return NumberOf(*result);
   if (*type->AsString() != "vector") {
-    return Error(ErrorCode::kInvalidArgument, "the query gives a " + type->AsString()->substr(0, 20) + " and not one number");
+    return Error(ErrorCode::kInvalidArgument,
+                 "the query gives a " + type->AsString()->substr(0, 20) + " and not one number");
   }
   const Json::Array& series = *result->AsArray();
   if (series.empty()) return std::optional<double>();
@@ -105,7 +106,8 @@ Prometheus::Prometheus(const kube::Clock& clock)
 Result<std::shared_ptr<kube::Transport>> Prometheus::ServerOf(const std::string& server) {
   std::shared_ptr<kube::Transport> dropped;  // Its threads are joined without the lock.
   std::lock_guard lock(mutex_);
-  const auto found = std::find_if(servers_.begin(), servers_.end(), [&](const auto& one) { return one.first == server; });
+  const auto found =
+      std::find_if(servers_.begin(), servers_.end(), [&](const auto& one) { return one.first == server; });
   if (found != servers_.end()) {
     servers_.splice(servers_.begin(), servers_, found);
     return servers_.front().second;

@@ -48,8 +48,8 @@ class TrialMeasurements {
   // By trial.
   std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
 
-  // Whether more of the log may come than was read: its end was not seen, and no ten seconds have passed without news of
-  // it. Also if it is not measured yet, and could be.
+  // Whether more of the log may come than was read: its end was not seen, and no ten seconds have passed without news
+  // of it. Also if it is not measured yet, and could be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
   // A line that a trial pushed. The same as the one before is no news, or not before `same_is_news` has passed since.

@@ -70,7 +70,8 @@ std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const ap
     }
   } else if (speed->measure == Measure::kStepSeconds) {
     step = {speed->steady.mean_seconds, 0, 0};
-    const bool in_samples = samples > 0 && (wanted == ThroughputUnit::kNotKnown || wanted == ThroughputUnit::kSamplesPerSecond);
+    const bool in_samples =
+        samples > 0 && (wanted == ThroughputUnit::kNotKnown || wanted == ThroughputUnit::kSamplesPerSecond);
     work.unit = in_samples ? ThroughputUnit::kSamplesPerSecond : of_steps;
     const double amount = in_samples ? samples : is_per_gpu ? config.gpus : 1;
     throughput = RateOf(speed->steady, amount);

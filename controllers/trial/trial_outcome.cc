@@ -58,8 +58,9 @@ std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
 std::string RefusedMessage(const TrialView& view, const OnlyRefused& refused) {
   const api::TrialMeasure& measure = view.job->spec.measure;
   const auto seconds = std::chrono::floor<std::chrono::seconds>(refused.span).count();
-  std::string text = "every speed that came in " + std::to_string(seconds) + " s (" + Count(refused.readings, "reading") +
-                     ") is " + kWhatIsRefused + ", as in \"" + kube::RepairUtf8(refused.line) + "\"; ";
+  std::string text = "every speed that came in " + std::to_string(seconds) + " s (" +
+                     Count(refused.readings, "reading") + ") is " + kWhatIsRefused + ", as in \"" +
+                     kube::RepairUtf8(refused.line) + "\"; ";
   if (measure.source != api::MeasureSource::kLogs) text += "let measure.source have numbers above zero";
   else if (measure.patterns.empty()) text += "let it print its speed, or give measure.patterns that match it";
   else text += "let it print numbers above zero where measure.patterns match";
@@ -151,7 +152,8 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
   message += seconds + " that the budget gave it";
   const std::int64_t refused = run.speed ? run.speed->counts.refused : 0;
   if (refused > 0) message += "; " + Count(refused, "reading") + " refused: " + kWhatIsRefused;
-  End(trial, view, TrialPhase::kFailed, is_silent ? TrialReason::kNoOutput : TrialReason::kTimeSpent, std::move(message));
+  End(trial, view, TrialPhase::kFailed, is_silent ? TrialReason::kNoOutput : TrialReason::kTimeSpent,
+      std::move(message));
 }
 
 }  // namespace

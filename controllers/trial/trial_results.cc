@@ -32,7 +32,8 @@ struct Batch {
 };
 
 Batch BatchOf(const api::TrialSpace& space, int batch_size) {
-  if (space.batch_size_scope == api::BatchSizeScope::kPerGpu) return {FixedBatch::kPerReplica, std::max(1, batch_size) * 1.0};
+  if (space.batch_size_scope == api::BatchSizeScope::kPerGpu)
+    return {FixedBatch::kPerReplica, std::max(1, batch_size) * 1.0};
   return {FixedBatch::kTotal, batch_size > 0 ? batch_size : kAnyTotal};
 }
 
@@ -84,8 +85,8 @@ std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJo
   return types;
 }
 
-std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_type, int batch_size, const TypeData& data,
-                                const std::vector<api::TrialConfig>& configs) {
+std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_type, int batch_size,
+                                const TypeData& data, const std::vector<api::TrialConfig>& configs) {
   const int per_worker = std::max(1, view.workload ? view.workload->gpus_per_worker : 1);
   const int most = view.job->spec.extrapolate.max_gpus.value_or(data.largest);
   std::set<int> counts;
@@ -94,7 +95,8 @@ std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_ty
     for (const auto& [gpus, measured] : found->second) nodes_of.emplace(gpus, measured.nodes);
   }
   for (const api::TrialConfig& config : configs) {
-    if (config.gpu_type == gpu_type && config.batch_size == batch_size && config.gpus <= most) counts.insert(config.gpus);
+    if (config.gpu_type == gpu_type && config.batch_size == batch_size && config.gpus <= most)
+      counts.insert(config.gpus);
   }
   for (int n = per_worker; n <= most; n = n > most / 2 ? most + 1 : 2 * n) counts.insert(n);
   if (most % per_worker == 0) counts.insert(most);
@@ -170,8 +172,8 @@ std::string Sentence(Goal goal, const api::Recommendation& r, const Curve& curve
     case Goal::kKnee: break;
   }
   // Beyond the last size nothing was asked, and so nothing is said.
-  return text +
-         (is_last ? "; the largest size asked about, and more may be faster" : "; more GPUs add less than a ninth to it");
+  return text + (is_last ? "; the largest size asked about, and more may be faster"
+                         : "; more GPUs add less than a ninth to it");
 }
 
 std::string NotKnown(const Recommendation& r, const Series& series) {
@@ -216,7 +218,9 @@ void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& s
     }
     const Candidate* best = nullptr;
     if (goal == Goal::kFastest) best = Best(candidates, [](const Candidate& c) { return c.second.best->throughput; });
-    if (goal == Goal::kCheapest) best = Best(candidates, [](const Candidate& c) { return c.second.best->throughput / c.second.best->size.replicas; });
+    if (goal == Goal::kCheapest)
+      best =
+          Best(candidates, [](const Candidate& c) { return c.second.best->throughput / c.second.best->size.replicas; });
     if (goal == Goal::kKnee) best = Best(candidates, [](const Candidate& c) { return Peak(*c.first); });
     if (best == nullptr) continue;
     const Series& series = best->first->series;
@@ -243,7 +247,8 @@ using Measured = std::vector<std::pair<api::TrialConfig, api::Measurement>>;
 Measured MeasuredIn(const api::TrialJobStatus& status) {
   Measured measured;
   for (const api::Trial& trial : status.trials) {
-    if (trial.phase == api::TrialPhase::kSucceeded && trial.measured) measured.emplace_back(trial.config, *trial.measured);
+    if (trial.phase == api::TrialPhase::kSucceeded && trial.measured)
+      measured.emplace_back(trial.config, *trial.measured);
   }
   return measured;
 }

@@ -38,11 +38,13 @@ std::string LineOf(api::SpeedKind kind, double value) {
 void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, const TrialRun& run) {
   const auto child = caches_.jobs.Get<ElasticHorovodJob>({job.metadata.ns, trial});
   const auto launcher = caches_.pods.Get<kube::Pod>({job.metadata.ns, run.pods.launcher});
-  for (const kube::ObjectMeta* metadata : {child ? &child->metadata : nullptr, launcher ? &launcher->metadata : nullptr}) {
+  for (const kube::ObjectMeta* metadata :
+       {child ? &child->metadata : nullptr, launcher ? &launcher->metadata : nullptr}) {
     if (metadata == nullptr) continue;
     const auto push = [&](const char* annotation, api::SpeedKind kind, double factor) {
       const std::string text(metadata->Annotation(annotation).substr(0, 40));
-      if (!text.empty()) measurements_.AddLine(job.metadata.Key(), trial, LineOf(kind, factor * std::strtod(text.c_str(), nullptr)));
+      if (!text.empty())
+        measurements_.AddLine(job.metadata.Key(), trial, LineOf(kind, factor * std::strtod(text.c_str(), nullptr)));
       return !text.empty();
     };
     if (!push(kPushedSamplesAnnotation, api::SpeedKind::kSamplesPerSecond, 1)) {
@@ -71,7 +73,8 @@ GpuUse TrialReconciler::AskGpuUse(const std::string& url, const std::string& ns,
 
 void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
   const api::TrialJob& job = *view.job;
-  const bool is_still = job.spec.suspend || (job.status.completion_time && job.status.observed_generation == view.generation());
+  const bool is_still =
+      job.spec.suspend || (job.status.completion_time && job.status.observed_generation == view.generation());
   if (!job.spec.measure.prometheus || is_still) return;
   {
     std::lock_guard lock(mutex_);

@@ -81,7 +81,8 @@ std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const s
 
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken) {
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";  // No words.
-  const std::string text = config.gpu_type + "/" + std::to_string(config.gpus) + "/" + std::to_string(config.batch_size);
+  const std::string text =
+      config.gpu_type + "/" + std::to_string(config.gpus) + "/" + std::to_string(config.batch_size);
   for (int salt = 0;; ++salt) {
     std::uint64_t hash = HashOf(text + "/" + std::to_string(salt));
     std::string suffix = "g" + std::to_string(config.gpus) + "-";

@@ -112,7 +112,8 @@ struct TrialView {
   bool others_wait = false;                // For GPUs.
   WorkloadIdentity identity;               // Of the workload.
   std::vector<KnownTrial> known;           // What its WorkloadProfile says, if it may be used.
-  // What others call a GPU type of the space: the product of its nodes if that is one, and no other type's; else the name.
+  // What others call a GPU type of the space: the product of its nodes if that is one, and no other type's; else the
+  // name.
   std::string ProductOf(const std::string& gpu_type) const;
   std::int64_t generation() const { return job->metadata.generation; }
 };

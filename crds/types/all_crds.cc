@@ -44,8 +44,9 @@ kube::CrdInfo PodGroupCrd(const kube::Kind& kind) {
   crd.kind = &kind;
   crd.short_names = {"pg", "pgs"};
   crd.categories = {"grus", "all"};
-  crd.doc = "PodGroup makes pods start together or not at all. Its members carry the label scheduling.x-k8s.io/pod-group "
-            "with its name, and the scheduling gate scheduling.x-k8s.io/gang.";
+  crd.doc =
+      "PodGroup makes pods start together or not at all. Its members carry the label scheduling.x-k8s.io/pod-group "
+      "with its name, and the scheduling gate scheduling.x-k8s.io/gang.";
   crd.printer_columns = {
       {"Phase", "string", ".status.phase", "What the gang is doing."},
       {"Min", "integer", ".spec.minMember", "So many members start together."},
@@ -87,8 +88,8 @@ kube::CrdInfo TrialJobCrd() {
        "metadata.name must have at most 32 characters, so that the names of the trials are legal"},
       {"self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
        "metadata.name must be lower case letters, digits and '-', and start with a letter: it becomes a host name"},
-      // Kubernetes 1.36 compares pod templates too. Opaque as they are, no version promises it, so the fingerprint has the
-      // last word.
+      // Kubernetes 1.36 compares pod templates too. Opaque as they are, no version promises it, so the fingerprint has
+      // the last word.
       {"!has(oldSelf.status) || !has(oldSelf.status.trials) || size(oldSelf.status.trials) == 0 || "
        "self.spec.workload == oldSelf.spec.workload",
        "spec.workload must not change once trials have begun: make a new TrialJob"},

@@ -39,8 +39,9 @@ std::span<const FieldInfo> LauncherSpec::Fields() {
 std::span<const FieldInfo> WorkersSpec::Fields() {
   using T = WorkersSpec;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::image>("image",
-                       {.doc = "Image of the workers; needs Horovod and an ssh server.", .required = true, .min_length = 1}),
+      Field<&T::image>(
+          "image",
+          {.doc = "Image of the workers; needs Horovod and an ssh server.", .required = true, .min_length = 1}),
       Field<&T::min_replicas>("minReplicas", {.doc = "Training goes on with this many workers or more; below it the "
                                                      "job gives its GPUs back and waits. 1 if not set.",
                                               .minimum = 0}),
@@ -53,11 +54,12 @@ std::span<const FieldInfo> WorkersSpec::Fields() {
                                                     .minimum = 0,
                                                     .maximum = 10000}),
       Field<&T::gpus_per_worker>(
-          "gpusPerWorker", {.doc = "GPUs (nvidia.com/gpu) of each worker; Horovod runs one process for each. With 0 the "
-                                   "workers train on CPUs, one process each.",
-                            .minimum = 0,
-                            .maximum = 64,
-                            .default_json = "1"}),
+          "gpusPerWorker",
+          {.doc = "GPUs (nvidia.com/gpu) of each worker; Horovod runs one process for each. With 0 the "
+                  "workers train on CPUs, one process each.",
+           .minimum = 0,
+           .maximum = 64,
+           .default_json = "1"}),
       Field<&T::pod_template>(
           "template", {.doc = "Pod template of the workers, for everything not said elsewhere. A container named "
                               "\"worker\" is merged with ours; fields that grus needs win."}),
@@ -74,18 +76,18 @@ std::span<const FieldInfo> RunPolicy::Fields() {
                                   {.doc = "What is removed when the job ends. Running: the workers, which hold GPUs. "
                                           "All: the launcher too. None: nothing.",
                                    .default_json = "\"Running\""}),
-      Field<&T::backoff_limit>("backoffLimit", {.doc = "How often a failed launcher is started again.",
-                                                .minimum = 0,
-                                                .default_json = "1"}),
+      Field<&T::backoff_limit>(
+          "backoffLimit", {.doc = "How often a failed launcher is started again.", .minimum = 0, .default_json = "1"}),
       Field<&T::active_deadline_seconds>(
           "activeDeadlineSeconds",
           {.doc = "The job fails when it has not ended this long after its start. Suspended time does not count.",
            .minimum = 1}),
       Field<&T::ttl_seconds_after_finished>("ttlSecondsAfterFinished",
                                             {.doc = "The job is deleted this long after its end.", .minimum = 0}),
-      Field<&T::managed_by>("managedBy", {.doc = "If set to anything but ai.centauruscloud.io/grus, grus leaves the job "
-                                                 "to the controller of that name.",
-                                          .max_length = 63}),
+      Field<&T::managed_by>("managedBy",
+                            {.doc = "If set to anything but ai.centauruscloud.io/grus, grus leaves the job "
+                                    "to the controller of that name.",
+                             .max_length = 63}),
   };
   return kFields;
 }
@@ -144,8 +146,9 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
       Field<&T::profile>("profile", {.doc = "The WorkloadProfile with the job's measured speed: Auto, Off or a name.",
                                      .max_length = 253,
                                      .default_json = "\"Auto\""}),
-      Field<&T::containers>("containers", {.doc = "As in the original Alnair: the volumeMounts of its items are added to "
-                                                  "the launcher and the workers. New manifests use the templates."}),
+      Field<&T::containers>("containers",
+                            {.doc = "As in the original Alnair: the volumeMounts of its items are added to "
+                                    "the launcher and the workers. New manifests use the templates."}),
       Field<&T::volumes>("volumes", {.doc = "As in the original Alnair: volumes of the launcher and the workers."}),
   };
   return kFields;
@@ -190,7 +193,8 @@ std::span<const FieldInfo> JobProfile::Fields() {
   using T = JobProfile;
   static constexpr FieldInfo kFields[] = {
       Field<&T::name>("name", {.doc = "Name of the WorkloadProfile."}),
-      Field<&T::knee_gpus>("kneeGpus", {.doc = "GPUs after which more bring too little. Missing: not known.", .minimum = 1}),
+      Field<&T::knee_gpus>("kneeGpus",
+                           {.doc = "GPUs after which more bring too little. Missing: not known.", .minimum = 1}),
   };
   return kFields;
 }
@@ -222,10 +226,11 @@ const kube::Kind& ElasticHorovodJob::ResourceKind() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::spec>("spec", {.doc = "What the user wants.", .required = true, .cel = kSpecRules}),
       // What a new job shows until grus has looked at it: to kstatus it is under way, not ready.
-      Field<&T::status>("status", {.doc = "What grus observed.",
-                                   .default_json = R"({"phase":"Pending","conditions":[{"type":"Reconciling","status":"True",)"
-                                                   R"("reason":"Pending","message":"waiting for grus-manager",)"
-                                                   R"("lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
+      Field<&T::status>("status",
+                        {.doc = "What grus observed.",
+                         .default_json = R"({"phase":"Pending","conditions":[{"type":"Reconciling","status":"True",)"
+                                         R"("reason":"Pending","message":"waiting for grus-manager",)"
+                                         R"("lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
   };
   static const kube::Kind kKind = kube::MakeKind<T>({.group = "ai.centauruscloud.io",
                                                      .version = "v1alpha1",

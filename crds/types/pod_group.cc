@@ -19,22 +19,26 @@ std::span<const FieldInfo> PodGroupSpec::Fields() {
                                           .maximum = 100000,
                                           .default_json = "1"}),
       Field<&T::min_resources>(
-          "minResources", {.doc = "What the members need in all, as a check before any of them exists; what counts is what "
-                                  "the pods themselves ask for."}),
+          "minResources",
+          {.doc = "What the members need in all, as a check before any of them exists; what counts is what "
+                  "the pods themselves ask for."}),
       Field<&T::schedule_timeout_seconds>(
-          "scheduleTimeoutSeconds", {.doc = "A gang that is below its minimum this long after its gates were lifted gives "
-                                            "its nodes back, and is tried again later. 60 if not set.",
-                                     .minimum = 1,
-                                     .maximum = 86400}),
+          "scheduleTimeoutSeconds",
+          {.doc = "A gang that is below its minimum this long after its gates were lifted gives "
+                  "its nodes back, and is tried again later. 60 if not set.",
+           .minimum = 1,
+           .maximum = 86400}),
       Field<&T::expected_runtime_seconds>(
-          "expectedRuntimeSeconds", {.doc = "How long the gang will run, about. With it, it may use room that a larger gang "
-                                            "waits for, and others are told when they can expect to start.",
-                                     .minimum = 1}),
+          "expectedRuntimeSeconds",
+          {.doc = "How long the gang will run, about. With it, it may use room that a larger gang "
+                  "waits for, and others are told when they can expect to start.",
+           .minimum = 1}),
       Field<&T::when_unschedulable>(
-          "whenUnschedulable", {.doc = "Wait: members stay gated until the minimum fits. Ungate: the gates are lifted at "
-                                       "once, so that a cluster autoscaler sees the demand; the nodes it adds are held for "
-                                       "the gang.",
-                                .default_json = "\"Wait\""}),
+          "whenUnschedulable",
+          {.doc = "Wait: members stay gated until the minimum fits. Ungate: the gates are lifted at "
+                  "once, so that a cluster autoscaler sees the demand; the nodes it adds are held for "
+                  "the gang.",
+           .default_json = "\"Wait\""}),
   };
   return kFields;
 }
@@ -42,9 +46,11 @@ std::span<const FieldInfo> PodGroupSpec::Fields() {
 std::span<const FieldInfo> PodGroupStatus::Fields() {
   using T = PodGroupStatus;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::phase>("phase", {.doc = "Pending, Scheduling, Running, Finished or Failed; in scheduling.sigs.k8s.io also "
-                                        "PreScheduling and Scheduled."}),
-      Field<&T::occupied_by>("occupiedBy", {.doc = "The workload whose pods these are: NAMESPACE/NAME of their owner."}),
+      Field<&T::phase>("phase",
+                       {.doc = "Pending, Scheduling, Running, Finished or Failed; in scheduling.sigs.k8s.io also "
+                               "PreScheduling and Scheduled."}),
+      Field<&T::occupied_by>("occupiedBy",
+                             {.doc = "The workload whose pods these are: NAMESPACE/NAME of their owner."}),
       Field<&T::scheduled>("scheduled", {.doc = "Members that have, or had, a node."}),
       Field<&T::running>("running", {.doc = "Members that run."}),
       Field<&T::succeeded>("succeeded", {.doc = "Members that succeeded."}),
@@ -54,14 +60,14 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
                                                                   "counts from here."}),
       Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran."}),
       Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again."}),
-      Field<&T::started_min_member>("startedMinMember", {.doc = "minMember when the gang last came together. A gang that runs "
-                                                                "with so many is not rolled back because minMember was "
-                                                                "raised.",
-                                                         .omit_zero = true}),
+      Field<&T::started_min_member>("startedMinMember",
+                                    {.doc = "minMember when the gang last came together. A gang that runs "
+                                            "with so many is not rolled back because minMember was "
+                                            "raised.",
+                                     .omit_zero = true}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
-      Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled.",
-                                           .list_type = "map",
-                                           .list_map_key = "type"}),
+      Field<&T::conditions>("conditions",
+                            {.doc = "Ready, Reconciling, Stalled.", .list_type = "map", .list_map_key = "type"}),
   };
   return kFields;
 }
@@ -72,11 +78,11 @@ std::span<const FieldInfo> PodGroupFields() {
   static constexpr FieldInfo kFields[] = {
       Field<&PodGroup::spec>("spec", {.doc = "What the user wants."}),
       // What a new group shows until grus has looked at it: to kstatus it is under way, not ready.
-      Field<&PodGroup::status>("status",
-                               {.doc = "What grus observed.",
-                                .default_json = R"({"phase":"Pending","conditions":[{"type":"Reconciling","status":"True",)"
-                                                R"("reason":"Pending","message":"waiting for grus-manager",)"
-                                                R"("lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
+      Field<&PodGroup::status>(
+          "status", {.doc = "What grus observed.",
+                     .default_json = R"({"phase":"Pending","conditions":[{"type":"Reconciling","status":"True",)"
+                                     R"("reason":"Pending","message":"waiting for grus-manager",)"
+                                     R"("lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
   };
   return kFields;
 }

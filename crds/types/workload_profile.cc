@@ -38,10 +38,10 @@ std::span<const FieldInfo> ProfilePoint::Fields() {
       Field<&T::config>("config", {.doc = "What it was measured on.", .required = true}),
       Field<&T::measured>("measured", {.doc = "What was measured.", .required = true}),
       Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPU seconds that it has cost.", .minimum = 0}),
-      Field<&T::measured_by>("measuredBy",
-                             {.doc = "The TrialJob that measured it: NAMESPACE/NAME; or the job that showed it while it "
-                                     "ran: elastichorovodjob/NAMESPACE/NAME.",
-                              .max_length = 317}),
+      Field<&T::measured_by>(
+          "measuredBy", {.doc = "The TrialJob that measured it: NAMESPACE/NAME; or the job that showed it while it "
+                                "ran: elastichorovodjob/NAMESPACE/NAME.",
+                         .max_length = 317}),
       Field<&T::time>("time", {.doc = "When.", .required = true}),
   };
   return kFields;

@@ -32,8 +32,8 @@ std::vector<std::string> HostsOf(const Json& config_map) {
   return hosts;
 }
 
-// "the launcher failed: ...; last pod train-launcher-m54dl: exit code 1" -> "the launcher failed: ...": the name is drawn,
-// and the pod may be out of sight.
+// "the launcher failed: ...; last pod train-launcher-m54dl: exit code 1" -> "the launcher failed: ...": the name is
+// drawn, and the pod may be out of sight.
 void MaskPodNames(Json& value) {
   if (Json::Object* object = value.AsObject()) {
     for (auto& [name, member] : *object) MaskPodNames(member);
@@ -63,7 +63,9 @@ std::string OneLauncher(const World& world, const kube::testing::ServerChange& c
 // A launcher's pod that runs is not deleted while its Job is there, and there to stay.
 std::string RunningLauncherStays(const World& world, const kube::testing::ServerChange& change) {
   if (change.resource != kPods || !change.before || !change.after || !HasRole(*change.after, "launcher")) return {};
-  if (IsBeingDeleted(*change.before) || !IsBeingDeleted(*change.after) || Text(*change.before, {"status", "phase"}) != "Running") return {};
+  if (IsBeingDeleted(*change.before) || !IsBeingDeleted(*change.after) ||
+      Text(*change.before, {"status", "phase"}) != "Running")
+    return {};
   const Json* owner = kube::testing::ControllerOf(*change.after);
   const Json* ns = world.Get("namespaces", {"", Text(*change.after, {"metadata", "namespace"})});
   if (owner == nullptr || ns == nullptr || IsBeingDeleted(*ns)) return {};
@@ -90,30 +92,36 @@ std::string GrantsWithinLimits(const World& world, const kube::testing::ServerCh
   // A user may have lowered the limits a moment ago.
   if (count == 0 || (*decoded)->metadata.generation != (*decoded)->status.observed_generation) return {};
   if (count < sizes.min || count > sizes.max) {
-    return name + " is granted " + granted + " workers, of " + std::to_string(sizes.min) + " to " + std::to_string(sizes.max);
+    return name + " is granted " + granted + " workers, of " + std::to_string(sizes.min) + " to " +
+           std::to_string(sizes.max);
   }
   return {};
 }
 
-// The launcher begins once the minimum of workers runs; for a while after it did, nobody may have seen that it does not.
+// The launcher begins once the minimum of workers runs; for a while after it did, nobody may have seen that it does
+// not.
 kube::testing::Invariant LauncherWaitsForWorkers() {
-  return [last = std::map<std::string, kube::TimePoint>()](const World& world, const kube::testing::ServerChange& change) mutable {
+  return [last = std::map<std::string, kube::TimePoint>()](const World& world,
+                                                           const kube::testing::ServerChange& change) mutable {
     const bool is_launcher = change.resource == kLaunchers && !change.before && HasRole(*change.after, "launcher");
     if (change.resource != kPods && !is_launcher) return std::string();
     const Json& any = change.after ? *change.after : *change.before;
-    const std::string name = Text(any, {"metadata", "labels", kJobNameLabel}), ns = Text(any, {"metadata", "namespace"});
+    const std::string name = Text(any, {"metadata", "labels", kJobNameLabel}),
+                      ns = Text(any, {"metadata", "namespace"});
     const Json* job = world.Get(kJobs, {ns, name});
     const std::int64_t min = job ? IntAt(*job, {"spec", "workersSpec", "minReplicas"}) : 0;
     std::int64_t running = 0;
     for (const auto& [key, pod] : world.All(kPods)) {
-      running += key.ns == ns && IsOfJob(*pod, name) && HasRole(*pod, "worker") && Text(*pod, {"status", "phase"}) == "Running";
+      running += key.ns == ns && IsOfJob(*pod, name) && HasRole(*pod, "worker") &&
+                 Text(*pod, {"status", "phase"}) == "Running";
     }
     const kube::TimePoint now = world.simulation.Now();
     if (running >= min) last[name] = now;
     if (!is_launcher || running >= min) return std::string();
     const auto enough = last.find(name);
     if (enough != last.end() && now - enough->second < std::chrono::minutes(1)) return std::string();
-    return name + ": the launcher is made while " + std::to_string(running) + " workers run, of at least " + std::to_string(min);
+    return name + ": the launcher is made while " + std::to_string(running) + " workers run, of at least " +
+           std::to_string(min);
   };
 }
 
@@ -138,7 +146,8 @@ bool ElasticWorkload::Damage(std::string_view resource, Json& object) const {
   else if (resource == "configmaps") object["data"]["hosts"] = "nobody:1\n";
   else if (resource == kSets) object["spec"]["replicas"] = 1;
   // Secrets are not watched, so that nobody need allow us to: a missing one is made again once a worker does not start.
-  else if (resource == kLaunchers) object["metadata"]["labels"][kManagedByLabel] = "somebody";  // Out of our caches' sight.
+  else if (resource == kLaunchers)
+    object["metadata"]["labels"][kManagedByLabel] = "somebody";  // Out of our caches' sight.
   else return false;
   return true;
 }
@@ -189,7 +198,8 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     }
   }
   // A hash of what names the Secret, and so the UID of the job.
-  if (resource == kSets && object.At({"metadata", "annotations"})) object["metadata"]["annotations"].Erase(kTemplateAnnotation);
+  if (resource == kSets && object.At({"metadata", "annotations"}))
+    object["metadata"]["annotations"].Erase(kTemplateAnnotation);
   if (resource == kSets && traits_.has_chance_ordinals) {
     object["spec"].Erase("replicas");
     object["spec"]["template"]["spec"].Erase("schedulingGates");
@@ -198,7 +208,9 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   if (resource == kLaunchers) {
     // Nobody mends a launcher that has ended, or makes it again.
     // The server gives a Job without labels those of its template.
-    std::erase_if(*object["metadata"]["labels"].AsObject(), [](const Json::Member& label) { return label.first.ends_with("job-name") && !label.first.starts_with("ai."); });
+    std::erase_if(*object["metadata"]["labels"].AsObject(), [](const Json::Member& label) {
+      return label.first.ends_with("job-name") && !label.first.starts_with("ai.");
+    });
     if (object.At({"status", "completionTime"}) || IntAt(object, {"status", "failed"}) > 0) object = Json();
     else object.Erase("status");  // How many of its pods failed is the faults' doing.
   }

@@ -23,7 +23,8 @@ Step UntilTrains(int workers, std::function<void(World&)> act = nullptr) {
                [workers](const World& world) { return Trains(world, kName, workers); }, std::move(act));
 }
 Step UntilPhase(std::string phase, std::function<void(World&)> act = nullptr) {
-  return Until("it is " + phase, [phase](const World& world) { return PhaseOf(world, kName) == phase; }, std::move(act));
+  return Until(
+      "it is " + phase, [phase](const World& world) { return PhaseOf(world, kName) == phase; }, std::move(act));
 }
 // The phase, and nothing held any more.
 Step UntilOver(std::string phase, std::function<void(World&)> act = nullptr) {
@@ -52,9 +53,10 @@ Traits StartAndSucceed() {
 }
 
 Traits LauncherFails() {
-  return {.name = "launcher-fails",
-          .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4},"runPolicy":{"backoffLimit":0}})"),
-          .steps = {UntilTrains(4, Ends("fail")), UntilOver("Failed")}};
+  return {
+      .name = "launcher-fails",
+      .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4},"runPolicy":{"backoffLimit":0}})"),
+      .steps = {UntilTrains(4, Ends("fail")), UntilOver("Failed")}};
 }
 
 Traits ScaleUpAndDown() {
@@ -72,23 +74,29 @@ Traits ShrinkAndGrow() {
 }
 
 Traits NodeLost() {
-  return {.name = "node-lost",
-          .prepare = Cluster(3, 2, R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"pool":"base"}}}},
+  return {
+      .name = "node-lost",
+      .prepare = Cluster(3, 2, R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"pool":"base"}}}},
                                        "workersSpec":{"minReplicas":2,"maxReplicas":6}})"),
-          .steps = {Until("its launcher has no node", [](const World& world) { return PhaseOf(world, kName) == "Starting"; },
-                          [](World& world) { AddNode(world, "base-0", 0, Json::MakeObject({{"pool", "base"}})); }),
-                    UntilTrains(6, [](World& world) { world.cluster.RemoveNode("node-1"); }), UntilTrains(4)},
-          .has_chance_ordinals = true};
+      .steps = {Until(
+                    "its launcher has no node", [](const World& world) { return PhaseOf(world, kName) == "Starting"; },
+                    [](World& world) {
+                      AddNode(world, "base-0", 0, Json::MakeObject({{"pool", "base"}}));
+                    }),
+                UntilTrains(6, [](World& world) { world.cluster.RemoveNode("node-1"); }), UntilTrains(4)},
+      .has_chance_ordinals = true};
 }
 
 Traits SuspendAndResume() {
   return {.name = "suspend-and-resume",
           .prepare = Cluster(2, 8, kFour),
-          .steps = {UntilTrains(4, Edits(R"({"runPolicy":{"suspend":true}})")),
-                    Until("it is suspended and holds nothing",
-                          [](const World& world) { return PhaseOf(world, kName) == "Suspended" && HoldsNothing(world, kName); },
-                          Edits(R"({"runPolicy":{"suspend":false}})")),
-                    UntilTrains(4)}};
+          .steps = {
+              UntilTrains(4, Edits(R"({"runPolicy":{"suspend":true}})")),
+              Until(
+                  "it is suspended and holds nothing",
+                  [](const World& world) { return PhaseOf(world, kName) == "Suspended" && HoldsNothing(world, kName); },
+                  Edits(R"({"runPolicy":{"suspend":false}})")),
+              UntilTrains(4)}};
 }
 
 Traits WaitForRoom() {
@@ -102,8 +110,9 @@ Traits TwoJobs() {
   return {.name = "two-jobs-one-room",
           .prepare = Cluster(1, 8, kSix),
           .steps = {UntilTrains(6, [](World& world) { Submit(world, "second", kSix); }),
-                    Until("the second one waits", [](const World& world) { return PhaseOf(world, "second") == "Waiting"; },
-                          Ends("succeed")),
+                    Until(
+                        "the second one waits",
+                        [](const World& world) { return PhaseOf(world, "second") == "Waiting"; }, Ends("succeed")),
                     Until("the second one trains", [](const World& world) { return Trains(world, "second", 6); })},
           .has_rival = true};
 }
@@ -124,7 +133,8 @@ Traits DeletedForGood() {
           .prepare = Cluster(2, 8, kFour),
           .steps = {UntilTrains(4, [](World& world) { Delete(world, kJobs, kName); }),
                     Until("nothing is left", [](const World& world) {
-                      return HoldsNothing(world, kName) && world.All("services").empty() && world.All("secrets").empty();
+                      return HoldsNothing(world, kName) && world.All("services").empty() &&
+                             world.All("secrets").empty();
                     })}};
 }
 
@@ -161,15 +171,20 @@ Traits CrdDeleted() {
   static constexpr char kCrds[] = "customresourcedefinitions.apiextensions.k8s.io";
   return {.name = "crd-deleted",
           .prepare = Cluster(2, 8, kFour),
-          .steps = {UntilTrains(4, [](World& world) { (void)world.server.Delete(kCrds, {"", kJobs}); }),
-                    Until("its job and all that it held are gone",
-                          [](const World& world) {
-                            return world.All(kJobs).empty() && world.All("services").empty() && HoldsNothing(world, kName);
-                          },
-                          [](World& world) {
-                            CreateCrds(world);
-                            Submit(world, kName, R"({"workersSpec":{"minReplicas":2,"maxReplicas":3}})");
-                          }),
+          .steps = {UntilTrains(4,
+                                [](World& world) {
+                                  (void)world.server.Delete(kCrds, {"", kJobs});
+                                }),
+                    Until(
+                        "its job and all that it held are gone",
+                        [](const World& world) {
+                          return world.All(kJobs).empty() && world.All("services").empty() &&
+                                 HoldsNothing(world, kName);
+                        },
+                        [](World& world) {
+                          CreateCrds(world);
+                          Submit(world, kName, R"({"workersSpec":{"minReplicas":2,"maxReplicas":3}})");
+                        }),
                     UntilTrains(3)}};
 }
 

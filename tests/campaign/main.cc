@@ -118,7 +118,8 @@ int Run(const kube::testing::Workloads& workloads, const kube::testing::Campaign
               "their fault\n",
               report.schedules, report.seconds, report.divergences, report.controls, report.false_alarms,
               report.unreached);
-  if (takeover > 0) std::printf("longest time from a leader's death to the next one's lease: %.1f s (virtual)\n", takeover);
+  if (takeover > 0)
+    std::printf("longest time from a leader's death to the next one's lease: %.1f s (virtual)\n", takeover);
   int asked = 0;
   const std::vector<std::string> wrong = grus::testing::CheckGangRules(asked);
   for (const std::string& what : wrong) std::printf("FAIL  %s\n", what.c_str());

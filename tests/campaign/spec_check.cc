@@ -31,7 +31,8 @@ class Check {
     verdict_.operations = static_cast<int>(edits) + 1;
     for (std::size_t i = 0; i < edits; ++i) {
       verdict_.refused += run.is_refused[i];
-      if (run.is_refused[i] != rehearsal_.is_refused[i]) Wrong("edit " + std::to_string(i + 1), {"accepted or refused by chance"});
+      if (run.is_refused[i] != rehearsal_.is_refused[i])
+        Wrong("edit " + std::to_string(i + 1), {"accepted or refused by chance"});
     }
     Wrong("on the way", run.outcome.complaints);
     const std::size_t looks = plan_.is_quick ? 3 : edits + 2;
@@ -52,7 +53,8 @@ class Check {
     Snapshot live = ParseSnapshot(rest.state);
     const Snapshot before = std::exchange(last_, live);
     if (IsForeign(target)) {
-      if (!plan_.is_quick && done > 0) Wrong(when + ", although it is another controller's", ChangesOfOthers(before, live));
+      if (!plan_.is_quick && done > 0)
+        Wrong(when + ", although it is another controller's", ChangesOfOthers(before, live));
       return;
     }
     Wrong(when, ComplaintsOf(rest, live));
@@ -79,7 +81,8 @@ class Check {
   void LookAfterRestart(std::size_t done, bool is_undone, const Snapshot& fresh) {
     ++verdict_.restarts;
     const LiveRun run = RunLive(plan_, rehearsal_, {done, is_undone, true});
-    const std::string when = std::string(is_undone ? "undone" : "after edit " + std::to_string(done)) + " and restarted";
+    const std::string when =
+        std::string(is_undone ? "undone" : "after edit " + std::to_string(done)) + " and restarted";
     Wrong(when, run.outcome.complaints);
     if (run.outcome.rests.empty()) return;
     const Snapshot live = ParseSnapshot(run.outcome.rests.back().state);

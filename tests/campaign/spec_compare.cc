@@ -62,15 +62,16 @@ const Json* Condition(const Snapshot& snapshot, std::string_view type) {
   return nullptr;
 }
 
-// Kinds of history that never count. A job that was suspended once says that it is not now; one that never was says nothing.
+// Kinds of history that never count. A job that was suspended once says that it is not now; one that never was says
+// nothing.
 void DropHistory(Snapshot& snapshot) {
   // A count of none is as good as no count.
   if (Json* status = snapshot.contains(kJob) ? snapshot[kJob].Find("status") : nullptr) {
     const Json* available = status->Find("availableReplicas");
     if (available && *available == Json(0)) status->Erase("availableReplicas");
   }
-  // Under OnDelete, a StatefulSet's revisions move on only when all pods were made again: whose pods count as current or
-  // updated is history.
+  // Under OnDelete, a StatefulSet's revisions move on only when all pods were made again: whose pods count as current
+  // or updated is history.
   if (Json* status = snapshot.contains(kSet) ? snapshot[kSet].Find("status") : nullptr) {
     status->Erase("currentReplicas");
     status->Erase("updatedReplicas");
@@ -148,7 +149,8 @@ std::vector<std::string> Differences(const Snapshot& wanted, const Snapshot& fou
   for (const auto& [key, object] : wanted) {
     const Json* other = Find(found, key);
     if (other == nullptr) differences.push_back(key + " is missing");
-    else if (*other != object) differences.push_back(key + ": " + Shortened(kube::ToText(object), kube::ToText(*other)));
+    else if (*other != object)
+      differences.push_back(key + ": " + Shortened(kube::ToText(object), kube::ToText(*other)));
   }
   for (const auto& [key, object] : found) {
     if (!wanted.contains(key)) differences.push_back(key + " is there: " + kube::ToText(object).substr(0, 160));
@@ -233,7 +235,8 @@ Judgement Judge(const Snapshot& fresh, const Snapshot& live, const TemplateChang
   Judgement judgement;
   if (HasEnded(fresh)) {
     // What is left of a job that failed at once is less than of one that ran before.
-    if (PhaseIn(fresh) != PhaseIn(live)) judgement.wrong = {"it is " + PhaseIn(live) + ", but would be " + PhaseIn(fresh)};
+    if (PhaseIn(fresh) != PhaseIn(live))
+      judgement.wrong = {"it is " + PhaseIn(live) + ", but would be " + PhaseIn(fresh)};
     return judgement;
   }
   if (IsStalled(fresh) && IsStalled(live)) {

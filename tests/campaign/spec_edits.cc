@@ -65,7 +65,8 @@ class Walk {
     } else if (type == "array") {
       Arrays(path, *schema.Find("items"));
     } else if (const Json* properties = schema.Find("properties")) {
-      for (const auto& [name, field] : *properties->AsObject()) Field(path + "." + name, field, IsRequired(schema, name));
+      for (const auto& [name, field] : *properties->AsObject())
+        Field(path + "." + name, field, IsRequired(schema, name));
     } else if (is_free || type == "object") {
       for (Json& value : FreeObjects(path)) Add(path, std::move(value));
     }
@@ -109,7 +110,8 @@ class Walk {
   }
 
   void Strings(const std::string& path, const Json& schema) {
-    for (const char* value : {"other", "registry.test/other:2", "", "ünïcödé-🚀", "a\"b'c$(d)`e`\\", "two words\nand lines"}) {
+    for (const char* value :
+         {"other", "registry.test/other:2", "", "ünïcödé-🚀", "a\"b'c$(d)`e`\\", "two words\nand lines"}) {
       Add(path, value);
     }
     const auto most = Int(schema, "maxLength");
@@ -145,7 +147,8 @@ class Walk {
 std::optional<std::int64_t> Operand(std::string_view text, const Json& self) {
   if (!text.starts_with("self.")) {
     const kube::Result<Json> number = kube::ParseJson(text);
-    if (!number || !number->AsInt()) throw std::invalid_argument("no path and no number in a rule: " + std::string(text));
+    if (!number || !number->AsInt())
+      throw std::invalid_argument("no path and no number in a rule: " + std::string(text));
     return *number->AsInt();
   }
   const Json* value = At(self, text.substr(5));
@@ -195,7 +198,8 @@ std::string BrokenBelow(const Json& schema, const Json& self) {
 std::vector<SpecEdit> EditsOf(const Json& schema, const Json& object) {
   Walk walk(object);
   const Json* fields = schema.At({"properties", "spec", "properties"});
-  walk.Field("spec", Json::MakeObject({{"properties", *fields}, {"required", *schema.At({"properties", "spec", "required"})}}),
+  walk.Field("spec",
+             Json::MakeObject({{"properties", *fields}, {"required", *schema.At({"properties", "spec", "required"})}}),
              true);
   return std::move(walk.edits);
 }
@@ -230,7 +234,8 @@ kube::Result<std::vector<SpecEdit>> ParseEdits(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(" spec."), text.size()), equals = text.find('=');
     if (!text.starts_with("spec.") || equals >= end) {
-      return kube::Error(kube::ErrorCode::kInvalidArgument, "an edit is spec.PATH=JSON, not \"" + std::string(text) + "\"");
+      return kube::Error(kube::ErrorCode::kInvalidArgument,
+                         "an edit is spec.PATH=JSON, not \"" + std::string(text) + "\"");
     }
     SpecEdit edit{std::string(text.substr(0, equals)), std::nullopt};
     if (const std::string_view value = text.substr(equals + 1, end - equals - 1); !value.empty()) {

@@ -32,7 +32,8 @@ bool IsReady(const Json& pod) {
   return !kube::testing::IsBeingDeleted(pod) && kube::testing::HasTrueCondition(pod, "Ready");
 }
 
-void RunSuite(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations, std::stop_token stop) {
+void RunSuite(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
+              std::stop_token stop) {
   const kube::Log log(kube::LogLevel::kOff);
   kube::Registry metrics;
   kube::Client client(context.transport, nullptr, context.clock);
@@ -118,7 +119,8 @@ void CheckOwners(const World& world, std::vector<std::string>& complaints) {
   for (const auto& [resource, objects] : world.objects) {
     for (const auto& [key, object] : objects) {
       const Json* owner = kube::testing::ControllerOf(*object);
-      if (owner && !uids.contains(Text(*owner, {"uid"}))) complaints.push_back(resource + " " + key.ToString() + " is orphaned");
+      if (owner && !uids.contains(Text(*owner, {"uid"})))
+        complaints.push_back(resource + " " + key.ToString() + " is orphaned");
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all workloads of grus in the fault campaign share: its process, its CRDs, what must hold of any of them, and words
-// for what users do.
+// What all workloads of grus in the fault campaign share: its process, its CRDs, what must hold of any of them, and
+// words for what users do.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,8 @@ void Must(const kube::Result<T>& result) {
 bool IsReady(const Json& pod);
 
 // grus-manager, until `stop`.
-void RunSuite(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations, std::stop_token stop);
+void RunSuite(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
+              std::stop_token stop);
 
 void CreateCrds(World& world);  // Those that are missing.
 void AddNode(World& world, const std::string& name, int gpus, const Json& labels = Json::MakeObject());
@@ -44,8 +45,8 @@ Step Until(std::string name, std::function<bool(const World&)> when, std::functi
 // No node holds more GPUs' worth of pods than it has. An invariant.
 std::string NoGpuTwice(const World& world, const kube::testing::ServerChange& change);
 
-// For Workload::CheckRest(): owners that do not exist; a status, or one of its conditions Ready, Reconciling and Stalled,
-// that is about another generation. In `final_phases` conditions stay as they were said.
+// For Workload::CheckRest(): owners that do not exist; a status, or one of its conditions Ready, Reconciling and
+// Stalled, that is about another generation. In `final_phases` conditions stay as they were said.
 void CheckOwners(const World& world, std::vector<std::string>& complaints);
 void CheckGenerations(const World& world, std::string_view resource, const std::vector<std::string>& final_phases,
                       std::vector<std::string>& complaints);

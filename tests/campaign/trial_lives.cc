@@ -77,7 +77,8 @@ void Train(World& world, int lines) {
 }
 
 void Submit(World& world, const std::string& name, std::string_view spec) {
-  Json job = Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"namespace":"default"},
+  Json job =
+      Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"namespace":"default"},
       "spec":{"space":{"batchSizeOption":"--batch-size"},"workload":{"template":{"spec":{
       "launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},"workersSpec":{"image":"a"}}}}}})");
   job["metadata"]["name"] = name;
@@ -203,19 +204,22 @@ Life WholeLife(std::string name, const char* workload) {
     submit(world, kTune, R"({"space":{"gpuCounts":[1,2,4,8],"batchSizes":[32,64]},"budget":{"gpuSeconds":620}})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 8); });
   };
-  return {std::move(name),
-          begin,
-          {Until("a trial trains on 4 GPUs", [](const World& world) { return Runs(world, kStopped); },
-                 [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":true})"); }),
-           Until("it is suspended and nothing is left",
-                 [](const World& world) { return PhaseOfTrials(world, kTune) == "Suspended" && NoTrialHolds(world); },
-                 [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":false})"); }),
-           Until("it succeeds and nothing is left",
-                 [](const World& world) { return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world); },
-                 [submit](World& world) { submit(world, kAgain, R"({"space":{"gpuCounts":[1,2,4],"batchSizes":[32]}})"); }),
-           Until("so does the other", [](const World& world) {
-             return PhaseOfTrials(world, kAgain) == "Succeeded" && NoTrialHolds(world);
-           })}};
+  return {
+      std::move(name),
+      begin,
+      {Until(
+           "a trial trains on 4 GPUs", [](const World& world) { return Runs(world, kStopped); },
+           [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":true})"); }),
+       Until(
+           "it is suspended and nothing is left",
+           [](const World& world) { return PhaseOfTrials(world, kTune) == "Suspended" && NoTrialHolds(world); },
+           [](World& world) { EditSpec(world, kTrialJobs, kTune, R"({"suspend":false})"); }),
+       Until(
+           "it succeeds and nothing is left",
+           [](const World& world) { return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world); },
+           [submit](World& world) { submit(world, kAgain, R"({"space":{"gpuCounts":[1,2,4],"batchSizes":[32]}})"); }),
+       Until("so does the other",
+             [](const World& world) { return PhaseOfTrials(world, kAgain) == "Succeeded" && NoTrialHolds(world); })}};
 }
 
 // Two at a time, of a job that gets the size of the knee; the jobs of the trials are kept.
@@ -223,7 +227,8 @@ Life Applied() {
   const auto begin = [](World& world) {
     Must(world.server.Create(kJobs, Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob",
         "metadata":{"name":"train","namespace":"default"},"spec":{"launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},
-        "workersSpec":{"image":"a","maxReplicas":8},"runPolicy":{"suspend":true}}})"), "kubectl"));
+        "workersSpec":{"image":"a","maxReplicas":8},"runPolicy":{"suspend":true}}})"),
+                             "kubectl"));
     Submit(world, kTune, R"({"workload":{"template":null,"jobRef":{"name":"train"}},"space":{"gpuCounts":[1,2,4],
         "batchSizes":[32]},"strategy":{"parallelism":2},"apply":"Apply","cleanup":"Never"})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 0); });

@@ -54,8 +54,9 @@ TEST_F(PodLog, OfSeveralContainersNeedsAName) {
 
 TEST_F(PodLog, RefusesNumbersAndTimesThatAreNone) {
   MakePod("p");
-  EXPECT_TRUE(Refused(Get(LogOf("p", "?tailLines=-1")), 422, "Invalid",
-                      "PodLogOptions \"p\" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0"));
+  EXPECT_TRUE(
+      Refused(Get(LogOf("p", "?tailLines=-1")), 422, "Invalid",
+              "PodLogOptions \"p\" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0"));
   EXPECT_TRUE(Refused(Get(LogOf("p", "?limitBytes=0")), 422, "Invalid",
                       "PodLogOptions \"p\" is invalid: limitBytes: Invalid value: 0: must be greater than 0"));
   for (const std::string query : {"tailLines=x", "limitBytes=x", "sinceTime=x"}) {

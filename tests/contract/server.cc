@@ -119,7 +119,8 @@ std::string LogFile(const std::string& ns, const std::string& pod) {
   const char* const cluster = std::getenv("GRUS_CLUSTER");
   const char* const name = std::getenv("GRUS_CLUSTER_NAME");
   if (cluster == nullptr || name == nullptr) throw std::runtime_error("GRUS_CLUSTER or GRUS_CLUSTER_NAME is not set");
-  const std::string command = "'" + std::string(cluster) + "' pod-log " + pod + " --namespace " + ns + " --name " + name;
+  const std::string command =
+      "'" + std::string(cluster) + "' pod-log " + pod + " --namespace " + ns + " --name " + name;
   FILE* const output = popen(command.c_str(), "re");
   if (output == nullptr) throw std::runtime_error("cannot run " + command);
   char line[4096] = "";

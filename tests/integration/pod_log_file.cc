@@ -8,8 +8,8 @@
 namespace grus::testing {
 
 std::string PodLogFile(const std::string& ns, const std::string& pod) {
-  const std::string command = "'" + std::string(std::getenv("GRUS_CLUSTER")) + "' pod-log " + pod + " --namespace " + ns +
-                              " --name " + std::getenv("GRUS_CLUSTER_NAME");
+  const std::string command = "'" + std::string(std::getenv("GRUS_CLUSTER")) + "' pod-log " + pod + " --namespace " +
+                              ns + " --name " + std::getenv("GRUS_CLUSTER_NAME");
   FILE* const output = popen(command.c_str(), "re");
   char line[4096] = "";
   const bool is_read = output != nullptr && fgets(line, sizeof line, output) != nullptr;

@@ -57,7 +57,7 @@ TEST_F(TrialDrift, AJobThatRunsSlowerThanItsTrialIsADriftOfTheProfile) {
   const auto* drifted = kube::FindCondition(profile->status.conditions, "Drifted");
   ASSERT_NE(drifted, nullptr);
   EXPECT_EQ(drifted->status + " " + drifted->reason, std::string("True ") + kReasonSlower);
-  EXPECT_THAT(drifted->message, HasSubstr("on 2 GPUs, " + ns() + "/bert runs at "));
+  EXPECT_THAT(drifted->message, HasSubstr("on 2 GPUs on 1 node, " + ns() + "/bert runs at "));
   EXPECT_NEAR(std::stod(profile->status.drift->observed.throughput), 100, 5);
   EXPECT_NEAR(std::stod(profile->spec.points[0].measured.throughput), 200, 10);
   const auto has_event = [&](const std::string& in, const std::string& about) {

@@ -54,7 +54,8 @@ void Trainer::Run(std::stop_token stop) {
       if (!log.file.is_open()) {
         const auto job = world_.Get<api::ElasticHorovodJob>(ns_, std::string(pod->metadata.Label(kJobNameLabel)));
         if (!job && !IsTrial(*pod)) continue;
-        log.gpus = job ? job->spec.workers.target_replicas.value_or(1) * job->spec.workers.gpus_per_worker : GpusOf(*pod);
+        log.gpus =
+            job ? job->spec.workers.target_replicas.value_or(1) * job->spec.workers.gpus_per_worker : GpusOf(*pod);
         log.file.open(PodLogFile(ns_, pod->metadata.name), std::ios::app);
       }
       const std::string line = line_(log.gpus, log.number++);

@@ -14,7 +14,8 @@
 
 namespace grus::testing {
 
-// Plays the trainings of a namespace: each launcher or pod of a trial that runs prints a line ten times a second, until it is gone.
+// Plays the trainings of a namespace: each launcher or pod of a trial that runs prints a line ten times a second, until
+// it is gone.
 class Trainer {
  public:
   using Line = std::function<std::string(int gpus, int number)>;

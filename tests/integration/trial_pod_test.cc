@@ -18,9 +18,11 @@ class TrialPod : public TrialJobs {
  protected:
   // One container trains, on this test's nodes; `space` is that of the spec.
   void CreatePodTrialJob(const std::string& space) {
-    CreateTrialJob(R"({"workload":{"podTemplate":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() +
-                   R"("},"containers":[{"name":"train","image":"registry.test/train:1","command":["torchrun","train.py"]}
-                   ]}}},"space":)" + space + "}");
+    CreateTrialJob(
+        R"({"workload":{"podTemplate":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() +
+        R"("},"containers":[{"name":"train","image":"registry.test/train:1","command":["torchrun","train.py"]}
+                   ]}}},"space":)" +
+        space + "}");
   }
   PodPtr TheTrial() const {
     for (const PodPtr& pod : world().List<kube::Pod>(ns())) {

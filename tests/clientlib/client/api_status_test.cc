@@ -107,7 +107,8 @@ TEST(ApiStatus, L3AnErrorEventTakesItsCodeFromTheStatus) {
 }
 
 TEST(ApiStatus, ACodeThatIsNoHttpStatusIsNone) {
-  for (const std::int64_t code : {std::int64_t{-410}, std::int64_t{99}, std::int64_t{1000}, (std::int64_t{1} << 32) + 410}) {
+  for (const std::int64_t code :
+       {std::int64_t{-410}, std::int64_t{99}, std::int64_t{1000}, (std::int64_t{1} << 32) + 410}) {
     const Error error = ErrorFromStatus(R"({"kind":"Status","message":"no","code":)" + std::to_string(code) + "}");
     EXPECT_EQ(error.http_status(), 0) << code;
     EXPECT_EQ(error.code(), ErrorCode::kInternal) << code;

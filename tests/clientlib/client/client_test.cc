@@ -152,7 +152,8 @@ TEST_F(ClientTest, AWriteMayAskForMetadataAlone) {
   transport_.Expect("PATCH", "/", JsonAnswer(200, R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",
                                                       "metadata":{"name":"a","namespace":"team-a","resourceVersion":"8"}})"));
 
-  const auto patched = client().Patch(kMaps, {"team-a", "a"}, PatchType::kMerge, Json::MakeObject(), {.metadata_only = true});
+  const auto patched =
+      client().Patch(kMaps, {"team-a", "a"}, PatchType::kMerge, Json::MakeObject(), {.metadata_only = true});
 
   ASSERT_TRUE(patched) << patched.error().message();
   EXPECT_EQ((*patched)->metadata.resource_version, "8");

@@ -35,7 +35,9 @@ TEST(NodeSelector, OneTermMustMatchAndAllOfIt) {
   const NodeSelectorRequirement a{"zone", "In", {"a"}}, gpus{"gpus", "Exists", {}}, b{"zone", "In", {"b"}};
   const NodeSelectorRequirement on_n1{"metadata.name", "In", {"n1"}};
   const StringMap labels = {{"zone", "a"}, {"gpus", "8"}};
-  const auto matches = [&](std::vector<NodeSelectorTerm> terms) { return NodeSelector{std::move(terms)}.Matches(labels, "n1"); };
+  const auto matches = [&](std::vector<NodeSelectorTerm> terms) {
+    return NodeSelector{std::move(terms)}.Matches(labels, "n1");
+  };
   EXPECT_TRUE(matches({{{a, gpus}, {}}}));
   EXPECT_FALSE(matches({{{a, b}, {}}}));
   EXPECT_TRUE(matches({{{b}, {}}, {{a}, {}}}));
@@ -46,7 +48,8 @@ TEST(NodeSelector, OneTermMustMatchAndAllOfIt) {
 }
 
 TEST(Affinity, IsReadFromAPod) {
-  const Result<std::shared_ptr<Pod>> pod = Decode<Pod>(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{
+  const Result<std::shared_ptr<Pod>> pod =
+      Decode<Pod>(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{
     "containers":[{"name":"c","ports":[{"containerPort":80},{"containerPort":22,"hostPort":2222,"protocol":"TCP"}]}],
     "topologySpreadConstraints":[{"maxSkew":2,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule",
                                   "labelSelector":{"matchLabels":{"app":"x"}},"minDomains":3}],

@@ -90,8 +90,7 @@ TEST(OpenApiSchema, EachRuleHasItsKeyword) {
                R"("x-kubernetes-validations":[{"rule":"self <= 8","message":"size must be at most 8"}]})"},
       {"mode", R"({"type":"string","enum":["Auto","Off"],"default":"Auto"})"},
       {"template", R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})"},
-      {"volumes",
-       R"({"type":"array","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}})"},
+      {"volumes", R"({"type":"array","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}})"},
       {"anything", R"({"x-kubernetes-preserve-unknown-fields":true})"},
       {"port", R"({"anyOf":[{"type":"integer"},{"type":"string"}],"x-kubernetes-int-or-string":true})"},
       {"labels", R"({"type":"object","additionalProperties":{"type":"string"},"maxProperties":4})"},
@@ -146,7 +145,8 @@ TEST(MakeCrd, DescribesTheKindCompletely) {
 TEST(MakeCrd, F4ListsThatSeveralManagersWriteHaveAKey) {
   const Json crd = MakeCrd({.kind = &Gadget::ResourceKind()});
   const Json& version = crd.At({"spec", "versions"})->AsArray()->at(0);
-  const Json& conditions = *version.At({"schema", "openAPIV3Schema", "properties", "status", "properties", "conditions"});
+  const Json& conditions =
+      *version.At({"schema", "openAPIV3Schema", "properties", "status", "properties", "conditions"});
   EXPECT_EQ(*conditions.Find("x-kubernetes-list-type"), Json("map"));
   EXPECT_EQ(ToText(*conditions.Find("x-kubernetes-list-map-keys")), R"(["type"])");
 }

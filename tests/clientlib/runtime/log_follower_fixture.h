@@ -65,7 +65,8 @@ class LogFollowerTest : public ::testing::Test {
   // `more` is added to the pod's status.
   void SetPhase(const std::string& phase, const std::string& more = "", const std::string& metadata = "") {
     SetPod(JsonAnswer(200, R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"w-0","namespace":"ns","uid":"u-1",)"
-                           R"("resourceVersion":"1")" + metadata + R"(},"status":{"phase":")" + phase + "\"" + more + "}}"));
+                           R"("resourceVersion":"1")" +
+                               metadata + R"(},"status":{"phase":")" + phase + "\"" + more + "}}"));
   }
   void Start(LogFollowerOptions options = {}) {
     options.pod = {"ns", "w-0"};

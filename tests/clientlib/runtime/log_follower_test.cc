@@ -284,7 +284,8 @@ TEST_F(LogFollowerTest, AStreamThatWasCutOffIsFollowedByAnother) {
     const std::size_t at = request.target.find("limitBytes=");
     if (at != std::string::npos) limits.push_back(request.target.substr(at));
   }
-  EXPECT_THAT(limits, ElementsAre("limitBytes=4194304", "limitBytes=4194304", "limitBytes=8388608", "limitBytes=4194304"))
+  EXPECT_THAT(limits,
+              ElementsAre("limitBytes=4194304", "limitBytes=4194304", "limitBytes=8388608", "limitBytes=4194304"))
       << "more where the first second of a stream is all that it had";
 }
 

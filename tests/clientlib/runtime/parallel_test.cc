@@ -92,7 +92,8 @@ TEST(ForEachParallel, SaysSoIfAStopKeptSomeFromBeingCalled) {
 }
 
 TEST(ForEachParallel, NothingToDoIsDone) {
-  EXPECT_TRUE(ForEachParallel(SystemClock(), 0, 8, [](std::size_t) -> Status { return Error(ErrorCode::kInternal, "called"); }));
+  EXPECT_TRUE(ForEachParallel(SystemClock(), 0, 8,
+                              [](std::size_t) -> Status { return Error(ErrorCode::kInternal, "called"); }));
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ TEST(Owners, APodsClaimIsThatOfItsGangElseOfItsJob) {
   EXPECT_EQ(OwnerOf(PodWith({{"pod-group.scheduling.sigs.k8s.io", "g"}})), "scheduling.sigs.k8s.io/team-a/g");
   EXPECT_EQ(OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}})), "team-a/bert");
   EXPECT_EQ(OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "launcher"}})), "");
-  EXPECT_EQ(OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}, {"scheduling.x-k8s.io/pod-group", "bert"}})),
-            "team-a/bert");
+  EXPECT_EQ(
+      OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}, {"scheduling.x-k8s.io/pod-group", "bert"}})),
+      "team-a/bert");
 }
 
 TEST(Owners, AGangsKeyLeadsBackToItsGroupAndToNoOtherKinds) {

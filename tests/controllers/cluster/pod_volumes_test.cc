@@ -56,7 +56,8 @@ class PodVolumesTest : public ::testing::Test {
     ASSERT_TRUE(clock_.AwaitWaiters(6));
   }
   void AddClaim(const std::string& name, const std::string& volume, const std::string& storage_class) {
-    Json claim = *kube::ParseJson(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"team-a"},
+    Json claim =
+        *kube::ParseJson(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"team-a"},
                                       "spec":{"accessModes":["ReadWriteOnce"]}})");
     claim["metadata"]["name"] = name;
     claim["spec"]["storageClassName"] = storage_class;
@@ -173,7 +174,8 @@ TEST_F(PodVolumesTest, APriorityIsThatOfTheClassOrTheLowestDefault) {
   for (const char* of_class : {R"("metadata":{"name":"high"},"value":100)",
                                R"("metadata":{"name":"d1"},"value":9,"globalDefault":true)",
                                R"("metadata":{"name":"d2"},"value":5,"globalDefault":true)"}) {
-    Create(kPriorities, R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",)" + std::string(of_class) + "}");
+    Create(kPriorities,
+           R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",)" + std::string(of_class) + "}");
   }
   EXPECT_EQ(PriorityOf(priorities_, "high"), 100);
   EXPECT_EQ(PriorityOf(priorities_, ""), 5);

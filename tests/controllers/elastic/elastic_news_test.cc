@@ -20,8 +20,9 @@ T Read(const std::string& text) {
 }
 
 kube::Pod Worker(const std::string& spec, const std::string& status, const std::string& metadata = "") {
-  return Read<kube::Pod>(R"({"metadata":{"name":"bert-workers-0","uid":"p0","labels":{"ai.centauruscloud.io/role":"worker"})" +
-                         metadata + R"(},"spec":)" + spec + R"(,"status":)" + status + "}");
+  return Read<kube::Pod>(
+      R"({"metadata":{"name":"bert-workers-0","uid":"p0","labels":{"ai.centauruscloud.io/role":"worker"})" + metadata +
+      R"(},"spec":)" + spec + R"(,"status":)" + status + "}");
 }
 
 std::string Scheduled(const std::string& status, const std::string& reason) {
@@ -62,8 +63,8 @@ TEST(ElasticNews, ANewPodCanWaitUnlessItIsParkedAndAGoneOneCannot) {
 
 TEST(ElasticNews, OfALauncherThePhaseAndThePushedHostsCount) {
   const auto launcher = [](const std::string& metadata, const std::string& phase) {
-    return Read<kube::Pod>(R"({"metadata":{"name":"l","uid":"l0","labels":{"ai.centauruscloud.io/role":"launcher"})" + metadata +
-                           R"(},"status":{"phase":")" + phase + R"("}})");
+    return Read<kube::Pod>(R"({"metadata":{"name":"l","uid":"l0","labels":{"ai.centauruscloud.io/role":"launcher"})" +
+                           metadata + R"(},"status":{"phase":")" + phase + R"("}})");
   };
   const kube::Pod pending = launcher("", "Pending"), running = launcher("", "Running");
   const kube::Pod told = launcher(R"(,"annotations":{"ai.centauruscloud.io/hosts":"revision 2\n"})", "Running");

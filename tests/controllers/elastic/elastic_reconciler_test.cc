@@ -117,12 +117,10 @@ class ElasticReconcilerTest : public ::testing::Test {
   kube::Informer classes_{client_, KindOf<kube::PriorityClass>(), {}, clock_, log_};
   kube::Informer profiles_{client_, KindOf<api::WorkloadProfile>(), {}, clock_, log_};
   ClusterRoom room_{nodes_, pods_, clock_};
-  ElasticReconciler elastic_{client_,
-                             {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, &profiles_},
-                             room_,
-                             events_,
-                             clock_,
-                             log_};
+  ElasticReconciler elastic_{
+      client_, {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, &profiles_},
+      room_,   events_,
+      clock_,  log_};
   int waiters_ = kInformers + 1;  // And the recorder.
 };
 
@@ -137,7 +135,8 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   Json pod = Named("v1", "Pod", "bert-workers-0");
   pod["metadata"]["namespace"] = "team-a";
   pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
-  Json owner = Json::MakeObject({{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
+  Json owner = Json::MakeObject(
+      {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
   owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
   pod["metadata"]["ownerReferences"].Append(std::move(owner));
   pod["spec"] = *kube::ParseJson(

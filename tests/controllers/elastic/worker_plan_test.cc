@@ -69,7 +69,13 @@ TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
 
 TEST(WorkerPlan, AMinimumRaisedAboveWhatRunsIsReachedAtOnceOrAllIsGivenBack) {
   const auto raised = [](int room) {
-    return ViewBuilder().MinMax(5, 6).Set(4, 4).Ready({0, 1, 2, 3}).LastScale("Unschedulable", -1, 6, 4).Room(room).Build();
+    return ViewBuilder()
+        .MinMax(5, 6)
+        .Set(4, 4)
+        .Ready({0, 1, 2, 3})
+        .LastScale("Unschedulable", -1, 6, 4)
+        .Room(room)
+        .Build();
   };
   ExpectSize(PlanOf(raised(1)), 5, 5);
   const View view = raised(0);

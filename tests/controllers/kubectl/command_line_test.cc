@@ -120,9 +120,11 @@ TEST_F(CommandLine, APlotSaysThatTheClusterHasNoTrialJobs) {
   const auto server = kube::HttpServer::Start("127.0.0.1:0", {});
   ASSERT_TRUE(server) << server.error().message();
   const std::string port = std::to_string((*server)->port());
-  const std::string kubeconfig =
-      Write("kubeconfig", ("{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
-                           " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:" + port + "'}}]}").c_str());
+  const std::string kubeconfig = Write(
+      "kubeconfig", ("{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
+                     " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:" +
+                     port + "'}}]}")
+                        .c_str());
   const Outcome outcome = RunWith({"trial", "plot", "bert", "--kubeconfig", kubeconfig.c_str()});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.error, "kubectl grus: the cluster has no TrialJobs: grus is not installed there\n");

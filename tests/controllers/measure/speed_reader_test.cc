@@ -476,7 +476,8 @@ TEST(SpeedReader, AGigabyteWithoutANewlineIsReadInBoundedMemory) {
   for (int i = 0; i < 1024; ++i) reader.Add(piece);
 
   EXPECT_LT(MostMemory() - before, 16 * 1024);
-  EXPECT_EQ(reader.Observe(WallTime{}).counts.log.dropped_bytes, (std::int64_t{1} << 30) - static_cast<std::int64_t>(LogLines::kMaxLine));
+  EXPECT_EQ(reader.Observe(WallTime{}).counts.log.dropped_bytes,
+            (std::int64_t{1} << 30) - static_cast<std::int64_t>(LogLines::kMaxLine));
 }
 
 TEST(SpeedReader, NumbersUnderManyNamesDoNotHideTheSpeed) {

@@ -59,7 +59,8 @@ TEST(AddClaim, SaysWhereAPodCanRunAsTheSchedulerDoes) {
          f.facts.are_volumes_known = false;
        },
        0, ""},
-      {"named, and not bound yet", [](Facts& f) { f.claim.metadata.annotations = {}; }, 0, "is not bound to a volume yet"},
+      {"named, and not bound yet", [](Facts& f) { f.claim.metadata.annotations = {}; }, 0,
+       "is not bound to a volume yet"},
       {"to be bound at once", [](Facts& f) { f.Unbind(); }, 0, "is not bound to a volume yet"},
       {"to be bound with its pod",
        [](Facts& f) {

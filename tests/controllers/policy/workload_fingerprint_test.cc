@@ -161,7 +161,8 @@ TEST(ProfileNameOf, FollowsTheSpec) {
   EXPECT_EQ(ProfileNameOf(job), "bert-by-hand");
 }
 
-constexpr char kPod[] = R"({"metadata": {"annotations": {"ai.centauruscloud.io/dataset": "web"}}, "spec": {"containers": [
+constexpr char kPod[] =
+    R"({"metadata": {"annotations": {"ai.centauruscloud.io/dataset": "web"}}, "spec": {"containers": [
     {"name": "side", "image": "s"},
     {"name": "train", "image": "example.com/bert:1", "command": ["torchrun"], "args": ["train.py", "--lr=0.1"],
      "env": [{"name": "NCCL_ALGO", "value": "Ring"}],

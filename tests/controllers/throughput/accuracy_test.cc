@@ -99,8 +99,8 @@ TEST(PolluxAccuracy, TheBandStaysHonestWithHundredsOfMeasurements) {
   EXPECT_GE(coverage, 0.88);
 }
 
-// Throughput of a job as it was measured on 1, 2, 4, ... 64 GPUs, four on a node. The batch sizes that were measured grow
-// by the square root of 2, but for rounding: the nearest is taken for the one that is asked for.
+// Throughput of a job as it was measured on 1, 2, 4, ... 64 GPUs, four on a node. The batch sizes that were measured
+// grow by the square root of 2, but for rounding: the nearest is taken for the one that is asked for.
 std::vector<CurvePoint> MeasuredCurve(const PolluxModel& data, double batch_size, FixedBatch fixed) {
   constexpr double kRounding = 0.03;
   std::vector<CurvePoint> curve;

@@ -65,12 +65,14 @@ TEST(ExpandQuery, PutsTheTrialIn) {
 }
 
 TEST(GpuQueries, AskForTheWorkersOfATrialUnderBothNamesOfThePodLabel) {
-  EXPECT_EQ(PeakMemoryQuery("team-a", "t-g1", 42),
-            R"(max(max_over_time(DCGM_FI_DEV_FB_USED{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[42s]) or )"
-            R"(max_over_time(DCGM_FI_DEV_FB_USED{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[42s])))");
-  EXPECT_EQ(UtilizationQuery("team-a", "t-g1", 0),
-            R"(avg(avg_over_time(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[1s]) or )"
-            R"(avg_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[1s])))");
+  EXPECT_EQ(
+      PeakMemoryQuery("team-a", "t-g1", 42),
+      R"(max(max_over_time(DCGM_FI_DEV_FB_USED{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[42s]) or )"
+      R"(max_over_time(DCGM_FI_DEV_FB_USED{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[42s])))");
+  EXPECT_EQ(
+      UtilizationQuery("team-a", "t-g1", 0),
+      R"(avg(avg_over_time(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[1s]) or )"
+      R"(avg_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[1s])))");
 }
 
 TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
@@ -98,7 +100,8 @@ TEST(Prometheus, NamesTheServerThatDoesNotAnswerWell) {
     return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
   });
   network.Expect("GET", "/", kube::HttpResponse{302, {}, ""});
-  EXPECT_THAT(prometheus.Ask("http://p:9090", "x", {}).error().message(), HasSubstr("http://p:9090: it answers with status 302"));
+  EXPECT_THAT(prometheus.Ask("http://p:9090", "x", {}).error().message(),
+              HasSubstr("http://p:9090: it answers with status 302"));
   EXPECT_THAT(prometheus.Ask("http://u:p@p:9090", "x", {}).error().message(), HasSubstr("ask Prometheus"));
   EXPECT_THAT(prometheus.Ask("ftp://p", "x", {}).error().message(), HasSubstr("ask Prometheus"));
 }

@@ -88,10 +88,12 @@ TEST(TrialBadInput, IsAnsweredSoonInWordsAndNothingIsLeft) {
       {"a speed that is no number", nullptr, Says("step 1 speed nan samples/s"), 62, kNone,
        "as in \"step 1 speed nan samples/s\"; let it print its speed, or give measure.patterns that match it"},
       {"a speed that is infinite", nullptr, Says("speed: inf img/s"), 62, kNone, "is zero, negative, infinite or NaN"},
-      {"a speed of zero", nullptr, Says("speed 0.0 samples/s"), 62, kNone, "every speed that came in 60 s (61 readings)"},
+      {"a speed of zero", nullptr, Says("speed 0.0 samples/s"), 62, kNone,
+       "every speed that came in 60 s (61 readings)"},
       {"a speed below zero", nullptr, Says("speed -1.5 samples/s"), 62, kNone, "as in \"speed -1.5 samples/s\""},
       {"a pattern that finds zeros", "took=(\\w+)", Says("took=0"), 62, kNone, "where measure.patterns match"},
-      {"a speed of zero in bytes that are no text", nullptr, Says("\xff speed 0.0 samples/s"), 62, kNone, "\uFFFD speed"},
+      {"a speed of zero in bytes that are no text", nullptr, Says("\xff speed 0.0 samples/s"), 62, kNone,
+       "\uFFFD speed"},
       {"binary output", nullptr, Says(std::string("\0\xff\x1b[", 4)), 31, kNone, "none of them tells a speed"},
   };
   for (const Case& c : cases) {

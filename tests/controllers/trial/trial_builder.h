@@ -14,9 +14,12 @@ namespace grus::testing {
 
 inline constexpr std::int64_t kStartOfTime = 1'800'000'000;
 
-inline kube::Time At(std::int64_t seconds) { return kube::Time{kube::WallTime(std::chrono::seconds(kStartOfTime + seconds))}; }
+inline kube::Time At(std::int64_t seconds) {
+  return kube::Time{kube::WallTime(std::chrono::seconds(kStartOfTime + seconds))};
+}
 
-inline api::TrialJob TestTrialJob(std::vector<std::int32_t> counts = {1, 2, 4}, std::vector<std::int32_t> batches = {}) {
+inline api::TrialJob TestTrialJob(std::vector<std::int32_t> counts = {1, 2, 4},
+                                  std::vector<std::int32_t> batches = {}) {
   api::TrialJob job;
   job.metadata.name = "tune";
   job.metadata.ns = "team-a";
@@ -69,7 +72,8 @@ class TrialWorld {
     }
     for (const TrialStart& start : plan.start) {
       TrialRun& made = view_.runs[start.name];
-      made.child = TrialChild{"uid-" + start.name, true, false, false, "Running", "", "", {}, start.slice_seconds, start.spent_before};
+      made.child = TrialChild{"uid-" + start.name, true, false, false, "Running", "", "", {}, start.slice_seconds,
+                              start.spent_before};
       if (is_slow_) continue;
       Bind(start.name, start.config.gpus);
     }

@@ -120,18 +120,43 @@ TEST(PlanTrials, FailuresHaveTheirReasonAndThoseOfTheImageEndAll) {
     run.speed->counts.log.lines = 7;
   };
   const Case cases[] = {
-      {"image", [](TrialRun& run) { run.pods.image_problem = "ErrImagePull: not found"; }, 3, TrialReason::kImageUnavailable, true},
+      {"image", [](TrialRun& run) { run.pods.image_problem = "ErrImagePull: not found"; }, 3,
+       TrialReason::kImageUnavailable, true},
       {"oom", [](TrialRun& run) { run.pods.out_of_memory = "pod x"; }, 3, TrialReason::kOutOfMemory, false},
-      {"cuda", [&](TrialRun& run) { output(run, SpeedState::kWaiting); run.speed->counts.out_of_memory = 1;
-                                    run.child->phase = "Failed"; }, 3, TrialReason::kOutOfMemory, false},
-      {"crash", [](TrialRun& run) { run.child->phase = "Failed"; run.pods.exit = "exit code 1"; }, 3, TrialReason::kCrashed, false},
-      {"node", [](TrialRun& run) { run.child->phase = "Failed"; run.pods.has_lost_node = true; }, 3, TrialReason::kNodeLost, false},
+      {"cuda",
+       [&](TrialRun& run) {
+         output(run, SpeedState::kWaiting);
+         run.speed->counts.out_of_memory = 1;
+         run.child->phase = "Failed";
+       },
+       3, TrialReason::kOutOfMemory, false},
+      {"crash",
+       [](TrialRun& run) {
+         run.child->phase = "Failed";
+         run.pods.exit = "exit code 1";
+       },
+       3, TrialReason::kCrashed, false},
+      {"node",
+       [](TrialRun& run) {
+         run.child->phase = "Failed";
+         run.pods.has_lost_node = true;
+       },
+       3, TrialReason::kNodeLost, false},
       {"pattern", [&](TrialRun& run) { output(run, SpeedState::kNotMatched); }, 30, TrialReason::kNothingMatched, true},
       {"silent", [&](TrialRun& run) { output(run, SpeedState::kSilent); }, 121, TrialReason::kNoOutput, true},
       {"ended", [](TrialRun& run) { run.child->phase = "Succeeded"; }, 3, TrialReason::kWorkloadEnded, false},
-      {"refused", [](TrialRun& run) { run = {}; run.refusal = "spec is bad"; }, 3, TrialReason::kRefused, true},
-      {"template", [](TrialRun& run) { run.child->refusal = "no such volume";
-                                    run.child->refused_since = testing::At(1); }, 21, TrialReason::kRefused, true},
+      {"refused",
+       [](TrialRun& run) {
+         run = {};
+         run.refusal = "spec is bad";
+       },
+       3, TrialReason::kRefused, true},
+      {"template",
+       [](TrialRun& run) {
+         run.child->refusal = "no such volume";
+         run.child->refused_since = testing::At(1);
+       },
+       21, TrialReason::kRefused, true},
       {"deleted", [](TrialRun& run) { run.child.reset(); }, 3, TrialReason::kCrashed, false},
       {"slice", [](TrialRun&) {}, 600, TrialReason::kTimeSpent, false},
   };
@@ -327,7 +352,8 @@ TEST(PlanTrials, SpendsNoMoreThanTheBudgetAndOnePoll) {
       if (draw(0, 9) == 0 && !world.Active().empty()) world.run(world.Active().front()).speed = Seen(100, 20);
     }
     EXPECT_TRUE(world.status().completion_time) << "seed " << seed;
-    EXPECT_LE(world.status().spent.gpu_seconds, *job.spec.budget.gpu_seconds + most_gpus * kPoll.count()) << "seed " << seed;
+    EXPECT_LE(world.status().spent.gpu_seconds, *job.spec.budget.gpu_seconds + most_gpus * kPoll.count())
+        << "seed " << seed;
   }
 }
 

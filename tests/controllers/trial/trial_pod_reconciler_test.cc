@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trials that are pods, against the fake API server: the test plays the scheduler, the kubelet and the garbage collector.
+// Trials that are pods, against the fake API server: the test plays the scheduler, the kubelet and the garbage
+// collector.
 #include "controllers/policy/resources.h"
 #include "tests/controllers/trial/trial_reconciler_fixture.h"
 
@@ -46,7 +47,8 @@ class TrialPodReconcilerTest : public testing::TrialReconcilerFixture {
   void Collect() {
     EndPods();
     for (const auto& group : server_.List(kGroups, "team-a")) {
-      ASSERT_TRUE(server_.Delete(kGroups, {"team-a", *group->At({"metadata", "name"})->AsString()}, Json::MakeObject()));
+      ASSERT_TRUE(
+          server_.Delete(kGroups, {"team-a", *group->At({"metadata", "name"})->AsString()}, Json::MakeObject()));
     }
   }
 };

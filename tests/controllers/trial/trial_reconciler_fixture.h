@@ -59,7 +59,8 @@ class TrialReconcilerFixture : public ::testing::Test {
   void AddTrialJob(std::string_view spec) {
     Json job = Named("ai.centauruscloud.io/v1alpha1", "TrialJob", "tune");
     job["metadata"]["namespace"] = "team-a";
-    job["spec"] = *kube::ParseJson(R"({"workload":{"template":{"spec":{"launcherSpec":{"image":"a","pythonCommand":["p"]},
+    job["spec"] =
+        *kube::ParseJson(R"({"workload":{"template":{"spec":{"launcherSpec":{"image":"a","pythonCommand":["p"]},
         "workersSpec":{"image":"a"}}}},"space":{"gpuCounts":[1]}})");
     const Json overlay = *kube::ParseJson(spec);
     if (overlay.At({"workload", "podTemplate"}) != nullptr) job["spec"].Erase("workload");
@@ -98,17 +99,19 @@ class TrialReconcilerFixture : public ::testing::Test {
     Json pod = Named("v1", "Pod", name);
     pod["metadata"]["namespace"] = "team-a";
     pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, trial}, {kRoleLabel, role}});
-    pod["spec"] = *kube::ParseJson(R"({"nodeName":")" + node + R"(","containers":[{"name":")" + role + R"(","image":"a"}]})");
+    pod["spec"] =
+        *kube::ParseJson(R"({"nodeName":")" + node + R"(","containers":[{"name":")" + role + R"(","image":"a"}]})");
     Create("pods", pod);
     SayRunning(name, role);
   }
   void SayRunning(const std::string& pod, const std::string& container) {
     const std::string now = kube::ToText(kube::Time{clock_.WallNow()});
     Json running = *server_.Get("pods", {"team-a", pod});
-    running["status"] = *kube::ParseJson(
-        R"({"phase":"Running","startTime":")" + now +
-        R"(","conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":")" + now +
-        R"("}],"containerStatuses":[{"name":")" + container + R"(","state":{"running":{"startedAt":")" + now + R"("}}}]})");
+    running["status"] =
+        *kube::ParseJson(R"({"phase":"Running","startTime":")" + now +
+                         R"(","conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":")" + now +
+                         R"("}],"containerStatuses":[{"name":")" + container +
+                         R"(","state":{"running":{"startedAt":")" + now + R"("}}}]})");
     const auto updated = server_.Update("pods", std::move(running), "test", "status");
     ASSERT_TRUE(updated) << updated.error().message();
   }
@@ -143,8 +146,8 @@ class TrialReconcilerFixture : public ::testing::Test {
   Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
     return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
   }};
-  TrialReconciler trials_{client_,     {trial_jobs_, jobs_, pods_, nodes_, &groups_}, room_, store_, prometheus_, events_,
-                          clock_, log_};
+  TrialReconciler trials_{
+      client_, {trial_jobs_, jobs_, pods_, nodes_, &groups_}, room_, store_, prometheus_, events_, clock_, log_};
   int waiters_ = 6 + 1;  // And the recorder.
 };
 

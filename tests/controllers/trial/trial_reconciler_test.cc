@@ -234,8 +234,9 @@ TEST_F(TrialReconcilerTest, TheLogOfTheLauncherIsItsSpeed) {
   RunPod(trial, "worker");
   RunPod(trial, "launcher");
   for (int i = 0; i < 100; ++i) {
-    server_.AppendPodLog({"team-a", trial + "-launcher"}, "launcher", clock_.WallNow() + i * 100ms,
-                         "step " + std::to_string(i) + " loss 2.3 speed " + std::to_string(300 + i % 3) + " samples/s\n");
+    server_.AppendPodLog(
+        {"team-a", trial + "-launcher"}, "launcher", clock_.WallNow() + i * 100ms,
+        "step " + std::to_string(i) + " loss 2.3 speed " + std::to_string(300 + i % 3) + " samples/s\n");
   }
   clock_.Advance(10s);
   Pass();
@@ -253,7 +254,8 @@ TEST_F(TrialReconcilerTest, WhyATrialFailedStandsInItsLogAlsoForAProcessThatHasJ
   const std::string trial = TheTrial();
   RunPod(trial, "worker");
   RunPod(trial, "launcher");
-  server_.AppendPodLog({"team-a", trial + "-launcher"}, "launcher", clock_.WallNow(), "CUDA out of memory. Tried to allocate 2 GiB\n");
+  server_.AppendPodLog({"team-a", trial + "-launcher"}, "launcher", clock_.WallNow(),
+                       "CUDA out of memory. Tried to allocate 2 GiB\n");
   Json failed = *server_.Get(kJobs, {"team-a", trial});
   failed["status"]["phase"] = "Failed";
   ASSERT_TRUE(server_.Update(kJobs, std::move(failed), "test", "status"));
@@ -317,7 +319,8 @@ TEST_F(TrialReconcilerTest, AJobOfSomebodyElseWithItsNameIsLeftAlone) {
   }();
   Json foreign = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name);
   foreign["metadata"]["namespace"] = "team-a";
-  foreign["spec"] = *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["p"]},"workersSpec":{"image":"a"}})");
+  foreign["spec"] =
+      *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["p"]},"workersSpec":{"image":"a"}})");
   Create(kJobs, foreign);
   const auto before = *server_.Get(kJobs, {"team-a", name});
   Start();
@@ -378,7 +381,8 @@ TEST_F(TrialReconcilerTest, MemoryAndUtilisationOfTheGpusAreThoseOfTheDcgmExport
     std::string value = ++asked % 2 == 0 ? "99.5" : "100.5";
     if (request.target.find("DCGM_FI_DEV_FB_USED") != std::string::npos) value = "30000";
     if (request.target.find("DCGM_FI_DEV_GPU_UTIL") != std::string::npos) value = "81.6";
-    return kube::HttpResponse{200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
+    return kube::HttpResponse{
+        200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
   });
   Start();
   Pass();
@@ -432,14 +436,16 @@ TEST_F(TrialReconcilerTest, APrometheusThatIsNotThereIsSaidBeforeAnyTrialStarts)
 
   EXPECT_EQ(ReadyReason(), "SourceUnreachable");
   const auto job = Tune();
-  EXPECT_THAT(kube::FindCondition(job->status.conditions, "Ready")->message, HasSubstr("http://p:9090: connection refused"));
+  EXPECT_THAT(kube::FindCondition(job->status.conditions, "Ready")->message,
+              HasSubstr("http://p:9090: connection refused"));
   EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
 }
 
 TEST_F(TrialReconcilerTest, AQueryThatPrometheusCannotReadIsSaidBeforeAnyTrialStarts) {
   AddTrialJob(kAsks);
   network_.Handle("GET", "/", [](const kube::HttpRequest&, const std::stop_token&) {
-    return kube::HttpResponse{400, {}, R"({"status":"error","errorType":"bad_data","error":"parse error: unclosed left brace"})"};
+    return kube::HttpResponse{
+        400, {}, R"({"status":"error","errorType":"bad_data","error":"parse error: unclosed left brace"})"};
   });
   Start();
 

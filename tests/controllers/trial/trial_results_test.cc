@@ -53,7 +53,8 @@ const api::CurvePoint* PointAt(const api::TrialJobStatus& status, int gpus, int 
 void ExpectWellFormed(const api::TrialJobStatus& status) {
   const std::regex decimal(api::kDecimalPattern);
   for (const api::CurvePoint& point : status.curve) {
-    for (const std::string& text : {point.throughput, point.throughput_low, point.throughput_high, point.speed_up, point.efficiency}) {
+    for (const std::string& text :
+         {point.throughput, point.throughput_low, point.throughput_high, point.speed_up, point.efficiency}) {
       EXPECT_TRUE(text.empty() || std::regex_match(text, decimal)) << text;
     }
     EXPECT_EQ(point.throughput.empty(), point.source == CurveSource::kUnknown) << point.gpus;
@@ -124,7 +125,8 @@ TEST(UpdateResults, OneMeasurementIsNoModelOfLargerSizes) {
   ASSERT_EQ(status.recommendation.size(), 3U);
   EXPECT_FALSE(status.recommendation[0].gpus);  // Fastest: nobody knows.
   EXPECT_THAT(status.recommendation[0].message, ::testing::HasSubstr("the best that is known is 1 GPU"));
-  EXPECT_THAT(status.recommendation[0].message, ::testing::HasSubstr("2 GPUs may be better, the prediction is too wide"));
+  EXPECT_THAT(status.recommendation[0].message,
+              ::testing::HasSubstr("2 GPUs may be better, the prediction is too wide"));
   EXPECT_TRUE(status.model->loo_error_percent.empty());
 }
 

@@ -109,10 +109,12 @@ TEST(SkipRules, WhatWasOutOfMemoryRulesOutLargerBatchesOnAsManyGpusOrFewer) {
     TrialConfig config;
     TrialReason want;
   };
-  for (const Case& c : {Case{{"A100", 4, 0, 128}, TrialReason::kOutOfMemory}, Case{{"A100", 2, 0, 128}, TrialReason::kOutOfMemory},
-                        Case{{"A100", 8, 0, 128}, TrialReason::kNone}, Case{{"A100", 4, 0, 32}, TrialReason::kNone},
-                        Case{{"H100", 4, 0, 128}, TrialReason::kNone}}) {
-    EXPECT_EQ(rules.WhyNot(c.config), c.want) << c.config.gpu_type << " " << c.config.gpus << " " << c.config.batch_size;
+  for (const Case& c :
+       {Case{{"A100", 4, 0, 128}, TrialReason::kOutOfMemory}, Case{{"A100", 2, 0, 128}, TrialReason::kOutOfMemory},
+        Case{{"A100", 8, 0, 128}, TrialReason::kNone}, Case{{"A100", 4, 0, 32}, TrialReason::kNone},
+        Case{{"H100", 4, 0, 128}, TrialReason::kNone}}) {
+    EXPECT_EQ(rules.WhyNot(c.config), c.want)
+        << c.config.gpu_type << " " << c.config.gpus << " " << c.config.batch_size;
   }
 }
 

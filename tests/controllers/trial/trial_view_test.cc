@@ -11,9 +11,10 @@ namespace {
 using ::testing::HasSubstr;
 
 kube::Pod PodOf(const std::string& role, const std::string& status, const std::string& node = "n1") {
-  const auto pod = kube::Decode<kube::Pod>(
-      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"t-)" + role + R"(","uid":"u","labels":{"ai.centauruscloud.io/job-name":"t",
-      "ai.centauruscloud.io/role":")" + role + R"("}},"spec":{"nodeName":")" + node + R"("},"status":)" + status + "}");
+  const auto pod = kube::Decode<kube::Pod>(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"t-)" + role +
+                                           R"(","uid":"u","labels":{"ai.centauruscloud.io/job-name":"t",
+      "ai.centauruscloud.io/role":")" + role +
+                                           R"("}},"spec":{"nodeName":")" + node + R"("},"status":)" + status + "}");
   EXPECT_TRUE(pod);
   return **pod;
 }
@@ -24,7 +25,8 @@ TrialPods Read(const kube::Pod& pod, bool has_node = true) {
   return pods;
 }
 
-constexpr char kBound[] = R"("conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}])";
+constexpr char kBound[] =
+    R"("conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}])";
 
 TEST(ReadTrialPod, AWorkerHoldsItsGpusFromItsBindingToItsEnd) {
   struct Case {
@@ -32,8 +34,9 @@ TEST(ReadTrialPod, AWorkerHoldsItsGpusFromItsBindingToItsEnd) {
     bool has_node;
     int holding;
   };
-  for (const Case& c : {Case{"Pending", "n1", true, 1}, Case{"Running", "n1", true, 1}, Case{"Succeeded", "n1", true, 0},
-                        Case{"Failed", "n1", true, 0}, Case{"Pending", "", true, 0}, Case{"Running", "n1", false, 0}}) {
+  for (const Case& c :
+       {Case{"Pending", "n1", true, 1}, Case{"Running", "n1", true, 1}, Case{"Succeeded", "n1", true, 0},
+        Case{"Failed", "n1", true, 0}, Case{"Pending", "", true, 0}, Case{"Running", "n1", false, 0}}) {
     const TrialPods pods = Read(PodOf("worker", R"({"phase":")" + c.phase + "\"," + kBound + "}", c.node), c.has_node);
     EXPECT_EQ(pods.holding, c.holding) << c.phase << " on " << c.node;
     EXPECT_EQ(pods.first_bound.has_value(), !c.node.empty()) << c.phase;
@@ -53,7 +56,8 @@ TEST(ReadTrialPod, TheLauncherHoldsNoGpuAndHasStartedOnceItsContainerRuns) {
   const TrialPods waits = Read(PodOf("launcher", R"({"phase":"Pending"})"));
   EXPECT_EQ(waits.launcher, "t-launcher");
   EXPECT_FALSE(waits.launcher_started);
-  const TrialPods runs = Read(PodOf("launcher", R"({"phase":"Running","containerStatuses":[{"name":"side"},{"name":"launcher",
+  const TrialPods runs =
+      Read(PodOf("launcher", R"({"phase":"Running","containerStatuses":[{"name":"side"},{"name":"launcher",
       "state":{"running":{"startedAt":"2026-01-02T03:04:07Z"}}}]})"));
   EXPECT_EQ(kube::ToText(*runs.launcher_started), "2026-01-02T03:04:07Z");
   EXPECT_EQ(runs.holding, 0);
@@ -61,14 +65,20 @@ TEST(ReadTrialPod, TheLauncherHoldsNoGpuAndHasStartedOnceItsContainerRuns) {
 
 TEST(ReadTrialPod, TellsImagesThatCannotBeHadWithTheKubeletsWords) {
   for (const char* reason : {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}) {
-    const TrialPods pods = Read(PodOf("worker", std::string(R"({"containerStatuses":[{"name":"worker","state":{"waiting":{"reason":")") +
-                                                    reason + R"(","message":"x:1: not found"}}}]})"));
+    const TrialPods pods =
+        Read(PodOf("worker", std::string(R"({"containerStatuses":[{"name":"worker","state":{"waiting":{"reason":")") +
+                                 reason + R"(","message":"x:1: not found"}}}]})"));
     EXPECT_THAT(pods.image_problem, HasSubstr("x:1: not found")) << reason;
   }
-  EXPECT_EQ(Read(PodOf("worker", R"({"containerStatuses":[{"name":"worker","state":{"waiting":{"reason":"ContainerCreating"}}}]})"))
-                .image_problem, "");
-  EXPECT_NE(Read(PodOf("worker", R"({"initContainerStatuses":[{"name":"i","state":{"waiting":{"reason":"ErrImagePull"}}}]})"))
-                .image_problem, "");
+  EXPECT_EQ(
+      Read(PodOf("worker",
+                 R"({"containerStatuses":[{"name":"worker","state":{"waiting":{"reason":"ContainerCreating"}}}]})"))
+          .image_problem,
+      "");
+  EXPECT_NE(
+      Read(PodOf("worker", R"({"initContainerStatuses":[{"name":"i","state":{"waiting":{"reason":"ErrImagePull"}}}]})"))
+          .image_problem,
+      "");
 }
 
 TEST(ReadTrialPod, TellsWhoWasOutOfMemoryAndHowTheLauncherEnded) {
@@ -81,11 +91,12 @@ TEST(ReadTrialPod, TellsWhoWasOutOfMemoryAndHowTheLauncherEnded) {
     bool is_oom;
     const char* exit;
   };
-  for (const Case& c : {Case{"launcher", ended(137, "OOMKilled"), true, "exit code 137 (OOMKilled)"},
-                        Case{"launcher", ended(137, "Error"), true, "exit code 137 (Error)"},
-                        Case{"launcher", ended(1, "Error"), false, "exit code 1 (Error)"},
-                        Case{"launcher", ended(0, "Completed"), false, ""}, Case{"worker", ended(1, "Error"), false, ""},
-                        Case{"worker", ended(137, "OOMKilled"), true, ""}}) {
+  for (const Case& c :
+       {Case{"launcher", ended(137, "OOMKilled"), true, "exit code 137 (OOMKilled)"},
+        Case{"launcher", ended(137, "Error"), true, "exit code 137 (Error)"},
+        Case{"launcher", ended(1, "Error"), false, "exit code 1 (Error)"},
+        Case{"launcher", ended(0, "Completed"), false, ""}, Case{"worker", ended(1, "Error"), false, ""},
+        Case{"worker", ended(137, "OOMKilled"), true, ""}}) {
     const TrialPods pods = Read(PodOf(c.role, c.status));
     EXPECT_EQ(!pods.out_of_memory.empty(), c.is_oom) << c.status;
     EXPECT_EQ(pods.exit, c.exit) << c.status;
@@ -93,7 +104,8 @@ TEST(ReadTrialPod, TellsWhoWasOutOfMemoryAndHowTheLauncherEnded) {
 }
 
 TEST(ReadTrialPod, WhoIsKilledBecauseItIsDeletedWasNotOutOfMemory) {
-  kube::Pod pod = PodOf("worker", R"({"containerStatuses":[{"name":"w","state":{"terminated":{"exitCode":137,"reason":"Error"}}}]})");
+  kube::Pod pod = PodOf(
+      "worker", R"({"containerStatuses":[{"name":"w","state":{"terminated":{"exitCode":137,"reason":"Error"}}}]})");
   pod.metadata.deletion_timestamp = testing::At(0);
   EXPECT_EQ(Read(pod).out_of_memory, "");
 }

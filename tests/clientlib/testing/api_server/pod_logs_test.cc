@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logs of pods, as far as tests/contract cannot play them: containers that wait, end and start again, time, rotation.
+// The logs of pods, as far as tests/contract cannot play them: containers that wait, end and start again, time,
+// rotation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

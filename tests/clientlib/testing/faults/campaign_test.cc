@@ -199,7 +199,8 @@ TEST(Campaign, AFailureIsALineThatPlaysItAgain) {
 TEST(Campaign, ASweepKillsTheProcessRightBeforeAndRightAfterEachWrite) {
   const CopierWorkload workload(Bug::kNone);
   const SweepReport report = SweepWrites(workload, 1, 1);
-  EXPECT_EQ(report.writes, kube::testing::Run(workload, {"copier", 1, {}}).points[static_cast<std::size_t>(FaultPoint::kWrite)]);
+  EXPECT_EQ(report.writes,
+            kube::testing::Run(workload, {"copier", 1, {}}).points[static_cast<std::size_t>(FaultPoint::kWrite)]);
   EXPECT_GE(report.writes, 6) << "3 copies are made, 1 is edited, 1 is deleted and made again";
   EXPECT_EQ(report.runs, 1 + 2 * report.writes);
   EXPECT_THAT(report.failures, IsEmpty());
