@@ -10,6 +10,12 @@ bool IsLegacy(const kube::Kind& kind) { return kind.group == api::LegacyPodGroup
 
 }  // namespace
 
+std::vector<std::string> JobKeysOf(const kube::Object& pod) {
+  const std::string_view job = pod.metadata.Label(kJobNameLabel);
+  if (job.empty()) return {};
+  return {kube::ObjectKey{pod.metadata.ns, std::string(job)}.ToString()};
+}
+
 std::string_view GroupNameOf(const kube::Kind& kind, const kube::ObjectMeta& pod) {
   return pod.labels.Get(IsLegacy(kind) ? api::kLegacyPodGroupLabel : api::kPodGroupLabel);
 }

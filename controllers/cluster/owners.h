@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "clientlib/model/pod.h"
 
@@ -11,6 +12,9 @@ namespace grus {
 
 inline constexpr char kJobNameLabel[] = "ai.centauruscloud.io/job-name";
 inline constexpr char kRoleLabel[] = "ai.centauruscloud.io/role";
+
+// For Informer::AddIndex() on pods: the key of the job that one is labelled with, as ObjectKey::ToString() says it.
+std::vector<std::string> JobKeysOf(const kube::Object& pod);
 
 // The group of `kind` (a PodGroup) that a pod belongs to, as far as its labels say; empty: none.
 std::string_view GroupNameOf(const kube::Kind& kind, const kube::ObjectMeta& pod);

@@ -41,8 +41,6 @@ bool IsNotPermitted(const Error& error) {
          text.find(" resource \"", cannot) != std::string::npos;
 }
 
-std::string JobIndexKey(const std::string& ns, std::string_view job) { return ns + "/" + std::string(job); }
-
 }  // namespace
 
 ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterRoom& room,
@@ -52,11 +50,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       events_(events),
       clock_(clock),
       log_(log),
-      pods_by_job_(caches.pods.AddIndex([](const kube::Object& pod) -> std::vector<std::string> {
-        const std::string_view job = pod.metadata.labels.Get(kJobNameLabel);
-        if (job.empty()) return {};
-        return {JobIndexKey(pod.metadata.ns, job)};
-      })),
+      pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
       room_(room) {
   if (caches_.profiles != nullptr) {
     jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
@@ -197,7 +191,7 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
     if (profile) view.profile = JobProfileOf(*profile, *job);
   }
   const std::string set_name = WorkersName(*job);
-  const std::string of_job = JobIndexKey(job->metadata.ns, job->metadata.name);
+  const std::string of_job = job->metadata.Key().ToString();
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, of_job)) {
     const kube::OwnerReference* owner = pod->metadata.Controller();
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
@@ -264,7 +258,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   const Children children = FindChildren(*job);
   ChildWriter writer(client_, writes_, *job, stop);
   const auto has_pods = [&] {
-    return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, JobIndexKey(key.ns, key.name)).empty();
+    return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, key.ToString()).empty();
   };
   if (!children.workers && (job->status.replicas.granted > 0 || has_pods())) {
     // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.

@@ -30,8 +30,6 @@ constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of 
 constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
 constexpr std::size_t kParallelWrites = 8;
 
-std::string IndexKey(const std::string& ns, std::string_view group) { return ns + "/" + std::string(group); }
-
 }  // namespace
 
 GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
@@ -49,7 +47,7 @@ GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kub
       pods_by_group_(pods.AddIndex([&kind](const kube::Object& pod) -> std::vector<std::string> {
         const std::string_view group = GroupNameOf(kind, pod.metadata);
         if (group.empty()) return {};
-        return {IndexKey(pod.metadata.ns, group)};
+        return {ObjectKey{pod.metadata.ns, std::string(group)}.ToString()};
       })),
       pods_by_claim_(pods.AddIndex(
           [&kind](const kube::Object& pod) { return ClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod)); })),
@@ -191,7 +189,7 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
 
 std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool has_planning_owner) {
   std::vector<Member> members;
-  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(group.metadata.ns, group.metadata.name))) {
+  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, group.metadata.Key().ToString())) {
     const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
     const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
     VolumeLimits volumes = is_unbound ? room_.VolumesOf(*pod) : VolumeLimits();
@@ -234,7 +232,7 @@ void GangReconciler::AskLedger(GangView& view) {
 }
 
 Result<Action> GangReconciler::TellOrphans(const ObjectKey& key) {
-  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, IndexKey(key.ns, key.name))) {
+  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, key.ToString())) {
     const bool is_gated = std::any_of(pod->spec.scheduling_gates.begin(), pod->spec.scheduling_gates.end(),
                                       [](const kube::PodSchedulingGate& gate) { return gate.name == api::kGangGate; });
     if (!is_gated || pod->metadata.is_being_deleted()) continue;

@@ -21,7 +21,6 @@ using kube::Action;
 using kube::KindOf;
 using kube::ObjectKey;
 
-std::string IndexKey(const std::string& ns, std::string_view name) { return ns + "/" + std::string(name); }
 
 // The same for a job in every process, and evenly over kSampleEvery for many.
 kube::Duration SpreadOf(const std::string& uid) {
@@ -45,11 +44,7 @@ RunningJobs::RunningJobs(kube::Client& client, RunningJobsCaches caches, Profile
       events_(events),
       clock_(clock),
       log_(log),
-      pods_by_job_(caches.pods.AddIndex([](const kube::Object& pod) -> std::vector<std::string> {
-        const std::string_view job = pod.metadata.Label(kJobNameLabel);
-        if (job.empty()) return {};
-        return {IndexKey(pod.metadata.ns, job)};
-      })) {}
+      pods_by_job_(caches.pods.AddIndex(JobKeysOf)) {}
 
 void RunningJobs::FeedQueue(kube::WorkQueue& queue) {
   queue_ = &queue;
@@ -250,7 +245,7 @@ bool RunningJobs::HasOneGpuType() const {
 }
 
 std::optional<RunningSetting> RunningJobs::SettingNow(const ElasticHorovodJob& job) const {
-  const auto pods = caches_.pods.ByIndex<kube::Pod>(pods_by_job_, IndexKey(job.metadata.ns, job.metadata.name));
+  const auto pods = caches_.pods.ByIndex<kube::Pod>(pods_by_job_, job.metadata.Key().ToString());
   return SettingOf(job, pods, [&](const std::string& name) {
     const auto node = caches_.nodes.Get<kube::Node>({"", name});
     return node ? std::string(TypeOf(*node)) : std::string();

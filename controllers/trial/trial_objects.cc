@@ -13,7 +13,6 @@ using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 
-std::string IndexKey(const std::string& ns, std::string_view name) { return ns + "/" + std::string(name); }
 
 bool IsOfTrialJob(const kube::ObjectMeta& metadata) {
   const kube::OwnerReference* owner = metadata.Controller();
@@ -46,11 +45,7 @@ JobTrials::JobTrials(kube::Informer& jobs, kube::Informer& pods, kube::Informer&
       pods_(pods),
       nodes_(nodes),
       by_owner_(AddIndexByTrialJob(jobs)),
-      pods_by_job_(pods.AddIndex([](const kube::Object& pod) -> std::vector<std::string> {
-        const std::string_view job = pod.metadata.Label(kJobNameLabel);
-        if (job.empty()) return {};
-        return {IndexKey(pod.metadata.ns, job)};
-      })) {}
+      pods_by_job_(pods.AddIndex(JobKeysOf)) {}
 
 const kube::Kind& JobTrials::kind() const { return KindOf<ElasticHorovodJob>(); }
 
@@ -62,7 +57,7 @@ void JobTrials::Read(const TrialJob& owner, const std::string& trial, TrialRun& 
   const std::string& ns = owner.metadata.ns;
   if (const auto job = jobs_.Get<ElasticHorovodJob>({ns, trial})) run.child = ReadTrialChild(*job, owner);
   if (run.child && !run.child->is_ours) return;
-  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_job_, IndexKey(ns, trial))) {
+  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_job_, ObjectKey{ns, trial}.ToString())) {
     ReadTrialPod(*pod, PartInJob(*pod), HasNode(nodes_, *pod), run.pods);
   }
 }

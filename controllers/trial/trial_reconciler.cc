@@ -29,7 +29,6 @@ constexpr kube::Duration kPodWait = std::chrono::milliseconds(200);  // Pods of 
 // With a look every kPoll no more than half a minute passes from the first output to a word on it.
 constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
 
-std::string IndexKey(const std::string& ns, std::string_view name) { return ns + "/" + std::string(name); }
 
 bool IsDone(const api::TrialJob& job) {
   return job.status.completion_time && job.status.observed_generation == job.metadata.generation;
@@ -84,7 +83,7 @@ TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const
       trial_jobs_by_workload_(caches.trial_jobs.AddIndex([](const kube::Object& object) -> std::vector<std::string> {
         const auto& workload = static_cast<const TrialJob&>(object).spec.workload;
         if (!workload.job_ref) return {};
-        return {IndexKey(object.metadata.ns, workload.job_ref->name)};
+        return {ObjectKey{object.metadata.ns, workload.job_ref->name}.ToString()};
       })),
       measurements_(client, clock, [this](const ObjectKey& key) {
         if (queue_ != nullptr) queue_->Add(key);
@@ -104,7 +103,7 @@ void TrialReconciler::FeedQueue(kube::WorkQueue& queue) {
                              change.before->metadata.generation != change.after->metadata.generation;
     if (!is_new_spec) return;
     const kube::ObjectMeta& metadata = change.Any().metadata;
-    const std::string workload = IndexKey(metadata.ns, metadata.name);
+    const std::string workload = metadata.Key().ToString();
     for (const auto& job : caches_.trial_jobs.ByIndex<TrialJob>(trial_jobs_by_workload_, workload)) {
       queue.Add(job->metadata.Key());
     }
@@ -210,13 +209,8 @@ std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job, 
 
 bool TrialReconciler::DoOthersWait() const {
   return room_.IsAnyoneWaiting([this](const std::string& gang) {
-    const std::size_t slash = gang.rfind('/');
-    const std::size_t start = gang.rfind('/', slash - 1);
-    if (slash == std::string::npos) return true;
-    const std::string ns = gang.substr(start == std::string::npos ? 0 : start + 1,
-                                       slash - (start == std::string::npos ? 0 : start + 1));
-    const ObjectKey key{ns, gang.substr(slash + 1)};  // A gang has the name of its job, or of the pod that is a trial.
-    return !job_trials_.IsTrial(key) && !pod_trials_.IsTrial(key);
+    const auto key = GroupOfGang(KindOf<api::PodGroup>(), gang);  // It has the name of its job, or of the trial's pod.
+    return !key || (!job_trials_.IsTrial(*key) && !pod_trials_.IsTrial(*key));
   });
 }
 
