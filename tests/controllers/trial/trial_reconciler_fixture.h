@@ -121,11 +121,6 @@ class TrialReconcilerFixture : public ::testing::Test {
       ASSERT_TRUE(server_.Delete("pods", {"team-a", name}, *kube::ParseJson(R"({"gracePeriodSeconds":0})")));
     }
   }
-  void Push(const std::string& trial, const std::string& annotation, const std::string& value) {
-    Json job = *server_.Get(kJobs, {"team-a", trial});
-    job["metadata"]["annotations"][annotation] = value;
-    ASSERT_TRUE(server_.Update(kJobs, std::move(job), "test"));
-  }
 
   std::vector<std::string> changes_;
   kube::testing::FakeClock clock_;

@@ -14,7 +14,22 @@ using testing::kJobs;
 using testing::kTrialJobs;
 using ::testing::HasSubstr;
 
-class TrialReconcilerTest : public testing::TrialReconcilerFixture {};
+class TrialReconcilerTest : public testing::TrialReconcilerFixture {
+ protected:
+  void Push(const std::string& trial, const std::string& annotation, const std::string& value) {
+    Json job = *server_.Get(kJobs, {"team-a", trial});
+    job["metadata"]["annotations"][annotation] = value;
+    ASSERT_TRUE(server_.Update(kJobs, std::move(job), "test"));
+  }
+  // At most 30 times, a second after each other; the trial's pods run.
+  void PushUntilMeasured(const std::string& trial) {
+    for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
+      clock_.Advance(1s);
+      Push(trial, kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
+      Pass();
+    }
+  }
+};
 
 TEST_F(TrialReconcilerTest, ATrialIsInTheStatusBeforeItsJobIsMade) {
   AddTrialJob("{}");
@@ -87,11 +102,7 @@ TEST_F(TrialReconcilerTest, WhatATrainingPushesIsItsSpeed) {
   RunPod(trial, "worker");
   RunPod(trial, "launcher");
   Pass();
-  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-    clock_.Advance(1s);
-    Push(trial, kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
-    Pass();
-  }
+  PushUntilMeasured(trial);
 
   ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
   EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 512.7, 1);
@@ -109,11 +120,7 @@ TEST_F(TrialReconcilerTest, TheSameWorkloadAgainCostsNothing) {
   RunPod(TheTrial(), "worker");
   RunPod(TheTrial(), "launcher");
   Pass();
-  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-    clock_.Advance(1s);
-    Push(TheTrial(), kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
-    Pass();
-  }
+  PushUntilMeasured(TheTrial());
   const auto first = Tune();
   ASSERT_EQ(first->status.trials[0].phase, TrialPhase::kSucceeded);
   const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", first->status.fingerprint});
@@ -149,11 +156,7 @@ TEST_F(TrialReconcilerTest, TheNodesOfATrialAreThoseOfItsWorkersAndAreKnownFromB
   RunPod(TheTrial(), "worker", "n2");
   RunPod(TheTrial(), "launcher");
   Pass();
-  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-    clock_.Advance(1s);
-    Push(TheTrial(), kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
-    Pass();
-  }
+  PushUntilMeasured(TheTrial());
   EXPECT_EQ(Tune()->status.trials[0].config.nodes, 2);
   const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", Tune()->status.fingerprint});
   ASSERT_NE(profile, nullptr);
@@ -184,11 +187,7 @@ TEST_F(TrialReconcilerTest, PointsOfAGpuTypeWithANameOfItsOwnAreThoseOfTheProduc
   RunPod(TheTrial(), "worker");
   RunPod(TheTrial(), "launcher");
   Pass();
-  for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-    clock_.Advance(1s);
-    Push(TheTrial(), kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
-    Pass();
-  }
+  PushUntilMeasured(TheTrial());
   EXPECT_EQ(Tune()->status.trials[0].config.gpu_type, "big");
   const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", Tune()->status.fingerprint});
   ASSERT_NE(profile, nullptr);
