@@ -31,6 +31,18 @@ TEST_F(CurlPoolTest, H4EachPoolHasConnectionsOfItsOwn) {
   EXPECT_EQ(transport->connections_opened(), 3);
 }
 
+// A server on the same machine often answers before the I/O thread has begun to wait for the answer.
+TEST_F(CurlPoolTest, AnAnswerThatIsThereBeforeTheWaitIsHandedOverAtOnce) {
+  auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(200); });
+  auto transport = Connect(OptionsFor(*server));
+  const TimePoint until = Soon();
+
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(transport->Send({.target = "/"}, {}));
+    ASSERT_LT(clock_.Now(), until) << "after " << i << " requests";
+  }
+}
+
 TEST_F(CurlPoolTest, NewConnectionsResumeTheTlsSession) {
   auto server = Serve([](const TestRequest&, TestConnection& connection) {
     connection.Respond(200, "ok", {{"Connection", "close"}});
