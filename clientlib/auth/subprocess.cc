@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "clientlib/auth/files.h"
 
@@ -92,7 +93,7 @@ class Descriptor {
 // end of the pipe only.
 Result<std::string> ReadUntilExit(const ProgramCall& call, Descriptor& in, int exited, SteadyTime deadline) {
   std::string output;
-  while (true) {
+  for (bool has_exited = false;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
@@ -101,7 +102,11 @@ Result<std::string> ReadUntilExit(const ProgramCall& call, Descriptor& in, int e
     }
     pollfd events[] = {{in.get(), POLLIN, 0}, {exited, POLLIN, 0}};
     if (poll(events, 2, static_cast<int>(left.count())) <= 0) continue;
-    if (events[0].revents == 0) return output;  // Exited, and all is read.
+    if (events[0].revents == 0) {
+      // The kernel looked at the pipe first: what the program printed just before it exited shows at a second look.
+      if (std::exchange(has_exited, true)) return output;
+      continue;
+    }
     char bytes[4096];
     const ssize_t got = read(in.get(), bytes, sizeof bytes);
     if (got < 0 && errno == EINTR) continue;
