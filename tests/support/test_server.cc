@@ -18,18 +18,24 @@
 namespace kube::testing {
 namespace {
 
-int Listen(int& port) {
+// A socket with a port of 127.0.0.1 of its own.
+int Bind(int& port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (fd < 0 || bind(fd, generic, size) != 0 || listen(fd, 512) != 0 ||
-      getsockname(fd, generic, &size) != 0) {
-    throw std::runtime_error("cannot listen on 127.0.0.1");
+  if (fd < 0 || bind(fd, generic, size) != 0 || getsockname(fd, generic, &size) != 0) {
+    throw std::runtime_error("no port of 127.0.0.1");
   }
   port = ntohs(address.sin_port);
+  return fd;
+}
+
+int Listen(int& port) {
+  const int fd = Bind(port);
+  if (listen(fd, 512) != 0) throw std::runtime_error("cannot listen on 127.0.0.1");
   return fd;
 }
 
@@ -220,10 +226,8 @@ void TestServer::Accept() {
   }
 }
 
-int UnusedPort() {
-  int port = 0;
-  close(Listen(port));
-  return port;
-}
+ClosedPort::ClosedPort() : socket_(Bind(port_)) {}
+
+ClosedPort::~ClosedPort() { close(socket_); }
 
 }  // namespace kube::testing

@@ -77,7 +77,19 @@ class TestServer {
   std::thread acceptor_;
 };
 
-// A port of 127.0.0.1 where nobody listens.
-int UnusedPort();
+// A port of 127.0.0.1 where nobody listens. It is taken as long as this lives, so that nobody else begins to.
+class ClosedPort {
+ public:
+  ClosedPort();
+  ~ClosedPort();
+  ClosedPort(const ClosedPort&) = delete;
+  ClosedPort& operator=(const ClosedPort&) = delete;
+
+  int port() const { return port_; }
+
+ private:
+  int port_ = 0;
+  const int socket_;
+};
 
 }  // namespace kube::testing

@@ -103,7 +103,8 @@ TEST_F(CurlTransferTest, BrokenConnectionIsUnavailableAtAnyByte) {
 }
 
 TEST_F(CurlTransferTest, RefusedConnectionNamesTheServer) {
-  const std::string url = "https://127.0.0.1:" + std::to_string(testing::UnusedPort());
+  const testing::ClosedPort closed;
+  const std::string url = "https://127.0.0.1:" + std::to_string(closed.port());
   auto transport = Connect({.server = url, .ca_pem = ca_.cert_pem()});
 
   Result<HttpResponse> got = transport->Send({.target = "/"}, {});
