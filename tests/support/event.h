@@ -11,10 +11,9 @@ namespace kube::testing {
 class Event {
  public:
   void Set() {
-    {
-      std::lock_guard lock(mutex_);
-      is_set_ = true;
-    }
+    // Notifies under the lock: who has waited may destroy this at once.
+    std::lock_guard lock(mutex_);
+    is_set_ = true;
     changed_.notify_all();
   }
 
