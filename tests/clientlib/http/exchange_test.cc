@@ -96,19 +96,24 @@ TEST_F(ExchangeTest, StopWakesAWaitingSend) {
 }
 
 TEST_F(ExchangeTest, StopWakesAWaitingOpenAndRead) {
-  Event arrived;
-  auto server = Serve([&](const TestRequest& request, TestConnection& connection) {
-    if (request.target == "/stream") connection.StartChunks();
-    arrived.Set();
-    connection.AwaitClosing();
-  });
-  auto transport = Connect(OptionsFor(*server));
-
-  for (const char* target : {"/silent", "/stream"}) {
+  for (const std::string target : {"/silent", "/stream"}) {
+    Event arrived;
+    auto server = Serve([&](const TestRequest& request, TestConnection& connection) {
+      if (request.target == "/stream") {
+        connection.StartChunks();
+        connection.Chunk("one");
+      } else {
+        arrived.Set();
+      }
+      connection.AwaitClosing();
+    });
+    auto transport = Connect(OptionsFor(*server));
     std::stop_source stop;
     auto waiting = std::async(std::launch::async, [&]() -> ErrorCode {
       Result<StreamResponse> opened = transport->Open({.target = target}, stop.get_token());
       if (!opened) return opened.error().code();
+      if (!opened->stream->Read(Soon(), {})) return ErrorCode::kInternal;
+      arrived.Set();
       Result<std::string> bytes = opened->stream->Read(TimePoint::max(), stop.get_token());
       return bytes ? ErrorCode::kInternal : bytes.error().code();
     });
