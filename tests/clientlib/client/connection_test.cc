@@ -4,10 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "clientlib/testing/fake_clock.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/test_server.h"
 
 namespace kube {
@@ -17,19 +15,18 @@ using ::testing::HasSubstr;
 
 class ConnectTest : public ::testing::Test {
  protected:
-  ConnectTest() : path_(std::filesystem::path(::testing::TempDir()) / "connect-test-kubeconfig") {}
-  ~ConnectTest() override { std::filesystem::remove(path_); }
-
   Result<std::unique_ptr<Connection>> ConnectWith(const std::string& cluster) {
-    std::ofstream(path_) << "apiVersion: v1\nkind: Config\ncurrent-context: dev\n"
-                         << "clusters: [{name: c, cluster: {" << cluster << "}}]\n"
-                         << "users: [{name: u, user: {token: secret}}]\n"
-                         << "contexts: [{name: dev, context: {cluster: c, user: u, namespace: team-a}}]\n";
-    return Connect({.kubeconfig = path_.string()}, clock_);
+    folder_.Write("config", "apiVersion: v1\nkind: Config\ncurrent-context: dev\n"
+                            "clusters: [{name: c, cluster: {" +
+                                cluster +
+                                "}}]\n"
+                                "users: [{name: u, user: {token: secret}}]\n"
+                                "contexts: [{name: dev, context: {cluster: c, user: u, namespace: team-a}}]\n");
+    return Connect({.kubeconfig = folder_.path("config")}, clock_);
   }
 
   testing::FakeClock clock_;
-  std::filesystem::path path_;
+  const testing::TempDir folder_;
 };
 
 TEST_F(ConnectTest, TakesServerAndNamespaceFromTheKubeconfig) {
@@ -61,7 +58,7 @@ TEST_F(ConnectTest, AMissingFileIsNamed) {
 TEST_F(ConnectTest, AnErrorOfTheTransportNamesTheKubeconfigAndItsContext) {
   const auto connection = ConnectWith(R"(server: "ftp://127.0.0.1")");
   ASSERT_FALSE(connection);
-  EXPECT_THAT(connection.error().message(), HasSubstr(path_.string()));
+  EXPECT_THAT(connection.error().message(), HasSubstr(folder_.path("config")));
 }
 
 }  // namespace

@@ -5,13 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "clientlib/runtime/http_server.h"
+#include "tests/support/temp_dir.h"
 
 namespace grus {
 namespace {
@@ -36,22 +35,13 @@ Outcome RunWith(std::vector<const char*> arguments) {
 class CommandLine : public testing::Test {
  protected:
   CommandLine() {
-    const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("kubectl-grus-") + test.name());
-    std::filesystem::create_directories(folder_);
-    points_ = Write("points.csv",
-                    "num_nodes,num_replicas,local_bsz,step_time\n"
-                    "1,1,32,0.10\n1,2,32,0.105\n1,4,32,0.11\n2,8,32,0.15\n");
-    wanted_ = Write("wanted.csv", "num_nodes,num_replicas,local_bsz\n1,2,32\n1,3,32\n8,32,32\n");
-  }
-  ~CommandLine() override { std::filesystem::remove_all(folder_); }
-
-  std::string Write(const char* name, const char* text) {
-    std::ofstream(folder_ / name) << text;
-    return folder_ / name;
+    points_ = folder_.Write("points.csv",
+                            "num_nodes,num_replicas,local_bsz,step_time\n"
+                            "1,1,32,0.10\n1,2,32,0.105\n1,4,32,0.11\n2,8,32,0.15\n");
+    wanted_ = folder_.Write("wanted.csv", "num_nodes,num_replicas,local_bsz\n1,2,32\n1,3,32\n8,32,32\n");
   }
 
-  std::filesystem::path folder_;
+  const kube::testing::TempDir folder_;
   std::string points_, wanted_;
 };
 
@@ -74,8 +64,8 @@ TEST_F(CommandLine, TheLimitOfTheBandIsAnOption) {
 }
 
 TEST_F(CommandLine, WhatCannotBeDoneIsOneLineAndStatusOne) {
-  const std::string bad = Write("bad.csv", "num_nodes,num_replicas,local_bsz,step_time\n1,1,32,never\n");
-  const std::string missing = folder_ / "missing.csv", folder = folder_;
+  const std::string bad = folder_.Write("bad.csv", "num_nodes,num_replicas,local_bsz,step_time\n1,1,32,never\n");
+  const std::string missing = folder_.path("missing.csv"), folder = folder_.path();
   for (const std::string& points : {bad, missing, folder}) {
     const Outcome outcome = RunWith({"trial", "fit", "--points", points.c_str(), "--predict", wanted_.c_str()});
     EXPECT_EQ(outcome.status, 1) << points;
@@ -109,7 +99,7 @@ TEST_F(CommandLine, WrongUseIsStatusTwo) {
 }
 
 TEST_F(CommandLine, APlotWithoutAClusterSaysWhatIsMissing) {
-  const std::string missing = folder_ / "kubeconfig";
+  const std::string missing = folder_.path("kubeconfig");
   const Outcome outcome = RunWith({"trial", "plot", "bert", "-n", "team-a", "--kubeconfig", missing.c_str()});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.error, HasSubstr(missing));
@@ -120,11 +110,10 @@ TEST_F(CommandLine, APlotSaysThatTheClusterHasNoTrialJobs) {
   const auto server = kube::HttpServer::Start("127.0.0.1:0", {});
   ASSERT_TRUE(server) << server.error().message();
   const std::string port = std::to_string((*server)->port());
-  const std::string kubeconfig = Write(
-      "kubeconfig", ("{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
-                     " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:" +
-                     port + "'}}]}")
-                        .c_str());
+  const std::string kubeconfig = folder_.Write(
+      "kubeconfig", "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
+                    " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:" +
+                        port + "'}}]}");
   const Outcome outcome = RunWith({"trial", "plot", "bert", "--kubeconfig", kubeconfig.c_str()});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.error, "kubectl grus: the cluster has no TrialJobs: grus is not installed there\n");
