@@ -7,6 +7,7 @@
 
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
+#include "tests/controllers/support/builders.h"
 
 namespace grus {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using kube::Json;
 using kube::KindOf;
+using testing::GpuShape;
 
 // The ledger beside an API server in this process; no scheduler runs.
 class ClusterRoomTest : public ::testing::Test {
@@ -70,17 +72,11 @@ class ClusterRoomTest : public ::testing::Test {
     PatchStatus(pod, R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":")" + reason +
                          R"("}]}})");
   }
-  static ShapePtr Gpus(int count) {
-    PodShape shape;
-    shape.request.AddExtended(kGpuResource, count);
-    shape.request.pods = 1;
-    return std::make_shared<const PodShape>(std::move(shape));
-  }
   static GangDemand Demand(const std::string& key, int members, int gpus) {
     GangDemand demand;
     demand.key = key;
     demand.needed = members;
-    demand.members.assign(static_cast<std::size_t>(members), Gpus(gpus));
+    demand.members.assign(static_cast<std::size_t>(members), GpuShape(gpus));
     return demand;
   }
 
@@ -96,10 +92,10 @@ class ClusterRoomTest : public ::testing::Test {
 
 TEST_F(ClusterRoomTest, BoundPodsHoldTheirNodeUntilTheyEnd) {
   AddPod("p", 5, "n1");
-  EXPECT_EQ(room_.RoomFor("", *Gpus(1), 10).copies, 3);
+  EXPECT_EQ(room_.RoomFor("", *GpuShape(1), 10).copies, 3);
   const int before = freed_;
   PatchStatus("p", R"({"status":{"phase":"Succeeded"}})");
-  EXPECT_EQ(room_.RoomFor("", *Gpus(1), 10).copies, 8);
+  EXPECT_EQ(room_.RoomFor("", *GpuShape(1), 10).copies, 8);
   EXPECT_GT(freed_.load(), before) << "those that wait are told";
 }
 
@@ -127,7 +123,7 @@ TEST_F(ClusterRoomTest, AMemberThatIsBoundEndsAClaimOfItsGang) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 4)).is_placed);
   AddPod("g-0", 4, "n1", "g");
   EXPECT_EQ(room_.PlacesOf("team-a/g").size(), 1U);
-  EXPECT_EQ(room_.RoomFor("", *Gpus(1), 10).copies, 0);
+  EXPECT_EQ(room_.RoomFor("", *GpuShape(1), 10).copies, 0);
 }
 
 TEST_F(ClusterRoomTest, OnlyForeignPodsThatAskForGpusCompeteAndForTenMinutesAfterTheyAreGone) {
@@ -166,7 +162,7 @@ TEST_F(ClusterRoomTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredOrNo
 }
 
 TEST_F(ClusterRoomTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {
-  const std::vector<Place> places = {{"n1", Gpus(1)}};
+  const std::vector<Place> places = {{"n1", GpuShape(1)}};
   EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
   AddPod("foreign", 1);
   EXPECT_EQ(room_.Check(places, 0), Safety::kUndecided);
@@ -178,16 +174,16 @@ TEST_F(ClusterRoomTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {
 TEST_F(ClusterRoomTest, AForeignPodWhoseGateWasLiftedIsUndecidedThoughItsConditionStillTellsOfTheGate) {
   AddPod("foreign", 1);
   SetUnscheduled("foreign", "SchedulingGated");
-  EXPECT_EQ(room_.Check({{"n1", Gpus(1)}}, 0), Safety::kUndecided);
+  EXPECT_EQ(room_.Check({{"n1", GpuShape(1)}}, 0), Safety::kUndecided);
 }
 
 TEST_F(ClusterRoomTest, AForeignPodThatNobodyDecidesAboutHoldsGangsUpForFiveMinutesOnly) {
   AddPod("foreign", 1);
   clock_.Advance(4min);
   PatchStatus("foreign", R"({"status":{"qosClass":"BestEffort"}})");
-  EXPECT_EQ(room_.Check({{"n1", Gpus(1)}}, 0), Safety::kUndecided);
+  EXPECT_EQ(room_.Check({{"n1", GpuShape(1)}}, 0), Safety::kUndecided);
   clock_.Advance(1min);
-  EXPECT_EQ(room_.Check({{"n1", Gpus(1)}}, 0), Safety::kSafe);
+  EXPECT_EQ(room_.Check({{"n1", GpuShape(1)}}, 0), Safety::kSafe);
 }
 
 TEST_F(ClusterRoomTest, AForeignPodWaitsForRoomOnceItIsFoundUnschedulableNotWhileItIsGated) {
@@ -205,7 +201,7 @@ TEST_F(ClusterRoomTest, PlacesAreTakenWhenTheirNodeHoldsMoreThanItHasOrAcceptsNo
   EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
   AddPod("foreign", 1, "n1");
   EXPECT_EQ(room_.Check(places, 0), Safety::kTaken);
-  EXPECT_EQ(room_.Check({{"nowhere", Gpus(1)}}, 0), Safety::kTaken);
+  EXPECT_EQ(room_.Check({{"nowhere", GpuShape(1)}}, 0), Safety::kTaken);
 }
 
 TEST_F(ClusterRoomTest, OfPlacesThatWereTakenThoseStayThatTheirNodeHasRoomFor) {
@@ -223,8 +219,8 @@ TEST_F(ClusterRoomTest, OfPlacesThatWereTakenThoseStayThatTheirNodeHasRoomFor) {
 TEST_F(ClusterRoomTest, WhatIsReservedIsRoomForItsHolderOnly) {
   AddPod("p", 5, "n1");
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 8, 1)).has_reservation);
-  EXPECT_EQ(room_.RoomFor("team-a/g", *Gpus(1), 10).copies, 3);
-  EXPECT_EQ(room_.RoomFor("team-a/other", *Gpus(1), 10).copies, 0);
+  EXPECT_EQ(room_.RoomFor("team-a/g", *GpuShape(1), 10).copies, 3);
+  EXPECT_EQ(room_.RoomFor("team-a/other", *GpuShape(1), 10).copies, 0);
 }
 
 TEST_F(ClusterRoomTest, PodsOfOneSetShareAShape) {

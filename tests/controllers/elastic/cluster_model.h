@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "controllers/elastic/elastic_plan.h"
-#include "tests/controllers/elastic/view_builder.h"
+#include "tests/controllers/elastic/test_job.h"
 
 namespace grus {
 

@@ -7,7 +7,7 @@
 #include "clientlib/auth/tls_material.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/cluster_objects.h"
-#include "tests/controllers/elastic/view_builder.h"
+#include "tests/controllers/elastic/test_job.h"
 
 namespace grus {
 namespace {

@@ -28,10 +28,7 @@ bool IsTrue(const Plan& plan, const char* type) {
   return kube::IsConditionTrue(plan.status.conditions, type);
 }
 
-std::string ReasonOf(const Plan& plan) {
-  const auto* ready = kube::FindCondition(plan.status.conditions, "Ready");
-  return ready ? ready->reason : "";
-}
+std::string ReasonOf(const Plan& plan) { return testing::ReadyReason(plan.status.conditions); }
 
 // A job of 2 to 4 that trains with four workers.
 ViewBuilder Training() {
@@ -316,7 +313,7 @@ TEST(ElasticPlan, TheDeadlineEndsTheJobAndStopsTheLauncher) {
     EXPECT_EQ(plan.workers.has_value(), !is_over);
     if (is_over) {
       EXPECT_EQ(ReasonOf(plan), "DeadlineExceeded");
-      EXPECT_THAT(kube::FindCondition(plan.status.conditions, "Ready")->message, HasSubstr("1000 s"));
+      EXPECT_THAT(testing::ReadyMessage(plan.status.conditions), HasSubstr("1000 s"));
     } else {
       EXPECT_EQ(plan.look_again, kube::Duration(seconds(1)));
     }

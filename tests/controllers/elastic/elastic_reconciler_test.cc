@@ -3,16 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <functional>
 
 #include "clientlib/model/scheduling_v1.h"
-#include "clientlib/testing/api_server/fake_api_server.h"
-#include "clientlib/testing/fake_clock.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/policy/workload_fingerprint.h"
-#include "crds/types/all_crds.h"
-#include "tests/controllers/elastic/view_builder.h"
+#include "tests/controllers/elastic/test_job.h"
+#include "tests/controllers/support/builders.h"
+#include "tests/controllers/support/reconciler_fixture.h"
 
 namespace grus {
 namespace {
@@ -22,39 +20,10 @@ using kube::Json;
 using kube::KindOf;
 
 constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io";
-constexpr int kInformers = 9;
 
-// One job against an API server in this process; nothing else acts. Each pass is the test's own.
-class ElasticReconcilerTest : public ::testing::Test {
+// One job against an API server in this process.
+class ElasticReconcilerTest : public testing::ReconcilerFixture {
  protected:
-  ElasticReconcilerTest() {
-    for (const kube::CrdInfo& crd : api::AllCrds()) {
-      Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd));
-    }
-    Create("namespaces", Named("v1", "Namespace", "team-a"));
-    AddNode("n1");
-  }
-
-  // No handler runs while what it tells is taken apart.
-  ~ElasticReconcilerTest() override {
-    for (kube::Informer* informer : Informers()) informer->Stop();
-    for (kube::Informer* informer : Informers()) informer->Join();
-  }
-
-  static Json Named(const char* api_version, const char* kind, const std::string& name) {
-    return Json::MakeObject(
-        {{"apiVersion", api_version}, {"kind", kind}, {"metadata", Json::MakeObject({{"name", name}})}});
-  }
-  void Create(std::string_view resource, Json object) {
-    const auto created = server_.Create(resource, std::move(object), "test");
-    ASSERT_TRUE(created) << created.error().message();
-  }
-  void AddNode(const std::string& name) {
-    Json node = Named("v1", "Node", name);
-    node["status"]["allocatable"] =
-        Json::MakeObject({{"cpu", "64"}, {"memory", "256Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "8"}});
-    Create("nodes", std::move(node));
-  }
   void AddJob(const std::function<void(api::ElasticHorovodJob&)>& change) {
     api::ElasticHorovodJob job = TestJob();
     job.metadata.uid.clear();
@@ -63,25 +32,14 @@ class ElasticReconcilerTest : public ::testing::Test {
     change(job);
     Create(kJobResource, *kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), job)));
   }
-  void StartCaches() {
-    elastic_.FeedQueue(queue_);
-    for (kube::Informer* informer : Informers()) informer->Start();
-    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
-  }
-  std::array<kube::Informer*, kInformers> Informers() {
-    return {&jobs_, &services_, &sets_, &maps_, &launchers_, &pods_, &nodes_, &classes_, &profiles_};
-  }
   void AddClass(const std::string& name, int value) {
     Json made = Named("scheduling.k8s.io/v1", "PriorityClass", name);
     made["value"] = value;
     Create("priorityclasses.scheduling.k8s.io", std::move(made));
   }
-  std::string ReadyReason() {
-    const auto job = server_.Get(kJobResource, {"team-a", "bert"});
-    const auto read = kube::Decode<api::ElasticHorovodJob>(ToText(*job));
-    EXPECT_TRUE(read);
-    const auto* ready = read ? kube::FindCondition((*read)->status.conditions, "Ready") : nullptr;
-    return ready ? ready->reason : "";
+  void Start() {
+    elastic_.FeedQueue(queue_);
+    StartCaches();
   }
   // A pass on caches that have seen everything.
   kube::Result<kube::Action> Pass() {
@@ -101,27 +59,20 @@ class ElasticReconcilerTest : public ::testing::Test {
     return delay;
   }
 
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{server_, nullptr, clock_};
-  kube::WorkQueue queue_{clock_};
-  kube::EventRecorder events_{client_, clock_, log_, {"example.com/test", "test"}};
-  kube::Informer jobs_{client_, KindOf<api::ElasticHorovodJob>(), {}, clock_, log_};
-  kube::Informer services_{client_, KindOf<kube::Service>(), {}, clock_, log_};
-  kube::Informer sets_{client_, KindOf<kube::StatefulSet>(), {}, clock_, log_};
-  kube::Informer maps_{client_, KindOf<kube::ConfigMap>(), {}, clock_, log_};
-  kube::Informer launchers_{client_, KindOf<kube::Job>(), {}, clock_, log_};
-  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
-  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
-  kube::Informer classes_{client_, KindOf<kube::PriorityClass>(), {}, clock_, log_};
-  kube::Informer profiles_{client_, KindOf<api::WorkloadProfile>(), {}, clock_, log_};
+  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
+  kube::Informer& services_ = Cache<kube::Service>();
+  kube::Informer& sets_ = Cache<kube::StatefulSet>();
+  kube::Informer& maps_ = Cache<kube::ConfigMap>();
+  kube::Informer& launchers_ = Cache<kube::Job>();
+  kube::Informer& pods_ = Cache<kube::Pod>();
+  kube::Informer& nodes_ = Cache<kube::Node>();
+  kube::Informer& classes_ = Cache<kube::PriorityClass>();
+  kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
   ClusterRoom room_{nodes_, pods_, clock_};
   ElasticReconciler elastic_{
       client_, {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, &profiles_},
       room_,   events_,
       clock_,  log_};
-  int waiters_ = kInformers + 1;  // And the recorder.
 };
 
 TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
@@ -129,25 +80,22 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
     job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1;
     job.spec.workers.target_replicas = 1;
   });
-  StartCaches();
+  Start();
   ASSERT_TRUE(Pass());
   ASSERT_EQ(room_.PlacesOf("team-a/bert").size(), 1U);
-  Json pod = Named("v1", "Pod", "bert-workers-0");
-  pod["metadata"]["namespace"] = "team-a";
+  Json pod = Named("v1", "Pod", "bert-workers-0", "team-a");
   pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
   Json owner = Json::MakeObject(
       {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
   owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
   pod["metadata"]["ownerReferences"].Append(std::move(owner));
-  pod["spec"] = *kube::ParseJson(
-      R"({"nodeName":"n1","containers":[{"name":"worker","image":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
+  pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"worker","image":"a",
+      "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
   Create("pods", std::move(pod));
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   ASSERT_TRUE(room_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
   // As a pass does that looked at the pods before the last of them was bound.
-  PodShape shape;
-  shape.request.AddExtended(kGpuResource, 1);
-  room_.Claim("team-a/bert", shape, 1);
+  room_.Claim("team-a/bert", *testing::GpuShape(1), 1);
 
   ASSERT_TRUE(Pass());
 
@@ -156,7 +104,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
 
 TEST_F(ElasticReconcilerTest, AJobThatHasNotBegunHasNoWorkersAndNoEmptyColumns) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
-  StartCaches();
+  Start();
   Settle();
   const auto job = server_.Get(kJobResource, {"team-a", "bert"});
   for (const char* count : {"ready", "granted"}) {
@@ -168,7 +116,7 @@ TEST_F(ElasticReconcilerTest, AJobThatHasNotBegunHasNoWorkersAndNoEmptyColumns) 
 
 TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
-  StartCaches();
+  Start();
   Settle();
   const auto profile = [&] {
     const Json* found = server_.Get(kJobResource, {"team-a", "bert"})->At({"status", "profile"});
@@ -190,7 +138,7 @@ TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
 
 TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
-  StartCaches();
+  Start();
 
   EXPECT_EQ(Settle(), 1h);
 
@@ -206,7 +154,7 @@ TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
 TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothingOfItsNode) {
   AddJob(
       [](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-  StartCaches();
+  Start();
   ASSERT_TRUE(Pass());
   const auto set = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
   ASSERT_NE(set, nullptr);
@@ -215,8 +163,7 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
   nodes_.Join();
   --waiters_;
   AddNode("n2");
-  Json pod = Named("v1", "Pod", PodName(0));
-  pod["metadata"]["namespace"] = "team-a";
+  Json pod = Named("v1", "Pod", PodName(0), "team-a");
   pod["metadata"]["labels"] = *set->At({"spec", "template", "metadata", "labels"});
   pod["metadata"]["ownerReferences"].Append(Json::MakeObject({{"apiVersion", "apps/v1"},
                                                               {"kind", "StatefulSet"},
@@ -237,7 +184,7 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
 
 TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-  StartCaches();
+  Start();
   ASSERT_TRUE(server_.Delete("namespaces", {"", "team-a"}));
 
   (void)Pass();
@@ -253,17 +200,14 @@ TEST_F(ElasticReconcilerTest, AJobWaitsInTheQueueWithThePriorityOfItsClass) {
     job.spec.workers.min_replicas = job.spec.workers.max_replicas = 16;
     job.spec.workers.gpus_per_worker = 1;
   });
-  StartCaches();
+  Start();
   // An older one of less importance waits, too.
   GangDemand other;
   other.key = "team-a/other";
   other.priority = 5;
   other.waiting_since = 1;
   other.needed = 16;
-  PodShape shape;
-  shape.request.AddExtended(kGpuResource, 1);
-  shape.request.pods = 1;
-  other.members.assign(16, std::make_shared<const PodShape>(std::move(shape)));
+  other.members.assign(16, testing::GpuShape(1));
   ASSERT_FALSE(room_.Ask(other).is_placed);
   ASSERT_TRUE(Pass());
 
@@ -276,9 +220,10 @@ TEST_F(ElasticReconcilerTest, AJobWaitsInTheQueueWithThePriorityOfItsClass) {
 
 TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhenItDoes) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.priority_class_name = "high"; });
-  StartCaches();
+  Start();
   (void)Settle();
-  EXPECT_EQ(ReadyReason(), "TemplateRefused");
+  const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
+  EXPECT_EQ(testing::ReadyReason(job->status.conditions), "TemplateRefused");
   EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "tests/controllers/elastic/view_builder.h"
+#include "tests/controllers/elastic/test_job.h"
 
 namespace grus {
 namespace {

@@ -10,7 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/controllers/elastic/view_builder.h"
+#include "controllers/elastic/elastic_view.h"
+#include "tests/controllers/elastic/test_job.h"
 #include "tests/support/temp_dir.h"
 
 namespace grus {

@@ -3,11 +3,10 @@
 //
 //   const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Unschedulable({2, 3}, -20).Build();
 //
-// Times are seconds from the moment of the view. The job is team-a/bert with one GPU a worker.
+// Times are seconds from the moment of the view. The job is that of test_job.h.
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -15,27 +14,9 @@
 #include <vector>
 
 #include "controllers/elastic/elastic_view.h"
+#include "tests/controllers/elastic/test_job.h"
 
 namespace grus {
-
-inline kube::Time At(std::int64_t seconds) {
-  return kube::Time{std::chrono::system_clock::time_point(std::chrono::seconds(1'800'000'000 + seconds))};
-}
-
-inline api::ElasticHorovodJob TestJob() {
-  api::ElasticHorovodJob job;
-  job.metadata.name = "bert";
-  job.metadata.ns = "team-a";
-  job.metadata.uid = "0b6f1c9e-uid";
-  job.metadata.generation = 1;
-  job.spec.launcher.image = "registry.example.com/launcher:1";
-  job.spec.launcher.python_command = {"python", "/train.py"};
-  job.spec.workers.image = "registry.example.com/worker:1";
-  job.status.observed_generation = 1;
-  return job;
-}
-
-inline std::string PodName(int ordinal) { return "bert-workers-" + std::to_string(ordinal); }
 
 class ViewBuilder {
  public:
@@ -164,11 +145,5 @@ class ViewBuilder {
   api::ElasticHorovodJob job_;
   View view_;
 };
-
-inline std::vector<int> OrdinalsOf(const std::vector<const Worker*>& workers) {
-  std::vector<int> ordinals;
-  for (const Worker* worker : workers) ordinals.push_back(worker->ordinal);
-  return ordinals;
-}
 
 }  // namespace grus

@@ -17,6 +17,12 @@ using ::testing::IsEmpty;
 
 WorkerPlan PlanOf(const View& view) { return PlanWorkers(view, SizesOf(view.job->spec.workers)); }
 
+std::vector<int> OrdinalsOf(const std::vector<const Worker*>& workers) {
+  std::vector<int> ordinals;
+  for (const Worker* worker : workers) ordinals.push_back(worker->ordinal);
+  return ordinals;
+}
+
 void ExpectSize(const WorkerPlan& plan, int replicas, int granted) {
   EXPECT_EQ(plan.size.replicas, replicas);
   EXPECT_EQ(plan.size.granted, granted);

@@ -7,21 +7,15 @@
 
 #include "controllers/gang/gang_plan.h"
 #include "controllers/gang/gang_status.h"
+#include "tests/controllers/support/builders.h"
 
 namespace grus::testing {
 
 class GangBuilder {
  public:
-  static kube::Time At(int seconds) {
-    return kube::Time{kube::WallTime(std::chrono::seconds(1'800'000'000 + seconds))};
-  }
+  // All members and places share it, as the ledger has them share it.
   static ShapePtr Shape() {
-    static const ShapePtr kShape = [] {
-      PodShape shape;
-      shape.request.AddExtended(kGpuResource, 1);
-      shape.request.pods = 1;
-      return std::make_shared<const PodShape>(std::move(shape));
-    }();
+    static const ShapePtr kShape = GpuShape(1);
     return kShape;
   }
 

@@ -8,6 +8,7 @@
 namespace grus {
 namespace {
 
+using testing::At;
 using testing::GangBuilder;
 
 std::string Nomination(const std::string& node, const std::string& scheduler, const std::string& told_before) {
@@ -46,7 +47,7 @@ TEST(LiftPatch, SaysWhenUnlessAnOwnersPodHasHardlyWaited) {
   const auto is_dated = [](const GangView& view) {
     return LiftPatch(view, view.members[0]).Find("metadata")->Find("annotations") != nullptr;
   };
-  const auto made = [](int at) { return [at](Member& member) { member.created_at = GangBuilder::At(at); }; };
+  const auto made = [](int at) { return [at](Member& member) { member.created_at = At(at); }; };
   EXPECT_FALSE(is_dated(GangBuilder(1).Gated(1).Each(made(-1)).PlannedByOwner().Build()));
   EXPECT_TRUE(is_dated(GangBuilder(1).Gated(1).Each(made(-2)).PlannedByOwner().Build()));
   EXPECT_TRUE(is_dated(GangBuilder(1).Gated(1).PlannedByOwner().Build()));

@@ -13,6 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using testing::At;
 using testing::GangBuilder;
 
 std::vector<int> Lifts(const GangPlan& plan) {
@@ -25,8 +26,8 @@ std::vector<int> Ends(const GangPlan& plan) {
   for (const Member* member : plan.end) ordinals.push_back(member->ordinal);
   return ordinals;
 }
-std::string ReasonOf(const GangPlan& plan) { return kube::FindCondition(plan.status.conditions, "Ready")->reason; }
-std::string MessageOf(const GangPlan& plan) { return kube::FindCondition(plan.status.conditions, "Ready")->message; }
+std::string ReasonOf(const GangPlan& plan) { return testing::ReadyReason(plan.status.conditions); }
+std::string MessageOf(const GangPlan& plan) { return testing::ReadyMessage(plan.status.conditions); }
 
 // What is asked of the ledger.
 
@@ -68,7 +69,7 @@ TEST(GangNeeds, CountWhatIsThereAlready) {
 TEST(GangNeeds, NothingWhileItBacksOffOrWhenAllHavePlaces) {
   EXPECT_FALSE(NeedsOf(GangBuilder(2).Gated(2).Places(2).Build()));
   const auto with_next_try = [](int at) {
-    const auto set = [at](auto& group) { group.status.next_attempt_time = GangBuilder::At(at); };
+    const auto set = [at](auto& group) { group.status.next_attempt_time = At(at); };
     return GangBuilder(2).Gated(2).Group(set).Build();
   };
   EXPECT_FALSE(NeedsOf(with_next_try(5)));
@@ -272,7 +273,7 @@ TEST(GangPlan, AReplacementInARunningGangStartsAtOnceWithoutAPlace) {
   const GangPlan plan = PlanGang(view);
   EXPECT_THAT(Lifts(plan), ElementsAre(3));
   EXPECT_EQ(ReasonOf(plan), "BelowMinimum");
-  EXPECT_EQ(plan.status.schedule_start_time, GangBuilder::At(0)) << "its time runs from now";
+  EXPECT_EQ(plan.status.schedule_start_time, At(0)) << "its time runs from now";
 }
 
 TEST(GangPlan, ExtrasStartWhenTheyHaveAPlace) {
@@ -295,11 +296,11 @@ TEST(GangPlan, TheTimeOfAGangBeginsWithItsGatesWhateverAnEarlierStartLeftInItsSt
     const GangView view = GangBuilder(2)
                               .Lifted(2, -1)
                               .Phase(pending, GangReason::kWaitingForRoom)
-                              .Group([](auto& g) { g.status.schedule_start_time = GangBuilder::At(-300); })
+                              .Group([](auto& g) { g.status.schedule_start_time = At(-300); })
                               .Build();
     const GangPlan plan = PlanGang(view);
     EXPECT_THAT(plan.end, IsEmpty()) << pending;
-    EXPECT_EQ(plan.status.schedule_start_time, GangBuilder::At(-1)) << pending;
+    EXPECT_EQ(plan.status.schedule_start_time, At(-1)) << pending;
   }
 }
 
@@ -310,7 +311,7 @@ TEST(GangPlan, BelowItsMinimumWhenItsTimeIsOverItIsRolledBackWhole) {
   EXPECT_THAT(Ends(plan), ElementsAre(0, 1, 2));
   EXPECT_EQ(ReasonOf(plan), "BackingOff");
   EXPECT_EQ(plan.status.attempts, 1);
-  EXPECT_EQ(plan.status.next_attempt_time, GangBuilder::At(10));
+  EXPECT_EQ(plan.status.next_attempt_time, At(10));
   EXPECT_THAT(MessageOf(plan), HasSubstr("2 of the 3 members"));
   EXPECT_THAT(MessageOf(plan), HasSubstr("0/2 nodes are available"));
   EXPECT_THAT(plan.keep_places, IsEmpty());
@@ -339,7 +340,7 @@ TEST(GangPlan, TheTimeBetweenTriesGrows) {
   const std::pair<int, int> kCases[] = {{0, 10}, {1, 20}, {2, 40}, {5, 320}, {6, 600}, {100, 600}};
   for (const auto& [before, wait] : kCases) {
     const GangPlan plan = PlanGang(GangBuilder(2).Bound(1, -70).Lifted(1, -70).Group(attempts(before)).Build());
-    EXPECT_EQ(plan.status.next_attempt_time, GangBuilder::At(wait)) << before;
+    EXPECT_EQ(plan.status.next_attempt_time, At(wait)) << before;
   }
 }
 
@@ -348,7 +349,7 @@ TEST(GangPlan, ARollBackThatWasCutShortIsCarriedOn) {
                             .Bound(1, -70)
                             .Gated(2)
                             .Phase(kGangPending, GangReason::kBackingOff)
-                            .Group([](auto& g) { g.status.next_attempt_time = GangBuilder::At(8); })
+                            .Group([](auto& g) { g.status.next_attempt_time = At(8); })
                             .Build();
   const GangPlan plan = PlanGang(view);
   EXPECT_THAT(Ends(plan), ElementsAre(0));
@@ -367,7 +368,7 @@ TEST(GangPlan, NobodysPodsAreNotTakenAway) {
 TEST(GangPlan, AGangThatRanIsRolledBackOnlyIfItsMembersAreThere) {
   const auto below = [](GangBuilder builder) {
     return builder.Phase(kGangScheduling, GangReason::kBelowMinimum)
-        .Group([](auto& g) { g.status.schedule_start_time = GangBuilder::At(-100); })
+        .Group([](auto& g) { g.status.schedule_start_time = At(-100); })
         .Build();
   };
   EXPECT_THAT(Ends(PlanGang(below(GangBuilder(3).Running(2).Lifted(1, -70)))), ElementsAre(0, 1, 2));
@@ -382,7 +383,7 @@ TEST(GangPlan, AGangThatRunsIsNotRolledBackBecauseItsMinimumWasRaised) {
                             .Gated(2)
                             .Phase(kGangScheduling, GangReason::kBelowMinimum)
                             .Group([](auto& g) {
-                              g.status.schedule_start_time = GangBuilder::At(-100);
+                              g.status.schedule_start_time = At(-100);
                               g.status.started_min_member = 2;
                             })
                             .Build();
@@ -405,7 +406,7 @@ TEST(GangPlan, UngateShowsTheDemandToAClusterAutoscaler) {
 
 TEST(GangPlan, AGroupThatIsBeingDeletedIsLeftAlone) {
   EXPECT_TRUE(PlanGang(GangBuilder(2).Gated(2).Places(2).Group([](auto& g) {
-    g.metadata.deletion_timestamp = GangBuilder::At(-1);
+    g.metadata.deletion_timestamp = At(-1);
   }).Build()).is_ignored);
 }
 

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "clientlib/testing/api_server/fake_api_server.h"
-#include "clientlib/testing/fake_clock.h"
 #include "controllers/gang/gang_status.h"
-#include "crds/types/all_crds.h"
+#include "tests/controllers/support/builders.h"
+#include "tests/controllers/support/reconciler_fixture.h"
 
 namespace grus {
 namespace {
@@ -16,36 +15,29 @@ using kube::Json;
 using kube::KindOf;
 
 constexpr char kGroups[] = "podgroups.scheduling.x-k8s.io", kLeases[] = "leases.coordination.k8s.io";
-const kube::ObjectKey kKey{"default", "gang"};
+const kube::ObjectKey kKey{"team-a", "gang"};
 
-// Beside an API server in this process, with a lease of scheduler-plugins' controllers that is held at first.
-class GangStatusWriterTest : public ::testing::Test {
+// With a lease of scheduler-plugins' controllers that is held at first.
+class GangStatusWriterTest : public testing::ReconcilerFixture {
  protected:
   void SetUp() override {
-    for (const kube::CrdInfo& info : api::AllCrds()) {
-      ASSERT_TRUE(server_.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(info), "test"));
-    }
-    Create(kGroups, R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup",
-                        "metadata":{"namespace":"default","name":"gang"},"spec":{"minMember":2}})");
-    Create(kLeases, R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",
+    ReconcilerFixture::SetUp();
+    Create(kGroups, *kube::ParseJson(R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup",
+                        "metadata":{"namespace":"team-a","name":"gang"},"spec":{"minMember":2}})"));
+    Create(kLeases, *kube::ParseJson(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease",
                         "metadata":{"namespace":"kube-system","name":"sched-plugins-controllers"},
-                        "spec":{"holderIdentity":"plugins","leaseDurationSeconds":15}})");
-    groups_.Start();
-    ASSERT_TRUE(groups_.WaitForSync(clock_.Now() + 1h));
+                        "spec":{"holderIdentity":"plugins","leaseDurationSeconds":15}})"));
+    StartCaches();
     ASSERT_TRUE(plugins_.Start({}));
+    ++waiters_;  // The watch of the lease.
     Settle();
   }
   void TearDown() override {
     plugins_.Stop();
-    groups_.Stop();
-    groups_.Join();
-  }
-  void Create(const char* resource, std::string_view text) {
-    const auto made = server_.Create(resource, *kube::ParseJson(text), "test");
-    ASSERT_TRUE(made) << made.error().message();
+    ReconcilerFixture::TearDown();
   }
   // Both watches have nothing more to tell, nor has the recorder of events.
-  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(3)); }
+  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(waiters_)); }
 
   std::shared_ptr<const api::PodGroup> Group() const { return groups_.Get<api::PodGroup>(kKey); }
   GangView View() {
@@ -65,20 +57,14 @@ class GangStatusWriterTest : public ::testing::Test {
     Settle();
   }
   std::string ReasonInCluster() const {
-    const auto* ready = kube::FindCondition(Group()->status.conditions, "Ready");
-    return Group()->status.observed_generation == 0 || !ready ? "" : ready->reason;
+    return Group()->status.observed_generation == 0 ? "" : testing::ReadyReason(Group()->status.conditions);
   }
   void DropLease() {
     ASSERT_TRUE(client_.Delete(KindOf<kube::Lease>(), {"kube-system", kSchedulerPluginsLease}));
     Settle();
   }
 
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{server_, nullptr, clock_};
-  kube::EventRecorder events_{client_, clock_, log_, {"test", "test"}};
-  kube::Informer groups_{client_, KindOf<api::PodGroup>(), {}, clock_, log_};
+  kube::Informer& groups_ = Cache<api::PodGroup>();
   LeaseWatch plugins_{client_, "", kSchedulerPluginsLease, clock_, log_};
   kube::WriteTracker writes_;
   GangStatusWriter writer_{client_, KindOf<api::PodGroup>(), groups_, &plugins_, writes_, events_, clock_, log_};
