@@ -7,7 +7,7 @@
 
 #include "controllers/measure/speed_reader.h"
 #include "tests/controllers/measure/log_writer.h"
-#include "tests/controllers/trial/trial_builder.h"
+#include "tests/controllers/trial/trial_world.h"
 
 namespace grus {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "controllers/trial/trial_budget.h"
-#include "tests/controllers/trial/trial_builder.h"
+#include "tests/controllers/trial/trial_world.h"
 
 namespace grus {
 namespace {

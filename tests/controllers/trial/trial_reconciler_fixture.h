@@ -14,7 +14,7 @@
 #include "controllers/trial/trial_reconciler.h"
 #include "crds/types/all_crds.h"
 #include "crds/types/pod_group.h"
-#include "tests/controllers/trial/trial_builder.h"
+#include "tests/controllers/trial/trial_world.h"
 
 namespace grus::testing {
 

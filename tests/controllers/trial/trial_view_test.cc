@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/controllers/support/builders.h"
 #include "tests/controllers/trial/trial_builder.h"
 
 namespace grus {
