@@ -44,22 +44,24 @@ bool Move(int from, int to) {
 
 }  // namespace
 
-Relay::Relay(int server_port) : server_port_(server_port) { Bind(); }
+Relay::Relay(int server_port) : server_port_(server_port), socket_(Bind()) {}
 
 Relay::~Relay() {
   Shut();
   close(socket_);
 }
 
-void Relay::Bind() {
-  socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int Relay::Bind() {
+  const int bound = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
-  setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  setsockopt(bound, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  setsockopt(bound, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
   sockaddr_in address = Loopback(port_);
   socklen_t size = sizeof address;
-  if (bind(socket_, reinterpret_cast<sockaddr*>(&address), size) != 0) Fail("bind");
-  if (getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0) Fail("getsockname");
+  if (bind(bound, reinterpret_cast<sockaddr*>(&address), size) != 0) Fail("bind");
+  if (getsockname(bound, reinterpret_cast<sockaddr*>(&address), &size) != 0) Fail("getsockname");
   port_ = ntohs(address.sin_port);
+  return bound;
 }
 
 void Relay::Open() {
@@ -73,8 +75,10 @@ void Relay::Shut() {
   close(wake_[1]);  // Its end is what the thread waits for.
   thread_.join();
   close(wake_[0]);
+  // Bound again before it is given up: the port lies where the kernel takes those of outgoing connections from.
+  const int next = Bind();
   close(socket_);
-  Bind();
+  socket_ = next;
 }
 
 void Relay::Run(int listener, int wake) {

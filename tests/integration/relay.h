@@ -20,7 +20,7 @@ class Relay {
   void Shut();
 
  private:
-  void Bind();
+  int Bind();  // A socket with our port, or with any, which is then ours.
   void Run(int listener, int wake);
 
   const int server_port_;
