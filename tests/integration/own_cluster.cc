@@ -66,7 +66,10 @@ void OwnCluster::RestartScheduler() const {
   const int number = std::atoi(processes.c_str() + pid + 4);
   if (kill(number, SIGKILL) != 0) throw std::runtime_error("the scheduler is gone already");
   // A process that is just dying may still count as alive.
-  for (int tries = 0; RunCluster("status --name " + name_).status == 0; ++tries) {
+  const auto is_dead = [&] {
+    return RunCluster("status --name " + name_).output.find("kube-scheduler is dead") != std::string::npos;
+  };
+  for (int tries = 0; !is_dead(); ++tries) {
     if (tries == 1000) throw std::runtime_error("the scheduler does not end");
   }
   MustRun("up --name " + name_);

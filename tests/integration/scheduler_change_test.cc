@@ -15,8 +15,9 @@ namespace {
 class SchedulerChange : public Gang {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<OwnCluster>("scheduler-change", "--scheduler-lease 4");
+    cluster_ = std::make_unique<OwnCluster>("scheduler-change", "--scheduler-lease 6");
     StartWorld();
+    if (!world().Await([] { return !Scheduler().empty(); })) throw std::runtime_error("no scheduler leads");
     StartManager({"--nominations", "always"});
   }
   static void TearDownTestSuite() {
@@ -24,9 +25,10 @@ class SchedulerChange : public Gang {
     cluster_.reset();
   }
 
+  // Empty while none leads.
   static std::string Scheduler() {
-    const auto lease = Must(client().Get<kube::Lease>({kSchedulerLeaseNamespace, kSchedulerLease}));
-    return lease->spec.holder_identity.value_or("");
+    const auto lease = client().Get<kube::Lease>({kSchedulerLeaseNamespace, kSchedulerLease});
+    return lease ? (*lease)->spec.holder_identity.value_or("") : "";
   }
   // Returns when another one leads, which it tells in an Event: so Await() looks.
   void ChangeScheduler() {
