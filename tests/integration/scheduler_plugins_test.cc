@@ -96,7 +96,7 @@ TEST_F(SchedulerPlugins, WhatAGangWaitsForIsSaidInEvents) {
 
   ASSERT_TRUE(Await("it says why", [&] { return HasEvent(kGroup, "CannotFit"); }));
   EXPECT_TRUE(IsStatusUntouched());
-  EXPECT_EQ(Gated(), 2);
+  EXPECT_TRUE(Await("both are held", [&] { return Gated() == 2; }));
 }
 
 TEST_F(SchedulerPlugins, PodsWithoutOurGateAreLeftAlone) {
