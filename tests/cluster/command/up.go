@@ -97,7 +97,7 @@ func (c *cluster) waitForServer() error {
 	return c.defineLogs(api)
 }
 
-// waitForControllers waits until pods can be made: that takes the default service account.
+// waitForControllers waits until pods can be made, which takes the default service account, and kwok answers for them.
 func (c *cluster) waitForControllers() error {
 	api, err := c.client(c.Ports.APIServer)
 	if err != nil {
@@ -111,9 +111,13 @@ func (c *cluster) waitForControllers() error {
 	if err != nil {
 		return err
 	}
-	return c.waitFor("kube-controller-manager and kube-scheduler", c.Processes, func() bool {
+	kwok, err := c.client(c.Ports.Kubelet)
+	if err != nil {
+		return err
+	}
+	return c.waitFor("kube-controller-manager, kube-scheduler and kwok", c.Processes, func() bool {
 		return api.answers("/api/v1/namespaces/default/serviceaccounts/default") &&
-			manager.answers("/healthz") && scheduler.answers("/healthz")
+			manager.answers("/healthz") && scheduler.answers("/healthz") && kwok.answers("/healthz")
 	})
 }
 
