@@ -3,17 +3,13 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
 #include <atomic>
 
-#include "clientlib/model/core_v1.h"
 #include "clientlib/model/json_writer.h"
-#include "clientlib/testing/api_server/fake_api_server.h"
-#include "clientlib/testing/fake_clock.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/trial/profile_keeper.h"
 #include "controllers/trial/profile_status.h"
-#include "crds/types/all_crds.h"
+#include "tests/controllers/support/reconciler_fixture.h"
 #include "tests/controllers/trial/profile_builders.h"
 
 namespace grus {
@@ -21,7 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using kube::Json;
-using kube::KindOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -54,52 +49,24 @@ class Wire final : public kube::Transport {
 };
 
 // Jobs that run, against an API server in this process; the test plays all other controllers and the kubelet.
-class RunningJobsTest : public ::testing::Test {
+class RunningJobsTest : public testing::ReconcilerFixture {
  protected:
-  RunningJobsTest() {
-    for (const kube::CrdInfo& crd : api::AllCrds()) {
-      Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(crd));
-    }
-    AddNode("n1", "A100");
-    Create("namespaces", Named("v1", "Namespace", "team-a"));
-  }
-  ~RunningJobsTest() override {
-    for (kube::Informer* informer : Informers()) informer->Stop();
-    for (kube::Informer* informer : Informers()) informer->Join();
+  void SetUp() override {
+    ReconcilerFixture::SetUp();
+    Edit("nodes", {"", "n1"}, [](Json& node) { node["metadata"]["labels"]["nvidia.com/gpu.product"] = "A100"; });
   }
 
-  static Json Named(const char* api_version, const char* kind, const std::string& name, const char* ns = "") {
-    Json object = Json::MakeObject(
-        {{"apiVersion", api_version}, {"kind", kind}, {"metadata", Json::MakeObject({{"name", name}})}});
-    if (*ns != '\0') object["metadata"]["namespace"] = ns;
-    return object;
-  }
-  Json Create(std::string_view resource, Json object) {
-    const auto created = server_.Create(resource, std::move(object), "test");
-    EXPECT_TRUE(created) << created.error().message();
-    return created ? **created : Json();
-  }
-  void AddNode(const std::string& name, const std::string& type) {
-    Json node = Named("v1", "Node", name);
-    node["metadata"]["labels"] = Json::MakeObject({{"nvidia.com/gpu.product", type}});
-    node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
-    Create("nodes", std::move(node));
-  }
-  void SetStatus(std::string_view resource, Json object, std::string_view status) {
-    object["status"] = *kube::ParseJson(status);
-    const auto updated = server_.Update(resource, std::move(object), "test", "status");
-    ASSERT_TRUE(updated) << updated.error().message();
-  }
   void AddPod(const std::string& job, const std::string& role, const std::string& suffix) {
     Json pod = Named("v1", "Pod", job + "-" + suffix, "team-a");
     pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, job}, {kRoleLabel, role}});
     pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":")" + role + R"(","image":"a"}]})");
-    SetStatus("pods", Create("pods", std::move(pod)),
+    Create("pods", std::move(pod));
+    SetStatus("pods", {"team-a", job + "-" + suffix},
               R"({"phase":"Running","containerStatuses":[{"name":")" + role + R"(","state":{"running":{}}}]})");
   }
   void SetWorkers(const std::string& job, int workers) {
     const std::string n = std::to_string(workers);
-    SetStatus(kJobs, *server_.Get(kJobs, {"team-a", job}),
+    SetStatus(kJobs, {"team-a", job},
               R"({"phase":"Running","profile":{"name":")" + std::string(kProfile) + R"("},"replicas":{"granted":)" + n +
                   R"(,"ready":)" + n + "}}");
   }
@@ -126,10 +93,8 @@ class RunningJobsTest : public ::testing::Test {
   void Start() {
     running_.FeedQueue(queue_);
     restarted_.FeedQueue(other_queue_);
-    for (kube::Informer* informer : Informers()) informer->Start();
-    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
+    StartCaches();
   }
-  std::array<kube::Informer*, 4> Informers() { return {&jobs_, &pods_, &nodes_, &profiles_}; }
 
   kube::Duration Pass(RunningJobs& running, const std::string& job) {
     EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
@@ -173,9 +138,7 @@ class RunningJobsTest : public ::testing::Test {
   void Sample(const std::string& job, double speed) { Sample(running_, job, speed); }
 
   std::shared_ptr<const api::WorkloadProfile> Profile() {
-    const auto object = server_.Get(kProfiles, {"", kProfile});
-    if (!object) return nullptr;
-    return *kube::Decode<api::WorkloadProfile>(ToText(*object));
+    return server_.Get(kProfiles, {"", kProfile}) ? Live<api::WorkloadProfile>({"", kProfile}) : nullptr;
   }
   std::string Drifted() {
     const auto profile = Profile();
@@ -192,22 +155,17 @@ class RunningJobsTest : public ::testing::Test {
     return events;
   }
 
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
   Wire wire_{server_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{wire_, nullptr, clock_}, direct_{server_, nullptr, clock_};
-  kube::WorkQueue queue_{clock_}, other_queue_{clock_};
-  kube::EventRecorder events_{direct_, clock_, log_, {"example.com/test", "test"}};
-  kube::Informer jobs_{direct_, KindOf<api::ElasticHorovodJob>(), {}, clock_, log_};
-  kube::Informer pods_{direct_, KindOf<kube::Pod>(), {}, clock_, log_};
-  kube::Informer nodes_{direct_, KindOf<kube::Node>(), {}, clock_, log_};
-  kube::Informer profiles_{direct_, KindOf<api::WorkloadProfile>(), {}, clock_, log_};
-  ProfileStore store_{client_, profiles_, clock_};
-  RunningJobs running_{client_, {jobs_, pods_, nodes_, profiles_}, store_, events_, clock_, log_};
+  kube::Client wired_{wire_, nullptr, clock_};
+  kube::WorkQueue other_queue_{clock_};
+  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
+  kube::Informer& pods_ = Cache<kube::Pod>();
+  kube::Informer& nodes_ = Cache<kube::Node>();
+  kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
+  ProfileStore store_{wired_, profiles_, clock_};
+  RunningJobs running_{wired_, {jobs_, pods_, nodes_, profiles_}, store_, events_, clock_, log_};
   // Another process.
-  RunningJobs restarted_{client_, {jobs_, pods_, nodes_, profiles_}, store_, events_, clock_, log_};
-  int waiters_ = 5;  // Informers and the recorder.
+  RunningJobs restarted_{wired_, {jobs_, pods_, nodes_, profiles_}, store_, events_, clock_, log_};
 };
 
 TEST_F(RunningJobsTest, AJobAsFastAsItsProfileSaysWritesNothing) {
@@ -464,7 +422,7 @@ TEST_F(RunningJobsTest, AJobThatDoesNotRunAnyMoreIsForgotten) {
   AddJob("bert");
   Start();
   Begin(running_, "bert");
-  SetStatus(kJobs, *server_.Get(kJobs, {"team-a", "bert"}), R"({"phase":"Succeeded"})");
+  SetStatus(kJobs, {"team-a", "bert"}, R"({"phase":"Succeeded"})");
   EXPECT_EQ(End(running_, "bert"), 0s);
   EXPECT_EQ(wire_.writes, 0);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trials that are pods, against the fake API server: the test plays the scheduler, the kubelet and the garbage
 // collector.
-#include "controllers/policy/resources.h"
 #include "tests/controllers/trial/trial_reconciler_fixture.h"
+#include "tests/controllers/trial/trial_world.h"
 
 namespace grus {
 namespace {
@@ -25,23 +25,15 @@ class TrialPodReconcilerTest : public testing::TrialReconcilerFixture {
   kube::ObjectKey Key() { return {"team-a", TheTrial()}; }
   std::string Uid() { return *server_.Get("pods", Key())->At({"metadata", "uid"})->AsString(); }
   void Run() {
-    Json pod = *server_.Get("pods", Key());
-    pod["spec"].Erase("schedulingGates");
-    ASSERT_TRUE(server_.Update("pods", std::move(pod), "test"));
+    Edit("pods", Key(), [](Json& pod) { pod["spec"].Erase("schedulingGates"); });
     ASSERT_TRUE(server_.Bind(Key(), "n1"));
     SayRunning(TheTrial(), "train");
   }
   void Say(const char* rate) {
-    Json pod = *server_.Get("pods", Key());
-    pod["metadata"]["annotations"][kPushedSamplesAnnotation] = rate;
-    ASSERT_TRUE(server_.Update("pods", std::move(pod), "test"));
+    Edit("pods", Key(), [&](Json& pod) { pod["metadata"]["annotations"][kPushedSamplesAnnotation] = rate; });
   }
   void Measure() {
-    for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-      clock_.Advance(1s);
-      Say(i % 2 == 0 ? "512.4" : "513.1");
-      Pass();
-    }
+    PassUntilMeasured(30, 1s, [&](int i) { Say(i % 2 == 0 ? "512.4" : "513.1"); });
     ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
   }
   void Collect() {
@@ -93,9 +85,7 @@ TEST_F(TrialPodReconcilerTest, TheSamePodAgainCostsNothing) {
   Pass();
   Measure();
   Collect();
-  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
-  Pass();
-  AddTrialJob(kPush);
+  ReplaceTrialJob(kPush);
 
   for (int i = 0; i < 3; ++i) Pass();
 
@@ -109,22 +99,15 @@ TEST_F(TrialPodReconcilerTest, APassThatFindsNothingNewWritesNothing) {
   AddTrialJob(kPush);
   Start();
   for (int i = 0; i < 4; ++i) Pass();
-  const std::uint64_t revision = server_.revision();
 
-  for (int i = 0; i < 5; ++i) {
-    clock_.Advance(kPoll);
-    Pass();
-  }
-
-  EXPECT_EQ(server_.revision(), revision);
+  ExpectIdlePasses();
 }
 
 TEST_F(TrialPodReconcilerTest, AGroupOfSomebodyElseWithItsNameIsLeftAlone) {
   AddTrialJob(kPush);
   testing::TrialWorld world(testing::TestTrialJob({1}));
   const std::string name = world.Pass().start.at(0).name;
-  Json group = Named("scheduling.x-k8s.io/v1alpha1", "PodGroup", name);
-  group["metadata"]["namespace"] = "team-a";
+  Json group = Named("scheduling.x-k8s.io/v1alpha1", "PodGroup", name, "team-a");
   group["spec"]["minMember"] = 2;
   Create(kGroups, group);
   Start();
@@ -132,7 +115,7 @@ TEST_F(TrialPodReconcilerTest, AGroupOfSomebodyElseWithItsNameIsLeftAlone) {
   for (int i = 0; i < 3; ++i) Pass();
 
   EXPECT_EQ(ReadyReason(), "NameTaken");
-  EXPECT_THAT(kube::FindCondition(Tune()->status.conditions, "Ready")->message, HasSubstr("PodGroup \"" + name));
+  EXPECT_THAT(ReadyMessage(), HasSubstr("PodGroup \"" + name));
   EXPECT_TRUE(server_.List("pods", "team-a").empty());
 }
 
@@ -142,9 +125,7 @@ TEST_F(TrialPodReconcilerTest, TheNextTryWaitsUntilTheGroupOfTheLastIsGone) {
   Pass();
   Pass();
   const auto suspend = [&](bool is_suspended) {
-    Json job = *server_.Get(kTrialJobs, {"team-a", "tune"});
-    job["spec"]["suspend"] = is_suspended;
-    ASSERT_TRUE(server_.Update(kTrialJobs, std::move(job), "test"));
+    Edit(kTrialJobs, {"team-a", "tune"}, [&](Json& job) { job["spec"]["suspend"] = is_suspended; });
   };
   suspend(true);
   Pass();
@@ -175,11 +156,7 @@ TEST_F(TrialPodReconcilerTest, WhatIsKeptIsToldToEndAndStays) {
 }
 
 TEST_F(TrialPodReconcilerTest, LargerThanANodeIsSkippedHoweverManyNodesThereAre) {
-  for (const char* name : {"n2", "n3"}) {
-    Json node = Named("v1", "Node", name);
-    node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
-    Create("nodes", std::move(node));
-  }
+  for (const char* name : {"n2", "n3"}) AddNode(name);
   Json spec = *kube::ParseJson(kPush);
   spec["space"] = *kube::ParseJson(R"({"gpuCounts":[8,16]})");
   AddTrialJob(kube::ToText(spec));
@@ -208,11 +185,9 @@ TEST_F(TrialPodReconcilerTest, OthersThatWaitStopAnIdleOneAndItsOwnGangDoesNot) 
   AddTrialJob(kube::ToText(spec));
   Start();
   Pass();
-  PodShape shape;
-  shape.request.AddExtended(kGpuResource, 16);  // More than there is: it waits.
   GangDemand demand;
   demand.needed = 1;
-  demand.members = {std::make_shared<const PodShape>(shape)};
+  demand.members = {testing::GpuShape(16)};  // More than there is: it waits.
 
   demand.key = "team-a/" + TheTrial();
   room_.Ask(demand);

@@ -2,6 +2,7 @@
 #include "controllers/trial/trial_reconciler.h"
 
 #include "tests/controllers/trial/trial_reconciler_fixture.h"
+#include "tests/controllers/trial/trial_world.h"
 
 namespace grus {
 namespace {
@@ -17,17 +18,19 @@ using ::testing::HasSubstr;
 class TrialReconcilerTest : public testing::TrialReconcilerFixture {
  protected:
   void Push(const std::string& trial, const std::string& annotation, const std::string& value) {
-    Json job = *server_.Get(kJobs, {"team-a", trial});
-    job["metadata"]["annotations"][annotation] = value;
-    ASSERT_TRUE(server_.Update(kJobs, std::move(job), "test"));
+    Edit(kJobs, {"team-a", trial}, [&](Json& job) { job["metadata"]["annotations"][annotation] = value; });
   }
   // At most 30 times, a second after each other; the trial's pods run.
   void PushUntilMeasured(const std::string& trial) {
-    for (int i = 0; i < 30 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-      clock_.Advance(1s);
-      Push(trial, kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1");
-      Pass();
-    }
+    PassUntilMeasured(30, 1s, [&](int i) { Push(trial, kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1"); });
+  }
+  // As far as the first trial, whose pods run.
+  void StartTraining() {
+    Start();
+    Pass();
+    RunPod(TheTrial(), "worker");
+    RunPod(TheTrial(), "launcher");
+    Pass();
   }
 };
 
@@ -52,9 +55,7 @@ TEST_F(TrialReconcilerTest, ItsEndIsInTheStatusBeforeItsJobIsDeleted) {
   Pass();
   RunPod(TheTrial(), "worker");
   Pass();
-  Json edited = *server_.Get(kTrialJobs, {"team-a", "tune"});
-  edited["spec"]["suspend"] = true;
-  ASSERT_TRUE(server_.Update(kTrialJobs, std::move(edited), "test"));
+  Edit(kTrialJobs, {"team-a", "tune"}, [](Json& job) { job["spec"]["suspend"] = true; });
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   changes_.clear();
 
@@ -67,14 +68,8 @@ TEST_F(TrialReconcilerTest, APassThatFindsNothingNewWritesNothing) {
   AddTrialJob("{}");
   Start();
   for (int i = 0; i < 3; ++i) Pass();
-  const std::uint64_t revision = server_.revision();
 
-  for (int i = 0; i < 5; ++i) {
-    clock_.Advance(kPoll);
-    Pass();
-  }
-
-  EXPECT_EQ(server_.revision(), revision);
+  ExpectIdlePasses();
 }
 
 TEST_F(TrialReconcilerTest, ProgressIsWrittenEveryFewSecondsAtMost) {
@@ -96,12 +91,8 @@ TEST_F(TrialReconcilerTest, ProgressIsWrittenEveryFewSecondsAtMost) {
 
 TEST_F(TrialReconcilerTest, WhatATrainingPushesIsItsSpeed) {
   AddTrialJob(R"({"measure":{"source":"Push"}})");
-  Start();
-  Pass();
+  StartTraining();
   const std::string trial = TheTrial();
-  RunPod(trial, "worker");
-  RunPod(trial, "launcher");
-  Pass();
   PushUntilMeasured(trial);
 
   ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
@@ -115,11 +106,7 @@ TEST_F(TrialReconcilerTest, WhatATrainingPushesIsItsSpeed) {
 TEST_F(TrialReconcilerTest, TheSameWorkloadAgainCostsNothing) {
   const std::string spec = R"({"measure":{"source":"Push"}})";
   AddTrialJob(spec);
-  Start();
-  Pass();
-  RunPod(TheTrial(), "worker");
-  RunPod(TheTrial(), "launcher");
-  Pass();
+  StartTraining();
   PushUntilMeasured(TheTrial());
   const auto first = Tune();
   ASSERT_EQ(first->status.trials[0].phase, TrialPhase::kSucceeded);
@@ -127,9 +114,7 @@ TEST_F(TrialReconcilerTest, TheSameWorkloadAgainCostsNothing) {
   ASSERT_NE(profile, nullptr) << "named " << first->status.fingerprint;
   EXPECT_EQ(*profile->At({"spec", "points"})->AsArray()->at(0).At({"measuredBy"})->AsString(), "team-a/tune");
   EndPods();
-  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
-  Pass();
-  AddTrialJob(spec);
+  ReplaceTrialJob(spec);
   changes_.clear();
 
   for (int i = 0; i < 3; ++i) Pass();
@@ -146,9 +131,7 @@ TEST_F(TrialReconcilerTest, TheSameWorkloadAgainCostsNothing) {
 
 TEST_F(TrialReconcilerTest, TheNodesOfATrialAreThoseOfItsWorkersAndAreKnownFromBeforeToo) {
   const std::string spec = R"({"measure":{"source":"Push"},"space":{"gpuCounts":[2]}})";
-  Json node = Named("v1", "Node", "n2");
-  node["status"]["allocatable"] = Json::MakeObject({{"cpu", "64"}, {"nvidia.com/gpu", "8"}});
-  Create("nodes", std::move(node));
+  AddNode("n2");
   AddTrialJob(spec);
   Start();
   Pass();
@@ -163,9 +146,7 @@ TEST_F(TrialReconcilerTest, TheNodesOfATrialAreThoseOfItsWorkersAndAreKnownFromB
   EXPECT_EQ(*profile->At({"spec", "points"})->AsArray()->at(0).At({"config", "nodes"})->AsInt(), 2);
 
   EndPods();
-  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
-  Pass();
-  AddTrialJob(spec);
+  ReplaceTrialJob(spec);
   for (int i = 0; i < 3; ++i) Pass();
 
   ASSERT_EQ(Tune()->status.trials.size(), 1U);
@@ -174,19 +155,15 @@ TEST_F(TrialReconcilerTest, TheNodesOfATrialAreThoseOfItsWorkersAndAreKnownFromB
 }
 
 TEST_F(TrialReconcilerTest, PointsOfAGpuTypeWithANameOfItsOwnAreThoseOfTheProductOfItsNodes) {
-  Json node = *server_.Get("nodes", {"", "n1"});
-  node["metadata"]["labels"] = Json::MakeObject({{"pool", "x"}, {kGpuProductLabel, "A100-SXM4-80GB"}});
-  ASSERT_TRUE(server_.Update("nodes", std::move(node), "test"));
+  Edit("nodes", {"", "n1"}, [](Json& node) {
+    node["metadata"]["labels"] = Json::MakeObject({{"pool", "x"}, {kGpuProductLabel, "A100-SXM4-80GB"}});
+  });
   const auto trial_job = [](const char* name) {
     return std::string(R"({"measure":{"source":"Push"},"space":{"gpuTypes":[{"name":")") + name +
            R"(","nodeSelector":{"pool":"x"}}]}})";
   };
   AddTrialJob(trial_job("big"));
-  Start();
-  Pass();
-  RunPod(TheTrial(), "worker");
-  RunPod(TheTrial(), "launcher");
-  Pass();
+  StartTraining();
   PushUntilMeasured(TheTrial());
   EXPECT_EQ(Tune()->status.trials[0].config.gpu_type, "big");
   const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", Tune()->status.fingerprint});
@@ -195,9 +172,7 @@ TEST_F(TrialReconcilerTest, PointsOfAGpuTypeWithANameOfItsOwnAreThoseOfTheProduc
   EXPECT_EQ(*point.At({"config", "gpuType"})->AsString(), "A100-SXM4-80GB");
 
   EndPods();
-  ASSERT_TRUE(server_.Delete(kTrialJobs, {"team-a", "tune"}, Json::MakeObject()));
-  Pass();
-  AddTrialJob(trial_job("mine"));
+  ReplaceTrialJob(trial_job("mine"));
   for (int i = 0; i < 3; ++i) Pass();
 
   ASSERT_EQ(Tune()->status.trials.size(), 1U);
@@ -207,12 +182,8 @@ TEST_F(TrialReconcilerTest, PointsOfAGpuTypeWithANameOfItsOwnAreThoseOfTheProduc
 
 TEST_F(TrialReconcilerTest, WhatIsPushedAndIsNoSpeedIsNone) {
   AddTrialJob(R"({"measure":{"source":"Push"},"budget":{"perTrialSeconds":60}})");
-  Start();
-  Pass();
+  StartTraining();
   const std::string trial = TheTrial();
-  RunPod(trial, "worker");
-  RunPod(trial, "launcher");
-  Pass();
   const std::vector<std::string> values = {"NaN", "0", "-5", "inf", "1e999", "fast", std::string(5000, '9'), "\n\n"};
   for (std::size_t i = 0; i < 70 && Tune()->status.trials[0].phase != TrialPhase::kFailed; ++i) {
     clock_.Advance(1s);
@@ -255,9 +226,7 @@ TEST_F(TrialReconcilerTest, WhyATrialFailedStandsInItsLogAlsoForAProcessThatHasJ
   RunPod(trial, "launcher");
   server_.AppendPodLog({"team-a", trial + "-launcher"}, "launcher", clock_.WallNow(),
                        "CUDA out of memory. Tried to allocate 2 GiB\n");
-  Json failed = *server_.Get(kJobs, {"team-a", trial});
-  failed["status"]["phase"] = "Failed";
-  ASSERT_TRUE(server_.Update(kJobs, std::move(failed), "test", "status"));
+  Edit(kJobs, {"team-a", trial}, [](Json& job) { job["status"]["phase"] = "Failed"; }, "status");
 
   Pass();
   EXPECT_NE(Tune()->status.trials[0].phase, TrialPhase::kFailed);
@@ -292,11 +261,7 @@ TEST_F(TrialReconcilerTest, GpuSecondsAreThoseOfThePodsToTheLastOfThem) {
 
 TEST_F(TrialReconcilerTest, AClockThatIsSetForwardEndsNoTrialAndCostsNothing) {
   AddTrialJob(R"({"measure":{"source":"Push"}})");
-  Start();
-  Pass();
-  RunPod(TheTrial(), "worker");
-  RunPod(TheTrial(), "launcher");
-  Pass();
+  StartTraining();
   Pass();
   clock_.SetWall(clock_.WallNow() + 1h);
   for (int i = 0; i < 3; ++i) {
@@ -316,8 +281,7 @@ TEST_F(TrialReconcilerTest, AJobOfSomebodyElseWithItsNameIsLeftAlone) {
     testing::TrialWorld world(job);
     return world.Pass().start.at(0).name;
   }();
-  Json foreign = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name);
-  foreign["metadata"]["namespace"] = "team-a";
+  Json foreign = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name, "team-a");
   foreign["spec"] =
       *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["p"]},"workersSpec":{"image":"a"}})");
   Create(kJobs, foreign);
@@ -334,10 +298,10 @@ TEST_F(TrialReconcilerTest, WhatTheServerRefusesEndsItWithItsWords) {
   AddTrialJob(R"({"workload":{"template":{"spec":{"workersSpec":{"gpusPerWorker":1}}}}})");
   Start();
   // A schema that has become stricter since the TrialJob was made.
-  Json crd = *server_.Get("customresourcedefinitions.apiextensions.k8s.io", {"", kJobs});
-  Json& spec = (*crd["spec"]["versions"].AsArray())[0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
-  spec["required"].Append("queueName");
-  ASSERT_TRUE(server_.Update("customresourcedefinitions.apiextensions.k8s.io", std::move(crd), "test"));
+  Edit("customresourcedefinitions.apiextensions.k8s.io", {"", kJobs}, [](Json& crd) {
+    Json& spec = (*crd["spec"]["versions"].AsArray())[0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    spec["required"].Append("queueName");
+  });
 
   for (int i = 0; i < 4; ++i) Pass();
 
@@ -357,16 +321,9 @@ TEST_F(TrialReconcilerTest, WhatPrometheusSaysIsItsSpeed) {
     return kube::HttpResponse{
         200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
   });
-  Start();
-  Pass();
+  StartTraining();
   const std::string trial = TheTrial();
-  RunPod(trial, "worker");
-  RunPod(trial, "launcher");
-  Pass();
-  for (int i = 0; i < 40 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-    clock_.Advance(2s);
-    Pass();
-  }
+  PassUntilMeasured(40, 2s, [](int) {});
 
   ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
   EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 100, 1);
@@ -383,11 +340,7 @@ TEST_F(TrialReconcilerTest, MemoryAndUtilisationOfTheGpusAreThoseOfTheDcgmExport
     return kube::HttpResponse{
         200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
   });
-  Start();
-  Pass();
-  RunPod(TheTrial(), "worker");
-  RunPod(TheTrial(), "launcher");
-  Pass();
+  StartTraining();
   for (int i = 0; i < 40 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
     clock_.Advance(2s);
     Pass();
@@ -406,15 +359,8 @@ TEST_F(TrialReconcilerTest, ASpeedThatPrometheusRepeatsIsMeasuredToo) {
     return kube::HttpResponse{200, {}, std::string(R"({"status":"success","data":{"resultType":"vector","result":[)") +
                                            (is_speed ? R"({"value":[1,"250"]})" : "") + "]}}"};
   });
-  Start();
-  Pass();
-  RunPod(TheTrial(), "worker");
-  RunPod(TheTrial(), "launcher");
-  Pass();
-  for (int i = 0; i < 120 && Tune()->status.trials[0].phase != TrialPhase::kSucceeded; ++i) {
-    clock_.Advance(2s);
-    Pass();
-  }
+  StartTraining();
+  PassUntilMeasured(120, 2s, [](int) {});
 
   ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
   EXPECT_EQ(Tune()->status.trials[0].measured->throughput, "250");
@@ -434,9 +380,7 @@ TEST_F(TrialReconcilerTest, APrometheusThatIsNotThereIsSaidBeforeAnyTrialStarts)
   }
 
   EXPECT_EQ(ReadyReason(), "SourceUnreachable");
-  const auto job = Tune();
-  EXPECT_THAT(kube::FindCondition(job->status.conditions, "Ready")->message,
-              HasSubstr("http://p:9090: connection refused"));
+  EXPECT_THAT(ReadyMessage(), HasSubstr("http://p:9090: connection refused"));
   EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
 }
 
@@ -453,8 +397,7 @@ TEST_F(TrialReconcilerTest, AQueryThatPrometheusCannotReadIsSaidBeforeAnyTrialSt
     clock_.Advance(1s);
   }
 
-  const auto job = Tune();
-  EXPECT_THAT(kube::FindCondition(job->status.conditions, "Ready")->message, HasSubstr("unclosed left brace"));
+  EXPECT_THAT(ReadyMessage(), HasSubstr("unclosed left brace"));
   EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
 }
 
