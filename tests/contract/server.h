@@ -31,7 +31,7 @@ inline void PrintTo(const Json& value, std::ostream* out) { *out << ToText(value
 
 namespace kube::contract {
 
-inline constexpr std::chrono::seconds kLimit{15};  // Far longer than any answer takes.
+inline constexpr std::chrono::seconds kLimit{60};  // Far longer than any answer takes.
 
 // The value at a path of member names and array positions ("details.causes.0.field"), strings as they are and
 // all else as JSON; "(none)" if it is missing. A member whose name has a dot: use Json::At().

@@ -19,8 +19,9 @@ class Watching : public Contract {
     const Json* end = event.object.At({"metadata", "annotations", "k8s.io/initial-events-end"});
     return event.type == "BOOKMARK" && end != nullptr && *end == Json("true");
   }
-  // A stream that ends by itself after a second: for tests that nothing more comes.
-  Stream Short(const std::string& target) { return Watch(target + "&timeoutSeconds=1"); }
+  // A stream that soon ends by itself, though not before a slow server has sent what there is: for tests that nothing
+  // more comes.
+  Stream Short(const std::string& target) { return Watch(target + "&timeoutSeconds=3"); }
 };
 
 TEST_F(Watching, TellsWhatCameAfterAVersion) {
