@@ -25,7 +25,10 @@ TEST_F(ElasticJob, ReplacesAWorkerThatCrashedOrWasEvictedAndTrainsOn) {
   ASSERT_TRUE(AwaitTrains(4));
   const PodList all = Workers();
   const std::string launcher = LauncherPod()->metadata.uid, pod = "train-workers-1";
-  const auto is_replaced = [&](const std::string& uid) { return Trains(4) && Uids(Workers())[pod] != uid; };
+  const auto is_replaced = [&](const std::string& uid) {
+    const auto now = Uids(Workers());
+    return now.contains(pod) && now.at(pod) != uid && Trains(4);
+  };
 
   std::string old_uid = Uids(all).at(pod);
   SetOutcome(pod, "fail");
