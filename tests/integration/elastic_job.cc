@@ -254,12 +254,16 @@ bool ElasticJob::Trains(int workers, const std::string& name) const {
   const JobPtr job = TheJob(name);
   if (!job || job->status.phase != "Running" || job->status.observed_generation != job->metadata.generation)
     return false;
-  const auto count = static_cast<std::size_t>(workers);
-  const PodList ready = Where(Workers(name), IsReady);
+  const auto set = SetState(name);
+  if (!set || set->granted != workers) return false;
   std::set<std::string> names;
-  for (const PodPtr& pod : ready) names.insert(pod->metadata.name);
+  for (const PodPtr& pod : Workers(name)) {
+    if (IsGated(*pod)) continue;
+    if (!IsReady(*pod)) return false;
+    names.insert(pod->metadata.name);
+  }
   return job->status.replicas.ready == workers && job->status.replicas.granted == workers &&
-         ready.size() == count && Hosts(name) == names && LauncherPod(name) != nullptr;
+         names.size() == static_cast<std::size_t>(workers) && Hosts(name) == names && LauncherPod(name) != nullptr;
 }
 
 bool ElasticJob::HoldsNothing(const std::string& name) const {

@@ -87,7 +87,8 @@ class ElasticJob : public ::testing::Test {
   PodList AllPods(const std::string& name = kName) const;     // Of a job, whatever their state.
   PodPtr LauncherPod(const std::string& name = kName) const;  // The one that runs; null if there is none.
 
-  // The job trains with exactly these many workers, all of them ready and listed.
+  // The job trains with exactly these many workers, all of them ready and listed; beside them there are none but
+  // those that are parked.
   bool Trains(int workers, const std::string& name = kName) const;
   // No child of the job is left but those of kinds that hold nothing.
   bool HoldsNothing(const std::string& name = kName) const;
