@@ -290,6 +290,18 @@ AssertionResult ElasticJob::Stays(const std::string& what, const std::function<b
   return world_->Stays(holds, duration) ? AssertionSuccess() : Failure(what);
 }
 
+AssertionResult ElasticJob::AwaitRest(const std::function<std::size_t()>& changes, kube::Duration quiet) const {
+  // Each change begins the wait anew, and there may be many: also tests before this one must have come to their end.
+  const auto until = std::chrono::steady_clock::now() + 2 * World::kLimit;
+  do {
+    const std::size_t before = changes();
+    const Writes writes = CountWrites();
+    const bool is_quiet = world_->Stays([&] { return changes() == before; }, quiet);
+    if (is_quiet && CountWrites() == writes) return AssertionSuccess();
+  } while (std::chrono::steady_clock::now() < until);
+  return Failure("it comes to rest");
+}
+
 std::map<std::string, std::string> Uids(const PodList& pods) {
   std::map<std::string, std::string> uids;
   for (const PodPtr& pod : pods) uids[pod->metadata.name] = pod->metadata.uid;

@@ -98,8 +98,11 @@ class ElasticJob : public ::testing::Test {
   ::testing::AssertionResult AwaitTrains(int workers, const std::string& name = kName) const;
   ::testing::AssertionResult Stays(const std::string& what, const std::function<bool()>& holds,
                                    kube::Duration duration) const;
+  // Waits until for `quiet` `changes()` has stayed as it is and the manager has written nothing.
+  ::testing::AssertionResult AwaitRest(const std::function<std::size_t()>& changes, kube::Duration quiet = kRest) const;
 
   static constexpr char kName[] = "train";
+  static constexpr std::chrono::seconds kRest{5};  // What the manager writes late comes 3 s after its cause.
 
  private:
   static std::string CreateNode(const std::string& name, const std::string& pool, int gpus, bool has_kubelet = true);

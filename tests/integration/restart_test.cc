@@ -103,16 +103,11 @@ TEST_F(ElasticJob, AtRestNothingIsWritten) {
     return history;
   };
   const auto changes = [&] { return others().size(); };
-  const auto stays_quiet = [&](seconds duration) {
-    return world().Stays([&, before = changes()] { return changes() == before; }, duration);
-  };
-  int tries = 0;
-  for (Writes before; !stays_quiet(seconds(2)) || CountWrites() != before; before = CountWrites())
-    ASSERT_LT(++tries, 60);
+  ASSERT_TRUE(AwaitRest(changes));
 
   const std::size_t seen = changes();
   const Writes before = CountWrites();
-  EXPECT_TRUE(stays_quiet(seconds(10)));
+  EXPECT_TRUE(Stays("nothing changes", [&] { return changes() == seen; }, seconds(10)));
   const Writes after = CountWrites();
 
   const std::vector<Step> history = others();
@@ -136,17 +131,11 @@ TEST_F(ElasticJob, AStalledJobIsNotTriedOverAndOver) {
   EXPECT_EQ(ReasonOf("Stalled", "taken"), "NameTaken");
   EXPECT_EQ(ReasonOf("Stalled", "refused"), "TemplateRefused");
   const auto changes = [&] { return world().History(ns()).size(); };
-  const auto stays_quiet = [&](seconds duration) {
-    return world().Stays([&, before = changes()] { return changes() == before; }, duration);
-  };
-  int tries = 0;
-  // Also gangs of tests before this one have said their last: some of their words wait for 3 s.
-  for (Writes before; !stays_quiet(seconds(4)) || CountWrites() != before; before = CountWrites()) {
-    ASSERT_LT(++tries, 6) << "it is never quiet";
-  }
+  ASSERT_TRUE(AwaitRest(changes));
 
+  const std::size_t seen = changes();
   const Writes before = CountWrites();
-  EXPECT_TRUE(stays_quiet(seconds(5)));
+  EXPECT_TRUE(Stays("nothing changes", [&] { return changes() == seen; }, seconds(5)));
 
   // At most one look whether the name is free.
   Writes after = CountWrites();

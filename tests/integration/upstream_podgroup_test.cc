@@ -38,18 +38,13 @@ class UpstreamPodGroup : public Gang {
     Gang::TearDownTestSuite();
   }
 
-  bool IsQuiet(seconds duration) const {
-    return world().Stays(
-        [before = world().History(ns()).size(), this] { return world().History(ns()).size() == before; },
-        duration);
-  }
   // Since the manager was last busy, for `duration`, it has written nothing.
   ::testing::AssertionResult WritesNothing(seconds duration) const {
-    Writes before;
-    for (int tries = 0; !IsQuiet(kQuiet) || CountWrites() != before; before = CountWrites()) {
-      if (++tries > 30) return ::testing::AssertionFailure() << "it is never quiet: " << Text(CountWrites());
-    }
-    if (!IsQuiet(duration)) return ::testing::AssertionFailure() << "something changed";
+    const auto changes = [this] { return world().History(ns()).size(); };
+    if (const auto rests = AwaitRest(changes); !rests) return rests;
+    const std::size_t seen = changes();
+    const Writes before = CountWrites();
+    if (const auto rests = Stays("nothing changes", [&] { return changes() == seen; }, duration); !rests) return rests;
     const Writes after = CountWrites();
     if (after == before) return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << "before: " << Text(before) << "after: " << Text(after);
@@ -108,8 +103,7 @@ TEST_F(UpstreamPodGroup, AGangThatDoesNotFitWaitsAndSaysWhyInAnEvent) {
 
   ASSERT_TRUE(Await("it says why", [&] { return HasEvent(kGroup, "CannotFit"); }));
   EXPECT_THAT(Events(kGroup, "CannotFit").front(), HasSubstr("nvidia.com/gpu"));
-  EXPECT_EQ(GroupPhase(), "Pending");
-  EXPECT_EQ(Gated(), 4);
+  EXPECT_TRUE(Await("it waits whole", [&] { return GroupPhase() == "Pending" && Gated() == 4; }));
   AddNode(8);
   EXPECT_TRUE(Await("it runs once there is room", [&] { return Runs(4); }));
 }
