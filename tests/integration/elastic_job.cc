@@ -206,6 +206,10 @@ std::string ElasticJob::MessageOf(std::string_view condition, const std::string&
   return found ? found->message : "";
 }
 
+bool ElasticJob::Says(std::string_view condition, std::string_view text, const std::string& name) const {
+  return MessageOf(condition, name).find(text) != std::string::npos;
+}
+
 std::shared_ptr<const kube::StatefulSet> ElasticJob::Set(const std::string& name) const {
   return world_->Get<kube::StatefulSet>(ns_, name + "-workers");
 }

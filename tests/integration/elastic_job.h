@@ -78,6 +78,7 @@ class ElasticJob : public ::testing::Test {
   bool IsTrue(std::string_view type, const std::string& name = kName) const;
   std::string ReasonOf(std::string_view condition, const std::string& name = kName) const;
   std::string MessageOf(std::string_view condition, const std::string& name = kName) const;
+  bool Says(std::string_view condition, std::string_view text, const std::string& name = kName) const;
   std::shared_ptr<const kube::StatefulSet> Set(const std::string& name = kName) const;
   std::optional<WorkersState> SetState(const std::string& name = kName) const;
   std::shared_ptr<const kube::Job> Launcher(const std::string& name = kName) const;
