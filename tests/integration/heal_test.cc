@@ -128,8 +128,10 @@ TEST_F(ElasticJob, GoesOnAfterItsStatefulSetWasDeleted) {
 
   Delete<kube::StatefulSet>("train-workers");
 
-  EXPECT_TRUE(
-      Await("it trains with another one", [&] { return Set() && Set()->metadata.uid != uid && Trains(4); }));
+  EXPECT_TRUE(Await("it trains with another one", [&] {
+    const auto set = Set();
+    return set && set->metadata.uid != uid && Trains(4);
+  }));
 }
 
 TEST_F(ElasticJob, StartsAnotherLauncherWhenItsJobWasDeleted) {
@@ -141,8 +143,10 @@ TEST_F(ElasticJob, StartsAnotherLauncherWhenItsJobWasDeleted) {
 
   Delete<kube::Job>("train-launcher");
 
-  ASSERT_TRUE(Await("it trains with another one",
-                    [&] { return Launcher() && Launcher()->metadata.uid != uid && Trains(2); }));
+  ASSERT_TRUE(Await("it trains with another one", [&] {
+    const auto now = Launcher();
+    return now && now->metadata.uid != uid && Trains(2);
+  }));
   EXPECT_TRUE(AllSurvive(all, Workers()));
 }
 
@@ -182,12 +186,16 @@ TEST_F(ElasticJob, GoesOnAfterTheNodeOfItsLauncherIsLost) {
   const std::string pod = LauncherPod()->metadata.uid;
 
   DeleteNode(node);
-  ASSERT_TRUE(Await("its pod is gone",
-                    [&] { return LauncherPod() == nullptr || LauncherPod()->metadata.uid != pod; }));
+  ASSERT_TRUE(Await("its pod is gone", [&] {
+    const PodPtr now = LauncherPod();
+    return now == nullptr || now->metadata.uid != pod;
+  }));
   AddNode(0, node);
 
-  ASSERT_TRUE(
-      Await("another launcher runs", [&] { return Trains(2) && LauncherPod()->metadata.uid != pod; }));
+  ASSERT_TRUE(Await("another launcher runs", [&] {
+    const PodPtr now = LauncherPod();
+    return now && now->metadata.uid != pod && Trains(2);
+  }));
   EXPECT_TRUE(AllSurvive(all, Workers()));
   EXPECT_FALSE(IsTrue("Failed"));
 }
@@ -264,8 +272,9 @@ TEST_F(ElasticJob, LeavesChildrenOfOthersAloneAndGoesOnWhenTheyAreGone) {
     object["metadata"]["name"] = c.name;
     world().Create(c.kind, ns(), object);
   }
-  ASSERT_TRUE(Await("the Job controller has looked at its own",
-                    [&] { return Launcher("job")->status.conditions.size() == 1; }));
+  ASSERT_TRUE(Await("the controllers of the cluster have looked at theirs", [&] {
+    return Launcher("job")->status.conditions.size() == 1 && SetState("set")->is_observed;
+  }));
   for (const Case& c : cases) versions[c.job] = version(c);
 
   for (const Case& c : cases) Create(R"({"workersSpec":{"minReplicas":1}})", c.job);
@@ -336,20 +345,30 @@ TEST_F(ElasticJob, AJobMadeAgainUnderTheSameNameIsANewJob) {
   ASSERT_TRUE(AwaitTrains(2));
   const JobPtr before = TheJob();
   const PodList pods = AllPods();
-  const auto uids = [&] {
-    return std::set<std::string>{world().Get<kube::Service>(ns(), "train-workers")->metadata.uid,
-                                 world().Get<kube::ConfigMap>(ns(), "train-hosts")->metadata.uid,
-                                 Set()->metadata.uid, Launcher()->metadata.uid};
+  const auto children = [&] {
+    return std::vector<kube::ConstObject>{world().Get<kube::Service>(ns(), "train-workers"),
+                                          world().Get<kube::ConfigMap>(ns(), "train-hosts"), Set(), Launcher()};
   };
-  const std::set<std::string> old_uids = uids();
+  std::set<std::string> old_uids;
+  for (const kube::ConstObject& child : children()) old_uids.emplace(child->metadata.uid);
 
   Delete<api::ElasticHorovodJob>("train");
   Create(R"({"workersSpec":{"maxReplicas":2}})");
 
-  ASSERT_TRUE(Await("the new one trains",
-                    [&] { return TheJob() && TheJob()->metadata.uid != before->metadata.uid && Trains(2); }));
-  for (const std::string& uid : uids()) EXPECT_FALSE(old_uids.contains(uid));
-  for (const PodPtr& pod : pods) EXPECT_FALSE(AllSurvive({pod}, AllPods()));
+  ASSERT_TRUE(Await("the new one trains", [&] {
+    const JobPtr job = TheJob();
+    return job && job->metadata.uid != before->metadata.uid && Trains(2);
+  }));
+  EXPECT_TRUE(Await("all of its children are new", [&] {
+    const auto now = children();
+    return std::all_of(now.begin(), now.end(), [&](const kube::ConstObject& child) {
+      return child && !old_uids.contains(std::string(child->metadata.uid));
+    });
+  }));
+  // Of the old launcher, too, which the Job controller lets go when it has counted it.
+  EXPECT_TRUE(Await("the old pods are gone", [&] {
+    return std::none_of(pods.begin(), pods.end(), [&](const PodPtr& pod) { return AllSurvive({pod}, AllPods()); });
+  }));
   EXPECT_NE(world().Get<kube::Secret>(ns(), "train-ssh-" + TheJob()->metadata.uid), nullptr);
   EXPECT_TRUE(Await("the old key is gone", [&] {
     return world().Get<kube::Secret>(ns(), "train-ssh-" + before->metadata.uid) == nullptr;
