@@ -59,11 +59,12 @@ void Gang::CreateMember(const std::string& name, int gpus, const std::string& gr
   world().Create(KindOf<kube::Pod>(), ns(), pod);
 }
 
-void Gang::CreateOutsider(const std::string& name, int gpus) {
+void Gang::CreateOutsider(const std::string& name, int gpus, std::string_view spec) {
   Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","metadata":{}})");
   pod["metadata"]["name"] = name;
   pod["spec"] = PodSpec(gpus);
   pod["spec"].Erase("schedulingGates");
+  kube::MergePatch(pod["spec"], FromText(spec));
   world().Create(KindOf<kube::Pod>(), ns(), pod);
 }
 
@@ -112,6 +113,10 @@ std::string Gang::GroupMessage(const std::string& name) const {
   const auto group = Group(name);
   const auto* ready = group ? kube::FindCondition(group->status.conditions, "Ready") : nullptr;
   return ready ? ready->message : "";
+}
+
+bool Gang::GroupSays(std::string_view text, const std::string& name) const {
+  return GroupMessage(name).find(text) != std::string::npos;
 }
 
 PodList Gang::Members(const std::string& name) const {

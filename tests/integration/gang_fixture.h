@@ -28,8 +28,8 @@ class Gang : public ElasticJob {
                  std::string_view spec = "{}");
   void CreateMember(const std::string& name, int gpus, const std::string& group = kGroup,
                     std::string_view spec = "{}", const std::string& label = api::kPodGroupLabel);
-  // In no gang.
-  void CreateOutsider(const std::string& name, int gpus);
+  // In no gang; `spec` is merged over that of the pod.
+  void CreateOutsider(const std::string& name, int gpus, std::string_view spec = "{}");
   // A claim that is to be bound with its pod, and finds no volume until CreateVolume(): the ledger knows nothing of it,
   // and the scheduler leaves a pod with kWithClaim pending.
   void CreateClaimWithoutVolume();
@@ -43,6 +43,7 @@ class Gang : public ElasticJob {
   std::string GroupPhase(const std::string& name = kGroup) const;
   std::string GroupReason(const std::string& name = kGroup) const;  // Of its Ready condition.
   std::string GroupMessage(const std::string& name = kGroup) const;
+  bool GroupSays(std::string_view text, const std::string& name = kGroup) const;  // In its message.
   PodPtr ThePod(const std::string& name) const { return world().Get<kube::Pod>(ns(), name); }
   PodList Members(const std::string& name = kGroup) const;  // That are not being deleted, by ordinal.
   int Bound(const std::string& name = kGroup) const;

@@ -5,8 +5,6 @@
 namespace grus::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 TEST_F(Gang, StartsWhenAllOfTheMinimumCan) {
   AddNodes(2, 8);
   CreateGroup(4);
@@ -24,9 +22,9 @@ TEST_F(Gang, WaitsWholeWhileItDoesNotFitAndSaysWhatIsMissing) {
   CreateSet(4, 4);
 
   ASSERT_TRUE(Await("it waits", [&] { return GroupReason() == "CannotFit"; }));
-  EXPECT_THAT(GroupMessage(), HasSubstr("nvidia.com/gpu"));
+  EXPECT_TRUE(Await("it names what is missing", [&] { return GroupSays("nvidia.com/gpu"); }));
+  EXPECT_TRUE(Await("all are gated", [&] { return Gated() == 4; }));
   EXPECT_EQ(Bound(), 0);
-  EXPECT_EQ(Gated(), 4);
 
   AddNode(8);
   EXPECT_TRUE(Await("it runs once there is room", [&] { return Runs(4); }));
@@ -44,7 +42,7 @@ TEST_F(Gang, TwoThatFitOneAtATimeRunOneAfterTheOther) {
                     loser = winner == "first" ? "second" : "first";
   ASSERT_TRUE(Await("the other one waits", [&] { return GroupReason(loser) == "WaitingForRoom"; }));
   EXPECT_EQ(Bound(loser), 0);
-  EXPECT_THAT(GroupMessage(loser), HasSubstr(ns() + "/" + winner));
+  EXPECT_TRUE(Await("it says for whom", [&] { return GroupSays(ns() + "/" + winner, loser); }));
 
   Delete<kube::StatefulSet>(winner);
   EXPECT_TRUE(Await("then the other one runs", [&] { return Runs(4, loser); }));
@@ -80,7 +78,7 @@ TEST_F(Gang, ExtrasStartAsRoomAppears) {
   AddNode(8);
   CreateGroup(2);
   CreateSet(4, 4);
-  ASSERT_TRUE(Await("the minimum runs", [&] { return Runs(2); }));
+  ASSERT_TRUE(Await("the minimum runs, and the others are there", [&] { return Runs(2) && Members().size() == 4; }));
   EXPECT_EQ(Gated(), 2);
   AddNode(4);
   ASSERT_TRUE(Await("one more", [&] { return Bound() == 3; }));

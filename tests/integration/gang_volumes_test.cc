@@ -7,7 +7,6 @@ namespace {
 
 using kube::Json;
 using kube::KindOf;
-using ::testing::HasSubstr;
 
 class GangVolumes : public Gang {
  protected:
@@ -64,9 +63,11 @@ TEST_F(GangVolumes, AGangWhoseVolumesAreInAFullZoneWaitsAndStartsWhenItGrows) {
   CreateGroup(4);
   for (int i = 0; i < 4; ++i) CreateMemberWith("gang-" + std::to_string(i), "data-" + std::to_string(i));
 
-  ASSERT_TRUE(Await("it says that it cannot fit", [&] { return GroupReason() == "CannotFit"; }));
-  EXPECT_THAT(GroupMessage(), HasSubstr("needs 4 nvidia.com/gpu; the nodes it may use have 3 in all"));
-  EXPECT_THAT(GroupMessage(), HasSubstr("only nodes where its volumes can be used count"));
+  ASSERT_TRUE(Await("it says that it cannot fit, and why", [&] {
+    return GroupReason() == "CannotFit" &&
+           GroupSays("needs 4 nvidia.com/gpu; the nodes it may use have 3 in all") &&
+           GroupSays("only nodes where its volumes can be used count");
+  }));
   EXPECT_TRUE(Stays(
       "nobody is let go in vain", [&] { return Gated() == 4; }, kQuiet));
 
@@ -83,7 +84,7 @@ TEST_F(GangVolumes, AGangWaitsForAClaimThatDoesNotExistAndNamesIt) {
 
   ASSERT_TRUE(Await("it names the claim", [&] {
     return GroupReason() == "WaitingForRoom" &&
-           GroupMessage().find("PersistentVolumeClaim " + ns() + "/data-1 does not exist") != std::string::npos;
+           GroupSays("PersistentVolumeClaim " + ns() + "/data-1 does not exist");
   }));
   EXPECT_EQ(Gated(), 2);
 
