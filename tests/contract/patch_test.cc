@@ -315,10 +315,16 @@ TEST_F(StrategicPatching, TreatsFinalizersAsASet) {
 }
 
 TEST_F(StrategicPatching, MergesConditionsOfAStatusByType) {
-  Strategic(Sets() + "/s/status", R"({"status":{"replicas":0,"conditions":[{"type":"A","status":"True"}]}})");
+  // A pod that no scheduler takes: no controller writes its status.
+  AwaitServiceAccount();
+  ASSERT_EQ(Post(Pods(), R"({"metadata":{"name":"p"},"spec":{"schedulerName":"nobody",
+                             "containers":[{"name":"c","image":"i"}]}})")
+                .status,
+            201);
+  Strategic(Pods() + "/p/status", R"({"status":{"conditions":[{"type":"A","status":"True"}]}})");
 
   const Answer patched =
-      Strategic(Sets() + "/s/status", R"({"status":{"conditions":[{"type":"B","status":"False"}]}})");
+      Strategic(Pods() + "/p/status", R"({"status":{"conditions":[{"type":"B","status":"False"}]}})");
 
   std::vector<std::string> types = {patched["status.conditions.0.type"], patched["status.conditions.1.type"]};
   EXPECT_THAT(types, ::testing::UnorderedElementsAre("A", "B"));

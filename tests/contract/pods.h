@@ -12,6 +12,10 @@ namespace kube::contract {
 
 class PodContract : public Contract {
  protected:
+  void SetUp() override {
+    Contract::SetUp();
+    AwaitServiceAccount();
+  }
   // `more` is merged into the spec. Throws unless it is made.
   Answer MakePod(const std::string& name, const std::string& more = "{}") {
     const Answer made = TryPod(name, more);

@@ -71,8 +71,24 @@ class Server {
     } else {
       throw std::runtime_error("GRUS_CONTRACT_SERVER is neither \"real\" nor \"fake\"");
     }
-    MakeCrd(J(WidgetCrd()));
-    for (const CrdInfo& info : api::AllCrds()) MakeCrd(kube::MakeCrd(info));
+    std::vector<Json> crds = {J(WidgetCrd())};
+    for (const CrdInfo& info : api::AllCrds()) crds.push_back(kube::MakeCrd(info));
+    for (const Json& crd : crds) MakeCrd(crd);
+    for (const Json& crd : crds) AwaitDiscovery(crd);
+  }
+
+  // A CRD is Established a moment before the server names it to its clients.
+  void AwaitDiscovery(const Json& crd) {
+    const std::string version = TextAt(crd, "spec.group") + "/" + TextAt(crd, "spec.versions.0.name");
+    const auto names = [&](const std::string& path, const std::string& member, const std::string& value) {
+      const HttpResponse answer = Must(transport->Send({.target = path}, {}));
+      return answer.body.find("\"" + member + "\":\"" + value + "\"") != std::string::npos;
+    };
+    const TimePoint until = clock.Now() + kLimit;
+    while (!names("/apis", "groupVersion", version) ||
+           !names("/apis/" + version, "name", TextAt(crd, "spec.names.plural"))) {
+      if (clock.Now() > until) throw std::runtime_error("the server does not name " + version);
+    }
   }
 
   void MakeCrd(const Json& crd) {
@@ -289,6 +305,13 @@ std::string Contract::Widget(const std::string& name, const std::string& spec, c
 std::string Contract::ConfigMap(const std::string& name, const std::string& data,
                                 const std::string& metadata) {
   return ObjectText("v1", "ConfigMap", name, metadata, "data", data);
+}
+
+void Contract::AwaitServiceAccount() {
+  if (Server::Instance().fake() != nullptr) return;
+  Stream stream = Watch(Collection("/api/v1", "serviceaccounts") + "?fieldSelector=metadata.name%3Ddefault");
+  const Event made = stream.Next();
+  if (made.type != "ADDED") throw std::runtime_error("there is no service account in " + ns_ + ": " + made.type);
 }
 
 std::string Contract::NodeWithLogs() {

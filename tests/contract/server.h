@@ -128,6 +128,8 @@ class Contract : public ::testing::Test {
                             const std::string& metadata = "{}");
   static std::string ConfigMap(const std::string& name, const std::string& data = "{}",
                                const std::string& metadata = "{}");
+  // Without one, which a real cluster's controllers make, no pod can be made in the test's namespace.
+  void AwaitServiceAccount();
   // The name of a node that serves logs, and takes no pods but those that name it.
   std::string NodeWithLogs();
   // What container "c" of a pod in the test's namespace writes: a line, or a part of one without a line's end. On the

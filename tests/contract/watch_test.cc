@@ -143,6 +143,7 @@ TEST_F(Watching, SelectsOneName) {
 }
 
 TEST_F(Watching, SelectsPodsByPhaseAndNode) {
+  AwaitServiceAccount();
   ASSERT_EQ(Post(Pods(), R"({"metadata":{"name":"p"},"spec":{"schedulerName":"nobody",
                              "containers":[{"name":"c","image":"i"}]}})")
                 .status,
