@@ -97,7 +97,7 @@ check "and no metrics, an account of one's own" \
 
 # --- installed; kwok plays the pods of the Deployment
 check "helm install" "$helm" install grus "$chart" --namespace grus-system --wait --timeout 60s
-check "two replicas are there" equals 2 kube -n grus-system get deployment grus -o 'jsonpath={.status.readyReplicas}'
+check "two replicas are there" kube -n grus-system wait deployment/grus --for='jsonpath={.status.readyReplicas}=2' --timeout=30s
 check "the CRD is established" kube wait crd/elastichorovodjobs.ai.centauruscloud.io --for=condition=Established --timeout=30s
 
 # may and may_not ACCOUNT-NAMESPACE ARGS...: kubectl auth can-i ARGS as the chart's account there.
@@ -207,7 +207,7 @@ check "scaled to 5, it has 5" has team-a '{.status.replicas.ready}' 5
 succeed
 check "it succeeds" kube -n team-a wait "ehj/$job" --for=condition=Complete --timeout=40s
 check "its workers go" kube -n team-a wait "statefulset/$job-workers" --for=delete --timeout=40s
-check "its events were written" prints 'Succeeded\|Completed\|Finished' \
+check "its events were written" within 20 prints 'Succeeded\|Completed\|Finished' \
   kube -n team-a get events.events.k8s.io --field-selector "regarding.name=$job"
 stop_manager
 check "the manager ends with 0" test "$ended" = 0

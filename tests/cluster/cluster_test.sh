@@ -14,20 +14,6 @@ trap '"$cluster" down --all >/dev/null 2>&1; rm -rf -- "$GRUS_STATE"' EXIT
 # shellcheck source=tests/support/check.sh
 source "$here/../support/check.sh"
 
-# within SECONDS COMMAND...: repeats the command until it succeeds.
-within() {
-  local deadline=$((SECONDS + $1)) output
-  shift
-  until output=$("$@" 2>&1); do
-    if ((SECONDS >= deadline)); then
-      echo "not within the deadline: $*"
-      echo "$output"
-      return 1
-    fi
-    sleep 0.2
-  done
-}
-
 kube() { "$cluster" kubectl --name one -- "$@"; }
 
 
@@ -140,10 +126,11 @@ check "and is not Ready" ready_is born-unready False
 check "deleted pods go" kube delete pod --all --timeout=10s
 
 kube create job train --image=none >/dev/null
-check "a pod of a Job runs" kube wait pod -l job-name=train --for=condition=Ready --timeout=10s
-check "the Job is not complete" equals "1" kube get job train -o 'jsonpath={.status.active}'
+check "a Job has a pod" within 20 count_is 1 pods -l job-name=train
+check "it runs" kube wait pod -l job-name=train --for=condition=Ready --timeout=20s
+check "the Job is not complete" within 20 equals "1" kube get job train -o 'jsonpath={.status.active}'
 kube annotate pod -l job-name=train grus.test/outcome=succeed >/dev/null
-check "outcome=succeed completes it" kube wait job/train --for=condition=Complete --timeout=15s
+check "outcome=succeed completes it" kube wait job/train --for=condition=Complete --timeout=30s
 
 kube annotate node node-3 grus.test/ready=false >/dev/null
 check "a node with ready=false is not Ready" kube wait node/node-3 --for=condition=Ready=False --timeout=10s
@@ -169,8 +156,17 @@ EOF
 check "34 one-GPU pods on 4 x 8 GPUs: 34 made" within 20 count_is 34 pods -l app=w
 check "32 run" within 20 count_is 32 pods -l app=w --field-selector status.phase=Running
 check "2 wait" count_is 2 pods -l app=w --field-selector status.phase=Pending
+old=$(kube get pods -l app=w -o 'jsonpath={.items[*].metadata.uid}')
+all_are_others() { # All 34 pods are there, and none of them was there before.
+  local uids uid
+  uids=$(kube get pods -l app=w -o 'jsonpath={.items[*].metadata.uid}') || return 1
+  [[ $(wc -w <<<"$uids") == 34 ]] || { echo "there are: $uids"; return 1; }
+  for uid in $uids; do [[ $old != *"$uid"* ]] || { echo "$uid is still there"; return 1; }; done
+}
 kube delete pod -l app=w --wait=false >/dev/null
-check "all deleted, 32 run again" within 30 equals 32 kube get statefulset w -o 'jsonpath={.status.readyReplicas}'
+check "all deleted, 34 others are made" within 30 all_are_others
+check "and 32 of them run" within 30 count_is 32 pods -l app=w --field-selector status.phase=Running
+check "which the StatefulSet tells" within 30 equals 32 kube get statefulset w -o 'jsonpath={.status.readyReplicas}'
 kube delete statefulset w >/dev/null
 check "their pods go with the StatefulSet" within 20 count_is 0 pods -l app=w
 

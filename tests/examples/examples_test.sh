@@ -47,6 +47,9 @@ export KUBECONFIG
 
 check "it takes our CRDs" kube apply --server-side -f crds/generated
 check "and serves them" kube wait --for=condition=Established --timeout=30s -f crds/generated
+resources=$(cd crds/generated && printf '%s,' *.yaml)
+resources=${resources//.yaml,/,}
+check "and names them to its clients" within 30 kube get "${resources%,}"
 for story in elastic-bert gang trial; do
   check "the manifests of $story are taken" kube apply --dry-run=server -f "examples/$story"
 done
@@ -63,7 +66,8 @@ check "pod-watcher tells that it is gone" appears '^default/one  *gone$' "$folde
 pids+=($!)
 check "a ConfigMap asks for a copy" kube create configmap source --from-literal=a=1
 check "by its label" kube label configmap source example.com/mirror-to=copy
-check "tiny-operator copies it" kube wait configmap/copy --for='jsonpath={.data.a}=1' --timeout=30s
+check "tiny-operator makes a copy" kube wait configmap/copy --for=create --timeout=30s
+check "of what it holds" kube wait configmap/copy --for='jsonpath={.data.a}=1' --timeout=30s
 check "the ConfigMap is edited" kube patch configmap source --type merge -p '{"data":{"a":"2"}}'
 check "the copy follows" kube wait configmap/copy --for='jsonpath={.data.a}=2' --timeout=30s
 check "the ConfigMap is deleted" kube delete configmap source
@@ -72,7 +76,8 @@ check "the copy goes with it" kube wait configmap/copy --for=delete --timeout=60
 for i in 0 1; do
   kill -TERM "${pids[$i]}"
   wait "${pids[$i]}"
-  check "SIGTERM ends $([[ $i == 0 ]] && echo pod-watcher || echo tiny-operator) with 0" test $? = 0
+  ended=$?
+  check "SIGTERM ends $([[ $i == 0 ]] && echo pod-watcher || echo tiny-operator) with 0" test "$ended" = 0
 done
 
 # One trial of each TrialJob, from the logs that make demo-trial plays.
@@ -89,7 +94,7 @@ build/release/bin/grus-manager --kubeconfig "$KUBECONFIG" --metrics-address 127.
 pids+=($!)
 for job in mnist resnet; do
   check "the speed of $job is read from its log" \
-    kube wait trialjob "$job" --namespace trials --for=condition=Complete --timeout=60s
+    kube wait trialjob "$job" --namespace trials --for=condition=Complete --timeout=120s
 done
 kill -TERM "${pids[@]:2}"
 wait "${pids[@]:2}"

@@ -32,6 +32,20 @@ prints() { # prints PATTERN COMMAND...: the output matches, whatever the exit st
   grep -q -e "$pattern" <<<"$got" || { echo "no '$pattern' in: $got"; return 1; }
 }
 
+# within SECONDS COMMAND...: repeats the command until it succeeds.
+within() {
+  local deadline=$((SECONDS + $1)) output
+  shift
+  until output=$("$@" 2>&1); do
+    if ((SECONDS >= deadline)); then
+      echo "not within the deadline: $*"
+      echo "$output"
+      return 1
+    fi
+    sleep 0.2
+  done
+}
+
 # finish: prints the count and ends the script.
 finish() {
   echo "$passed passed, $failed failed"
