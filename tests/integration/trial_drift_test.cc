@@ -31,15 +31,15 @@ class TrialDrift : public TrialJobs {
   }
 
   std::string profile_;
+  std::atomic<double> per_gpu_{100};  // What the trainings do; their thread outlives the body of the test.
 };
 
 TEST_F(TrialDrift, AJobThatRunsSlowerThanItsTrialIsADriftOfTheProfile) {
   AddNode(8);
-  std::atomic<double> per_gpu{100};
-  Train([&](int gpus, int number) {
+  Train([this](int gpus, int number) {
     char text[80];
     std::snprintf(text, sizeof text, "step %d loss 2.31 speed %.2f samples/s", number,
-                  per_gpu * gpus * (1 + 0.01 * (number % 3 - 1)));
+                  per_gpu_ * gpus * (1 + 0.01 * (number % 3 - 1)));
     return std::string(text);
   });
   CreateSame("bert", R"({"workersSpec":{"minReplicas":2,"maxReplicas":2,"targetReplicas":2},
@@ -49,7 +49,7 @@ TEST_F(TrialDrift, AJobThatRunsSlowerThanItsTrialIsADriftOfTheProfile) {
   profile_ = Tune()->status.fingerprint;
   ASSERT_TRUE(Await("the profile has its status", [&] { return Profile() && Profile()->status.points == 1; }));
 
-  per_gpu = 50;
+  per_gpu_ = 50;
   Patch<api::ElasticHorovodJob>("bert", R"({"spec":{"runPolicy":{"suspend":false}}})");
 
   ASSERT_TRUE(Await("the drift is seen", [&] { return Profile()->status.drift.has_value(); }, seconds(180)));

@@ -124,13 +124,13 @@ std::vector<std::string> TrialJobs::Trials(api::TrialPhase phase, const std::str
   return trials;
 }
 
-const api::Recommendation* TrialJobs::Knee(const std::string& name) const {
+std::optional<api::Recommendation> TrialJobs::Knee(const std::string& name) const {
   const auto job = Tune(name);
-  if (!job) return nullptr;
+  if (!job) return std::nullopt;
   for (const api::Recommendation& r : job->status.recommendation) {
-    if (r.goal == api::Goal::kKnee) return &r;
+    if (r.goal == api::Goal::kKnee) return r;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 bool TrialJobs::NothingIsLeft() const {

@@ -58,7 +58,7 @@ class TrialJobs : public ElasticJob {
   std::string ReadyMessage(const std::string& name = kTrialJob) const;
   // Trials of that phase, as "2 GPUs PrecisionReached".
   std::vector<std::string> Trials(api::TrialPhase phase, const std::string& name = kTrialJob) const;
-  const api::Recommendation* Knee(const std::string& name = kTrialJob) const;
+  std::optional<api::Recommendation> Knee(const std::string& name = kTrialJob) const;
   // No job, pod, Service, StatefulSet, launcher or PodGroup of a trial is there.
   bool NothingIsLeft() const;
   // UIDs of the jobs and pods that there ever were as trials, by name.

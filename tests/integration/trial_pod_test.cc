@@ -107,8 +107,9 @@ TEST_F(TrialPod, WaitsInTheQueueAndSaysForWhat) {
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})");
   ASSERT_TRUE(Await("the node is taken", [&] { return Phase() == "Running"; }));
   CreatePodTrialJob(R"({"gpuCounts":[2]})");
-  ASSERT_TRUE(Await("it says so", [&] { return ReadyReason() == "WaitingForRoom"; })) << ReadyMessage();
-  EXPECT_THAT(ReadyMessage(), HasSubstr("2 of 2 GPUs are held"));
+  ASSERT_TRUE(Await("it says so", [&] {
+    return ReadyReason() == "WaitingForRoom" && ReadyMessage().find("2 of 2 GPUs are held") != std::string::npos;
+  })) << ReadyMessage();
   Delete<api::ElasticHorovodJob>(kName);
   EXPECT_TRUE(Await("it is bound", [&] {
     const PodPtr pod = TheTrial();

@@ -14,8 +14,11 @@ using kube::KindOf;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// Without a manager, which would say itself which trials there are.
 class TrialSchema : public ElasticJob {
  protected:
+  static void SetUpTestSuite() { StartWorld(); }
+
   kube::Result<std::shared_ptr<kube::Object>> Try(std::string_view spec, const std::string& name = "bert") {
     const std::string text =
         R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":")" + name +

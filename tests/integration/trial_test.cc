@@ -24,11 +24,12 @@ TEST_F(Trial, OneSizeIsMeasuredAndNothingIsLeft) {
 
   ASSERT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
   EXPECT_THAT(Trials(TrialPhase::kSucceeded), ElementsAre("2 GPUs PrecisionReached"));
-  const api::Trial& trial = Tune()->status.trials.front();
+  const auto job = Tune();
+  const api::Trial& trial = job->status.trials.front();
   EXPECT_NEAR(std::stod(trial.measured->throughput), 200, 10);
-  EXPECT_EQ(Tune()->status.throughput_unit, api::ThroughputUnit::kSamplesPerSecond);
+  EXPECT_EQ(job->status.throughput_unit, api::ThroughputUnit::kSamplesPerSecond);
   EXPECT_GT(trial.gpu_seconds, 0);
-  EXPECT_EQ(Tune()->status.spent.gpu_seconds, trial.gpu_seconds);
+  EXPECT_EQ(job->status.spent.gpu_seconds, trial.gpu_seconds);
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
 }
 
@@ -42,7 +43,7 @@ TEST_F(Trial, TheLadderEndsWithTheKnee) {
   EXPECT_THAT(Trials(TrialPhase::kSucceeded), ElementsAre("1 GPUs PrecisionReached", "2 GPUs PrecisionReached",
                                                           "4 GPUs PrecisionReached", "8 GPUs PrecisionReached"));
   EXPECT_THAT(Trials(TrialPhase::kSkipped), ElementsAre("16 GPUs NoMoreGain"));
-  ASSERT_NE(Knee(), nullptr);
+  ASSERT_TRUE(Knee());
   EXPECT_EQ(Knee()->gpus, 4);
   EXPECT_EQ(Tune()->status.progress, "4/4");
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
@@ -66,8 +67,9 @@ TEST_F(Trial, AManagerThatIsKilledAmongTrialsStartsNoneTwice) {
   EXPECT_EQ(EverTrials().size(), 2u);
   for (const auto& [name, uids] : EverTrials()) EXPECT_EQ(uids.size(), 1u) << name;
   std::int64_t spent = 0;
-  for (const api::Trial& trial : Tune()->status.trials) spent += trial.gpu_seconds;
-  EXPECT_EQ(Tune()->status.spent.gpu_seconds, spent);
+  const auto job = Tune();
+  for (const api::Trial& trial : job->status.trials) spent += trial.gpu_seconds;
+  EXPECT_EQ(job->status.spent.gpu_seconds, spent);
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
 }
 
@@ -103,9 +105,10 @@ TEST_F(Trial, AnImageThatDoesNotExistIsSaidInSecondsAndTriedOnce) {
     }
     return nullptr;
   };
-  ASSERT_TRUE(Await("a worker is bound", [&] { return worker() != nullptr; }));
+  PodPtr bound;
+  ASSERT_TRUE(Await("a worker is bound", [&] { return (bound = worker()) != nullptr; }));
 
-  Patch<kube::Pod>(worker()->metadata.name, R"({"status":{"phase":"Pending","containerStatuses":[{"name":"worker",
+  Patch<kube::Pod>(bound->metadata.name, R"({"status":{"phase":"Pending","containerStatuses":[{"name":"worker",
       "image":"a","imageID":"","restartCount":0,"ready":false,
       "state":{"waiting":{"reason":"ErrImagePull","message":"registry.test/train:1: not found"}}}]}})", "status");
 
@@ -119,7 +122,7 @@ TEST_F(Trial, AnImageThatDoesNotExistIsSaidInSecondsAndTriedOnce) {
   }));
   kube::DeleteOptions now;
   now.grace_period_seconds = 0;
-  Must(client().Delete(kube::KindOf<kube::Pod>(), worker()->metadata.Key(), now));
+  Must(client().Delete(kube::KindOf<kube::Pod>(), bound->metadata.Key(), now));
   ASSERT_TRUE(Await("the TrialJob fails", [&] { return HasPhase(TrialJobPhase::kFailed); }));
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
 }
