@@ -35,7 +35,7 @@ class Informer {
 
   const Kind& kind() const { return kind_; }
   const Store& store() const { return store_; }
-  // REQUIRES: before Start().
+  // See Store. REQUIRES: before Start().
   Store::IndexId AddIndex(Store::IndexFunction function) { return store_.AddIndex(std::move(function)); }
   void AddHandler(Handler handler);
   void Start();

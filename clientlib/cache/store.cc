@@ -19,7 +19,13 @@ bool IsOlder(std::string_view a, std::string_view b) {
 }
 
 Store::IndexId Store::AddIndex(IndexFunction function) {
+  using PlainFunction = std::vector<std::string> (*)(const Object&);
+  const PlainFunction* plain = function.target<PlainFunction>();
   std::unique_lock lock(mutex_);
+  for (IndexId id = 0; id < indexes_.size() && plain != nullptr; ++id) {
+    const PlainFunction* known = indexes_[id].function.target<PlainFunction>();
+    if (known != nullptr && *known == *plain) return id;
+  }
   indexes_.push_back({std::move(function), {}});
   return indexes_.size() - 1;
 }

@@ -40,7 +40,7 @@ class Store {
   using IndexFunction = std::function<std::vector<std::string>(const Object&)>;
   using IndexId = std::size_t;
 
-  // REQUIRES: called before the first object is stored.
+  // A plain function has one index, whoever adds it. REQUIRES: called before the first object is stored.
   IndexId AddIndex(IndexFunction function);
 
   ConstObject Get(const ObjectKey& key) const;

@@ -13,7 +13,6 @@ using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 
-
 bool IsOfTrialJob(const kube::ObjectMeta& metadata) {
   const kube::OwnerReference* owner = metadata.Controller();
   return owner != nullptr && owner->kind == KindOf<TrialJob>().kind;

@@ -168,6 +168,18 @@ TEST(Store, IndexesFollowEveryChange) {
   EXPECT_THAT(Names(store.ByIndex(by_ns, "c")), ElementsAre("c/w"));
 }
 
+TEST(Store, APlainFunctionThatIsAddedTwiceHasOneIndex) {
+  Store store;
+  const auto names = [](const Object& o) { return std::vector{o.metadata.name}; };
+  const Store::IndexId by_name = store.AddIndex(names), by_color = store.AddIndex(Colors);
+  const Store::IndexId again = store.AddIndex(Colors), by_name_again = store.AddIndex(names);
+  store.Put(Map("a", "x", "1", "u", "red"));
+  EXPECT_EQ(again, by_color);
+  EXPECT_NE(by_name_again, by_name) << "what a lambda has captured cannot be compared";
+  EXPECT_THAT(Names(store.ByIndex(again, "red")), ElementsAre("a/x"));
+  EXPECT_THAT(Names(store.ByIndex(by_name_again, "x")), ElementsAre("a/x"));
+}
+
 TEST(Store, AnIndexOfTheSameVersionHoldsTheNewestObject) {
   Store store;
   const Store::IndexId by_color = store.AddIndex(Colors);
