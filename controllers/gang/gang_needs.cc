@@ -19,9 +19,11 @@ int MinimumToRun(const GangView& view, const Tally& tally) {
   return IsReplacing(view, tally) && started > 0 ? std::min(min, started) : min;
 }
 
-bool IsBackingOff(const GangView& view) {
+bool IsBackingOff(const GangView& view, const Tally& tally) {
   const auto& next = view.group->status.next_attempt_time;
-  if (!next) return false;
+  // One that has lost members since is brought back to its minimum at once, and the other way round.
+  const bool was_below = view.group->status.started_min_member == 0;
+  if (!next || was_below != (tally.scheduled() < MinimumToRun(view, tally))) return false;
   const kube::Duration left = next->value - view.now.value;
   // One further ahead than any we set was set before the clock was set back.
   return left > kube::Duration::zero() && left <= kLongestGangBackoff + std::chrono::minutes(1);
@@ -69,7 +71,7 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   const Tally tally = Count(view);
   if (group.metadata.is_being_deleted() || view.is_planned_by_owner) return std::nullopt;
   if (min < 1 || tally.unbound() == 0) return std::nullopt;
-  if (IsBackingOff(view) && tally.scheduled() < min) return std::nullopt;
+  if (IsBackingOff(view, tally)) return std::nullopt;
 
   const std::vector<Assignment> assigned = Assign(view);
   const std::unordered_set<const Member*> has_place = MembersOf(assigned);

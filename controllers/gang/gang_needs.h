@@ -24,8 +24,8 @@ std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assig
 bool IsReplacing(const GangView& view, const Tally& tally);
 // How many it must have to go on: of one that runs, not more than it came together with.
 int MinimumToRun(const GangView& view, const Tally& tally);
-// Rolled back, and not to be tried again yet.
-bool IsBackingOff(const GangView& view);
+// Rolled back, and not to be tried again yet: all of it below its minimum, its extras while it runs.
+bool IsBackingOff(const GangView& view, const Tally& tally);
 
 // What the ledger is to be asked for; nullopt: nothing. Uses `view.places`, not what follows from the answer.
 std::optional<GangDemand> NeedsOf(const GangView& view);

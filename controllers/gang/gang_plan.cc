@@ -109,7 +109,7 @@ class Planner {
   bool PlanRollBack() {
     api::PodGroupStatus& status = plan_.status;
     const bool is_below = tally_.scheduled() < MinimumToRun(view_, tally_);
-    if (is_below && IsBackingOff(view_)) {
+    if (is_below && IsBackingOff(view_, tally_)) {
       LookAgain(status.next_attempt_time->value - view_.now.value);
       plan_.end = RollBackList(view_);
       SayBackingOff();
@@ -118,6 +118,7 @@ class Planner {
     const std::optional<kube::Time> start = StartOf(view_);
     if (!is_below || !start) return false;
     status.schedule_start_time = start;
+    if (view_.group->status.phase == kGangRunning) status.attempts = 0;  // Those were tries of its extras.
     if (view_.is_planned_by_owner) return false;
     const std::vector<const Member*> list = RollBackList(view_);
     if (list.empty()) return false;
@@ -132,14 +133,18 @@ class Planner {
     for (const Assignment& a : Assign(view_)) {
       if (a.member->state == MemberState::kLifted) plan_.refused.insert(a.place.node);
     }
-    ++status.attempts;
     status.schedule_start_time.reset();
     status.started_min_member = 0;
-    status.next_attempt_time = kube::Time{view_.now.value + BackoffAfter(status.attempts)};
-    LookAgain(BackoffAfter(status.attempts));
+    BackOff();
     SayBackingOff();
     Tell(kube::EventType::kWarning, GangReason::kBackingOff, "RollBackGang", Message());
     return true;
+  }
+
+  void BackOff() {
+    const seconds wait = BackoffAfter(++plan_.status.attempts);
+    plan_.status.next_attempt_time = kube::Time{view_.now.value + wait};
+    LookAgain(wait);
   }
 
   void SayBackingOff() {
@@ -163,8 +168,14 @@ class Planner {
   const std::string& Message() const { return kube::FindCondition(plan_.status.conditions, "Ready")->message; }
 
   void PlanStart() {
-    plan_.status.next_attempt_time.reset();
-    const std::vector<Assignment> assigned = Assign(view_);
+    std::vector<Assignment> assigned = Assign(view_);
+    if (IsBackingOff(view_, tally_)) {
+      // What is the scheduler's already goes on.
+      std::erase_if(assigned, [](const Assignment& a) { return a.member->state == MemberState::kGated; });
+      LookAgain(plan_.status.next_attempt_time->value - view_.now.value);
+    } else {
+      plan_.status.next_attempt_time.reset();
+    }
     for (const Assignment& a : assigned) plan_.keep_places.push_back(a.place);
     const bool is_replacing = IsReplacing(view_, tally_);
     is_enough_ = is_replacing || tally_.scheduled() + static_cast<int>(assigned.size()) >= min_;
@@ -251,16 +262,30 @@ class Planner {
     }
   }
 
-  // Beyond the minimum: an extra that found no node waits gated again, where it is in nobody's way.
+  // Beyond the minimum: an extra that found no node waits gated again, where it is in nobody's way, and for longer each
+  // time until one finds its node.
   void PlanRepair() {
     if (tally_.scheduled() < MinimumToRun(view_, tally_) || view_.is_planned_by_owner) return;
+    const api::PodGroupStatus& before = view_.group->status;
+    if (before.phase == kGangRunning ? tally_.scheduled() > before.scheduled : IsRunning()) plan_.status.attempts = 0;
     for (const Member& member : view_.members) {
       if (member.state != MemberState::kLifted || !CanBeRolledBack(member)) continue;
       const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *member.lifted_at);
       if (left <= kube::Duration::zero()) plan_.end.push_back(&member);
       else LookAgain(left);
     }
+    if (plan_.end.empty()) return;
+    plan_.keep_places.clear();
+    for (const Assignment& a : Assign(view_)) {
+      if (a.member->state != MemberState::kLifted) continue;
+      const bool is_refused = std::find(plan_.end.begin(), plan_.end.end(), a.member) != plan_.end.end();
+      if (is_refused) plan_.refused.insert(a.place.node);
+      else plan_.keep_places.push_back(a.place);
+    }
+    BackOff();
   }
+
+  bool IsRunning() const { return tally_.running + tally_.succeeded >= min_; }
 
   void SayProgress() {
     if (tally_.scheduled() >= min_) return SayTogether();
@@ -329,20 +354,19 @@ class Planner {
   }
 
   void SayTogether() {
-    const bool is_running = tally_.running + tally_.succeeded >= min_;
     std::string message =
-        is_running ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
+        IsRunning() ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
                    : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
     // Those that others or their volumes hold back wait for them, not for room.
     if (const int waiting = tally_.unbound() - HeldBack(); waiting > 0) {
       message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
+      if (const auto& next = plan_.status.next_attempt_time) message += ", and the next try begins at " + kube::ToText(*next);
     }
     plan_.status.schedule_start_time.reset();
     plan_.status.started_min_member = min_;
     const bool has_run = view_.group->status.phase == kGangRunning;
-    if (!is_running && !has_run) return Say(kGangScheduling, GangReason::kStarting, message);
-    plan_.status.attempts = 0;
+    if (!IsRunning() && !has_run) return Say(kGangScheduling, GangReason::kStarting, message);
     Say(kGangRunning, GangReason::kRunning, message);
   }
 

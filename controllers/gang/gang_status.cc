@@ -93,6 +93,8 @@ bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupSta
     const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
     return status.observed_generation != 0 && ready ? ready->reason : std::string();
   };
+  // What is deleted next waits for that time: a decision (see GangPlan::end).
+  if (after.next_attempt_time && after.next_attempt_time != before.next_attempt_time) return false;
   const std::string was = reason(before), is = reason(after);
   if (was == is) return before.phase == after.phase && before.observed_generation == after.observed_generation;
   const auto is_start = [](const std::string& text) {

@@ -58,8 +58,10 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
       Field<&T::schedule_start_time>("scheduleStartTime", {.doc = "Of a gang below its minimum: when its gates were "
                                                                   "lifted, or it lost members. scheduleTimeoutSeconds "
                                                                   "counts from here."}),
-      Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran."}),
-      Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again."}),
+      Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran. While it runs: "
+                                               "tries of members beyond minMember since one found a node."}),
+      Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again, or "
+                                                              "members beyond minMember that found no node."}),
       Field<&T::started_min_member>("startedMinMember",
                                     {.doc = "minMember when the gang last came together. A gang that runs "
                                             "with so many is not rolled back because minMember was "

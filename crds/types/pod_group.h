@@ -42,7 +42,7 @@ struct PodGroupStatus {
   std::string occupied_by;
   std::int32_t scheduled = 0, running = 0, succeeded = 0, failed = 0;  // Members; ended ones count as scheduled.
   std::optional<kube::Time> schedule_start_time;
-  std::int32_t attempts = 0;  // Starts that were rolled back since the gang last ran.
+  std::int32_t attempts = 0;  // Roll-backs since the gang last ran; while it runs, of extra members.
   std::optional<kube::Time> next_attempt_time;
   std::int32_t started_min_member = 0;  // minMember when the gang last came together; 0: it does not run.
   std::int64_t observed_generation = 0;

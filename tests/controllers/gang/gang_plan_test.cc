@@ -398,6 +398,80 @@ TEST(GangPlan, AnExtraThatFindsNoNodeWaitsGatedAgain) {
   EXPECT_THAT(PlanGang(GangBuilder(2).Running(2).Lifted(1, -50).Build()).end, IsEmpty());
 }
 
+// A gang of two that runs, `before` tries of whose extras were refused.
+GangBuilder RunningAfter(int before) {
+  return GangBuilder(2).Running(2).Phase(kGangRunning, GangReason::kRunning).Group([before](auto& group) {
+    group.status.scheduled = 2;
+    group.status.started_min_member = 2;
+    group.status.attempts = before;
+  });
+}
+auto NextTryAt(int at) {
+  return [at](auto& group) { group.status.next_attempt_time = GangBuilder::At(at); };
+}
+
+TEST(GangPlan, TheTimeBetweenTriesOfExtrasGrowsUntilOneFindsItsNode) {
+  const std::pair<int, int> kCases[] = {{0, 10}, {1, 20}, {6, 600}};
+  for (const auto& [before, wait] : kCases) {
+    const GangPlan plan = PlanGang(RunningAfter(before).Lifted(1, -70).Build());
+    EXPECT_THAT(Ends(plan), ElementsAre(2)) << before;
+    EXPECT_EQ(plan.status.attempts, before + 1);
+    EXPECT_EQ(plan.status.next_attempt_time, GangBuilder::At(wait)) << before;
+    EXPECT_EQ(ReasonOf(plan), "Running");
+  }
+  const GangPlan progress = PlanGang(RunningAfter(6).Bound(1).Lifted(1, -70).Build());
+  EXPECT_EQ(progress.status.next_attempt_time, GangBuilder::At(10));
+}
+
+TEST(GangPlan, UntilTheNextTryNoExtraIsAskedForOrLifted) {
+  const GangBuilder gang = RunningAfter(1).Gated(2).Places(1);
+  const GangView waits = GangBuilder(gang).Group(NextTryAt(8)).Build();
+  EXPECT_FALSE(NeedsOf(waits));
+  const GangPlan plan = PlanGang(waits);
+  EXPECT_THAT(plan.lift, IsEmpty());
+  EXPECT_THAT(plan.keep_places, IsEmpty());
+  EXPECT_EQ(plan.look_again, kube::Duration(seconds(8)));
+  EXPECT_THAT(MessageOf(plan), HasSubstr("2 more wait for room, and the next try begins at "));
+
+  const GangView goes_on = GangBuilder(gang).Group(NextTryAt(-1)).Build();
+  EXPECT_TRUE(NeedsOf(goes_on));
+  EXPECT_THAT(Lifts(PlanGang(goes_on)), ElementsAre(2));
+  EXPECT_EQ(PlanGang(goes_on).status.attempts, 1) << "whether it succeeds is not known yet";
+}
+
+TEST(GangPlan, TheNextTryOfAnExtraAvoidsItsNodeAndOneThatIsUnderWayGoesOn) {
+  GangView view = RunningAfter(0).Lifted(2, -70).Places(1, "node-1").Places(1, "node-2").Build();
+  view.members[3].lifted_at = GangBuilder::At(-1);
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Ends(plan), ElementsAre(2));
+  EXPECT_THAT(plan.refused, ElementsAre("node-1"));
+  ASSERT_EQ(plan.keep_places.size(), 1U);
+  EXPECT_EQ(plan.keep_places[0].node, "node-2");
+}
+
+TEST(GangPlan, TriesOfExtrasDelayNoReplacementBelowTheMinimumAndAreNotCountedAmongItsStarts) {
+  const GangView view = GangBuilder(3)
+                            .Running(2)
+                            .Gated(1)
+                            .Phase(kGangRunning, GangReason::kRunning)
+                            .Group([](auto& group) {
+                              group.status.started_min_member = 3;
+                              group.status.attempts = 5;
+                            })
+                            .Group(NextTryAt(100))
+                            .Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(plan.end, IsEmpty());
+  EXPECT_THAT(Lifts(plan), ElementsAre(2));
+  EXPECT_EQ(plan.status.attempts, 0);
+  EXPECT_FALSE(plan.status.next_attempt_time);
+}
+
+TEST(GangStatus, WhenExtrasAreTriedAgainIsWrittenBeforeTheyAreEnded) {
+  const GangView view = RunningAfter(0).Lifted(1, -70).Build();
+  EXPECT_FALSE(IsMinorGangChange(view.group->status, PlanGang(view).status));
+}
+
 TEST(GangPlan, UngateShowsTheDemandToAClusterAutoscaler) {
   const auto ungate = [](auto& group) { group.spec.when_unschedulable = api::WhenUnschedulable::kUngate; };
   EXPECT_THAT(Lifts(PlanGang(GangBuilder(2).Gated(3).Group(ungate).Build())), ElementsAre(0, 1));
