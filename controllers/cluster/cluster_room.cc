@@ -263,20 +263,27 @@ void ClusterRoom::TellStanding(const std::vector<std::string>& gangs, bool is_ur
   }
 }
 
-void ClusterRoom::StopAsking(const std::string& gang) {
-  std::lock_guard lock(mutex_);
-  waiting_.erase(gang);
+bool ClusterRoom::LeaveQueueLocked(const std::string& gang) {
+  const bool has_waited = waiting_.erase(gang) > 0;
   planner_.Remove(gang);
+  return has_waited && planner_.holder() == gang;
+}
+
+void ClusterRoom::StopAsking(const std::string& gang) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!LeaveQueueLocked(gang)) return;
+  }
+  for (const auto& tell : on_freed_) tell();
 }
 
 void ClusterRoom::Forget(const std::string& gang) {
   {
     std::lock_guard lock(mutex_);
-    waiting_.erase(gang);
+    const bool gave_up = LeaveQueueLocked(gang);
     placed_.erase(gang);
-    planner_.Remove(gang);
     planner_.SetEnd(gang, std::nullopt);
-    if (ledger_.ClaimsOf(gang).empty()) return;
+    if (!gave_up && ledger_.ClaimsOf(gang).empty()) return;
     ledger_.DropClaims(gang);
   }
   for (const auto& tell : on_freed_) tell();

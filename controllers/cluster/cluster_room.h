@@ -102,6 +102,8 @@ class ClusterRoom {
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change);
   void TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const;
+  // True if it gave a reservation up: that is room for others.
+  bool LeaveQueueLocked(const std::string& gang);
   bool NoteCompetitorLocked(const kube::Pod* before, const kube::Pod* after);
   ShapePtr InternLocked(PodShape shape);
 

@@ -223,6 +223,21 @@ TEST_F(ClusterRoomTest, WhatIsReservedIsRoomForItsHolderOnly) {
   EXPECT_EQ(room_.RoomFor("team-a/other", *GpuShape(1), 10).copies, 0);
 }
 
+TEST_F(ClusterRoomTest, WhoGivesItsReservationUpFreesItsRoomOnce) {
+  AddPod("p", 5, "n1");
+  for (const auto give_up : {&ClusterRoom::StopAsking, &ClusterRoom::Forget}) {
+    ASSERT_TRUE(room_.Ask(Demand("team-a/large", 8, 1)).has_reservation);
+    ASSERT_EQ(room_.Ask(Demand("team-a/small", 1, 1)).blocked_by, "team-a/large");
+    const int before = freed_;
+
+    (room_.*give_up)("team-a/small");
+    EXPECT_EQ(freed_, before) << "it had none";
+    (room_.*give_up)("team-a/large");
+    (room_.*give_up)("team-a/large");
+    EXPECT_EQ(freed_, before + 1);
+  }
+}
+
 TEST_F(ClusterRoomTest, PodsOfOneSetShareAShape) {
   kube::Pod a, b;
   a.metadata.ns = b.metadata.ns = "team-a";
