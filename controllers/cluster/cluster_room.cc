@@ -231,7 +231,7 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
     for (const auto& prepare : before_planning_) prepare();
   });
   GangStanding standing;
-  std::vector<std::string> placed, waiting;
+  std::vector<std::string> urgent, waiting;
   {
     std::lock_guard lock(mutex_);
     planner_.Put(demand);
@@ -243,7 +243,7 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
       if (is_placed) placed_.insert(key);
       if (other && !is_placed) waiting_.insert(key);
       else waiting_.erase(key);
-      if (key != demand.key) (is_placed ? placed : waiting).push_back(key);
+      if (key != demand.key) (is_placed || (other && other->has_reservation) ? urgent : waiting).push_back(key);
     }
     if (standing.is_placed) {
       waiting_.erase(demand.key);
@@ -252,7 +252,7 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
       waiting_.insert(demand.key);
     }
   }
-  TellStanding(placed, true);
+  TellStanding(urgent, true);
   TellStanding(waiting, false);
   return standing;
 }
@@ -294,9 +294,9 @@ void ClusterRoom::SetEnd(const std::string& gang, std::optional<std::int64_t> un
   planner_.SetEnd(gang, unix_seconds);
 }
 
-std::optional<std::int64_t> ClusterRoom::next_change() const {
+std::optional<std::int64_t> ClusterRoom::next_change(const std::string& gang) const {
   std::lock_guard lock(mutex_);
-  return planner_.next_change();
+  return planner_.next_change(gang);
 }
 
 std::string ClusterRoom::AnyWaiting() const {

@@ -40,8 +40,8 @@ class ClusterRoom {
   // Called once, before anything is planned: with Hold() for what an earlier process has promised.
   void BeforePlanning(std::function<void()> callback) { before_planning_.push_back(std::move(callback)); }
   void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
-  // A gang whose standing changed, by key, and whether it is urgent: it was placed, or competition has begun while it
-  // is being started. What is not is a word in its status, and many gangs are told at once.
+  // A gang whose standing changed, by key, and whether it is urgent: it was placed, has the reservation, or competition
+  // has begun while it is being started. What is not is a word in its status, and many gangs are told at once.
   void OnStanding(std::function<void(const std::string& gang, bool is_urgent)> callback) {
     on_standing_.push_back(std::move(callback));
   }
@@ -73,8 +73,8 @@ class ClusterRoom {
   void StopAsking(const std::string& gang);  // Its claims stay.
   void Forget(const std::string& gang);      // They do not.
   void SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds);
-  // When planning again is worth while although nothing happens; nullopt: never.
-  std::optional<std::int64_t> next_change() const;
+  // When it is worth while that this gang asks again although nothing happens; nullopt: never.
+  std::optional<std::int64_t> next_change(const std::string& gang) const;
   // A gang that waits, whose pass would plan for all; empty: none.
   std::string AnyWaiting() const;
   // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for GPUs is unschedulable.

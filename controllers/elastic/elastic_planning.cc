@@ -63,7 +63,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const int claims = plan.workers ? std::max(0, plan.workers->granted - bound) : 0;
   if (is_queued && !plan.is_ignored && !HasEnded(plan.status)) {
     // Its place in the queue stays until there is room: who comes first does not depend on whose pass does.
-    if (const auto change = room_.next_change()) {
+    if (const auto change = room_.next_change(owner)) {
       const kube::Duration until = std::max<kube::Duration>(
           kube::WallTime(std::chrono::seconds(*change)) - view.now.value, std::chrono::seconds(1));
       plan.look_again = std::min(plan.look_again.value_or(until), until);

@@ -289,7 +289,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   }
   kube::Duration again =
       std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync});
-  if (const auto change = room_.next_change()) {
+  if (const auto change = view.demand ? room_.next_change(gang) : std::nullopt) {
     const kube::Duration until = kube::WallTime(std::chrono::seconds(*change)) - view.now.value;
     again = std::min(again, std::max<kube::Duration>(until, std::chrono::seconds(1)));
   }

@@ -221,6 +221,25 @@ struct GangPlanner::Impl {
     }
   }
 
+  std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
+    if (demand.key == holder) {
+      if (!reservation.start) return std::nullopt;
+      return std::max(*reservation.start, planned_at + 1);  // If it is late, a later time is to be found.
+    }
+    const std::int64_t at = demand.waiting_since + reserve_after;
+    return demand.needed > 0 && at > planned_at ? std::optional(at) : std::nullopt;
+  }
+
+  // Whether a change is due: while there is a reservation, of its holder alone.
+  bool IsDue(std::int64_t now) const {
+    const auto is_due = [&](const Gang& gang) {
+      const std::optional<std::int64_t> at = ChangeOf(gang.demand);
+      return at && *at <= now;
+    };
+    if (const auto it = gangs.find(holder); it != gangs.end()) return is_due(it->second);
+    return std::any_of(queue.begin(), queue.end(), [&](const auto& entry) { return is_due(*entry.second); });
+  }
+
   void DescribeAll() {
     FactsCache facts(ledger);
     int position = 0;
@@ -282,14 +301,14 @@ void GangPlanner::SetEnd(const std::string& key, std::optional<std::int64_t> at)
 
 std::vector<std::string> GangPlanner::Plan(std::int64_t now) {
   Impl& impl = *impl_;
-  const std::optional<std::int64_t> next = next_change();
-  if (!impl.is_dirty && impl.planned_version == impl.ledger.version() && !(next && *next <= now)) return {};
+  const bool is_needed = impl.is_dirty || impl.planned_version != impl.ledger.version() || impl.IsDue(now);
+  impl.planned_at = now;
+  if (!is_needed) return {};
   impl.changed.clear();
   impl.PlaceAll(now);
   impl.DescribeAll();
   impl.is_dirty = false;
   impl.planned_version = impl.ledger.version();
-  impl.planned_at = now;
   return std::exchange(impl.changed, {});
 }
 
@@ -302,17 +321,9 @@ std::size_t GangPlanner::waiting() const { return impl_->queue.size(); }
 
 const std::string& GangPlanner::holder() const { return impl_->holder; }
 
-std::optional<std::int64_t> GangPlanner::next_change() const {
-  if (!impl_->holder.empty()) {
-    if (!impl_->reservation.start) return std::nullopt;
-    return std::max(*impl_->reservation.start, impl_->planned_at + 1);  // If it is late, a later time is to be found.
-  }
-  std::optional<std::int64_t> next;
-  for (const auto& [key, gang] : impl_->queue) {
-    const std::int64_t at = gang->demand.waiting_since + impl_->reserve_after;
-    if (gang->demand.needed > 0 && at > impl_->planned_at && (!next || at < *next)) next = at;
-  }
-  return next;
+std::optional<std::int64_t> GangPlanner::next_change(const std::string& key) const {
+  const auto it = impl_->gangs.find(key);
+  return it == impl_->gangs.end() ? std::nullopt : impl_->ChangeOf(it->second.demand);
 }
 
 }  // namespace grus

@@ -81,9 +81,9 @@ class GangPlanner {
   const GangStanding* StandingOf(const std::string& key) const;
   std::size_t waiting() const;
   const std::string& holder() const;  // Of the reservation; empty: nobody.
-  // When Plan() should run although nothing happens: a gang may ask for its reservation then, or the one that has it
-  // should have started. nullopt: never.
-  std::optional<std::int64_t> next_change() const;
+  // When Plan() should run for this gang although nothing happens: it may ask for its reservation then, or it has one
+  // and should have started. nullopt: never.
+  std::optional<std::int64_t> next_change(const std::string& key) const;
 
  private:
   struct Impl;

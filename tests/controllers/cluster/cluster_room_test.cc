@@ -25,6 +25,9 @@ class ClusterRoomTest : public ::testing::Test {
     Create("serviceaccounts", Text(R"({"apiVersion":"v1","kind":"ServiceAccount",
                                        "metadata":{"name":"default","namespace":"team-a"}})"));
     room_.OnFreed([this] { ++freed_; });
+    room_.OnStanding([this](const std::string& gang, bool is_urgent) {
+      if (is_urgent) urgent_.push_back(gang);
+    });
     for (kube::Informer* informer : {&nodes_, &pods_}) informer->Start();
     for (kube::Informer* informer : {&nodes_, &pods_}) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
     AddNode("n1");
@@ -88,6 +91,7 @@ class ClusterRoomTest : public ::testing::Test {
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
   ClusterRoom room_{nodes_, pods_, clock_};
   std::atomic<int> freed_{0};
+  std::vector<std::string> urgent_;
 };
 
 TEST_F(ClusterRoomTest, BoundPodsHoldTheirNodeUntilTheyEnd) {
@@ -221,6 +225,19 @@ TEST_F(ClusterRoomTest, WhatIsReservedIsRoomForItsHolderOnly) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 8, 1)).has_reservation);
   EXPECT_EQ(room_.RoomFor("team-a/g", *GpuShape(1), 10).copies, 3);
   EXPECT_EQ(room_.RoomFor("team-a/other", *GpuShape(1), 10).copies, 0);
+}
+
+TEST_F(ClusterRoomTest, AGangThatHasTheReservationHearsOfItWhoeverPlanned) {
+  AddPod("p", 8, "n1");
+  const auto demand = [since = kube::Time{clock_.WallNow()}](const std::string& key) {
+    GangDemand one = Demand(key, 1, 8);
+    one.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
+    return one;
+  };
+  EXPECT_FALSE(room_.Ask(demand("team-a/first")).has_reservation);
+  clock_.Advance(1min);
+  EXPECT_FALSE(room_.Ask(demand("team-a/second")).has_reservation);
+  EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/first"});
 }
 
 TEST_F(ClusterRoomTest, WhoGivesItsReservationUpFreesItsRoomOnce) {

@@ -65,6 +65,22 @@ TEST_F(GangReconcilerTest, WhatAnEarlierProcessHeldIsHeldBeforeAnythingElseIsPla
   EXPECT_TRUE(room_.PlacesOf("team-a/other").empty());
 }
 
+TEST_F(GangReconcilerTest, WhenAGangMayAskForAReservationOnlyThatOneLooksAgain) {
+  AddGang("held", 4, 2, "n1");
+  AddGang("waits", 4, 2);
+  StartCaches();
+
+  const auto waits = gangs_.Reconcile({"default", "waits"}, {});
+  ASSERT_TRUE(gangs_.Reconcile({"default", "held"}, {}));
+  ASSERT_TRUE(clock_.AwaitWaiters(kThreads));
+  clock_.Advance(4s);  // What it says of itself waits so long for company.
+  const auto held = gangs_.Reconcile({"default", "held"}, {});
+
+  ASSERT_TRUE(waits && held);
+  EXPECT_LE(*waits->delay(), 15s);
+  EXPECT_GT(*held->delay(), 15s);
+}
+
 TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {
   AddGang("left", 1, 1);
   Start();

@@ -85,7 +85,23 @@ TEST_F(GangPlannerTest, LaterGangsPassOneThatHasNotWaitedLong) {
 
   planner_.Plan(59);
   EXPECT_TRUE(IsPlaced("t/small"));
-  EXPECT_EQ(planner_.next_change(), 60);
+  EXPECT_EQ(planner_.next_change("t/large"), 60);
+}
+
+TEST_F(GangPlannerTest, WhenToPlanAgainIsSaidToTheGangThatItIsAbout) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 8, "t/running");
+  planner_.SetEnd("t/running", 1000);
+  Put(Gang("t/first", 1, 8), 0);
+  Put(Gang("t/second", 1, 8), 10);
+  planner_.Plan(20);
+  EXPECT_EQ(planner_.next_change("t/first"), 60);
+  EXPECT_EQ(planner_.next_change("t/second"), 70);
+  EXPECT_EQ(planner_.next_change("t/running"), std::nullopt);
+
+  planner_.Plan(70);
+  EXPECT_EQ(planner_.next_change("t/first"), 1000);
+  EXPECT_EQ(planner_.next_change("t/second"), std::nullopt) << "it hears of it when the reservation is given up";
 }
 
 TEST_F(GangPlannerTest, AGangThatWaitedLongKeepsOthersOffItsNodesOnly) {
