@@ -407,7 +407,7 @@ GangBuilder RunningAfter(int before) {
   });
 }
 auto NextTryAt(int at) {
-  return [at](auto& group) { group.status.next_attempt_time = GangBuilder::At(at); };
+  return [at](auto& group) { group.status.next_attempt_time = At(at); };
 }
 
 TEST(GangPlan, TheTimeBetweenTriesOfExtrasGrowsUntilOneFindsItsNode) {
@@ -416,11 +416,11 @@ TEST(GangPlan, TheTimeBetweenTriesOfExtrasGrowsUntilOneFindsItsNode) {
     const GangPlan plan = PlanGang(RunningAfter(before).Lifted(1, -70).Build());
     EXPECT_THAT(Ends(plan), ElementsAre(2)) << before;
     EXPECT_EQ(plan.status.attempts, before + 1);
-    EXPECT_EQ(plan.status.next_attempt_time, GangBuilder::At(wait)) << before;
+    EXPECT_EQ(plan.status.next_attempt_time, At(wait)) << before;
     EXPECT_EQ(ReasonOf(plan), "Running");
   }
   const GangPlan progress = PlanGang(RunningAfter(6).Bound(1).Lifted(1, -70).Build());
-  EXPECT_EQ(progress.status.next_attempt_time, GangBuilder::At(10));
+  EXPECT_EQ(progress.status.next_attempt_time, At(10));
 }
 
 TEST(GangPlan, UntilTheNextTryNoExtraIsAskedForOrLifted) {
@@ -441,7 +441,7 @@ TEST(GangPlan, UntilTheNextTryNoExtraIsAskedForOrLifted) {
 
 TEST(GangPlan, TheNextTryOfAnExtraAvoidsItsNodeAndOneThatIsUnderWayGoesOn) {
   GangView view = RunningAfter(0).Lifted(2, -70).Places(1, "node-1").Places(1, "node-2").Build();
-  view.members[3].lifted_at = GangBuilder::At(-1);
+  view.members[3].lifted_at = At(-1);
   const GangPlan plan = PlanGang(view);
   EXPECT_THAT(Ends(plan), ElementsAre(2));
   EXPECT_THAT(plan.refused, ElementsAre("node-1"));
