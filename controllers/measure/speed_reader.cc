@@ -12,6 +12,7 @@
 namespace grus {
 namespace {
 
+constexpr std::chrono::minutes kSetBack{1};  // Less is lines out of order.
 constexpr std::size_t kLongestShown = 120;  // Of a line that is shown to the user.
 
 const Reading* FindCounter(const LineReadings& readings) {
@@ -113,6 +114,8 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   if (line.time && !first_match_) first_match_ = line.time;
   if (line.time && *line.time - *first_match_ < options_.warm_up) return;
   if (line.time && !first_speed_) first_speed_ = line.time;
+  // When the node's clock is set back, what was seen before counts on.
+  if (line.time && last_speed_ && *last_speed_ - *line.time >= kSetBack) *first_speed_ -= *last_speed_ - *line.time;
   if (line.time) last_speed_ = line.time;
   AddReadings(readings, line);
 }

@@ -51,6 +51,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
     {
       std::lock_guard lock(mutex_);
       is_open_ = state == kube::LogState::kWaiting || state == kube::LogState::kFollowing;
+      has_ended_ = state == kube::LogState::kEnded;
     }
     if (state == kube::LogState::kEnded) wake_();
   }
@@ -73,6 +74,10 @@ class TrialMeasurements::Source final : public kube::LogSink {
     std::lock_guard lock(mutex_);
     return follower_ && is_open_ && clock_.Now() - news_ < kLogWait;
   }
+  bool HasEnded() const {
+    std::lock_guard lock(mutex_);
+    return has_ended_;
+  }
   const std::string& pod_uid() const { return pod_uid_; }
 
  private:
@@ -87,6 +92,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
   std::optional<kube::TimePoint> last_look_;
   std::string last_line_;
   bool is_open_ = true;            // Of the log: its end was not seen.
+  bool has_ended_ = false;
   kube::TimePoint news_ = began_;  // When something of it came last.
   kube::TimePoint last_line_at_{};
 
@@ -161,6 +167,15 @@ bool TrialMeasurements::IsLogAwaited(const kube::ObjectKey& trial_job, const std
     if (!source) return count_ < kMost;
   }
   return source->IsLogAwaited();
+}
+
+bool TrialMeasurements::HasLogEnded(const kube::ObjectKey& trial_job, const std::string& trial) const {
+  std::shared_ptr<Source> source;
+  {
+    std::lock_guard lock(mutex_);
+    source = Find(trial_job, trial);
+  }
+  return source && source->HasEnded();
 }
 
 void TrialMeasurements::AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text,

@@ -52,6 +52,9 @@ class TrialMeasurements {
   // of it. Also if it is not measured yet, and could be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
+  // All that its container wrote was read, and there will be no more.
+  bool HasLogEnded(const kube::ObjectKey& trial_job, const std::string& trial) const;
+
   // A line that a trial pushed. The same as the one before is no news, or not before `same_is_news` has passed since.
   void AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text,
                std::optional<kube::Duration> same_is_news = std::nullopt);

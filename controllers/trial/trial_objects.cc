@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/trial/trial_objects.h"
 
+#include <algorithm>
+
 #include "controllers/cluster/owners.h"
 #include "crds/types/pod_group.h"
 
@@ -52,13 +54,18 @@ std::vector<std::string> JobTrials::NamesOf(const TrialJob& owner) const {
   return NamesIn<ElasticHorovodJob>(jobs_, by_owner_, owner);
 }
 
-void JobTrials::Read(const TrialJob& owner, const std::string& trial, TrialRun& run) const {
+void JobTrials::Read(const TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const {
   const std::string& ns = owner.metadata.ns;
   if (const auto job = jobs_.Get<ElasticHorovodJob>({ns, trial})) run.child = ReadTrialChild(*job, owner);
   if (run.child && !run.child->is_ours) return;
-  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_job_, ObjectKey{ns, trial}.ToString())) {
+  const ObjectKey key{ns, trial};
+  for (const auto& pod : live != nullptr ? *live : pods_.ByIndex<kube::Pod>(pods_by_job_, key.ToString())) {
     ReadTrialPod(*pod, PartInJob(*pod), HasNode(nodes_, *pod), run.pods);
   }
+}
+
+std::string JobTrials::PodSelector(const TrialJob&, const std::string& trial) const {
+  return std::string(kJobNameLabel) + "=" + trial;
 }
 
 bool JobTrials::IsTrial(const ObjectKey& key) const {
@@ -85,9 +92,13 @@ std::vector<std::string> PodTrials::NamesOf(const TrialJob& owner) const {
   return NamesIn<kube::Pod>(pods_, by_owner_, owner);
 }
 
-void PodTrials::Read(const TrialJob& owner, const std::string& trial, TrialRun& run) const {
+void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const {
   const ObjectKey key{owner.metadata.ns, trial};
-  const auto pod = pods_.Get<kube::Pod>(key);
+  auto pod = live == nullptr ? pods_.Get<kube::Pod>(key) : nullptr;
+  if (live != nullptr) {
+    const auto found = std::find_if(live->begin(), live->end(), [&](const auto& one) { return one->metadata.name == trial; });
+    if (found != live->end()) pod = *found;
+  }
   const auto group = groups_ != nullptr ? groups_->Get<api::PodGroup>(key) : nullptr;
   const kube::OwnerReference* group_owner = group ? group->metadata.Controller() : nullptr;
   const bool is_of_a_trial = group_owner != nullptr && group_owner->kind == KindOf<kube::Pod>().kind &&
@@ -106,6 +117,10 @@ void PodTrials::Read(const TrialJob& owner, const std::string& trial, TrialRun& 
   const bool is_its_group = is_of_a_trial && group_owner->uid == pod->metadata.uid;
   run.child->lacks_group = groups_ != nullptr && run.child->is_ours && !run.child->is_ending && !is_its_group;
   if (run.child->is_ours) ReadTrialPod(*pod, PartAsTrial(*pod), has_node, run.pods);
+}
+
+std::string PodTrials::PodSelector(const TrialJob& owner, const std::string&) const {
+  return std::string(kTrialJobLabel) + "=" + owner.metadata.name;
 }
 
 bool PodTrials::IsTrial(const ObjectKey& key) const {

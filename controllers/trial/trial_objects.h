@@ -21,8 +21,11 @@ class TrialObjects {
   virtual const kube::Kind& kind() const = 0;
   // Of all that belong to `owner`.
   virtual std::vector<std::string> NamesOf(const api::TrialJob& owner) const = 0;
-  // Sets child and pods.
-  virtual void Read(const api::TrialJob& owner, const std::string& trial, TrialRun& run) const = 0;
+  using Pods = std::vector<std::shared_ptr<const kube::Pod>>;
+  // Sets child and pods. `live`: the pods of the trial, perhaps among others; null: as the cache has them.
+  virtual void Read(const api::TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const = 0;
+  // A label selector that finds the pods of a trial, perhaps among others.
+  virtual std::string PodSelector(const api::TrialJob& owner, const std::string& trial) const = 0;
   // Whether an object of that name is a trial, of whichever TrialJob.
   virtual bool IsTrial(const kube::ObjectKey& key) const = 0;
 
@@ -41,7 +44,8 @@ class JobTrials final : public TrialObjects {
 
   const kube::Kind& kind() const override;
   std::vector<std::string> NamesOf(const api::TrialJob& owner) const override;
-  void Read(const api::TrialJob& owner, const std::string& trial, TrialRun& run) const override;
+  void Read(const api::TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const override;
+  std::string PodSelector(const api::TrialJob& owner, const std::string& trial) const override;
   bool IsTrial(const kube::ObjectKey& key) const override;
   kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const override;
   std::optional<kube::Json> MakeGroup(const kube::ObjectKey&) const override { return std::nullopt; }  // The job's own.
@@ -63,7 +67,8 @@ class PodTrials final : public TrialObjects {
 
   const kube::Kind& kind() const override;
   std::vector<std::string> NamesOf(const api::TrialJob& owner) const override;
-  void Read(const api::TrialJob& owner, const std::string& trial, TrialRun& run) const override;
+  void Read(const api::TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const override;
+  std::string PodSelector(const api::TrialJob& owner, const std::string& trial) const override;
   bool IsTrial(const kube::ObjectKey& key) const override;
   kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const override;
   std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const override;

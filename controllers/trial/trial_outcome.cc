@@ -20,7 +20,9 @@ constexpr double kLeastSeconds = 5;  // A speed is not known after less of it, h
 constexpr std::size_t kLongestMessage = 900;
 constexpr std::chrono::seconds kRefusedTwice{20};  // A job tries again after 15 s.
 constexpr std::chrono::seconds kOnlyRefused{60};  // A training may print zeros while it compiles.
+constexpr char kLogSaysOutOfMemory[] = "its log says that a GPU is out of memory";
 constexpr char kWhatIsRefused[] = "zero, negative, infinite or NaN";
+constexpr std::chrono::seconds kWorthAWord{30};  // Of silence.
 constexpr std::chrono::seconds kUnreadable{20};  // Less than the reader waits for a line that it can read.
 
 void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
@@ -84,7 +86,7 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   } else if (!pods.out_of_memory.empty()) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, pods.out_of_memory + " was killed: out of memory");
   } else if (has_failed && run.speed && run.speed->counts.out_of_memory > 0) {
-    End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, "its log says that a GPU is out of memory");
+    End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, kLogSaysOutOfMemory);
   } else if (has_failed && pods.has_lost_node) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNodeLost, "a node of it is gone");
   } else if (has_failed) {
@@ -124,6 +126,11 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
   const std::optional<kube::Time> since = HeldSince(run);
   const kube::Duration held = since ? view.now.value - since->value : kube::Duration::zero();
   if (seen.state == SpeedState::kNotMatched && held >= kUnreadable) {
+    // That it has ended may be news yet.
+    if (seen.counts.out_of_memory > 0) {
+      End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, kLogSaysOutOfMemory);
+      return true;
+    }
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, UnreadableMessage(view, run));
     return true;
   }
@@ -147,7 +154,17 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
   if (is_measured) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
   // A process that has just begun has it from the one before.
   const bool was_silent = trial.reason == TrialReason::kNoOutput;
-  const bool is_silent = run.speed ? run.speed->state == SpeedState::kSilent : was_silent;
+  bool is_silent = was_silent;
+  if (run.speed) {
+    // It waits for output for ever when the wall clock was set back.
+    const bool is_empty = run.speed->state == SpeedState::kWaiting && run.speed->counts.log.lines == 0;
+    const std::optional<kube::Time> since = HeldSince(run);
+    const bool is_old = since && view.now.value - since->value >= kWorthAWord;
+    is_silent = run.speed->state == SpeedState::kSilent || (is_empty && (was_silent || is_old));
+  }
+  if (!is_silent && run.speed && run.speed->counts.out_of_memory > 0) {
+    return End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, kLogSaysOutOfMemory);
+  }
   std::string message = is_silent ? "the training printed nothing in the " : "its speed was not known after the ";
   message += seconds + " that the budget gave it";
   const std::int64_t refused = run.speed ? run.speed->counts.refused : 0;
@@ -186,7 +203,8 @@ std::int64_t SpentOn(const Trial& trial, const TrialRun& run, kube::Time now) {
   const bool has_begun = !run.held_since && run.child && run.child->is_ours;
   const std::int64_t before = has_begun ? run.child->spent_before : run.held_spent_before;
   if (!since) return trial.gpu_seconds;
-  const auto held = std::chrono::ceil<std::chrono::seconds>(std::max(now.value - since->value, kube::Duration::zero()));
+  const kube::Duration until_now = std::max<kube::Duration>(now.value - since->value, kube::Duration::zero());
+  const auto held = std::chrono::ceil<std::chrono::seconds>(run.held_for.value_or(until_now));
   return std::max(trial.gpu_seconds, before + trial.config.gpus * held.count());
 }
 

@@ -109,6 +109,7 @@ void TrialReconciler::FeedQueue(kube::WorkQueue& queue) {
     }
   });
   caches_.pods.AddHandler([this, &queue](const kube::Change& change, bool) {
+    NoteGone(change);
     const kube::ObjectMeta& metadata = change.Any().metadata;
     for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) queue.AddAfter(key, kPodWait);
     const std::string_view job = metadata.Label(kJobNameLabel);
@@ -154,31 +155,6 @@ void TrialReconciler::Note(const TrialJob& job, const kube::Kind& kind, const ku
 const TrialObjects& TrialReconciler::ObjectsOf(const TrialJob& job) const {
   if (job.spec.workload.pod_template.is_null()) return job_trials_;
   return pod_trials_;
-}
-
-TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, Memory& memory) const {
-  TrialRun run;
-  ObjectsOf(job).Read(job, trial, run);
-  const kube::TimePoint now = clock_.Now();
-  const kube::WallTime wall = clock_.WallNow();
-  if (run.child && run.child->is_ours && run.pods.holding > 0 && run.pods.first_bound) {
-    Held& held = memory.held[trial];
-    if (held.child_uid != run.child->uid) {
-      kube::Duration so_far = std::max<kube::Duration>(wall - run.pods.first_bound->value, kube::Duration::zero());
-      // Our wall clock may be ahead of the cluster's.
-      const auto made = memory.made.find(trial);
-      if (made != memory.made.end()) so_far = std::min(so_far, now - made->second);
-      held = {run.child->uid, now - so_far, run.child->spent_before};
-    }
-  }
-  if (const auto held = memory.held.find(trial); held != memory.held.end()) {
-    run.held_since = kube::Time{wall - std::chrono::duration_cast<kube::WallTime::duration>(now - held->second.since)};
-    run.held_spent_before = held->second.spent_before;
-  }
-  // Once may be an admission check that has a bad moment.
-  const auto refusal = memory.refusals.find(trial);
-  if (refusal != memory.refusals.end() && refusal->second.times > 1) run.refusal = refusal->second.message;
-  return run;
 }
 
 std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job, const Workload& workload) const {
@@ -286,6 +262,7 @@ TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
       view.runs[name] = RunOf(*job, name, memory);
     }
   }
+  LookAtDoubtful(view, stop);
   if (job->spec.measure.source == api::MeasureSource::kPush) {
     for (const auto& [name, run] : view.runs) ReadPushed(*job, name, run);
   }

@@ -23,6 +23,7 @@
 #include "controllers/cluster/cluster_room.h"
 #include "controllers/trial/profile_store.h"
 #include "controllers/trial/prometheus.h"
+#include "controllers/trial/trial_holdings.h"
 #include "controllers/trial/trial_measurements.h"
 #include "controllers/trial/trial_objects.h"
 #include "controllers/trial/trial_plan.h"
@@ -50,11 +51,11 @@ class TrialReconciler final : public kube::Reconciler {
 
  private:
   using Job = std::shared_ptr<const api::TrialJob>;
-  // Since when the pods of a trial's try hold GPUs. By a clock that does not jump, once it was seen.
-  struct Held {
-    std::string child_uid;
-    kube::TimePoint since;
-    std::int64_t spent_before = 0;
+  // What the API server says of a trial's pods; it counts until the cache is as new. Empty version: nothing yet.
+  struct LivePods {
+    kube::TimePoint next_look;
+    std::string resource_version = {};
+    TrialObjects::Pods pods = {};
   };
   struct Refusal {
     int times = 0;
@@ -63,7 +64,8 @@ class TrialReconciler final : public kube::Reconciler {
   struct Memory {
     std::string uid;
     std::int64_t generation = 0;
-    std::map<std::string, Held> held;               // By trial.
+    TrialHoldings held;
+    std::map<std::string, LivePods> live;           // By trial, of those whose pods are doubted.
     std::map<std::string, kube::TimePoint> made;    // When this process made its child.
     std::map<std::string, Refusal> refusals;        // Of its child, by the API server.
     std::optional<std::string> pattern_error;       // Of this generation's patterns; none: not tried yet.
@@ -77,6 +79,11 @@ class TrialReconciler final : public kube::Reconciler {
   const TrialObjects& ObjectsOf(const api::TrialJob& job) const;
   // REQUIRES: mutex_ is held.
   TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory) const;
+  // Reads the runs anew whose pods should have come or gone by now. Blocks for a read of each, at most every kDoubt.
+  void LookAtDoubtful(TrialView& view, std::stop_token stop);
+  void NoteGone(const kube::Change& pod);
+  // Null: the cache is as new. REQUIRES: mutex_ is held.
+  const LivePods* NewerThanCache(const api::TrialJob& job, const std::string& trial, const Memory& memory) const;
   std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const Workload& workload) const;
   // What its WorkloadProfile knows, with the GPU types as its space names them. REQUIRES: the view has the nodes.
   std::vector<KnownTrial> KnownFor(const TrialView& view) const;

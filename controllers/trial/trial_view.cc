@@ -41,6 +41,7 @@ bool HasEnded(const kube::Pod& pod) {
 // What is kept on a child of either kind.
 void ReadNotes(const kube::ObjectMeta& metadata, const api::TrialJob& owner, TrialChild& child) {
   child.uid = metadata.uid;
+  child.created = metadata.creation_timestamp;
   const kube::OwnerReference* controller = metadata.Controller();
   child.is_ours = controller != nullptr && controller->uid == owner.metadata.uid;
   child.is_ending = metadata.is_being_deleted();
@@ -134,6 +135,22 @@ TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const 
   return child;
 }
 
+std::optional<kube::Time> BoundAt(const kube::Pod& pod) {
+  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
+  if (scheduled != nullptr && scheduled->is_true()) return scheduled->last_transition_time;
+  return pod.metadata.creation_timestamp;
+}
+
+std::optional<kube::Time> EndedAt(const kube::Pod& pod) {
+  std::optional<kube::Time> last;
+  if (!HasEnded(pod)) return last;
+  for (const kube::ContainerStatus& status : pod.status.container_statuses) {
+    if (!status.state.terminated || !status.state.terminated->finished_at) return std::nullopt;
+    last = std::max(last, status.state.terminated->finished_at);
+  }
+  return last;
+}
+
 PodPart PartInJob(const kube::Pod& pod) {
   const std::string_view role = pod.metadata.Label(kRoleLabel);
   return {role == "worker", role == "launcher" ? "launcher" : ""};
@@ -145,11 +162,11 @@ void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, Tria
   ++pods.all;
   const bool is_bound = !pod.spec.node_name.view().empty();
   if (part.has_gpus && is_bound) {
-    const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-    const auto bound = scheduled != nullptr && scheduled->is_true() ? std::optional(scheduled->last_transition_time)
-                                                                   : pod.metadata.creation_timestamp;
+    const std::optional<kube::Time> bound = BoundAt(pod), ended = EndedAt(pod);
     if (bound && (!pods.first_bound || *bound < *pods.first_bound)) pods.first_bound = *bound;
     if (!HasEnded(pod) && has_node) ++pods.holding;
+    else if (!ended) pods.has_unknown_end = true;
+    else if (!pods.last_end || *pods.last_end < *ended) pods.last_end = *ended;
     pods.nodes.insert(pod.spec.node_name.str());
   }
   const bool is_newer = pods.launcher.empty() || !pod.metadata.is_being_deleted();

@@ -42,6 +42,7 @@ struct TrialChild {
   std::string_view kind = "ElasticHorovodJob";
   bool lacks_group = false;  // It waits at its gate for a PodGroup that is not there.
   bool lingers = false;      // Its training has ended, and something beside it runs on.
+  std::optional<kube::Time> created = {};
 };
 
 // What a pod has to do with its trial.
@@ -57,6 +58,8 @@ struct TrialPods {
   int holding = 0;                         // Workers that are bound and have not ended: they hold GPUs.
   std::set<std::string> nodes;             // That workers are bound to, those that have ended, too.
   std::optional<kube::Time> first_bound;   // Of the workers.
+  std::optional<kube::Time> last_end;      // Of those that have ended, as their pods say;
+  bool has_unknown_end = false;            // and one of them does not.
   std::string launcher, launcher_uid;      // The newest; empty: there is none.
   std::string launcher_container;
   std::optional<kube::Time> launcher_started;
@@ -81,6 +84,7 @@ struct TrialRun {
   GpuUse gpu_use;                        // Empty as well when it was not asked for in this pass.
   std::optional<kube::Time> held_since;  // As was seen before, when its pods may be gone now.
   std::int64_t held_spent_before = 0;    // Of the same try.
+  std::optional<kube::Duration> held_for;  // It holds nothing any more, and how long it did is known from its pods.
   std::string name_taken;                // Why its job cannot be made: the name is somebody else's;
   std::string refusal;                   // or the API server does not take it.
 };
@@ -121,6 +125,11 @@ struct TrialView {
 TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner);
 // Of a pod that is a trial. `group` is what its PodGroup says of it; null: there is none.
 TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const api::TrialJob& owner, bool has_node);
+
+// When a bound worker came, and when the last of its containers ended, by the cluster's clocks; none: the pod does not
+// say.
+std::optional<kube::Time> BoundAt(const kube::Pod& pod);
+std::optional<kube::Time> EndedAt(const kube::Pod& pod);
 
 PodPart PartInJob(const kube::Pod& pod);    // Of a trial that is a job.
 PodPart PartAsTrial(const kube::Pod& pod);  // Of one that is this pod.

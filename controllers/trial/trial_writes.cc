@@ -154,7 +154,7 @@ void TrialReconciler::ForgetFreed(const TrialView& view) {
     // Workers of a running job may come again, and what they held before counts on.
     const bool is_over =
         !run.child || run.child->is_ending || run.child->is_suspended || HasFinished(*run.child);
-    if (run.held_since && !HoldsGpus(run) && is_over) memory.held.erase(name);
+    if (run.held_since && !HoldsGpus(run) && is_over) memory.held.Forget(name);
   }
 }
 
@@ -207,7 +207,7 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
   const kube::Kind& kind = objects.kind();
   // Of a trial that was not in the status yet nobody has looked what has its name; the next pass says it.
   TrialRun there;
-  objects.Read(job, start.name, there);
+  objects.Read(job, start.name, nullptr, there);
   if (there.child || there.pods.all > 0) return {};
   const auto made = client_.Create(kind, job.metadata.ns, objects.Make(job, *view.workload, start), {}, stop);
   if (made) {

@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
     return names;
   };
   std::vector<std::string> played = add(grus::testing::ElasticWorkloads());
-  for (const auto& names : {add(grus::testing::TrialWorkloads()), add(grus::testing::GangWorkloads()),
+  for (const auto& names : {add(grus::testing::TrialWorkloads()), add(grus::testing::TrialLivesUnderFaults()), add(grus::testing::GangWorkloads()),
                             add(grus::testing::ProfileStories())}) {
     played.insert(played.end(), names.begin(), names.end());
   }

@@ -59,6 +59,7 @@ struct Held {
 
 class Ledger {
  public:
+  explicit Ledger(kube::Duration lateness) : lateness_(std::chrono::duration<double>(lateness).count()) {}
   std::string Observe(const World& world, const ServerChange& change) {
     if (change.resource == "pods") NotePod(world, change);
     if (change.resource == kTrialJobs && change.after) return CheckStatus(world, change);
@@ -106,10 +107,11 @@ class Ledger {
       most_gpus = std::max(most_gpus, held.gpus);
       if (!held.pods.empty()) spent += Seconds(held, world.simulation.Now());
     }
+    const double late = static_cast<double>(most_gpus) * lateness_;
     const double poll = static_cast<double>(most_gpus) * std::chrono::duration<double>(kPoll).count();
     const std::int64_t said = IntAt(job, {"status", "spent", "gpuSeconds"});
     const Json* budget = job.At({"spec", "budget", "gpuSeconds"});
-    if (budget != nullptr && spent > static_cast<double>(*budget->AsInt()) + poll) {
+    if (budget != nullptr && spent > static_cast<double>(*budget->AsInt()) + poll + late) {
       return name + " has spent " + std::to_string(spent) + " GPU seconds of " + std::to_string(*budget->AsInt());
     }
     std::int64_t sum = 0;
@@ -124,12 +126,13 @@ class Ledger {
     }
     const bool has_ended = job.At({"status", "completionTime"}) != nullptr;
     const double over = static_cast<double>(said) - spent;
-    if (has_ended && (over < -poll || over > rounding_[name])) {
+    if (has_ended && (over < -poll || over > rounding_[name] + late)) {
       return name + " says " + std::to_string(said) + " GPU seconds, its pods held " + std::to_string(spent);
     }
     return {};
   }
 
+  const double lateness_;  // Seconds.
   std::map<std::string, Held> held_;      // By trial.
   std::map<std::string, double> spent_, rounding_;  // By TrialJob: of tries whose pods are gone; of all.
 };
@@ -187,8 +190,8 @@ kube::testing::Invariant NoSettingTwice() {
   };
 }
 
-kube::testing::Invariant BudgetIsKept() {
-  return [ledger = Ledger()](const World& world, const ServerChange& change) mutable {
+kube::testing::Invariant BudgetIsKept(kube::Duration lateness) {
+  return [ledger = Ledger(lateness)](const World& world, const ServerChange& change) mutable {
     return ledger.Observe(world, change);
   };
 }

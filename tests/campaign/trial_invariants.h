@@ -23,6 +23,9 @@ kube::testing::Invariant NoSettingTwice();
 
 // spec.budget is kept, to within one poll, by what the pods hold; status.spent says the same in the end, is the sum of
 // what the trials have spent at any time, and never becomes less.
-kube::testing::Invariant BudgetIsKept();
+//
+// `lateness`: for how long faults may keep the manager from knowing, or from ending, what is held. It may cost that
+// much more than the budget, and be said to; never less than what is held.
+kube::testing::Invariant BudgetIsKept(kube::Duration lateness = {});
 
 }  // namespace grus::testing

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "controllers/cluster/owners.h"
 #include "controllers/trial/trial_view.h"
@@ -15,11 +16,17 @@
 namespace grus::testing {
 namespace {
 
+using kube::testing::IntAt;
+
 constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io", kGroups[] = "podgroups.scheduling.x-k8s.io";
 constexpr char kTune[] = "tune", kAgain[] = "again";
 
 constexpr char kPods[] = R"({"template":null,"podTemplate":{"spec":{"containers":[
     {"name":"train","image":"a","command":["python","train.py"]}]}}})";
+
+// How long faults may keep the manager from what it should know or do: nothing is seen for 40 s, or the process stands
+// still for as long, and the server is away for 20 s; then pods that are late are asked for within a few seconds.
+constexpr kube::Duration kLateness = std::chrono::seconds(60);
 
 constexpr TrialSetting kOutOfMemory{1, 64}, kEndsByItself{2, 64}, kStopped{4, 32}, kSilent{4, 64};
 
@@ -110,7 +117,7 @@ struct Life {
 
 class TrialLife final : public kube::testing::Workload {
  public:
-  explicit TrialLife(Life life) : life_(std::move(life)) {}
+  TrialLife(Life life, bool has_faults) : life_(std::move(life)), has_faults_(has_faults) {}
 
   std::string_view name() const override { return life_.name; }
   void Prepare(World& world) const override {
@@ -122,7 +129,11 @@ class TrialLife final : public kube::testing::Workload {
   void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override {
     RunSuite(context, false, Nominations::kAuto, std::move(stop));
   }
+  // Under faults a trial that was to be stopped may have ended before, and then it is not made again.
   std::vector<std::string> owned_resources() const override {
+    return has_faults_ ? std::vector<std::string>() : Children();
+  }
+  std::vector<std::string> Children() const {
     std::vector<std::string> all = elastic_.owned_resources();
     all.insert(all.end(), {kJobs, kGroups, kProfiles});
     return all;
@@ -133,18 +144,20 @@ class TrialLife final : public kube::testing::Workload {
   }
   void Mask(std::string_view resource, Json& object) const override {
     elastic_.Mask(resource, object);
+    if (has_faults_ && resource == kProfiles) MaskNodes(object["spec"].Find("points"));
+    if (has_faults_ && resource == kTrialJobs) MaskLateness(object["status"]);
     if (resource == kProfiles) MaskProfile(object);
     if (resource == kTrialJobs) MaskStatus(object);
   }
   std::vector<kube::testing::Invariant> Invariants() const override {
-    return {NoGpuTwice, NoSettingTwice(), BudgetIsKept()};
+    return {NoGpuTwice, NoSettingTwice(), BudgetIsKept(has_faults_ ? kLateness : kube::Duration::zero())};
   }
   std::vector<std::string> CheckRest(const World& world) const override {
     std::vector<std::string> complaints;
     CheckOwners(world, complaints);
     CheckGenerations(world, kTrialJobs, {"Succeeded", "Failed"}, complaints);
     if (life_.keeps_jobs) return complaints;
-    std::vector<std::string> resources = owned_resources();
+    std::vector<std::string> resources = Children();
     resources.push_back("pods");
     for (const std::string& resource : resources) {
       for (const auto& [key, object] : world.All(resource)) {
@@ -170,6 +183,39 @@ class TrialLife final : public kube::testing::Workload {
     std::sort(points->AsArray()->begin(), points->AsArray()->end(),
               [](const Json& a, const Json& b) { return Text(a, {"name"}) < Text(b, {"name"}); });
   }
+  // On how many nodes a trial ran is not known when its pods have come and gone behind a watch that was silent.
+  static void MaskNodes(Json* items) {
+    if (items == nullptr || items->AsArray() == nullptr) return;
+    for (Json& item : *items->AsArray()) {
+      item["config"].Erase("nodes");
+      if (item.Find("measuredBy") != nullptr) item["name"] = "g" + std::to_string(IntAt(item, {"config", "gpus"}));
+    }
+  }
+  // What a trial ends with, as far as faults have no say in it.
+  static void MaskLateness(Json& status) {
+    using Reasons = std::set<std::string>;
+    // What others have spent meanwhile may leave less to the last ones, or nothing, and ends the silent one sooner or
+    // later than it is known to be silent.
+    static const Reasons kLast = {"NoOutput", "TimeSpent", "BudgetSpent"};
+    // Its log, which alone says why, may not be had in time.
+    static const Reasons kFailed = {"OutOfMemory", "Crashed"};
+    // Whether it was precise before it had its time.
+    static const Reasons kMeasured = {"PrecisionReached", "WindowEnded"};
+    status.Erase("progress");
+    Json* trials = status.Find("trials");
+    MaskNodes(trials);
+    if (trials == nullptr || trials->AsArray() == nullptr) return;
+    for (Json& trial : *trials->AsArray()) {
+      const TrialSetting setting{IntAt(trial, {"config", "gpus"}), IntAt(trial, {"config", "batchSize"})};
+      const std::string reason = Text(trial, {"reason"});
+      if ((setting == kSilent || setting.gpus == 8) && kLast.contains(reason)) {
+        for (const char* field : {"phase", "startTime", "endTime"}) trial.Erase(field);
+        trial["reason"] = "NothingMore";
+      }
+      if (setting == kOutOfMemory && kFailed.contains(reason)) trial["reason"] = "Failed";
+      if (kMeasured.contains(reason)) trial["reason"] = "Measured";
+    }
+  }
   static void MaskStatus(Json& object) {
     SortConditions(object);
     Json& status = object["status"];
@@ -187,6 +233,7 @@ class TrialLife final : public kube::testing::Workload {
   }
 
   const Life life_;
+  const bool has_faults_;
   const ElasticWorkload elastic_{{}};  // What it says of the jobs of trials holds here, too.
 };
 
@@ -223,7 +270,7 @@ Life WholeLife(std::string name, const char* workload) {
 }
 
 // Two at a time, of a job that gets the size of the knee; the jobs of the trials are kept.
-Life Applied() {
+Life Applied(std::string name) {
   const auto begin = [](World& world) {
     Must(world.server.Create(kJobs, Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob",
         "metadata":{"name":"train","namespace":"default"},"spec":{"launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},
@@ -233,7 +280,7 @@ Life Applied() {
         "batchSizes":[32]},"strategy":{"parallelism":2},"apply":"Apply","cleanup":"Never"})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 0); });
   };
-  return {"trial-applied",
+  return {std::move(name),
           begin,
           {Until("it succeeds and nothing is held", [](const World& world) {
             return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world);
@@ -241,14 +288,19 @@ Life Applied() {
           true};
 }
 
-}  // namespace
-
-kube::testing::Workloads TrialLives() {
+kube::testing::Workloads Lives(const std::string& ending) {
   kube::testing::Workloads lives;
-  lives.push_back(std::make_unique<TrialLife>(WholeLife("trial-life", "{}")));
-  lives.push_back(std::make_unique<TrialLife>(WholeLife("trial-life-of-pods", kPods)));
-  lives.push_back(std::make_unique<TrialLife>(Applied()));
+  const auto add = [&](Life life) { lives.push_back(std::make_unique<TrialLife>(std::move(life), !ending.empty())); };
+  add(WholeLife("trial-life" + ending, "{}"));
+  add(WholeLife("trial-life-of-pods" + ending, kPods));
+  add(Applied("trial-applied" + ending));
   return lives;
 }
+
+}  // namespace
+
+kube::testing::Workloads TrialLives() { return Lives(""); }
+
+kube::testing::Workloads TrialLivesUnderFaults() { return Lives("-under-faults"); }
 
 }  // namespace grus::testing

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_holdings.h"
+
+#include <algorithm>
+
+namespace grus {
+namespace {
+
+constexpr kube::Duration kWhole = std::chrono::seconds(1);  // Times of pods have no fractions of it.
+constexpr kube::Duration kJump = std::chrono::seconds(2);
+
+// The later, and the earlier, of those that there are.
+std::optional<kube::Time> Latest(std::optional<kube::Time> a, std::optional<kube::Time> b) { return std::max(a, b); }
+std::optional<kube::Time> Earliest(std::optional<kube::Time> a, std::optional<kube::Time> b) {
+  return a && b ? std::min(a, b) : std::max(a, b);
+}
+
+}  // namespace
+
+void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) {
+  Gone& gone = gone_[trial];
+  const std::optional<kube::Time> ended = EndedAt(worker);
+  gone.first_bound = Earliest(gone.first_bound, BoundAt(worker));
+  gone.last_end = Latest(gone.last_end, ended);
+  gone.has_unknown_end = gone.has_unknown_end || !ended;
+}
+
+void TrialHoldings::Complete(const std::string& trial, bool is_active, std::optional<kube::TimePoint> made,
+                             const kube::Clock& clock, TrialRun& run) {
+  const kube::TimePoint now = clock.Now();
+  const kube::WallTime wall = clock.WallNow();
+  auto held = held_.find(trial);
+  const bool is_ours = run.child && run.child->is_ours;
+  if (is_ours && held != held_.end() && held->second.child_uid != run.child->uid) {
+    held_.erase(held);
+    held = held_.end();
+  }
+  if (auto old = gone_.find(trial); is_ours && old != gone_.end() && old->second.first_bound < run.child->created) {
+    gone_.erase(old);  // Of an earlier try.
+  }
+  const auto found = gone_.find(trial);
+  const Gone gone = found != gone_.end() ? found->second : Gone{};
+  const std::optional<kube::Time> bound = Earliest(run.pods.first_bound, gone.first_bound);
+  const std::optional<kube::Time> end = Latest(run.pods.last_end, gone.last_end);
+  const bool is_end_known = end && !run.pods.has_unknown_end && !gone.has_unknown_end;
+  // One that has ended before anybody saw it run has held its GPUs all the same.
+  const bool has_held = run.pods.holding > 0 || (is_active && is_end_known);
+  if (held == held_.end() && is_ours && bound && has_held) {
+    kube::Duration so_far = std::max<kube::Duration>(wall - bound->value, kube::Duration::zero());
+    if (made) so_far = std::min(so_far, now - *made);
+    held = held_.emplace(trial, Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall}).first;
+  }
+  if (held == held_.end()) return;
+  const Held& it = held->second;
+  run.held_since = kube::Time{wall - std::chrono::duration_cast<kube::WallTime::duration>(now - it.since)};
+  run.held_spent_before = it.spent_before;
+  const kube::Duration jumped = (wall - it.seen_wall) - (now - it.seen);
+  if (run.pods.holding > 0 || !is_end_known || *end < it.bound || jumped > kJump || jumped < -kJump) return;
+  run.held_for = std::min<kube::Duration>(end->value - it.bound.value + kWhole, now - it.since);
+}
+
+void TrialHoldings::Forget(const std::string& trial) {
+  held_.erase(trial);
+  gone_.erase(trial);
+}
+
+}  // namespace grus

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods of trials, as the caches have them, or as the API server says where caches may be behind.
+//
+// A watch may be silent for minutes and be none the wiser. For most that only means to wait; but of a trial that holds
+// GPUs each second counts, so where the pods should have come, or gone, and have not, they are asked for.
+#include <algorithm>
+
+#include "controllers/cluster/owners.h"
+#include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_reconciler.h"
+
+namespace grus {
+namespace {
+
+using api::TrialJob;
+using kube::KindOf;
+using kube::ObjectKey;
+
+// They come and go faster than that when all is well.
+constexpr kube::Duration kDoubt = std::chrono::seconds(5);
+
+bool IsActiveIn(const TrialJob& job, const std::string& name) {
+  return std::any_of(job.status.trials.begin(), job.status.trials.end(),
+                     [&](const api::Trial& trial) { return trial.name == name && IsActive(trial.phase); });
+}
+
+// Its pods are not where they should be by now, or will be shortly.
+bool IsDoubtful(const TrialRun& run, bool is_active, bool has_log_ended) {
+  if (run.child && !run.child->is_ours) return false;
+  const bool should_go = !is_active || !run.child || run.child->is_ending || HasFinished(*run.child);
+  if (should_go) return HoldsGpus(run);
+  if (run.child->phase == "Waiting") return false;
+  return !run.pods.launcher_started || (has_log_ended && HoldsGpus(run));
+}
+
+}  // namespace
+
+void TrialReconciler::NoteGone(const kube::Change& change) {
+  if (!change.before || (change.after && change.after->metadata.uid == change.before->metadata.uid)) return;
+  const auto& pod = static_cast<const kube::Pod&>(*change.before);
+  if (pod.spec.node_name.empty()) return;
+  const std::string& ns = pod.metadata.ns;
+  std::lock_guard lock(mutex_);
+  const auto note = [&](const ObjectKey& trial_job, const std::string& trial) {
+    if (const auto found = memory_.find(trial_job); found != memory_.end()) found->second.held.NoteGone(trial, pod);
+  };
+  const kube::OwnerReference* owner = pod.metadata.Controller();
+  const bool is_trial = owner != nullptr && owner->kind == KindOf<TrialJob>().kind;
+  if (is_trial) return note({ns, owner->name.str()}, pod.metadata.name);
+  const auto job = trial_jobs_.find({ns, std::string(pod.metadata.Label(kJobNameLabel))});
+  if (job != trial_jobs_.end() && PartInJob(pod).has_gpus) note({ns, job->second}, job->first.name);
+}
+
+const TrialReconciler::LivePods* TrialReconciler::NewerThanCache(const TrialJob& job, const std::string& trial,
+                                                                 const Memory& memory) const {
+  const auto live = memory.live.find(trial);
+  if (live == memory.live.end()) return nullptr;
+  const std::string cached = caches_.pods.store().resource_version(job.metadata.ns);
+  return kube::IsOlder(cached, live->second.resource_version) ? &live->second : nullptr;
+}
+
+TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, Memory& memory) const {
+  TrialRun run;
+  const LivePods* live = NewerThanCache(job, trial, memory);
+  ObjectsOf(job).Read(job, trial, live != nullptr ? &live->pods : nullptr, run);
+  const auto made = memory.made.find(trial);
+  memory.held.Complete(trial, IsActiveIn(job, trial),
+                       made != memory.made.end() ? std::optional(made->second) : std::nullopt, clock_, run);
+  // Once may be an admission check that has a bad moment.
+  const auto refusal = memory.refusals.find(trial);
+  if (refusal != memory.refusals.end() && refusal->second.times > 1) run.refusal = refusal->second.message;
+  return run;
+}
+
+void TrialReconciler::LookAtDoubtful(TrialView& view, std::stop_token stop) {
+  const TrialJob& job = *view.job;
+  for (auto& [name, run] : view.runs) {
+    const bool has_log_ended = measurements_.HasLogEnded(job.metadata.Key(), name);
+    {
+      std::lock_guard lock(mutex_);
+      Memory& memory = MemoryLocked(job);
+      // Once the cache is known to be behind, what comes next may be late, too.
+      const bool is_behind = NewerThanCache(job, name, memory) != nullptr;
+      if (!is_behind && !IsDoubtful(run, IsActiveIn(job, name), has_log_ended)) {
+        memory.live.erase(name);
+        continue;
+      }
+      const LivePods& live = memory.live.try_emplace(name, LivePods{clock_.Now() + kDoubt}).first->second;
+      if (clock_.Now() < live.next_look) continue;
+    }
+    kube::ListOptions options;
+    options.label_selector = ObjectsOf(job).PodSelector(job, name);
+    const auto listed = client_.List(KindOf<kube::Pod>(), job.metadata.ns, options, stop);
+    std::lock_guard lock(mutex_);
+    Memory& memory = MemoryLocked(job);
+    LivePods& live = memory.live[name];
+    live.next_look = clock_.Now() + kDoubt;
+    if (!listed) {
+      live.next_look += listed.error().retry_after().value_or(kube::Duration::zero());
+      continue;
+    }
+    live.resource_version = listed->resource_version;
+    live.pods.clear();
+    for (const auto& pod : listed->items) live.pods.push_back(std::static_pointer_cast<const kube::Pod>(pod));
+    run = RunOf(job, name, memory);
+  }
+}
+
+}  // namespace grus
