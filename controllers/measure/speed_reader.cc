@@ -112,10 +112,14 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   }
   ++counts_.matched_lines;
   if (line.time && !first_match_) first_match_ = line.time;
+  // When the node's clock is set back, what was seen before counts on.
+  if (line.time && last_match_ && *last_match_ - *line.time >= kSetBack) {
+    *first_match_ -= *last_match_ - *line.time;
+    if (first_speed_) *first_speed_ -= *last_match_ - *line.time;
+  }
+  if (line.time) last_match_ = line.time;
   if (line.time && *line.time - *first_match_ < options_.warm_up) return;
   if (line.time && !first_speed_) first_speed_ = line.time;
-  // When the node's clock is set back, what was seen before counts on.
-  if (line.time && last_speed_ && *last_speed_ - *line.time >= kSetBack) *first_speed_ -= *last_speed_ - *line.time;
   if (line.time) last_speed_ = line.time;
   AddReadings(readings, line);
 }

@@ -108,7 +108,7 @@ class SpeedReader {
   LogLines lines_;
   std::vector<SpeedSeries> series_;
   SpeedCounts counts_;
-  std::optional<WallTime> first_output_, first_match_, first_speed_, last_speed_;
+  std::optional<WallTime> first_output_, first_match_, last_match_, first_speed_, last_speed_;
   bool has_output_ = false;
   std::optional<int> rank_;  // The one that is read.
   std::int64_t gaps_ = 0;    // Lines that are not about training.

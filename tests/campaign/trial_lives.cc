@@ -115,9 +115,14 @@ struct Life {
   bool keeps_jobs = false;  // Of trials, by spec.cleanup; that they have no pods is the last step.
 };
 
+// With the end of the run without faults: all but times and numbers; what faults have no say in; or nothing, when it is
+// the rules that count.
+enum class Compared { kAll, kResults, kRules };
+
 class TrialLife final : public kube::testing::Workload {
  public:
-  TrialLife(Life life, bool has_faults) : life_(std::move(life)), has_faults_(has_faults) {}
+  TrialLife(Life life, Compared compared)
+      : life_(std::move(life)), has_faults_(compared != Compared::kAll), compared_(compared) {}
 
   std::string_view name() const override { return life_.name; }
   void Prepare(World& world) const override {
@@ -144,7 +149,10 @@ class TrialLife final : public kube::testing::Workload {
   }
   void Mask(std::string_view resource, Json& object) const override {
     elastic_.Mask(resource, object);
-    if (has_faults_ && resource == kProfiles) MaskNodes(object["spec"].Find("points"));
+    // A measurement that may not be kept is told, and ends nothing.
+    const bool is_ours = resource == kTrialJobs || resource == kProfiles;
+    if ((compared_ == Compared::kRules && is_ours) || (has_faults_ && resource == kProfiles)) object = Json();
+    if (object.is_null()) return;
     if (has_faults_ && resource == kTrialJobs) MaskLateness(object["status"]);
     if (resource == kProfiles) MaskProfile(object);
     if (resource == kTrialJobs) MaskStatus(object);
@@ -183,35 +191,25 @@ class TrialLife final : public kube::testing::Workload {
     std::sort(points->AsArray()->begin(), points->AsArray()->end(),
               [](const Json& a, const Json& b) { return Text(a, {"name"}) < Text(b, {"name"}); });
   }
-  // On how many nodes a trial ran is not known when its pods have come and gone behind a watch that was silent.
-  static void MaskNodes(Json* items) {
-    if (items == nullptr || items->AsArray() == nullptr) return;
-    for (Json& item : *items->AsArray()) {
-      item["config"].Erase("nodes");
-      if (item.Find("measuredBy") != nullptr) item["name"] = "g" + std::to_string(IntAt(item, {"config", "gpus"}));
-    }
-  }
   // What a trial ends with, as far as faults have no say in it.
   static void MaskLateness(Json& status) {
     using Reasons = std::set<std::string>;
-    // What others have spent meanwhile may leave less to the last ones, or nothing, and ends the silent one sooner or
-    // later than it is known to be silent.
-    static const Reasons kLast = {"NoOutput", "TimeSpent", "BudgetSpent"};
+    // Its time may be over before it is known to be silent.
+    static const Reasons kNotMeasured = {"NoOutput", "TimeSpent"};
     // Its log, which alone says why, may not be had in time.
     static const Reasons kFailed = {"OutOfMemory", "Crashed"};
-    // Whether it was precise before it had its time.
-    static const Reasons kMeasured = {"PrecisionReached", "WindowEnded"};
-    status.Erase("progress");
+    // Whether it was precise before it had its time; and whether it was kept for others.
+    static const Reasons kMeasured = {"PrecisionReached", "WindowEnded", "FromCache"};
+    for (const char* field : {"savedByCache", "startTime"}) status.Erase(field);
     Json* trials = status.Find("trials");
-    MaskNodes(trials);
     if (trials == nullptr || trials->AsArray() == nullptr) return;
     for (Json& trial : *trials->AsArray()) {
       const TrialSetting setting{IntAt(trial, {"config", "gpus"}), IntAt(trial, {"config", "batchSize"})};
       const std::string reason = Text(trial, {"reason"});
-      if ((setting == kSilent || setting.gpus == 8) && kLast.contains(reason)) {
-        for (const char* field : {"phase", "startTime", "endTime"}) trial.Erase(field);
-        trial["reason"] = "NothingMore";
-      }
+      // On how many nodes it ran is not known when its pods have come and gone behind a watch that was silent.
+      trial["config"].Erase("nodes");
+      for (const char* field : {"startTime", "endTime"}) trial.Erase(field);
+      if (setting == kSilent && kNotMeasured.contains(reason)) trial["reason"] = "NotMeasured";
       if (setting == kOutOfMemory && kFailed.contains(reason)) trial["reason"] = "Failed";
       if (kMeasured.contains(reason)) trial["reason"] = "Measured";
     }
@@ -234,6 +232,7 @@ class TrialLife final : public kube::testing::Workload {
 
   const Life life_;
   const bool has_faults_;
+  const Compared compared_;
   const ElasticWorkload elastic_{{}};  // What it says of the jobs of trials holds here, too.
 };
 
@@ -241,14 +240,14 @@ class TrialLife final : public kube::testing::Workload {
 //
 // A trial that is out of memory, one that ends by itself, one that is suspended in its middle and resumed, one that
 // says nothing until its slice is over, and no budget for the rest; then the same workload again, which costs nothing.
-Life WholeLife(std::string name, const char* workload) {
-  const auto submit = [workload](World& world, const char* trial_job, std::string_view spec) {
+Life WholeLife(std::string name, const char* workload, const std::string& budget) {
+  const auto submit = [workload](World& world, const char* trial_job, const std::string& spec) {
     Json whole = Parse(spec);
     whole["workload"] = Parse(workload);
     Submit(world, trial_job, kube::ToText(whole));
   };
-  const auto begin = [submit](World& world) {
-    submit(world, kTune, R"({"space":{"gpuCounts":[1,2,4,8],"batchSizes":[32,64]},"budget":{"gpuSeconds":620}})");
+  const auto begin = [submit, budget](World& world) {
+    submit(world, kTune, R"({"space":{"gpuCounts":[1,2,4,8],"batchSizes":[32,64]},"budget":{"gpuSeconds":)" + budget + "}}");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 8); });
   };
   return {
@@ -288,19 +287,38 @@ Life Applied(std::string name) {
           true};
 }
 
-kube::testing::Workloads Lives(const std::string& ending) {
-  kube::testing::Workloads lives;
-  const auto add = [&](Life life) { lives.push_back(std::make_unique<TrialLife>(std::move(life), !ending.empty())); };
-  add(WholeLife("trial-life" + ending, "{}"));
-  add(WholeLife("trial-life-of-pods" + ending, kPods));
-  add(Applied("trial-applied" + ending));
-  return lives;
+// Of a budget that faults may spend before its end comes, it is only asked that it is kept.
+Life Budget() {
+  Life life = WholeLife("trial-budget-under-faults", "{}", "620");
+  life.steps = {Until("it ends and nothing is left", [](const World& world) {
+    return (PhaseOfTrials(world, kTune) == "Succeeded" || PhaseOfTrials(world, kTune) == "Failed") &&
+           NoTrialHolds(world);
+  })};
+  return life;
 }
 
 }  // namespace
 
-kube::testing::Workloads TrialLives() { return Lives(""); }
+kube::testing::Workloads TrialLives() {
+  kube::testing::Workloads lives;
+  const auto add = [&](Life life) { lives.push_back(std::make_unique<TrialLife>(std::move(life), Compared::kAll)); };
+  add(WholeLife("trial-life", "{}", "620"));
+  add(WholeLife("trial-life-of-pods", kPods, "620"));
+  add(Applied("trial-applied"));
+  return lives;
+}
 
-kube::testing::Workloads TrialLivesUnderFaults() { return Lives("-under-faults"); }
+kube::testing::Workloads TrialLivesUnderFaults() {
+  kube::testing::Workloads lives;
+  const auto add = [&](Life life, Compared what) {
+    lives.push_back(std::make_unique<TrialLife>(std::move(life), what));
+  };
+  // Enough for all that is held, and rightly paid for, while faults keep it from its end.
+  add(WholeLife("trial-life-under-faults", "{}", "20000"), Compared::kResults);
+  add(WholeLife("trial-life-of-pods-under-faults", kPods, "20000"), Compared::kResults);
+  add(Applied("trial-applied-under-faults"), Compared::kResults);
+  add(Budget(), Compared::kRules);
+  return lives;
+}
 
 }  // namespace grus::testing
