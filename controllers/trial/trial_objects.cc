@@ -96,7 +96,8 @@ void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods
   const ObjectKey key{owner.metadata.ns, trial};
   auto pod = live == nullptr ? pods_.Get<kube::Pod>(key) : nullptr;
   if (live != nullptr) {
-    const auto found = std::find_if(live->begin(), live->end(), [&](const auto& one) { return one->metadata.name == trial; });
+    const auto found =
+        std::find_if(live->begin(), live->end(), [&](const auto& one) { return one->metadata.name == trial; });
     if (found != live->end()) pod = *found;
   }
   const auto group = groups_ != nullptr ? groups_->Get<api::PodGroup>(key) : nullptr;

@@ -140,8 +140,9 @@ int main(int argc, char** argv) {
     return names;
   };
   std::vector<std::string> played = add(grus::testing::ElasticWorkloads());
-  for (const auto& names : {add(grus::testing::TrialWorkloads()), add(grus::testing::TrialLivesUnderFaults()), add(grus::testing::GangWorkloads()),
-                            add(grus::testing::ProfileStories())}) {
+  for (const auto& names :
+       {add(grus::testing::TrialWorkloads()), add(grus::testing::TrialLivesUnderFaults()),
+        add(grus::testing::GangWorkloads()), add(grus::testing::ProfileStories())}) {
     played.insert(played.end(), names.begin(), names.end());
   }
   const std::vector<std::string> swept = add(grus::testing::TrialLives());
