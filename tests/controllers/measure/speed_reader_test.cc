@@ -73,6 +73,20 @@ TEST(SpeedReader, WhatTheUserCallsTheWarmUpDoesNotCount) {
   EXPECT_EQ(seen.span, seconds(39));
 }
 
+TEST(SpeedReader, GoesOnWhenTheClockOfTheNodeIsSetBack) {
+  LogWriter log;
+  SpeedReader reader = Reader(log);
+  for (int i = 0; i < 40; ++i) {
+    log.Wait(i == 20 ? -3600 : 1);
+    log.Line("speed " + Number(100 + i % 2) + " samples/s");
+  }
+  reader.Add(log.bytes);
+  const SpeedObservation seen = reader.Observe(log.now);
+  ASSERT_TRUE(seen.throughput);
+  EXPECT_EQ(seen.throughput->steady.samples + seen.throughput->steady.warm_up_samples, 40);
+  EXPECT_EQ(seen.span, seconds(38));
+}
+
 TEST(SpeedReader, NotesWhatSaysThatAGpuIsOutOfMemory) {
   for (const char* line : {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
                            "RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[64,1024]",

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_holdings.h"
+
+#include <gtest/gtest.h>
+
+#include "clientlib/testing/fake_clock.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+
+class Holdings : public ::testing::Test {
+ protected:
+  kube::Time In(int s) const { return kube::Time{start_ + seconds(s)}; }
+  TrialRun Running() const {
+    TrialRun run;
+    run.child.emplace();
+    run.child->uid = "u";
+    run.child->is_ours = true;
+    run.pods.holding = 2;
+    run.pods.first_bound = In(0);
+    return run;
+  }
+  // A worker that was bound at 0 and has ended at `s`, as its pod says; none: it does not.
+  kube::Pod Worker(std::optional<int> s) const {
+    kube::Pod pod;
+    pod.metadata.creation_timestamp = In(0);
+    if (!s) return pod;
+    pod.status.phase = "Failed";
+    kube::ContainerStatus status;
+    status.state.terminated.emplace();
+    status.state.terminated->finished_at = In(*s);
+    pod.status.container_statuses.push_back(status);
+    return pod;
+  }
+  TrialRun Look(TrialRun run, bool is_active = true) {
+    holdings_.Complete("t", is_active, std::nullopt, clock_, run);
+    return run;
+  }
+  TrialRun Freed() const {
+    TrialRun run = Running();
+    run.pods = {};
+    return run;
+  }
+
+  kube::testing::FakeClock clock_;
+  const kube::WallTime start_ = clock_.WallNow();
+  TrialHoldings holdings_;
+};
+
+TEST_F(Holdings, NewsThatComeLateCostNothing) {
+  Look(Running());
+  clock_.Advance(seconds(60));
+  holdings_.NoteGone("t", Worker(9));
+  holdings_.NoteGone("t", Worker(10));
+  EXPECT_EQ(Look(Freed()).held_for, kube::Duration(seconds(11)));  // And the second that times do not tell.
+}
+
+TEST_F(Holdings, APodThatWentWithoutAWordHeldUntilItsAbsenceWasSeen) {
+  Look(Running());
+  clock_.Advance(seconds(60));
+  holdings_.NoteGone("t", Worker(10));
+  holdings_.NoteGone("t", Worker(std::nullopt));
+  const TrialRun run = Look(Freed());
+  EXPECT_EQ(run.held_since, In(0));
+  EXPECT_FALSE(run.held_for);
+}
+
+TEST_F(Holdings, ATryThatHasEndedBeforeAnybodySawItHasHeldItsGpus) {
+  clock_.Advance(seconds(60));
+  holdings_.NoteGone("t", Worker(10));
+  EXPECT_EQ(Look(Freed()).held_for, kube::Duration(seconds(11)));
+}
+
+TEST_F(Holdings, AnEndThatIsTakenFromAClockThatHasJumpedIsNone) {
+  Look(Running());
+  clock_.Advance(seconds(60));
+  clock_.SetWall(clock_.WallNow() - std::chrono::hours(1));
+  holdings_.NoteGone("t", Worker(10));
+  EXPECT_FALSE(Look(Freed()).held_for);
+}
+
+}  // namespace
+}  // namespace grus
