@@ -293,14 +293,20 @@ Life Applied(std::string name) {
           true};
 }
 
-// Of a budget that faults may spend before its end comes, it is only asked that it is kept.
+// Trials that end with their slices alone, until the budget is spent. Faults may spend of it, so that it is only asked
+// that it is kept.
 Life Budget() {
-  Life life = WholeLife("trial-budget-under-faults", "{}", "620");
-  life.steps = {Until("it ends and nothing is left", [](const World& world) {
-    return (PhaseOfTrials(world, kTune) == "Succeeded" || PhaseOfTrials(world, kTune) == "Failed") &&
-           NoTrialHolds(world);
-  })};
-  return life;
+  const auto begin = [](World& world) {
+    Submit(world, kTune, R"({"space":{"gpuCounts":[1,2,4],"batchSizes":[32]},"budget":{"gpuSeconds":620},
+        "earlyStop":false,"measure":{"windowSeconds":3600}})");
+    world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 0); });
+  };
+  return {"trial-budget-under-faults",
+          begin,
+          {Until("it ends and nothing is left", [](const World& world) {
+            const std::string phase = PhaseOfTrials(world, kTune);
+            return (phase == "Succeeded" || phase == "Failed") && NoTrialHolds(world);
+          })}};
 }
 
 }  // namespace
