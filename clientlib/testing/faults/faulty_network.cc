@@ -54,11 +54,13 @@ bool IsLease(const HttpRequest& request) { return request.target.find("/leases")
 bool IsLog(const HttpRequest& request) {
   return std::string_view(request.target).substr(0, request.target.find('?')).ends_with("/log");
 }
-// A log is no watch: what these put into a stream, or say of versions, no server does to it.
+// A log is no watch: what these put into a stream, or say of versions, no server does to it. Nor is one hidden for five
+// minutes: who reads it may rightly take it for that of a program that says nothing.
 bool SparesLogs(const Fault& fault) {
   const std::string_view name = fault.kind->name;
   return name == "open-gone" || name == "open-no-watch-list" || name == "watch-gone" || name == "watch-error" ||
-         name == "watch-unknown" || name == "watch-twice" || name.ends_with("-garbage") || name.ends_with("-html");
+         name == "watch-unknown" || name == "watch-twice" || name == "watch-hidden" ||
+         name.ends_with("-garbage") || name.ends_with("-html");
 }
 bool IsEvent(const HttpRequest& request) { return request.target.find("/events") != std::string::npos; }
 
