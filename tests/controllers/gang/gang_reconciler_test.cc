@@ -10,6 +10,7 @@ namespace {
 
 using kube::Json;
 using kube::KindOf;
+using std::chrono::seconds;
 
 // Gangs on one node of 8 GPUs, beside an API server in this process.
 class GangReconcilerTest : public testing::ReconcilerFixture {
@@ -68,17 +69,17 @@ TEST_F(GangReconcilerTest, WhatAnEarlierProcessHeldIsHeldBeforeAnythingElseIsPla
 TEST_F(GangReconcilerTest, WhenAGangMayAskForAReservationOnlyThatOneLooksAgain) {
   AddGang("held", 4, 2, "n1");
   AddGang("waits", 4, 2);
-  StartCaches();
+  Start();
 
-  const auto waits = gangs_.Reconcile({"default", "waits"}, {});
-  ASSERT_TRUE(gangs_.Reconcile({"default", "held"}, {}));
-  ASSERT_TRUE(clock_.AwaitWaiters(kThreads));
-  clock_.Advance(4s);  // What it says of itself waits so long for company.
-  const auto held = gangs_.Reconcile({"default", "held"}, {});
+  const auto waits = gangs_.Reconcile({"team-a", "waits"}, {});
+  ASSERT_TRUE(gangs_.Reconcile({"team-a", "held"}, {}));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  clock_.Advance(seconds(4));  // What it says of itself waits so long for company.
+  const auto held = gangs_.Reconcile({"team-a", "held"}, {});
 
   ASSERT_TRUE(waits && held);
-  EXPECT_LE(*waits->delay(), 15s);
-  EXPECT_GT(*held->delay(), 15s);
+  EXPECT_LE(*waits->delay(), seconds(15));
+  EXPECT_GT(*held->delay(), seconds(15));
 }
 
 TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {
