@@ -8,6 +8,7 @@
 #include "controllers/policy/waited.h"
 #include "controllers/policy/wording.h"
 #include "controllers/trial/trial_numbers.h"
+#include "controllers/trial/trial_plan.h"
 
 namespace grus {
 namespace {
@@ -252,7 +253,11 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   if (run.speed && EndByOutput(trial, view, run)) return trial;
   const std::optional<kube::Duration> left = SliceLeft(run, view.now);
   if (left && *left <= kube::Duration::zero()) {
-    EndOfSlice(trial, view, run, is_measured, unit);
+    // A process that has just begun knows what the one before it wrote down, and reads the log in a moment.
+    const bool is_unread = !is_measured && (!run.speed || run.speed->counts.log.lines == 0);
+    const bool was_measured = before.phase == TrialPhase::kMeasuring && trial.measured;
+    if (is_unread && !was_measured && run.is_log_awaited && *left > -kPoll) return trial;
+    EndOfSlice(trial, view, run, is_measured || (is_unread && was_measured), unit);
     return trial;
   }
 

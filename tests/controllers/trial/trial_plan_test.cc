@@ -8,6 +8,7 @@
 #include <random>
 
 #include "controllers/trial/trial_budget.h"
+#include "controllers/trial/trial_outcome.h"
 #include "tests/controllers/trial/trial_world.h"
 
 namespace grus {
@@ -204,6 +205,49 @@ TEST(PlanTrials, ASpeedThatIsNotPreciseCountsWhenItsWindowEnds) {
   world.run(name).speed = Seen(100, 60, 0.3);
   world.Pass();
   EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kWindowEnded);
+}
+
+// What a process that has just begun has read of a log.
+SpeedObservation Nothing() { return {}; }
+
+TEST(PlanTrials, AMeasurementThatIsWrittenDownCountsWhenAProcessBeginsAtTheEndOfTheSlice) {
+  TrialWorld world(TestTrialJob({1}));
+  world.Pass();
+  TrialRun& run = world.run(world.Active().front());
+  world.now = 40;
+  run.speed = Seen(100, 40, 0.3);
+  world.Pass();
+  ASSERT_EQ(world.TrialOf(1)->phase, TrialPhase::kMeasuring);
+
+  world.now = 620;
+  run.speed = Nothing();
+  run.is_log_awaited = true;
+  world.Pass();
+
+  EXPECT_EQ(world.TrialOf(1)->phase, TrialPhase::kSucceeded);
+  EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kWindowEnded);
+  EXPECT_NEAR(std::stod(world.TrialOf(1)->measured->throughput), 100, 1);
+}
+
+TEST(PlanTrials, TheEndOfASliceWaitsOnePollForALogThatIsNotReadYet) {
+  for (const std::int64_t read_after : {2, 5}) {
+    TrialWorld world(TestTrialJob({1}));
+    world.Pass();
+    world.now = 1;
+    world.Pass();
+    TrialRun& run = world.run(world.Active().front());
+    run.speed = Nothing();
+    run.is_log_awaited = true;
+    world.now = 600;
+    world.Pass();
+    ASSERT_FALSE(HasEnded(world.TrialOf(1)->phase)) << read_after;
+
+    world.now = 600 + read_after;
+    if (read_after < 5) run.speed = Seen(100, 40, 0.3);
+    world.Pass();
+
+    EXPECT_EQ(world.TrialOf(1)->phase, read_after < 5 ? TrialPhase::kSucceeded : TrialPhase::kFailed) << read_after;
+  }
 }
 
 TEST(PlanTrials, WhatATrialEndedWithIsJudgedOnceItsLogIsRead) {
