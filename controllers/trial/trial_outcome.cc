@@ -121,6 +121,11 @@ std::optional<kube::Time> HeldSince(const TrialRun& run) {
   return run.pods.holding > 0 ? run.pods.first_bound : std::nullopt;
 }
 
+// Of a log that a process has just begun to follow nothing is known yet.
+bool IsSilent(const TrialRun& run) {
+  return run.speed && run.speed->state == SpeedState::kSilent && !run.is_log_awaited;
+}
+
 bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
   const SpeedObservation& seen = *run.speed;
   // The reader goes by the wall clock, which may have been set forward.
@@ -140,7 +145,7 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, RefusedMessage(view, *seen.only_refused));
     return true;
   }
-  const bool is_silent = seen.state == SpeedState::kSilent && run.pods.launcher_started;
+  const bool is_silent = IsSilent(run) && run.pods.launcher_started;
   if (is_silent && held >= kSilence && view.now.value - run.pods.launcher_started->value >= kSilence) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNoOutput,
         "the training printed nothing in " + std::to_string(kSilence.count()) +
@@ -251,13 +256,13 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     return trial;
   }
   if (run.speed && EndByOutput(trial, view, run)) return trial;
+  // A process that has just begun knows what the one before it wrote down, and reads the log in a moment.
+  const bool is_unread = !is_measured && (!run.speed || run.speed->counts.log.lines == 0);
+  const bool knows_measured = is_measured || (is_unread && before.phase == TrialPhase::kMeasuring && trial.measured);
   const std::optional<kube::Duration> left = SliceLeft(run, view.now);
   if (left && *left <= kube::Duration::zero()) {
-    // A process that has just begun knows what the one before it wrote down, and reads the log in a moment.
-    const bool is_unread = !is_measured && (!run.speed || run.speed->counts.log.lines == 0);
-    const bool was_measured = before.phase == TrialPhase::kMeasuring && trial.measured;
-    if (is_unread && !was_measured && run.is_log_awaited && *left > -kPoll) return trial;
-    EndOfSlice(trial, view, run, is_measured || (is_unread && was_measured), unit);
+    if (is_unread && !knows_measured && run.is_log_awaited && *left > -kPoll) return trial;
+    EndOfSlice(trial, view, run, knows_measured, unit);
     return trial;
   }
 
@@ -267,12 +272,12 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     trial.phase = TrialPhase::kStarting;
     trial.reason = is_waiting ? TrialReason::kWaitingForRoom : TrialReason::kNone;
     trial.message = is_waiting ? run.child->message : "";
-  } else if (is_measured) {
+  } else if (knows_measured) {
     trial.phase = TrialPhase::kMeasuring;
     trial.reason = TrialReason::kNone;
     trial.message = SpeedText(*trial.measured, unit);
   } else {
-    const bool is_silent = run.speed && run.speed->state == SpeedState::kSilent;
+    const bool is_silent = IsSilent(run);
     trial.phase = TrialPhase::kWarming;
     trial.reason = is_silent ? TrialReason::kNoOutput : TrialReason::kNone;
     trial.message = is_silent ? "the training has printed nothing yet" : "";

@@ -305,7 +305,7 @@ Life Budget() {
           begin,
           {Until("it ends and nothing is left", [](const World& world) {
             const std::string phase = PhaseOfTrials(world, kTune);
-            return (phase == "Succeeded" || phase == "Failed") && NoTrialHolds(world);
+            return phase == "Succeeded" && NoTrialHolds(world);
           })}};
 }
 

@@ -217,16 +217,37 @@ TEST(PlanTrials, AMeasurementThatIsWrittenDownCountsWhenAProcessBeginsAtTheEndOf
   world.now = 40;
   run.speed = Seen(100, 40, 0.3);
   world.Pass();
+  world.now = 300;
+  run.speed = Nothing();
+  run.is_log_awaited = true;
+  world.Pass();
   ASSERT_EQ(world.TrialOf(1)->phase, TrialPhase::kMeasuring);
 
   world.now = 620;
-  run.speed = Nothing();
-  run.is_log_awaited = true;
   world.Pass();
 
   EXPECT_EQ(world.TrialOf(1)->phase, TrialPhase::kSucceeded);
   EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kWindowEnded);
   EXPECT_NEAR(std::stod(world.TrialOf(1)->measured->throughput), 100, 1);
+}
+
+TEST(PlanTrials, ATrainingIsNotSilentWhileItsLogIsNotReadYet) {
+  TrialWorld world(TestTrialJob({1}));
+  world.Pass();
+  world.now = 1;
+  world.Pass();
+  TrialRun& run = world.run(world.Active().front());
+  run.speed = Nothing();
+  run.speed->state = SpeedState::kSilent;
+  run.is_log_awaited = true;
+  world.now = 130;
+  world.Pass();
+  EXPECT_EQ(world.TrialOf(1)->phase, TrialPhase::kWarming);
+  EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kNone);
+
+  run.is_log_awaited = false;
+  world.Pass();
+  EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kNoOutput);
 }
 
 TEST(PlanTrials, TheEndOfASliceWaitsOnePollForALogThatIsNotReadYet) {
