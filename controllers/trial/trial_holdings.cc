@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "controllers/trial/trial_outcome.h"
+
 namespace grus {
 namespace {
 
@@ -15,6 +17,13 @@ std::optional<kube::Time> Earliest(std::optional<kube::Time> a, std::optional<ku
   return a && b ? std::min(a, b) : std::max(a, b);
 }
 
+// How long this try has held by the status, at least.
+kube::Duration Counted(const api::Trial* written, const TrialChild& child) {
+  if (written == nullptr || written->config.gpus < 1) return kube::Duration::zero();
+  const std::int64_t gpu_seconds = std::max<std::int64_t>(0, written->gpu_seconds - child.spent_before);
+  return std::chrono::seconds(gpu_seconds / written->config.gpus);
+}
+
 }  // namespace
 
 void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) {
@@ -25,7 +34,7 @@ void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) 
   gone.has_unknown_end = gone.has_unknown_end || !ended;
 }
 
-void TrialHoldings::Complete(const std::string& trial, bool is_active, std::optional<kube::TimePoint> made,
+void TrialHoldings::Complete(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
                              const kube::Clock& clock, TrialRun& run) {
   const kube::TimePoint now = clock.Now();
   const kube::WallTime wall = clock.WallNow();
@@ -44,11 +53,13 @@ void TrialHoldings::Complete(const std::string& trial, bool is_active, std::opti
   const std::optional<kube::Time> end = Latest(run.pods.last_end, gone.last_end);
   const bool is_end_known = end && !run.pods.has_unknown_end && !gone.has_unknown_end;
   // One that has ended before anybody saw it run has held its GPUs all the same.
-  const bool has_held = run.pods.holding > 0 || (is_active && is_end_known);
+  const bool has_held = run.pods.holding > 0 || (written != nullptr && IsActive(written->phase) && is_end_known);
   if (held == held_.end() && is_ours && bound && has_held) {
-    kube::Duration so_far = std::max<kube::Duration>(wall - bound->value, kube::Duration::zero());
+    const bool is_behind = !made && wall < bound->value;
+    kube::Duration so_far = std::max<kube::Duration>(wall - bound->value, Counted(written, *run.child));
     if (made) so_far = std::min(so_far, now - *made);
-    held = held_.emplace(trial, Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall}).first;
+    held = held_.emplace(trial, Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall, is_behind})
+               .first;
   }
   if (held == held_.end()) return;
   const Held& it = held->second;
@@ -56,7 +67,8 @@ void TrialHoldings::Complete(const std::string& trial, bool is_active, std::opti
   run.held_spent_before = it.spent_before;
   const kube::Duration jumped = (wall - it.seen_wall) - (now - it.seen);
   if (run.pods.holding > 0 || !is_end_known || *end < it.bound || jumped > kJump || jumped < -kJump) return;
-  run.held_for = std::min<kube::Duration>(end->value - it.bound.value + kWhole, now - it.since);
+  run.held_for = end->value - it.bound.value + kWhole;
+  if (!it.is_behind) run.held_for = std::min<kube::Duration>(*run.held_for, now - it.since);
 }
 
 void TrialHoldings::Forget(const std::string& trial) {

@@ -5,7 +5,8 @@
 // their pods said of their end, so that news that come late cost nothing; of pods that went without a word it is until
 // their absence was seen. So it is never less than they held, to within the clocks of the cluster's machines. Those
 // count whole seconds, and what is said of an end is a second more.
-// What is kept here is exactness: whoever begins without it counts from what pods say that are there still.
+// What is kept here is exactness: whoever begins without it counts from what the pods say that are there still, or the
+// status, whichever is more: the wall clock of this machine may be behind.
 //
 // Not thread-safe.
 #pragma once
@@ -24,10 +25,10 @@ class TrialHoldings {
  public:
   // A worker that is in the cluster no more, as it was last.
   void NoteGone(const std::string& trial, const kube::Pod& worker);
-  // Sets what `run` says of its holding. `is_active`: of the trial, by its status. `made`: when this process made its
-  // child, if it did: the wall clock may be ahead of the cluster's.
-  void Complete(const std::string& trial, bool is_active, std::optional<kube::TimePoint> made, const kube::Clock& clock,
-                TrialRun& run);
+  // Sets what `run` says of its holding. `written`: the trial in the status; null: it is not there. `made`: when this
+  // process made its child, if it did: the wall clock may be ahead of the cluster's.
+  void Complete(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
+                const kube::Clock& clock, TrialRun& run);
   void Forget(const std::string& trial);
 
  private:
@@ -36,8 +37,9 @@ class TrialHoldings {
     kube::TimePoint since;
     kube::Time bound;  // By the cluster's clock.
     std::int64_t spent_before = 0;
-    kube::TimePoint seen;  // When that was found out,
+    kube::TimePoint seen;      // When that was found out,
     kube::WallTime seen_wall;  // which shows whether the wall clock has jumped since.
+    bool is_behind = false;    // By the wall clock its pods were yet to be bound then, so it is behind theirs.
   };
   struct Gone {
     std::optional<kube::Time> first_bound, last_end;

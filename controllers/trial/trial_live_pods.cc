@@ -19,9 +19,16 @@ using kube::ObjectKey;
 // They come and go faster than that when all is well.
 constexpr kube::Duration kDoubt = std::chrono::seconds(5);
 
+// Null: its status does not have it.
+const api::Trial* FindTrial(const TrialJob& job, const std::string& name) {
+  const auto& trials = job.status.trials;
+  const auto it = std::find_if(trials.begin(), trials.end(), [&](const api::Trial& t) { return t.name == name; });
+  return it != trials.end() ? &*it : nullptr;
+}
+
 bool IsActiveIn(const TrialJob& job, const std::string& name) {
-  return std::any_of(job.status.trials.begin(), job.status.trials.end(),
-                     [&](const api::Trial& trial) { return trial.name == name && IsActive(trial.phase); });
+  const api::Trial* trial = FindTrial(job, name);
+  return trial != nullptr && IsActive(trial->phase);
 }
 
 // Its pods are not where they should be by now, or will be shortly.
@@ -64,7 +71,7 @@ TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, M
   const LivePods* live = NewerThanCache(job, trial, memory);
   ObjectsOf(job).Read(job, trial, live != nullptr ? &live->pods : nullptr, run);
   const auto made = memory.made.find(trial);
-  memory.held.Complete(trial, IsActiveIn(job, trial),
+  memory.held.Complete(trial, FindTrial(job, trial),
                        made != memory.made.end() ? std::optional(made->second) : std::nullopt, clock_, run);
   // Once may be an admission check that has a bad moment.
   const auto refusal = memory.refusals.find(trial);

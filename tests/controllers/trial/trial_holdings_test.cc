@@ -35,7 +35,11 @@ class Holdings : public ::testing::Test {
     return pod;
   }
   TrialRun Look(TrialRun run, bool is_active = true) {
-    holdings_.Complete("t", is_active, std::nullopt, clock_, run);
+    api::Trial trial;
+    trial.phase = is_active ? api::TrialPhase::kMeasuring : api::TrialPhase::kSucceeded;
+    trial.config.gpus = 2;
+    trial.gpu_seconds = counted_;
+    holdings_.Complete("t", &trial, std::nullopt, clock_, run);
     return run;
   }
   TrialRun Freed() const {
@@ -47,7 +51,21 @@ class Holdings : public ::testing::Test {
   kube::testing::FakeClock clock_;
   const kube::WallTime start_ = clock_.WallNow();
   TrialHoldings holdings_;
+  std::int64_t counted_ = 0;  // By the status.
 };
+
+TEST_F(Holdings, AProcessThatBeginsWithAClockThatIsBehindCountsOnFromTheStatus) {
+  clock_.Advance(seconds(60));
+  counted_ = 100;  // Of 2 GPUs.
+  TrialRun run = Running();
+  run.pods.first_bound = In(3600);
+  EXPECT_EQ(Look(run).held_since->value, In(10).value);
+
+  clock_.Advance(seconds(20));
+  run.pods.holding = 0;
+  run.pods.last_end = In(3690);
+  EXPECT_EQ(Look(run).held_for, kube::Duration(seconds(91)));
+}
 
 TEST_F(Holdings, NewsThatComeLateCostNothing) {
   Look(Running());
