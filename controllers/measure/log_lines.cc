@@ -151,7 +151,9 @@ void LogLines::StartLine(std::string_view& piece) {
   is_passed_over_ = false;
   const std::size_t space = std::min(piece.find(' '), piece.size());
   if (space >= 20 && space <= kLongestTime && piece[4] == '-' && piece[10] == 'T') {
-    if (const kube::Result<kube::Time> time = kube::ParseTime(piece.substr(0, space))) time_ = time->value;
+    const kube::Result<kube::Time> time = kube::ParseTime(piece.substr(0, space));
+    // Before 1970 there were no containers; and so the difference of two times is one that can be told.
+    if (time && time->value >= WallTime{}) time_ = time->value;
   }
   if (!time_) {
     ++counts_.without_time;

@@ -114,8 +114,9 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   if (line.time && !first_match_) first_match_ = line.time;
   // When the node's clock is set back, what was seen before counts on.
   if (line.time && last_match_ && *last_match_ - *line.time >= kSetBack) {
-    *first_match_ -= *last_match_ - *line.time;
-    if (first_speed_) *first_speed_ -= *last_match_ - *line.time;
+    const auto by = *last_match_ - *line.time;
+    first_match_ = std::max(*first_match_ - by, WallTime{});
+    if (first_speed_) first_speed_ = std::max(*first_speed_ - by, WallTime{});
   }
   if (line.time) last_match_ = line.time;
   if (line.time && *line.time - *first_match_ < options_.warm_up) return;

@@ -413,7 +413,8 @@ auto NextTryAt(int at) {
 TEST(GangPlan, TheTimeBetweenTriesOfExtrasGrowsUntilOneFindsItsNode) {
   const std::pair<int, int> kCases[] = {{0, 10}, {1, 20}, {6, 600}};
   for (const auto& [before, wait] : kCases) {
-    const GangPlan plan = PlanGang(RunningAfter(before).Lifted(1, -70).Build());
+    const GangView view = RunningAfter(before).Lifted(1, -70).Build();
+    const GangPlan plan = PlanGang(view);
     EXPECT_THAT(Ends(plan), ElementsAre(2)) << before;
     EXPECT_EQ(plan.status.attempts, before + 1);
     EXPECT_EQ(plan.status.next_attempt_time, At(wait)) << before;
