@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace grus {
 namespace {
 
 constexpr kube::Duration kLookEvery = std::chrono::seconds(1);  // While bytes come: a look goes over all samples.
-constexpr kube::Duration kLogWait = std::chrono::seconds(10);
+// A stream that is quiet for so long may be dead, and its training have ended. It costs no GPU to find out.
+constexpr kube::Duration kLookAfter = std::chrono::seconds(15);
+constexpr kube::Duration kLogWait = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -22,6 +25,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
     options.pod = target.pod;
     options.uid = pod_uid_;
     options.container = target.container;
+    options.look_after = kLookAfter;
     follower_ = std::make_unique<kube::LogFollower>(client, std::move(options), clock_, *this);
     follower_->Start();
   }
@@ -32,7 +36,8 @@ class TrialMeasurements::Source final : public kube::LogSink {
   void OnStart(std::optional<kube::Time>) override {
     std::lock_guard lock(mutex_);
     reader_.Resume();
-    news_ = clock_.Now();
+    // One that takes a dead one's place is no news, but for what comes of it.
+    if (!std::exchange(has_started_, true)) news_ = clock_.Now();
   }
   void OnBytes(std::string_view bytes) override {
     {
@@ -93,6 +98,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
   std::string last_line_;
   bool is_open_ = true;            // Of the log: its end was not seen.
   bool has_ended_ = false;
+  bool has_started_ = false;       // A stream of it.
   kube::TimePoint news_ = began_;  // When something of it came last.
   kube::TimePoint last_line_at_{};
 

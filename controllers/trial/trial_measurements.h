@@ -48,7 +48,7 @@ class TrialMeasurements {
   // By trial.
   std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
 
-  // Whether more of the log may come than was read: its end was not seen, and no ten seconds have passed without news
+  // Whether more of the log may come than was read: its end was not seen, and no half a minute has passed without news
   // of it. Also if it is not measured yet, and could be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 

@@ -232,7 +232,7 @@ TEST_F(TrialReconcilerTest, WhyATrialFailedStandsInItsLogAlsoForAProcessThatHasJ
   EXPECT_NE(Tune()->status.trials[0].phase, TrialPhase::kFailed);
   ++waiters_;  // The follower.
   EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
-  clock_.Advance(11s);
+  clock_.Advance(31s);  // No end of it was seen.
   Pass();
 
   EXPECT_EQ(Tune()->status.trials[0].reason, api::TrialReason::kOutOfMemory);
