@@ -126,9 +126,14 @@ class LogFollower::Run {
         options_(follower.options_),
         clock_(follower.clock_),
         sink_(follower.sink_),
+        busy_until_(follower.busy_until_),
         backoff_(kBackoff, clock_.RandomSeed()) {}
 
   void UntilEnd(const std::stop_token& stop) {
+    if (options_.not_before > clock_.Now()) {
+      busy_until_ = options_.not_before;
+      WaitFor(clock_, options_.not_before - clock_.Now(), stop);
+    }
     while (!stop.stop_requested()) {
       Result<Look> look = LookAtPod(stop);
       if (look && look->is_gone) return Tell(LogState::kEnded, "the pod is gone");
@@ -139,7 +144,9 @@ class LogFollower::Run {
       if (read && look->has_ended) return Tell(LogState::kEnded, "the container has ended");
       Duration wait = backoff_.Next();
       if (!read) {
-        wait = std::max(wait, read.error().retry_after().value_or(Duration{}));
+        const std::optional<Duration> asked = read.error().retry_after();
+        if (asked) busy_until_ = clock_.Now() + *asked;
+        wait = std::max(wait, asked.value_or(Duration{}));
         TellFailure(read.error());
       }
       WaitFor(clock_, wait, stop);
@@ -236,6 +243,7 @@ class LogFollower::Run {
   const LogFollowerOptions& options_;
   const Clock& clock_;
   LogSink& sink_;
+  std::atomic<TimePoint>& busy_until_;
   Backoff backoff_;
   StreamBegin stream_begin_;
   LastLine last_line_;

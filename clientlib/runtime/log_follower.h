@@ -17,6 +17,7 @@
 // which stops it, has returned.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,7 @@ struct LogFollowerOptions {
   std::optional<Time> since{};              // The first stream begins there;
   std::optional<std::int64_t> tail_lines{};  // and with no more than so many lines.
   Duration look_after = std::chrono::minutes(1);  // How long a stream may be quiet before the pod is looked at.
+  TimePoint not_before{};                         // The first request: busy_until() of the one whose place it takes.
 };
 
 class LogFollower {
@@ -68,6 +70,8 @@ class LogFollower {
   void Start();  // Once.
   // Asks the thread to end, and does not wait: for many at once, before they are destroyed.
   void RequestStop();
+  // Until when the API server asked us to wait; long past: it did not. Thread-safe.
+  TimePoint busy_until() const { return busy_until_; }
 
  private:
   class Run;
@@ -75,6 +79,7 @@ class LogFollower {
   const LogFollowerOptions options_;
   const Clock& clock_;
   LogSink& sink_;
+  std::atomic<TimePoint> busy_until_{};
   Thread thread_;
 };
 

@@ -17,12 +17,13 @@ constexpr kube::Duration kLogWait = std::chrono::seconds(30);
 
 class TrialMeasurements::Source final : public kube::LogSink {
  public:
-  Source(const kube::Clock& clock, std::string pod_uid, SpeedReader reader, std::function<void()> wake)
-      : pod_uid_(std::move(pod_uid)), clock_(clock), wake_(std::move(wake)), reader_(std::move(reader)) {}
+  Source(const kube::Clock& clock, const MeasureTarget& target, SpeedReader reader, std::function<void()> wake)
+      : pod_(target.pod), pod_uid_(target.pod_uid), clock_(clock), wake_(std::move(wake)), reader_(std::move(reader)) {}
 
-  void Follow(kube::Client& client, const MeasureTarget& target) {
+  void Follow(kube::Client& client, const MeasureTarget& target, kube::TimePoint not_before) {
     kube::LogFollowerOptions options;
     options.pod = target.pod;
+    options.not_before = not_before;
     options.uid = pod_uid_;
     options.container = target.container;
     options.look_after = kLookAfter;
@@ -84,8 +85,11 @@ class TrialMeasurements::Source final : public kube::LogSink {
     return has_ended_;
   }
   const std::string& pod_uid() const { return pod_uid_; }
+  const kube::ObjectKey& pod() const { return pod_; }
+  kube::TimePoint busy_until() const { return follower_ ? follower_->busy_until() : kube::TimePoint{}; }
 
  private:
+  const kube::ObjectKey pod_;
   const std::string pod_uid_;
   const kube::Clock& clock_;
   const std::function<void()> wake_;
@@ -120,6 +124,10 @@ void TrialMeasurements::Measure(const kube::ObjectKey& trial_job, const std::vec
     std::lock_guard lock(mutex_);
     Sources before;
     if (const auto found = sources_.find(trial_job); found != sources_.end()) before.swap(found->second);
+    std::erase_if(busy_, [&](const auto& entry) { return entry.second <= clock_.Now(); });
+    for (const auto& [trial, source] : before) {
+      if (source->busy_until() > clock_.Now()) busy_.insert_or_assign(source->pod(), source->busy_until());
+    }
     Sources after;
     for (const MeasureTarget& target : targets) {
       const auto found = before.find(target.trial);
@@ -130,9 +138,12 @@ void TrialMeasurements::Measure(const kube::ObjectKey& trial_job, const std::vec
       if (count_ >= kMost) continue;
       kube::Result<SpeedReader> reader = SpeedReader::Make(target.options);
       if (!reader) continue;  // Patterns are tried before any trial starts.
-      auto source = std::make_shared<Source>(clock_, target.pod_uid, *std::move(reader),
-                                             [this, trial_job] { wake_(trial_job); });
-      if (target.follows_log) source->Follow(client_, target);
+      auto source = std::make_shared<Source>(clock_, target, *std::move(reader), [this, trial_job] { wake_(trial_job); });
+      if (target.follows_log) {
+        // The one before may have been of another pod of that name.
+        const auto busy = busy_.find(target.pod);
+        source->Follow(client_, target, busy != busy_.end() ? busy->second : kube::TimePoint{});
+      }
       after.emplace(target.trial, std::move(source));
       ++count_;
     }

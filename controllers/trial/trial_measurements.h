@@ -70,6 +70,7 @@ class TrialMeasurements {
   const Wake wake_;
   mutable std::mutex mutex_;  // Guards what follows, not the sources themselves.
   std::map<kube::ObjectKey, Sources> sources_;
+  std::map<kube::ObjectKey, kube::TimePoint> busy_;  // By pod: the API server asked to leave its log alone until then.
   std::size_t count_ = 0;
 };
 

@@ -303,6 +303,25 @@ TEST_F(LogFollowerTest, WaitsAsLongAsTheServerAsks) {
   EXPECT_TRUE(next.AwaitOpened());
 }
 
+TEST_F(LogFollowerTest, TheOneThatTakesItsPlaceWaitsAsLongAsTheServerAsked) {
+  HttpResponse busy = StatusAnswer(429, "TooManyRequests", "too many requests");
+  busy.headers.emplace_back("retry-after", "20");
+  ExpectAnswer(std::move(busy));
+  Start();
+  ASSERT_TRUE(clock_.AwaitWaiters(1));
+  const TimePoint busy_until = follower_->busy_until();
+  EXPECT_EQ(busy_until, clock_.Now() + 20s);
+  const std::size_t asked = transport_.requests().size();
+
+  FakeStream next = ExpectStream();
+  Start({.not_before = busy_until});
+  ASSERT_TRUE(clock_.AwaitWaiters(1));
+  EXPECT_EQ(follower_->busy_until(), busy_until);
+  EXPECT_THAT(transport_.requests(), SizeIs(asked));
+  Pass(20s);
+  EXPECT_TRUE(next.AwaitOpened());
+}
+
 TEST_F(LogFollowerTest, StopsInTheMiddleOfAnything) {
   {
     FakeStream stream = ExpectStream();
