@@ -56,8 +56,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
   void OnState(kube::LogState state, const std::string&) override {
     {
       std::lock_guard lock(mutex_);
-      is_open_ = state == kube::LogState::kWaiting || state == kube::LogState::kFollowing;
-      has_ended_ = state == kube::LogState::kEnded;
+      log_ = state;
     }
     if (state == kube::LogState::kEnded) wake_();
   }
@@ -78,11 +77,12 @@ class TrialMeasurements::Source final : public kube::LogSink {
   }
   bool IsLogAwaited() const {
     std::lock_guard lock(mutex_);
-    return follower_ && is_open_ && clock_.Now() - news_ < kLogWait;
+    const bool is_open = log_ == kube::LogState::kWaiting || log_ == kube::LogState::kFollowing;
+    return follower_ && is_open && clock_.Now() - news_ < kLogWait;
   }
   bool HasEnded() const {
     std::lock_guard lock(mutex_);
-    return has_ended_;
+    return log_ == kube::LogState::kEnded;
   }
   const std::string& pod_uid() const { return pod_uid_; }
   const kube::ObjectKey& pod() const { return pod_; }
@@ -100,8 +100,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
   SpeedState state_ = SpeedState::kWaiting;
   std::optional<kube::TimePoint> last_look_;
   std::string last_line_;
-  bool is_open_ = true;            // Of the log: its end was not seen.
-  bool has_ended_ = false;
+  kube::LogState log_ = kube::LogState::kWaiting;
   bool has_started_ = false;       // A stream of it.
   kube::TimePoint news_ = began_;  // When something of it came last.
   kube::TimePoint last_line_at_{};
@@ -170,6 +169,7 @@ std::map<std::string, SpeedObservation> TrialMeasurements::Look(const kube::Obje
 
 std::shared_ptr<TrialMeasurements::Source> TrialMeasurements::Find(const kube::ObjectKey& trial_job,
                                                                    const std::string& trial) const {
+  std::lock_guard lock(mutex_);
   const auto job = sources_.find(trial_job);
   if (job == sources_.end()) return nullptr;
   const auto found = job->second.find(trial);
@@ -177,32 +177,19 @@ std::shared_ptr<TrialMeasurements::Source> TrialMeasurements::Find(const kube::O
 }
 
 bool TrialMeasurements::IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const {
-  std::shared_ptr<Source> source;
-  {
-    std::lock_guard lock(mutex_);
-    source = Find(trial_job, trial);
-    if (!source) return count_ < kMost;
-  }
-  return source->IsLogAwaited();
+  if (const auto source = Find(trial_job, trial)) return source->IsLogAwaited();
+  std::lock_guard lock(mutex_);
+  return count_ < kMost;
 }
 
 bool TrialMeasurements::HasLogEnded(const kube::ObjectKey& trial_job, const std::string& trial) const {
-  std::shared_ptr<Source> source;
-  {
-    std::lock_guard lock(mutex_);
-    source = Find(trial_job, trial);
-  }
+  const auto source = Find(trial_job, trial);
   return source && source->HasEnded();
 }
 
 void TrialMeasurements::AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text,
                                 std::optional<kube::Duration> same_is_news) {
-  std::shared_ptr<Source> source;
-  {
-    std::lock_guard lock(mutex_);
-    source = Find(trial_job, trial);
-  }
-  if (source) source->AddLine(text, same_is_news);
+  if (const auto source = Find(trial_job, trial)) source->AddLine(text, same_is_news);
 }
 
 }  // namespace grus

@@ -61,7 +61,7 @@ class TrialMeasurements {
 
  private:
   class Source;
-  // Null: there is none. REQUIRES: mutex_ is held.
+  // Null: there is none.
   std::shared_ptr<Source> Find(const kube::ObjectKey& trial_job, const std::string& trial) const;
   using Sources = std::map<std::string, std::shared_ptr<Source>>;
 
