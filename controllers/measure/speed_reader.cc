@@ -111,17 +111,19 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
     rank_ = line.rank;
   }
   ++counts_.matched_lines;
-  if (line.time && !first_match_) first_match_ = line.time;
-  // When the node's clock is set back, what was seen before counts on.
-  if (line.time && last_match_ && *last_match_ - *line.time >= kSetBack) {
-    const auto by = *last_match_ - *line.time;
-    first_match_ = std::max(*first_match_ - by, WallTime{});
-    if (first_speed_) first_speed_ = std::max(*first_speed_ - by, WallTime{});
+  if (line.time) {
+    if (!first_match_) first_match_ = line.time;
+    // When the node's clock is set back, what was seen before counts on.
+    if (last_match_ && *last_match_ - *line.time >= kSetBack) {
+      const auto by = *last_match_ - *line.time;
+      first_match_ = std::max(*first_match_ - by, WallTime{});
+      if (first_speed_) first_speed_ = std::max(*first_speed_ - by, WallTime{});
+    }
+    last_match_ = line.time;
+    if (*line.time - *first_match_ < options_.warm_up) return;
+    if (!first_speed_) first_speed_ = line.time;
+    last_speed_ = line.time;
   }
-  if (line.time) last_match_ = line.time;
-  if (line.time && *line.time - *first_match_ < options_.warm_up) return;
-  if (line.time && !first_speed_) first_speed_ = line.time;
-  if (line.time) last_speed_ = line.time;
   AddReadings(readings, line);
 }
 
