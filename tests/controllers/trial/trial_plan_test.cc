@@ -207,8 +207,20 @@ TEST(PlanTrials, ASpeedThatIsNotPreciseCountsWhenItsWindowEnds) {
   EXPECT_EQ(world.TrialOf(1)->reason, TrialReason::kWindowEnded);
 }
 
-// What a process that has just begun has read of a log.
-SpeedObservation Nothing() { return {}; }
+// A process that has just begun has read nothing of the log of a trial.
+void Unread(TrialRun& run) {
+  run.speed.emplace();
+  run.is_log_awaited = true;
+}
+// The trial of a world in which it runs since a second, and is unread.
+TrialRun& UnreadTrial(TrialWorld& world) {
+  world.Pass();
+  world.now = 1;
+  world.Pass();
+  TrialRun& run = world.run(world.Active().front());
+  Unread(run);
+  return run;
+}
 
 TEST(PlanTrials, AMeasurementThatIsWrittenDownCountsWhenAProcessBeginsAtTheEndOfTheSlice) {
   TrialWorld world(TestTrialJob({1}));
@@ -218,8 +230,7 @@ TEST(PlanTrials, AMeasurementThatIsWrittenDownCountsWhenAProcessBeginsAtTheEndOf
   run.speed = Seen(100, 40, 0.3);
   world.Pass();
   world.now = 300;
-  run.speed = Nothing();
-  run.is_log_awaited = true;
+  Unread(run);
   world.Pass();
   ASSERT_EQ(world.TrialOf(1)->phase, TrialPhase::kMeasuring);
 
@@ -233,13 +244,8 @@ TEST(PlanTrials, AMeasurementThatIsWrittenDownCountsWhenAProcessBeginsAtTheEndOf
 
 TEST(PlanTrials, ATrainingIsNotSilentWhileItsLogIsNotReadYet) {
   TrialWorld world(TestTrialJob({1}));
-  world.Pass();
-  world.now = 1;
-  world.Pass();
-  TrialRun& run = world.run(world.Active().front());
-  run.speed = Nothing();
+  TrialRun& run = UnreadTrial(world);
   run.speed->state = SpeedState::kSilent;
-  run.is_log_awaited = true;
   world.now = 130;
   world.Pass();
   EXPECT_EQ(world.TrialOf(1)->phase, TrialPhase::kWarming);
@@ -253,12 +259,7 @@ TEST(PlanTrials, ATrainingIsNotSilentWhileItsLogIsNotReadYet) {
 TEST(PlanTrials, TheEndOfASliceWaitsOnePollForALogThatIsNotReadYet) {
   for (const std::int64_t read_after : {2, 5}) {
     TrialWorld world(TestTrialJob({1}));
-    world.Pass();
-    world.now = 1;
-    world.Pass();
-    TrialRun& run = world.run(world.Active().front());
-    run.speed = Nothing();
-    run.is_log_awaited = true;
+    TrialRun& run = UnreadTrial(world);
     world.now = 600;
     world.Pass();
     ASSERT_FALSE(HasEnded(world.TrialOf(1)->phase)) << read_after;
