@@ -140,14 +140,14 @@ int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& 
 po::options_description PlotOptionsDescription() {
   const PlotSize size;
   po::options_description description("Options", 100);
-  description.add_options()("namespace,n", po::value<std::string>()->value_name("NAMESPACE"),
-                            "Of the TrialJob; else the context's.")(
-      "kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")(
-      "context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.")(
-      "svg", po::value<std::string>()->value_name("FILE"), "Write an SVG image instead of text.")(
-      "width", po::value<int>()->value_name("N")->default_value(size.width),
-      "Characters in a line of a chart; at least 68.")(
-      "height", po::value<int>()->value_name("N")->default_value(size.height), "Lines of a chart; at least 10.");
+  description.add_options()
+      ("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), "Of the TrialJob; else the context's.")
+      ("kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")
+      ("context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.")
+      ("svg", po::value<std::string>()->value_name("FILE"), "Write an SVG image instead of text.")
+      ("width", po::value<int>()->value_name("N")->default_value(size.width),
+       "Characters in a line of a chart; at least 68.")
+      ("height", po::value<int>()->value_name("N")->default_value(size.height), "Lines of a chart; at least 10.");
   return description;
 }
 
