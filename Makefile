@@ -2,7 +2,7 @@
 # The front door. Each target is a few lines; what is longer lives in scripts/.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo demo-trial bench campaign cluster-up cluster-down asan tsan fuzz lint format clean
+.PHONY: help setup build test demo demo-trial bench campaign image e2e-horovod cluster-up cluster-down asan tsan fuzz lint format clean
 
 help:  ## List the targets
 	@awk -F ':.*## +' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ bench: build  ## Run the benchmarks and compare them with the recorded baselines
 
 campaign: setup  ## Play thousands of fault schedules and spec changes in virtual time
 	@scripts/campaign
+
+image: setup  ## Build the container image of grus-manager, without Docker, into build/image
+	@scripts/image
+
+e2e-horovod: setup  ## Real trainings on a real node, as root; first: scripts/training-image keras, ... torch
+	@scripts/e2e-horovod
 
 cluster-up:  ## Start a local Kubernetes with 4 nodes of 8 GPUs each
 	tests/cluster/cluster up

@@ -19,10 +19,14 @@ using std::chrono::seconds;
 constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), seconds(30), 2.0, 1.0};
 constexpr Duration kQuietReset = minutes(2);
 constexpr Duration kShortWatch = seconds(1);
-// The server ends a watch at its timeout; a stream that outlives it by this is dead (L13).
+// A server may have nothing to say on a watch until its timeout, not even a bookmark, but at its timeout it ends it: a
+// stream that outlives that by the grace is dead (L13). So the longest timeout is for how long a frozen server or
+// proxy, which only this finds, may hide news (L7).
+constexpr int kShortestTimeoutSeconds = 90, kLongestTimeoutSeconds = 120;
+constexpr int kMostDoublings = 3;  // Of the time for initial objects: a quarter of an hour.
 constexpr Duration kGraceAfterTimeout = seconds(5);
-// Bookmarks come about once a minute: silence longer than this means a dead connection.
-constexpr Duration kLongestSilence = seconds(100);
+// Before the mark the server has something to send all the time.
+constexpr Duration kLongestSilenceBeforeMark = minutes(1);
 constexpr int kInternalErrorsBeforeRelist = 4;
 constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 
@@ -87,9 +91,10 @@ ReflectorStats Reflector::stats() const {
   return stats_;
 }
 
-// Spread over five to ten minutes, so that the watches of a cluster do not all end at once (L7).
-Duration Reflector::WatchTimeout() {
-  return seconds(std::uniform_int_distribution<int>(300, 600)(random_));
+// Spread, so that the watches of a cluster do not all end at once (L7).
+Duration Reflector::WatchTimeout(bool is_initial) {
+  const int timeout = std::uniform_int_distribution<int>(kShortestTimeoutSeconds, kLongestTimeoutSeconds)(random_);
+  return seconds(is_initial ? timeout << std::min(unfinished_lists_, kMostDoublings) : timeout);
 }
 
 void Reflector::NoteFailure(const Error& error) {
@@ -204,7 +209,7 @@ Status Reflector::WatchFrom(std::stop_token stop) {
   watch.field_selector = options_.field_selector;
   watch.send_initial_events = is_initial;
   watch.resource_version = position_.is_refused ? "" : position_.resource_version;
-  watch.timeout = WatchTimeout();
+  watch.timeout = WatchTimeout(is_initial);
   Result<std::unique_ptr<ByteStream>> stream = client_.Watch(kind_, options_.ns, watch, stop);
   if (!stream) {
     const Error& error = stream.error();
@@ -224,18 +229,22 @@ Status Reflector::ReadStream(ByteStream& stream, bool is_initial, TimePoint end_
   JsonLines lines;
   std::vector<ConstObject> initial;  // Kept apart until all of it is here, so that readers see one change (L9).
   while (!stop.stop_requested()) {
-    const TimePoint until = std::min(end_of_watch, clock_.Now() + kLongestSilence);
+    const TimePoint until =
+        is_initial ? std::min(end_of_watch, clock_.Now() + kLongestSilenceBeforeMark) : end_of_watch;
     Result<std::string> chunk = stream.Read(until, stop);
     if (!chunk) {
       if (chunk.error().code() == ErrorCode::kCancelled) return {};
       if (chunk.error().code() == ErrorCode::kTimeout) {
-        return Error(ErrorCode::kUnavailable, "watch " + std::string(kind_.plural) + ": the server went silent");
+        const char* why = clock_.Now() < end_of_watch ? "the server went silent amid the initial objects"
+                                                      : "the stream outlived its timeout";
+        return Error(ErrorCode::kUnavailable, "watch " + std::string(kind_.plural) + ": " + why);
       }
       return std::move(chunk).error().with("watch " + std::string(kind_.plural));
     }
     if (chunk->empty()) {
-      if (is_initial) return Error(ErrorCode::kUnavailable, "watch ended before the initial objects were complete");
-      return {};
+      if (!is_initial) return {};
+      ++unfinished_lists_;
+      return Error(ErrorCode::kUnavailable, "watch ended before the initial objects were complete");
     }
     if (Status pushed = lines.Append(*std::move(chunk)); !pushed) return std::move(pushed).error();
     while (std::optional<std::string_view> line = lines.Next()) {
@@ -264,6 +273,7 @@ Status Reflector::HandleLine(std::string_view line, bool& is_initial, std::vecto
       if (is_initial) {
         if (!bookmark->ends_initial_events) return {};
         is_initial = false;
+        unfinished_lists_ = 0;
         position_ = {bookmark->resource_version, false, true};
         sink_.OnReplace(std::exchange(initial, {}), bookmark->resource_version);
         std::lock_guard lock(stats_mutex_);

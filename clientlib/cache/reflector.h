@@ -3,8 +3,8 @@
 //
 // Starts with a watch-list (KEP-3157) and falls back to list + watch where the server does not know it. A watch
 // that ends or breaks is resumed from the last resource version; only 410 Gone, and errors that would come again
-// (MayResume), cost a relist. Backoff 0.8 s doubling to 30 s. A stream that stays silent longer than the server would
-// allow is given up.
+// (MayResume), cost a relist. Backoff 0.8 s doubling to 30 s. A stream that the server should have ended long ago is
+// given up (L13).
 // Run() blocks on the caller's thread until `stop`; everything is decoded and delivered on that thread.
 #pragma once
 
@@ -66,7 +66,7 @@ class Reflector {
   Status WatchFrom(std::stop_token stop);
   Status ReadStream(ByteStream& stream, bool is_initial, TimePoint end_of_watch, std::stop_token stop);
   Status HandleLine(std::string_view line, bool& is_initial, std::vector<ConstObject>& initial);
-  Duration WatchTimeout();
+  Duration WatchTimeout(bool is_initial);
   void NoteFailure(const Error& error);
   void CountBadEvent(const Error& error);
 
@@ -81,6 +81,7 @@ class Reflector {
   Position position_;
   bool watch_list_works_;
   bool is_refusal_said_ = false;
+  int unfinished_lists_ = 0;  // Watch-lists in a row that ended before the mark.
   std::uint64_t events_in_watch_ = 0;
 
   mutable std::mutex stats_mutex_;  // Guards stats_.

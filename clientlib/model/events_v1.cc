@@ -25,6 +25,7 @@ const Kind& Event::ResourceKind() {
       Field<&T::related>("related"),
       Field<&T::note>("note"),
       Field<&T::type>("type"),
+      Field<&T::deprecated_last_timestamp>("deprecatedLastTimestamp"),
   };
   static const Kind kKind = MakeKind<Event>(
       {.group = "events.k8s.io", .version = "v1", .kind = "Event", .plural = "events", .fields = kFields});

@@ -68,6 +68,7 @@ std::span<const FieldInfo> PodSpec::Fields() {
       Field<&T::priority_class_name>("priorityClassName"),
       Field<&T::priority>("priority"),
       Field<&T::overhead>("overhead"),
+      Field<&T::resources>("resources"),
       Field<&T::topology_spread>("topologySpreadConstraints"),
       Field<&T::scheduling_gates>("schedulingGates"),
   };

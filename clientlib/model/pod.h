@@ -63,6 +63,7 @@ struct PodSpec {
   std::vector<Volume> volumes;  // Those with a claim.
   std::optional<std::int32_t> priority;
   ResourceList overhead;
+  Box<ResourceRequirements> resources;  // Of the pod as a whole, in place of the sum of its containers'.
   Box<Affinity> affinity;
   std::vector<TopologySpreadConstraint> topology_spread;
   std::optional<std::int64_t> termination_grace_period_seconds;

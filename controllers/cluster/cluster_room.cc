@@ -7,19 +7,34 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_objects.h"
 #include "controllers/policy/node_match.h"
+#include "controllers/policy/placement.h"
 
 namespace grus {
 namespace {
 
 constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
-// A scheduler decides within seconds, behind a long queue within minutes. One that does not is not there, and nobody
-// should wait for it.
+// A scheduler decides within seconds, behind a long queue within minutes. One that does not is not there.
 constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
+// What it was at when it came to know of a nomination it has decided by then; volumes that are being made take longest.
+constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
+constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // It hears of things a little later than we do.
 
 bool HasEnded(const kube::Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
 
-// Pods that have ended hold nothing, though they still name their node.
-bool HoldsNode(const kube::Pod& pod) { return !pod.spec.node_name.empty() && !HasEnded(pod); }
+// Where a pod holds room; empty: nowhere. Pods that have ended hold nothing, though they still name their node. For a
+// foreign pod that waits for others to leave the scheduler keeps what becomes free on the node it nominated.
+std::string_view HeldNode(const kube::Pod* pod) {
+  if (pod == nullptr || HasEnded(*pod)) return {};
+  if (!pod->spec.node_name.empty()) return pod->spec.node_name.view();
+  const bool waits = pod->spec.scheduling_gates.empty() && !pod->metadata.is_being_deleted() && OwnerOf(*pod).empty();
+  return waits ? pod->status.nominated_node_name.view() : std::string_view();
+}
+
+// It may have been resized in place.
+bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
+  return a.spec.containers == b.spec.containers && a.spec.init_containers == b.spec.init_containers &&
+         a.spec.resources == b.spec.resources;
+}
 
 bool AsksForGpus(const kube::Pod& pod) {
   return std::any_of(pod.spec.containers.begin(), pod.spec.containers.end(), [](const kube::Container& container) {
@@ -119,22 +134,23 @@ bool ClusterRoom::NoteCompetitorLocked(const kube::Pod* before, const kube::Pod*
 void ClusterRoom::OnPod(const kube::Change& change) {
   const auto* before = static_cast<const kube::Pod*>(change.before.get());
   const auto* after = static_cast<const kube::Pod*>(change.after.get());
-  const bool held = before && HoldsNode(*before);
-  const bool holds = after && HoldsNode(*after);
+  const std::string_view held = HeldNode(before), holds = HeldNode(after);
   const bool is_same_pod = before && after && before->metadata.uid == after->metadata.uid;
-  const bool is_same_holding = held == holds && (!holds || is_same_pod);
+  const bool is_same_holding = held == holds && (holds.empty() || (is_same_pod && AskForTheSame(*before, *after)));
   std::vector<std::string> starting;
   {
     std::lock_guard lock(mutex_);
     if (NoteCompetitorLocked(before, after)) starting.assign(placed_.begin(), placed_.end());
-    if (!is_same_holding && held) ledger_.Release(std::string(before->metadata.uid));
-    if (!is_same_holding && holds) {
-      ledger_.Bind(std::string(after->metadata.uid), std::string(after->spec.node_name), RequestOf(*after),
-                   OwnerOf(*after), InternLocked(FootprintOf(*after)));
+    // What goes on elsewhere, or with other resources, is replaced by Bind().
+    const bool is_over = !held.empty() && !(is_same_pod && !holds.empty());
+    if (!is_same_holding && is_over) ledger_.Release(std::string(before->metadata.uid));
+    if (!is_same_holding && !holds.empty()) {
+      ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after), OwnerOf(*after),
+                   InternLocked(FootprintOf(*after)));
     }
   }
   TellStanding(starting, true);
-  if (held && !is_same_holding) {
+  if (!held.empty() && !is_same_holding) {
     for (const auto& tell : on_freed_) tell();
   }
 }
@@ -177,14 +193,28 @@ std::string ClusterRoom::HostnameOf(const std::string& node) const {
   return found ? std::string(found->state.labels.Get(kHostnameLabel)) : std::string();
 }
 
-void ClusterRoom::Claim(const std::string& owner, const PodShape& shape, int count) {
+void ClusterRoom::Claim(const std::string& owner, const ShapePtr& shape, int count) {
   std::lock_guard lock(mutex_);
-  ledger_.Claim(owner, shape, count);
+  if (HasConstraints(ledger_, {shape})) ClaimPlaces(ledger_, owner, shape, count);
+  else ledger_.Claim(owner, *shape, count);
 }
 
-Room ClusterRoom::RoomFor(const std::string& owner, const PodShape& shape, int at_most) const {
+Room ClusterRoom::RoomFor(const std::string& owner, const ShapePtr& shape, int at_most) {
   std::lock_guard lock(mutex_);
-  return ledger_.RoomFor(owner, shape, at_most, planner_.holder() == owner);
+  const bool may_use_reserved = planner_.holder() == owner;
+  Room room = ledger_.RoomFor(owner, *shape, at_most, may_use_reserved);
+  if (HasConstraints(ledger_, {shape})) {
+    // Its own claims have their places; so many more find one beside them.
+    const int claimed = static_cast<int>(ledger_.ClaimsOf(owner).size());
+    const std::size_t more = PlacesFor(ledger_, shape, at_most - claimed, may_use_reserved).size();
+    room.copies = std::min(room.copies, claimed + static_cast<int>(more));
+  }
+  return room;
+}
+
+bool ClusterRoom::IsReservedForOther(const std::string& owner) const {
+  std::lock_guard lock(mutex_);
+  return !planner_.holder().empty() && planner_.holder() != owner;
 }
 
 std::vector<Place> ClusterRoom::PlacesOf(const std::string& gang) const {
@@ -226,16 +256,25 @@ void ClusterRoom::KeepWhatHolds(const std::string& gang) {
   for (const auto& tell : on_freed_) tell();
 }
 
+void ClusterRoom::Enqueue(const GangDemand& demand) {
+  std::lock_guard lock(mutex_);
+  planner_.Put(demand);
+}
+
 GangStanding ClusterRoom::Ask(const GangDemand& demand) {
   std::call_once(has_begun_, [this] {
     for (const auto& prepare : before_planning_) prepare();
   });
   GangStanding standing;
   std::vector<std::string> urgent, waiting;
+  bool gave_up = false;
   {
     std::lock_guard lock(mutex_);
+    const std::string holder = planner_.holder();
     planner_.Put(demand);
     const std::vector<std::string> changed = planner_.Plan(UnixSeconds(clock_));
+    const GangStanding* of_holder = holder.empty() ? nullptr : planner_.StandingOf(holder);
+    gave_up = of_holder && of_holder->reserves_from.has_value();
     if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
     for (const std::string& key : changed) {
       const GangStanding* other = planner_.StandingOf(key);
@@ -254,6 +293,9 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
   }
   TellStanding(urgent, true);
   TellStanding(waiting, false);
+  if (gave_up) {
+    for (const auto& tell : on_freed_) tell();
+  }
   return standing;
 }
 
@@ -327,7 +369,7 @@ bool ClusterRoom::MustHold(const std::string& gang) const {
   });
 }
 
-Safety ClusterRoom::Check(const std::vector<Place>& places, int priority) const {
+Safety ClusterRoom::Check(const std::vector<Place>& places, int priority, kube::TimePoint held) const {
   std::lock_guard lock(mutex_);
   std::map<std::string, const LedgerNode*> nodes;
   for (const Place& place : places) nodes.try_emplace(place.node, ledger_.FindNode(place.node));
@@ -339,9 +381,11 @@ Safety ClusterRoom::Check(const std::vector<Place>& places, int priority) const 
     others -= place.shape->request;
     if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;
   }
+  const kube::TimePoint now = clock_.Now();
+  if (now - held >= kLongestCycle) return Safety::kSafe;
   for (const auto& [uid, competitor] : competitors_) {
     if (!competitor.undecided || competitor.priority < priority) continue;
-    if (clock_.Now() - competitor.undecided_since >= kLongestDecision) continue;
+    if (now - competitor.undecided_since >= kLongestDecision || competitor.undecided_since > held + kWatchLag) continue;
     for (const auto& [name, node] : nodes) {
       if (Accepts(node->state, *competitor.undecided)) return Safety::kUndecided;
     }

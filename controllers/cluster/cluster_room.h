@@ -37,7 +37,8 @@ class ClusterRoom {
               Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr);
 
   // REQUIRES of these: before the informers start.
-  // Called once, before anything is planned: with Hold() for what an earlier process has promised.
+  // Called once, before anything is planned: with Hold() for what an earlier process has promised, and Enqueue() for what
+  // it has begun.
   void BeforePlanning(std::function<void()> callback) { before_planning_.push_back(std::move(callback)); }
   void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
   // A gang whose standing changed, by key, and whether it is urgent: it was placed, has the reservation, or competition
@@ -53,8 +54,9 @@ class ClusterRoom {
   // The value of a node's label kubernetes.io/hostname; empty: it has none, or is not there.
   std::string HostnameOf(const std::string& node) const;
   // `owner` is a job's key as text. See ClusterLedger.
-  void Claim(const std::string& owner, const PodShape& shape, int count);
-  Room RoomFor(const std::string& owner, const PodShape& shape, int at_most) const;
+  void Claim(const std::string& owner, const ShapePtr& shape, int count);
+  Room RoomFor(const std::string& owner, const ShapePtr& shape, int at_most);
+  bool IsReservedForOther(const std::string& owner) const;  // What is free, in part.
 
   // One shape for all pods that are alike to placement. `volumes` are the pod's.
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes = {});
@@ -68,6 +70,8 @@ class ClusterRoom {
   void SetPlaces(const std::string& gang, const std::vector<Place>& places);
   // Gives up those of its claims whose node has no room for them any more, or does not take such pods.
   void KeepWhatHolds(const std::string& gang);
+  // Puts the demand into the queue of the first Ask().
+  void Enqueue(const GangDemand& demand);
   // Puts the demand into the queue and plans. What is placed is in PlacesOf() from then on.
   GangStanding Ask(const GangDemand& demand);
   void StopAsking(const std::string& gang);  // Its claims stay.
@@ -89,8 +93,9 @@ class ClusterRoom {
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
   // What was found out about this cluster; true at first. Returns whether it is news.
   bool SetNominationsHonoured(bool are_honoured) { return are_honoured_.exchange(are_honoured) != are_honoured; }
-  // Whether the pods of a gang of that priority can be given to the scheduler.
-  Safety Check(const std::vector<Place>& places, int priority) const;
+  // Whether the pods of a gang of that priority can be given to the scheduler, which has been keeping the places for it
+  // since `held`: what the scheduler was at before may still take one, but for 20 s at most.
+  Safety Check(const std::vector<Place>& places, int priority, kube::TimePoint held) const;
 
  private:
   struct Competitor {

@@ -71,16 +71,67 @@ void AddOriginalVolumes(const ElasticHorovodJob& job, Json& volumes) {
   for (const Json& volume : job.spec.volumes) volumes.Append(volume);
 }
 
+Json EmptyDir(const char* name, const char* medium = "") {
+  return Json::MakeObject({{"name", name}, {"emptyDir", *medium == 0 ? Json::MakeObject()
+                                                                     : Json::MakeObject({{"medium", medium}})}});
+}
+
+Json WritableMount(const char* name, const char* path) {
+  return Json::MakeObject({{"name", name}, {"mountPath", path}});
+}
+
+// What the launcher and the workers have in common.
+OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const std::string& image,
+                           const std::string& script) {
+  OurContainer container;
+  container.name = name;
+  container.image = image;
+  container.command = {"/bin/sh", "-c", script};
+  AddOriginalMounts(job, container.volume_mounts);
+  AddOriginalVolumes(job, container.volumes);
+  container.volume_mounts.Append(Mount("grus-ssh", kSshFolder));
+  container.volume_mounts.Append(WritableMount("grus-scratch", kScratchFolder));
+  container.volumes.Append(SshVolume(job));
+  container.volumes.Append(EmptyDir("grus-scratch"));
+  // Why it ended, for the job's message.
+  container.defaults.emplace_back(std::vector<std::string>{"terminationMessagePolicy"}, "FallbackToLogsOnError");
+  return container;
+}
+
+// As the kubelet reads a container's command: "$$" stands for "$".
+std::string EscapedForKubelet(std::string script) {
+  for (std::size_t at = 0; (at = script.find("$$", at)) != std::string::npos; at += 4) script.insert(at, "$$");
+  return script;
+}
+
+// The preStop hook counts within the grace period: what is left is for the ssh server to end.
+int PreStopSeconds(const ElasticHorovodJob& job) {
+  const Json* grace = job.spec.workers.pod_template.At({"spec", "terminationGracePeriodSeconds"});
+  constexpr std::int64_t kDefault = 30, kLongest = 24 * 3600, kRest = 5;
+  const std::int64_t seconds = grace && grace->AsInt() ? *grace->AsInt() : kDefault;
+  return static_cast<int>(std::clamp<std::int64_t>(seconds - kRest, 0, kLongest));
+}
+
 Json WorkerTemplate(const ElasticHorovodJob& job) {
-  OurContainer worker;
-  worker.name = "worker";
-  worker.image = job.spec.workers.image;
-  worker.command = {"/bin/sh", "-c", WorkerScript()};
+  OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, EscapedForKubelet(WorkerScript()));
   worker.gpus = job.spec.workers.gpus_per_worker;
-  AddOriginalMounts(job, worker.volume_mounts);
-  AddOriginalVolumes(job, worker.volumes);
-  worker.volume_mounts.Append(Mount("grus-ssh", kSshFolder));
-  worker.volumes.Append(SshVolume(job));
+  worker.port = kSshPort;
+  // Python's data loaders and NCCL share memory, of which the default of 64 MiB is too little.
+  worker.default_mounts.Append(WritableMount("grus-shm", "/dev/shm"));
+  worker.volumes.Append(EmptyDir("grus-shm", "Memory"));
+  // sshd wants this folder; the root file system may be read-only.
+  worker.default_mounts.Append(WritableMount("grus-sshd", "/run/sshd"));
+  worker.volumes.Append(EmptyDir("grus-sshd"));
+  // Ready when the ssh server answers; asked until then only, as sshd logs each connection.
+  worker.defaults.emplace_back(
+      std::vector<std::string>{"startupProbe"},
+      Json::MakeObject({{"tcpSocket", Json::MakeObject({{"port", kSshPort}})},
+                        {"periodSeconds", 1},
+                        {"failureThreshold", 60}}));
+  // A deleted, drained or evicted worker ends when the training has left it.
+  Json stop = Json::MakeArray({"/bin/sh", "-c", WorkerPreStopScript(PreStopSeconds(job))});
+  worker.defaults.emplace_back(std::vector<std::string>{"lifecycle", "preStop"},
+                               Json::MakeObject({{"exec", Json::MakeObject({{"command", std::move(stop)}})}}));
   return OverlayTemplate(job.spec.workers.pod_template, worker, Labels(job, "worker"), job.spec.priority_class_name);
 }
 
@@ -107,7 +158,7 @@ Json MakeSecret(const ElasticHorovodJob& job, const SshKey& key) {
 Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
   Json config_map = Head(job, "v1", "ConfigMap", HostsName(job), nullptr);
   config_map["metadata"]["annotations"] = Json::MakeObject({{kPublishedAnnotation, kube::ToText(list.published)}});
-  config_map["data"] = Json::MakeObject({{"hosts", HostListText(list, ServiceName(job))},
+  config_map["data"] = Json::MakeObject({{"hosts", HostListText(list)},
                                          {"discover_hosts.sh", DiscoveryScript()}});
   return config_map;
 }
@@ -122,7 +173,7 @@ Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
   if (size.gang == Gang::kGated && pod.is_object()) AddGate(pod, api::kGangGate);
   set["metadata"]["annotations"] = Json::MakeObject(
       {{kGrantedAnnotation, std::to_string(size.granted)}, {kTemplateAnnotation, HashOf(kube::ToText(pod))}});
-  if (size.is_gated && pod.is_object()) AddGate(pod, kParkGate);
+  if (size.is_gated && pod.is_object()) AddGate(pod, api::kParkGate);
   // OnDelete: a changed template never touches a worker that runs (worker_plan.h).
   set["spec"] = Json::MakeObject({{"replicas", size.replicas},
                                   {"serviceName", ServiceName(job)},
@@ -134,15 +185,9 @@ Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
 }
 
 Json MakeLauncher(const ElasticHorovodJob& job) {
-  OurContainer launcher;
-  launcher.name = "launcher";
-  launcher.image = job.spec.launcher.image;
-  launcher.command = {"/bin/sh", "-c", LauncherScript(job.spec, SizesOf(job.spec.workers))};
-  AddOriginalMounts(job, launcher.volume_mounts);
-  AddOriginalVolumes(job, launcher.volumes);
-  launcher.volume_mounts.Append(Mount("grus-ssh", kSshFolder));
+  OurContainer launcher = MakeContainer(job, "launcher", job.spec.launcher.image,
+                                        LauncherScript(job.spec, SizesOf(job.spec.workers)));
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
-  launcher.volumes.Append(SshVolume(job));
   // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
   const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
   const Json pushed =
@@ -161,12 +206,17 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   if (pod.is_object() && (pod["spec"].is_null() || pod["spec"].is_object())) pod["spec"]["restartPolicy"] = "Never";
 
   Json launcher_job = Head(job, "batch/v1", "Job", LauncherName(job), "launcher");
-  // A launcher that was evicted, preempted or lost with its node did not fail.
+  // A launcher that was evicted, preempted or lost with its node did not fail, nor did one that lost its workers.
   const Json disrupted = Json::MakeObject({{"type", "DisruptionTarget"}, {"status", "True"}});
-  const Json ignore = Json::MakeObject({{"action", "Ignore"}, {"onPodConditions", Json::MakeArray({disrupted})}});
+  const Json alone = Json::MakeObject({{"containerName", launcher.name},
+                                       {"operator", "In"},
+                                       {"values", Json::MakeArray({kWorkersLostExitCode})}});
+  const Json rules =
+      Json::MakeArray({Json::MakeObject({{"action", "Ignore"}, {"onPodConditions", Json::MakeArray({disrupted})}}),
+                       Json::MakeObject({{"action", "Ignore"}, {"onExitCodes", alone}})});
   launcher_job["spec"] =
       Json::MakeObject({{"backoffLimit", job.spec.run_policy.backoff_limit},
-                        {"podFailurePolicy", Json::MakeObject({{"rules", Json::MakeArray({ignore})}})},
+                        {"podFailurePolicy", Json::MakeObject({{"rules", rules}})},
                         {"template", std::move(pod)}});
   return launcher_job;
 }

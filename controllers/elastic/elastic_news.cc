@@ -19,12 +19,13 @@ Hurry HurryOf(const kube::Pod* before, const kube::Pod* after) {
   if (after == nullptr) return Hurry::kFull;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
-    return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since);
+    return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
   };
   if (look(*before) != look(*after)) return Hurry::kFull;
   if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
       (before->status.phase != after->status.phase ||
-       before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation))) {
+       before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation) ||
+       ReadLauncherPod(*before, true).trouble != ReadLauncherPod(*after, true).trouble)) {
     return Hurry::kFull;
   }
   return before->spec.node_name == after->spec.node_name ? Hurry::kNone : Hurry::kSome;

@@ -94,8 +94,7 @@ bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   int ready = 0;
   std::optional<kube::Time> last_ready;
   for (const Worker& worker : view.pods) {
-    if (!worker.is_ready || worker.is_ending || worker.has_lost_node) continue;
-    if (worker.ordinal >= plan.workers->replicas) continue;
+    if (!worker.is_usable() || worker.ordinal >= plan.workers->replicas) continue;
     ++ready;
     if (worker.ready_since) last_ready = std::max(last_ready.value_or(*worker.ready_since), *worker.ready_since);
   }
@@ -105,6 +104,25 @@ bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   if (left <= kube::Duration::zero()) return true;
   LookAgain(plan, left);
   return false;
+}
+
+// A worker that leaves the host list although it was to stay.
+PlannedEvent LossOf(const View& view, const std::string& pod, std::size_t left) {
+  const auto worker = std::find_if(view.pods.begin(), view.pods.end(), [&](const Worker& w) { return w.name == pod; });
+  std::string why = "its pod is gone";
+  bool is_leaving = false;
+  if (worker != view.pods.end() && !worker->is_usable()) {
+    is_leaving = worker->is_ending && worker->end.empty();
+    if (worker->has_lost_node) why = "its node is gone";
+    else if (!worker->end.empty()) why = worker->end;
+    else if (is_leaving) why = "its pod is being deleted";
+    else if (!worker->trouble.empty()) why = worker->trouble;
+    else why = "its pod is not ready";
+  }
+  return {is_leaving ? kube::EventType::kNormal : kube::EventType::kWarning, is_leaving ? "WorkerLeaves" : "WorkerLost",
+          "UpdateHosts",
+          "worker " + pod + (is_leaving ? " leaves the training: " : " was lost: ") + why + "; " +
+              Count(static_cast<std::int64_t>(left), "worker") + (left == 1 ? " goes on" : " go on")};
 }
 
 void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
@@ -131,6 +149,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
     return;
   }
   HostPlan hosts = PlanHosts(view, sizes, plan.workers->replicas);
+  for (const std::string& pod : hosts.lost) plan.events.push_back(LossOf(view, pod, hosts.list.hosts.size()));
   plan.hosts = std::move(hosts.list);
   LookAgain(plan, hosts.look_again);
   for (const LauncherPod& pod : view.launcher_pods) {
@@ -159,7 +178,8 @@ void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Si
   if (from == to) return;
   plan.status.last_scale = api::LastScale{from, to, std::string(ToString(workers.reason)), view.now};
   if (workers.reason == ScaleReason::kStarted && to == sizes.wanted) return;  // The usual start needs no event.
-  const bool is_bad = workers.reason == ScaleReason::kUnschedulable || workers.reason == ScaleReason::kBelowMinimum;
+  const bool is_bad = workers.reason == ScaleReason::kUnschedulable || workers.reason == ScaleReason::kBelowMinimum ||
+                      workers.reason == ScaleReason::kPodsBroken;
   plan.events.push_back({is_bad ? kube::EventType::kWarning : kube::EventType::kNormal,
                          std::string(to > from ? "WorkersGrown" : "WorkersShrunk"), "ScaleWorkers",
                          ScaleMessage(view, sizes, from, to, workers.reason)});
@@ -179,6 +199,8 @@ void PlanBurials(Plan& plan, const View& view) {
 void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   WorkerPlan workers = PlanWorkers(view, sizes);
   LookAgain(plan, workers.look_again);
+  LookAgain(plan, TimeUntilSilenceCounts(view));
+  LookAgain(plan, TimeUntilEndCounts(view));
   plan.wants_base = true;
   plan.workers = workers.size;
   if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // Nothing to hold yet.
@@ -197,6 +219,15 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   NoteScale(plan, view, workers, sizes);
 }
 
+// A training that turns silent is an event, once.
+void PlanSilence(Plan& plan, const View& view) {
+  const kube::Condition* before = kube::FindCondition(view.job->status.conditions, "Ready");
+  const kube::Condition* after = kube::FindCondition(plan.status.conditions, "Ready");
+  const std::string_view reason = ToString(Reason::kNoOutput);
+  if (after->reason != reason || (before && before->reason == reason)) return;
+  plan.events.push_back({kube::EventType::kWarning, std::string(reason), "WatchTraining", after->message});
+}
+
 // Told before anything is made: what refuses the pods of a StatefulSet tells only its controller.
 void PlanRefusal(Plan& plan, const View& view) {
   SetStalled(plan.status, view, Reason::kTemplateRefused, view.refusal);
@@ -213,6 +244,9 @@ std::string_view ToString(Reason reason) {
     case Reason::kWorkersStarting: return "WorkersStarting";
     case Reason::kLauncherStarting: return "LauncherStarting";
     case Reason::kTraining: return "Training";
+    case Reason::kNoOutput: return "NoOutput";
+    case Reason::kBelowMinimum: return kBelowMinimumReason;
+    case Reason::kPodsBroken: return "PodsBroken";
     case Reason::kWaitingForRoom: return "WaitingForRoom";
     case Reason::kSuspended: return "Suspended";
     case Reason::kSucceeded: return "Succeeded";
@@ -266,8 +300,12 @@ Plan PlanElasticJob(const View& view) {
   }
   PlanBurials(plan, view);
   PlanRunning(plan, view, sizes);
-  if (view.refusal.empty()) SetRunningConditions(plan.status, view, plan, sizes);
-  else PlanRefusal(plan, view);
+  if (!view.refusal.empty()) {
+    PlanRefusal(plan, view);
+    return plan;
+  }
+  SetRunningConditions(plan.status, view, plan, sizes);
+  PlanSilence(plan, view);
   return plan;
 }
 

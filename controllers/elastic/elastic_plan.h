@@ -19,6 +19,9 @@ enum class Reason {
   kWorkersStarting,   // Workers exist; not enough are ready to start the launcher.
   kLauncherStarting,
   kTraining,
+  kNoOutput,          // The launcher runs and has printed nothing for long.
+  kBelowMinimum,      // Trains, on fewer workers than the minimum.
+  kPodsBroken,        // Workers or the launcher cannot start.
   kWaitingForRoom,    // The minimum does not fit.
   kSuspended,
   kSucceeded,

@@ -17,7 +17,22 @@ bool HasEnded(const api::ElasticHorovodJobStatus& status) {
   return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
 }
 
+int BoundWorkers(const View& view) {
+  return static_cast<int>(std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) {
+    return w.is_bound && !w.is_ending && !w.has_lost_node;
+  }));
+}
+
 }  // namespace
+
+int ElasticReconciler::OwedWorkers(const View& view) {
+  return view.workers ? std::max(0, view.workers->granted - BoundWorkers(view)) : 0;
+}
+
+ShapePtr ElasticReconciler::ShapeOfWorker(const ElasticHorovodJob& job) {
+  const auto worker = WorkerOf(job);
+  return room_.ShapeOf(*worker, room_.VolumesOf(*worker));
+}
 
 std::shared_ptr<const kube::Pod> ElasticReconciler::WorkerOf(const ElasticHorovodJob& job) {
   {
@@ -38,9 +53,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const ElasticHorovodJob& job = *view.job;
   const Sizes sizes = SizesOf(job.spec.workers);
   const int granted = view.workers ? view.workers->granted : 0;
-  const int bound = static_cast<int>(std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) {
-    return w.is_bound && !w.is_ending && !w.has_lost_node;
-  }));
+  const int bound = BoundWorkers(view);
   const std::string owner = job.metadata.Key().ToString();
   if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted)) {
     // Also of what a pass claimed that had not seen the last binds.
@@ -48,19 +61,21 @@ Plan ElasticReconciler::MakePlan(View& view) {
     return PlanElasticJob(view);
   }
   const auto worker = WorkerOf(job);
-  const ShapePtr shape = room_.ShapeOf(*worker, room_.VolumesOf(*worker));
+  const ShapePtr shape = ShapeOfWorker(job);
   std::lock_guard lock(planning_mutex_);
-  const int owed = std::max(0, granted - bound);
+  const int owed = OwedWorkers(view);
   const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
   bool is_queued = false;
   if (is_start) {
     is_queued = AskForStart(view, sizes, *worker, shape);
   } else if (granted < sizes.wanted) {
-    view.room = room_.RoomFor(owner, *shape, sizes.wanted - granted + owed);
+    view.room = room_.RoomFor(owner, shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
+    view.is_room_reserved = room_.IsReservedForOther(owner);
   }
   Plan plan = PlanElasticJob(view);
-  const int claims = plan.workers ? std::max(0, plan.workers->granted - bound) : 0;
+  // Workers of the last run that are still there are none of those that start.
+  const int claims = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
   if (is_queued && !plan.is_ignored && !HasEnded(plan.status)) {
     // Its place in the queue stays until there is room: who comes first does not depend on whose pass does.
     if (const auto change = room_.next_change(owner)) {
@@ -71,7 +86,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   } else if (is_start && claims == 0) {
     room_.Forget(owner);
   } else {
-    room_.Claim(owner, *shape, claims);
+    room_.Claim(owner, shape, claims);
   }
   if (plan.workers && caches_.groups) {
     // Decided where workers are started, and kept while there are any: their template is not touched.
@@ -90,7 +105,7 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
       !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
   if (!wants_start) {
     room_.StopAsking(owner);
-    view.room = room_.RoomFor(owner, *shape, sizes.wanted);
+    view.room = room_.RoomFor(owner, shape, sizes.wanted);
     return false;
   }
   {
@@ -123,9 +138,21 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
   const GangStanding standing = room_.Ask(demand);
   view.may_start = standing.is_placed;
-  view.room = room_.RoomFor(owner, *shape, sizes.wanted);
+  view.room = room_.RoomFor(owner, shape, sizes.wanted);
   if (standing.is_placed) view.room.copies = standing.placed;
   return !standing.is_placed;
+}
+
+void ElasticReconciler::GiveBackUnmade(const View& view) {
+  {
+    // Before the room comes free, or that would wake it.
+    std::lock_guard lock(mutex_);
+    hungry_.erase(view.job->metadata.Key());
+  }
+  const std::string owner = view.job->metadata.Key().ToString();
+  const int owed = OwedWorkers(view);
+  if (owed == 0) room_.Forget(owner);
+  else room_.Claim(owner, ShapeOfWorker(*view.job), owed);
 }
 
 }  // namespace grus

@@ -28,7 +28,7 @@ constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
 constexpr kube::Duration kCacheLag = std::chrono::milliseconds(500);
 // Changes that decide nothing wait this long for company: one pass, and one write of the status, for many.
 constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
-constexpr kube::Duration kNameTakenRetry = std::chrono::seconds(15);
+constexpr kube::Duration kSoonRetry = std::chrono::seconds(15);
 constexpr kube::Duration kRefusedRetry = std::chrono::minutes(5);
 // The API server's words for a create in a namespace that is on its way out.
 constexpr std::string_view kNamespaceEnds = "because it is being terminated";
@@ -51,7 +51,9 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
-      room_(room) {
+      room_(room),
+      missing_pods_(client, clock),
+      training_output_(client, clock) {
   if (caches_.profiles != nullptr) {
     jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
       const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -197,8 +199,7 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
         pod->status.phase != "Succeeded" && pod->status.phase != "Failed" &&
         !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
-      view.stray_launchers.push_back(
-          {pod->metadata.name, pod->metadata.uid, owner ? owner->uid.str() : "", pod->metadata.is_being_deleted()});
+      view.has_stray_launcher = true;
     }
     if (owner == nullptr) continue;
     const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
@@ -245,6 +246,8 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   if (!job) {
     // Deleted: the garbage collector takes the children with it.
     writes_.Forget(key);
+    missing_pods_.Forget(key);
+    training_output_.Forget(key);
     room_.Forget(key.ToString());
     std::lock_guard lock(mutex_);
     hungry_.erase(key);
@@ -268,6 +271,8 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   }
   View view = Observe(job, children);
   view.are_pods_current = ArePodsCurrent(key);
+  const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
+  const auto silence = training_output_.Look(view, stop);
   Plan plan = MakePlan(view);
   if (plan.is_ignored) {
     std::lock_guard lock(mutex_);
@@ -299,18 +304,16 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
     events_.Record(event.type, KindOf<ElasticHorovodJob>(), job->metadata, event.reason, event.action, event.note);
   }
-  return Action::After(
-      std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
+  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
+                                 missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
 
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job; our cache will hear of it.
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // It takes the job with it: nothing to mend, and nothing that the user should hear.
-    const ObjectKey key = view.job->metadata.Key();
-    room_.Forget(key.ToString());
+    GiveBackUnmade(view);
     std::lock_guard lock(mutex_);
-    hungry_.erase(key);
     VerifiedLocked(*view.job).is_namespace_ending = true;
     return Action::AwaitChange();
   }
@@ -324,19 +327,22 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
       break;
     default: return error;
   }
+  GiveBackUnmade(view);
   log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
   // How a job ended is not overwritten by what went wrong while it was cleaned up.
   if (plan.status.phase == kPhaseSucceeded || plan.status.phase == kPhaseFailed) return Action::After(kRefusedRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, error.message());
-  if (!(status == view.job->status)) {
+  const bool is_new = !(status == view.job->status);
+  if (is_new) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
                    "WriteChildren", error.message());
   }
   std::optional<kube::Duration> deferred;
   if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
   // Nobody tells us when a foreign object of that name goes, or when a permission is given.
-  if (reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden) return Action::After(kNameTakenRetry);
-  return Action::After(kRefusedRetry);  // Nor when an admission check has changed its mind.
+  if (reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden) return Action::After(kSoonRetry);
+  // Nor when an admission check has changed its mind: some do at once.
+  return Action::After(is_new ? kSoonRetry : kRefusedRetry);
 }
 
 Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,

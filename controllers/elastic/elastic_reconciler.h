@@ -22,6 +22,8 @@
 #include "controllers/elastic/child_writer.h"
 #include "controllers/elastic/elastic_caches.h"
 #include "controllers/elastic/elastic_plan.h"
+#include "controllers/elastic/missing_pods.h"
+#include "controllers/elastic/training_output.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -75,18 +77,23 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::Status WriteHosts(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   // Ends pods that a launcher left behind which is not there any more: two launchers would fight over the workers. An
   // error until they are gone.
-  kube::Status EndStrayLaunchers(const View& view, ChildWriter& writer);
-  kube::Status WriteLauncher(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status EndStrayLaunchers(const View& view, ChildWriter& writer, std::stop_token stop);
+  kube::Status WriteLauncher(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
+                             std::stop_token stop);
   // Sets `deferred` if the change is put off: look again after that time.
   kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
                            std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
+  // What the pass was going to start, and cannot, holds no room. What comes free for others does not wake the job.
+  void GiveBackUnmade(const View& view);
+  static int OwedWorkers(const View& view);  // Granted before this pass, and not bound.
   bool HasCaughtUp(const api::ElasticHorovodJob& job);
   // True if an event brought no more than a write of our own back.
   bool IsOwnEcho(const kube::ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const;
   bool IsHungry(const kube::ObjectKey& job);
   bool ArePodsCurrent(const kube::ObjectKey& job);
   std::shared_ptr<const kube::Pod> WorkerOf(const api::ElasticHorovodJob& job);
+  ShapePtr ShapeOfWorker(const api::ElasticHorovodJob& job);
   template <typename T>
   std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
                                       const std::string& name) const;
@@ -106,6 +113,8 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::Store::IndexId jobs_by_profile_ = 0;  // If there are profiles: by the name that spec.profile means.
   ClusterRoom& room_;
   kube::WriteTracker writes_;
+  MissingPods missing_pods_;
+  TrainingOutput training_output_;
   kube::WorkQueue* queue_ = nullptr;
 
   std::mutex planning_mutex_;  // Held from the look at the free room to the claim of it.

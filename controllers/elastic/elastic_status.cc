@@ -3,20 +3,27 @@
 
 #include <algorithm>
 
+#include "controllers/elastic/scripts.h"
+
 namespace grus {
 namespace {
 
 using Status = api::ElasticHorovodJobStatus;
 
-void Set(Status& status, const View& view, std::string_view type, bool is_true, std::string_view reason,
+void Set(Status& status, const View& view, std::string_view type, std::string_view value, std::string_view reason,
          const std::string& message) {
   kube::Condition condition;
   condition.type = std::string(type);
-  condition.status = is_true ? "True" : "False";
+  condition.status = std::string(value);
   condition.reason = std::string(reason);
   condition.message = message;
   condition.observed_generation = view.job->metadata.generation;
   kube::SetCondition(status.conditions, std::move(condition), view.now.value);
+}
+
+void Set(Status& status, const View& view, std::string_view type, bool is_true, std::string_view reason,
+         const std::string& message) {
+  Set(status, view, type, std::string_view(is_true ? "True" : "False"), reason, message);
 }
 
 // The three of kstatus together: exactly one of "fine", "under way", "stuck" is said.
@@ -57,7 +64,97 @@ std::string WorkersMessage(const Status& status, const Sizes& sizes) {
   return text;
 }
 
+// Whether it trains is not known: neither ready nor known to be stuck.
+void SetSilent(Status& status, const View& view, const LauncherPod& launcher, const std::string& workers) {
+  Set(status, view, "Reconciling", false, ToString(Reason::kNoOutput), "");
+  Set(status, view, "Stalled", false, ToString(Reason::kNoOutput), "");
+  Set(status, view, "Ready", std::string_view("Unknown"), ToString(Reason::kNoOutput),
+      workers + "; launcher " + launcher.name + " has printed nothing since " + kube::ToText(*launcher.silent_since) +
+          ": if its training hangs, delete that pod; spec.runPolicy.progressDeadlineSeconds (" +
+          std::to_string(view.job->spec.run_policy.progress_deadline_seconds) + ") says when silence is told");
+}
+
+std::string TroubleOf(const View& view, const Worker& worker) {
+  if (worker.is_ready || worker.is_ending || worker.has_lost_node || worker.is_gated) return {};
+  if (!worker.trouble.empty()) return worker.trouble;
+  if (!worker.silent_since || Waited(view.now, *worker.silent_since) < kSilenceGrace) return {};
+  return "its ssh server does not answer on port " + std::to_string(kSshPort);
+}
+
+// What the end of a launcher means, its Job usually says so soon: the job is done, or has failed. If it is to be tried
+// again, that may take minutes.
+constexpr kube::Duration kEndGrace = std::chrono::seconds(5);
+
+// Time left until nobody trains any more, since all launchers that there are have ended; nullopt: one has not.
+std::optional<kube::Duration> EndGraceLeft(const View& view) {
+  const auto& launchers = view.launcher_pods;
+  if (launchers.empty() ||
+      !std::all_of(launchers.begin(), launchers.end(), [](const LauncherPod& pod) { return pod.is_ending; })) {
+    return std::nullopt;
+  }
+  const std::optional<kube::Time>& ended = launchers.front().ended;
+  return ended ? kEndGrace - Waited(view.now, *ended) : kEndGrace;
+}
+
+// Of a job that gave its workers back because pods are broken: the try after this one is said when that is decided.
+bool WaitsForRepair(const Status& status) {
+  return status.last_scale && status.last_scale->to == 0 &&
+         status.last_scale->reason == ToString(ScaleReason::kPodsBroken);
+}
+
+std::string BrokenMessage(const View& view) {
+  const std::string trouble = TroubleMessage(view);
+  return trouble.empty() ? "workers or launcher could not start" : trouble;
+}
+
+void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
+  status.phase = kPhaseWaiting;
+  if (!WaitsForRepair(status)) {
+    return SetKstatus(status, view, false, true, false, Reason::kWaitingForRoom, WaitingMessage(view, sizes));
+  }
+  const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
+  const bool is_news = view.workers && view.workers->replicas > 0;
+  if (!is_news && ready && ready->reason == ToString(Reason::kPodsBroken)) return;  // As it was said then.
+  SetKstatus(status, view, false, false, true, Reason::kPodsBroken,
+             BrokenMessage(view) + "; gave all workers back, tries again after 5 minutes or a change of the spec");
+}
+
 }  // namespace
+
+std::string TroubleMessage(const View& view) {
+  if (view.refused_workers) return view.refused_workers->text;
+  std::string first;
+  int others = 0;
+  for (const Worker& worker : view.pods) {
+    const std::string trouble = TroubleOf(view, worker);
+    if (trouble.empty()) continue;
+    if (first.empty()) first = "worker " + worker.name + ": " + trouble;
+    else ++others;
+  }
+  if (others > 0) first += " (and " + Count(others, "other worker") + ")";
+  if (!first.empty()) return first;
+  if (view.refused_launcher) return view.refused_launcher->text;
+  for (const LauncherPod& pod : view.launcher_pods) {
+    if (!pod.is_ending && !pod.is_running && !pod.trouble.empty()) return "launcher " + pod.name + ": " + pod.trouble;
+  }
+  return {};
+}
+
+std::optional<kube::Duration> TimeUntilSilenceCounts(const View& view) {
+  std::optional<kube::Duration> next;
+  for (const Worker& worker : view.pods) {
+    if (worker.is_ready || !worker.silent_since) continue;
+    const kube::Duration left = kSilenceGrace - Waited(view.now, *worker.silent_since);
+    if (left > kube::Duration::zero()) next = std::min(next.value_or(left), left);
+  }
+  return next;
+}
+
+std::optional<kube::Duration> TimeUntilEndCounts(const View& view) {
+  const std::optional<kube::Duration> left = EndGraceLeft(view);
+  const bool counts = view.job->status.phase == kPhaseRunning && left && *left > kube::Duration::zero();
+  return counts ? left : std::nullopt;
+}
 
 Status BaseStatus(const View& view, const Sizes& sizes) {
   const api::ElasticHorovodJob& job = *view.job;
@@ -98,25 +195,39 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
   }
   status.replicas.granted = plan.workers ? plan.workers->granted : 0;
   const std::string workers = WorkersMessage(status, sizes);
-  const bool is_running = std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(), [](const LauncherPod& pod) {
-    return pod.is_running && !pod.is_ending;
-  });
+  const auto& launchers = view.launcher_pods;
+  const bool is_running = std::any_of(launchers.begin(), launchers.end(),
+                                      [](const LauncherPod& pod) { return pod.is_running && !pod.is_ending; });
+  const std::optional<kube::Duration> grace = EndGraceLeft(view);
+  const bool has_just_ended = status.phase == kPhaseRunning && grace && *grace > kube::Duration::zero();
+  const std::string trouble = TroubleMessage(view);
   if (sizes.wanted == 0) {
     status.phase = kPhaseWaiting;
     SetKstatus(status, view, false, false, false, Reason::kWaitingForRoom, "no workers are wanted");
   } else if (!plan.workers || plan.workers->replicas == 0) {
-    status.phase = kPhaseWaiting;
-    SetKstatus(status, view, false, true, false, Reason::kWaitingForRoom, WaitingMessage(view, sizes));
-  } else if (!plan.wants_launcher) {
-    status.phase = kPhasePending;
-    SetKstatus(status, view, false, true, false, Reason::kWorkersStarting, workers);
-  } else if (!is_running) {
-    status.phase = kPhaseStarting;
-    SetKstatus(status, view, false, true, false, Reason::kLauncherStarting, workers);
+    SetWaiting(status, view, sizes);
+  } else if (!is_running && !has_just_ended) {
+    status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
+    if (trouble.empty()) {
+      const Reason reason = plan.wants_launcher ? Reason::kLauncherStarting : Reason::kWorkersStarting;
+      SetKstatus(status, view, false, true, false, reason, workers);
+    } else {
+      SetKstatus(status, view, false, false, true, Reason::kPodsBroken, workers + "; " + trouble);
+    }
+  } else if (status.replicas.ready < sizes.NeededToRun()) {
+    status.phase = kPhaseRunning;
+    SetKstatus(status, view, false, true, false, Reason::kBelowMinimum,
+               "trains on fewer workers than the minimum of " + std::to_string(sizes.NeededToRun()) + ": " + workers +
+                   (trouble.empty() ? "" : "; " + trouble));
+  } else if (const auto silent = std::find_if(launchers.begin(), launchers.end(),
+                                              [](const LauncherPod& pod) { return pod.silent_since.has_value(); });
+             silent != launchers.end()) {
+    status.phase = kPhaseRunning;
+    SetSilent(status, view, *silent, workers);
   } else {
     status.phase = kPhaseRunning;
-    const bool is_settled = status.replicas.ready >= status.replicas.granted;
-    SetKstatus(status, view, true, !is_settled, false, Reason::kTraining, workers);
+    SetKstatus(status, view, true, false, false, Reason::kTraining,
+               workers + (trouble.empty() ? "" : "; " + trouble));
   }
 }
 
@@ -143,6 +254,7 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
     case ScaleReason::kBelowMinimum:
       return "gave back all workers: fewer than the minimum of " + std::to_string(sizes.NeededToRun()) + " fit; " +
              WaitingMessage(view, sizes);
+    case ScaleReason::kPodsBroken: return change + ": " + BrokenMessage(view);
     case ScaleReason::kStarted:
       return change + ": what there is room for; " + std::to_string(sizes.wanted) + " are wanted";
     case ScaleReason::kRequested: return change + ": the rest of what is wanted";

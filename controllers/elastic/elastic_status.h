@@ -2,6 +2,8 @@
 // What a user reads of a job: phase, conditions, counts, and sentences with numbers. Pure.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +11,9 @@
 #include "controllers/policy/wording.h"
 
 namespace grus {
+
+// Before its first look at a worker's ssh server the kubelet may take so long under load.
+inline constexpr kube::Duration kSilenceGrace = std::chrono::seconds(10);
 
 inline constexpr char kPhasePending[] = "Pending";      // Workers are starting.
 inline constexpr char kPhaseWaiting[] = "Waiting";      // The minimum does not fit.
@@ -25,6 +30,13 @@ api::ElasticHorovodJobStatus BaseStatus(const View& view, const Sizes& sizes);
 void SetRunningConditions(api::ElasticHorovodJobStatus& status, const View& view, const Plan& plan, const Sizes& sizes);
 void SetStalled(api::ElasticHorovodJobStatus& status, const View& view, Reason reason, const std::string& message);
 void SetEnd(api::ElasticHorovodJobStatus& status, const View& view, Reason reason, const std::string& message);
+
+// What keeps the workers or the launcher from running, and of how many; empty: nothing is known.
+std::string TroubleMessage(const View& view);
+// When a worker that runs without an answer of its ssh server becomes one of them.
+std::optional<kube::Duration> TimeUntilSilenceCounts(const View& view);
+// When a launcher that has ended is no longer one that trains.
+std::optional<kube::Duration> TimeUntilEndCounts(const View& view);
 
 // "shrunk from 34 to 32 workers: ..."
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason);

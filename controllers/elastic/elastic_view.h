@@ -11,6 +11,7 @@
 #include "clientlib/model/batch_v1.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/owners.h"
+#include "controllers/elastic/host_list.h"
 #include "controllers/policy/cluster_ledger.h"
 #include "controllers/policy/waited.h"
 #include "crds/types/elastic_horovod_job.h"
@@ -26,7 +27,15 @@ struct Worker {
   bool is_ready = false;
   bool is_ending = false;    // Deleted or failed; the StatefulSet replaces it.
   bool has_lost_node = false;  // Its node is not in the cluster any more.
+  std::string address;         // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
+  std::string trouble;         // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
+  std::string end;             // How its container ended last: "exit code 137 (OOMKilled)"; empty: it did not.
   std::optional<kube::Time> unschedulable_since, bound_since, ready_since;
+  std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
+  std::optional<kube::Time> silent_since;   // Its container runs since then, and its ssh server does not answer.
+  bool has_started = false;                 // A container of it runs, as far as its node has said.
+  // Horovod may use it.
+  bool is_usable() const { return is_ready && !is_ending && !has_lost_node && !address.empty(); }
 };
 
 // The launcher's pods, newest first.
@@ -36,12 +45,16 @@ struct LauncherPod {
   bool has_lost_node = false;
   std::int64_t hosts_revision = 0;  // Last revision of the host list pushed into the pod; 0: none.
   std::string failure;              // "exit code 137 (OOMKilled)"; empty if it has not failed.
+  std::string trouble;              // Why it does not start; empty: nothing is known to be wrong.
+  std::optional<kube::Time> created, running_since;
+  std::optional<kube::Time> ended;         // When its container did, if it is known.
+  std::optional<kube::Time> silent_since;  // It has printed nothing for longer than the job's limit.
 };
 
-// A pod that runs as a launcher of the job, but belongs to no launcher that is there.
-struct StrayLauncher {
-  std::string name, uid, owner_uid;
-  bool is_ending = false;
+// Pods that the controller of a child cannot make: Pod Security, a quota or a webhook refuses them.
+struct Refusal {
+  std::string text;
+  kube::Time since{};
 };
 
 // Whether the workers are members of the job's PodGroup.
@@ -62,16 +75,6 @@ struct WorkersState {
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
-// The host list as it was last published.
-struct HostList {
-  std::vector<std::string> hosts;  // Pod names, in rank order as far as we know it.
-  int slots = 1;
-  std::int64_t revision = 0;
-  kube::Time published{};
-  bool Has(const std::string& pod) const;
-  friend bool operator==(const HostList&, const HostList&) = default;
-};
-
 enum class LauncherState { kAbsent, kActive, kSucceeded, kFailed };
 
 struct View {
@@ -82,6 +85,7 @@ struct View {
   bool has_group = false;
   bool may_start = true;                // The planner found places for the minimum; view.room.copies says how many.
   std::string refusal;                  // Why the API server would refuse the workers; empty: nothing known.
+  std::optional<Refusal> refused_workers, refused_launcher;
   std::optional<WorkersState> workers;  // Of the StatefulSet, if there is one.
   std::optional<HostList> hosts;        // Of the ConfigMap, if there is one.
   LauncherState launcher = LauncherState::kAbsent;
@@ -90,9 +94,10 @@ struct View {
   std::vector<Worker> pods;             // By ordinal.
   bool are_pods_current = true;         // False: they may be those from before the workers were last stopped.
   std::vector<LauncherPod> launcher_pods;
-  std::vector<StrayLauncher> stray_launchers;
+  bool has_stray_launcher = false;  // A pod runs as a launcher, but belongs to no launcher that is there.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
   Room room;                            // For workers beyond those granted, claims of others set aside.
+  bool is_room_reserved = false;        // For a gang or job that waits: what the count does not show is not to be asked for.
 };
 
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.
@@ -108,15 +113,10 @@ inline constexpr char kManagedBy[] = "grus";
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
 // On the StatefulSet: a hash of the pod template as we wanted it, by which it is seen that something was taken out.
 inline constexpr char kTemplateAnnotation[] = "ai.centauruscloud.io/template";
-inline constexpr char kPublishedAnnotation[] = "ai.centauruscloud.io/published";
-inline constexpr char kHostsAnnotation[] = "ai.centauruscloud.io/hosts";
 // On a worker whose gate was lifted: when. The scheduler keeps the condition's time of the gated pod.
 inline constexpr char kLiftedAnnotation[] = "ai.centauruscloud.io/lifted";
-inline constexpr char kParkGate[] = "ai.centauruscloud.io/parked";
-
-// The value for `published` and the text of the host list: "revision N" and one "pod.service:slots" a line.
-std::string HostListText(const HostList& list, const std::string& service);
-std::optional<HostList> ReadHostList(const kube::ConfigMap& config_map);
+// Reason of a condition, and of a change of size.
+inline constexpr char kBelowMinimumReason[] = "BelowMinimum";
 
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);

@@ -54,7 +54,7 @@ Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Chil
     if (Status done = WriteStatus(view, plan.status, deferred, stop); !done) return done;
   }
   if (Status done = WriteHosts(view, plan, children, writer); !done) return done;
-  if (Status done = WriteLauncher(view, plan, children, writer); !done) return done;
+  if (Status done = WriteLauncher(view, plan, children, writer, stop); !done) return done;
   SetVerified(*view.job, children);
   return is_stalled ? WriteStatus(view, plan.status, deferred, stop) : Status();
 }
@@ -241,10 +241,10 @@ Status ElasticReconciler::WritePods(const View& view, const Plan& plan, ChildWri
     const auto pod = caches_.pods.Get<kube::Pod>({ns, worker->name});
     if (!pod || pod->metadata.uid != worker->uid) continue;
     for (std::size_t i = 0; i < pod->spec.scheduling_gates.size(); ++i) {
-      if (pod->spec.scheduling_gates[i].name != kParkGate) continue;
+      if (pod->spec.scheduling_gates[i].name != api::kParkGate) continue;
       kube::JsonPatch patch;
       patch.Test({"metadata", "uid"}, worker->uid);
-      patch.Test({"spec", "schedulingGates", std::to_string(i), "name"}, kParkGate);
+      patch.Test({"spec", "schedulingGates", std::to_string(i), "name"}, api::kParkGate);
       patch.Remove({"spec", "schedulingGates", std::to_string(i)});
       if (pod->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
       patch.Add({"metadata", "annotations", kLiftedAnnotation}, kube::ToText(view.now));
@@ -279,7 +279,7 @@ Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const C
     // Delivered with the pod itself, which the kubelet watches: a mounted ConfigMap may lag by a minute.
     Json patch = Json::MakeObject();
     patch["metadata"]["uid"] = pod->uid;
-    patch["metadata"]["annotations"][kHostsAnnotation] = HostListText(*plan.hosts, ServiceName(job));
+    patch["metadata"]["annotations"][kHostsAnnotation] = HostListText(*plan.hosts);
     auto pushed = client_.Patch(KindOf<kube::Pod>(), {job.metadata.ns, pod->name}, kube::PatchType::kMerge, patch);
     if (!pushed && pushed.error().code() != ErrorCode::kNotFound) {
       return std::move(pushed).error().with("push the host list to Pod " + job.metadata.ns + "/" + pod->name);
@@ -292,34 +292,43 @@ Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const C
   return {};
 }
 
-Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& writer) {
-  if (view.stray_launchers.empty()) return {};
+Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& writer, std::stop_token stop) {
+  // Where there was a launcher before, its pod may be younger than our cache of pods.
+  if (!view.has_stray_launcher && !view.hosts) return {};
   const std::string job = view.job->metadata.Key().ToString();
+  kube::ListOptions options;
+  options.label_selector = std::string(kJobNameLabel) + "=" + view.job->metadata.name + "," + kRoleLabel +
+                           "=launcher," + kManagedByLabel + "=" + kManagedBy;
+  const auto pods = client_.List(KindOf<kube::Pod>(), view.job->metadata.ns, options, stop);
+  if (!pods) return kube::Error(pods.error()).with("list the launcher's pods of " + job);
+  std::vector<std::shared_ptr<const kube::Pod>> strays;
+  for (const auto& object : pods->items) {
+    const auto pod = std::static_pointer_cast<const kube::Pod>(object);
+    if (pod->status.phase != "Succeeded" && pod->status.phase != "Failed") strays.push_back(pod);
+  }
+  if (strays.empty()) return {};
   // Our cache does not see a launcher that lost our label; its pods are no strays.
-  const ObjectKey key{view.job->metadata.ns, LauncherName(*view.job)};
-  const auto launcher = client_.Get(KindOf<kube::Job>(), key);
+  const auto launcher = client_.Get(KindOf<kube::Job>(), {view.job->metadata.ns, LauncherName(*view.job)}, stop);
   if (!launcher && launcher.error().code() != ErrorCode::kNotFound) {
     return kube::Error(launcher.error()).with("look for the launcher of " + job);
   }
-  const bool is_hidden = launcher && std::any_of(view.stray_launchers.begin(), view.stray_launchers.end(),
-                                                 [&](const StrayLauncher& stray) {
-                                                   return stray.owner_uid == (*launcher)->metadata.uid;
-                                                 });
+  const bool is_hidden = launcher && std::any_of(strays.begin(), strays.end(), [&](const auto& stray) {
+                           const kube::OwnerReference* owner = stray->metadata.Controller();
+                           return owner != nullptr && owner->uid == (*launcher)->metadata.uid;
+                         });
   if (is_hidden) return {};
-  for (const StrayLauncher& stray : view.stray_launchers) {
-    if (stray.is_ending) continue;
-    const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, stray.name});
-    if (!pod || pod->metadata.uid != stray.uid) continue;
-    Status ended = writer.Delete(KindOf<kube::Pod>(), *pod);
+  for (const auto& stray : strays) {
+    if (stray->metadata.is_being_deleted()) continue;
+    Status ended = writer.Delete(KindOf<kube::Pod>(), *stray);
     if (!ended && ended.error().code() != ErrorCode::kConflict) return ended;
   }
-  const std::string stray = "pod " + view.stray_launchers.front().name;
+  const std::string stray = "pod " + strays.front()->metadata.name;
   return kube::Error(ErrorCode::kConflict, stray + " of the launcher before is not gone yet")
       .with("start the launcher of " + job);
 }
 
 Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, const Children& children,
-                                        ChildWriter& writer) {
+                                        ChildWriter& writer, std::stop_token stop) {
   const ElasticHorovodJob& job = *view.job;
   const kube::Kind& kind = KindOf<kube::Job>();
   if (plan.restart_launcher) {
@@ -328,7 +337,7 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
   }
   if (!plan.wants_launcher) return {};
   if (!children.launcher) {
-    if (Status gone = EndStrayLaunchers(view, writer); !gone) return gone;
+    if (Status gone = EndStrayLaunchers(view, writer, stop); !gone) return gone;
     const bool was_there = HasStarted(job) || VerifiedOf(job).launcher_generation > 0;
     return writer.Create(kind, MakeLauncher(job), was_there);
   }

@@ -9,8 +9,6 @@ namespace {
 
 constexpr kube::Duration kSpacing = std::chrono::seconds(2);
 
-bool IsUsable(const Worker& worker) { return worker.is_ready && !worker.is_ending && !worker.has_lost_node; }
-
 }  // namespace
 
 HostList FirstHosts(const View& view, const Sizes& sizes, int replicas) {
@@ -21,7 +19,7 @@ HostList FirstHosts(const View& view, const Sizes& sizes, int replicas) {
   ++list.revision;
   list.published = view.now;
   for (const Worker& worker : view.pods) {
-    if (IsUsable(worker) && worker.ordinal < replicas) list.hosts.push_back(worker.name);
+    if (worker.is_usable() && worker.ordinal < replicas) list.hosts.push_back({worker.name, worker.address});
   }
   return list;
 }
@@ -31,20 +29,23 @@ HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas) {
   HostPlan plan;
   plan.list = published;
 
-  std::vector<std::string> wanted, leaving, dead;
-  for (const std::string& host : published.hosts) {
-    const auto worker = std::find_if(view.pods.begin(), view.pods.end(),
-                                     [&](const Worker& w) { return w.name == host; });
-    const bool is_usable = worker != view.pods.end() && IsUsable(*worker);
-    (!is_usable ? dead : worker->ordinal < replicas ? wanted : leaving).push_back(host);
+  std::vector<Host> wanted, leaving;
+  std::vector<std::string> lost;
+  for (const Host& host : published.hosts) {
+    // A pod of the same name with another address is a new host.
+    const auto worker = std::find_if(view.pods.begin(), view.pods.end(), [&](const Worker& w) {
+      return w.is_usable() && w.name == host.pod && w.address == host.address;
+    });
+    if (worker == view.pods.end()) lost.push_back(host.pod);
+    else (worker->ordinal < replicas ? wanted : leaving).push_back(host);
   }
   for (const Worker& worker : view.pods) {
-    if (IsUsable(worker) && worker.ordinal < replicas && !published.Has(worker.name)) wanted.push_back(worker.name);
+    const Host host{worker.name, worker.address};
+    const bool is_listed = std::find(wanted.begin(), wanted.end(), host) != wanted.end();
+    if (worker.is_usable() && worker.ordinal < replicas && !is_listed) wanted.push_back(host);
   }
-  for (const auto* spare : {&leaving, &dead}) {
-    for (const std::string& host : *spare) {
-      if (static_cast<int>(wanted.size()) < sizes.NeededToRun()) wanted.push_back(host);
-    }
+  for (const Host& host : leaving) {
+    if (static_cast<int>(wanted.size()) < sizes.NeededToRun()) wanted.push_back(host);
   }
   // The same hosts in another order are no change: Horovod keeps an order of its own.
   if (std::is_permutation(wanted.begin(), wanted.end(), published.hosts.begin(), published.hosts.end())) return plan;
@@ -54,6 +55,7 @@ HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas) {
     plan.look_again = left;
     return plan;
   }
+  plan.lost = std::move(lost);
   plan.list.hosts = std::move(wanted);
   plan.list.revision = published.revision + 1;
   plan.list.published = view.now;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which workers Horovod may use: pure. Horovod's contract is in docs/horovod.md.
 //
-// - A worker is published when it is ready (its ssh server answers). The launcher resolves its name itself before
-//   it hands it on.
-// - A worker that is to go leaves the list first, and its pod stays for the shrink grace.
-// - A worker that is to go or that died stays listed while without it fewer than the minimum would be left: Horovod
-//   handles a failure, while a graceful removal below the minimum can block it for ever.
+// - A worker is published when it is ready (its ssh server answers).
+// - A worker that died, or whose pod is being deleted, leaves the list at once: the others go on without it, be they
+//   fewer than the minimum. Horovod itself is told a minimum of one, since it never restarts what it lost below that.
+// - A worker that is to go leaves the list first, and its pod stays for the shrink grace. It stays listed while fewer
+//   than the minimum would be left without it: those that are to replace it may not be ready yet.
 // - Two changes are at least two seconds apart: Horovod compares whole seconds and would miss the second one.
 #pragma once
 
@@ -19,6 +19,7 @@ namespace grus {
 struct HostPlan {
   HostList list;
   bool is_changed = false;
+  std::vector<std::string> lost;  // Pods that leave the list although they were to stay.
   std::optional<kube::Duration> look_again;
 };
 

@@ -2,6 +2,7 @@
 #include "controllers/elastic/pod_templates.h"
 
 #include <algorithm>
+#include <span>
 
 #include "controllers/policy/resources.h"
 
@@ -13,6 +14,30 @@ using kube::Json;
 std::string NameOf(const Json& item, std::string_view name_key) {
   const Json* name = item.Find(name_key);
   return name && name->AsString() ? *name->AsString() : std::string();
+}
+
+bool HasMount(const Json& container, const std::string& path) {
+  const Json* mounts = container.Find("volumeMounts");
+  return mounts && mounts->AsArray() &&
+         std::any_of(mounts->AsArray()->begin(), mounts->AsArray()->end(),
+                     [&](const Json& mount) { return NameOf(mount, "mountPath") == path; });
+}
+
+// Sets the field at `path`, unless it is there or the way to it is something else than objects.
+void SetDefault(Json& object, std::span<const std::string> path, const Json& value) {
+  if (!object.is_null() && !object.is_object()) return;
+  Json& member = object[path.front()];
+  if (path.size() > 1) SetDefault(member, path.subspan(1), value);
+  else if (member.is_null()) member = value;
+}
+
+bool HasPort(const Json& container, int port) {
+  const Json* ports = container.Find("ports");
+  return ports && ports->AsArray() &&
+         std::any_of(ports->AsArray()->begin(), ports->AsArray()->end(), [port](const Json& item) {
+           const Json* number = item.Find("containerPort");
+           return number && number->AsInt() && *number->AsInt() == port;
+         });
 }
 
 // Our container in the user's list: merged with one of the same name, else put first.
@@ -31,6 +56,18 @@ void OverlayContainer(Json& spec, const OurContainer& ours) {
   container["command"] = std::move(command);
   container.Erase("args");
   MergeNamed(container, "volumeMounts", ours.volume_mounts, "mountPath");
+  for (const Json& mount : ours.default_mounts.is_array() ? *ours.default_mounts.AsArray() : Json::Array()) {
+    if (HasMount(container, NameOf(mount, "mountPath"))) continue;
+    MergeNamed(container, "volumeMounts", Json::MakeArray({mount}), "mountPath");
+  }
+  for (const auto& [path, value] : ours.defaults) SetDefault(container, path, value);
+  const Json* host_network = spec.Find("hostNetwork");
+  const bool is_on_host = host_network && host_network->AsBool() && *host_network->AsBool();
+  if (is_on_host && ours.port > 0 && !HasPort(container, ours.port)) {
+    Json port = Json::MakeObject({{"name", "grus-ssh"}, {"protocol", "TCP"}});
+    port["containerPort"] = port["hostPort"] = ours.port;
+    MergeNamed(container, "ports", Json::MakeArray({std::move(port)}), "name");
+  }
   if (ours.gpus > 0) {
     Json& resources = container["resources"];
     if (resources.is_null() || resources.is_object()) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "clientlib/model/json.h"
@@ -15,7 +16,11 @@ struct OurContainer {
   std::string image;
   std::vector<std::string> command;
   kube::Json volume_mounts, volumes;  // Arrays; added, and replacing the user's of the same name.
+  kube::Json default_mounts;          // An array; added where the user mounts nothing at that path.
+  // Fields of the container, each a path and a value, where the user says nothing.
+  std::vector<std::pair<std::vector<std::string>, kube::Json>> defaults;
   int gpus = 0;
+  int port = 0;  // It listens there. On the node's network such pods must not meet: claimed as a port of the node then.
 };
 
 // `user_template` may be null, or anything at all: what is no object is passed on for the API server to refuse.

@@ -1,44 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/elastic/scripts.h"
 
+#include "controllers/elastic/horovod_patch.h"
+
 namespace grus {
+namespace {
+
+constexpr char kUsePatch[] =
+    R"sh([ -n "${GRUS_PLAIN_HOROVOD:-}" ] || export PYTHONPATH="/tmp/grus/python${PYTHONPATH:+:$PYTHONPATH}"
+)sh";
+
+// With a read-only root file system there is no other place: Python's tempfile would find none.
+constexpr char kTempFolder[] = R"sh([ -n "${TMPDIR:-}" ] || [ -w /tmp ] || export TMPDIR=/tmp/grus
+)sh";
+
+std::string WritePatch() {
+  return "mkdir -p /tmp/grus/python && cat >/tmp/grus/python/sitecustomize.py <<'EOF'\n" + std::string(HorovodPatch()) +
+         "EOF\n";
+}
+
+std::string Flag(const std::string& name, const std::optional<std::int32_t>& value) {
+  return value ? " --" + name + " " + std::to_string(*value) : std::string();
+}
+
+}  // namespace
 
 std::string WorkerScript() {
+  // sessions: a training process gives its shell's pid as a file's name, for the preStop hook.
+  // session: what ssh runs. sshd hands on neither the container's environment nor its umask.
+  // MaxStartups: by default sshd drops connections from the eleventh on that are not logged in yet.
+  // ClientAliveInterval: a launcher that vanished with its node leaves no session that the preStop hook waits for.
+  // rm: of this container's last life. The copy of the key cannot be written over, and the pids are others' now.
   return R"sh(set -e
-umask 077
-mkdir -p /tmp/grus
-mkdir -p /run/sshd 2>/dev/null || true
-cp /etc/grus/ssh/id_ed25519 /tmp/grus/host_key
-exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f /dev/null -p )sh" +
+rm -rf /tmp/grus/host_key /tmp/grus/sessions
+mkdir -p /tmp/grus/sessions
+chmod 755 /run/sshd 2>/dev/null || mkdir -p /run/sshd 2>/dev/null || true
+)sh" + std::string(kTempFolder) +
+         R"sh(umask >/tmp/grus/umask
+(umask 077; export -p >/tmp/grus/environment; cp /etc/grus/ssh/id_ed25519 /tmp/grus/host_key)
+cat >/tmp/grus/session <<'EOF'
+shell=${SHELL:-/bin/sh}
+: >"/tmp/grus/sessions/$$"
+. /tmp/grus/environment
+umask "$(cat /tmp/grus/umask)"
+)sh" + std::string(kUsePatch) +
+         R"sh(exec "$shell" -c "$SSH_ORIGINAL_COMMAND"
+EOF
+)sh" + WritePatch() +
+         R"sh(exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f /dev/null -p )sh" +
          std::to_string(kSshPort) + R"sh( -h /tmp/grus/host_key \
   -o AuthorizedKeysFile=/etc/grus/ssh/authorized_keys -o StrictModes=no -o UsePAM=no -o PidFile=none \
-  -o PasswordAuthentication=no -o PermitRootLogin=prohibit-password
+  -o PasswordAuthentication=no -o PermitRootLogin=prohibit-password -o MaxStartups=1000 \
+  -o ClientAliveInterval=5 -o ForceCommand='/bin/sh /tmp/grus/session'
+)sh";
+}
+
+std::string WorkerPreStopScript(int seconds) {
+  return "left=" + std::to_string(seconds) + R"sh(
+while [ "$left" -gt 0 ]; do
+  trains=
+  for session in /tmp/grus/sessions/*; do [ ! -d "/proc/${session##*/}" ] || trains=yes; done
+  [ -n "$trains" ] || exit 0
+  sleep 1
+  left=$((left - 1))
+done
 )sh";
 }
 
 std::string LauncherScript(const api::ElasticHorovodJobSpec& spec, const Sizes& sizes) {
   std::string command;
   for (const std::string& word : spec.launcher.python_command) command.append(" ").append(word);
-  const std::string min = std::to_string(sizes.NeededToRun() * sizes.slots);
-  const std::string max = std::to_string(sizes.max * sizes.slots);
+  const std::string ssh = " -p " + std::to_string(kSshPort) + " -i /tmp/grus/id_ed25519";
+  // --min-np 1: below its minimum Horovod never restarts what died, and waits for ever; grus itself sees to the
+  //   job's minimum.
   // --network-interfaces: without it Horovod waits for two hosts, and a job of one never starts.
-  // --blacklist-cooldown-range: without it a worker that failed once is never used again.
-  return R"sh(set -e
-umask 077
-mkdir -p /tmp/grus
-cp /etc/grus/ssh/id_ed25519 /tmp/grus/id_ed25519
-exec horovodrun --gloo -np )sh" +
-         min + " --min-np " + min + " --max-np " + max +
+  // --blacklist-cooldown-range: without it a worker that failed once is never used again. A first failure costs 2 to
+  //   3 times the lower bound.
+  // --gloo-timeout-seconds: a worker that joins has so long to import its framework, or the others do not start; and
+  //   peers that vanished without a word are waited for as long.
+  // ssh: Horovod's own would notice a node that vanished without a word after two hours. Each session leaves its
+  //   process as a file, for the discovery script.
+  //   That the first one was logged in is a file, too: without it nobody was lost.
+  // Afterwards: when all of its workers are gone, or were exchanged for others, nobody has the training's state.
+  return R"sh(mkdir -p /tmp/grus && (umask 077; cp /etc/grus/ssh/id_ed25519 /tmp/grus/id_ed25519) || exit 1
+)sh" + std::string(kTempFolder) +
+         R"sh(mkdir -p /tmp/grus/bin && cat >/tmp/grus/bin/ssh <<EOF && chmod +x /tmp/grus/bin/ssh || exit 1
+#!/bin/sh
+for word; do
+  case \$word in *[!0-9.]*) ;; *.*.*.*) mkdir -p /tmp/grus/sessions/\$word; : >/tmp/grus/sessions/\$word/\$\$ ;; esac
+done
+exec $(command -v ssh || echo ssh) -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -o ConnectTimeout=10 \
+  -o PermitLocalCommand=yes -o 'LocalCommand=: >/tmp/grus/connected' "\$@"
+EOF
+export PATH="/tmp/grus/bin:$PATH"
+training= stopped=
+trap 'stopped=yes; [ -z "$training" ] || kill "$training" 2>/dev/null' TERM INT
+)sh" + WritePatch() +
+         kUsePatch + R"sh({ exec horovodrun --gloo -np )sh" +
+         std::to_string(sizes.NeededToRun() * sizes.slots) + " --min-np 1 --max-np " +
+         std::to_string(sizes.max * sizes.slots) +
          " --host-discovery-script /etc/grus/hosts/discover_hosts.sh"
          " --network-interfaces \"${GRUS_NETWORK_INTERFACE:-eth0}\""
-         " --blacklist-cooldown-range 5 60"
+         " --blacklist-cooldown-range 2 60 --gloo-timeout-seconds \"${HOROVOD_GLOO_TIMEOUT_SECONDS:-60}\"" +
+         Flag("elastic-timeout", spec.elastic.timeout_seconds) + Flag("reset-limit", spec.elastic.reset_limit) +
          " --ssh-port " +
-         std::to_string(kSshPort) + " --ssh-identity-file /tmp/grus/id_ed25519" + command + "\n";
+         std::to_string(kSshPort) + " --ssh-identity-file /tmp/grus/id_ed25519" + command + R"sh(
+} &
+training=$!
+[ -z "$stopped" ] || kill "$training" 2>/dev/null
+echo "$training" >/tmp/grus/training
+# When all workers have failed Horovod asks no more, and takes another minute to end: this sees that they were exchanged.
+(while sleep 2 && kill -0 "$training"; do /bin/sh /etc/grus/hosts/discover_hosts.sh; done) >/dev/null 2>&1 &
+watch=$!
+while :; do
+  wait "$training"
+  code=$?
+  kill -0 "$training" 2>/dev/null || break
+done
+kill "$watch" 2>/dev/null
+# Horovod takes processes that were stopped for ones that succeeded, now and then: the job would be Succeeded.
+[ -z "$stopped" ] || [ "$code" -ne 0 ] || code=143
+if [ "$code" -eq 0 ] || [ -n "$stopped" ] || [ ! -s /tmp/grus/hosts ]; then exit "$code"; fi
+while read -r host; do
+  (ssh -n)sh" + ssh + R"sh( -o BatchMode=yes -o StrictHostKeyChecking=no -o ConnectTimeout=5 -- \
+    "${host%%:*}" true \
+    >/dev/null 2>&1 && : >/tmp/grus/reached) &
+done </tmp/grus/hosts
+wait
+if [ ! -e /tmp/grus/connected ]; then
+  echo "grus: no worker was ever reached with ssh (horovodrun: exit code $code): is there a network policy against port )sh" +
+         std::to_string(kSshPort) + R"sh(, does the launcher's user have an entry in its image's /etc/passwd?" >&2
+elif [ -e /tmp/grus/exchanged ] || [ ! -e /tmp/grus/reached ]; then
+  echo "grus: all workers of this training were lost (horovodrun: exit code $code); it starts again with others" >&2
+  exit )sh" + std::to_string(kWorkersLostExitCode) + R"sh(
+fi
+[ "$code" -ne )sh" + std::to_string(kWorkersLostExitCode) + R"sh( ] || code=1
+exit "$code"
+)sh";
 }
 
 std::string DiscoveryScript() {
   return R"sh(#!/bin/sh
-# Prints the hosts that Horovod may use, one NAME:SLOTS a line. Always succeeds: Horovod ends the job when the
+# Prints the hosts that Horovod may use, one ADDRESS:SLOTS a line. Always succeeds: Horovod ends the job when the
 # first call fails, and an empty answer is a legal one.
 # "hosts" is the mounted host list, which the kubelet may deliver late; "pushed" comes with the pod itself and
 # follows within a second. The higher revision counts.
@@ -49,18 +152,52 @@ if [ -s "$folder/pushed" ]; then
   pushed=$(revision "$folder/pushed") mounted=$(revision "$list")
   [ "${pushed:-0}" -gt "${mounted:-0}" ] && list=$folder/pushed
 fi
-known=/tmp/grus/resolved
-mkdir -p "$known" 2>/dev/null
-tail -n +2 "$list" 2>/dev/null | while IFS= read -r line || [ -n "$line" ]; do
-  name=${line%%:*}
-  [ -n "$name" ] || continue
-  # A name is handed on once it resolves: an ssh to a name not yet known would count as the host's failure.
-  if [ ! -e "$known/$name" ] && command -v getent >/dev/null 2>&1; then
-    getent hosts "$name" >/dev/null 2>&1 || continue
-    { true >"$known/$name"; } 2>/dev/null  # Not ":", whose failed redirection would end the shell.
+hosts=$(tail -n +2 "$list" 2>/dev/null | while read -r host pod || [ -n "$host" ]; do
+  [ -z "$host" ] || echo "$host"
+done)
+# The launcher asks afterwards which hosts there were, and whether all were exchanged for others. None at all says
+# nothing yet: Horovod waits, and goes on when the same ones come back.
+known=/tmp/grus/hosts
+if [ -n "$hosts" ] && [ -s "$known" ]; then
+  kept=
+  while read -r host; do
+    case "
+$hosts
+" in *"
+$host
+"*) kept=yes ;; esac
+  done <"$known"
+  if [ -z "$kept" ]; then
+    # Nobody has the training's state: Horovod would end, but not soon, and it takes no SIGTERM then.
+    # ("true", not ":", whose failed redirection would end the shell.)
+    { true >/tmp/grus/exchanged; } 2>/dev/null
+    read -r training </tmp/grus/training && kill -KILL "$training"
   fi
-  echo "$line"
-done
+fi
+[ -z "$hosts" ] || {
+  { echo "$hosts" >"$known.$$" && mv "$known.$$" "$known"; } 2>/dev/null  # Whole, for who reads it at this moment.
+  # Horovod forgets a change that comes while it still takes up another one: the new host would idle for ever. One that
+  # has no session while others train is left out for three of each fifteen seconds: its return is a change anew.
+  is_used() {
+    for session in "/tmp/grus/sessions/${1%:*}"/*; do [ ! -d "/proc/${session##*/}" ] || return 0; done
+    return 1
+  }
+  trains=
+  for host in $hosts; do ! is_used "$host" || trains=yes; done
+  now=$(date +%s)
+  mkdir -p /tmp/grus/unused 2>/dev/null
+  for host in $hosts; do
+    unused=/tmp/grus/unused/${host%:*}
+    if [ -z "$trains" ] || is_used "$host"; then
+      rm -f "$unused"
+    elif since=$(cat "$unused" 2>/dev/null); then
+      [ $(((now - since) % 15)) -lt 12 ] || continue
+    else
+      { echo "$now" >"$unused"; } 2>/dev/null
+    fi
+    echo "$host"
+  done
+}
 exit 0
 )sh";
 }

@@ -14,27 +14,41 @@ using std::chrono::seconds;
 struct Census {
   std::vector<const Worker*> bound;    // On a node that exists.
   std::vector<const Worker*> waiting;  // Not bound, not gated: the scheduler's turn, within the grace.
-  std::vector<const Worker*> expired;  // Unschedulable for longer than the grace.
+  std::vector<const Worker*> expired;  // Unschedulable, or bound and broken, for longer than the grace.
   std::vector<const Worker*> gated;
+  bool has_broken = false;             // Of those expired.
   std::optional<Duration> next_expiry;
 };
+
+// Pods that cannot start hold their GPUs for so long: time for the kubelet to try three times.
+constexpr Duration kBrokenGrace = seconds(60);
+// Nobody tells us that an image can be pulled now; each try holds the GPUs for the grace.
+constexpr Duration kBrokenRetry = std::chrono::minutes(5);
+// Training on fewer workers than the minimum ends then: Horovod's own time limit for too few.
+constexpr Duration kBelowMinimumGrace = std::chrono::minutes(10);
+
+// Time left of `grace` since `since`; notes when to look again while there is some.
+bool IsOver(const View& view, const kube::Time& since, Duration grace, std::optional<Duration>& next) {
+  const Duration left = grace - Waited(view.now, since);
+  if (left > Duration::zero()) next = std::min(next.value_or(left), left);
+  return left <= Duration::zero();
+}
 
 Census Count(const View& view, int replicas, Duration grace) {
   Census census;
   for (const Worker& worker : view.pods) {
     if (worker.is_ending || worker.has_lost_node || worker.ordinal >= replicas) continue;
     if (worker.is_bound) {
-      census.bound.push_back(&worker);
+      const bool is_broken = !worker.is_ready && !worker.trouble.empty() && worker.unready_since &&
+                             IsOver(view, *worker.unready_since, kBrokenGrace, census.next_expiry);
+      (is_broken ? census.expired : census.bound).push_back(&worker);
+      census.has_broken |= is_broken;
     } else if (worker.is_gated) {
       census.gated.push_back(&worker);
-    } else if (worker.unschedulable_since && Waited(view.now, *worker.unschedulable_since) >= grace) {
+    } else if (worker.unschedulable_since && IsOver(view, *worker.unschedulable_since, grace, census.next_expiry)) {
       census.expired.push_back(&worker);
     } else {
       census.waiting.push_back(&worker);
-      if (worker.unschedulable_since) {
-        const Duration left = grace - Waited(view.now, *worker.unschedulable_since);
-        census.next_expiry = std::min(census.next_expiry.value_or(left), left);
-      }
     }
   }
   return census;
@@ -44,16 +58,45 @@ void LookAgain(WorkerPlan& plan, Duration delay) {
   plan.look_again = std::min(plan.look_again.value_or(delay), delay);
 }
 
+bool LastReasonIs(const View& view, ScaleReason reason) {
+  const auto& last = view.job->status.last_scale;
+  return last && last->reason == ToString(reason);
+}
+
 // Time left of the cool-down after the last change of size; zero or less if it is over.
 Duration CooldownLeft(const View& view) {
   const auto& last = view.job->status.last_scale;
   if (!last) return Duration::zero();
-  return seconds(view.job->spec.elastic.cooldown_seconds) - Waited(view.now, last->time);
+  const Duration cooldown = LastReasonIs(view, ScaleReason::kPodsBroken)
+                                ? kBrokenRetry
+                                : seconds(view.job->spec.elastic.cooldown_seconds);
+  return cooldown - Waited(view.now, last->time);
 }
 
-bool LastReasonIs(const View& view, ScaleReason reason) {
-  const auto& last = view.job->status.last_scale;
-  return last && last->reason == ToString(reason);
+WorkerPlan GiveBack(ScaleReason reason) {
+  WorkerPlan plan;
+  plan.size = {0, 0, false, false};
+  plan.reason = reason;
+  plan.is_waiting = true;
+  return plan;
+}
+
+// Why all that the job holds has to go, whatever its workers are; kNone: it may go on.
+ScaleReason ReasonToGiveBack(const View& view, const Sizes& sizes, std::optional<Duration>& next) {
+  if (view.refused_launcher && IsOver(view, view.refused_launcher->since, kBrokenGrace, next)) {
+    return ScaleReason::kPodsBroken;
+  }
+  for (const LauncherPod& pod : view.launcher_pods) {
+    if (pod.is_ending || pod.is_running || pod.trouble.empty() || !pod.created) continue;
+    if (IsOver(view, *pod.created, kBrokenGrace, next)) return ScaleReason::kPodsBroken;
+  }
+  const auto ready = std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) { return w.is_usable(); });
+  const kube::Condition* below = kube::FindCondition(view.job->status.conditions, "Ready");
+  if (ready < sizes.NeededToRun() && below && below->reason == kBelowMinimumReason &&
+      IsOver(view, below->last_transition_time, kBelowMinimumGrace, next)) {
+    return ScaleReason::kBelowMinimum;
+  }
+  return ScaleReason::kNone;
 }
 
 WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
@@ -123,19 +166,21 @@ void PlanLifts(WorkerPlan& plan, const Census& census) {
   }
 }
 
-// What growth there is to have now: asked for blindly when the user just chose, else as far as there is room.
+// What growth there is to have now: asked for blindly when the user just chose, unless that could take what is kept for
+// others; else as far as there is room.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
   const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
   if (LastReasonIs(view, ScaleReason::kStarted)) {
     // Asked of the scheduler once, whatever our own count of free GPUs says.
-    if (are_all_bound) GrowTo(plan, now, sizes.wanted, ScaleReason::kRequested);
+    const int most = view.is_room_reserved ? std::min(sizes.wanted, now.granted + view.room.copies) : sizes.wanted;
+    if (are_all_bound && most > now.granted) GrowTo(plan, now, most, ScaleReason::kRequested);
     return;
   }
   const bool did_user_choose = job.status.observed_generation != job.metadata.generation &&
                                job.spec.workers.target_replicas.has_value();
-  if (did_user_choose && now.granted == now.replicas) {
+  if (did_user_choose && now.granted == now.replicas && !view.is_room_reserved) {
     GrowTo(plan, now, sizes.wanted, ScaleReason::kSpecChanged);
     return;
   }
@@ -151,15 +196,17 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
 void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
   const int granted = std::min(sizes.wanted, view.workers->granted + view.room.copies);
   if (granted >= sizes.NeededToRun()) return GrowTo(plan, *view.workers, granted, ScaleReason::kSpecChanged);
-  plan.size = {0, 0, false, false};
-  plan.reason = ScaleReason::kBelowMinimum;
-  plan.is_waiting = true;
+  plan = GiveBack(ScaleReason::kBelowMinimum);
 }
 
 }  // namespace
 
 Duration StartDelay(const View& view) {
-  if (!LastReasonIs(view, ScaleReason::kBelowMinimum)) return Duration::zero();
+  const bool is_edited = view.job->status.observed_generation != view.job->metadata.generation;
+  if (LastReasonIs(view, ScaleReason::kPodsBroken) && is_edited) return Duration::zero();
+  if (!LastReasonIs(view, ScaleReason::kBelowMinimum) && !LastReasonIs(view, ScaleReason::kPodsBroken)) {
+    return Duration::zero();
+  }
   return std::max(CooldownLeft(view), Duration::zero());
 }
 
@@ -171,7 +218,8 @@ std::string_view ToString(ScaleReason reason) {
     case ScaleReason::kSpecChanged: return "SpecChanged";
     case ScaleReason::kUnschedulable: return "Unschedulable";
     case ScaleReason::kRoomAppeared: return "RoomAppeared";
-    case ScaleReason::kBelowMinimum: return "BelowMinimum";
+    case ScaleReason::kBelowMinimum: return kBelowMinimumReason;
+    case ScaleReason::kPodsBroken: return "PodsBroken";
   }
   return "";
 }
@@ -182,7 +230,12 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   const WorkersState& now = *view.workers;
   const Census census = Count(view, now.replicas, seconds(view.job->spec.elastic.unschedulable_grace_seconds));
   const int bound = static_cast<int>(census.bound.size());
+  std::optional<Duration> next;
+  if (const ScaleReason reason = ReasonToGiveBack(view, sizes, next); reason != ScaleReason::kNone) {
+    return GiveBack(reason);
+  }
   WorkerPlan plan;
+  if (next) LookAgain(plan, *next);
   plan.size = now;
   plan.size.is_gated = now.replicas > now.granted;  // Also after somebody scaled the StatefulSet by hand.
   if (census.next_expiry) LookAgain(plan, *census.next_expiry);
@@ -192,21 +245,21 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     return plan;
   }
 
-  if (!census.expired.empty()) {
+  const bool are_refused =
+      view.refused_workers && IsOver(view, view.refused_workers->since, kBrokenGrace, plan.look_again);
+  if (!census.expired.empty() || are_refused) {
     // Pods that do not exist yet, or are being replaced, still have their chance.
     const int known = static_cast<int>(census.bound.size() + census.waiting.size() + census.expired.size());
-    const int missing = std::max(0, now.granted - known);
+    const int missing = are_refused ? 0 : std::max(0, now.granted - known);
+    const ScaleReason why = census.has_broken || are_refused ? ScaleReason::kPodsBroken : ScaleReason::kUnschedulable;
     std::vector<const Worker*> keep = census.bound;
     keep.insert(keep.end(), census.waiting.begin(), census.waiting.end());
     const int kept = static_cast<int>(keep.size()) + missing;
     if (kept < sizes.NeededToRun()) {
-      plan.size = {0, 0, false, false};
-      plan.reason = ScaleReason::kBelowMinimum;
-      plan.is_waiting = true;
-      return plan;
+      return GiveBack(why == ScaleReason::kPodsBroken ? why : ScaleReason::kBelowMinimum);
     }
     if (kept < now.granted) {
-      ShrinkTo(plan, std::move(keep), missing, census, ScaleReason::kUnschedulable);
+      ShrinkTo(plan, std::move(keep), missing, census, why);
     } else if (now.is_gated && now.is_observed) {
       // Shrunk already: what is still unschedulable in between is parked.
       plan.park = census.expired;

@@ -28,6 +28,7 @@ enum class ScaleReason {
   kUnschedulable,  // Shrunk to what fits.
   kRoomAppeared,
   kBelowMinimum,   // Gave everything back.
+  kPodsBroken,     // Gave back what pods that cannot start held.
 };
 std::string_view ToString(ScaleReason reason);
 
@@ -41,7 +42,8 @@ struct WorkerPlan {
   std::optional<kube::Duration> look_again;
 };
 
-// A start that failed at the minimum is not tried again at once: the room may be there only on paper. Zero: it may be.
+// A start that failed is not tried again at once: the room may be there only on paper, and an image that cannot be
+// pulled needs somebody. Zero: it may be.
 kube::Duration StartDelay(const View& view);
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);
 

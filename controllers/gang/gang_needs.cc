@@ -9,9 +9,10 @@
 namespace grus {
 
 bool IsReplacing(const GangView& view, const Tally& tally) {
-  const bool has_run = view.group->status.phase == kGangRunning ||
-                       GangReasonBefore(view) == ToString(GangReason::kBelowMinimum);
-  return has_run && tally.scheduled() > 0;
+  const api::PodGroupStatus& status = view.group->status;
+  const bool came_together = status.started_min_member > 0 || status.phase == kGangRunning ||
+                             GangReasonBefore(view) == ToString(GangReason::kBelowMinimum);
+  return came_together && tally.scheduled() > 0;
 }
 
 int MinimumToRun(const GangView& view, const Tally& tally) {
@@ -92,8 +93,8 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   if (demand.needed > static_cast<int>(demand.members.size())) return std::nullopt;  // Not all of them exist.
   demand.key = view.key;
   const kube::Time since = group.metadata.creation_timestamp.value_or(view.now);
-  // One that holds something already comes before all that hold nothing.
-  const bool is_half_started = demand.needed > 0 && tally.lifted + tally.bound > 0;
+  // One to which we gave something already comes before all that hold nothing.
+  const bool is_half_started = demand.needed > 0 && HasBegun(view);
   const auto waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch());
   demand.waiting_since = is_half_started ? 0 : waiting_since.count();
   demand.avoid = view.avoid;

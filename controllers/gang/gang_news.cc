@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/gang/gang_news.h"
 
+#include <algorithm>
+
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/volume_limits.h"
+#include "crds/types/pod_group.h"
 
 namespace grus {
 namespace {
@@ -37,6 +40,20 @@ GangNews NewsOf(const kube::Pod* before, const kube::Pod* after) {
   }
   if (SameScheduling(*before, *after)) return GangNews::kNone;
   return after->spec.node_name.empty() ? GangNews::kMajor : GangNews::kNone;
+}
+
+bool HasGangGate(const kube::Pod& pod) {
+  return std::any_of(pod.spec.scheduling_gates.begin(), pod.spec.scheduling_gates.end(),
+                     [](const kube::PodSchedulingGate& gate) { return gate.name == api::kGangGate; });
+}
+
+std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod) {
+  const std::string_view group = GroupNameOf(kind, pod.metadata);
+  if (!group.empty()) return kube::ObjectKey{pod.metadata.ns, std::string(group)};
+  const kube::Kind& ours = kube::KindOf<api::PodGroup>();
+  const bool is_without =
+      &kind == &ours && GroupNameOf(kube::KindOf<api::LegacyPodGroup>(), pod.metadata).empty() && HasGangGate(pod);
+  return is_without ? std::optional(kube::ObjectKey{pod.metadata.ns, ""}) : std::nullopt;
 }
 
 std::vector<std::string> ClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod) {

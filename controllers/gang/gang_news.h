@@ -2,6 +2,7 @@
 // How much a change of a pod matters to its gang, and whose changes do besides. Pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,11 @@ enum class GangNews {
 };
 // Either may be null: created, or gone.
 GangNews NewsOf(const kube::Pod* before, const kube::Pod* after);
+
+bool HasGangGate(const kube::Pod& pod);
+// The group of `kind` that a pod belongs to, as far as its labels say; nullopt: none. A pod that has the gate and no label
+// at all is of the group without a name, which nobody can make: so it can be told.
+std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod);
 
 // "namespace/name" of the claims on which it depends where a member without a node can run. `kind`: the group's.
 std::vector<std::string> ClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod);

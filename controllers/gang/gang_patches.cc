@@ -34,4 +34,25 @@ Json LiftPatch(const GangView& view, const Member& member, const std::optional<P
   return patch;
 }
 
+Json DisruptionPatch(const GangView& view, const Member& member) {
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = member.uid;
+  patch["metadata"]["resourceVersion"] = member.resource_version;
+  patch["status"]["conditions"] = Json::MakeArray(
+      {Json::MakeObject({{"type", "DisruptionTarget"},
+                         {"status", "True"},
+                         {"reason", "GangRolledBack"},
+                         {"message", "its gang " + view.group->metadata.name + " did not come together in time"},
+                         {"lastTransitionTime", kube::ToText(view.now)}})});
+  return patch;
+}
+
+Json UncountPatch(const Member& member, std::string_view resource_version) {
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = member.uid;
+  patch["metadata"]["resourceVersion"] = resource_version;
+  patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = Json::MakeArray({kJobTracking});
+  return patch;
+}
+
 }  // namespace grus

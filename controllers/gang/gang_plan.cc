@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "controllers/gang/gang_status.h"
+#include "controllers/gang/gang_timer.h"
 #include "controllers/policy/gang_message.h"
 #include "controllers/policy/waited.h"
 #include "controllers/policy/wording.h"
@@ -13,9 +14,6 @@
 namespace grus {
 namespace {
 
-using std::chrono::seconds;
-
-constexpr seconds kFirstBackoff{10};
 constexpr kube::Duration kReplanWait = std::chrono::milliseconds(100);
 
 // We lifted its gate, and somebody makes it again, gated, if we delete it.
@@ -32,24 +30,6 @@ std::vector<const Member*> RollBackList(const GangView& view) {
   return list;
 }
 
-// When the time of a gang below its minimum began to run.
-std::optional<kube::Time> StartOf(const GangView& view) {
-  const api::PodGroupStatus& status = view.group->status;
-  if (status.phase == kGangRunning) return view.now;  // It has just lost members.
-  const bool was_pending = status.phase == kGangPending || status.phase == kGangPreScheduling;
-  if (status.schedule_start_time && !was_pending) return status.schedule_start_time;
-  std::optional<kube::Time> first;
-  for (const Member& member : view.members) {
-    if (!member.lifted_at || !member.IsAlive()) continue;
-    first = std::min(first.value_or(*member.lifted_at), *member.lifted_at);
-  }
-  return first;
-}
-
-seconds BackoffAfter(int attempts) {
-  return std::min(kLongestGangBackoff, kFirstBackoff * (1 << std::clamp(attempts - 1, 0, 10)));
-}
-
 class Planner {
  public:
   explicit Planner(const GangView& view)
@@ -59,7 +39,11 @@ class Planner {
     plan_.status = BaseGangStatus(view_);
     if (view_.group->metadata.is_being_deleted()) {
       plan_.is_ignored = true;
-    } else if (min_ < 1) {
+      return std::move(plan_);
+    }
+    // All that came together is gone.
+    if (tally_.scheduled() == 0 && plan_.status.started_min_member > 0) ForgetStart();
+    if (min_ < 1) {
       Say(kGangPending, GangReason::kInvalidMinimum,
           "spec.minMember is " + std::to_string(min_) + "; set it to 1 or more");
     } else if (!PlanEnd() && !PlanRollBack()) {
@@ -92,17 +76,28 @@ class Planner {
   }
   void LookAgain(kube::Duration delay) { plan_.look_again = std::min(plan_.look_again.value_or(delay), delay); }
 
+  // The next start is none of its tries.
+  void ForgetStart() {
+    plan_.status.started_min_member = 0;
+    plan_.status.attempts = 0;
+    plan_.status.next_attempt_time.reset();
+  }
+
   // All members have ended.
   bool PlanEnd() {
     if (tally_.alive() > 0 || tally_.ending > 0) return false;
     if (tally_.succeeded >= min_) {
       Say(kGangFinished, GangReason::kSucceeded, Count(tally_.succeeded, "member") + " succeeded");
-    } else if (tally_.failed > 0 && tally_.failed + tally_.succeeded >= min_) {
+    } else if (tally_.failed > 0) {
+      // Of the others there may be nothing left: a Job that gives up deletes what still runs.
       Say(kGangFailed, GangReason::kFailed,
-          std::to_string(tally_.failed) + " of " + Count(tally_.failed + tally_.succeeded, "member") + " failed");
+          Count(tally_.failed, "member") + " failed, " + std::to_string(tally_.succeeded) + " of the " +
+              Count(min_, "member") + " that start together succeeded");
     } else {
       return false;
     }
+    ForgetStart();
+    plan_.status.schedule_start_time.reset();
     return true;
   }
 
@@ -115,15 +110,13 @@ class Planner {
       SayBackingOff();
       return true;
     }
-    const std::optional<kube::Time> start = StartOf(view_);
-    if (!is_below || !start) return false;
+    if (!is_below) return false;
+    const std::optional<kube::Time> start = StartOf(view_, tally_);
     status.schedule_start_time = start;
     if (view_.group->status.phase == kGangRunning) status.attempts = 0;  // Those were tries of its extras.
-    if (view_.is_planned_by_owner) return false;
+    if (!start || view_.is_planned_by_owner) return false;
     const std::vector<const Member*> list = RollBackList(view_);
     if (list.empty()) return false;
-    // A gang that ran goes on with what it has until its pods are made again: to take the rest away helps nobody.
-    if (IsReplacing(view_, tally_) && tally_.alive() + tally_.succeeded < min_) return false;
     const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *start);
     if (left > kube::Duration::zero()) {
       LookAgain(left);
@@ -142,7 +135,7 @@ class Planner {
   }
 
   void BackOff() {
-    const seconds wait = BackoffAfter(++plan_.status.attempts);
+    const std::chrono::seconds wait = BackoffAfter(++plan_.status.attempts);
     plan_.status.next_attempt_time = kube::Time{view_.now.value + wait};
     LookAgain(wait);
   }
@@ -209,6 +202,7 @@ class Planner {
     if (has_gated && view_.safety != Safety::kSafe) {
       is_unsafe_ = true;
       plan_.must_replan = view_.safety == Safety::kTaken;
+      plan_.is_verifying = !plan_.must_replan;
       LookAgain(kReplanWait);
       return;
     }
@@ -299,7 +293,8 @@ class Planner {
     const bool is_under_way = tally_.lifted + tally_.bound > 0 || !plan_.lift.empty();
     if (is_under_way && is_enough_ && !must_hold_ && !is_unsafe_) return SayStarting();
     if (existing < min_) {
-      return Say(is_under_way ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
+      // Pods that never had a gate started by themselves.
+      return Say(HasBegun(view_) ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
                  std::to_string(existing) + of_min + " exist");
     }
     if (const int foreign = ForeignGates(); existing - foreign < min_) {

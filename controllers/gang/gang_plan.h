@@ -66,6 +66,7 @@ struct GangPlan {
   std::set<std::string> refused;     // Of a roll-back: where members were to go and did not. The next try avoids them.
   std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
   bool must_replan = false;          // The places are not safe any more: ask for others.
+  bool is_verifying = false;         // All are held, and the scheduler may be at a pod from before.
   api::PodGroupStatus status;
   std::vector<GangEvent> events;
   std::optional<kube::Duration> look_again;

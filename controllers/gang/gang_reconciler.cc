@@ -3,10 +3,8 @@
 
 #include <algorithm>
 
-#include "clientlib/runtime/parallel.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/gang/gang_news.h"
-#include "controllers/gang/gang_patches.h"
 #include "controllers/gang/gang_status.h"
 #include "crds/types/elastic_horovod_job.h"
 
@@ -16,7 +14,6 @@ namespace {
 using kube::Action;
 using kube::Error;
 using kube::ErrorCode;
-using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 using kube::Result;
@@ -28,15 +25,14 @@ constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Memb
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
 constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
-constexpr std::size_t kParallelWrites = 8;
+constexpr int kMostLooks = 5;  // At a large gang, the members of which are being bound.
 
 }  // namespace
 
 GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
                                kube::Informer& pods, ClusterRoom& room, GangPeers peers,
                                kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
-    : client_(client),
-      kind_(kind),
+    : kind_(kind),
       groups_(groups),
       pods_(pods),
       room_(room),
@@ -45,12 +41,13 @@ GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kub
       clock_(clock),
       log_(log),
       pods_by_group_(pods.AddIndex([&kind](const kube::Object& pod) -> std::vector<std::string> {
-        const std::string_view group = GroupNameOf(kind, pod.metadata);
-        if (group.empty()) return {};
-        return {ObjectKey{pod.metadata.ns, std::string(group)}.ToString()};
+        const std::optional<ObjectKey> group = GroupOfPod(kind, static_cast<const kube::Pod&>(pod));
+        if (!group) return {};
+        return {group->ToString()};
       })),
       pods_by_claim_(pods.AddIndex(
           [&kind](const kube::Object& pod) { return ClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod)); })),
+      members_(client, room, writes_, clock, log),
       status_(client, kind, groups, peers.scheduler_plugins, writes_, events, clock, log) {}
 
 void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
@@ -61,19 +58,17 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     if (!is_echo) queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
   });
   pods_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
-    const kube::ObjectMeta& metadata = change.Any().metadata;
-    const std::string_view group = GroupNameOf(kind_, metadata);
-    const std::string_view group_before = change.before ? GroupNameOf(kind_, change.before->metadata) : group;
-    if (group_before != group && !group_before.empty()) queue.Add({metadata.ns, std::string(group_before)});
-    if (group.empty()) return;
-    const ObjectKey key{metadata.ns, std::string(group)};
     const auto* before = static_cast<const kube::Pod*>(change.before.get());
     const auto* after = static_cast<const kube::Pod*>(change.after.get());
-    if (before && after && writes_.IsOwnEcho(key, KindOf<kube::Pod>(), after->metadata.resource_version)) return;
+    const std::optional<ObjectKey> key = GroupOfPod(kind_, static_cast<const kube::Pod&>(change.Any()));
+    const std::optional<ObjectKey> key_before = before ? GroupOfPod(kind_, *before) : key;
+    if (key_before && key_before != key) queue.Add(*key_before);
+    if (!key) return;
+    if (before && after && writes_.IsOwnEcho(*key, KindOf<kube::Pod>(), after->metadata.resource_version)) return;
     switch (NewsOf(before, after)) {
       case GangNews::kNone: return;
-      case GangNews::kMinor: return queue.AddAfter(key, kRunningWait);
-      case GangNews::kMajor: queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
+      case GangNews::kMinor: return queue.AddAfter(*key, kRunningWait);
+      case GangNews::kMajor: queue.Add(*key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
     }
   });
   const auto add_gang = [this, &queue](const std::string& gang, bool is_urgent) {
@@ -84,7 +79,10 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
   };
   room_.BeforePlanning([this] {
     for (const auto& group : groups_.List<api::PodGroup>()) {
-      (void)Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
+      const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
+      // Where the members are to go that were let go without a nomination nobody knows: they come first.
+      const std::optional<GangDemand> demand = NeedsOf(view);
+      if (demand && demand->waiting_since == 0) room_.Enqueue(*demand);
     }
   });
   room_.OnClaim([this, &queue](const ObjectKey& claim) {
@@ -128,11 +126,6 @@ bool GangReconciler::HasCaughtUp(const api::PodGroup& group) {
   });
 }
 
-void GangReconciler::Note(const GangView& view, const kube::Kind& kind, const kube::Object& answer) {
-  writes_.Note(view.group->metadata.Key(), std::string(view.group->metadata.uid), kind,
-               std::string(answer.metadata.resource_version));
-}
-
 GangReconciler::Memory& GangReconciler::MemoryLocked(const api::PodGroup& group) {
   Memory& memory = memory_[group.metadata.Key()];
   if (memory.uid != group.metadata.uid) {
@@ -162,14 +155,15 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   view.now = kube::Time{clock_.WallNow()};
   const kube::OwnerReference* owner = group->metadata.Controller();
   view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
-  if (peers_.scheduler != nullptr && keeps_annotations_) view.scheduler = peers_.scheduler->holder();
+  if (peers_.scheduler != nullptr && members_.keeps_annotations()) view.scheduler = peers_.scheduler->holder();
   // A member that is bound between the two looks would seem to have lost its place, and the gang to need one more.
   std::vector<Place> before;
-  do {
+  for (int looks = 0; looks == 0 || (view.is_torn && looks < kMostLooks); ++looks) {
     before = room_.PlacesOf(gang);
     view.members = ReadMembers(*group, view.is_planned_by_owner);
     view.places = room_.PlacesOf(gang);
-  } while (view.places != before);
+    view.is_torn = view.places != before;
+  }
   const Memory memory = MemoryOf(*group);
   view.avoid = memory.avoid;
   if (!memory.is_adopted && !view.is_planned_by_owner) {
@@ -198,6 +192,7 @@ std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool
     members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr, has_planning_owner));
     members.back().volume_problem = problem;
   }
+  MarkEarlierRuns(members, kube::Time{clock_.WallNow()});
   SortMembers(members);
   return members;
 }
@@ -223,7 +218,8 @@ void GangReconciler::AskLedger(GangView& view) {
   view.must_nominate = must_hold && !pins;
   view.must_pin = must_hold && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
-  view.safety = must_hold ? room_.Check(view.places, priority) : Safety::kSafe;
+  const kube::TimePoint held_since = MemoryOf(*view.group).held_since.value_or(clock_.Now());
+  view.safety = must_hold ? room_.Check(view.places, priority, held_since) : Safety::kSafe;
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
   if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
     const auto start = ready->last_transition_time.value.time_since_epoch();
@@ -232,13 +228,15 @@ void GangReconciler::AskLedger(GangView& view) {
 }
 
 Result<Action> GangReconciler::TellOrphans(const ObjectKey& key) {
+  const std::string why =
+      key.name.empty()
+          ? "the pod has the scheduling gate " + std::string(api::kGangGate) + " and no label that says of which " +
+                "PodGroup it is: add the label " + std::string(api::kPodGroupLabel) + ", or remove the gate"
+          : "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
+                ", which does not exist in its namespace; create it or correct the label";
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, key.ToString())) {
-    const bool is_gated = std::any_of(pod->spec.scheduling_gates.begin(), pod->spec.scheduling_gates.end(),
-                                      [](const kube::PodSchedulingGate& gate) { return gate.name == api::kGangGate; });
-    if (!is_gated || pod->metadata.is_being_deleted()) continue;
-    events_.Record(kube::EventType::kWarning, KindOf<kube::Pod>(), pod->metadata, "NoPodGroup", "PlaceGang",
-                   "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
-                       ", which does not exist in its namespace; create it or correct the label");
+    if (!HasGangGate(*pod) || pod->metadata.is_being_deleted()) continue;
+    events_.Record(kube::EventType::kWarning, KindOf<kube::Pod>(), pod->metadata, "NoPodGroup", "PlaceGang", why);
   }
   return Action::AwaitChange();
 }
@@ -259,9 +257,16 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   if (!HasCaughtUp(*group)) return Action::After(kCacheLag);
 
   GangView view = Observe(group, gang);
+  if (view.is_torn) return Action::After(kCacheLag);
   AskLedger(view);
   const GangPlan plan = PlanGang(view);
   if (plan.is_ignored) return Action::AwaitChange();
+  {
+    std::lock_guard lock(mutex_);
+    std::optional<kube::TimePoint>& held_since = MemoryLocked(*group).held_since;
+    if (!plan.is_verifying) held_since.reset();
+    else if (!held_since) held_since = clock_.Now();
+  }
   if (view.is_planned_by_owner) {
     // Its owner shrinks what finds no node, but not what waits at its gate for one that was taken.
     if (plan.must_replan) room_.KeepWhatHolds(gang);
@@ -271,7 +276,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     room_.SetPlaces(gang, plan.keep_places);
   }
 
-  Status done = plan.end.empty() ? Start(view, plan, stop) : Status();
+  Status done = plan.end.empty() ? members_.Start(view, plan, stop) : Status();
   // A gang that starts says so once it runs: the gates tell the rest. Of a roll-back first the decision, then what
   // follows from it: a process that stops in between leaves it to the next.
   std::optional<kube::Duration> deferred;
@@ -280,7 +285,11 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     if (written) deferred = *written;
     else done = std::move(written).error();
   }
-  if (done) done = EndMembers(view, plan, stop);
+  if (done && !plan.refused.empty()) {
+    std::lock_guard lock(mutex_);
+    MemoryLocked(*group).avoid.insert(plan.refused.begin(), plan.refused.end());
+  }
+  if (done) done = members_.End(view, plan, stop);
   if (!done) return Refused(view, std::move(done).error(), stop);
   // With the status, and so once.
   for (const GangEvent& event : deferred ? std::vector<GangEvent>() : plan.events) {
@@ -297,79 +306,6 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   // At once: that look finds the cache behind, and so the event that brings the last nomination back wakes the key.
   if (!plan.nominate.empty()) again = std::chrono::milliseconds(1);
   return Action::After(again);
-}
-
-Status GangReconciler::Start(const GangView& view, const GangPlan& plan, std::stop_token stop) {
-  Status done = kube::ForEachParallel(
-      clock_, plan.nominate.size(), kParallelWrites,
-      [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
-  if (!done) return done;
-  return kube::ForEachParallel(
-      clock_, plan.lift.size(), kParallelWrites,
-      [&](std::size_t i) {
-        const auto pin = plan.pins.find(plan.lift[i]);
-        return Lift(view, *plan.lift[i], pin == plan.pins.end() ? std::string() : pin->second, stop);
-      },
-      stop);
-}
-
-Status GangReconciler::EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop) {
-  if (!plan.refused.empty()) {
-    std::lock_guard lock(mutex_);
-    MemoryLocked(*view.group).avoid.insert(plan.refused.begin(), plan.refused.end());
-  }
-  return kube::ForEachParallel(
-      clock_, plan.end.size(), kParallelWrites,
-      [&](std::size_t i) -> Status {
-        kube::DeleteOptions options;
-        options.uid = plan.end[i]->uid;
-        const ObjectKey pod{view.group->metadata.ns, plan.end[i]->name};
-        Status gone = client_.Delete(KindOf<kube::Pod>(), pod, options, stop);
-        // In conflict is another pod of that name: nothing to end.
-        if (gone || gone.error().code() == ErrorCode::kConflict) return {};
-        return std::move(gone).error().with("delete Pod " + pod.ToString());
-      },
-      stop);
-}
-
-Result<std::shared_ptr<kube::Object>> GangReconciler::PatchPod(const ObjectKey& pod, const Json& patch,
-                                                               const std::string& subresource, std::stop_token stop) {
-  kube::WriteOptions options;
-  options.subresource = subresource;
-  options.metadata_only = true;
-  return client_.Patch(KindOf<kube::Pod>(), pod, kube::PatchType::kStrategicMerge, patch, options, stop);
-}
-
-Status GangReconciler::Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop) {
-  const ObjectKey pod{view.group->metadata.ns, nomination.member->name};
-  auto patched = PatchPod(pod, NominationPatch(view, nomination), "status", stop);
-  if (!patched) {
-    const ErrorCode code = patched.error().code();
-    // Gone, another, or (kInvalid) bound already: our cache will hear of it.
-    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict || code == ErrorCode::kInvalid) return {};
-    return std::move(patched).error().with("nominate Pod " + pod.ToString());
-  }
-  Note(view, KindOf<kube::Pod>(), **patched);
-  const bool is_marked = (*patched)->metadata.Annotation(kGangNominatedToAnnotation) == view.scheduler;
-  if (!nomination.node.empty() && !is_marked && keeps_annotations_.exchange(false)) {
-    log_.Warn("annotations of pods are dropped here: nominations are not renewed when the scheduler is restarted",
-              {{"pod", pod.ToString()}});
-  }
-  return {};
-}
-
-Status GangReconciler::Lift(const GangView& view, const Member& member, const std::string& node, std::stop_token stop) {
-  std::optional<Pin> pin;
-  if (!node.empty()) pin = Pin{node, room_.HostnameOf(node)};
-  if (pin && pin->hostname.empty()) pin.reset();  // It is gone, or goes by no name.
-  const ObjectKey pod{view.group->metadata.ns, member.name};
-  auto patched = PatchPod(pod, LiftPatch(view, member, pin), "", stop);
-  if (!patched) {
-    if (patched.error().code() == ErrorCode::kNotFound) return {};
-    return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
-  }
-  Note(view, KindOf<kube::Pod>(), **patched);
-  return {};
 }
 
 Result<Action> GangReconciler::Refused(const GangView& view, Error error, std::stop_token stop) {

@@ -8,7 +8,6 @@
 // One of these for each of the two kinds. Thread-safe: many keys at once.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -20,6 +19,7 @@
 #include "controllers/cluster/cluster_room.h"
 #include "controllers/gang/gang_plan.h"
 #include "controllers/gang/gang_status_writer.h"
+#include "controllers/gang/member_writer.h"
 
 namespace grus {
 
@@ -48,30 +48,21 @@ class GangReconciler final : public kube::Reconciler {
     std::string uid;
     std::set<std::string> avoid;  // Nodes that were planned and refused.
     bool is_adopted = false;      // The places that an earlier process had planned are in the ledger.
+    std::optional<kube::TimePoint> held_since;  // All of its places, while they are verified.
   };
 
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
   GangView Observe(const Group& group, const std::string& gang);
   std::vector<Member> ReadMembers(const api::PodGroup& group, bool has_planning_owner);
   void AskLedger(GangView& view);
-  // Nominates or lifts.
-  kube::Status Start(const GangView& view, const GangPlan& plan, std::stop_token stop);
-  kube::Status EndMembers(const GangView& view, const GangPlan& plan, std::stop_token stop);
-  kube::Result<std::shared_ptr<kube::Object>> PatchPod(const kube::ObjectKey& pod, const kube::Json& patch,
-                                                       const std::string& subresource, std::stop_token stop);
-  kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
-  // `node`: where it must go; empty: where the scheduler likes.
-  kube::Status Lift(const GangView& view, const Member& member, const std::string& node, std::stop_token stop);
   kube::Result<kube::Action> Refused(const GangView& view, kube::Error error, std::stop_token stop);
   // Pods that wait for a group that is not there are told so.
   kube::Result<kube::Action> TellOrphans(const kube::ObjectKey& key);
-  void Note(const GangView& view, const kube::Kind& kind, const kube::Object& answer);
   bool HasCaughtUp(const api::PodGroup& group);
   Memory MemoryOf(const api::PodGroup& group);
   // REQUIRES: mutex_ is held.
   Memory& MemoryLocked(const api::PodGroup& group);
 
-  kube::Client& client_;
   const kube::Kind& kind_;
   kube::Informer& groups_;
   kube::Informer& pods_;
@@ -82,8 +73,8 @@ class GangReconciler final : public kube::Reconciler {
   const kube::Log& log_;
   const kube::Store::IndexId pods_by_group_, pods_by_claim_;
   kube::WriteTracker writes_;
+  MemberWriter members_;
   GangStatusWriter status_;
-  std::atomic<bool> keeps_annotations_{true};  // What answers to nominations say of this cluster.
 
   std::mutex mutex_;  // Guards memory_.
   std::unordered_map<kube::ObjectKey, Memory> memory_;

@@ -2,6 +2,8 @@
 #include "controllers/gang/gang_status.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 namespace grus {
 namespace {
@@ -28,6 +30,23 @@ void Set(api::PodGroupStatus& status, const GangView& view, std::string_view typ
   condition.message = message;
   condition.observed_generation = view.group->metadata.generation;
   kube::SetCondition(status.conditions, std::move(condition), view.now.value);
+}
+
+// "team-a/driver, team-a/workers": who makes the members of this run, in order of their names.
+std::string OwnersOf(const GangView& view) {
+  constexpr std::size_t kMost = 5;
+  std::set<std::string_view> owners;
+  for (const Member& member : view.members) {
+    if (member.state != MemberState::kPast && !member.owner.empty()) owners.insert(member.owner);
+  }
+  std::string text;
+  std::size_t named = 0;
+  for (const std::string_view owner : owners) {
+    if (named++ == kMost) return text + " and " + std::to_string(owners.size() - kMost) + " more";
+    if (!text.empty()) text += ", ";
+    text += owner;
+  }
+  return text;
 }
 
 }  // namespace
@@ -65,9 +84,7 @@ api::PodGroupStatus BaseGangStatus(const GangView& view) {
   status.running = tally.running;
   status.succeeded = tally.succeeded;
   status.failed = tally.failed;
-  const auto owned = std::find_if(view.members.begin(), view.members.end(),
-                                  [](const Member& member) { return member.has_controller; });
-  if (owned != view.members.end()) status.occupied_by = owned->owner;
+  if (std::string owners = OwnersOf(view); !owners.empty()) status.occupied_by = std::move(owners);
   return status;
 }
 

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <tuple>
 
+#include "clientlib/cache/store.h"
+#include "controllers/policy/waited.h"
+
 namespace grus {
 namespace {
 
@@ -24,6 +27,39 @@ MemberState StateOf(const kube::Pod& pod) {
   return pod.spec.scheduling_gates.empty() ? MemberState::kLifted : MemberState::kGated;
 }
 
+// When its last container ended; of one that never had any (evicted, preempted) when it was seen to be not ready.
+std::optional<kube::Time> EndOf(const kube::Pod& pod) {
+  std::optional<kube::Time> end;
+  for (const kube::ContainerStatus& container : pod.status.container_statuses) {
+    if (!container.state.terminated || !container.state.terminated->finished_at) continue;
+    end = std::max(end.value_or(*container.state.terminated->finished_at), *container.state.terminated->finished_at);
+  }
+  if (end) return end;
+  if (const auto* ready = kube::FindCondition(pod.status.conditions, "Ready")) return ready->last_transition_time;
+  return pod.metadata.creation_timestamp;
+}
+
+std::optional<kube::Time> BindOf(const kube::Pod& pod) {
+  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
+  if (scheduled && scheduled->is_true()) return scheduled->last_transition_time;
+  return pod.status.start_time ? pod.status.start_time : pod.metadata.creation_timestamp;
+}
+
+bool HasEnded(const Member& member) {
+  return member.state == MemberState::kSucceeded || member.state == MemberState::kFailed;
+}
+
+// Whether `ended` is of the run of `present`.
+bool IsOfRun(const Member& ended, const Member& present, const kube::Time& now) {
+  // Bare pods may be another run's, unless that has ended, too.
+  const bool is_of_its_owner = ended.owner_uid == present.owner_uid && (!ended.owner_uid.empty() || HasEnded(present));
+  if (is_of_its_owner) return true;
+  if (!ended.ended_at || !present.bound_at || IsAhead(now, *ended.ended_at)) return false;
+  // Times are in whole seconds, and one that waited for the room of another owner's is often bound in the same.
+  const bool is_next_in_line = !HasEnded(present) && !ended.owner_uid.empty() && !present.owner_uid.empty();
+  return is_next_in_line ? *ended.ended_at > *present.bound_at : *ended.ended_at >= *present.bound_at;
+}
+
 }  // namespace
 
 Tally Count(const GangView& view) {
@@ -39,15 +75,21 @@ Tally Count(const GangView& view) {
       case MemberState::kSucceeded: ++tally.succeeded; break;
       case MemberState::kFailed: ++tally.failed; break;
       case MemberState::kEnding: ++tally.ending; break;
+      case MemberState::kPast: break;
     }
   }
   return tally;
+}
+
+bool HasBegun(const GangView& view) {
+  return std::any_of(view.members.begin(), view.members.end(), [](const Member& member) { return member.IsLetGo(); });
 }
 
 Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner) {
   Member member;
   member.name = pod.metadata.name;
   member.uid = std::string(pod.metadata.uid);
+  member.resource_version = std::string(pod.metadata.resource_version);
   member.ordinal = NumberAtEnd(member.name);
   for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
     if (gate.name != api::kGangGate) member.has_foreign_gate = true;
@@ -57,7 +99,10 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   if (const kube::OwnerReference* owner = pod.metadata.Controller()) {
     member.has_controller = true;
     member.owner = std::string(pod.metadata.ns) + "/" + std::string(owner->name);
+    member.owner_uid = std::string(owner->uid);
   }
+  const std::vector<std::string>& finalizers = pod.metadata.finalizers;
+  member.is_tracked_by_job = std::find(finalizers.begin(), finalizers.end(), kJobTracking) != finalizers.end();
   member.node = std::string(pod.spec.node_name);
   member.nominated = std::string(pod.status.nominated_node_name);
   member.nominated_to = std::string(pod.metadata.Annotation(kGangNominatedToAnnotation));
@@ -66,6 +111,8 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   member.priority = pod.spec.priority.value_or(0);
   member.shape = std::move(shape);
   member.created_at = pod.metadata.creation_timestamp;
+  if (HasEnded(member)) member.ended_at = EndOf(pod);
+  if (!member.node.empty()) member.bound_at = BindOf(pod);
   if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(api::kGangLiftedAnnotation))) {
     member.lifted_at = *lifted;
   } else if (has_planning_owner && member.state != MemberState::kGated) {
@@ -77,6 +124,22 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
     member.unschedulable_message = std::string(scheduled->message);
   }
   return member;
+}
+
+void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now) {
+  std::vector<const Member*> present;
+  const Member* last = nullptr;
+  for (const Member& member : members) {
+    if (!HasEnded(member)) present.push_back(&member);
+    else if (last == nullptr || kube::IsOlder(last->resource_version, member.resource_version)) last = &member;
+  }
+  if (present.empty() && last != nullptr) present.push_back(last);
+  for (Member& member : members) {
+    const bool is_past = HasEnded(member) && std::none_of(present.begin(), present.end(), [&](const Member* of_run) {
+      return IsOfRun(member, *of_run, now);
+    });
+    if (is_past) member.state = MemberState::kPast;
+  }
 }
 
 void SortMembers(std::vector<Member>& members) {

@@ -21,6 +21,9 @@ inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centaurusclo
 // The node whose hostname we added to the pod's node selector when we lifted its gate.
 inline constexpr char kGangPinnedAnnotation[] = "scheduling.ai.centauruscloud.io/pinned-to";
 
+// A finalizer: of a pod that has it, its Job counts how it ended.
+inline constexpr char kJobTracking[] = "batch.kubernetes.io/job-tracking";
+
 enum class MemberState {
   kGated,      // Waits for us, or (has_foreign_gate) for others too.
   kLifted,     // The scheduler's turn.
@@ -28,17 +31,19 @@ enum class MemberState {
   kSucceeded,
   kFailed,
   kEnding,     // Being deleted.
+  kPast,       // Of a run before the one that is now there (MarkEarlierRuns): counts for nothing.
 };
 
 struct Member {
-  std::string name, uid;
+  std::string name, uid, resource_version;
   int ordinal = 0;                    // The number at the end of its name; 0: none.
   MemberState state = MemberState::kGated;
   bool is_running = false;
   bool has_foreign_gate = false;      // Another controller's: the pod cannot start whatever we do.
   std::string volume_problem;         // Why the scheduler would not take it; see VolumeLimits.
   bool has_controller = false;        // Somebody makes it again when it is deleted.
-  std::string owner;                  // "team-a/bert": the object that controls it; else empty.
+  std::string owner, owner_uid;       // "team-a/bert": the object that controls it; else empty.
+  bool is_tracked_by_job = false;     // Its Job counts how it ends, and takes a deletion for a failure.
   std::string node, nominated;
   std::string nominated_to;           // The scheduler that was told; empty: not known.
   std::string pinned;                 // The node that we pinned it to; empty: we did not.
@@ -46,11 +51,13 @@ struct Member {
   int priority = 0;
   ShapePtr shape;                     // Of members that are not bound.
   std::optional<kube::Time> created_at, lifted_at;
+  std::optional<kube::Time> bound_at, ended_at;  // The latter: of one that succeeded or failed.
   std::string unschedulable_message;  // The scheduler's.
 
   const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
   bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
+  bool IsLetGo() const { return lifted_at && IsAlive(); }  // We lifted its gate.
   // Gated, and to be left so.
   bool IsHeldBack() const { return state == MemberState::kGated && (has_foreign_gate || !volume_problem.empty()); }
 };
@@ -62,6 +69,7 @@ struct GangView {
   std::vector<Member> members;  // By ordinal, then name.
   // An ElasticHorovodJob found the places before it made the pods, and looks after those that do not find theirs.
   bool is_planned_by_owner = false;
+  bool is_torn = false;         // Members were bound all the while it was read: members and places may not agree.
   std::string scheduler;        // Which one leads; empty: not known.
 
   // From the ledger.
@@ -82,9 +90,14 @@ struct Tally {
   int scheduled() const { return bound + succeeded; }  // These count towards the minimum.
 };
 Tally Count(const GangView& view);
+bool HasBegun(const GangView& view);  // We let a member go.
 
 // `shape` is that of the pod, null if it is bound or has ended. `has_planning_owner`: of GangView::is_planned_by_owner.
 Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner);
 void SortMembers(std::vector<Member>& members);
+// The next Job of a CronJob finds the pods of the last one still there. Those that have ended belong to the run that is
+// there now if they have its owner, or ended after one of it was bound; else they are past. Where all have ended, the
+// last to end says which run it was. An end that lies ahead of `now` was noted before the clock was set back.
+void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now);
 
 }  // namespace grus

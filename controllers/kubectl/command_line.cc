@@ -13,6 +13,7 @@
 #include "clientlib/client/connection.h"
 #include "controllers/kubectl/trial_fit.h"
 #include "controllers/kubectl/trial_plot.h"
+#include "controllers/kubectl/ungate.h"
 
 namespace grus {
 namespace {
@@ -27,6 +28,11 @@ constexpr const char* kFitUsage =
 constexpr const char* kPlotUsage =
     "kubectl grus trial plot NAME [-n NAMESPACE] [--svg FILE]\n"
     "    draws the curve of a TrialJob: throughput over GPUs, with the knee.\n";
+
+constexpr const char* kUngateUsage =
+    "kubectl grus ungate [-n NAMESPACE | -A] [--yes]\n"
+    "    the way out when grus is not running: gives pods that wait at its gates to the scheduler, in part or whole.\n"
+    "    Without --yes it says which pods these are and changes nothing.\n";
 
 int SayWrongUse(std::ostream& error, const std::string& what) {
   error << "kubectl grus: " << what << "; see kubectl grus --help\n";
@@ -90,13 +96,24 @@ po::options_description FitOptionsDescription() {
   return description;
 }
 
-kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& values) {
-  kube::SystemClock clock;
+auto ConnectBy(const po::variables_map& values, const kube::Clock& clock) {
   kube::ConnectOptions options;
   options.kubeconfig = TextOf(values, "kubeconfig");
   options.context = TextOf(values, "context");
   options.user_agent = "kubectl-grus";
-  const auto connection = kube::Connect(options, clock);
+  return kube::Connect(options, clock);
+}
+
+void AddConnectOptions(po::options_description& description, const char* of_namespace) {
+  description.add_options()
+      ("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), of_namespace)
+      ("kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")
+      ("context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.");
+}
+
+kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& values) {
+  kube::SystemClock clock;
+  const auto connection = ConnectBy(values, clock);
   if (!connection) return connection.error();
   kube::ObjectKey key{TextOf(values, "namespace"), values["name"].as<std::vector<std::string>>().front()};
   if (key.ns.empty()) key.ns = (*connection)->config.default_namespace;
@@ -140,10 +157,8 @@ int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& 
 po::options_description PlotOptionsDescription() {
   const PlotSize size;
   po::options_description description("Options", 100);
+  AddConnectOptions(description, "Of the TrialJob; else the context's.");
   description.add_options()
-      ("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), "Of the TrialJob; else the context's.")
-      ("kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")
-      ("context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.")
       ("svg", po::value<std::string>()->value_name("FILE"), "Write an SVG image instead of text.")
       ("width", po::value<int>()->value_name("N")->default_value(size.width),
        "Characters in a line of a chart; at least 68.")
@@ -151,8 +166,28 @@ po::options_description PlotOptionsDescription() {
   return description;
 }
 
+int Ungate(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+  const bool is_everywhere = values["all-namespaces"].as<bool>();
+  std::string ns = TextOf(values, "namespace");
+  if (is_everywhere && !ns.empty()) return SayWrongUse(error, "ungate takes --namespace or --all-namespaces, not both");
+  kube::SystemClock clock;
+  const auto connection = ConnectBy(values, clock);
+  if (!connection) return SayFailed(error, connection.error());
+  if (!is_everywhere && ns.empty()) ns = (*connection)->config.default_namespace;
+  return UngatePods(*(*connection)->client, ns, values["yes"].as<bool>(), out, error);
+}
+
+po::options_description UngateOptionsDescription() {
+  po::options_description description("Options", 100);
+  AddConnectOptions(description, "Whose pods; else the context's.");
+  description.add_options()
+      ("all-namespaces,A", po::bool_switch(), "The pods of all namespaces.")
+      ("yes", po::bool_switch(), "Do it.");
+  return description;
+}
+
 struct Command {
-  const char* word;
+  std::vector<std::string> words;
   const char* usage;
   po::options_description options;
   int (*run)(const po::variables_map& values, std::ostream& out, std::ostream& error);
@@ -161,19 +196,20 @@ struct Command {
 }  // namespace
 
 int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
-  const Command commands[] = {{"fit", kFitUsage, FitOptionsDescription(), TrialFit},
-                              {"plot", kPlotUsage, PlotOptionsDescription(), TrialPlot}};
+  const Command commands[] = {{{"trial", "fit"}, kFitUsage, FitOptionsDescription(), TrialFit},
+                              {{"trial", "plot"}, kPlotUsage, PlotOptionsDescription(), TrialPlot},
+                              {{"ungate"}, kUngateUsage, UngateOptionsDescription(), Ungate}};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return SayWrongUse(error, "no command is given");
   const bool wants_help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
     return argument == "--help" || argument == "-h";
   });
   const auto command = std::find_if(std::begin(commands), std::end(commands), [&](const Command& c) {
-    return arguments.size() >= 2 && arguments[0] == "trial" && arguments[1] == c.word;
+    return arguments.size() >= c.words.size() && std::equal(c.words.begin(), c.words.end(), arguments.begin());
   });
   if (wants_help) {
     for (const Command& c : commands) {
-      if (command == std::end(commands) || c.word == command->word) out << c.usage << "\n" << c.options << "\n";
+      if (command == std::end(commands) || c.words == command->words) out << c.usage << "\n" << c.options << "\n";
     }
     return 0;
   }
@@ -189,7 +225,10 @@ int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostrea
   po::variables_map values;
   try {
     po::store(
-        po::command_line_parser({arguments.begin() + 2, arguments.end()}).options(all).positional(positional).run(),
+        po::command_line_parser({arguments.begin() + static_cast<std::ptrdiff_t>(command->words.size()), arguments.end()})
+            .options(all)
+            .positional(positional)
+            .run(),
         values);
   } catch (const po::error& wrong) {
     return SayWrongUse(error, wrong.what());

@@ -5,6 +5,8 @@
 #include <boost/program_options.hpp>
 #include <sstream>
 
+#include "controllers/manager/version.h"
+
 namespace grus {
 namespace {
 
@@ -56,8 +58,8 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
       ("namespaces", po::value(&namespaces)->value_name("LIST"),
        "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when "
        "free GPUs are.")
-      ("leader-elect", po::bool_switch(&options.leader_elect),
-       "Work only while holding a lease, so that several replicas may run.")
+      ("leader-elect", po::value(&options.leader_elect)->value_name("BOOL")->implicit_value(true, "true"),
+       "Work only while holding a lease, so that several replicas may run (false).")
       ("leader-elect-namespace", po::value(&options.leader_elect_namespace)->value_name("NAMESPACE"),
        "Namespace of the lease (the one of the pod or of the kubeconfig's context).")
       ("leader-elect-name", po::value(&options.leader_elect_name)->value_name("NAME")
@@ -74,7 +76,7 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
        "planned node alone.")
       ("log-level", po::value(&level)->value_name("LEVEL")->default_value(level), "debug, info, warn or error.")
       ("log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")
-      ("version", "Print the version and exit.")
+      ("version", "Print the version and the commit, and exit.")
       ("help,h", "Print this help and exit.");
 
   po::variables_map values;
@@ -91,7 +93,7 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
     return options;
   }
   if (values.count("version")) {
-    options.text_to_print = std::string("grus-manager ") + kVersion + "\n";
+    options.text_to_print = std::string("grus-manager ") + kVersion + " (" + kCommit + ")\n";
     return options;
   }
 

@@ -11,8 +11,6 @@
 
 namespace grus {
 
-inline constexpr char kVersion[] = "0.1.0";
-
 struct Options {
   std::string kubeconfig, context;
   std::vector<std::string> controllers = {"elastic", "gang", "trial"};

@@ -9,6 +9,7 @@
 #include "clientlib/runtime/http_server.h"
 #include "controllers/manager/server_wait.h"
 #include "controllers/manager/suite.h"
+#include "controllers/manager/version.h"
 
 namespace grus {
 namespace {
@@ -97,6 +98,7 @@ int RunManager(const Options& options, std::stop_token stop) {
   if (!scrape) return fail(scrape.error());
 
   log.Info("starting", {{"version", kVersion},
+                        {"commit", kCommit},
                         {"server", kube::Describe(connection.config)},
                         {"metrics_port", *scrape ? (*scrape)->port() : 0},
                         {"health_port", *health ? (*health)->port() : 0}});

@@ -15,6 +15,16 @@ Resources FromList(const kube::ResourceList& list) {
   return resources;
 }
 
+// What a pod asks for as a whole counts in place of the sum of its containers', of the resources for which it may.
+void TakeOfPod(const kube::ResourceList& list, Resources& request) {
+  for (const auto& [name, quantity] : list) {
+    if (name == "cpu") request.milli_cpu = quantity.MilliValue();
+    else if (name == "memory") request.memory_bytes = quantity.Value();
+    else if (std::string_view(name).starts_with("hugepages-"))
+      request.AddExtended(name, quantity.Value() - request.Extended(name));
+  }
+}
+
 void AddHostPorts(const std::vector<kube::Container>& containers, bool only_sidecars, std::vector<HostPort>& ports) {
   for (const kube::Container& container : containers) {
     if (only_sidecars && container.restart_policy != "Always") continue;
@@ -39,6 +49,7 @@ Resources RequestOf(const kube::Pod& pod) {
   }
   request += sidecars;
   request.RaiseTo(start);
+  if (pod.spec.resources) TakeOfPod(pod.spec.resources->requests, request);
   request += FromList(pod.spec.overhead);
   request.pods = 1;
   return request;

@@ -16,6 +16,13 @@ std::optional<double> ParseDecimal(std::string_view text) {
   return value;
 }
 
+std::optional<std::int64_t> ParseInteger(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 std::string ToDecimal(double value, int digits) {
   constexpr double kLimit = 1e15;
   constexpr int kMostBehindPoint = 9;

@@ -2,6 +2,7 @@
 // The decimal strings of the API, api::kDecimalPattern: "812.4". Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@ namespace grus {
 
 // Nullopt if `text` is none.
 std::optional<double> ParseDecimal(std::string_view text);
+std::optional<std::int64_t> ParseInteger(std::string_view text);
 
 // Rounded to `digits` significant digits, but never before the point; at most nine behind it. Empty, which
 // the API takes for not known, if `value` is negative, no number, or has more than 15 digits before the

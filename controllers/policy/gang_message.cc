@@ -60,6 +60,10 @@ std::string ByVolumes(const GangDemand& demand) {
   return has_volumes ? "; only nodes where its volumes can be used count" : "";
 }
 
+std::string At(std::int64_t unix_seconds) {
+  return kube::ToText(kube::Time{std::chrono::system_clock::time_point(std::chrono::seconds(unix_seconds))});
+}
+
 // The resource to talk of when none is named.
 std::string MainResource(const GangDemand& demand) {
   return demand.members.front()->request.Extended(kGpuResource) > 0 ? kGpuResource : "";
@@ -107,11 +111,9 @@ std::string WhyPending(const GangDemand& demand, const GangStanding& standing, i
   if (standing.can_never_fit) return Never(demand, standing, min_member);
   std::string text = WhatIsMissing(demand, standing) + ByVolumes(demand);
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
-  if (standing.has_reservation) text += ", what becomes free is kept for it";
-  if (standing.expected_start) {
-    const kube::Time start{std::chrono::system_clock::time_point(std::chrono::seconds(*standing.expected_start))};
-    text += "; expected to start at " + kube::ToText(start);
-  }
+  if (standing.has_reservation) text += ", what becomes free is kept from other gangs and jobs";
+  if (standing.reserves_from) text += "; what becomes free is kept from other gangs and jobs again at " + At(*standing.reserves_from);
+  if (standing.expected_start) text += "; expected to start at " + At(*standing.expected_start);
   return text;
 }
 

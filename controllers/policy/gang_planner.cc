@@ -18,6 +18,15 @@ namespace {
 // A reservation is looked at anew this often; in between its nodes stay.
 constexpr std::int64_t kReservationSeconds = 1;
 
+// How long a reservation lasts when nobody knows when the gang can start: the first one of a namespace, and the longest.
+constexpr std::int64_t kFirstTurn = 600, kLongestTurn = 24 * 3600;
+
+// Of "namespace/name", or of that with an API group in front.
+std::string_view NamespaceOf(std::string_view gang) {
+  gang = gang.substr(0, gang.rfind('/'));
+  return gang.substr(gang.rfind('/') + 1);
+}
+
 struct QueueKey {
   int minus_priority;
   bool is_extra;  // Nothing of it is needed: after all that are waiting for a start.
@@ -52,7 +61,16 @@ struct GangPlanner::Impl {
   std::unordered_map<std::string, std::int64_t> ends;
   std::vector<std::string> changed;
 
+  // The last turn of a namespace that ended.
+  struct Turn {
+    std::string gang;
+    std::int64_t length = 0;
+    std::int64_t reserves_from = 0;  // The namespace.
+  };
+  std::map<std::string, Turn, std::less<>> turns;
+
   std::string holder;  // Of the reservation; empty: none.
+  std::int64_t held_since = 0;
   Reservation reservation;
   std::int64_t reserved_at = 0;
   std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
@@ -154,7 +172,31 @@ struct GangPlanner::Impl {
   // A gang that lacks nothing but a place which suits other pods gets no reservation: emptying nodes may not help it.
   bool MayReserve(const Gang& gang, std::int64_t now) const {
     return gang.demand.needed > 0 && !gang.standing.can_never_fit && !LacksOnlyAPlace(gang) &&
-           now - gang.demand.waiting_since >= reserve_after;
+           now >= ReservesFrom(gang.demand);
+  }
+
+  const Turn& LastTurn(const GangDemand& demand) const {
+    static const Turn kNone;
+    const auto it = turns.find(NamespaceOf(demand.key));
+    return it == turns.end() ? kNone : it->second;
+  }
+
+  std::int64_t ReservesFrom(const GangDemand& demand) const {
+    return std::max(demand.waiting_since + reserve_after, LastTurn(demand).reserves_from);
+  }
+
+  std::int64_t LengthOfTurn(const GangDemand& demand) const {
+    const Turn& last = LastTurn(demand);
+    return last.gang == demand.key ? std::min(2 * last.length, kLongestTurn) : kFirstTurn;
+  }
+
+  // True once: its turn is over now.
+  bool EndTurn(const GangDemand& demand, std::int64_t now) {
+    held_since = std::min(held_since, now);
+    const std::int64_t length = LengthOfTurn(demand);
+    if (reservation.start || now - held_since < length) return false;
+    turns[std::string(NamespaceOf(demand.key))] = {demand.key, length, now + length};
+    return true;
   }
 
   // False: there is no set of nodes that would do.
@@ -179,6 +221,7 @@ struct GangPlanner::Impl {
       reserved_copies.clear();
     }
     if (reservation.nodes.empty()) return false;
+    if (holder != gang.demand.key) held_since = now;
     holder = gang.demand.key;
     if (ledger.reserved() != reservation.nodes) {
       reserved_copies.clear();
@@ -193,6 +236,13 @@ struct GangPlanner::Impl {
   }
 
   void PlaceAll(std::int64_t now) {
+    // What one had kept is there for all of them.
+    while (!PlaceInTurn(now)) {
+    }
+  }
+
+  // False: a reservation ended.
+  bool PlaceInTurn(std::int64_t now) {
     // Whoever comes before the one with the reservation is not bound by it.
     if (queue.empty() || queue.begin()->second->demand.key != holder) DropReservation();
     bool is_reserved = false;
@@ -211,6 +261,11 @@ struct GangPlanner::Impl {
       if (!is_reserved && MayReserve(gang, now)) {
         UpdateCapacity(gang, true);
         is_reserved = !gang.standing.can_never_fit && Reserve(gang, now);
+        if (is_reserved && EndTurn(gang.demand, now)) {
+          DropReservation();
+          holder.clear();
+          return false;
+        }
       }
       if (!is_reserved && gang.demand.key == holder) DropReservation();
       ++it;
@@ -219,14 +274,15 @@ struct GangPlanner::Impl {
       DropReservation();
       holder.clear();
     }
+    return true;
   }
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
     if (demand.key == holder) {
-      if (!reservation.start) return std::nullopt;
+      if (!reservation.start) return held_since + LengthOfTurn(demand);
       return std::max(*reservation.start, planned_at + 1);  // If it is late, a later time is to be found.
     }
-    const std::int64_t at = demand.waiting_since + reserve_after;
+    const std::int64_t at = ReservesFrom(demand);
     return demand.needed > 0 && at > planned_at ? std::optional(at) : std::nullopt;
   }
 
@@ -252,6 +308,9 @@ struct GangPlanner::Impl {
       is_new |= Update(standing.position, ++position);
       is_new |= Describe(ledger, query, gang->searched, facts, standing);
       is_new |= Update(standing.has_reservation, is_holder);
+      const std::int64_t rests_until = LastTurn(gang->demand).reserves_from;
+      const bool rests = gang->demand.needed > 0 && !standing.can_never_fit && rests_until > planned_at;
+      is_new |= Update(standing.reserves_from, rests ? std::optional(rests_until) : std::nullopt);
       is_new |= Update(standing.expected_start, is_holder ? reservation.start : std::nullopt);
       const bool is_blocked = !is_holder && IsReservedForOther(*gang) && !LacksOnlyAPlace(*gang) &&
                               standing.fitting < std::max(1, gang->demand.needed) && WouldFitOnReserved(*gang);

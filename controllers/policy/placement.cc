@@ -219,4 +219,28 @@ GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang) {
   return places;
 }
 
+std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, bool may_use_reserved) {
+  if (at_most <= 0) return {};
+  const std::vector<ShapePtr> members(static_cast<std::size_t>(at_most), shape);
+  const std::vector<GangPart> parts = PartsOf(ledger, members);
+  GangToPlace gang;
+  gang.members = &members;
+  gang.parts = &parts;
+  gang.is_constrained = HasConstraints(ledger, members);
+  gang.may_use_reserved = may_use_reserved;
+  return PlaceGang(ledger, gang).nodes;
+}
+
+void ClaimPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count) {
+  const std::vector<Place>& earlier = ledger.ClaimsOf(owner);
+  if (static_cast<int>(earlier.size()) == count &&
+      std::all_of(earlier.begin(), earlier.end(), [&](const Place& place) { return *place.shape == *shape; })) {
+    return;
+  }
+  ledger.DropClaims(owner);
+  for (const NodeId id : PlacesFor(ledger, shape, count, true)) {
+    ledger.Hold(owner, ledger.NodeAt(id)->state.name, shape);
+  }
+}
+
 }  // namespace grus

@@ -7,7 +7,7 @@
 // Exact for members that are alike and ask nothing of other pods: what fits is found. With several kinds of members,
 // or with constraints between pods, it is a greedy search that can miss a place; it never gives a wrong one.
 //
-// Pure functions: they read the ledger and change nothing.
+// Pure functions; all but ClaimPlaces() read the ledger and change nothing that can be seen.
 #pragma once
 
 #include <memory>
@@ -54,5 +54,11 @@ int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int lim
 
 // All members, or as many of the first as fit, or none if these are fewer than needed (and than one).
 GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang);
+
+// Of pods that are alike, beside all that is held: as many as fit, at most `at_most`.
+std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, bool may_use_reserved);
+
+// As ClusterLedger::Claim(), for pods that ask something of others or of which others ask it.
+void ClaimPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count);
 
 }  // namespace grus

@@ -73,6 +73,12 @@ TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, M
   const auto made = memory.made.find(trial);
   memory.held.Complete(trial, FindTrial(job, trial),
                        made != memory.made.end() ? std::optional(made->second) : std::nullopt, clock_, run);
+  if (run.child && !run.child->refusal.empty()) {
+    // By our own clock: that of the day may be set back, and this ends the trial for good.
+    run.child->refused_for = clock_.Now() - memory.stalled.try_emplace(trial, clock_.Now()).first->second;
+  } else {
+    memory.stalled.erase(trial);
+  }
   // Once may be an admission check that has a bad moment.
   const auto refusal = memory.refusals.find(trial);
   if (refusal != memory.refusals.end() && refusal->second.times > 1) run.refusal = refusal->second.message;

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "clientlib/model/utf8.h"
-#include "controllers/policy/waited.h"
 #include "controllers/policy/wording.h"
 #include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_plan.h"
@@ -80,7 +79,7 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   const bool has_failed = run.child && run.child->phase == "Failed";
   if (!run.refusal.empty()) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kRefused, run.refusal);
-  } else if (run.child && !run.child->refusal.empty() && Waited(view.now, run.child->refused_since) >= kRefusedTwice) {
+  } else if (run.child && !run.child->refusal.empty() && run.child->refused_for >= kRefusedTwice) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kRefused, run.child->refusal);
   } else if (!pods.image_problem.empty()) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kImageUnavailable, pods.image_problem);

@@ -68,6 +68,7 @@ class TrialReconciler final : public kube::Reconciler {
     std::map<std::string, LivePods> live;           // By trial, of those whose pods are doubted.
     std::map<std::string, kube::TimePoint> made;    // When this process made its child.
     std::map<std::string, Refusal> refusals;        // Of its child, by the API server.
+    std::map<std::string, kube::TimePoint> stalled;  // When its child was first seen refused.
     std::optional<std::string> pattern_error;       // Of this generation's patterns; none: not tried yet.
     std::optional<kube::TimePoint> minor_change_since;
     std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.

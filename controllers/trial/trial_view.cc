@@ -108,7 +108,6 @@ TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob
   const bool is_stalled = stalled != nullptr && stalled->is_true();
   if (is_stalled && (stalled->reason == "TemplateRefused" || stalled->reason == "NameTaken")) {
     child.refusal = stalled->message;
-    child.refused_since = stalled->last_transition_time;
   }
   return child;
 }

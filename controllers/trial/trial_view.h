@@ -36,7 +36,7 @@ struct TrialChild {
   bool is_suspended = false;
   std::string phase, message;  // Of its status; the message of its Ready condition.
   std::string refusal;         // Why it cannot be carried out, as it says; empty: it can.
-  kube::Time refused_since{};
+  kube::Duration refused_for{};  // Since it was first seen so.
   std::int64_t slice_seconds = 0;
   std::int64_t spent_before = 0;  // GPU seconds.
   std::string_view kind = "ElasticHorovodJob";

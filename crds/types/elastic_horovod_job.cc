@@ -84,6 +84,11 @@ std::span<const FieldInfo> RunPolicy::Fields() {
            .minimum = 1}),
       Field<&T::ttl_seconds_after_finished>("ttlSecondsAfterFinished",
                                             {.doc = "The job is deleted this long after its end.", .minimum = 0}),
+      Field<&T::progress_deadline_seconds>(
+          "progressDeadlineSeconds", {.doc = "When the launcher has printed nothing for so long, the job is no longer "
+                                             "Ready: its training may hang. Less than 60 counts as 60; 0: never.",
+                                      .minimum = 0,
+                                      .default_json = "600"}),
       Field<&T::managed_by>("managedBy",
                             {.doc = "If set to anything but ai.centauruscloud.io/grus, grus leaves the job "
                                     "to the controller of that name.",
@@ -110,6 +115,14 @@ std::span<const FieldInfo> ElasticPolicy::Fields() {
                                         "that training goes on from memory.",
                                  .minimum = 0,
                                  .default_json = "30"}),
+      Field<&T::timeout_seconds>(
+          "timeoutSeconds", {.doc = "Horovod's --elastic-timeout: a training that has found no worker for so long fails. "
+                                    "Horovod's own default is 600. Counts from the launcher's next start on.",
+                             .minimum = 1}),
+      Field<&T::reset_limit>(
+          "resetLimit", {.doc = "Horovod's --reset-limit: a training whose workers have changed so often, lost or resized, "
+                                "fails. No limit if not set. Counts from the launcher's next start on.",
+                         .minimum = 1}),
   };
   return kFields;
 }
@@ -173,7 +186,8 @@ std::span<const FieldInfo> LastScale::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::from>("from", {.doc = "Workers granted before."}),
       Field<&T::to>("to", {.doc = "Workers granted since."}),
-      Field<&T::reason>("reason", {.doc = "Why: Unschedulable, RoomAppeared, SpecChanged, BelowMinimum, Started."}),
+      Field<&T::reason>("reason", {.doc = "Why: Started, Requested, SpecChanged, Unschedulable, RoomAppeared, "
+                                          "BelowMinimum, PodsBroken."}),
       Field<&T::time>("time", {.doc = "When."}),
   };
   return kFields;

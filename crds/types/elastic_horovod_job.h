@@ -17,6 +17,9 @@
 
 namespace api {
 
+// The scheduling gate of workers that are to wait while their job is smaller than its StatefulSet.
+inline constexpr char kParkGate[] = "ai.centauruscloud.io/parked";
+
 struct LauncherSpec {
   std::string image;
   std::vector<std::string> python_command;
@@ -41,6 +44,7 @@ struct RunPolicy {
   std::int32_t backoff_limit = 1;
   std::optional<std::int64_t> active_deadline_seconds;
   std::optional<std::int32_t> ttl_seconds_after_finished;
+  std::int32_t progress_deadline_seconds = 600;
   std::string managed_by;
   static std::span<const kube::FieldInfo> Fields();
 };
@@ -50,6 +54,7 @@ struct ElasticPolicy {
   bool scale_up = true;
   std::int32_t cooldown_seconds = 30;
   std::int32_t shrink_grace_seconds = 30;
+  std::optional<std::int32_t> timeout_seconds, reset_limit;
   static std::span<const kube::FieldInfo> Fields();
 };
 

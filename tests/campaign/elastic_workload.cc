@@ -2,11 +2,13 @@
 #include "tests/campaign/elastic_workload.h"
 
 #include <algorithm>
-#include <map>
+#include <regex>
 
-#include "controllers/elastic/elastic_sizes.h"
+#include "clientlib/base/wait.h"
 #include "controllers/elastic/elastic_view.h"
-#include "crds/types/elastic_horovod_job.h"
+#include "crds/types/pod_group.h"
+#include "tests/campaign/elastic_invariants.h"
+#include "tests/campaign/gang_invariants.h"
 
 namespace grus::testing {
 namespace {
@@ -14,26 +16,8 @@ namespace {
 using kube::testing::IntAt;
 using kube::testing::IsBeingDeleted;
 
-constexpr char kPods[] = "pods", kSets[] = "statefulsets.apps", kLaunchers[] = "jobs.batch";
-
-bool IsOfJob(const Json& object, const std::string& job) {
-  return Text(object, {"metadata", "labels", kJobNameLabel}) == job;
-}
-bool HasRole(const Json& object, const char* role) { return Text(object, {"metadata", "labels", kRoleLabel}) == role; }
-
-std::vector<std::string> HostsOf(const Json& config_map) {
-  std::vector<std::string> hosts;
-  std::string text = Text(config_map, {"data", "hosts"});
-  for (std::size_t from = text.find('\n'); from != std::string::npos && from + 1 < text.size();) {
-    const std::size_t end = text.find('\n', from + 1);
-    hosts.push_back(text.substr(from + 1, text.find('.', from + 1) - from - 1));
-    from = end;
-  }
-  return hosts;
-}
-
 // "the launcher failed: ...; last pod train-launcher-m54dl: exit code 1" -> "the launcher failed: ...": the name is
-// drawn, and the pod may be out of sight.
+// drawn, and the pod may be out of sight. "launcher train-launcher-m54dl: cannot be scheduled" -> "launcher *: ...".
 void MaskPodNames(Json& value) {
   if (Json::Object* object = value.AsObject()) {
     for (auto& [name, member] : *object) MaskPodNames(member);
@@ -41,103 +25,31 @@ void MaskPodNames(Json& value) {
     for (Json& item : *array) MaskPodNames(item);
   } else if (const std::string* text = value.AsString()) {
     const std::size_t at = text->find("; last pod ");
-    if (at != std::string::npos) value = text->substr(0, at);
+    if (text->find("-launcher-") == std::string::npos) return;
+    static const std::regex kLauncherPod("launcher [a-z-]+-launcher-[a-z0-9]{5}\\b");
+    value = std::regex_replace(text->substr(0, at), kLauncherPod, "launcher *");
   }
-}
-
-// A launcher is never doubled: one Job, and one pod of it that has not ended.
-std::string OneLauncher(const World& world, const kube::testing::ServerChange& change) {
-  if (change.before || !change.after || !HasRole(*change.after, "launcher")) return {};
-  const bool is_pod = change.resource == kPods;
-  if (!is_pod && change.resource != kLaunchers) return {};
-  std::map<std::string, int> count;
-  for (const auto& [key, object] : world.All(change.resource)) {
-    const std::string phase = Text(*object, {"status", "phase"});
-    if (!HasRole(*object, "launcher") || IsBeingDeleted(*object) || phase == "Succeeded" || phase == "Failed") continue;
-    const std::string job = key.ns + "/" + Text(*object, {"metadata", "labels", kJobNameLabel});
-    if (++count[job] > 1) return job + " has two launchers in " + std::string(change.resource);
-  }
-  return {};
-}
-
-// A launcher's pod that runs is not deleted while its Job is there, and there to stay.
-std::string RunningLauncherStays(const World& world, const kube::testing::ServerChange& change) {
-  if (change.resource != kPods || !change.before || !change.after || !HasRole(*change.after, "launcher")) return {};
-  if (IsBeingDeleted(*change.before) || !IsBeingDeleted(*change.after) ||
-      Text(*change.before, {"status", "phase"}) != "Running")
-    return {};
-  const Json* owner = kube::testing::ControllerOf(*change.after);
-  const Json* ns = world.Get("namespaces", {"", Text(*change.after, {"metadata", "namespace"})});
-  if (owner == nullptr || ns == nullptr || IsBeingDeleted(*ns)) return {};
-  if (!world.Get("nodes", {"", Text(*change.after, {"spec", "nodeName"})})) return {};
-  for (const auto& [key, launcher] : world.All(kLaunchers)) {
-    if (Text(*launcher, {"metadata", "uid"}) == Text(*owner, {"uid"}) && !IsBeingDeleted(*launcher)) {
-      return "pod " + Text(*change.after, {"metadata", "name"}) + " is deleted while its launcher is there";
-    }
-  }
-  return {};
-}
-
-// Workers are granted as the spec allows: none, or from the minimum to the maximum.
-std::string GrantsWithinLimits(const World& world, const kube::testing::ServerChange& change) {
-  if (change.resource != kSets || !change.after) return {};
-  const std::string granted = Text(*change.after, {"metadata", "annotations", kGrantedAnnotation});
-  const std::string name = Text(*change.after, {"metadata", "labels", kJobNameLabel});
-  const Json* job = world.Get(kJobs, {Text(*change.after, {"metadata", "namespace"}), name});
-  if (granted.empty() || job == nullptr) return {};
-  const auto decoded = kube::Decode<api::ElasticHorovodJob>(kube::ToText(*job));
-  if (!decoded) return {};
-  const Sizes sizes = SizesOf((*decoded)->spec.workers);
-  const int count = std::stoi(granted);
-  // A user may have lowered the limits a moment ago.
-  if (count == 0 || (*decoded)->metadata.generation != (*decoded)->status.observed_generation) return {};
-  if (count < sizes.min || count > sizes.max) {
-    return name + " is granted " + granted + " workers, of " + std::to_string(sizes.min) + " to " +
-           std::to_string(sizes.max);
-  }
-  return {};
-}
-
-// The launcher begins once the minimum of workers runs; for a while after it did, nobody may have seen that it does
-// not.
-kube::testing::Invariant LauncherWaitsForWorkers() {
-  return [last = std::map<std::string, kube::TimePoint>()](const World& world,
-                                                           const kube::testing::ServerChange& change) mutable {
-    const bool is_launcher = change.resource == kLaunchers && !change.before && HasRole(*change.after, "launcher");
-    if (change.resource != kPods && !is_launcher) return std::string();
-    const Json& any = change.after ? *change.after : *change.before;
-    const std::string name = Text(any, {"metadata", "labels", kJobNameLabel}),
-                      ns = Text(any, {"metadata", "namespace"});
-    const Json* job = world.Get(kJobs, {ns, name});
-    const std::int64_t min = job ? IntAt(*job, {"spec", "workersSpec", "minReplicas"}) : 0;
-    std::int64_t running = 0;
-    for (const auto& [key, pod] : world.All(kPods)) {
-      running += key.ns == ns && IsOfJob(*pod, name) && HasRole(*pod, "worker") &&
-                 Text(*pod, {"status", "phase"}) == "Running";
-    }
-    const kube::TimePoint now = world.simulation.Now();
-    if (running >= min) last[name] = now;
-    if (!is_launcher || running >= min) return std::string();
-    const auto enough = last.find(name);
-    if (enough != last.end() && now - enough->second < std::chrono::minutes(1)) return std::string();
-    return name + ": the launcher is made while " + std::to_string(running) + " workers run, of at least " +
-           std::to_string(min);
-  };
 }
 
 }  // namespace
 
 void ElasticWorkload::Prepare(World& world) const {
   CreateCrds(world);
+  KeepPrinting(world);
   traits_.prepare(world);
 }
 
 void ElasticWorkload::RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const {
+  if (traits_.is_without_grus) {
+    kube::WaitFor(context.clock, std::chrono::hours(24 * 365), stop);
+    return;
+  }
   RunSuite(context, traits_.uses_leases, Nominations::kAuto, std::move(stop));
 }
 
 std::vector<std::string> ElasticWorkload::owned_resources() const {
   if (traits_.has_rival) return {"services", "secrets", "configmaps", kLaunchers};
+  if (traits_.has_retries) return {"services", "secrets", kSets};
   return {"services", "secrets", "configmaps", kSets, kLaunchers};
 }
 
@@ -163,7 +75,7 @@ std::string ElasticWorkload::NameOf(std::string_view resource, const Json& objec
 }
 
 void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
-  if (resource == "nodes" || resource == "namespaces") object = Json();
+  if (resource == "nodes" || resource == "namespaces" || (traits_.has_retries && resource == kGroups)) object = Json();
   if (resource == "secrets") object.Erase("data");
   // Somebody took our label off when the job had ended: it goes with the job. (Of a job that lives it would be missed.)
   if (resource == "configmaps" && Text(object, {"metadata", "labels", kManagedByLabel}).empty()) {
@@ -173,9 +85,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   if (resource == "configmaps") {
     object["metadata"].Erase("annotations");  // When it was published.
     Json hosts = Json::MakeArray();
-    std::vector<std::string> names = HostsOf(object);
-    std::sort(names.begin(), names.end());
-    for (const std::string& name : names) hosts.Append(traits_.has_chance_ordinals ? "*" : name);
+    for (const auto& [name, address] : HostsOf(object)) hosts.Append(traits_.has_chance_ordinals ? "*" : name);
     object["data"]["hosts"] = std::move(hosts);
   }
   if (resource == kJobs && object.Find("status")) {
@@ -191,11 +101,21 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     const std::string phase = Text(object, {"status", "phase"});
     object["status"] = Json::MakeObject({{"phase", phase}, {"ready", is_ready}});
     object["metadata"].Erase("annotations");  // The host list as it was pushed; when a gate was lifted.
-    if (HasRole(object, "launcher") && (phase == "Succeeded" || phase == "Failed")) object = Json();
+    // One without an owner is nobody's (LeftNothing()); beside another one of its job it is told (OneLauncher()).
+    const bool is_nobodys = kube::testing::ControllerOf(object) == nullptr;
+    if (HasRole(object, "launcher") && (is_nobodys || phase == "Succeeded" || phase == "Failed")) object = Json();
     else if (traits_.has_chance_ordinals && HasRole(object, "worker")) {
       if (phase != "Running") object = Json();  // Parked ordinals.
       else object = Json::MakeObject({{"status", object["status"]}});
     }
+  }
+  if (traits_.has_retries && (resource == kPods || resource == kSets)) {
+    Json* const in_template = resource == kSets ? &object["spec"]["template"]["metadata"] : nullptr;
+    for (Json* metadata : {object.Find("metadata"), in_template}) {
+      Json* const labels = metadata ? metadata->Find("labels") : nullptr;
+      if (labels) labels->Erase(api::kPodGroupLabel);
+    }
+    if (resource == kSets) object.Erase("status");  // Counts of revisions.
   }
   // A hash of what names the Secret, and so the UID of the job.
   if (resource == kSets && object.At({"metadata", "annotations"}))
@@ -216,12 +136,28 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   }
 }
 
-std::vector<kube::testing::Invariant> ElasticWorkload::Invariants() const {
-  return {OneLauncher, RunningLauncherStays, GrantsWithinLimits, NoGpuTwice, LauncherWaitsForWorkers()};
+std::vector<kube::testing::Invariant> ElasticWorkload::Invariants() const { return ElasticInvariants(traits_.slack); }
+
+std::optional<kube::Duration> ElasticWorkload::QuietTime(const World& world) const {
+  // A job that gave back what its broken pods held tries again five minutes later.
+  constexpr kube::Duration kPause = std::chrono::minutes(4), kAfterDeadline = std::chrono::minutes(6);
+  for (const auto& [key, job] : world.All(kJobs)) {
+    const Json* ready = kube::testing::ConditionOf(*job, "Ready");
+    const Json* set = world.Get(kSets, {key.ns, key.name + "-workers"});
+    if (ready && Text(*ready, {"reason"}) == "PodsBroken" && set && *set->At({"spec", "replicas"}) == Json(0) &&
+        HoldsNothing(world, key.name)) {
+      return kPause;
+    }
+    const kube::Duration deadline = std::chrono::seconds(IntAt(*job, {"spec", "runPolicy", "activeDeadlineSeconds"}));
+    const bool is_due = job->At({"status", "startTime"}) && !job->At({"status", "completionTime"});
+    if (is_due && deadline < std::chrono::hours(1)) return deadline + kAfterDeadline;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
   std::vector<std::string> complaints;
+  CheckElasticJobs(world, complaints);
   CheckOwners(world, complaints);
   CheckGenerations(world, kJobs, {"Succeeded", "Failed"}, complaints);
   return complaints;
@@ -237,6 +173,15 @@ void Submit(World& world, const std::string& name, std::string_view spec) {
   job["metadata"]["namespace"] = kNamespace;
   kube::MergePatch(job["spec"], Parse(spec));
   Must(world.server.Create(kJobs, std::move(job), "kubectl"));
+}
+
+void KeepPrinting(World& world) {
+  for (const auto& pod : world.server.List(kPods)) {
+    const bool is_running = HasRole(*pod, "launcher") && Text(*pod, {"status", "phase"}) == "Running";
+    if (!is_running || !kube::testing::AnnotationOf(*pod, kSilent).empty()) continue;
+    world.server.AppendPodLog(kube::testing::KeyOf(*pod), "launcher", world.simulation.WallNow(), "a step\n");
+  }
+  world.simulation.After(std::chrono::seconds(10), [&world] { KeepPrinting(world); });
 }
 
 void Edit(World& world, const std::string& name, std::string_view spec) { EditSpec(world, kJobs, name, spec); }
@@ -288,10 +233,17 @@ bool Trains(const World& world, const std::string& name, int workers) {
   return ready == workers && launchers == 1 && static_cast<int>(HostsOf(*hosts).size()) == workers;
 }
 
+bool LeftNothing(const World& world, const std::string& name) {
+  const auto is_left = [&](const auto& entry) {
+    const bool is_nobodys = HasRole(*entry.second, "launcher") && !kube::testing::ControllerOf(*entry.second);
+    return IsOfJob(*entry.second, name) && !is_nobodys && !kube::testing::HasEnded(*entry.second);
+  };
+  return std::none_of(world.All(kPods).begin(), world.All(kPods).end(), is_left) && world.All(kLaunchers).empty();
+}
+
 bool HoldsNothing(const World& world, const std::string& name) {
   const auto holds = [&](const auto& entry) {
-    const std::string phase = Text(*entry.second, {"status", "phase"});
-    return IsOfJob(*entry.second, name) && phase != "Succeeded" && phase != "Failed";
+    return IsOfJob(*entry.second, name) && !kube::testing::HasEnded(*entry.second);
   };
   return std::none_of(world.All(kPods).begin(), world.All(kPods).end(), holds) &&
          std::none_of(world.All(kLaunchers).begin(), world.All(kLaunchers).end(), holds);

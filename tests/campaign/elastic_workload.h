@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ class ElasticWorkload final : public kube::testing::Workload {
     bool has_rival = false;
     int processes = 1;
     bool uses_leases = false;
+    // How often a launcher is tried depends on how long a fault hides something, or on a clock that jumps; and whether
+    // the workers are a gang on what there is when they are started again.
+    bool has_retries = false;
+    bool is_without_grus = false;  // Who acts in its place is part of `prepare`: a wrong one.
+    kube::Duration slack = kFaultySlack;
   };
   explicit ElasticWorkload(Traits traits) : traits_(std::move(traits)) {}
 
@@ -38,6 +44,7 @@ class ElasticWorkload final : public kube::testing::Workload {
   std::string NameOf(std::string_view resource, const Json& object) const override;
   void Mask(std::string_view resource, Json& object) const override;
   std::vector<kube::testing::Invariant> Invariants() const override;
+  std::optional<kube::Duration> QuietTime(const World& world) const override;
   std::vector<std::string> CheckRest(const World& world) const override;
 
  private:
@@ -46,6 +53,9 @@ class ElasticWorkload final : public kube::testing::Workload {
 
 // Creates a job of that name whose spec is a usual one with `spec` (a merge patch) on top.
 void Submit(World& world, const std::string& name, std::string_view spec);
+// The launchers that run print a line now and then, but those with the annotation kSilent.
+inline constexpr char kSilent[] = "grus.test/silent";
+void KeepPrinting(World& world);
 void Edit(World& world, const std::string& name, std::string_view spec);
 // The training ends: its launcher's pods get that outcome, until the job is over.
 void EndTraining(World& world, const std::string& name, const std::string& outcome);
@@ -54,6 +64,9 @@ std::string PhaseOf(const World& world, const std::string& name);  // Empty: the
 std::string ConditionReason(const World& world, const std::string& name, std::string_view type);
 // Running, with exactly so many workers granted, ready and listed for discovery, and a launcher pod that runs.
 bool Trains(const World& world, const std::string& name, int workers);
+// Of a job that is gone, that nothing is left. A launcher's pod without an owner is nobody's: somebody deleted its Job
+// and left it behind, as the API does by default, and then the job went, so that grus has nothing to look after.
+bool LeftNothing(const World& world, const std::string& name);
 bool HoldsNothing(const World& world, const std::string& name);  // No launcher, and no pods but ended ones.
 
 }  // namespace grus::testing

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "clientlib/testing/faults/campaign.h"
+#include "tests/campaign/suite_workload.h"
 
 namespace grus::testing {
 
-kube::testing::Workloads ElasticWorkloads();
+// `slack`: how long a job may say what is no longer so (ElasticInvariants()).
+kube::testing::Workloads ElasticWorkloads(kube::Duration slack = kFaultySlack);
 
 }  // namespace grus::testing

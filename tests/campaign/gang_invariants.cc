@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "crds/types/pod_group.h"
 
@@ -20,24 +21,56 @@ constexpr kube::Duration kDefaultTimeout = std::chrono::seconds(60);
 bool IsBound(const Json& pod) { return !Text(pod, {"spec", "nodeName"}).empty(); }
 
 struct Members {
-  int existing = 0, bound = 0;  // Ended ones count if they succeeded.
+  int existing = 0, bound = 0;
   bool has_unfinished = false;
 };
+
+std::string OwnerUidOf(const Json& pod) {
+  const Json* owner = kube::testing::ControllerOf(pod);
+  return owner ? Text(*owner, {"uid"}) : "";
+}
+
+// Those that have ended count if they succeeded and nobody, or an owner of what has not ended, made them: what other
+// Jobs left is of earlier runs.
 Members Count(const World& world, const kube::ObjectKey& group) {
-  Members members;
+  std::vector<const Json*> unfinished, succeeded;
+  std::set<std::string> owners{""};
   for (const auto& [key, pod] : world.All(kPods)) {
     if (key.ns != group.ns || GroupOf(*pod) != group.name || IsBeingDeleted(*pod)) continue;
     const std::string phase = Text(*pod, {"status", "phase"});
     if (phase == "Failed") continue;
-    ++members.existing;
-    members.bound += IsBound(*pod);
-    members.has_unfinished |= phase != "Succeeded";
+    (phase == "Succeeded" ? succeeded : unfinished).push_back(pod.get());
+    if (phase != "Succeeded") owners.insert(OwnerUidOf(*pod));
+  }
+  Members members;
+  members.has_unfinished = !unfinished.empty();
+  std::erase_if(succeeded, [&](const Json* pod) { return !owners.contains(OwnerUidOf(*pod)); });
+  for (const auto& pods : {unfinished, succeeded}) {
+    members.existing += static_cast<int>(pods.size());
+    members.bound += static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Json* p) { return IsBound(*p); }));
   }
   return members;
 }
 
+kube::Duration TimeoutOf(const Json& group) {
+  const std::int64_t seconds = IntAt(group, {"spec", "scheduleTimeoutSeconds"});
+  return seconds > 0 ? std::chrono::seconds(seconds) : kDefaultTimeout;
+}
+
+std::int64_t AttemptsOf(const Json& group) { return IntAt(group, {"status", "attempts"}); }
+
+bool IsRollBack(const ServerChange& change) {
+  return change.resource == kGroups && change.before && change.after &&
+         AttemptsOf(*change.after) > AttemptsOf(*change.before);
+}
+
 bool IsInPart(const Json& group, const Members& members) {
   return members.bound > 0 && members.has_unfinished && members.bound < IntAt(group, {"spec", "minMember"}, 1);
+}
+
+// What is missing is there, and might have a node.
+bool CouldBeWhole(const Json& group, const Members& members) {
+  return members.existing >= IntAt(group, {"spec", "minMember"}, 1);
 }
 
 // Whether the wall clock ever jumped, as far as this was asked: then a gang that starts has had its time at once.
@@ -69,13 +102,11 @@ Invariant WholeInTime(kube::Duration slack) {
       const Members members = Count(world, key);
       // It was so until this change, if it was.
       if (const auto begun = since.find(uid); begun != since.end()) {
-        const std::int64_t seconds = IntAt(*group, {"spec", "scheduleTimeoutSeconds"});
-        const kube::Duration timeout = seconds > 0 ? std::chrono::seconds(seconds) : kDefaultTimeout;
-        if (now - begun->second > timeout + slack) {
+        if (now - begun->second > TimeoutOf(*group) + slack) {
           broken = key.ToString() + " is on nodes below its minimum for " + Seconds(now - begun->second);
         }
       }
-      if (!IsInPart(*group, members)) since.erase(uid);
+      if (!IsInPart(*group, members) || !CouldBeWhole(*group, members)) since.erase(uid);
       else since.try_emplace(uid, now);
     }
     return broken;
@@ -114,11 +145,45 @@ Invariant NoGateTooEarly(kube::Duration slack) {
 
 Invariant NoRollBack() {
   return [clock = ClockWatch()](const World& world, const ServerChange& change) mutable {
-    if (clock.HasJumped(world) || change.resource != kGroups || !change.before || !change.after) return std::string();
-    const auto attempts = [](const Json& group) { return IntAt(group, {"status", "attempts"}); };
-    if (attempts(*change.after) <= attempts(*change.before)) return std::string();
+    if (clock.HasJumped(world) || !IsRollBack(change)) return std::string();
     return Text(*change.after, {"metadata", "name"}) + " is rolled back";
   };
+}
+
+// Of a gang that came together: its roll-back ends members that run.
+Invariant NoHastyRollBack() {
+  return [clock = ClockWatch(), lifted = std::map<std::string, kube::TimePoint>()](const World& world,
+                                                                                   const ServerChange& change) mutable {
+    const bool has_jumped = clock.HasJumped(world);
+    const kube::TimePoint now = world.simulation.Now();
+    if (change.resource == kPods && change.after && !IsGated(*change.after)) {
+      lifted.try_emplace(Text(*change.after, {"metadata", "uid"}), now);
+    }
+    if (has_jumped || !IsRollBack(change) || IntAt(*change.before, {"status", "startedMinMember"}) == 0) return std::string();
+    const std::string name = Text(*change.after, {"metadata", "name"});
+    const kube::ObjectKey key{Text(*change.after, {"metadata", "namespace"}), name};
+    const Members members = Count(world, key);
+    if (IntAt(*change.after, {"status", "startedMinMember"}) > 0 || members.bound == 0) return std::string();  // Extras.
+    if (!CouldBeWhole(*change.after, members)) return name + " is rolled back while a member is still to be made";
+    for (const auto& [pod_key, pod] : world.All(kPods)) {
+      if (pod_key.ns != key.ns || GroupOf(*pod) != name || IsBound(*pod) || IsBeingDeleted(*pod)) continue;
+      const auto since = lifted.find(Text(*pod, {"metadata", "uid"}));
+      // Times in objects are in whole seconds.
+      const bool had_time = since != lifted.end() && now - since->second > TimeoutOf(*change.after) - std::chrono::seconds(2);
+      if (!had_time) return name + " is rolled back before the scheduler had its time for " + pod_key.name;
+    }
+    return std::string();
+  };
+}
+
+// Whose pods are members, and which none of the stories makes fail.
+std::string NoJobIsCharged(const World&, const ServerChange& change) {
+  if (change.resource != "jobs.batch" || !change.after) return {};
+  const Json* labels = change.after->At({"spec", "template", "metadata", "labels"});
+  const bool is_of_gang = labels && labels->Find(api::kPodGroupLabel) != nullptr;
+  const std::int64_t failed = IntAt(*change.after, {"status", "failed"});
+  if (!is_of_gang || failed == 0) return {};
+  return "Job " + Text(*change.after, {"metadata", "name"}) + " is charged with " + std::to_string(failed) + " failures";
 }
 
 Invariant NoMoreMembersThan(int most) {
@@ -133,7 +198,8 @@ Invariant NoMoreMembersThan(int most) {
 }  // namespace
 
 std::vector<Invariant> GangInvariants(const GangRules& rules) {
-  std::vector<Invariant> invariants{NoGpuTwice, WholeInTime(rules.slack), NoGateTooEarly(rules.slack)};
+  std::vector<Invariant> invariants{NoGpuTwice, WholeInTime(rules.slack), NoGateTooEarly(rules.slack),
+                                    NoHastyRollBack(), NoJobIsCharged};
   if (!rules.may_roll_back) invariants.push_back(NoRollBack());
   if (rules.most_members > 0) invariants.push_back(NoMoreMembersThan(rules.most_members));
   return invariants;

@@ -2,7 +2,6 @@
 // What must hold of PodGroups and their members, at each revision and at rest.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -12,21 +11,17 @@ namespace grus::testing {
 
 inline constexpr char kGroups[] = "podgroups.scheduling.x-k8s.io";
 
-// How long a manager may be late without a fault: its caches, its writes, and a status that waits for company.
-inline constexpr kube::Duration kUsualSlack = std::chrono::seconds(10);
-// And with faults: two watches that hide news for 5 min each, a process or a server that stands still for 40 s, a crash
-// (8 s until the next start) or a lease that runs out (15 s).
-inline constexpr kube::Duration kFaultySlack = std::chrono::minutes(12);
-
 struct GangRules {
   kube::Duration slack = kFaultySlack;
   bool may_roll_back = false;
   int most_members = 0;  // So many are created in the whole story, at most. 0: chance.
 };
 
-// No gang has some, but fewer than its minimum, of its members on nodes for longer than its timeout and the slack. No
-// gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU is given twice. No gang is rolled
-// back, and no member made anew, but where the story has it (or the wall clock jumped).
+// No gang has some, but fewer than its minimum, of its members on nodes for longer than its timeout and the slack, while
+// there are pods for the rest. No gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU is given
+// twice. No member that runs is ended before all that its gang lacks have been the scheduler's for its timeout. No Job
+// is charged with a failure. No gang is rolled back, and no member made anew, but where the story has it (or the wall
+// clock jumped).
 std::vector<kube::testing::Invariant> GangInvariants(const GangRules& rules);
 
 // At rest no gang is there in part, no gated member holds a node, and none is lifted in vain.

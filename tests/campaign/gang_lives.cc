@@ -49,18 +49,6 @@ GangStory DoesNotFit() {
           .rules = {.most_members = 4}};
 }
 
-// A scheduler that grus knows nothing of: from now on it binds what is its own, until the gang runs.
-void StartOtherScheduler(World& world) {
-  if (Runs(world, kGang, 4)) return;
-  for (const auto& pod : world.server.List("pods", kNamespace)) {
-    const bool is_ours = Text(*pod, {"spec", "schedulerName"}) == "other" && Text(*pod, {"spec", "nodeName"}).empty();
-    if (is_ours && !IsGated(*pod) && !kube::testing::IsBeingDeleted(*pod)) {
-      (void)world.server.Bind({kNamespace, Text(*pod, {"metadata", "name"})}, "node-0");
-    }
-  }
-  world.simulation.After(std::chrono::milliseconds(500), [&world] { StartOtherScheduler(world); });
-}
-
 // One member's scheduler is not there, which no ledger knows.
 GangStory TimesOut() {
   return {.name = "gang-times-out",
@@ -168,6 +156,7 @@ GangStory WaitsForJob() {
           .prepare =
               [](World& world) {
                 AddNodes(world, 1, 8);
+                KeepPrinting(world);
                 Submit(world, "train", R"({"workersSpec":{"minReplicas":6,"maxReplicas":6}})");
               },
           .steps = {Until("the job trains", [](const World& world) { return Trains(world, "train", 6); },

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/campaign/gang_mutants.h"
 
-#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 
-#include "clientlib/testing/faults/fault_run.h"
 #include "tests/campaign/gang_workload.h"
 #include "tests/campaign/gang_workloads.h"
+#include "tests/campaign/rule_check.h"
 
 namespace grus::testing {
 namespace {
@@ -15,12 +15,6 @@ namespace {
 using kube::testing::ServerChange;
 
 using WorkloadPtr = kube::testing::Workloads::value_type;
-
-// A wrong way to start a gang, and what is said about it.
-struct Mutant {
-  WorkloadPtr workload;
-  const char* complaint;
-};
 
 // Somebody who lifts each gate as soon as there is a member, in place of grus. With a node: who binds it there, too.
 WorkloadPtr LiftsEachAtOnce(int replicas, const std::string& node = {}) {
@@ -53,6 +47,56 @@ WorkloadPtr NeverNominates() {
   throw std::logic_error("no story of that name");
 }
 
+// Who rolls a gang of a Job back by plain deletions.
+WorkloadPtr DeletesPodsOfAJob() {
+  GangWorkload::Traits traits;
+  traits.name = "deletes-pods-of-a-job";
+  traits.prepare = [](World& world) {
+    SubmitGroup(world, "gang", 2);
+    SubmitJob(world, "train", 2, 1);
+  };
+  traits.steps = {Until("its pods are there", [](const World& world) { return world.All("pods").size() == 2; },
+                        [](World& world) {
+                          for (const auto& pod : world.server.List("pods", kNamespace)) {
+                            Delete(world, "pods", Text(*pod, {"metadata", "name"}));
+                          }
+                        })};
+  traits.is_without_grus = true;
+  return std::make_unique<GangWorkload>(std::move(traits));
+}
+
+// Who rolls a gang that came together back when it has lost a member, with one made in its place or without.
+WorkloadPtr RollsBackAtOnce(int replicas) {
+  GangWorkload::Traits traits;
+  traits.name = "rolls-back-at-once";
+  traits.prepare = [replicas](World& world) {
+    AddNode(world, "node-0", 8);
+    SubmitGroup(world, "gang", 2);
+    SubmitSet(world, "gang", replicas, 4);
+    const auto write_status = [&world](std::string_view status) {
+      Json group = *world.server.Get(kGroups, {kNamespace, "gang"});
+      group["status"] = Parse(status);
+      Must(world.server.Update(kGroups, std::move(group), "hasty", "status"));
+    };
+    write_status(R"({"startedMinMember":2,"attempts":0})");
+    Once(world, [](const ServerChange& change) { return change.resource == "pods" && !change.before; },
+         [write_status](World& here, const ServerChange& change) {
+           Json pod = *change.after;
+           pod["spec"].Erase("schedulingGates");
+           Must(here.server.Update("pods", std::move(pod), "hasty"));
+           (void)here.server.Bind({kNamespace, Text(*change.after, {"metadata", "name"})}, "node-0");
+           here.simulation.After(std::chrono::seconds(5),
+                                 [write_status] { write_status(R"({"startedMinMember":0,"attempts":1})"); });
+         });
+  };
+  traits.steps = {Until("it is rolled back", [](const World& world) {
+    return kube::testing::IntAt(*world.Get(kGroups, {kNamespace, "gang"}), {"status", "attempts"}) == 1;
+  })};
+  traits.rules.may_roll_back = true;
+  traits.is_without_grus = true;
+  return std::make_unique<GangWorkload>(std::move(traits));
+}
+
 std::vector<Mutant> Mutants() {
   std::vector<Mutant> mutants;
   mutants.push_back({LiftsEachAtOnce(2), "is lifted while gang has fewer members than its minimum"});
@@ -60,34 +104,16 @@ std::vector<Mutant> Mutants() {
   mutants.push_back({LiftsEachAtOnce(4), "is lifted and finds no node"});
   mutants.push_back({LiftsEachAtOnce(4, "node-0"), "node-0 has 8 GPUs, pods hold 12"});
   mutants.push_back({NeverNominates(), "is rolled back"});
+  mutants.push_back({DeletesPodsOfAJob(), "Job train is charged with"});
+  mutants.push_back({RollsBackAtOnce(1), "is rolled back while a member is still to be made"});
+  mutants.push_back({RollsBackAtOnce(2), "is rolled back before the scheduler had its time for gang-"});
   return mutants;
 }
 
 }  // namespace
 
 std::vector<std::string> CheckGangRules(int& asked) {
-  std::vector<std::string> wrong;
-  constexpr std::uint64_t kSeeds = 40;  // Of chance that a mutant may need.
-  asked = 0;
-  for (const auto& workload : GangWorkloads(kUsualSlack)) {
-    ++asked;
-    for (const std::string& complaint : Run(*workload, {std::string(workload->name()), 1, {}}).complaints) {
-      wrong.push_back(std::string(workload->name()) + " without faults: " + complaint);
-    }
-  }
-  for (const Mutant& mutant : Mutants()) {
-    ++asked;
-    const std::string name(mutant.workload->name());
-    const auto is_found = [&](std::uint64_t seed) {
-      const std::vector<std::string> complaints = Run(*mutant.workload, {name, seed, {}}).complaints;
-      return std::any_of(complaints.begin(), complaints.end(),
-                         [&](const std::string& text) { return text.find(mutant.complaint) != std::string::npos; });
-    };
-    bool was_found = false;
-    for (std::uint64_t seed = 1; seed <= kSeeds && !was_found; ++seed) was_found = is_found(seed);
-    if (!was_found) wrong.push_back(name + " is wrong, but nobody says that it \"" + mutant.complaint + "\"");
-  }
-  return wrong;
+  return CheckRules(GangWorkloads(kUsualSlack), Mutants(), asked);
 }
 
 }  // namespace grus::testing

@@ -7,9 +7,7 @@
 
 namespace grus::testing {
 
-// Asks of each story, without faults, that it keeps the rules with the slack that a manager needs without faults, and
-// of each of some wrong ways to start a gang, that it is found. Returns what is not so, and in `asked` how many it
-// asked.
+// With the slack that a manager needs without faults (CheckRules()).
 std::vector<std::string> CheckGangRules(int& asked);
 
 }  // namespace grus::testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/campaign/gang_stories.h"
 
+#include <chrono>
 #include <utility>
 
 namespace grus::testing {
@@ -26,6 +27,17 @@ Step UntilRuns(int members, Act act, const std::string& gang) {
 Step UntilWaits(int members, Act act, const std::string& gang) {
   return Until(gang + " waits, none of it started",
                [=](const World& world) { return WaitsWhole(world, gang, members); }, std::move(act));
+}
+
+void StartOtherScheduler(World& world) {
+  if (Runs(world, kGang, 4)) return;
+  for (const auto& pod : world.server.List("pods", kNamespace)) {
+    const bool is_ours = Text(*pod, {"spec", "schedulerName"}) == "other" && Text(*pod, {"spec", "nodeName"}).empty();
+    if (is_ours && !IsGated(*pod) && !kube::testing::IsBeingDeleted(*pod)) {
+      (void)world.server.Bind({kNamespace, Text(*pod, {"metadata", "name"})}, "node-0");
+    }
+  }
+  world.simulation.After(std::chrono::milliseconds(500), [&world] { StartOtherScheduler(world); });
 }
 
 Step UntilPodRuns(const std::string& pod, Act act) {

@@ -20,6 +20,9 @@ void AddNodes(World& world, int nodes, int gpus);
 void SubmitGang(World& world, int min_member, int replicas, int gpus, int seconds = kLongTimeout,
                 const std::string& name = kGang);
 
+// One that grus knows nothing of: from now on it binds what is its own ("schedulerName": "other"), until kGang runs.
+void StartOtherScheduler(World& world);
+
 Act AddsNode(std::string name, int gpus);
 Step UntilRuns(int members, Act act = nullptr, const std::string& gang = kGang);
 Step UntilWaits(int members, Act act, const std::string& gang = kGang);

@@ -44,11 +44,12 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-// Members of the gang, those that are being deleted apart.
+// Members of the gang, but those that have ended or are being deleted.
 std::vector<const Json*> MembersOf(const World& world, const std::string& group) {
   std::vector<const Json*> members;
   for (const auto& [key, pod] : world.All(kPods)) {
-    if (GroupOf(*pod) == group && !IsBeingDeleted(*pod)) members.push_back(pod.get());
+    if (GroupOf(*pod) != group || IsBeingDeleted(*pod) || kube::testing::HasEnded(*pod)) continue;
+    members.push_back(pod.get());
   }
   return members;
 }
@@ -128,6 +129,21 @@ void SubmitSet(World& world, const std::string& name, int replicas, int gpus, co
   spec["template"]["spec"] = PodSpec(gpus, pod_spec);
   AddGate(spec["template"]["spec"]);
   Must(world.server.Create(kSets, std::move(set), "kubectl"));
+}
+
+void SubmitJob(World& world, const std::string& name, int pods, int gpus, const std::string& group,
+               std::string_view job_spec) {
+  Json job = Parse(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{},"spec":{"template":{"metadata":{}}}})");
+  job["metadata"]["name"] = name;
+  job["metadata"]["namespace"] = kNamespace;
+  Json& spec = job["spec"];
+  spec["parallelism"] = pods;
+  spec["completions"] = pods;
+  spec["template"]["metadata"]["labels"][api::kPodGroupLabel] = group;
+  spec["template"]["spec"] = PodSpec(gpus, R"({"restartPolicy":"Never"})");
+  AddGate(spec["template"]["spec"]);
+  kube::MergePatch(spec, Parse(job_spec));
+  Must(world.server.Create("jobs.batch", std::move(job), "kubectl"));
 }
 
 void SubmitMember(World& world, const std::string& name, const std::string& group, int gpus) {

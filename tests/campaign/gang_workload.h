@@ -50,6 +50,9 @@ void SubmitGroup(World& world, const std::string& name, int min_member, int seco
 // A StatefulSet whose pods are members of `group`; empty: of the group of its own name. `pod_spec` is a merge patch.
 void SubmitSet(World& world, const std::string& name, int replicas, int gpus, const std::string& group = {},
                std::string_view pod_spec = "{}");
+// A Job of so many pods at once, members of `group`. `job_spec` is a merge patch.
+void SubmitJob(World& world, const std::string& name, int pods, int gpus, const std::string& group = "gang",
+               std::string_view job_spec = "{}");
 void SubmitMember(World& world, const std::string& name, const std::string& group, int gpus);
 // A pod of nobody's gang.
 void SubmitOutsider(World& world, const std::string& name, int gpus, std::string_view pod_spec = "{}");
@@ -63,7 +66,7 @@ void Once(World& world, const std::function<bool(const kube::testing::ServerChan
 bool IsNomination(const kube::testing::ServerChange& change);
 
 std::string ReasonOf(const World& world, const std::string& group);  // Of its Ready condition.
-// Its phase is Running, with just so many members, all of which are ready on nodes that are there.
+// Its phase is Running, with just so many members that have not ended, all of which are ready on nodes that are there.
 bool Runs(const World& world, const std::string& group, int members);
 bool WaitsWhole(const World& world, const std::string& group, int members);  // So many, all of them gated, for room.
 bool IsRunning(const World& world, const std::string& pod);

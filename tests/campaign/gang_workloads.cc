@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "tests/campaign/gang_holds.h"
+#include "tests/campaign/gang_jobs.h"
 #include "tests/campaign/gang_lives.h"
 
 namespace grus::testing {
 
 kube::testing::Workloads GangWorkloads(kube::Duration slack, Nominations nominations) {
   kube::testing::Workloads workloads;
-  for (const auto& stories : {GangLives(), GangHolds()}) {
+  for (const auto& stories : {GangLives(), GangHolds(), GangsOfJobs()}) {
     for (GangStory story : stories) {
       story.rules.slack = slack;
       if (nominations != Nominations::kAuto) story.nominations = nominations;

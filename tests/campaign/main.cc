@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/campaign/elastic_mutants.h"
 #include "tests/campaign/elastic_workloads.h"
 #include "tests/campaign/gang_mutants.h"
 #include "tests/campaign/gang_workloads.h"
@@ -121,10 +122,11 @@ int Run(const kube::testing::Workloads& workloads, const kube::testing::Campaign
   if (takeover > 0)
     std::printf("longest time from a leader's death to the next one's lease: %.1f s (virtual)\n", takeover);
   int asked = 0;
-  const std::vector<std::string> wrong = grus::testing::CheckGangRules(asked);
+  std::vector<std::string> wrong = grus::testing::CheckGangRules(asked);
+  for (std::string& what : grus::testing::CheckElasticRules(asked)) wrong.push_back(std::move(what));
   for (const std::string& what : wrong) std::printf("FAIL  %s\n", what.c_str());
   const int failed = report.divergences + report.false_alarms + report.unreached + static_cast<int>(wrong.size());
-  std::printf("%d checks of the rules for gangs, %zu of them wrong\n", asked, wrong.size());
+  std::printf("%d checks of the rules for gangs and jobs, %zu of them wrong\n", asked, wrong.size());
   std::printf("%d passed, %d failed\n", report.schedules + report.controls + asked - failed, failed);
   return failed == 0 ? 0 : 1;
 }

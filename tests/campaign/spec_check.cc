@@ -11,10 +11,12 @@ using kube::testing::RestState;
 
 // What was refused is tried again every five minutes, in case that an admission check has changed its mind.
 constexpr int kRetriesAtRest = 3;
+// And what cannot start has two more tries in ten minutes, each with all that a start writes.
+constexpr int kWritesOfTwoTries = 2 * 40;
 
 std::vector<std::string> ComplaintsOf(const RestState& rest, const Snapshot& snapshot) {
   std::vector<std::string> complaints = rest.complaints;
-  if (rest.writes > (IsStalled(snapshot) ? kRetriesAtRest : 0)) {
+  if (rest.writes > (rest.is_pause ? kWritesOfTwoTries : IsStalled(snapshot) ? kRetriesAtRest : 0)) {
     complaints.push_back(std::to_string(rest.writes) + " writes within ten minutes of rest");
   }
   return complaints;

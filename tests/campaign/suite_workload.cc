@@ -91,6 +91,20 @@ Step Until(std::string name, std::function<bool(const World&)> when, std::functi
   return {std::move(name), std::move(when), std::move(act)};
 }
 
+std::string Patience::Check(kube::TimePoint now, const std::map<std::string, std::string>& wrong) {
+  std::string broken;
+  for (auto it = wrong_.begin(); it != wrong_.end();) {
+    const kube::Duration lasted = now - it->second.since;
+    if (lasted > slack_ && broken.empty()) {
+      broken = it->first + " " + it->second.what + ", for " +
+               std::to_string(std::chrono::duration_cast<std::chrono::seconds>(lasted).count()) + " s";
+    }
+    it = wrong.contains(it->first) ? std::next(it) : wrong_.erase(it);
+  }
+  for (const auto& [name, what] : wrong) wrong_.try_emplace(name, Wrong{now, what}).first->second.what = what;
+  return broken;
+}
+
 std::string NoGpuTwice(const World& world, const kube::testing::ServerChange& change) {
   if (change.resource != "pods" || !change.after || Text(*change.after, {"spec", "nodeName"}).empty()) return {};
   if (change.before && !Text(*change.before, {"spec", "nodeName"}).empty()) return {};

@@ -3,7 +3,9 @@
 // words for what users do.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,6 +22,12 @@ using kube::testing::Step;
 using kube::testing::World;
 
 inline constexpr char kNamespace[] = "default";
+
+// How long a manager may be late without a fault: its caches, its writes, and a status that waits for company.
+inline constexpr kube::Duration kUsualSlack = std::chrono::seconds(10);
+// And with faults: two watches that hide news for 5 min each, a process or a server that stands still for 40 s, a crash
+// (8 s until the next start) or a lease that runs out (15 s).
+inline constexpr kube::Duration kFaultySlack = std::chrono::minutes(12);
 
 std::string Text(const Json& object, kube::testing::JsonPath path);
 Json Parse(std::string_view text);  // Throws.
@@ -41,6 +49,22 @@ void EditSpec(World& world, const std::string& resource, const std::string& name
 void Delete(World& world, const std::string& resource, const std::string& name);
 
 Step Until(std::string name, std::function<bool(const World&)> when, std::function<void(World&)> act = nullptr);
+
+// What may be wrong for a while: it is told once it has been so for longer than the slack.
+class Patience {
+ public:
+  explicit Patience(kube::Duration slack) : slack_(slack) {}
+  // `wrong`: what is wrong now, by what it is about. The first that has lasted, also until now; empty: none has.
+  std::string Check(kube::TimePoint now, const std::map<std::string, std::string>& wrong);
+
+ private:
+  struct Wrong {
+    kube::TimePoint since;
+    std::string what;
+  };
+  kube::Duration slack_;
+  std::map<std::string, Wrong> wrong_;
+};
 
 // No node holds more GPUs' worth of pods than it has. An invariant.
 std::string NoGpuTwice(const World& world, const kube::testing::ServerChange& change);

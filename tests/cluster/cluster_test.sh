@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks the local cluster itself: what tests, demo and benches rely on. Takes about 25 s once
+# Checks the local cluster itself: what tests, demo and benches rely on. Takes about a minute once
 # the programs are built. Uses a state folder of its own and touches no other cluster.
 set -uo pipefail
 
@@ -19,6 +19,9 @@ kube() { "$cluster" kubectl --name one -- "$@"; }
 
 phase_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.phase}'; }
 ready_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'; }
+container_is() { # container_is POD WANT FIELD: of its only container.
+  equals "$2" kube get pod "$1" -o "jsonpath={.status.containerStatuses[0]$3}"
+}
 exit_code_is() { equals "$2" kube get pod "$1" -o 'jsonpath={.status.containerStatuses[0].state.terminated.exitCode}'; }
 count_is() { # count_is WANT ARGS...: `kubectl get ARGS` lists WANT objects.
   local want=$1
@@ -48,6 +51,39 @@ check "the programs are built" "$cluster" build
 check "status without a cluster fails" fails "$cluster" status
 check "an unknown flag is refused" prints "unknown flag --nme" "$cluster" up --nme x
 check "a name that is a path is refused" prints "is no name" "$cluster" up --name ../x
+
+# --- images, which need no cluster
+images=$GRUS_STATE/images
+mkdir -p "$images/src/sub"
+echo one >"$images/src/file"
+ln "$images/src/file" "$images/src/sub/twin"
+ln -s sub/twin "$images/src/link"
+chmod 750 "$images/src/sub"
+tar -C "$images" -cf "$images/base.tar" src
+make_image() { # make_image FILE: an image of both kinds of layers.
+  "$cluster" make-image "$images/$1" localhost/test:1 --env A=b --user 7 --workdir /w --entrypoint /bin/x --entrypoint --flag \
+    "$images/base.tar" "$images/src=/opt/src"
+}
+layer() { tar -xOf "$images/one.tar" "layer-$1.tar"; }
+config() { tar -xOf "$images/one.tar" --wildcards '*.json'; }
+check "make-image" make_image one.tar
+make_image two.tar
+check "the same input gives the same bytes" cmp "$images/one.tar" "$images/two.tar"
+check "a tar file is a layer as it is" cmp "$images/base.tar" <(layer 0)
+check "a folder stands where it is to" \
+  equals $'opt/src/\nopt/src/file\nopt/src/link\nopt/src/sub/\nopt/src/sub/twin' eval 'layer 1 | tar -t'
+check "all of it is root's" equals 5 eval 'layer 1 | tar -tv --numeric-owner | grep -c " 0/0 "'
+check "with its modes, links" prints '^drwxr-x--- .* opt/src/sub/$' eval 'layer 1 | tar -tv'
+check "symbolic ones" prints 'opt/src/link -> sub/twin' eval 'layer 1 | tar -tv'
+check "and hard ones" prints 'opt/src/sub/twin link to opt/src/file' eval 'layer 1 | tar -tv'
+check "the digests are those of the layers" prints "sha256:$(layer 0 | sha256sum | cut -c1-64)\",\"sha256:$(layer 1 | sha256sum | cut -c1-64)" config
+check "the words stand in the image" prints '"Entrypoint":."/bin/x","--flag".,"Env":."PATH=[^"]*","A=b".,"User":"7","WorkingDir":"/w"' config
+check "and so does its name" prints '"RepoTags":."localhost/test:1".' config
+gzip -k "$images/base.tar"
+check "a compressed layer is refused" prints "no uncompressed tar file" "$cluster" make-image "$images/x.tar" localhost/x:1 "$images/base.tar.gz"
+check "a name without registry is refused" prints "is not REGISTRY/NAME:TAG" "$cluster" make-image "$images/x.tar" x:1 "$images/base.tar"
+check "which leaves nothing" fails eval 'ls "$images"/x.tar*'
+rm -rf "$images"
 
 # --- two clusters side by side, started at the same time; the pipe ends although they live on
 "$cluster" up --name two </dev/null 2>&1 | cat >"$GRUS_STATE/two.out" &
@@ -123,6 +159,45 @@ check "a pod made with outcome=fail turns Failed" within 10 phase_is born-failed
 pod born-unready '"grus.test/ready": "false"' >/dev/null
 check "a pod made with ready=false turns Running" within 10 phase_is born-unready Running
 check "and is not Ready" ready_is born-unready False
+pod born-42 '"grus.test/outcome": "fail", "grus.test/exit-code": "42"' >/dev/null
+check "a failure has the exit code it is told" within 10 exit_code_is born-42 42
+
+# --- containers that wait, crash and stop slowly
+restarting() { # restarting NAME ANNOTATION: as pod, but its container is started again.
+  kube create -f - <<EOF
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "annotations": {$2}},
+ "spec": {"containers": [{"name": "main", "image": "none"}]}}
+EOF
+}
+pod waits '"grus.test/waiting": "ErrImageNeverPull: \"none\" is: not there"' >/dev/null
+check "a container waits for its reason" within 10 container_is waits ErrImageNeverPull .state.waiting.reason
+check "with its message" container_is waits '"none" is: not there' .state.waiting.message
+check "in a pod that is Pending" phase_is waits Pending
+check "has an address" prints '^10\.' kube get pod waits -o 'jsonpath={.status.podIP}'
+check "and is not Ready" ready_is waits False
+kube annotate pod waits grus.test/waiting- >/dev/null
+check "without the annotation it runs" kube wait pod/waits --for=condition=Ready --timeout=10s
+pod pulls '"grus.test/waiting": "ErrImagePull: no such host"' >/dev/null
+check "an image cannot be pulled" within 10 container_is pulls ErrImagePull .state.waiting.reason
+check "which is tried again later" within 20 \
+  container_is pulls 'Back-off pulling image "none": ErrImagePull: no such host' .state.waiting.message
+restarting crashes '"grus.test/crash": "2", "grus.test/exit-code": "139"' >/dev/null
+uid=$(kube get pod crashes -o 'jsonpath={.metadata.uid}')
+check "a crashed container starts again" within 10 container_is crashes 1 .restartCount
+check "and tells how it ended" container_is crashes 139 .lastState.terminated.exitCode
+check "the second time that is put off" within 20 container_is crashes \
+  "back-off 10s restarting failed container=main pod=crashes_default($uid)" .state.waiting.message
+check "and then it runs" kube wait pod/crashes --for=condition=Ready --timeout=10s
+check "in the same pod" equals "$uid" kube get pod crashes -o 'jsonpath={.metadata.uid}'
+pod crashes-once '"grus.test/crash": "1"' >/dev/null
+check "without restarts a crash is the end" within 10 phase_is crashes-once Failed
+restarting slow '"grus.test/stop-seconds": "5"' >/dev/null
+kube wait pod/slow --for=condition=Ready --timeout=10s >/dev/null
+before=$(date +%s)
+kube delete pod slow --wait=false >/dev/null
+check "a pod that stops slowly is Ready meanwhile" ready_is slow True
+check "and goes" kube wait pod/slow --for=delete --timeout=20s
+check "when it is time" test "$(($(date +%s) - before))" -ge 4
 check "deleted pods go" kube delete pod --all --timeout=10s
 
 kube create job train --image=none >/dev/null
@@ -180,6 +255,16 @@ check "the other cluster is fine" "$cluster" status --name two
 check "up starts what is dead" prints "starting kube-scheduler" "$cluster" up --name one
 check "status is fine again" "$cluster" status --name one
 check "with what was in it" count_is 4 nodes
+
+# --- a real node (real_node_test.sh has the rest)
+check "without one nothing runs on it" prints "has no real node" "$cluster" node-exec --name one -- true
+check "GPUs of none are refused" prints "goes with --real-node" "$cluster" up --name one --real-gpus 2
+listens_at() { # The address of cluster $1's API server, in the kernel's spelling.
+  local port
+  port=$(grep -o '"apiServer": [0-9]*' "$GRUS_STATE/$1/state.json" | grep -o '[0-9]*')
+  awk -v port="$(printf '%04X' "$port")" '$4 == "0A" && $2 ~ ":" port "$" {print $2}' /proc/net/tcp /proc/net/tcp6 | cut -d: -f1
+}
+check "its server listens on loopback only" equals 0100007F listens_at one
 
 # --- features
 check "features of a cluster that is there cannot change" prints "cannot change" "$cluster" up --name one --feature-gates GenericWorkload=true

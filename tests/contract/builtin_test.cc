@@ -228,6 +228,75 @@ TEST_F(EventRules, AreSeenAsCoreEventsToo) {
   EXPECT_EQ(core["reportingComponent"], "grus.dev/x");
 }
 
+// As controllers write them, and as who looks for the reason of something finds them.
+class CoreEventRules : public Contract {
+ protected:
+  std::string Events() { return Collection("/api/v1", "events"); }
+  Answer MakeEvent(const std::string& name, const std::string& uid, const std::string& reason,
+                   const std::string& type) {
+    return Post(Events(), R"({"metadata":{"name":")" + name + R"("},"reason":")" + reason + R"(","type":")" + type +
+                              R"(","message":"m","count":1,"source":{"component":"job-controller"},
+        "reportingComponent":"job-controller","firstTimestamp":"2026-01-01T00:00:00Z",
+        "lastTimestamp":"2026-01-01T00:00:00Z","involvedObject":{"apiVersion":"batch/v1","kind":"Job","namespace":")" +
+                              ns() + R"(","name":"train","uid":")" + uid + R"("}})");
+  }
+  std::vector<std::string> Fielded(const std::string& selector) {
+    return Get(Events() + "?fieldSelector=" + EscapeQueryValue(selector)).Names();
+  }
+};
+
+TEST_F(CoreEventRules, AreSelectedByWhatTheyAreAbout) {
+  ASSERT_EQ(MakeEvent("a", "u-1", "FailedCreate", "Warning").status, 201);
+  ASSERT_EQ(MakeEvent("b", "u-1", "SuccessfulCreate", "Normal").status, 201);
+  ASSERT_EQ(MakeEvent("c", "u-2", "FailedCreate", "Warning").status, 201);
+
+  EXPECT_THAT(Fielded("involvedObject.uid=u-1"), ElementsAre("a", "b"));
+  EXPECT_THAT(Fielded("involvedObject.uid=u-1,reason=FailedCreate"), ElementsAre("a"));
+  EXPECT_THAT(Fielded("involvedObject.name=train,type=Warning"), ElementsAre("a", "c"));
+  EXPECT_THAT(Fielded("involvedObject.kind=Job,reason!=FailedCreate"), ElementsAre("b"));
+  EXPECT_THAT(Fielded("involvedObject.kind=StatefulSet"), IsEmpty());
+  EXPECT_THAT(Fielded("involvedObject.namespace=" + ns() + ",involvedObject.uid=u-2"), ElementsAre("c"));
+  EXPECT_THAT(Fielded("reportingComponent=job-controller,reason=SuccessfulCreate"), ElementsAre("b"));
+  EXPECT_THAT(Fielded("source=job-controller,reason=SuccessfulCreate"), ElementsAre("b"));
+  EXPECT_TRUE(Refused(Get(Events() + "?fieldSelector=message%3Dm"), 400, "BadRequest",
+                      "field label not supported: message"));
+}
+
+TEST_F(CoreEventRules, AreSelectedInTheirOwnGroupToo) {
+  ASSERT_EQ(MakeEvent("a", "u-1", "FailedCreate", "Warning").status, 201);
+  ASSERT_EQ(MakeEvent("b", "u-1", "SuccessfulCreate", "Normal").status, 201);
+  ASSERT_EQ(MakeEvent("c", "u-2", "FailedCreate", "Warning").status, 201);
+  const auto fielded = [this](const std::string& selector) {
+    return Get(Collection("/apis/events.k8s.io/v1", "events") + "?fieldSelector=" + EscapeQueryValue(selector));
+  };
+
+  const Answer warnings = fielded("regarding.uid=u-1,type=Warning");
+  EXPECT_THAT(warnings.Names(), ElementsAre("a"));
+  EXPECT_EQ(warnings["items.0.note"], "m");
+  EXPECT_EQ(warnings["items.0.deprecatedCount"], "1");
+  EXPECT_EQ(warnings["items.0.deprecatedLastTimestamp"], "2026-01-01T00:00:00Z");
+  EXPECT_EQ(warnings["items.0.deprecatedSource.component"], "job-controller");
+  EXPECT_THAT(fielded("regarding.kind=Job,regarding.name=train,reason=FailedCreate").Names(), ElementsAre("a", "c"));
+  EXPECT_THAT(fielded("reportingController=job-controller,type!=Warning").Names(), ElementsAre("b"));
+  EXPECT_TRUE(Refused(fielded("involvedObject.uid=u-1"), 400, "BadRequest",
+                      "field label not supported: involvedObject.uid"));
+}
+
+TEST_F(CoreEventRules, AreWatchedByWhatTheyAreAbout) {
+  Stream events = Watch(Events() + "?fieldSelector=" +
+                        EscapeQueryValue("involvedObject.uid=u-1,reason=FailedCreate,type=Warning") +
+                        "&resourceVersion=" + Version(Events()));
+  ASSERT_EQ(MakeEvent("a", "u-2", "FailedCreate", "Warning").status, 201);
+  ASSERT_EQ(MakeEvent("b", "u-1", "SuccessfulCreate", "Normal").status, 201);
+  ASSERT_EQ(MakeEvent("c", "u-1", "FailedCreate", "Warning").status, 201);
+  ASSERT_EQ(Strategic(Events() + "/c", R"({"count":2,"message":"n"})").status, 200);
+
+  EXPECT_EQ(events.Next().Summary(), "ADDED c");
+  const Event counted = events.Next();
+  EXPECT_EQ(counted.Summary(), "MODIFIED c");
+  EXPECT_EQ(counted["count"], "2");
+}
+
 // ---- Services, StatefulSets and Jobs, as controllers/elastic makes them.
 
 class ChildRules : public Contract {

@@ -213,6 +213,18 @@ TEST_F(Watching, EndsRegularlyAfterTimeoutSeconds) {
   EXPECT_EQ(stream.Next().type, Event::kEnd);
 }
 
+// A client cannot count on bookmarks while nothing happens: the one before the timeout is left out as well.
+TEST_F(Watching, SendsNoBookmarkOfTheVersionItBeganAt) {
+  const std::string version = MakeWidget("w")["metadata.resourceVersion"];
+  Stream stream = Short(From(version) + "&allowWatchBookmarks=true");
+
+  Event event = stream.Next();
+  for (; event.type == "BOOKMARK"; event = stream.Next()) {
+    EXPECT_GT(std::stoull(event["metadata.resourceVersion"]), std::stoull(version));
+  }
+  EXPECT_EQ(event.type, Event::kEnd);
+}
+
 TEST_F(Watching, MarksTheEndOfInitialEvents) {
   MakeWidget("a");
   const std::string version = MakeWidget("b")["metadata.resourceVersion"];

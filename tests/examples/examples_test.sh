@@ -29,7 +29,7 @@ build_example() {
   cmake -S "examples/$1" -B "$folder/$1" -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_BUILD_TYPE=Release &&
     cmake --build "$folder/$1"
 }
-is_short() { (($(wc -l <"examples/$1/main.cc") < 80)); }
+is_short() { (($(wc -l <"examples/$1") < 80)); }
 
 # appears PATTERN FILE: a line of FILE matches, within 30 s.
 appears() { grep -q -m 1 -e "$1" <(timeout 30 tail -n +1 -f "$2"); }
@@ -37,7 +37,7 @@ appears() { grep -q -m 1 -e "$1" <(timeout 30 tail -n +1 -f "$2"); }
 check "clientlib installs" cmake --install build/release --prefix "$folder/prefix"
 for example in pod-watcher tiny-operator; do
   check "$example builds against what was installed" build_example "$example"
-  check "$example has fewer than 80 lines" is_short "$example"
+  check "$example has fewer than 80 lines" is_short "$example/main.cc"
 done
 
 check "a cluster starts" "$cluster" up --name "$cluster_name"
@@ -52,6 +52,10 @@ resources=${resources//.yaml,/,}
 check "and names them to its clients" within 30 kube get "${resources%,}"
 for story in elastic-bert gang trial; do
   check "the manifests of $story are taken" kube apply --dry-run=server -f "examples/$story"
+done
+for story in horovod-keras horovod-torch torchrun-gang; do   # They run in tests/training, where there is a real node.
+  check "the manifests of $story are taken" kube apply --dry-run=server -k "examples/$story"
+  check "the training of $story has fewer than 80 lines" is_short "$story/train.py"
 done
 
 "$folder/pod-watcher/pod-watcher" default >"$folder/watcher.log" 2>&1 &

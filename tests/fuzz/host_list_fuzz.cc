@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   config_map.data["hosts"] = std::string(text);
   const std::optional<grus::HostList> list = grus::ReadHostList(config_map);
   if (!list) return 0;
-  config_map.data["hosts"] = grus::HostListText(*list, "bert-workers");
+  config_map.data["hosts"] = grus::HostListText(*list);
   const std::optional<grus::HostList> again = grus::ReadHostList(config_map);
   fuzz::Require(again && again->hosts == list->hosts && again->revision == list->revision,
                 "a list is read as written");
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   grus::View view;
   view.now = kube::Time{kube::WallTime(std::chrono::seconds(1767323045))};
   view.hosts = *list;
-  view.pods.push_back({.ordinal = 0, .name = "bert-workers-0", .is_bound = true, .is_ready = true});
+  view.pods.push_back({.ordinal = 0, .name = "bert-workers-0", .is_bound = true, .is_ready = true, .address = "10.0.0.1"});
   const grus::HostPlan plan = grus::PlanHosts(view, {}, 1);
   fuzz::Require(!plan.is_changed || plan.list.revision > list->revision, "a changed list is newer");
   fuzz::Require(grus::FirstHosts(view, {}, 1).revision > list->revision, "a new launcher's list is newer");

@@ -226,7 +226,9 @@ std::shared_ptr<const kube::Job> ElasticJob::Launcher(const std::string& name) c
 std::set<std::string> ElasticJob::Hosts(const std::string& name) const {
   const auto map = world_->Get<kube::ConfigMap>(ns_, name + "-hosts");
   const auto list = map ? ReadHostList(*map) : std::nullopt;
-  return list ? std::set<std::string>(list->hosts.begin(), list->hosts.end()) : std::set<std::string>();
+  std::set<std::string> pods;
+  for (const Host& host : list ? list->hosts : std::vector<Host>()) pods.insert(host.pod);
+  return pods;
 }
 
 PodList ElasticJob::AllPods(const std::string& name) const {

@@ -29,6 +29,19 @@ TEST_F(GangInput, APodWhoseGroupDoesNotExistIsToldSoAndStartsOnceItDoes) {
   EXPECT_TRUE(Await("it runs", [&] { return Runs(1); }));
 }
 
+TEST_F(GangInput, APodWithAGateAndWithoutALabelIsToldSo) {
+  AddNode(8);
+  CreateMember("nameless", 1, "gang", "{}", "app");
+  ASSERT_TRUE(Await("it is told", [&] { return HasEvent("nameless", "NoPodGroup"); }));
+  EXPECT_THAT(Events("nameless", "NoPodGroup").front(),
+              HasSubstr("add the label scheduling.x-k8s.io/pod-group, or remove the gate"));
+  CreateGroup(1);
+
+  Patch<kube::Pod>("nameless", R"({"metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"gang"}}})");
+
+  EXPECT_TRUE(Await("it runs", [&] { return Runs(1); }));
+}
+
 TEST_F(GangInput, AGroupOfAnotherNamespaceIsNone) {
   AddNode(8);
   kube::Json group = FromText(R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup"})");

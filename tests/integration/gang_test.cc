@@ -58,6 +58,34 @@ TEST_F(Gang, AnOutsiderThatComesInBetweenKeepsTheGangWholeOrOut) {
   EXPECT_EQ(Bound(), 0);
 }
 
+TEST_F(Gang, APodThatIsResizedInPlaceLeavesLessRoom) {
+  AddNodeWithoutKubelet(8);  // kwok's does not say that it could.
+  CreateOutsider("service", 0, R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"1"}}}]})");
+  ASSERT_TRUE(Await("it has a node", [&] { return IsBound(*ThePod("service")); }));
+  const auto resize = [&](const std::string& cpu) {
+    Patch<kube::Pod>("service",
+                     R"({"spec":{"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":")" + cpu + R"("}}}]}})",
+                     "resize");
+  };
+  resize("60");
+  CreateGroup(2);
+  CreateSet(2, 1, kGroup, kGroup,
+            R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"30"},"limits":{"nvidia.com/gpu":"1"}}}]})");
+
+  ASSERT_TRUE(Await("the gang waits", [&] { return GroupReason() == "WaitingForRoom" && GroupSays("cpu"); }));
+  EXPECT_EQ(Gated(), 2);
+  resize("2");
+  EXPECT_TRUE(Await("it starts when there is room", [&] { return Bound() == 2; }));
+}
+
+TEST_F(Gang, WhatAPodAsksForAsAWholeCounts) {
+  AddNode(8);
+  CreateGroup(2);
+  CreateSet(2, 1, kGroup, kGroup, R"({"resources":{"requests":{"cpu":"60"},"limits":{"cpu":"60"}}})");
+  ASSERT_TRUE(Await("it cannot fit", [&] { return GroupReason() == "CannotFit" && GroupSays("cpu"); }));
+  EXPECT_EQ(Gated(), 2);
+}
+
 TEST_F(Gang, AReplacementInARunningGangStartsAtOnce) {
   AddNodes(2, 8);
   CreateGroup(4);

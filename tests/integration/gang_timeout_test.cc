@@ -38,12 +38,17 @@ TEST_F(GangTimeout, AStartThatDoesNotComeTogetherIsRolledBackWhole) {
   CreateGangWithObstacle();
 
   ASSERT_TRUE(Await("it gives its nodes back", [&] { return GroupReason() == "BackingOff"; }));
-  ASSERT_TRUE(Await("all members are made again, gated", [&] { return EverMembers().size() == 6 && Gated() == 3; }));
+  api::PodGroupStatus status;
+  // On a slow machine another try may have come before anybody looks.
+  ASSERT_TRUE(Await("all members are made again, gated", [&] {
+    status = Group()->status;
+    const std::size_t made = 3 * (static_cast<std::size_t>(status.attempts) + 1);
+    return GroupReason() == "BackingOff" && EverMembers().size() == made && Gated() == 3;
+  }));
 
   EXPECT_THAT(EverBound(), ElementsAre("plain-0", "plain-1"));
-  const api::PodGroupStatus status = Group()->status;
   EXPECT_EQ(status.phase, "Pending");
-  EXPECT_EQ(status.attempts, 1);
+  EXPECT_GE(status.attempts, 1);
   ASSERT_TRUE(status.next_attempt_time);
   EXPECT_FALSE(status.schedule_start_time);
 }

@@ -60,7 +60,8 @@ TEST_F(GrusManager, PrintsHelpAndVersion) {
     EXPECT_THAT(help.output(), HasSubstr(option));
   }
   EXPECT_EQ(version.WaitForExit(), 0);
-  EXPECT_THAT(version.output(), ::testing::MatchesRegex("grus-manager [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(version.output(), ::testing::MatchesRegex("grus-manager [0-9]+\\.[0-9]+\\.[0-9]+ "
+                                                        "\\(([0-9a-f]{7}(-dirty)?|unknown)\\)\n"));
 }
 
 TEST_F(GrusManager, SaysInOneLineWhichOptionIsWrong) {

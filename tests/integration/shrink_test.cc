@@ -182,8 +182,8 @@ TEST_F(ElasticJob, HostsLeaveDiscoveryBeforeTheirPodsAreDeleted) {
     EXPECT_GE(deleted.time.value - listed.time.value, seconds(2)) << pod;
   }
   EXPECT_THAT(std::string(LauncherPod()->metadata.Annotation(kHostsAnnotation)),
-              HasSubstr("train-workers-3."));
-  EXPECT_EQ(LauncherPod()->metadata.Annotation(kHostsAnnotation).find("train-workers-4."),
+              HasSubstr(" train-workers-3\n"));
+  EXPECT_EQ(LauncherPod()->metadata.Annotation(kHostsAnnotation).find(" train-workers-4\n"),
             std::string_view::npos);
   EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
 

@@ -18,6 +18,11 @@ check() {
     failed=$((failed + 1))
   fi
 }
+need() { # need NAME COMMAND...: a check without which the others make no sense.
+  local before=$failed
+  check "$@"
+  ((failed == before)) || finish
+}
 fails() { ! "$@"; }
 equals() { # equals WANT COMMAND...: the command prints exactly WANT.
   local want=$1 got

@@ -68,10 +68,11 @@
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, delete]
-# What happened to a job; patched when it happens again.
+# What happened to a job; patched when it happens again. "list": why pods are refused, or cannot start, Kubernetes says in
+# events alone.
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create, list, patch]
 {{- end }}
 
 {{- /* What lives outside of namespaces. */ -}}

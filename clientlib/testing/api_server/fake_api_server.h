@@ -5,10 +5,10 @@
 // difference is a bug here): resource versions, list and watch with bookmarks and watch-list, pages, 410 after a
 // compaction, optimistic conflicts, JSON, merge, strategic merge and apply patches with field ownership, the status
 // and scale subresources, finalizers, graceful deletion of pods, namespaces that end, CRDs with pruning, defaults and
-// validation, the logs of pods. What it leaves to models of a cluster's controllers (clientlib/testing/cluster): garbage
-// collection, emptying a namespace, and all that controllers, the scheduler and the kubelet do. What it lacks:
-// authentication, authorisation, CEL rules, admission webhooks, conversion between versions of a CRD, most defaults of
-// built-in kinds.
+// validation, the logs of pods, namespaces that enforce a Pod Security standard. What it leaves to models of a cluster's
+// controllers (clientlib/testing/cluster): garbage collection, emptying a namespace, and all that controllers, the
+// scheduler and the kubelet do. What it lacks: authentication, authorisation, CEL rules, admission webhooks, quotas,
+// conversion between versions of a CRD, most defaults of built-in kinds.
 //
 // As a Transport it answers at once; streams wait on `clock`. FakeApiSocket (fake_api_socket.h) serves it over a
 // loopback port. Thread-safe.

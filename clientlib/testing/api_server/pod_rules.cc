@@ -6,6 +6,7 @@
 #include "clientlib/testing/api_server/api_error.h"
 #include "clientlib/testing/api_server/json_access.h"
 #include "clientlib/testing/api_server/kind_rules.h"
+#include "clientlib/testing/api_server/pod_security.h"
 #include "clientlib/testing/api_server/storage.h"
 
 namespace kube::testing {
@@ -119,6 +120,11 @@ Errors ValidatePod(const Json& pod, const Json* before) {
   return errors;
 }
 
+std::string ForbidPod(const Json& pod, Storage& storage) {
+  const RevisionPtr ns = storage.Get(*storage.Find("namespaces"), {"", KeyOf(pod).ns});
+  return ns ? PodSecurityViolation(ns->object(), pod) : std::string();
+}
+
 }  // namespace
 
 void SetPodSpecDefaults(Json& spec) {
@@ -134,6 +140,6 @@ void SetPodSpecDefaults(Json& spec) {
   }
 }
 
-const KindRules kPodRules{SetPodDefaults, PreparePod, nullptr, ValidatePod};
+const KindRules kPodRules{SetPodDefaults, PreparePod, nullptr, ValidatePod, ForbidPod};
 
 }  // namespace kube::testing

@@ -236,13 +236,14 @@ Outcome<std::shared_ptr<WatchQueue>> StartWatch(Storage& storage, const Clock& c
   }
   const std::optional<std::uint64_t> seconds = ParseNumber(target.Query("timeoutSeconds"));
   const Duration length = seconds.value_or(0) > 0 ? Duration(std::chrono::seconds(*seconds)) : kLongestWatch;
+  const bool is_asked = target.HasQuery("sendInitialEvents");
+  const bool sends_initial = is_asked ? target.IsTrue("sendInitialEvents") : *from == 0;
   const auto queue = std::make_shared<WatchQueue>(
       table.info,
       WatchSettings{std::string(ns), std::move(*selector), target.IsTrue("allowWatchBookmarks"),
-                    storage.options().bookmark_period, clock.Now() + length},
+                    storage.options().bookmark_period, clock.Now() + length,
+                    sends_initial || *from == 0 ? storage.revision() : *from},
       clock);
-  const bool is_asked = target.HasQuery("sendInitialEvents");
-  const bool sends_initial = is_asked ? target.IsTrue("sendInitialEvents") : *from == 0;
   if (sends_initial) {
     if (*from > storage.revision()) {
       queue->PushError(TooLargeVersion(*from, storage.revision()));

@@ -21,6 +21,7 @@ struct KindRules {
   void (*prepare)(Json& object, Storage& storage) = nullptr;  // What the server chooses for a new object.
   void (*carry)(const Json& before, Json& object) = nullptr;  // What an update cannot change, silently.
   std::vector<FieldError> (*validate)(const Json& object, const Json* before) = nullptr;  // `before` null: it is new.
+  std::string (*forbid)(const Json& object, Storage& storage) = nullptr;  // Why a valid new object is not let in.
 };
 
 struct ResourceInfo {

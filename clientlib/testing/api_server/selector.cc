@@ -88,7 +88,7 @@ Outcome<Selector> Selector::Parse(const ResourceInfo& info, std::string_view lab
                                            "\" is not a known field selector: only \"metadata.name\", "
                                            "\"metadata.namespace\""}));
     }
-    term.path = Split(field, '.');
+    term.path = field == "source" ? std::vector<std::string>{field, "component"} : Split(field, '.');
     term.value = text.substr(at + length);
     selector.fields_.push_back(std::move(term));
   }

@@ -124,6 +124,7 @@ Result<std::string> WatchQueue::Read(ServerShared& server, TimePoint until, cons
       if (is_ended_ || now >= settings_.end) return std::string();
       if (now >= bookmark_due_) {
         bookmark_due_ = NextBookmark();
+        if (server.revision <= settings_.begin) continue;  // It would say nothing new.
         Add("BOOKMARK", nullptr, Bookmark(server.revision, false));
         break;
       }

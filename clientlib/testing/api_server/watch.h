@@ -20,6 +20,7 @@ struct WatchSettings {
   bool has_bookmarks = false;
   Duration bookmark_period;
   TimePoint end;
+  std::uint64_t begin = 0;  // The version it tells changes after.
 };
 
 // The events of one watch that its client has not read. All but Read() is called with the

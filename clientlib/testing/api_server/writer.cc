@@ -204,6 +204,9 @@ Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, 
   if (info->rules && info->rules->prepare) info->rules->prepare(object, storage_);
 
   if (const auto errors = Validate(*info, object, nullptr); !errors.empty()) return Invalid(*info, name, errors);
+  if (info->rules && info->rules->forbid) {
+    if (const std::string why = info->rules->forbid(object, storage_); !why.empty()) return Forbidden(*info, name, why);
+  }
   if (const RevisionPtr other = storage_.Get(table, KeyOf(object))) {
     ApiError error = AlreadyExists(*info, name);
     if (IsBeingDeleted(other->object())) error.message.insert(0, "object is being deleted: ");

@@ -43,8 +43,9 @@ bool ClusterContext::DeleteObject(std::string_view resource, const Json& object,
          deleted.error().code() == ErrorCode::kConflict;  // Another one has its name by now.
 }
 
-WorkLoop::WorkLoop(const ClusterContext& context, const Lag& lag, std::function<bool(const ObjectKey&)> reconcile)
-    : context_(context), lag_(lag), reconcile_(std::move(reconcile)) {}
+WorkLoop::WorkLoop(const ClusterContext& context, const Lag& lag, std::function<bool(const ObjectKey&)> reconcile,
+                   Lag retries)
+    : context_(context), lag_(lag), reconcile_(std::move(reconcile)), retries_(retries) {}
 
 void WorkLoop::AddAfter(const ObjectKey& key, Duration delay) {
   const TimePoint at = context_.simulation.Now() + std::max(delay, Duration::zero());
@@ -65,7 +66,7 @@ void WorkLoop::Run(const ObjectKey& key) {
     return;
   }
   const int failures = std::min(failures_[key]++, 18);
-  AddAfter(key, std::min<Duration>(5ms * (1 << failures), 1000s));
+  AddAfter(key, std::min<Duration>(retries_.least * (1 << failures), retries_.most));
 }
 
 }  // namespace kube::testing

@@ -29,10 +29,12 @@ struct FakeClusterOptions {
   // From a change to the pass over it.
   Lag statefulset{ms(1), ms(30)}, job{ms(1), ms(30)}, garbage{ms(1), ms(30)}, namespaces{ms(1), ms(30)},
       nodes{ms(1), ms(30)}, kubelet{ms(1), ms(30)};
+  Lag events{ms(1), ms(30)};           // From what happened in a controller to its event.
   Lag scheduler_watch{ms(0), ms(20)};  // From a change to the scheduler's knowledge of it.
   Lag scheduling{ms(1), ms(5)};        // One pod after the other.
   Lag binding{ms(1), ms(30)};          // From the decision to the bound pod; meanwhile others are decided.
   Lag start{ms(10), s(1)};             // From bound to Running.
+  Lag relist{ms(1), s(1)};             // From a container's start or crash to the kubelet's knowledge of it.
   Lag stop{ms(1), s(2)};               // From deleted to gone, at most the pod's grace period.
   Lag pod_collection{s(40), s(60)};    // From a node's removal to that of its pods.
   int late_ready_one_in = 4;           // So many pods are Running for a while before they are Ready.
@@ -59,8 +61,9 @@ struct ClusterContext {
 // The loop of a controller: keys to look at, each after its delay and only once, however often it was added.
 class WorkLoop {
  public:
-  // `reconcile` answers false for "again": after 5 ms, doubling up to 1000 s, as controllers do.
-  WorkLoop(const ClusterContext& context, const Lag& lag, std::function<bool(const ObjectKey&)> reconcile);
+  // `reconcile` answers false for "again": after the least of `retries`, doubling up to the most. As most controllers.
+  WorkLoop(const ClusterContext& context, const Lag& lag, std::function<bool(const ObjectKey&)> reconcile,
+           Lag retries = {std::chrono::milliseconds(5), std::chrono::seconds(1000)});
 
   void Add(const ObjectKey& key) { AddAfter(key, context_.Draw(lag_)); }
   // If it is already to be looked at sooner, that pass is all there is: it must come back to what it waits for.
@@ -72,6 +75,7 @@ class WorkLoop {
   const ClusterContext& context_;
   const Lag& lag_;
   const std::function<bool(const ObjectKey&)> reconcile_;
+  const Lag retries_;
   std::map<ObjectKey, TimePoint> due_;
   std::map<ObjectKey, int> failures_;
 };

@@ -28,6 +28,9 @@ bool HasFailed(const Json& pod, const Json& job) {
   return !WaitsForEnds(job) && IsBeingDeleted(pod) && PhaseOf(pod) != "Succeeded";
 }
 
+// job_controller.go: DefaultJobApiBackOff, MaxJobApiBackOff
+constexpr Lag kRetries{1s, 1min};
+
 bool IsFinished(const Json& job) { return HasTrueCondition(job, "Complete") || HasTrueCondition(job, "Failed"); }
 
 Duration BackoffFor(int failures) {
@@ -57,8 +60,9 @@ struct JobController::Pass {
 
 JobController::JobController(const ClusterContext& context)
     : context_(context),
-      loop_(context, context.options.job, [this](const ObjectKey& key) { return Reconcile(key); }),
-      orphans_(context, context.options.job, [this](const ObjectKey& key) { return ReleaseOrphan(key); }) {}
+      loop_(context, context.options.job, [this](const ObjectKey& key) { return Reconcile(key); }, kRetries),
+      orphans_(context, context.options.job, [this](const ObjectKey& key) { return ReleaseOrphan(key); }, kRetries),
+      events_(context, "job-controller") {}
 
 void JobController::Observe(const ServerChange& change) {
   const Json& object = change.after ? *change.after : *change.before;
@@ -114,12 +118,12 @@ void JobController::Sort(Pass& pass) {
       pass.succeeded.push_back(pod);
     } else if (HasFailed(*pod, pass.job)) {
       ++pass.ended_badly;
-      const FailureAction action = ActionFor(pass.job, *pod);
-      if (action != FailureAction::kIgnore) pass.failed.push_back(pod);
-      if (action == FailureAction::kFailJob) {
+      FailureVerdict verdict = JudgeFailure(pass.job, *pod);
+      if (verdict.action != FailureVerdict::Action::kIgnore) pass.failed.push_back(pod);
+      if (verdict.action == FailureVerdict::Action::kFailJob && pass.finish_type.empty()) {
         pass.finish_type = "Failed";
         pass.reason = "PodFailurePolicy";
-        pass.message = "Pod " + KeyOf(*pod).ToString() + " matched a FailJob rule of the pod failure policy";
+        pass.message = std::move(verdict.message);
       }
     }
   }
@@ -224,8 +228,10 @@ void JobController::Create(Pass& pass, std::int64_t count) {
     const Result<ObjectPtr> created = context_.server.Create("pods", pod, kManager);
     if (!created) {
       pass.has_failed_to_act = true;
+      events_.Record(pass.job, "Warning", "FailedCreate", "Error creating: " + created.error().message());
       return;
     }
+    events_.Record(pass.job, "Normal", "SuccessfulCreate", "Created pod: " + std::string(NameOf(**created)));
     pass.active.push_back(*created);
   }
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "clientlib/testing/cluster/cluster_context.h"
+#include "clientlib/testing/cluster/controller_events.h"
 
 namespace kube::testing {
 
@@ -44,6 +45,7 @@ class JobController {
 
   const ClusterContext& context_;
   WorkLoop loop_, orphans_;
+  ControllerEvents events_;
   std::map<ObjectKey, Backoff> backoffs_;
 };
 

@@ -50,7 +50,8 @@ struct StatefulSetController::Pass {
 
 StatefulSetController::StatefulSetController(const ClusterContext& context)
     : context_(context),
-      loop_(context, context.options.statefulset, [this](const ObjectKey& key) { return Reconcile(key); }) {}
+      loop_(context, context.options.statefulset, [this](const ObjectKey& key) { return Reconcile(key); }),
+      events_(context, "statefulset-controller") {}
 
 void StatefulSetController::Observe(const ServerChange& change) {
   const Json& object = change.after ? *change.after : *change.before;
@@ -242,7 +243,14 @@ bool StatefulSetController::CreatePod(Pass& pass, int ordinal) {
   if (const std::string_view service = TextAt(pass.set, {"spec", "serviceName"}); !service.empty()) {
     pod["spec"]["subdomain"] = service;
   }
-  return context_.server.Create("pods", std::move(pod), kManager).ok();
+  const Result<ObjectPtr> created = context_.server.Create("pods", std::move(pod), kManager);
+  const std::string what = "Create Pod " + name + " in StatefulSet " + key.name;
+  if (created) {
+    events_.Record(pass.set, "Normal", "SuccessfulCreate", what + " successful");
+  } else if (created.error().code() != ErrorCode::kAlreadyExists) {
+    events_.Record(pass.set, "Warning", "FailedCreate", what + " failed error: " + created.error().message());
+  }
+  return created.ok();
 }
 
 bool StatefulSetController::IsAvailable(const Json& pod, Pass& pass) const {

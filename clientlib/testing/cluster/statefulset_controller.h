@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clientlib/testing/cluster/cluster_context.h"
+#include "clientlib/testing/cluster/controller_events.h"
 
 namespace kube::testing {
 
@@ -37,6 +38,7 @@ class StatefulSetController {
 
   const ClusterContext& context_;
   WorkLoop loop_;
+  ControllerEvents events_;
   std::set<ObjectKey> sets_;
   std::map<std::string, std::map<std::string, Json>> templates_;  // By the set's uid and the revision's name.
 };

@@ -150,17 +150,20 @@ class FaultRun {
     RunUntil([] { return false; }, Now() + time);
   }
 
+  Duration QuietTime() const {
+    if (is_noted_) return workload_.QuietTime(world_).value_or(kQuiet);
+    return is_tampered_ ? kLongQuiet : kQuiet;
+  }
   // Until nothing has changed for a while.
   bool Settle() {
     CatchUp();
     const TimePoint limit = Now() + kSettleLimit;
-    const Duration quiet = is_tampered_ ? kLongQuiet : kQuiet;
-    while (Now() < changed_at_ + quiet) {
+    while (Now() < changed_at_ + QuietTime()) {
       if (Now() > limit) {
         Complain("never came to rest");
         return false;
       }
-      RunFor(changed_at_ + quiet - Now());
+      RunFor(std::min<Duration>(1min, changed_at_ + QuietTime() - Now()));
     }
     for (std::size_t point = 0; point < outcome_.points.size(); ++point) {
       outcome_.points[point] = network_.count(static_cast<FaultPoint>(point));
@@ -180,10 +183,12 @@ class FaultRun {
   bool NoteRest() {
     if (!Settle()) return false;
     RestState rest;
-    rest.writes = WritesAtRest();
+    rest.is_pause = QuietTime() < kQuiet;
+    if (!rest.is_pause) rest.writes = WritesAtRest();
     CatchUp();
     rest.state = EndState(world_, workload_);
     rest.complaints = workload_.CheckRest(world_);
+    if (rest.is_pause) rest.writes = WritesAtRest();
     outcome_.rests.push_back(std::move(rest));
     return true;
   }

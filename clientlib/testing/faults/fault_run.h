@@ -14,6 +14,8 @@ namespace kube::testing {
 
 // What there was at rest, ten minutes after everything had become quiet.
 struct RestState {
+  // It was a pause between two tries (Workload::QuietTime()), and the ten minutes are those after `state`.
+  bool is_pause = false;
   std::map<std::string, std::string> state;  // As Outcome::end.
   int writes = 0;                            // In these ten minutes.
   std::vector<std::string> complaints;       // Of Workload::CheckRest().

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -83,6 +84,10 @@ class Workload {
   // null: it does not count.
   virtual void Mask(std::string_view resource, Json& object) const = 0;
   virtual std::vector<Invariant> Invariants() const { return {}; }
+  // How long nothing must have changed until a step that waits for rest takes it for rest, where that is not the usual
+  // time. More: something is due that only time brings. Less: what cannot be done is tried again and again, and this is
+  // a pause between two tries.
+  virtual std::optional<Duration> QuietTime(const World&) const { return std::nullopt; }
   // Looked at once all is at rest; each string is a complaint.
   virtual std::vector<std::string> CheckRest(const World& world) const = 0;
 };

@@ -20,6 +20,9 @@ class ReflectorStreamTest : public ReflectorTest {
     EXPECT_THAT(sink_.Await(1), ElementsAre("replace 7:"));
     return stream;
   }
+  std::chrono::seconds TimeoutOf(std::size_t watch) const {
+    return std::chrono::seconds(std::stoi(Param(transport_.requests()[watch], "timeoutSeconds")));
+  }
 };
 
 TEST_F(ReflectorStreamTest, L12LinesThatAreNoEventsAreSkippedAndCounted) {
@@ -102,32 +105,37 @@ TEST_F(ReflectorStreamTest, L6DeletionsMoveTheVersionToo) {
   EXPECT_THAT(AwaitAsked(2), ElementsAre("watch-list (none)", "watch 12"));
 }
 
-TEST_F(ReflectorStreamTest, L13ASilentStreamIsGivenUpAndResumed) {
+TEST_F(ReflectorStreamTest, L13AQuietWatchIsLeftToItsTimeout) {
+  FakeStream stream = StartSynced();
+  for (std::size_t watches = 1; watches <= 3; ++watches) {
+    FakeStream next = ExpectWatch();
+    clock_.Advance(TimeoutOf(watches - 1));
+    EXPECT_THAT(AskedWhenIdle(), SizeIs(watches));
+    stream.End();
+    EXPECT_THAT(AwaitAsked(watches + 1).back(), "watch 7");
+    ASSERT_TRUE(next.AwaitDrained());
+    stream = next;
+  }
+  EXPECT_EQ(reflector_->stats().failures, 0u);
+  EXPECT_THAT(sink_.calls(), SizeIs(1));
+}
+
+TEST_F(ReflectorStreamTest, L13AStreamThatOutlivesItsTimeoutIsGivenUpAndResumed) {
   FakeStream stream = StartSynced();
   ExpectWatch();
-  clock_.Advance(99s);
+  clock_.Advance(TimeoutOf(0) + 4999ms);
   EXPECT_THAT(AskedWhenIdle(), SizeIs(1));
-  clock_.Advance(1s);
+  clock_.Advance(1ms);
   ASSERT_TRUE(stream.AwaitClosed());
   ASSERT_TRUE(clock_.AwaitWaiters(1));
-  EXPECT_THAT(reflector_->stats().last_error, HasSubstr("silent"));
+  EXPECT_THAT(reflector_->stats().last_error, HasSubstr("outlived its timeout"));
   PassBackoff();
   EXPECT_THAT(AwaitAsked(2), ElementsAre("watch-list (none)", "watch 7"));
 }
 
-TEST_F(ReflectorStreamTest, L13BytesFeedTheDeadlineOfSilence) {
+TEST_F(ReflectorStreamTest, L13BookmarksDoNotProlongAWatch) {
   FakeStream stream = StartSynced();
-  for (int i = 0; i < 4; ++i) {
-    clock_.Advance(60s);
-    stream.Push(Bookmark("8"));
-    ASSERT_TRUE(stream.AwaitDrained());
-  }
-  EXPECT_THAT(AskedWhenIdle(), SizeIs(1));
-}
-
-TEST_F(ReflectorStreamTest, L13AStreamThatOutlivesItsTimeoutIsGivenUp) {
-  FakeStream stream = StartSynced();
-  const std::chrono::seconds timeout(std::stoi(Param(transport_.requests()[0], "timeoutSeconds")));
+  const std::chrono::seconds timeout = TimeoutOf(0);
   for (std::chrono::seconds passed = 0s; passed < timeout; passed += 1s) {
     clock_.Advance(1s);
     if (passed % 50s == 0s) {
@@ -139,6 +147,26 @@ TEST_F(ReflectorStreamTest, L13AStreamThatOutlivesItsTimeoutIsGivenUp) {
   EXPECT_THAT(AskedWhenIdle(), SizeIs(1));
   clock_.Advance(1ms);
   EXPECT_TRUE(stream.AwaitClosed());
+}
+
+TEST_F(ReflectorStreamTest, L13SilenceBeforeTheMarkIsGivenUpAfterAMinute) {
+  FakeStream stream = ExpectWatch();
+  ExpectWatch();
+  Start();
+  stream.Push(Added("a", "5"));
+  ASSERT_TRUE(stream.AwaitDrained());
+  clock_.Advance(30s);
+  stream.Push(Added("b", "6"));  // Bytes feed the deadline.
+  ASSERT_TRUE(stream.AwaitDrained());
+  clock_.Advance(59s);
+  EXPECT_THAT(AskedWhenIdle(), SizeIs(1));
+  clock_.Advance(1s);
+  ASSERT_TRUE(stream.AwaitClosed());
+  ASSERT_TRUE(clock_.AwaitWaiters(1));
+  EXPECT_THAT(reflector_->stats().last_error, HasSubstr("silent"));
+  PassBackoff();
+  EXPECT_THAT(AwaitAsked(2), ElementsAre("watch-list (none)", "watch-list (none)"));
+  EXPECT_THAT(sink_.calls(), SizeIs(0));
 }
 
 TEST_F(ReflectorStreamTest, L14ALongLineMayComeInManyPieces) {

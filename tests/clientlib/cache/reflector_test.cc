@@ -335,7 +335,7 @@ TEST_F(ReflectorTest, L5AnInternalErrorInTheStreamIsRetriedForABoundedTimeOnly) 
   EXPECT_EQ(asked.back(), "watch-list 7");
 }
 
-TEST_F(ReflectorTest, L7TheTimeoutOfEachWatchIsBetweenFiveAndTenMinutes) {
+TEST_F(ReflectorTest, L7TheTimeoutOfEachWatchIsAMinuteAndAHalfToTwo) {
   ExpectWatchBody(InitialEnd("7"));
   for (int i = 0; i < 40; ++i) ExpectWatchBody(Bookmark("8"));
   Start();
@@ -343,12 +343,32 @@ TEST_F(ReflectorTest, L7TheTimeoutOfEachWatchIsBetweenFiveAndTenMinutes) {
   std::set<int> timeouts;
   for (const HttpRequest& request : transport_.requests()) {
     const int timeout = std::stoi(Param(request, "timeoutSeconds"));
-    EXPECT_GE(timeout, 300);
-    EXPECT_LE(timeout, 600);
+    EXPECT_GE(timeout, 90);
+    EXPECT_LE(timeout, 120);
     timeouts.insert(timeout);
     EXPECT_EQ(Param(request, "allowWatchBookmarks"), "true");
   }
-  EXPECT_GT(timeouts.size(), 20u);
+  EXPECT_GT(timeouts.size(), 15u);
+}
+
+TEST_F(ReflectorTest, L7InitialObjectsThatDoNotComeInTimeAreGivenMore) {
+  for (int i = 0; i < 5; ++i) ExpectWatchBody(Added("a", "5"));
+  ExpectWatchBody(InitialEnd("7"));
+  ExpectWatch();
+  Start();
+  const auto timeout_of = [&](std::size_t watch) {
+    return std::stoi(Param(transport_.requests()[watch], "timeoutSeconds"));
+  };
+  for (std::size_t watch = 0; watch < 5; ++watch) {
+    const int times = 1 << std::min<std::size_t>(watch, 3);
+    ASSERT_TRUE(clock_.AwaitWaiters(1));
+    EXPECT_THAT(AwaitAsked(watch + 1), SizeIs(watch + 1));
+    EXPECT_GE(timeout_of(watch), 90 * times);
+    EXPECT_LE(timeout_of(watch), 120 * times);
+    clock_.Advance(30s);
+  }
+  EXPECT_THAT(AwaitAsked(7).back(), "watch 7");
+  EXPECT_LE(timeout_of(6), 120);
 }
 
 TEST_F(ReflectorTest, L8TheBackoffDoublesFrom800MillisecondsTo30Seconds) {

@@ -30,28 +30,36 @@ type tool struct {
 
 type program struct {
 	name, pkg string
+	node      bool // Only a real node needs it.
 }
 
 var tools = []tool{
 	{
 		folder: "etcd", module: "go.etcd.io/etcd/server/v3", cache: "etcd",
-		programs: []program{{"etcd", "go.etcd.io/etcd/server/v3"}},
+		programs: []program{{name: "etcd", pkg: "go.etcd.io/etcd/server/v3"}},
 		ldflags:  func(string) string { return "" },
 	},
 	{
 		folder: "kubernetes", module: "k8s.io/kubernetes", cache: "k8s",
 		programs: []program{
-			{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
-			{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
-			{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},
-			{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
+			{name: "kube-apiserver", pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+			{name: "kube-controller-manager", pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+			{name: "kube-scheduler", pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+			{name: "kubectl", pkg: "k8s.io/kubernetes/cmd/kubectl"},
+			{name: "kubelet", pkg: "k8s.io/kubernetes/cmd/kubelet", node: true},
+			{name: "kube-proxy", pkg: "k8s.io/kubernetes/cmd/kube-proxy", node: true},
 		},
 		ldflags: kubernetesLdflags,
 	},
 	{
 		folder: "kwok", module: "sigs.k8s.io/kwok", cache: "kwok",
-		programs: []program{{"kwok", "sigs.k8s.io/kwok/cmd/kwok"}},
+		programs: []program{{name: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"}},
 		ldflags:  func(version string) string { return " -X sigs.k8s.io/kwok/pkg/consts.Version=" + version },
+	},
+	{
+		folder: "coredns", module: "github.com/coredns/coredns", cache: "coredns",
+		programs: []program{{name: "coredns", pkg: "github.com/coredns/coredns", node: true}},
+		ldflags:  func(string) string { return "" },
 	},
 }
 
@@ -81,8 +89,8 @@ func (b *binary) built() bool {
 	return err == nil
 }
 
-// binaries lists what a cluster is made of, in build order.
-func binaries(source, cache string) ([]*binary, error) {
+// binaries lists what a cluster is made of, in build order; `node`: one with a real node.
+func binaries(source, cache string, node bool) ([]*binary, error) {
 	var all []*binary
 	for _, t := range tools {
 		folder := filepath.Join(source, "tools", t.folder)
@@ -101,6 +109,9 @@ func binaries(source, cache string) ([]*binary, error) {
 		ldflags := "-s -w" + t.ldflags(version)
 		hash := sha256.Sum256(bytes.Join([][]byte{mod, sum, []byte(ldflags)}, []byte{0}))
 		for _, p := range t.programs {
+			if p.node && !node {
+				continue
+			}
 			all = append(all, &binary{
 				name: p.name, pkg: p.pkg, module: t.module, version: version, folder: folder,
 				path:    filepath.Join(cache, t.cache+"-"+version, p.name),
@@ -124,8 +135,8 @@ func requiredVersion(mod, module string) string {
 // ensureBuilt builds what the cache lacks and returns the path of each program by name. Two callers
 // at once build once: the second waits and finds everything there. An interrupted build leaves no
 // half program, and what Go compiled until then is used by the next one.
-func ensureBuilt(source, cache string, verbose bool) (map[string]*binary, error) {
-	all, err := binaries(source, cache)
+func ensureBuilt(source, cache string, node, verbose bool) (map[string]*binary, error) {
+	all, err := binaries(source, cache, node)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -39,8 +40,16 @@ var clientIdentities = []identity{
 	{"kube-scheduler", "system:kube-scheduler", nil},
 }
 
+// nodeIdentities are those of a real node's programs, and who the API server is to the kubelet.
+var nodeIdentities = []identity{
+	{"kubelet", "system:node:" + realNodeName, []string{"system:nodes"}},
+	{"kube-proxy", "system:kube-proxy", nil},
+	{"coredns", corednsUser, nil},
+	{"kubelet-client", "kube-apiserver-kubelet-client", []string{"system:masters"}},
+}
+
 // writeCerts fills `folder` with ca, serving, service-account and client certificates and keys.
-func writeCerts(folder string) error {
+func writeCerts(folder string, node *realNode) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
@@ -62,10 +71,20 @@ func writeCerts(folder string) error {
 	serving.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 		"kubernetes.default.svc.cluster.local"}
 	serving.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)}
+	identities := clientIdentities
+	if node != nil {
+		serving.IPAddresses = append(serving.IPAddresses, net.ParseIP(node.machineIP()))
+		identities = slices.Concat(clientIdentities, nodeIdentities)
+		kubelet := certTemplate("system:node:"+realNodeName, nil)
+		kubelet.ExtKeyUsage, kubelet.IPAddresses = serving.ExtKeyUsage, []net.IP{net.ParseIP(node.nodeIP())}
+		if err := a.issue("kubelet-serving", kubelet); err != nil {
+			return err
+		}
+	}
 	if err := a.issue("serving", serving); err != nil {
 		return err
 	}
-	for _, id := range clientIdentities {
+	for _, id := range identities {
 		client := certTemplate(id.user, id.groups)
 		client.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 		if err := a.issue(id.file, client); err != nil {

@@ -20,8 +20,19 @@ type cluster struct {
 	Name      string     `json:"name"`
 	Version   string     `json:"version"`
 	Ports     portSet    `json:"ports"`
-	Processes []*process `json:"processes"` // In start order.
+	Processes []*process `json:"processes"`
+	RealNode  *realNode  `json:"realNode,omitempty"`
 	folder    string
+}
+
+// process is the one of that name, nil when the cluster has none.
+func (c *cluster) process(name string) *process {
+	for _, p := range c.Processes {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
 }
 
 type portSet struct {
@@ -83,6 +94,37 @@ type features struct {
 	gates string // --feature-gates of API server, controller manager and scheduler.
 	apis  string // --runtime-config of the API server.
 	lease int    // Seconds of the lease by which the scheduler leads; 0: it leads without.
+
+	realNode bool
+	gpus     int // Of the real node.
+}
+
+func readFeatures(f *flags) (features, error) {
+	more := features{gates: f.value("feature-gates", ""), apis: f.value("runtime-config", ""), realNode: f.given("real-node")}
+	var err error
+	more.lease, err = strconv.Atoi(f.value("scheduler-lease", "0"))
+	if err != nil || (more.lease < 3 && f.given("scheduler-lease")) {
+		return more, fmt.Errorf("up: --scheduler-lease %s is no number of seconds from 3 on", f.value("scheduler-lease", ""))
+	}
+	if f.given("real-gpus") && !more.realNode {
+		return more, errors.New("up: --real-gpus goes with --real-node")
+	}
+	if more.gpus, err = strconv.Atoi(f.value("real-gpus", "8")); err != nil || more.gpus < 0 {
+		return more, fmt.Errorf("up: --real-gpus %s is no number of GPUs", f.value("real-gpus", ""))
+	}
+	return more, nil
+}
+
+// fit says whether a cluster that is there, if one is, has these features.
+func (f features) fit(name string, old *cluster) error {
+	if old == nil {
+		return nil
+	}
+	if f.gates != "" || f.apis != "" || f.lease != 0 ||
+		f.realNode && (old.RealNode == nil || old.RealNode.GPUs != f.gpus) {
+		return fmt.Errorf("cluster %s is there already: its features cannot change; cluster down --name %[1]s first", name)
+	}
+	return nil
 }
 
 func (f features) args() []string {
@@ -113,7 +155,13 @@ func newCluster(name, folder, source string, programs map[string]*binary, more f
 	if err := c.Ports.choose(); err != nil {
 		return nil, err
 	}
-	if err := writeCerts(c.certs()); err != nil {
+	if more.realNode {
+		c.RealNode = &realNode{GPUs: more.gpus}
+		if err := c.RealNode.chooseSubnet(); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeCerts(c.certs(), c.RealNode); err != nil {
 		return nil, err
 	}
 	for user, path := range map[string]string{
@@ -138,6 +186,13 @@ leaderElection: %s
 	if err != nil {
 		return nil, err
 	}
+	if c.RealNode != nil {
+		heartbeats, err := copyStages(filepath.Join(source, "kwok", "heartbeats"), filepath.Join(folder, "kwok"))
+		if err != nil {
+			return nil, err
+		}
+		stages = append(stages, heartbeats...)
+	}
 	add := func(name string, args ...string) {
 		c.Processes = append(c.Processes, &process{
 			Name: name, Path: programs[name].path, Args: args, Log: filepath.Join(folder, "logs", name+".log"),
@@ -152,6 +207,11 @@ leaderElection: %s
 	add("kube-controller-manager", append(c.controllerManagerArgs(), more.args()...)...)
 	add("kube-scheduler", append(c.schedulerArgs(), more.args()...)...)
 	add("kwok", c.kwokArgs(stages)...)
+	if c.RealNode != nil {
+		if err := c.prepareNode(programs); err != nil {
+			return nil, err
+		}
+	}
 	return c, c.save()
 }
 
@@ -169,13 +229,10 @@ func (c *cluster) etcdArgs() []string {
 
 func (c *cluster) apiServerArgs() []string {
 	certs := c.certs()
-	return []string{
+	args := []string{
 		"--etcd-servers=http://127.0.0.1:" + strconv.Itoa(c.Ports.Etcd),
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(c.Ports.APIServer),
 		"--service-cluster-ip-range=10.0.0.0/16",
-		// Nothing routes Services here, and a loopback address may not stand in an EndpointSlice.
-		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + filepath.Join(certs, "serving.crt"),
 		"--tls-private-key-file=" + filepath.Join(certs, "serving.key"),
 		"--client-ca-file=" + filepath.Join(certs, "ca.crt"),
@@ -184,15 +241,25 @@ func (c *cluster) apiServerArgs() []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",
-		// For logs, from kwok. It answers at the nodes' ExternalIP (tests/cluster/kwok/node-ready.yaml).
-		"--kubelet-preferred-address-types=ExternalIP",
 		"--kubelet-certificate-authority=" + filepath.Join(certs, "ca.crt"),
 	}
+	// For logs, from kwok. It answers at the nodes' ExternalIP (tests/cluster/kwok/node-ready.yaml).
+	const kubelets = "--kubelet-preferred-address-types=ExternalIP"
+	if c.RealNode == nil {
+		return append(args, kubelets, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+			// Nothing routes Services here, and a loopback address may not stand in an EndpointSlice.
+			"--endpoint-reconciler-type=none")
+	}
+	return append(args, kubelets+",InternalIP", // The real one has only the latter.
+		// It must answer at two addresses, loopback and the machine's end of the link to the node, and takes one or all.
+		"--bind-address=0.0.0.0", "--advertise-address="+c.RealNode.machineIP(),
+		"--kubelet-client-certificate="+filepath.Join(certs, "kubelet-client.crt"),
+		"--kubelet-client-key="+filepath.Join(certs, "kubelet-client.key"))
 }
 
 func (c *cluster) controllerManagerArgs() []string {
 	certs, kubeconfig := c.certs(), filepath.Join(c.folder, "controller-manager.kubeconfig")
-	return append(c.componentArgs(kubeconfig, c.Ports.ControllerManager),
+	args := append(c.componentArgs(kubeconfig, c.Ports.ControllerManager),
 		"--kubeconfig="+kubeconfig,
 		"--service-account-private-key-file="+filepath.Join(certs, "service-account.key"),
 		"--root-ca-file="+filepath.Join(certs, "ca.crt"),
@@ -200,11 +267,14 @@ func (c *cluster) controllerManagerArgs() []string {
 		"--cluster-signing-key-file="+filepath.Join(certs, "ca.key"),
 		"--use-service-account-credentials=true",
 		"--leader-elect=false",
+		"--flex-volume-plugin-dir="+filepath.Join(c.folder, "flexvolume"), // As root it makes one in /usr otherwise.
 		// Far above the defaults, so that a bench measures the manager under test and not these.
-		"--kube-api-qps=1000", "--kube-api-burst=2000",
+		"--kube-api-qps=1000", "--kube-api-burst=2000")
+	if c.RealNode == nil {
 		// kwok's nodes have no heartbeats (tests/cluster/kwok/options.yaml); they are as Ready as their condition says.
-		"--node-monitor-grace-period=24h",
-	)
+		args = append(args, "--node-monitor-grace-period=24h")
+	}
+	return args
 }
 
 func (c *cluster) schedulerArgs() []string {

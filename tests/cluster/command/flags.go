@@ -10,6 +10,9 @@ import (
 
 const defaultName = "grus"
 
+// switches are the flags without a value.
+var switches = []string{"all", "real-node"}
+
 // flags parses `--flag value` and `--flag=value` anywhere between the arguments, which package flag
 // does not: it stops at the first argument.
 type flags struct {
@@ -45,7 +48,7 @@ func (f *flags) parse(args []string) error {
 		if !slices.Contains(f.known, name) {
 			return fmt.Errorf("unknown flag --%s; try: cluster help", name)
 		}
-		if name != "all" && !hasValue {
+		if !slices.Contains(switches, name) && !hasValue {
 			if len(args) == 0 {
 				return fmt.Errorf("--%s needs a value", name)
 			}

@@ -2,4 +2,4 @@
 
 module grus/tests/cluster/command
 
-go 1.24
+go 1.26

@@ -15,46 +15,6 @@ import (
 	"time"
 )
 
-const help = `A real Kubernetes control plane on this machine: etcd, kube-apiserver, kube-controller-manager,
-kube-scheduler, and kwok, which plays the kubelets of any number of GPU nodes.
-
-  cluster build                     build the programs into the cache (about 7 minutes, once)
-  cluster up [--name N] [flags]     start a cluster, or what is dead of it; builds what is missing
-      --feature-gates LIST          of API server, controller manager and scheduler, for a new cluster
-      --runtime-config LIST         of the API server, for a new cluster
-      --scheduler-lease SECONDS     the scheduler leads by a lease of so many seconds (3 or more), for a new cluster
-  cluster down [--name N | --all]   stop it and remove all it wrote
-  cluster status [--name N]         show processes (all clusters without --name);
-                                    exit status 1 when one is dead or no cluster is there
-  cluster nodes COUNT [flags]       make it COUNT kwok nodes and wait until pods fit on them;
-                                    adds the missing, removes the surplus (highest numbers first)
-      --gpus G                      nvidia.com/gpu of each (default 8, 0 for none)
-      --prefix P                    names are P-0, P-1, ... (default node); other prefixes stay as they are
-      --label KEY=VALUE             set on each of them; may be repeated
-      --name N                      the cluster
-  cluster pod-log POD [flags]       print the path of the file that is the pod's log, of all its containers;
-                                    a line is "2026-01-02T03:04:05.678901234Z stdout F text"
-      --namespace NS                the pod's (default default)
-      --name N                      the cluster
-  cluster kubeconfig [--name N]     print the path of the kubeconfig
-  cluster kubectl [--name N] -- ARGS...
-                                    run kubectl on the cluster
-  cluster help                      this text
-
-The default name is "grus". Several clusters run side by side on free ports.
-
-What the kwok nodes play (annotations may be set at any time, e.g. with kubectl annotate):
-  a bound pod turns Running and Ready, also one of a Job, and stays so
-  pod   grus.test/outcome=succeed   turns Succeeded, its containers exit 0
-  pod   grus.test/outcome=fail      turns Failed, its containers exit 1
-  pod   grus.test/ready=false       runs but is not Ready, until the annotation is gone or "true"
-  node  grus.test/ready=false       is not Ready, until the annotation is gone or "true"
-
-Environment:
-  GRUS_CACHE    programs built once     (default ${XDG_CACHE_HOME:-$HOME/.cache}/grus)
-  GRUS_STATE    folders of the clusters (default /tmp/grus-cluster-UID)
-`
-
 func main() {
 	keepDescriptorsPrivate()
 	if err := run(os.Args[1:]); err != nil {
@@ -100,6 +60,14 @@ func run(args []string) error {
 		fmt.Print(help)
 		return errors.New("no command given")
 	}
+	switch args[0] { // These run on the real node.
+	case nodeInitName:
+		return nodeInit(args[1:])
+	case nodeDelayName:
+		return nodeDelay(args[1:])
+	case "pause":
+		return pause()
+	}
 	s, err := readSettings()
 	if err != nil {
 		return err
@@ -110,10 +78,11 @@ func run(args []string) error {
 		fmt.Print(help)
 		return nil
 	case "build":
-		if err := newFlags().parse(args); err != nil {
+		f := newFlags("real-node")
+		if err := f.parse(args); err != nil {
 			return err
 		}
-		_, err := ensureBuilt(s.source, s.cache, true)
+		_, err := ensureBuilt(s.source, s.cache, f.given("real-node"), true)
 		return err
 	case "up":
 		return up(s, args)
@@ -123,6 +92,14 @@ func run(args []string) error {
 		return status(s, args)
 	case "nodes":
 		return nodes(s, args)
+	case "load-image":
+		return loadImage(s, args)
+	case "make-image":
+		return makeImage(args)
+	case "node-exec":
+		return nodeExec(s, args)
+	case "node-net":
+		return nodeNet(s, args)
 	case "pod-log":
 		return podLog(s, args)
 	case "kubeconfig":
@@ -183,8 +160,12 @@ func (s settings) tryLock(name string) (*lockFile, error) {
 }
 
 func up(s settings, args []string) error {
-	f := newFlags("name", "feature-gates", "runtime-config", "scheduler-lease")
+	f := newFlags("name", "feature-gates", "runtime-config", "scheduler-lease", "real-node", "real-gpus")
 	if err := f.parse(args); err != nil {
+		return err
+	}
+	more, err := readFeatures(f)
+	if err != nil {
 		return err
 	}
 	name := f.name()
@@ -192,7 +173,12 @@ func up(s settings, args []string) error {
 	if err != nil {
 		return err
 	}
-	programs, err := ensureBuilt(s.source, s.cache, false)
+	if more.realNode {
+		if err := checkMachine(s); err != nil {
+			return err
+		}
+	}
+	programs, err := ensureBuilt(s.source, s.cache, more.realNode, false)
 	if err != nil {
 		return err
 	}
@@ -207,13 +193,8 @@ func up(s settings, args []string) error {
 	if err != nil {
 		return err
 	}
-	lease, err := strconv.Atoi(f.value("scheduler-lease", "0"))
-	if err != nil || (lease < 3 && f.given("scheduler-lease")) {
-		return fmt.Errorf("up: --scheduler-lease %s is no number of seconds from 3 on", f.value("scheduler-lease", ""))
-	}
-	more := features{gates: f.value("feature-gates", ""), apis: f.value("runtime-config", ""), lease: lease}
-	if old != nil && more != (features{}) {
-		return fmt.Errorf("cluster %s is there already: its features cannot change; cluster down --name %s first", name, name)
+	if err := more.fit(name, old); err != nil {
+		return err
 	}
 	ran := old != nil && firstDead(old.Processes) == nil
 	c, err := bringUp(name, folder, s.source, programs, more)
@@ -399,7 +380,7 @@ func kubectl(s settings, args []string) error {
 	if err != nil {
 		return err
 	}
-	programs, err := ensureBuilt(s.source, s.cache, false)
+	programs, err := ensureBuilt(s.source, s.cache, false, false)
 	if err != nil {
 		return err
 	}

@@ -47,9 +47,20 @@ type nodeStatus struct {
 	Capacity    map[string]string `json:"capacity,omitempty"`
 	Allocatable map[string]string `json:"allocatable,omitempty"`
 	Conditions  []struct {
-		Type   string `json:"type"`
-		Status string `json:"status"`
+		Type      string    `json:"type"`
+		Status    string    `json:"status"`
+		Heartbeat time.Time `json:"lastHeartbeatTime"`
 	} `json:"conditions,omitempty"`
+}
+
+// reported is when the kubelet last said how the node is.
+func (n *node) reported() time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Heartbeat
+		}
+	}
+	return time.Time{}
 }
 
 // usable says whether pods can be scheduled here: the taint goes a moment after the node is Ready.
@@ -138,7 +149,7 @@ func (p *nodePlan) settle(c *cluster, deadline time.Duration) (added, changed, r
 		}
 		if ctx.Err() != nil {
 			return 0, 0, 0, fmt.Errorf("wait for nodes: %s is not Ready after %s; see %s", p.notUsable(have), deadline,
-				c.Processes[len(c.Processes)-1].Log)
+				c.process("kwok").Log)
 		}
 		// A list of many nodes is work for the server, which has the nodes to look after.
 		time.Sleep(100*time.Millisecond + time.Duration(p.count)*time.Millisecond/4)

@@ -22,22 +22,35 @@ type process struct {
 	Path       string   `json:"path"`
 	Args       []string `json:"args"`
 	Log        string   `json:"log"`
+	OnNode     bool     `json:"onNode,omitempty"` // It runs in the namespaces of the real node.
 	Pid        int      `json:"pid,omitempty"`
 	StartTicks uint64   `json:"startTicks,omitempty"`
 }
 
-// start runs the program in a session of its own, with nothing of the caller's open, so that it
-// outlives the caller and a pipe behind the caller sees its end.
-func (p *process) start(folder string) error {
+// start runs the program, where `node` is not nil in the namespaces of that process.
+func (p *process) start(folder string, node *process) error {
+	cmd := exec.Command(p.Path, p.Args...)
+	if node == nil {
+		return p.launch(cmd, folder, cmd.Start)
+	}
+	cmd.Env = nodeEnv()
+	return p.launch(cmd, folder, func() error { return node.inside(cmd.Start) })
+}
+
+// launch lets `start` run the command in a session of its own, with nothing of the caller's open, so that it outlives
+// the caller and a pipe behind the caller sees its end.
+func (p *process) launch(cmd *exec.Cmd, folder string, start func() error) error {
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	if err := start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	p.Pid = cmd.Process.Pid
@@ -131,6 +144,21 @@ func readStat(pid int) (procStat, bool) {
 		return procStat{}, false
 	}
 	return procStat{fields[0][0], ticks}, true
+}
+
+// started is when the process started, by the clock on the wall.
+func (p *process) started() (time.Time, error) {
+	data, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return time.Time{}, err
+	}
+	var uptime float64
+	if _, err := fmt.Sscan(string(data), &uptime); err != nil {
+		return time.Time{}, fmt.Errorf("read /proc/uptime: %w", err)
+	}
+	const ticksPerSecond = 100 // Of what the kernel tells, whatever it counts itself.
+	age := uptime - float64(p.StartTicks)/ticksPerSecond
+	return time.Now().Add(-time.Duration(age * float64(time.Second))), nil
 }
 
 // memoryMiB is the resident memory of the process, 0 when it is gone.

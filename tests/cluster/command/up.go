@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,38 +46,48 @@ func bringUp(name, folder, source string, programs map[string]*binary, more feat
 		if !fresh {
 			return nil, fmt.Errorf("%w\n(remedy: cluster down --name %s, then up)", err, name)
 		}
-		_ = stopAll(c.Processes)
+		err = errors.Join(err, c.stop())
 		c.forget()
 		var dead *deadError
-		if !errors.As(err, &dead) || !dead.process.portTaken() || attempt == startAttempts {
+		taken := errors.Is(err, errSubnetTaken) || errors.As(err, &dead) && dead.process.portTaken()
+		if !taken || attempt == startAttempts {
 			return nil, err
 		}
-		fmt.Printf("a port of %s was taken meanwhile; trying others\n", dead.process.Name)
+		fmt.Println("a port or subnet was taken meanwhile; trying others")
 	}
 }
 
-// startDead starts the processes that do not run, in two waves: the API server with its store, and
-// then its clients, some of which give up when it does not answer.
+// startDead starts the processes that do not run, in waves: what the others need first. Some give up when the API
+// server does not answer.
 func (c *cluster) startDead() error {
-	waves := [][]*process{c.Processes[:2], c.Processes[2:]}
-	waits := []func() error{c.waitForServer, c.waitForControllers}
-	for i, wave := range waves {
-		var names []string
-		for _, p := range wave {
-			if p.alive() {
+	if first := c.process(nodeInitName); first != nil && !first.alive() {
+		c.forgetDelay() // A new node has a good network.
+	}
+	for _, wave := range []struct {
+		names []string
+		wait  func() error
+	}{
+		{[]string{nodeInitName}, c.waitForNodeInit},
+		{[]string{"etcd", "kube-apiserver", "containerd"}, c.waitForServer},
+		{[]string{"kube-controller-manager", "kube-scheduler", "kwok", "coredns", "kubelet", "kube-proxy", nodeDelayName},
+			c.waitForControllers},
+	} {
+		var started []string
+		for _, p := range c.Processes {
+			if !slices.Contains(wave.names, p.Name) || p.alive() {
 				continue
 			}
-			names = append(names, p.Name)
-			err := p.start(c.folder)
+			started = append(started, p.Name)
+			err := c.start(p)
 			// Saved before anything else can go wrong: `down` must know the process.
 			if err := errors.Join(err, c.save()); err != nil {
 				return err
 			}
 		}
-		if len(names) > 0 {
-			fmt.Println("starting " + strings.Join(names, ", "))
+		if len(started) > 0 {
+			fmt.Println("starting " + strings.Join(started, ", "))
 		}
-		if err := waits[i](); err != nil {
+		if err := wave.wait(); err != nil {
 			return err
 		}
 	}
@@ -84,6 +95,16 @@ func (c *cluster) startDead() error {
 		return &deadError{p}
 	}
 	return nil
+}
+
+func (c *cluster) start(p *process) error {
+	switch {
+	case p.Name == nodeInitName:
+		return c.startNodeInit(p)
+	case p.OnNode:
+		return p.start(c.folder, c.process(nodeInitName))
+	}
+	return p.start(c.folder, nil)
 }
 
 func (c *cluster) waitForServer() error {
@@ -94,7 +115,10 @@ func (c *cluster) waitForServer() error {
 	if err := c.waitFor("kube-apiserver", c.Processes[:2], func() bool { return api.answers("/readyz") }); err != nil {
 		return err
 	}
-	return c.defineLogs(api)
+	if err := c.defineLogs(api); err != nil || c.RealNode == nil {
+		return err
+	}
+	return c.serveNode(api)
 }
 
 // waitForControllers waits until pods can be made, which takes the default service account, and kwok answers for them.
@@ -115,10 +139,14 @@ func (c *cluster) waitForControllers() error {
 	if err != nil {
 		return err
 	}
-	return c.waitFor("kube-controller-manager, kube-scheduler and kwok", c.Processes, func() bool {
+	err = c.waitFor("kube-controller-manager, kube-scheduler and kwok", c.Processes, func() bool {
 		return api.answers("/api/v1/namespaces/default/serviceaccounts/default") &&
 			manager.answers("/healthz") && scheduler.answers("/healthz") && kwok.answers("/healthz")
 	})
+	if err != nil || c.RealNode == nil {
+		return err
+	}
+	return c.settleNode(api)
 }
 
 // waitFor polls `ready` and looks after the processes it depends on.
@@ -144,7 +172,7 @@ func takeDown(folder string) (bool, error) {
 		return true, err
 	}
 	if c != nil {
-		if err := stopAll(c.Processes); err != nil {
+		if err := c.stop(); err != nil {
 			return true, err
 		}
 	}

@@ -75,6 +75,8 @@ class ClusterRoomTest : public ::testing::Test {
     PatchStatus(pod, R"({"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":")" + reason +
                          R"("}]}})");
   }
+  // Of a gang whose places are held from now on.
+  Safety Check(const std::vector<Place>& places, int priority) { return room_.Check(places, priority, clock_.Now()); }
   static GangDemand Demand(const std::string& key, int members, int gpus) {
     GangDemand demand;
     demand.key = key;
@@ -96,10 +98,10 @@ class ClusterRoomTest : public ::testing::Test {
 
 TEST_F(ClusterRoomTest, BoundPodsHoldTheirNodeUntilTheyEnd) {
   AddPod("p", 5, "n1");
-  EXPECT_EQ(room_.RoomFor("", *GpuShape(1), 10).copies, 3);
+  EXPECT_EQ(room_.RoomFor("", GpuShape(1), 10).copies, 3);
   const int before = freed_;
   PatchStatus("p", R"({"status":{"phase":"Succeeded"}})");
-  EXPECT_EQ(room_.RoomFor("", *GpuShape(1), 10).copies, 8);
+  EXPECT_EQ(room_.RoomFor("", GpuShape(1), 10).copies, 8);
   EXPECT_GT(freed_.load(), before) << "those that wait are told";
 }
 
@@ -116,6 +118,27 @@ TEST_F(ClusterRoomTest, WhatIsPlacedIsHeldUntilItIsForgotten) {
   EXPECT_EQ(room_.AnyWaiting(), "");
 }
 
+TEST_F(ClusterRoomTest, PodsThatKeepEachOtherAwayHaveRoomForOneANode) {
+  AddNode("n2");
+  PodShape on_host = *GpuShape(1);
+  on_host.ns = "team-a";
+  on_host.host_ports = {{2222, "TCP", ""}};
+  const auto shape = std::make_shared<const PodShape>(on_host);
+  EXPECT_EQ(room_.RoomFor("team-a/j", shape, 8).copies, 2);
+
+  room_.Claim("team-a/j", shape, 2);
+  EXPECT_EQ(room_.PlacesOf("team-a/j").size(), 2U);
+  EXPECT_NE(room_.PlacesOf("team-a/j")[0].node, room_.PlacesOf("team-a/j")[1].node);
+  EXPECT_EQ(room_.RoomFor("team-a/j", shape, 8).copies, 2) << "beside its own claims there is no more";
+  EXPECT_EQ(room_.RoomFor("team-a/other", shape, 8).copies, 0);
+  EXPECT_EQ(room_.RoomFor("team-a/other", GpuShape(1), 100).copies, 14);
+
+  room_.Claim("team-a/j", shape, 1);
+  EXPECT_EQ(room_.RoomFor("team-a/other", shape, 8).copies, 1);
+  room_.Claim("team-a/j", shape, 0);
+  EXPECT_EQ(room_.RoomFor("team-a/other", shape, 8).copies, 2);
+}
+
 TEST_F(ClusterRoomTest, ADemandThatComesBackAfterItsPlacesWereGivenUpIsPlacedAnew) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
   room_.SetPlaces("team-a/g", {});
@@ -127,7 +150,7 @@ TEST_F(ClusterRoomTest, AMemberThatIsBoundEndsAClaimOfItsGang) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 4)).is_placed);
   AddPod("g-0", 4, "n1", "g");
   EXPECT_EQ(room_.PlacesOf("team-a/g").size(), 1U);
-  EXPECT_EQ(room_.RoomFor("", *GpuShape(1), 10).copies, 0);
+  EXPECT_EQ(room_.RoomFor("", GpuShape(1), 10).copies, 0);
 }
 
 TEST_F(ClusterRoomTest, OnlyForeignPodsThatAskForGpusCompeteAndForTenMinutesAfterTheyAreGone) {
@@ -167,27 +190,56 @@ TEST_F(ClusterRoomTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredOrNo
 
 TEST_F(ClusterRoomTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {
   const std::vector<Place> places = {{"n1", GpuShape(1)}};
-  EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
+  EXPECT_EQ(Check(places, 0), Safety::kSafe);
   AddPod("foreign", 1);
-  EXPECT_EQ(room_.Check(places, 0), Safety::kUndecided);
-  EXPECT_EQ(room_.Check(places, 1), Safety::kSafe) << "it is less important than the gang";
+  EXPECT_EQ(Check(places, 0), Safety::kUndecided);
+  EXPECT_EQ(Check(places, 1), Safety::kSafe) << "it is less important than the gang";
   SetUnscheduled("foreign", "Unschedulable");
-  EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
+  EXPECT_EQ(Check(places, 0), Safety::kSafe);
 }
 
 TEST_F(ClusterRoomTest, AForeignPodWhoseGateWasLiftedIsUndecidedThoughItsConditionStillTellsOfTheGate) {
   AddPod("foreign", 1);
   SetUnscheduled("foreign", "SchedulingGated");
-  EXPECT_EQ(room_.Check({{"n1", GpuShape(1)}}, 0), Safety::kUndecided);
+  EXPECT_EQ(Check({{"n1", GpuShape(1)}}, 0), Safety::kUndecided);
 }
 
 TEST_F(ClusterRoomTest, AForeignPodThatNobodyDecidesAboutHoldsGangsUpForFiveMinutesOnly) {
   AddPod("foreign", 1);
   clock_.Advance(4min);
   PatchStatus("foreign", R"({"status":{"qosClass":"BestEffort"}})");
-  EXPECT_EQ(room_.Check({{"n1", GpuShape(1)}}, 0), Safety::kUndecided);
+  EXPECT_EQ(Check({{"n1", GpuShape(1)}}, 0), Safety::kUndecided);
   clock_.Advance(1min);
-  EXPECT_EQ(room_.Check({{"n1", GpuShape(1)}}, 0), Safety::kSafe);
+  EXPECT_EQ(Check({{"n1", GpuShape(1)}}, 0), Safety::kSafe);
+}
+
+TEST_F(ClusterRoomTest, AGangWaitsForWhatTheSchedulerWasAtBeforeItsPlacesWereHeldAndForTwentySeconds) {
+  const std::vector<Place> places = {{"n1", GpuShape(1)}};
+  AddPod("before", 1);
+  const kube::TimePoint held = clock_.Now();
+  clock_.Advance(19s);
+  EXPECT_EQ(room_.Check(places, 0, held), Safety::kUndecided);
+  clock_.Advance(1s);
+  EXPECT_EQ(room_.Check(places, 0, held), Safety::kSafe);
+  SetUnscheduled("before", "Unschedulable");
+  AddPod("after", 1);
+  EXPECT_EQ(room_.Check(places, 0, clock_.Now() - 5s), Safety::kSafe) << "the scheduler keeps the places from it";
+}
+
+TEST_F(ClusterRoomTest, WhatTheSchedulerKeepsForAForeignPodIsNotFree) {
+  AddPod("preemptor", 6);
+  PatchStatus("preemptor", R"({"status":{"nominatedNodeName":"n1"}})");
+  EXPECT_EQ(room_.RoomFor("team-a/g", GpuShape(1), 10).copies, 2);
+  AddNode("n2");
+  Must(server_.Bind({"team-a", "preemptor"}, "n2"));
+  Settle();
+  EXPECT_EQ(room_.RoomFor("team-a/g", GpuShape(8), 10).copies, 1) << "it went elsewhere";
+  AddPod("other", 4);
+  PatchStatus("other", R"({"status":{"nominatedNodeName":"n1"}})");
+  const int freed = freed_;
+  PatchStatus("other", R"({"status":{"nominatedNodeName":null}})");
+  EXPECT_EQ(room_.RoomFor("team-a/g", GpuShape(8), 10).copies, 1);
+  EXPECT_GT(freed_, freed);
 }
 
 TEST_F(ClusterRoomTest, AForeignPodWaitsForRoomOnceItIsFoundUnschedulableNotWhileItIsGated) {
@@ -202,29 +254,29 @@ TEST_F(ClusterRoomTest, AForeignPodWaitsForRoomOnceItIsFoundUnschedulableNotWhil
 TEST_F(ClusterRoomTest, PlacesAreTakenWhenTheirNodeHoldsMoreThanItHasOrAcceptsNoMore) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
   const std::vector<Place> places = room_.PlacesOf("team-a/g");
-  EXPECT_EQ(room_.Check(places, 0), Safety::kSafe);
+  EXPECT_EQ(Check(places, 0), Safety::kSafe);
   AddPod("foreign", 1, "n1");
-  EXPECT_EQ(room_.Check(places, 0), Safety::kTaken);
-  EXPECT_EQ(room_.Check({{"nowhere", GpuShape(1)}}, 0), Safety::kTaken);
+  EXPECT_EQ(Check(places, 0), Safety::kTaken);
+  EXPECT_EQ(Check({{"nowhere", GpuShape(1)}}, 0), Safety::kTaken);
 }
 
 TEST_F(ClusterRoomTest, OfPlacesThatWereTakenThoseStayThatTheirNodeHasRoomFor) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 4, 2)).is_placed);
   AddPod("foreign", 1, "n1");
-  ASSERT_EQ(room_.Check(room_.PlacesOf("team-a/g"), 0), Safety::kTaken);
+  ASSERT_EQ(Check(room_.PlacesOf("team-a/g"), 0), Safety::kTaken);
 
   room_.KeepWhatHolds("team-a/g");
 
   const std::vector<Place> left = room_.PlacesOf("team-a/g");
-  EXPECT_EQ(room_.Check(left, 0), Safety::kSafe);
+  EXPECT_EQ(Check(left, 0), Safety::kSafe);
   EXPECT_EQ(left.size(), 3U);
 }
 
 TEST_F(ClusterRoomTest, WhatIsReservedIsRoomForItsHolderOnly) {
   AddPod("p", 5, "n1");
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 8, 1)).has_reservation);
-  EXPECT_EQ(room_.RoomFor("team-a/g", *GpuShape(1), 10).copies, 3);
-  EXPECT_EQ(room_.RoomFor("team-a/other", *GpuShape(1), 10).copies, 0);
+  EXPECT_EQ(room_.RoomFor("team-a/g", GpuShape(1), 10).copies, 3);
+  EXPECT_EQ(room_.RoomFor("team-a/other", GpuShape(1), 10).copies, 0);
 }
 
 TEST_F(ClusterRoomTest, AGangThatHasTheReservationHearsOfItWhoeverPlanned) {

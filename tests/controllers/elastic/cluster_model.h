@@ -82,6 +82,7 @@ class ClusterModel {
       worker.ordinal = ordinal;
       worker.name = PodName(ordinal);
       worker.uid = pod.uid;
+      worker.address = "10.0.0." + pod.uid;
       worker.is_gated = pod.is_gated;
       worker.is_bound = pod.node >= 0;
       worker.has_lost_node = pod.node >= 0 && !nodes_[static_cast<std::size_t>(pod.node)].is_there;

@@ -78,7 +78,7 @@ TEST(ElasticChildren, TheSecretHoldsTheKeyPair) {
 
 TEST(ElasticChildren, TheHostListIsWhatTheViewReadsBack) {
   HostList list;
-  list.hosts = {PodName(1), PodName(0)};
+  list.hosts = {{PodName(1), "10.0.0.2"}, {PodName(0), "10.0.0.1"}};
   list.slots = 2;
   list.revision = 5;
   list.published = grus::At(0);
@@ -126,6 +126,12 @@ TEST(MakeWorkers, TheSelectorMatchesThePodLabels) {
   EXPECT_EQ(At(labels, {"x"}), Json("y"));
 }
 
+// What the kubelet makes of a word of a command: "$$" is "$"; no "$(NAME)" of ours is a variable's.
+std::string ReadByKubelet(std::string word) {
+  for (std::size_t at = 0; (at = word.find("$$", at)) != std::string::npos; ++at) word.erase(at, 1);
+  return word;
+}
+
 TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.gpus_per_worker = 2;
@@ -134,13 +140,17 @@ TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
   const Json worker = Container(set);
   EXPECT_EQ(At(worker, {"name"}), Json("worker"));
   EXPECT_EQ(At(worker, {"image"}), Json("registry.example.com/worker:1"));
-  EXPECT_EQ(At(worker, {"command"}), Json::MakeArray({"/bin/sh", "-c", WorkerScript()}));
+  EXPECT_EQ(ReadByKubelet(*At(worker, {"command"}).AsArray()->back().AsString()), WorkerScript());
   EXPECT_EQ(At(worker, {"resources", "limits", "nvidia.com/gpu"}), Json("2"));
   EXPECT_EQ(At(worker, {"volumeMounts"}),
-            Parse(R"([{"name":"grus-ssh","mountPath":"/etc/grus/ssh","readOnly":true}])"));
+            Parse(R"([{"name":"grus-ssh","mountPath":"/etc/grus/ssh","readOnly":true},
+                       {"name":"grus-scratch","mountPath":"/tmp/grus"},{"name":"grus-shm","mountPath":"/dev/shm"},
+                       {"name":"grus-sshd","mountPath":"/run/sshd"}])"));
   EXPECT_EQ(
       At(set, {"spec", "template", "spec", "volumes"}),
-      Parse(R"([{"name":"grus-ssh","secret":{"secretName":"bert-ssh-0b6f1c9e-uid","defaultMode":288}}])"));
+      Parse(R"([{"name":"grus-ssh","secret":{"secretName":"bert-ssh-0b6f1c9e-uid","defaultMode":288}},
+                       {"name":"grus-scratch","emptyDir":{}},{"name":"grus-shm","emptyDir":{"medium":"Memory"}},
+                       {"name":"grus-sshd","emptyDir":{}}])"));
   EXPECT_EQ(At(set, {"spec", "template", "spec", "priorityClassName"}), Json("batch"));
 }
 
@@ -246,6 +256,16 @@ TEST(WorkerPod, IsWhatTheSchedulerWillCount) {
     EXPECT_EQ(shape.request.Extended(kGpuResource), c.gpus) << c.rule;
     EXPECT_EQ(shape.request.pods, 1) << c.rule;
   }
+}
+
+TEST(WorkerPod, OnTheNodesNetworkItClaimsThePortOfItsSshServer) {
+  api::ElasticHorovodJob job = TestJob();
+  EXPECT_TRUE(ShapeOf(WorkerPod(job)).host_ports.empty());
+  job.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"hostNetwork":true}})");
+  EXPECT_EQ(ShapeOf(WorkerPod(job)).host_ports, (std::vector<HostPort>{{kSshPort, "TCP", ""}}));
+  job.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"hostNetwork":true,"containers":[
+      {"name":"worker","ports":[{"containerPort":2222,"hostPort":2222}]}]}})");
+  EXPECT_EQ(ShapeOf(WorkerPod(job)).host_ports.size(), 1U) << "said by the user";
 }
 
 TEST(WorkerPod, TakesSelectorAndTolerationsFromTheTemplate) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "controllers/elastic/elastic_status.h"
 #include "tests/controllers/elastic/view_builder.h"
 
@@ -19,8 +21,8 @@ using ::testing::SizeIs;
 std::vector<int> Ordinals(const std::optional<HostList>& list) {
   std::vector<int> ordinals;
   if (!list) return ordinals;
-  for (const std::string& host : list->hosts)
-    ordinals.push_back(OrdinalOf(host, "bert-workers").value_or(-1));
+  for (const Host& host : list->hosts)
+    ordinals.push_back(OrdinalOf(host.pod, "bert-workers").value_or(-1));
   return ordinals;
 }
 
@@ -455,6 +457,33 @@ TEST(ElasticPlan, Q10ACarriedOutPlanPlansNoSecondStatus) {
 
     EXPECT_EQ(PlanElasticJob(next).status, plan.status) << name;
     EXPECT_THAT(PlanElasticJob(next).events, IsEmpty()) << name;
+  }
+}
+
+TEST(ElasticPlan, AWorkerThatLeavesTheListUnaskedIsAnEvent) {
+  struct Case {
+    const char* rule;
+    std::function<void(View&)> change;
+    const char* reason;
+    const char* note;
+  };
+  const Case kCases[] = {
+      {"killed", [](View& v) { v.pods[1].is_ready = false; v.pods[1].end = "exit code 137 (OOMKilled)"; }, "WorkerLost",
+       "worker bert-workers-1 was lost: exit code 137 (OOMKilled); 2 workers go on"},
+      {"drained", [](View& v) { v.pods[1].is_ready = false; v.pods[1].is_ending = true; }, "WorkerLeaves",
+       "worker bert-workers-1 leaves the training: its pod is being deleted; 2 workers go on"},
+      {"gone", [](View& v) { v.pods.erase(v.pods.begin() + 1); }, "WorkerLost",
+       "worker bert-workers-1 was lost: its pod is gone; 2 workers go on"},
+      {"replaced", [](View& v) { v.pods[1].address = "10.9.9.9"; }, "WorkerLost",
+       "worker bert-workers-1 was lost: its pod is gone; 3 workers go on"},
+  };
+  for (const Case& c : kCases) {
+    View view = ViewBuilder().MinMax(1, 3).Set(3, 3).Ready({0, 1, 2}).Hosts({0, 1, 2}).LauncherRuns().Build();
+    c.change(view);
+    const Plan plan = PlanElasticJob(view);
+    ASSERT_EQ(plan.events.size(), 1U) << c.rule;
+    EXPECT_EQ(plan.events.front().reason, c.reason) << c.rule;
+    EXPECT_EQ(plan.events.front().note, c.note) << c.rule;
   }
 }
 

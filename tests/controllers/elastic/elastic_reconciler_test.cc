@@ -37,6 +37,18 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
     made["value"] = value;
     Create("priorityclasses.scheduling.k8s.io", std::move(made));
   }
+  // The first one; its StatefulSet is there.
+  void AddBoundWorker() {
+    Json pod = Named("v1", "Pod", "bert-workers-0", "team-a");
+    pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
+    Json owner = Json::MakeObject(
+        {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
+    owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
+    pod["metadata"]["ownerReferences"].Append(std::move(owner));
+    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"worker","image":"a",
+        "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
+    Create("pods", std::move(pod));
+  }
   void Start() {
     elastic_.FeedQueue(queue_);
     StartCaches();
@@ -83,19 +95,11 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   Start();
   ASSERT_TRUE(Pass());
   ASSERT_EQ(room_.PlacesOf("team-a/bert").size(), 1U);
-  Json pod = Named("v1", "Pod", "bert-workers-0", "team-a");
-  pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
-  Json owner = Json::MakeObject(
-      {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
-  owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
-  pod["metadata"]["ownerReferences"].Append(std::move(owner));
-  pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"worker","image":"a",
-      "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
-  Create("pods", std::move(pod));
+  AddBoundWorker();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   ASSERT_TRUE(room_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
   // As a pass does that looked at the pods before the last of them was bound.
-  room_.Claim("team-a/bert", *testing::GpuShape(1), 1);
+  room_.Claim("team-a/bert", testing::GpuShape(1), 1);
 
   ASSERT_TRUE(Pass());
 
@@ -180,6 +184,78 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
   ASSERT_TRUE(server_.Delete("nodes", {"", "n2"}));
   (void)Pass();
   EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+}
+
+// Or it would come again at once, and again, for as long as its children are refused.
+TEST_F(ElasticReconcilerTest, AStartThatFailsBesideTheLastRunsWorkersDoesNotWakeItself) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  Start();
+  ASSERT_TRUE(Pass());
+  AddBoundWorker();
+  Json set = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
+  set["spec"]["replicas"] = 0;
+  set["metadata"]["annotations"][kGrantedAnnotation] = "0";
+  ASSERT_TRUE(server_.Update("statefulsets.apps", std::move(set), "grus"));
+  ASSERT_TRUE(server_.Delete("services", {"team-a", "bert-workers"}));
+  Json foreign = Named("v1", "Service", "bert-workers", "team-a");
+  foreign["spec"] = *kube::ParseJson(R"({"clusterIP":"None","selector":{"app":"other"}})");
+  Create("services", std::move(foreign));
+  ASSERT_TRUE(Pass());  // It says so: what it writes may bring the next one.
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  ASSERT_TRUE(Pass());
+
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
+  EXPECT_EQ(queue_.counts().depth, 0U);
+}
+
+// Whoever deletes a Job without saying more leaves its pods behind.
+TEST_F(ElasticReconcilerTest, ALauncherIsNotMadeAgainWhileAPodOfItRunsThatTheCacheDoesNotKnow) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  Start();
+  ASSERT_TRUE(Pass());
+  AddBoundWorker();
+  SetStatus("pods", {"team-a", "bert-workers-0"}, R"({"phase":"Running","podIP":"10.0.0.1","conditions":[
+      {"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]})");
+  (void)Settle();
+  ASSERT_NE(server_.Get("jobs.batch", {"team-a", "bert-launcher"}), nullptr);
+  pods_.Stop();
+  pods_.Join();
+  --waiters_;
+  Json pod = Named("v1", "Pod", "bert-launcher-x", "team-a");
+  pod["metadata"]["labels"] =
+      Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "launcher"}, {kManagedByLabel, kManagedBy}});
+  pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"launcher","image":"a"}]})");
+  Create("pods", std::move(pod));
+  ASSERT_TRUE(server_.Delete("jobs.batch", {"team-a", "bert-launcher"},
+                             Json::MakeObject({{"propagationPolicy", "Background"}})));
+
+  const auto first = Pass();
+
+  EXPECT_FALSE(first);
+  EXPECT_EQ(server_.Get("jobs.batch", {"team-a", "bert-launcher"}), nullptr);
+  const auto stray = server_.Get("pods", {"team-a", "bert-launcher-x"});
+  ASSERT_NE(stray, nullptr);
+  EXPECT_TRUE(stray->At({"metadata", "deletionTimestamp"}));
+
+  ASSERT_TRUE(server_.Delete("pods", {"team-a", "bert-launcher-x"}, Json::MakeObject({{"gracePeriodSeconds", 0}})));
+  EXPECT_TRUE(Pass());
+  EXPECT_NE(server_.Get("jobs.batch", {"team-a", "bert-launcher"}), nullptr);
+}
+
+TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
+  Json foreign = Named("v1", "Service", "bert-workers", "team-a");
+  foreign["spec"] = *kube::ParseJson(R"({"clusterIP":"None","selector":{"app":"other"}})");
+  Create("services", std::move(foreign));
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  Start();
+
+  ASSERT_TRUE(Pass());
+
+  EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
+  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
 }
 
 TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {

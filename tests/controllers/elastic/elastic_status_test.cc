@@ -77,8 +77,10 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
       {"Starting", "LauncherStarting", false, true,
        Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive), "4 of 4 workers ready"},
       {"Running", "Training", true, false, Of(4).Ready({0, 1, 2, 3}).LauncherRuns(), "4 of 4 workers ready"},
-      {"Running", "Training", true, true, Of(4).Ready({0, 1, 2}).Waiting({3}).LauncherRuns(),
+      {"Running", "Training", true, false, Of(4).Ready({0, 1, 2}).Waiting({3}).LauncherRuns(),
        "3 of 4 workers ready"},
+      {"Running", "BelowMinimum", false, true, Of(4).Ready({0}).Waiting({1, 2, 3}).LauncherRuns(),
+       "trains on fewer workers than the minimum of 2: 1 of 4 workers ready"},
       {"Running", "Training", true, false, Of(3).Ready({0, 1, 2}).LauncherRuns(),
        "3 of 3 workers ready; 4 are wanted"},
       {"Suspended", "Suspended", false, false,
@@ -117,6 +119,120 @@ TEST(ElasticStatus, OnlyAReallyRunningLauncherIsTraining) {
   View view = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Build();
   view.launcher_pods.front().is_ending = true;
   EXPECT_EQ(PlanElasticJob(view).status.phase, kPhaseStarting);
+}
+
+TEST(ElasticStatus, ALauncherThatHasJustEndedStillRunsUntilItsJobSaysHow) {
+  View view = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Job([](auto& job) { job.status.phase = "Running"; }).Build();
+  view.launcher_pods.front().is_ending = true;
+  view.launcher_pods.front().is_running = false;
+  EXPECT_EQ(PlanElasticJob(view).status.phase, kPhaseRunning);
+}
+
+// The Job waits before it tries again, for up to ten minutes.
+TEST(ElasticStatus, ALauncherThatEndedAWhileAgoTrainsNoMore) {
+  View view = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Job([](auto& job) { job.status.phase = "Running"; }).Build();
+  view.launcher_pods.front().is_ending = true;
+  view.launcher_pods.front().is_running = false;
+  view.launcher_pods.front().ended = At(-4);
+
+  const Plan soon = PlanElasticJob(view);
+  EXPECT_EQ(soon.status.phase, kPhaseRunning);
+  EXPECT_EQ(soon.look_again, std::chrono::seconds(1));
+
+  view.now = At(1);
+  const Status after = PlanElasticJob(view).status;
+  EXPECT_EQ(after.phase, kPhaseStarting);
+  EXPECT_EQ(ConditionOf(after, "Ready").status, "False");
+  EXPECT_EQ(ConditionOf(after, "Ready").reason, "LauncherStarting");
+}
+
+TEST(ElasticStatus, PodsThatCannotStartAreTold) {
+  const auto refused = [](View view) {
+    view.refused_workers = Refusal{"FailedCreate: pods are forbidden", At(-5)};
+    return view;
+  };
+  const auto launcher = [](View view) {
+    LauncherPod pod;
+    pod.name = "bert-launcher-x";
+    pod.trouble = "cannot be scheduled: 0/1 nodes";
+    pod.created = At(-5);
+    view.launcher_pods.push_back(pod);
+    return view;
+  };
+  const auto silent = [](View view) {
+    view.pods.front().silent_since = At(-10);
+    return view;
+  };
+  struct Case {
+    const char* rule;
+    View view;
+    const char* phase;
+    const char* message;
+  };
+  const Case kCases[] = {
+      {"a worker", Of(2).Ready({0}).Broken({1}, -5).Build(), "Pending",
+       "1 of 2 workers ready; 4 are wanted; worker bert-workers-1: cannot pull its image"},
+      {"several", Of(4).Broken({0, 1, 3}, -5).Bound({2}).Build(), "Pending",
+       "0 of 4 workers ready; worker bert-workers-0: cannot pull its image (and 2 other workers)"},
+      {"no ssh server", silent(Of(4).Bound({0, 1, 2, 3}).Build()), "Pending",
+       "0 of 4 workers ready; worker bert-workers-0: its ssh server does not answer on port 2222"},
+      {"refused", refused(Of(4).Build()), "Pending", "0 of 4 workers ready; FailedCreate: pods are forbidden"},
+      {"launcher", launcher(Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive).Build()), "Starting",
+       "4 of 4 workers ready; launcher bert-launcher-x: cannot be scheduled: 0/1 nodes"},
+  };
+  for (const Case& c : kCases) {
+    const Status status = PlanElasticJob(c.view).status;
+    EXPECT_EQ(status.phase, c.phase) << c.rule;
+    EXPECT_EQ(ConditionOf(status, "Stalled").reason, "PodsBroken") << c.rule;
+    EXPECT_TRUE(ConditionOf(status, "Stalled").is_true()) << c.rule;
+    EXPECT_FALSE(ConditionOf(status, "Ready").is_true()) << c.rule;
+    EXPECT_EQ(ConditionOf(status, "Ready").message, c.message) << c.rule;
+  }
+}
+
+TEST(ElasticStatus, ATrainingGoesOnBesideABrokenWorker) {
+  const Status status = PlanElasticJob(Of(4).Ready({0, 1, 2}).Broken({3}, -5).LauncherRuns().Build()).status;
+  EXPECT_TRUE(ConditionOf(status, "Ready").is_true());
+  EXPECT_THAT(ConditionOf(status, "Ready").message, HasSubstr("worker bert-workers-3: cannot pull its image"));
+}
+
+TEST(ElasticStatus, ASilentTrainingIsNotCalledReady) {
+  View view = Of(4).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
+  view.launcher_pods.front().silent_since = At(-600);
+
+  const Plan plan = PlanElasticJob(view);
+
+  EXPECT_EQ(plan.status.phase, kPhaseRunning);
+  EXPECT_EQ(ConditionOf(plan.status, "Ready").status, "Unknown");
+  EXPECT_EQ(ConditionOf(plan.status, "Ready").reason, "NoOutput");
+  EXPECT_THAT(ConditionOf(plan.status, "Ready").message,
+              HasSubstr("launcher bert-launcher-x has printed nothing since " + kube::ToText(At(-600))));
+  ASSERT_EQ(plan.events.size(), 1U);
+  EXPECT_EQ(plan.events.front().reason, "NoOutput");
+  View again = Of(4).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Status(plan.status).Build();
+  again.launcher_pods.front().silent_since = At(-600);
+  again.now = At(30);
+  EXPECT_EQ(PlanElasticJob(again).status.conditions, plan.status.conditions) << "no write at rest";
+  EXPECT_TRUE(PlanElasticJob(again).events.empty()) << "told once";
+  again.launcher_pods.front().silent_since.reset();
+  EXPECT_TRUE(ConditionOf(PlanElasticJob(again).status, "Ready").is_true()) << "it speaks again";
+}
+
+TEST(ElasticStatus, WhatWasWrongStandsUntilTheNextTry) {
+  const View broken = Of(4).Broken({0, 1, 2, 3}, -70).Build();
+  const Plan given_back = PlanElasticJob(broken);
+  ASSERT_EQ(given_back.workers->replicas, 0);
+  const std::string message = ConditionOf(given_back.status, "Stalled").message;
+  EXPECT_THAT(message, HasSubstr("cannot pull its image"));
+  EXPECT_THAT(message, HasSubstr("tries again after 5 minutes or a change of the spec"));
+
+  View later = ViewBuilder().MinMax(2, 4).Set(0, 0).Status(given_back.status).Room(4).Build();
+  later.now = At(120);
+
+  const Status status = PlanElasticJob(later).status;
+  EXPECT_EQ(status.phase, kPhaseWaiting);
+  EXPECT_EQ(ConditionOf(status, "Stalled").message, message);
+  EXPECT_EQ(status.conditions, given_back.status.conditions);
 }
 
 TEST(ElasticStatus, AnEndIsFinalForKstatus) {

@@ -51,14 +51,13 @@ TEST(OrdinalOf, TakesOnlyPodsOfThatStatefulSet) {
 
 TEST(HostList, IsReadBackAsItWasWritten) {
   HostList list;
-  list.hosts = {PodName(2), PodName(0), PodName(11)};
+  list.hosts = {{PodName(2), "10.0.0.7"}, {PodName(0), "10.0.0.1"}, {PodName(11), "10.1.0.1"}};
   list.slots = 4;
   list.revision = 17;
   list.published = At(5);
-  const std::string text = HostListText(list, "bert-workers");
+  const std::string text = HostListText(list);
   EXPECT_EQ(text,
-            "revision 17\nbert-workers-2.bert-workers:4\nbert-workers-0.bert-workers:4\n"
-            "bert-workers-11.bert-workers:4\n");
+            "revision 17\n10.0.0.7:4 bert-workers-2\n10.0.0.1:4 bert-workers-0\n10.1.0.1:4 bert-workers-11\n");
 
   kube::ConfigMap config_map;
   config_map.data["hosts"] = text;
@@ -70,7 +69,7 @@ TEST(HostList, AnEmptyListIsAList) {
   kube::ConfigMap config_map;
   HostList list;
   list.revision = 3;
-  config_map.data["hosts"] = HostListText(list, "s");
+  config_map.data["hosts"] = HostListText(list);
   const auto read = ReadHostList(config_map);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->revision, 3);
@@ -90,13 +89,15 @@ TEST(HostList, ARevisionWithoutRoomForAnotherIsNone) {
 }
 
 TEST(HostList, WhatAnybodyWroteIntoTheConfigMapIsSurvived) {
-  const std::pair<const char*, std::optional<std::vector<std::string>>> kCases[] = {
+  const std::vector<Host> one = {{"a", "10.0.0.1"}};
+  const std::pair<const char*, std::optional<std::vector<Host>>> kCases[] = {
       {"", {}},
-      {"a.b:1\n", {}},
-      {"revision\na.b:1\n", {}},
-      {"revision x\na.b:1\n", {{"a"}}},
-      {"revision 99999999999999999999999\na.b:1", {{"a"}}},
-      {"revision 1\n\nno-dot:1\nno-colon.x\na.b:1\n\n", {{"a"}}},
+      {"10.0.0.1:1 a\n", {}},
+      {"revision\n10.0.0.1:1 a\n", {}},
+      {"revision x\n10.0.0.1:1 a\n", one},
+      {"revision 99999999999999999999999\n10.0.0.1:1 a", one},
+      {"revision 1\n\nno-pod:1\nno-colon x\nblank first:1\n10.0.0.1:1 a\n\n", one},
+      {"revision 1\na-workers-0.a-workers:1\n", std::vector<Host>{}},  // As an older version wrote it.
   };
   for (const auto& [text, hosts] : kCases) {
     kube::ConfigMap config_map;
@@ -210,7 +211,7 @@ TEST(ReadLauncherPod, TellsWhyItFailed) {
        "exit code 137 (OOMKilled)"},
       {R"({"status":{"phase":"Failed","containerStatuses":[{"name":"launcher","state":{"terminated":)"
        R"({"exitCode":1,"reason":"Error","message":"no hosts"}}}]}})",
-       "exit code 1 (Error): no hosts"},
+       "exit code 1: no hosts"},
       {R"({"status":{"phase":"Failed","reason":"Evicted","message":"the node was low on memory"}})",
        "Evicted: the node was low on memory"},
       {R"({"status":{"phase":"Failed"}})", "failed"},

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -43,26 +44,23 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// The discovery script with its folders in a place of the test's own, and a resolver that knows the names
-// given.
+// The discovery script with its folders in a place of the test's own.
 class Discovery {
  public:
   Discovery() {
-    std::string script = Replaced(DiscoveryScript(), kHostsFolder, dir_.path("hosts"));
-    script_ = dir_.Write("discover_hosts.sh", Replaced(script, "/tmp/grus/resolved", dir_.path("resolved")));
-    Resolves("a.s b.s c.s d.s");
-  }
-  void Resolves(const std::string& names) {
-    const std::string path = dir_.Write(
-        "bin/getent", "#!/bin/sh\nfor n in " + names + "; do [ \"$2\" = \"$n\" ] && exit 0; done\nexit 2\n");
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    std::string script = Replaced(DiscoveryScript(), kScratchFolder, dir_.path("scratch"));
+    script_ = dir_.Write("discover_hosts.sh", Replaced(script, kHostsFolder, dir_.path("hosts")));
+    std::filesystem::create_directory(dir_.path("scratch"));
   }
   void Mounted(const std::string& text) { dir_.Write("hosts/hosts", text); }
   void Pushed(const std::string& text) { dir_.Write("hosts/pushed", text); }
   const kube::testing::TempDir& dir() const { return dir_; }
 
-  Outcome Call(const std::string& shell = "/bin/sh") const {
-    return RunShell("PATH=" + dir_.path("bin") + ":$PATH " + shell + " " + script_ + " 2>/dev/null");
+  // At that second of the clock.
+  Outcome Call(int now = 0) const {
+    std::filesystem::permissions(dir_.Write("bin/date", "#!/bin/sh\necho " + std::to_string(now) + "\n"),
+                                 std::filesystem::perms::owner_all);
+    return RunShell("PATH=" + dir_.path("bin") + ":$PATH /bin/sh " + script_ + " 2>/dev/null");
   }
 
  private:
@@ -78,20 +76,20 @@ TEST(DiscoveryScript, PrintsTheNewerOfTheTwoLists) {
     const char* output;
   };
   const Case kCases[] = {
-      {"only mounted", "revision 3\na.s:1\nb.s:1\n", nullptr, "a.s:1\nb.s:1\n"},
-      {"pushed is newer", "revision 3\na.s:1\n", "revision 4\nb.s:2\n", "b.s:2\n"},
-      {"by number, not by text", "revision 9\na.s:1\n", "revision 10\nb.s:1\n", "b.s:1\n"},
-      {"pushed is older", "revision 5\na.s:1\n", "revision 4\nb.s:1\n", "a.s:1\n"},
-      {"the same", "revision 4\na.s:1\n", "revision 4\nb.s:1\n", "a.s:1\n"},
-      {"nothing pushed yet", "revision 1\na.s:1\n", "", "a.s:1\n"},
-      {"only pushed", nullptr, "revision 1\nb.s:1\n", "b.s:1\n"},
+      {"only mounted", "revision 3\n1.1.1.1:1 a\n1.1.1.2:1 b\n", nullptr, "1.1.1.1:1\n1.1.1.2:1\n"},
+      {"pushed is newer", "revision 3\n1.1.1.1:1 a\n", "revision 4\n1.1.1.2:2 b\n", "1.1.1.2:2\n"},
+      {"by number, not by text", "revision 9\n1.1.1.1:1 a\n", "revision 10\n1.1.1.2:1 b\n", "1.1.1.2:1\n"},
+      {"pushed is older", "revision 5\n1.1.1.1:1 a\n", "revision 4\n1.1.1.2:1 b\n", "1.1.1.1:1\n"},
+      {"the same", "revision 4\n1.1.1.1:1 a\n", "revision 4\n1.1.1.2:1 b\n", "1.1.1.1:1\n"},
+      {"nothing pushed yet", "revision 1\n1.1.1.1:1 a\n", "", "1.1.1.1:1\n"},
+      {"only pushed", nullptr, "revision 1\n1.1.1.2:1 b\n", "1.1.1.2:1\n"},
       {"neither", nullptr, nullptr, ""},
       {"an empty list is an answer", "revision 2\n", "revision 3\n", ""},
-      {"no newline at the end, as annotations come", "revision 1\n", "revision 2\na.s:1\nb.s:1",
-       "a.s:1\nb.s:1\n"},
-      {"empty lines", "revision 1\n\na.s:1\n\n", nullptr, "a.s:1\n"},
-      {"noise for a revision", "revision x\na.s:1\n", "revision y\nb.s:1\n", "a.s:1\n"},
-      {"no revision at all", "a.s:1\nb.s:1\n", nullptr, "b.s:1\n"},
+      {"no newline at the end, as annotations come", "revision 1\n", "revision 2\n1.1.1.1:1 a\n1.1.1.2:1 b",
+       "1.1.1.1:1\n1.1.1.2:1\n"},
+      {"empty lines", "revision 1\n\n1.1.1.1:1 a\n\n", nullptr, "1.1.1.1:1\n"},
+      {"noise for a revision", "revision x\n1.1.1.1:1 a\n", "revision y\n1.1.1.2:1 b\n", "1.1.1.1:1\n"},
+      {"no revision at all", "1.1.1.1:1 a\n1.1.1.2:1 b\n", nullptr, "1.1.1.2:1\n"},
   };
   for (const Case& c : kCases) {
     Discovery discovery;
@@ -107,30 +105,93 @@ TEST(DiscoveryScript, PrintsTheNewerOfTheTwoLists) {
 
 TEST(DiscoveryScript, ReadsTheListAsTheControllerWritesIt) {
   HostList list;
-  list.hosts = {"a", "b"};
+  list.hosts = {{"a", "10.0.0.1"}, {"b", "10.0.0.2"}};
   list.slots = 4;
   list.revision = 12;
   Discovery discovery;
-  discovery.Pushed(HostListText(list, "s"));
-  EXPECT_EQ(discovery.Call().output, "a.s:4\nb.s:4\n");
+  discovery.Pushed(HostListText(list));
+  EXPECT_EQ(discovery.Call().output, "10.0.0.1:4\n10.0.0.2:4\n");
 }
 
-TEST(DiscoveryScript, ANameIsHandedOnWhenItResolvesAndFromThenOn) {
-  Discovery discovery;
-  discovery.Mounted("revision 1\na.s:1\nb.s:1\nc.s:1\n");
-  discovery.Resolves("a.s c.s");
-  EXPECT_EQ(discovery.Call().output, "a.s:1\nc.s:1\n");
-  discovery.Resolves("b.s");  // A hiccup of the name server takes no host away.
-  EXPECT_EQ(discovery.Call().output, "a.s:1\nb.s:1\nc.s:1\n");
+TEST(DiscoveryScript, SeesThatAllHostsWereExchanged) {
+  struct Case {
+    const char* rule;
+    std::vector<const char*> lists;
+    bool is_exchanged;
+  };
+  const Case kCases[] = {
+      {"one is kept", {"1.1.1.1:1 a\n1.1.1.2:1 b\n", "1.1.1.2:1 b\n1.1.1.3:1 c\n"}, false},
+      {"none is kept", {"1.1.1.1:1 a\n", "1.1.1.2:1 a\n"}, true},
+      {"one after the other", {"1.1.1.1:1 a\n1.1.1.2:1 b\n", "1.1.1.2:1 b\n1.1.1.3:1 a\n", "1.1.1.3:1 a\n"}, false},
+      {"a longer address is another", {"1.1.1.1:1 a\n", "11.1.1.1:1 a\n", ""}, true},
+      {"none is left yet", {"1.1.1.1:1 a\n", ""}, false},
+      {"the same come back", {"1.1.1.1:1 a\n", "", "1.1.1.1:1 a\n"}, false},
+      {"others come after none", {"1.1.1.1:1 a\n", "", "1.1.1.2:1 a\n"}, true},
+      {"none has come yet", {"", "1.1.1.1:1 a\n"}, false},
+  };
+  for (const Case& c : kCases) {
+    Discovery discovery;
+    for (const char* list : c.lists) {
+      discovery.Mounted(std::string("revision 1\n") + list);
+      discovery.Call();
+    }
+    EXPECT_EQ(std::filesystem::exists(discovery.dir().path("scratch/exchanged")), c.is_exchanged) << c.rule;
+  }
 }
 
 TEST(DiscoveryScript, LosesNoHostWhenItCannotRemember) {
   Discovery discovery;
-  discovery.Mounted("revision 1\na.s:1\nb.s:1\n");
-  discovery.dir().Write("resolved", "a file where the folder should be");
-  const Outcome outcome = discovery.Call();
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.output, "a.s:1\nb.s:1\n");
+  discovery.Mounted("revision 1\n1.1.1.1:1 a\n1.1.1.2:1 b\n");
+  std::filesystem::remove(discovery.dir().path("scratch"));
+  for (int call = 1; call <= 2; ++call) {
+    const Outcome outcome = discovery.Call();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.output, "1.1.1.1:1\n1.1.1.2:1\n");
+  }
+}
+
+// Horovod forgets a change that comes while it takes up another one: without this the new host would idle for ever.
+TEST(DiscoveryScript, LeavesAnUnusedHostOutForThreeOfFifteenSeconds) {
+  struct Case {
+    const char* rule;
+    std::vector<const char*> sessions;  // Files.
+    std::vector<int> left_out;          // The seconds in which the second host is not printed.
+  };
+  const std::string living = std::to_string(::getpid());
+  const std::string used = "1.1.1.1/" + living, both = "1.1.1.2/" + living;
+  const Case kCases[] = {
+      {"others train and it does not", {used.c_str()}, {12, 13, 14, 27, 28, 29}},
+      {"nobody trains yet", {}, {}},
+      {"both train", {used.c_str(), both.c_str()}, {}},
+      {"its session has ended", {used.c_str(), "1.1.1.2/none"}, {12, 13, 14, 27, 28, 29}},
+      {"one of its two sessions has ended", {used.c_str(), "1.1.1.2/none", both.c_str()}, {}},
+  };
+  for (const Case& c : kCases) {
+    Discovery discovery;
+    discovery.Mounted("revision 1\n1.1.1.1:1 a\n1.1.1.2:1 b\n");
+    for (const char* session : c.sessions) discovery.dir().Write(std::string("scratch/sessions/") + session, "");
+    std::vector<int> left_out;
+    for (int now = 0; now < 30; ++now) {
+      const std::string output = discovery.Call(1700000000 + now).output;
+      EXPECT_THAT(output, HasSubstr("1.1.1.1:1\n")) << c.rule << ", second " << now;
+      if (output.find("1.1.1.2:1\n") == std::string::npos) left_out.push_back(now);
+    }
+    EXPECT_EQ(left_out, c.left_out) << c.rule;
+  }
+}
+
+TEST(DiscoveryScript, CountsAnewAfterAHostWasUsed) {
+  Discovery discovery;
+  discovery.Mounted("revision 1\n1.1.1.1:1 a\n1.1.1.2:1 b\n");
+  const std::string living = std::to_string(::getpid());
+  discovery.dir().Write("scratch/sessions/1.1.1.1/" + living, "");
+  discovery.Call(100);
+  discovery.dir().Write("scratch/sessions/1.1.1.2/" + living, "");
+  discovery.Call(105);
+  std::filesystem::remove(discovery.dir().path("scratch/sessions/1.1.1.2/" + living));
+  discovery.Call(110);
+  EXPECT_EQ(discovery.Call(113).output, "1.1.1.1:1\n1.1.1.2:1\n");
+  EXPECT_EQ(discovery.Call(122).output, "1.1.1.1:1\n");
 }
 
 TEST(Scripts, AreShellThatParses) {
@@ -138,6 +199,7 @@ TEST(Scripts, AreShellThatParses) {
   const std::pair<const char*, std::string> kScripts[] = {
       {"discovery", DiscoveryScript()},
       {"worker", WorkerScript()},
+      {"pre-stop", WorkerPreStopScript(25)},
       {"launcher", LauncherScript(job.spec, SizesOf(job.spec.workers))},
   };
   kube::testing::TempDir dir;
@@ -148,21 +210,36 @@ TEST(Scripts, AreShellThatParses) {
   EXPECT_TRUE(DiscoveryScript().starts_with("#!/bin/sh\n"));  // Horovod executes it as a program.
 }
 
-// What the launcher's script executes: one word a line. `horovodrun` and `cp` are stand-ins.
-std::vector<std::string> LauncherWords(const api::ElasticHorovodJobSpec& spec,
-                                       const std::string& environment = "") {
-  kube::testing::TempDir dir;
-  for (const auto& [name, text] :
-       {std::pair("horovodrun", "#!/bin/sh\nfor w in \"$@\"; do echo \"$w\"; done\n"),
-        {"cp", "#!/bin/sh\nexit 0\n"}}) {
-    std::filesystem::permissions(dir.Write(std::string("bin/") + name, text),
+// The launcher's script with its folders in a place of the test's own. `horovodrun`, `ssh` and `cp` are stand-ins.
+class Launcher {
+ public:
+  explicit Launcher(const api::ElasticHorovodJobSpec& spec, const std::string& horovodrun) {
+    Program("horovodrun", horovodrun);
+    Program("cp", "exit 0");
+    Program("ssh", "exit 255");
+    std::filesystem::create_directory(dir_.path("scratch"));
+    script_ = dir_.Write("launch",
+                         Replaced(LauncherScript(spec, SizesOf(spec.workers)), kScratchFolder, dir_.path("scratch")));
+  }
+  void Program(const std::string& name, const std::string& body) {
+    std::filesystem::permissions(dir_.Write("bin/" + name, "#!/bin/sh\n" + body + "\n"),
                                  std::filesystem::perms::owner_all);
   }
-  const std::string script =
-      dir.Write("launch", Replaced(LauncherScript(spec, SizesOf(spec.workers)), "mkdir -p /tmp/grus",
-                                   "mkdir -p " + dir.path("grus")));
-  const Outcome outcome =
-      RunShell(environment + " PATH=" + dir.path("bin") + ":$PATH /bin/sh " + script + " 2>&1");
+  void Scratch(const std::string& name, const std::string& text) { dir_.Write("scratch/" + name, text); }
+  const kube::testing::TempDir& dir() const { return dir_; }
+  Outcome Run(const std::string& environment = "") const {
+    return RunShell(environment + " PATH=" + dir_.path("bin") + ":$PATH /bin/sh " + script_ + " 2>&1");
+  }
+
+ private:
+  kube::testing::TempDir dir_;
+  std::string script_;
+};
+
+// What the script gives to horovodrun, word by word.
+std::vector<std::string> LauncherWords(const api::ElasticHorovodJobSpec& spec,
+                                       const std::string& environment = "") {
+  const Outcome outcome = Launcher(spec, "for w in \"$@\"; do echo \"$w\"; done").Run(environment);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   std::vector<std::string> words;
   for (std::size_t at = 0, end; (end = outcome.output.find('\n', at)) != std::string::npos; at = end + 1) {
@@ -183,7 +260,7 @@ TEST(LauncherScript, GivesHorovodSlotsNotWorkers) {
   job.spec.workers.gpus_per_worker = 4;
   const auto words = LauncherWords(job.spec);
   EXPECT_EQ(After(words, "-np"), "8");
-  EXPECT_EQ(After(words, "--min-np"), "8");
+  EXPECT_EQ(After(words, "--min-np"), "1") << "below its minimum Horovod never restarts what died";
   EXPECT_EQ(After(words, "--max-np"), "32");
 }
 
@@ -194,7 +271,7 @@ TEST(LauncherScript, PassesWhatElasticHorovodNeeds) {
   EXPECT_EQ(After(words, "--network-interfaces"), "eth0");
   EXPECT_NE(After(words, "--blacklist-cooldown-range"), "");
   EXPECT_EQ(After(words, "--ssh-port"), "2222");
-  EXPECT_EQ(After(words, "--ssh-identity-file"), "/tmp/grus/id_ed25519");
+  EXPECT_THAT(After(words, "--ssh-identity-file"), HasSubstr("/scratch/id_ed25519"));
 }
 
 TEST(LauncherScript, TheInterfaceCanBeNamed) {
@@ -202,11 +279,77 @@ TEST(LauncherScript, TheInterfaceCanBeNamed) {
             "ib0");
 }
 
+TEST(LauncherScript, GlooWaitsAsLongAsTheUserSays) {
+  EXPECT_EQ(After(LauncherWords(TestJob().spec), "--gloo-timeout-seconds"), "60");
+  EXPECT_EQ(After(LauncherWords(TestJob().spec, "HOROVOD_GLOO_TIMEOUT_SECONDS=300"), "--gloo-timeout-seconds"), "300");
+}
+
+TEST(LauncherScript, PassesTheLimitsOfElasticTrainingThatTheUserSets) {
+  api::ElasticHorovodJob job = TestJob();
+  for (const char* flag : {"--elastic-timeout", "--reset-limit"}) EXPECT_EQ(After(LauncherWords(job.spec), flag), "") << flag;
+  job.spec.elastic.timeout_seconds = 1200;
+  job.spec.elastic.reset_limit = 7;
+  EXPECT_EQ(After(LauncherWords(job.spec), "--elastic-timeout"), "1200");
+  EXPECT_EQ(After(LauncherWords(job.spec), "--reset-limit"), "7");
+}
+
+TEST(LauncherScript, EachSessionLeavesItsProcessForTheDiscoveryScript) {
+  Launcher launcher(TestJob().spec, "ssh -p 2222 -i /key 10.0.0.7 '/bin/bash -c \"train 1.2.3\"'");
+  launcher.Program("ssh", "echo $$");
+  const Outcome outcome = launcher.Run();
+  EXPECT_TRUE(std::filesystem::exists(launcher.dir().path("scratch/sessions/10.0.0.7/" +
+                                                          outcome.output.substr(0, outcome.output.find('\n')))))
+      << outcome.output;
+}
+
 TEST(LauncherScript, AMinimumOfNoneStillNeedsOneSlot) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.min_replicas = 0;
   job.spec.workers.max_replicas = 2;
-  EXPECT_EQ(After(LauncherWords(job.spec), "--min-np"), "1");
+  EXPECT_EQ(After(LauncherWords(job.spec), "-np"), "1");
+}
+
+TEST(LauncherScript, TellsLostWorkersFromAFailedTraining) {
+  struct Case {
+    const char* rule;
+    const char* horovodrun;
+    const char* hosts;  // That Horovod was told last; nullptr: none were ever.
+    bool is_reached, is_exchanged;
+    int exit_code;
+    bool was_connected = true;
+  };
+  const Case kCases[] = {
+      {"success", "exit 0", "1.1.1.1:1\n", false, false, 0},
+      {"the training failed, its workers are there", "exit 1", "1.1.1.1:1\n1.1.1.2:1\n", true, false, 1},
+      {"no worker answers", "exit 1", "1.1.1.1:1\n1.1.1.2:1\n", false, false, kWorkersLostExitCode},
+      {"others have taken their places", "exit 1", "1.1.1.3:1\n", true, true, kWorkersLostExitCode},
+      {"it never had a worker", "exit 127", nullptr, false, false, 127},
+      {"horovodrun's own code is not taken for ours", "exit 75", "1.1.1.1:1\n", true, false, 1},
+      {"killed", "kill -9 $$", "1.1.1.1:1\n", true, false, 137},
+      {"no worker was ever reached", "exit 1", "1.1.1.1:1\n", false, false, 1, false},
+  };
+  for (const Case& c : kCases) {
+    Launcher launcher(TestJob().spec, c.horovodrun);
+    if (c.hosts) launcher.Scratch("hosts", c.hosts);
+    if (c.is_reached) launcher.Program("ssh", "exit 0");
+    if (c.is_exchanged) launcher.Scratch("exchanged", "");
+    if (c.was_connected) launcher.Scratch("connected", "");
+    const Outcome outcome = launcher.Run();
+    EXPECT_EQ(outcome.exit_code, c.exit_code) << c.rule << ": " << outcome.output;
+  }
+}
+
+TEST(LauncherScript, ATermEndsTheTrainingAndIsNoLossOfWorkers) {
+  // The stand-in tells its parent, the script, to end, as the kubelet does, and ends with a code of its own.
+  Launcher launcher(TestJob().spec, "trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.05; done");
+  launcher.Scratch("hosts", "1.1.1.1:1\n");
+  EXPECT_EQ(launcher.Run().exit_code, 9);
+}
+
+// Seen on a real node: the launcher's pod was deleted, and the job was Succeeded in the midst of its training.
+TEST(LauncherScript, WhatWasStoppedHasNotSucceeded) {
+  Launcher launcher(TestJob().spec, "trap 'exit 0' TERM; kill -TERM $PPID; while :; do sleep 0.05; done");
+  EXPECT_EQ(launcher.Run().exit_code, 143);
 }
 
 TEST(LauncherScript, TheCommandsWordsAreJoinedForAShell) {
@@ -217,6 +360,26 @@ TEST(LauncherScript, TheCommandsWordsAreJoinedForAShell) {
   ASSERT_GE(words.size(), 7U);
   EXPECT_EQ(std::vector(words.end() - 7, words.end()),
             (std::vector<std::string>{"python", "/train.py", "--lr", "0.1", "--name", "two words", "90"}));
+}
+
+// As without root: a Secret's file is read-only, and so is its copy.
+TEST(WorkerScript, StartsAgainInItsPod) {
+  kube::testing::TempDir dir;
+  const auto make = [&](const std::string& name, const std::string& text, std::filesystem::perms perms) {
+    std::filesystem::permissions(dir.Write(name, text), perms);
+  };
+  make("ssh/id_ed25519", "key", std::filesystem::perms::owner_read);
+  make("bin/sshd", "#!/bin/sh\nexit 0\n", std::filesystem::perms::owner_all);
+  // Root may write over what is read-only.
+  make("bin/cp", "#!/bin/sh\n[ ! -e \"$2\" ] && exec /bin/cp \"$@\"\n", std::filesystem::perms::owner_all);
+  const std::string script = dir.Write(
+      "worker", Replaced(Replaced(WorkerScript(), kScratchFolder, dir.path("scratch")), "/etc/grus/ssh", dir.path("ssh")));
+  for (int start = 1; start <= 2; ++start) {
+    const Outcome outcome = RunShell("PATH=" + dir.path("bin") + ":$PATH /bin/sh " + script + " 2>&1");
+    EXPECT_EQ(outcome.exit_code, 0) << "start " << start << ": " << outcome.output;
+    EXPECT_FALSE(std::filesystem::exists(dir.path("scratch/sessions/123"))) << "a process of the last life";
+    dir.Write("scratch/sessions/123", "");
+  }
 }
 
 TEST(WorkerScript, ServesOnThePortThatTheLauncherCalls) {

@@ -21,6 +21,7 @@ namespace grus {
 class ViewBuilder {
  public:
   using Ordinals = std::vector<int>;
+  static std::string Address(int ordinal) { return "10.0.0." + std::to_string(ordinal + 1); }
 
   ViewBuilder() : job_(TestJob()) { view_.now = At(0); }
 
@@ -84,6 +85,14 @@ class ViewBuilder {
   ViewBuilder& Ending(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker& w) { w.is_bound = w.is_ending = true; });
   }
+  // Bound, and unable to start since then.
+  ViewBuilder& Broken(const Ordinals& ordinals, int since, const std::string& trouble = "cannot pull its image") {
+    return Add(ordinals, [&](Worker& w) {
+      w.is_bound = true;
+      w.bound_since = w.unready_since = At(since);
+      w.trouble = trouble;
+    });
+  }
 
   ViewBuilder& Room(int copies, int nodes = 4) {
     view_.room = {copies, nodes, copies, 32};
@@ -91,7 +100,7 @@ class ViewBuilder {
   }
   ViewBuilder& Hosts(const Ordinals& ordinals, int revision = 1, int published = -60) {
     HostList list;
-    for (const int ordinal : ordinals) list.hosts.push_back(PodName(ordinal));
+    for (const int ordinal : ordinals) list.hosts.push_back({PodName(ordinal), Address(ordinal)});
     list.revision = revision;
     list.published = At(published);
     view_.hosts = std::move(list);
@@ -136,6 +145,7 @@ class ViewBuilder {
       worker.ordinal = ordinal;
       worker.name = PodName(ordinal);
       worker.uid = "uid-" + std::to_string(ordinal);
+      worker.address = Address(ordinal);
       change(worker);
       view_.pods.push_back(std::move(worker));
     }

@@ -73,6 +73,19 @@ TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
   EXPECT_EQ(after.reason, ScaleReason::kRequested);
 }
 
+TEST(WorkerPlan, WhileOthersHaveReservedRoomItAsksForWhatIsSurelyFreeAlone) {
+  const auto plan = [](int room, const char* last, bool did_choose) {
+    ViewBuilder builder = ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LastScale(last, -1, 0, 4).Room(room);
+    if (did_choose) builder.Target(6).Job([](auto& job) { job.metadata.generation = 2; });
+    View view = builder.Build();
+    view.is_room_reserved = true;
+    return PlanOf(view);
+  };
+  ExpectSize(plan(0, "Started", false), 4, 4);
+  ExpectSize(plan(1, "Started", false), 5, 5);
+  ExpectSize(plan(0, "Unschedulable", true), 4, 4);
+}
+
 TEST(WorkerPlan, AMinimumRaisedAboveWhatRunsIsReachedAtOnceOrAllIsGivenBack) {
   const auto raised = [](int room) {
     return ViewBuilder()
@@ -449,6 +462,94 @@ TEST(WorkerPlan, NeverRemovesABoundWorkerBecauseAnotherDoesNotFit) {
       EXPECT_LE(free_to_run - static_cast<int>(plan.park.size()), plan.size.granted);
     }
     if (::testing::Test::HasFailure()) return;  // One seed tells enough.
+  }
+}
+
+TEST(WorkerPlan, BrokenWorkersGiveTheirGpusBackAfterAGrace) {
+  const auto plan_of = [](int since) {
+    const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Broken({3}, since).Build();
+    return PlanWorkers(view, SizesOf(view.job->spec.workers));
+  };
+  const WorkerPlan early = plan_of(-59);
+  EXPECT_EQ(early.size.granted, 4);
+  EXPECT_EQ(early.look_again, kube::Duration(std::chrono::seconds(1)));
+
+  const WorkerPlan late = plan_of(-60);
+  EXPECT_EQ(late.size.granted, 3);
+  EXPECT_EQ(late.size.replicas, 3);
+  EXPECT_EQ(late.reason, ScaleReason::kPodsBroken);
+}
+
+TEST(WorkerPlan, BelowTheMinimumOfSoundWorkersAllGoes) {
+  const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0}).Broken({1, 2, 3}, -60).Build();
+  const WorkerPlan plan = PlanWorkers(view, SizesOf(view.job->spec.workers));
+  EXPECT_EQ(plan.size.replicas, 0);
+  EXPECT_TRUE(plan.is_waiting);
+  EXPECT_EQ(plan.reason, ScaleReason::kPodsBroken);
+}
+
+TEST(WorkerPlan, AWorkerThatIsOnlyNotReadyIsNotBroken) {
+  View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Bound({2, 3}, -1000).Build();
+  for (Worker& worker : view.pods) {
+    if (!worker.is_ready) worker.unready_since = At(-1000);
+  }
+  EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.granted, 4);
+}
+
+TEST(WorkerPlan, PodsThatAreRefusedHoldNoClaimForLong) {
+  for (const auto& [since, granted] : {std::pair(-59, 4), {-60, 2}}) {
+    View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Build();
+    view.refused_workers = Refusal{"exceeded quota", At(since)};
+    const WorkerPlan plan = PlanWorkers(view, SizesOf(view.job->spec.workers));
+    EXPECT_EQ(plan.size.granted, granted) << since;
+  }
+}
+
+TEST(WorkerPlan, ALauncherThatCannotStartHoldsNoGpus) {
+  for (const auto& [since, replicas] : {std::pair(-59, 4), {-60, 0}}) {
+    View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive).Build();
+    LauncherPod pod;
+    pod.trouble = "container launcher cannot pull image";
+    pod.created = At(since);
+    view.launcher_pods.push_back(pod);
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, replicas) << since;
+
+    view.launcher_pods.clear();
+    view.refused_launcher = Refusal{"exceeded quota", At(since)};
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, replicas) << since;
+  }
+}
+
+TEST(WorkerPlan, ATryThatFailedOnBrokenPodsIsRepeatedAfterFiveMinutesOrAtOnceWhenTheSpecChanged) {
+  struct Case {
+    int since;
+    bool is_edited;
+    int replicas;
+  };
+  for (const Case& c : {Case{-299, false, 0}, Case{-300, false, 4}, Case{-10, true, 4}}) {
+    const View view = ViewBuilder().MinMax(2, 4).Set(0, 0).Room(4).LastScale("PodsBroken", c.since, 4, 0)
+                          .Job([&](auto& job) {
+                            job.metadata.generation = c.is_edited ? 2 : 1;
+                            job.status.observed_generation = 1;
+                          })
+                          .Build();
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, c.replicas) << c.since;
+  }
+}
+
+TEST(WorkerPlan, TooLongBelowTheMinimumAllGoes) {
+  for (const auto& [since, replicas] : {std::pair(-599, 3), {-600, 0}}) {
+    const View view = ViewBuilder().MinMax(2, 3).Set(3, 3).Ready({0}).Ending({1, 2}).LauncherRuns()
+                          .Job([s = since](auto& job) {
+                            kube::Condition below;
+                            below.type = "Ready";
+                            below.status = "False";
+                            below.reason = "BelowMinimum";
+                            below.last_transition_time = At(s);
+                            job.status.conditions.push_back(below);
+                          })
+                          .Build();
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, replicas) << since;
   }
 }
 

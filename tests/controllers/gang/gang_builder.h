@@ -120,4 +120,18 @@ class GangBuilder {
   GangView view_;
 };
 
+// Ordinals of the members whose gates are lifted, and of those that are deleted.
+inline std::vector<int> Lifts(const GangPlan& plan) {
+  std::vector<int> ordinals;
+  for (const Member* member : plan.lift) ordinals.push_back(member->ordinal);
+  return ordinals;
+}
+inline std::vector<int> Ends(const GangPlan& plan) {
+  std::vector<int> ordinals;
+  for (const Member* member : plan.end) ordinals.push_back(member->ordinal);
+  return ordinals;
+}
+inline std::string ReasonOf(const GangPlan& plan) { return ReadyReason(plan.status.conditions); }
+inline std::string MessageOf(const GangPlan& plan) { return ReadyMessage(plan.status.conditions); }
+
 }  // namespace grus::testing

@@ -12,6 +12,21 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+TEST(GroupOfPod, IsWhatItsLabelSaysAndWithoutALabelTheOneWithoutAName) {
+  const kube::Kind& kind = api::PodGroup::ResourceKind();
+  const kube::Kind& legacy = api::LegacyPodGroup::ResourceKind();
+  kube::Pod pod;
+  pod.metadata.ns = "team-a";
+  EXPECT_EQ(GroupOfPod(kind, pod), std::nullopt);
+  pod.spec.scheduling_gates.resize(1);
+  pod.spec.scheduling_gates[0].name = api::kGangGate;
+  EXPECT_EQ(GroupOfPod(kind, pod), (kube::ObjectKey{"team-a", ""}));
+  EXPECT_EQ(GroupOfPod(legacy, pod), std::nullopt) << "one of us tells it";
+  pod.metadata.labels = {{std::string(api::kLegacyPodGroupLabel), "g"}};
+  EXPECT_EQ(GroupOfPod(kind, pod), std::nullopt);
+  EXPECT_EQ(GroupOfPod(legacy, pod), (kube::ObjectKey{"team-a", "g"}));
+}
+
 TEST(ClaimsAwaitedBy, AreThoseOfMembersWithoutANode) {
   const kube::Kind& kind = api::PodGroup::ResourceKind();
   kube::Pod pod;

@@ -61,5 +61,22 @@ TEST(LiftPatch, PinsTheMemberToItsNodeWithTheGate) {
   EXPECT_NE(kube::ToText(*patch.Find("metadata")).find(R"(pinned-to":"node-0")"), std::string::npos);
 }
 
+TEST(UncountPatch, TakesThePodOutOfItsJobsCountAsItWasSeen) {
+  const GangView view = GangBuilder(1).Bound(1).Build();
+  EXPECT_EQ(kube::ToText(UncountPatch(view.members[0], "77")),
+            R"({"metadata":{"uid":"uid-0","resourceVersion":"77",)"
+            R"("$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}})");
+}
+
+TEST(DisruptionPatch, TellsAPolicyThatThePodDidNotFail) {
+  GangView view = GangBuilder(1).Bound(1).Build();
+  view.members[0].resource_version = "76";
+  const kube::Json patch = DisruptionPatch(view, view.members[0]);
+  EXPECT_EQ(kube::ToText(*patch.Find("metadata")), R"({"uid":"uid-0","resourceVersion":"76"})");
+  const kube::Json condition = (*patch.At({"status", "conditions"})->AsArray())[0];
+  EXPECT_EQ(*condition.Find("type")->AsString(), "DisruptionTarget");
+  EXPECT_EQ(*condition.Find("status")->AsString(), "True");
+}
+
 }  // namespace
 }  // namespace grus

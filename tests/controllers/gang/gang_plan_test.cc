@@ -14,20 +14,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using testing::At;
+using testing::Ends;
 using testing::GangBuilder;
-
-std::vector<int> Lifts(const GangPlan& plan) {
-  std::vector<int> ordinals;
-  for (const Member* member : plan.lift) ordinals.push_back(member->ordinal);
-  return ordinals;
-}
-std::vector<int> Ends(const GangPlan& plan) {
-  std::vector<int> ordinals;
-  for (const Member* member : plan.end) ordinals.push_back(member->ordinal);
-  return ordinals;
-}
-std::string ReasonOf(const GangPlan& plan) { return testing::ReadyReason(plan.status.conditions); }
-std::string MessageOf(const GangPlan& plan) { return testing::ReadyMessage(plan.status.conditions); }
+using testing::Lifts;
+using testing::MessageOf;
+using testing::ReasonOf;
 
 // What is asked of the ledger.
 
@@ -77,6 +68,13 @@ TEST(GangNeeds, NothingWhileItBacksOffOrWhenAllHavePlaces) {
 }
 
 // Which member gets which place.
+
+TEST(GangNeeds, OneOfWhichPodsWithoutAGateRunIsNotFirst) {
+  const auto ungated = [](Member& member) { member.lifted_at.reset(); };
+  const GangView view = GangBuilder(4).Running(1).Each(ungated).Gated(3).Build();
+  EXPECT_GT(NeedsOf(view)->waiting_since, 0);
+  EXPECT_EQ(NeedsOf(GangBuilder(4).Bound(1).Gated(3).Build())->waiting_since, 0) << "we have let it begin";
+}
 
 TEST(GangAssign, AMemberKeepsTheNodeItIsPinnedTo) {
   const GangView view = GangBuilder(1)
@@ -268,12 +266,47 @@ TEST(GangPlan, EndsWhenItsMembersHave) {
   EXPECT_EQ(PlanGang(GangBuilder(2).Ended(1, MemberState::kSucceeded).Running(1).Build()).status.phase, kGangRunning);
 }
 
+TEST(GangPlan, HasFailedWhenOfThoseThatFailedOthersAreNotThereAnyMore) {
+  const GangPlan plan = PlanGang(GangBuilder(3).Ended(1, MemberState::kFailed).Build());
+  EXPECT_EQ(plan.status.phase, kGangFailed);
+  EXPECT_THAT(MessageOf(plan), HasSubstr("1 member failed, 0 of the 3 members"));
+}
+
+TEST(GangPlan, AFinishedRunCountsForNothing) {
+  const GangPlan plan = PlanGang(GangBuilder(4)
+                                     .Ended(4, MemberState::kPast)
+                                     .Gated(2)
+                                     .Places(2)
+                                     .Phase(kGangFinished, GangReason::kSucceeded)
+                                     .Group([](auto& g) { g.status.started_min_member = 4; })
+                                     .Build());
+  EXPECT_THAT(plan.lift, IsEmpty());
+  EXPECT_EQ(plan.status.phase, kGangPending);
+  EXPECT_EQ(plan.status.succeeded, 0);
+  EXPECT_EQ(plan.status.started_min_member, 0);
+}
+
+TEST(GangPlan, PodsWithoutAGateThatAreTooFewAreNoStart) {
+  const auto ungated = [](Member& member) { member.lifted_at.reset(); };
+  const GangPlan plan = PlanGang(GangBuilder(4).Running(2).Each(ungated).Build());
+  EXPECT_EQ(plan.status.phase, kGangPending);
+  EXPECT_EQ(ReasonOf(plan), "WaitingForMembers");
+}
+
+TEST(GangStatus, NamesAllThatMakeItsMembers) {
+  GangView view = GangBuilder(3).Running(3).Build();
+  view.members[0].owner = "team-a/workers";
+  view.members[1].owner = "team-a/driver";
+  view.members[2].owner = "team-a/workers";
+  EXPECT_EQ(PlanGang(view).status.occupied_by, "team-a/driver, team-a/workers");
+}
+
 TEST(GangPlan, AReplacementInARunningGangStartsAtOnceWithoutAPlace) {
   const GangView view = GangBuilder(4).Running(3).Gated(1).Phase(kGangRunning, GangReason::kRunning).Build();
   const GangPlan plan = PlanGang(view);
   EXPECT_THAT(Lifts(plan), ElementsAre(3));
   EXPECT_EQ(ReasonOf(plan), "BelowMinimum");
-  EXPECT_EQ(plan.status.schedule_start_time, At(0)) << "its time runs from now";
+  EXPECT_FALSE(plan.status.schedule_start_time) << "its time runs from when all that it lacks are the scheduler's";
 }
 
 TEST(GangPlan, ExtrasStartWhenTheyHaveAPlace) {
@@ -287,190 +320,6 @@ TEST(GangPlan, AGangWhoseMembersAllWentStartsWholeAgain) {
   const GangView view = GangBuilder(2).Gated(2).Phase(kGangRunning, GangReason::kRunning).Build();
   EXPECT_EQ(NeedsOf(view)->needed, 2);
   EXPECT_THAT(PlanGang(view).lift, IsEmpty());
-}
-
-// Roll back.
-
-TEST(GangPlan, TheTimeOfAGangBeginsWithItsGatesWhateverAnEarlierStartLeftInItsStatus) {
-  for (const char* pending : {kGangPending, "PreScheduling"}) {  // The latter is how scheduling.sigs.k8s.io says it.
-    const GangView view = GangBuilder(2)
-                              .Lifted(2, -1)
-                              .Phase(pending, GangReason::kWaitingForRoom)
-                              .Group([](auto& g) { g.status.schedule_start_time = At(-300); })
-                              .Build();
-    const GangPlan plan = PlanGang(view);
-    EXPECT_THAT(plan.end, IsEmpty()) << pending;
-    EXPECT_EQ(plan.status.schedule_start_time, At(-1)) << pending;
-  }
-}
-
-TEST(GangPlan, BelowItsMinimumWhenItsTimeIsOverItIsRolledBackWhole) {
-  GangView view = GangBuilder(3).Bound(2, -70).Lifted(1, -70).Build();
-  view.members[2].unschedulable_message = "0/2 nodes are available";
-  const GangPlan plan = PlanGang(view);
-  EXPECT_THAT(Ends(plan), ElementsAre(0, 1, 2));
-  EXPECT_EQ(ReasonOf(plan), "BackingOff");
-  EXPECT_EQ(plan.status.attempts, 1);
-  EXPECT_EQ(plan.status.next_attempt_time, At(10));
-  EXPECT_THAT(MessageOf(plan), HasSubstr("2 of the 3 members"));
-  EXPECT_THAT(MessageOf(plan), HasSubstr("0/2 nodes are available"));
-  EXPECT_THAT(plan.keep_places, IsEmpty());
-  ASSERT_EQ(plan.events.size(), 1U);
-  EXPECT_EQ(plan.events[0].type, kube::EventType::kWarning);
-}
-
-TEST(GangPlan, TheNextTryAvoidsTheNodesWhereMembersWereToGoAndDidNot) {
-  const GangView view =
-      GangBuilder(4).Bound(1, -70).Lifted(2, -70).Gated(1).Places(1, "node-1").Places(2, "node-2").Build();
-  EXPECT_THAT(PlanGang(view).refused, ElementsAre("node-1", "node-2"));
-  const GangView in_time = GangBuilder(2).Bound(1).Lifted(1).Places(1, "node-1").Build();
-  EXPECT_THAT(PlanGang(in_time).refused, IsEmpty());
-}
-
-TEST(GangPlan, ItsTimeIsScheduleTimeoutSecondsFromTheLift) {
-  const auto timeout = [](auto& group) { group.spec.schedule_timeout_seconds = 20; };
-  const GangPlan early = PlanGang(GangBuilder(2).Bound(1, -19).Lifted(1, -19).Group(timeout).Build());
-  EXPECT_THAT(early.end, IsEmpty());
-  EXPECT_EQ(early.look_again, kube::Duration(seconds(1)));
-  EXPECT_FALSE(PlanGang(GangBuilder(2).Bound(1, -20).Lifted(1, -20).Group(timeout).Build()).end.empty());
-}
-
-TEST(GangPlan, TheTimeBetweenTriesGrows) {
-  const auto attempts = [](int n) { return [n](auto& group) { group.status.attempts = n; }; };
-  const std::pair<int, int> kCases[] = {{0, 10}, {1, 20}, {2, 40}, {5, 320}, {6, 600}, {100, 600}};
-  for (const auto& [before, wait] : kCases) {
-    const GangPlan plan = PlanGang(GangBuilder(2).Bound(1, -70).Lifted(1, -70).Group(attempts(before)).Build());
-    EXPECT_EQ(plan.status.next_attempt_time, At(wait)) << before;
-  }
-}
-
-TEST(GangPlan, ARollBackThatWasCutShortIsCarriedOn) {
-  const GangView view = GangBuilder(3)
-                            .Bound(1, -70)
-                            .Gated(2)
-                            .Phase(kGangPending, GangReason::kBackingOff)
-                            .Group([](auto& g) { g.status.next_attempt_time = At(8); })
-                            .Build();
-  const GangPlan plan = PlanGang(view);
-  EXPECT_THAT(Ends(plan), ElementsAre(0));
-  EXPECT_EQ(plan.status.attempts, 0) << "counted once";
-  EXPECT_EQ(plan.look_again, kube::Duration(seconds(8)));
-}
-
-TEST(GangPlan, NobodysPodsAreNotTakenAway) {
-  const auto bare = [](Member& member) { member.has_controller = false; };
-  EXPECT_THAT(PlanGang(GangBuilder(2).Bound(1, -70).Lifted(1, -70).Each(bare).Build()).end, IsEmpty())
-      << "nobody would make them again";
-  const auto ungated = [](Member& member) { member.lifted_at.reset(); };
-  EXPECT_THAT(PlanGang(GangBuilder(2).Bound(1).Lifted(1).Each(ungated).Build()).end, IsEmpty()) << "not lifted by us";
-}
-
-TEST(GangPlan, AGangThatRanIsRolledBackOnlyIfItsMembersAreThere) {
-  const auto below = [](GangBuilder builder) {
-    return builder.Phase(kGangScheduling, GangReason::kBelowMinimum)
-        .Group([](auto& g) { g.status.schedule_start_time = At(-100); })
-        .Build();
-  };
-  EXPECT_THAT(Ends(PlanGang(below(GangBuilder(3).Running(2).Lifted(1, -70)))), ElementsAre(0, 1, 2));
-  const GangPlan missing = PlanGang(below(GangBuilder(3).Running(2)));
-  EXPECT_THAT(missing.end, IsEmpty());
-  EXPECT_THAT(MessageOf(missing), HasSubstr("1 member more must be created"));
-}
-
-TEST(GangPlan, AGangThatRunsIsNotRolledBackBecauseItsMinimumWasRaised) {
-  const GangView view = GangBuilder(4)
-                            .Running(2)
-                            .Gated(2)
-                            .Phase(kGangScheduling, GangReason::kBelowMinimum)
-                            .Group([](auto& g) {
-                              g.status.schedule_start_time = At(-100);
-                              g.status.started_min_member = 2;
-                            })
-                            .Build();
-  const GangPlan plan = PlanGang(view);
-  EXPECT_THAT(plan.end, IsEmpty());
-  EXPECT_THAT(plan.lift, IsEmpty()) << "the two that are new wait for a place";
-  EXPECT_EQ(ReasonOf(plan), "BelowMinimum");
-}
-
-TEST(GangPlan, AnExtraThatFindsNoNodeWaitsGatedAgain) {
-  EXPECT_THAT(Ends(PlanGang(GangBuilder(2).Running(2).Lifted(1, -70).Build())), ElementsAre(2));
-  EXPECT_THAT(PlanGang(GangBuilder(2).Running(2).Lifted(1, -50).Build()).end, IsEmpty());
-}
-
-// A gang of two that runs, `before` tries of whose extras were refused.
-GangBuilder RunningAfter(int before) {
-  return GangBuilder(2).Running(2).Phase(kGangRunning, GangReason::kRunning).Group([before](auto& group) {
-    group.status.scheduled = 2;
-    group.status.started_min_member = 2;
-    group.status.attempts = before;
-  });
-}
-auto NextTryAt(int at) {
-  return [at](auto& group) { group.status.next_attempt_time = At(at); };
-}
-
-TEST(GangPlan, TheTimeBetweenTriesOfExtrasGrowsUntilOneFindsItsNode) {
-  const std::pair<int, int> kCases[] = {{0, 10}, {1, 20}, {6, 600}};
-  for (const auto& [before, wait] : kCases) {
-    const GangView view = RunningAfter(before).Lifted(1, -70).Build();
-    const GangPlan plan = PlanGang(view);
-    EXPECT_THAT(Ends(plan), ElementsAre(2)) << before;
-    EXPECT_EQ(plan.status.attempts, before + 1);
-    EXPECT_EQ(plan.status.next_attempt_time, At(wait)) << before;
-    EXPECT_EQ(ReasonOf(plan), "Running");
-  }
-  const GangPlan progress = PlanGang(RunningAfter(6).Bound(1).Lifted(1, -70).Build());
-  EXPECT_EQ(progress.status.next_attempt_time, At(10));
-}
-
-TEST(GangPlan, UntilTheNextTryNoExtraIsAskedForOrLifted) {
-  const GangBuilder gang = RunningAfter(1).Gated(2).Places(1);
-  const GangView waits = GangBuilder(gang).Group(NextTryAt(8)).Build();
-  EXPECT_FALSE(NeedsOf(waits));
-  const GangPlan plan = PlanGang(waits);
-  EXPECT_THAT(plan.lift, IsEmpty());
-  EXPECT_THAT(plan.keep_places, IsEmpty());
-  EXPECT_EQ(plan.look_again, kube::Duration(seconds(8)));
-  EXPECT_THAT(MessageOf(plan), HasSubstr("2 more wait for room, and the next try begins at "));
-
-  const GangView goes_on = GangBuilder(gang).Group(NextTryAt(-1)).Build();
-  EXPECT_TRUE(NeedsOf(goes_on));
-  EXPECT_THAT(Lifts(PlanGang(goes_on)), ElementsAre(2));
-  EXPECT_EQ(PlanGang(goes_on).status.attempts, 1) << "whether it succeeds is not known yet";
-}
-
-TEST(GangPlan, TheNextTryOfAnExtraAvoidsItsNodeAndOneThatIsUnderWayGoesOn) {
-  GangView view = RunningAfter(0).Lifted(2, -70).Places(1, "node-1").Places(1, "node-2").Build();
-  view.members[3].lifted_at = At(-1);
-  const GangPlan plan = PlanGang(view);
-  EXPECT_THAT(Ends(plan), ElementsAre(2));
-  EXPECT_THAT(plan.refused, ElementsAre("node-1"));
-  ASSERT_EQ(plan.keep_places.size(), 1U);
-  EXPECT_EQ(plan.keep_places[0].node, "node-2");
-}
-
-TEST(GangPlan, TriesOfExtrasDelayNoReplacementBelowTheMinimumAndAreNotCountedAmongItsStarts) {
-  const GangView view = GangBuilder(3)
-                            .Running(2)
-                            .Gated(1)
-                            .Phase(kGangRunning, GangReason::kRunning)
-                            .Group([](auto& group) {
-                              group.status.started_min_member = 3;
-                              group.status.attempts = 5;
-                            })
-                            .Group(NextTryAt(100))
-                            .Build();
-  const GangPlan plan = PlanGang(view);
-  EXPECT_THAT(plan.end, IsEmpty());
-  EXPECT_THAT(Lifts(plan), ElementsAre(2));
-  EXPECT_EQ(plan.status.attempts, 0);
-  EXPECT_FALSE(plan.status.next_attempt_time);
-}
-
-TEST(GangStatus, WhenExtrasAreTriedAgainIsWrittenBeforeTheyAreEnded) {
-  const GangView view = RunningAfter(0).Lifted(1, -70).Build();
-  EXPECT_FALSE(IsMinorGangChange(view.group->status, PlanGang(view).status));
 }
 
 TEST(GangPlan, UngateShowsTheDemandToAClusterAutoscaler) {

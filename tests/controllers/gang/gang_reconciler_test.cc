@@ -66,6 +66,23 @@ TEST_F(GangReconcilerTest, WhatAnEarlierProcessHeldIsHeldBeforeAnythingElseIsPla
   EXPECT_TRUE(room_.PlacesOf("team-a/other").empty());
 }
 
+// Without a nomination nobody knows where they are to go.
+TEST_F(GangReconcilerTest, WhatAnEarlierProcessHasLetGoIsPlannedBeforeAnythingElse) {
+  AddGang("begun", 4, 2);
+  AddGang("other", 4, 2);
+  Json lift = Text(R"({"spec":{"schedulingGates":null}})");
+  lift["metadata"]["annotations"][api::kGangLiftedAnnotation] = kube::ToText(kube::Time{clock_.WallNow()});
+  for (const char* pod : {"begun-0", "begun-1", "begun-2", "begun-3"}) {
+    ASSERT_TRUE(client_.Patch(KindOf<kube::Pod>(), {"team-a", pod}, kube::PatchType::kMerge, lift, {}));
+  }
+  Start();
+
+  ASSERT_TRUE(gangs_.Reconcile({"team-a", "other"}, {}));
+
+  EXPECT_EQ(room_.PlacesOf("team-a/begun").size(), 4U);
+  EXPECT_TRUE(room_.PlacesOf("team-a/other").empty());
+}
+
 TEST_F(GangReconcilerTest, WhenAGangMayAskForAReservationOnlyThatOneLooksAgain) {
   AddGang("held", 4, 2, "n1");
   AddGang("waits", 4, 2);
@@ -92,8 +109,9 @@ TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {
   ASSERT_TRUE(client_.Patch(KindOf<kube::Pod>(), {"team-a", "left-0"}, kube::PatchType::kMerge, unlabel, {}));
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
 
-  ASSERT_EQ(queue_.counts().depth, 1U);
+  ASSERT_EQ(queue_.counts().depth, 2U);
   EXPECT_EQ(queue_.Get()->key.name, "left");
+  EXPECT_EQ(queue_.Get()->key.name, "") << "its pod still has the gate, and is told what it lacks";
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controllers/manager/version.h"
+
 namespace grus {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 kube::Result<Options> Parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "grus-manager");
@@ -24,6 +27,13 @@ TEST(Options, DefaultsLookAfterAllNamespacesWithoutALease) {
   EXPECT_THAT(options->namespaces, IsEmpty());
   EXPECT_FALSE(options->leader_elect);
   EXPECT_EQ(options->log_level, kube::LogLevel::kInfo);
+}
+
+TEST(Options, ASwitchMayBeSaidAsComponentsOfKubernetesSayIt) {
+  EXPECT_TRUE(Parse({"--leader-elect"})->leader_elect);
+  EXPECT_TRUE(Parse({"--leader-elect=true", "--controllers=gang"})->leader_elect);
+  EXPECT_FALSE(Parse({"--leader-elect=false"})->leader_elect);
+  EXPECT_THAT(Parse({"--leader-elect=perhaps"}).error().message(), HasSubstr("--leader-elect"));
 }
 
 TEST(Options, ListsAreSplitAtCommasAndTrimmed) {
@@ -57,7 +67,7 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
   }
 }
 
-TEST(Options, HelpNamesEveryOptionAndVersionTheVersion) {
+TEST(Options, HelpNamesEveryOption) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
   for (const char* option : {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect",
@@ -65,7 +75,15 @@ TEST(Options, HelpNamesEveryOptionAndVersionTheVersion) {
                              "--log-format", "--version", "--help"}) {
     EXPECT_THAT(help->text_to_print, HasSubstr(option));
   }
-  EXPECT_THAT(Parse({"--version"})->text_to_print, HasSubstr(kVersion));
+}
+
+TEST(Options, VersionNamesTheVersionAndTheCommit) {
+  const auto version = Parse({"--version"});
+
+  ASSERT_TRUE(version.ok());
+  EXPECT_EQ(version->text_to_print, std::string("grus-manager ") + kVersion + " (" + kCommit + ")\n");
+  EXPECT_THAT(kVersion, MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_THAT(kCommit, MatchesRegex("[0-9a-f]{7}(-dirty)?|unknown"));
 }
 
 }  // namespace

@@ -28,6 +28,20 @@ TEST(RequestOf, CountsContainersSidecarsAndOverheadAsTheSchedulerDoes) {
   EXPECT_EQ(request.Extended("ephemeral-storage"), 10LL << 30);
 }
 
+TEST(RequestOf, WhatThePodAsksForAsAWholeCountsInPlaceOfItsContainers) {
+  kube::Pod pod;
+  kube::Container& container = pod.spec.containers.emplace_back();
+  container.resources.requests = {{"cpu", Amount("1")}, {"nvidia.com/gpu", Amount("2")}};
+  pod.spec.resources.emplace();
+  pod.spec.resources->requests = {{"cpu", Amount("8")}, {"memory", Amount("1Gi")}, {"nvidia.com/gpu", Amount("5")}};
+  pod.spec.overhead = {{"cpu", Amount("50m")}};
+
+  const Resources request = RequestOf(pod);
+  EXPECT_EQ(request.milli_cpu, 8050);
+  EXPECT_EQ(request.memory_bytes, 1 << 30);
+  EXPECT_EQ(request.Extended("nvidia.com/gpu"), 2) << "no such resource of a pod";
+}
+
 TEST(StateOf, ANodeBeingDeletedIsCordoned) {
   kube::Node node;
   node.metadata.name = "n";

@@ -39,7 +39,7 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
          s.expected_start = 1'795'255'200;
        },
        "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
-       "5 by other pods; first in the queue, what becomes free is kept for it; expected to start "
+       "5 by other pods; first in the queue, what becomes free is kept from other gangs and jobs; expected to start "
        "at 2026-11-21T10:00:00Z"},
       {"reserved", [](GangDemand&, GangStanding& s) { s.blocked_by = "team-a/gpt"; },
        "8 members need 16 nvidia.com/gpu; 5 of 8 have room: the rest is reserved for team-a/gpt; second in the queue"},

@@ -124,6 +124,69 @@ TEST_F(GangPlannerTest, AGangThatWaitedLongKeepsOthersOffItsNodesOnly) {
   EXPECT_EQ(Standing("t/medium").blocked_by, "");
 }
 
+TEST_F(GangPlannerTest, AReservationThatLeadsNowhereMakesWayForAsLongAsItLasted) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/forever");
+  Put(Gang("t/large", 1, 8), 0);
+  planner_.Plan(60);
+  ASSERT_TRUE(Standing("t/large").has_reservation);
+  EXPECT_EQ(planner_.next_change("t/large"), 660);
+  Put(Gang("t/small", 1, 4), 100);
+  planner_.Plan(659);
+  EXPECT_EQ(Standing("t/small").blocked_by, "t/large");
+
+  planner_.Plan(660);
+  EXPECT_TRUE(IsPlaced("t/small"));
+  EXPECT_FALSE(Standing("t/large").has_reservation);
+  EXPECT_EQ(Standing("t/large").reserves_from, 1260);
+  EXPECT_EQ(planner_.next_change("t/large"), 1260);
+
+  planner_.Plan(1260);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+  EXPECT_FALSE(Standing("t/large").reserves_from);
+}
+
+TEST_F(GangPlannerTest, EachTurnOfAGangIsTwiceAsLong) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/forever");
+  Put(Gang("t/large", 1, 8), 0);
+  planner_.Plan(60);
+  planner_.Plan(660);
+  planner_.Plan(1260);
+  EXPECT_EQ(planner_.next_change("t/large"), 1260 + 1200);
+  ledger_.Release("p");
+  planner_.Plan(1300);
+  EXPECT_EQ(NodesOf(ledger_, "t/large"), "a");
+
+  Put(Gang("t/next", 1, 8), 1200);
+  planner_.Plan(1301);
+  EXPECT_EQ(planner_.next_change("t/next"), 1301 + 600);
+}
+
+TEST_F(GangPlannerTest, TheTurnOfOneNamespaceIsFollowedByThatOfAnother) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/forever");
+  Put(Gang("t/first", 1, 8), 0);
+  Put(Gang("t/second", 1, 8), 1);
+  Put(Gang("u/third", 1, 8), 2);
+  planner_.Plan(70);
+  ASSERT_TRUE(Standing("t/first").has_reservation);
+
+  planner_.Plan(670);
+  EXPECT_FALSE(Standing("t/second").has_reservation) << "of the same namespace";
+  EXPECT_TRUE(Standing("u/third").has_reservation);
+}
+
+TEST_F(GangPlannerTest, AReservationWhoseEndIsKnownStays) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/running");
+  planner_.SetEnd("t/running", 5000);
+  Put(Gang("t/large", 1, 8), 0);
+  planner_.Plan(60);
+  planner_.Plan(4000);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+}
+
 TEST_F(GangPlannerTest, WhatTheReservationDoesNotNeedMayBeUsed) {
   PutNodes(ledger_, 1);
   Run("p", "a", 4, "t/running");

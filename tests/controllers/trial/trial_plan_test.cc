@@ -155,7 +155,7 @@ TEST(PlanTrials, FailuresHaveTheirReasonAndThoseOfTheImageEndAll) {
       {"template",
        [](TrialRun& run) {
          run.child->refusal = "no such volume";
-         run.child->refused_since = testing::At(1);
+         run.child->refused_for = std::chrono::seconds(20);
        },
        21, TrialReason::kRefused, true},
       {"deleted", [](TrialRun& run) { run.child.reset(); }, 3, TrialReason::kCrashed, false},

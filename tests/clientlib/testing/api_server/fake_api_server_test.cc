@@ -83,6 +83,16 @@ TEST_F(FakeApiServerTest, SendsBookmarksByItsClock) {
   EXPECT_THAT(ReadNow(*stream), HasSubstr(R"("resourceVersion":")" + Version()));
 }
 
+TEST_F(FakeApiServerTest, SendsNoBookmarkThatSaysNothingNew) {
+  const auto stream = Watch("&allowWatchBookmarks=true&timeoutSeconds=200&resourceVersion=" + Version());
+  clock_.Advance(199s);
+  EXPECT_EQ(ReadNow(*stream), "error: no bytes in time");
+
+  clock_.Advance(1s);
+
+  EXPECT_EQ(ReadNow(*stream), "");
+}
+
 TEST_F(FakeApiServerTest, EndsWatchesAtTheirTimeout) {
   const auto stream = Watch("&timeoutSeconds=10&resourceVersion=" + Version());
   clock_.Advance(9s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several models do together: nodes, kubelets, garbage and namespaces.
+// What several models do together: nodes, garbage and namespaces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,9 +9,7 @@ namespace kube::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::Each;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 std::string NodeOfPod(ClusterWorld& world, const std::string& name) {
   return std::string(NodeOf(world.Get("pods", name)));
@@ -22,56 +20,6 @@ Json ConfigMap(const std::string& name, const Json& owner, std::string_view kind
   map["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
   if (!owner.is_null()) map["metadata"]["ownerReferences"].Append(ControllerReference(owner, version, kind));
   return map;
-}
-
-TEST(Kubelet, RunsPodsWithAddressesOfTheirOwn) {
-  ClusterWorld world;
-  world.Create("pods", ClusterWorld::Pod("a"));
-  world.Create("pods", ClusterWorld::Pod("b"));
-
-  world.Run(10s);
-
-  const Json a = world.Get("pods", "a"), b = world.Get("pods", "b");
-  EXPECT_TRUE(IsRunningAndReady(a));
-  EXPECT_THAT(std::string(TextAt(a, {"status", "podIP"})), StartsWith("10."));
-  EXPECT_NE(TextAt(a, {"status", "podIP"}), TextAt(b, {"status", "podIP"}));
-  EXPECT_THAT(std::string(TextAt(a, {"status", "hostIP"})), StartsWith("10.1."));
-  const Json& container = ItemsAt(a, {"status", "containerStatuses"}).front();
-  EXPECT_FALSE(TextAt(container, {"state", "running", "startedAt"}).empty());
-}
-
-TEST(Kubelet, ObeysAnnotations) {
-  ClusterWorld world;
-  world.Create("pods", ClusterWorld::Pod("a"));
-  world.Run(10s);
-  const auto annotate = [&](std::string_view name, std::string_view value) {
-    world.Change("pods", "a", [&](Json& pod) { pod["metadata"]["annotations"][name] = value; });
-    world.Run(1s);
-  };
-
-  annotate("grus.test/ready", "false");
-  EXPECT_FALSE(IsRunningAndReady(world.Get("pods", "a")));
-  EXPECT_EQ(world.CountPods("Running"), 1);
-  annotate("grus.test/ready", "true");
-  EXPECT_TRUE(IsRunningAndReady(world.Get("pods", "a")));
-  annotate("grus.test/outcome", "fail");
-  EXPECT_EQ(world.CountPods("Failed"), 1);
-  EXPECT_EQ(IntAt(ItemsAt(world.Get("pods", "a"), {"status", "containerStatuses"}).front(),
-                  {"state", "terminated", "exitCode"}),
-            1);
-}
-
-TEST(Kubelet, DeletedPodsEndWithinTheirGrace) {
-  ClusterWorld world;
-  world.cluster.options().stop = {1min, 1min};
-  world.Create("pods", ClusterWorld::Pod("a"));
-  world.Run(10s);
-
-  world.Delete("pods", "a");
-  world.Run(29s);
-  EXPECT_EQ(world.CountPods("Running"), 1);
-  world.Run(2s);
-  EXPECT_THAT(world.PodNames(), IsEmpty());
 }
 
 TEST(Nodes, PodsOfARemovedNodeGoAndAreReplacedElsewhere) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clientlib/testing/api_server/pod_security.h"
 #include "clientlib/testing/cluster/fake_cluster.h"
 #include "clientlib/testing/cluster/objects.h"
 
@@ -75,6 +76,25 @@ struct ClusterWorld {
   Json Get(std::string_view resource, const std::string& name, const std::string& ns = "default") {
     const ObjectPtr found = server.Get(resource, {ns, name});
     return found ? *found : Json();
+  }
+
+  // Admits no pods that the level ("restricted") does not allow, which are all of those above; empty: any.
+  void Enforce(std::string_view level) {
+    Json ns = Get("namespaces", "default", "");
+    Json& labels = ns["metadata"]["labels"];
+    if (level.empty()) labels.Erase(kEnforceLabel);
+    else labels[kEnforceLabel] = level;
+    const auto updated = server.Update("namespaces", std::move(ns), "test");
+    ASSERT_TRUE(updated) << updated.error().message();
+  }
+  // Of that reason, about the object of that name: as text, "COUNT x MESSAGE".
+  std::vector<std::string> Events(std::string_view reason, std::string_view name) {
+    std::vector<std::string> events;
+    for (const ObjectPtr& event : server.List("events", "default")) {
+      if (TextAt(*event, {"reason"}) != reason || TextAt(*event, {"involvedObject", "name"}) != name) continue;
+      events.push_back(std::to_string(IntAt(*event, {"count"})) + " x " + std::string(TextAt(*event, {"message"})));
+    }
+    return events;
   }
 
   int CountPods(const std::function<bool(const Json&)>& matches) {

@@ -10,6 +10,9 @@ namespace kube::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 Json WithAnnotation(Json job, std::string_view name, std::string_view value) {
@@ -119,6 +122,93 @@ TEST(JobController, DisruptedPodsDoNotCountUnderAnIgnoreRule) {
   EXPECT_EQ(world.CountPods("Running"), 1);
   EXPECT_FALSE(HasCondition(world, "Failed"));
   EXPECT_EQ(IntAt(world.Get("jobs.batch", "train"), {"status", "failed"}), 0);
+}
+
+// A job whose pods exit with `code`, under rules; what becomes of it within two minutes.
+struct PolicyCase {
+  const char* rules;
+  const char* code;
+  int failed, backoff_limit;
+  std::string_view reason;  // Of its condition Failed; empty: it goes on.
+  const char* message = "";
+};
+
+TEST(JobController, RulesDecideByExitCodes) {
+  static constexpr char kIgnoreIn[] = R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42, 43]}}])";
+  static constexpr char kCountIn[] = R"([{"action": "Count", "onExitCodes": {"operator": "In", "values": [42]}},
+      {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [1]}}])";
+  static constexpr char kFailNotIn[] = R"([{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [42]}}])";
+  static constexpr char kOfAnother[] =
+      R"([{"action": "Ignore", "onExitCodes": {"containerName": "other", "operator": "In", "values": [42]}}])";
+  static constexpr char kOfThis[] =
+      R"([{"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [42]}}])";
+  for (const PolicyCase& c : {
+           PolicyCase{kIgnoreIn, "42", 0, 0, ""}, PolicyCase{kIgnoreIn, "1", 1, 0, "BackoffLimitExceeded"},
+           PolicyCase{kCountIn, "42", 1, 0, "BackoffLimitExceeded"}, PolicyCase{kCountIn, "7", 0, 0, ""},
+           PolicyCase{kCountIn, "1", 1, 0, "BackoffLimitExceeded"},
+           PolicyCase{kFailNotIn, "9", 1, 6, "PodFailurePolicy",
+                      "failed with exit code 9 matching FailJob rule at index 0"},
+           PolicyCase{kOfAnother, "42", 1, 0, "BackoffLimitExceeded"}, PolicyCase{kOfThis, "42", 0, 0, ""},
+       }) {
+    ClusterWorld world;
+    Json job = WithAnnotation(ClusterWorld::Job("train", c.backoff_limit), "grus.test/outcome", "fail");
+    job = WithAnnotation(std::move(job), "grus.test/exit-code", c.code);
+    job["spec"]["podFailurePolicy"]["rules"] = *ParseJson(c.rules);
+    world.Create("jobs.batch", std::move(job));
+
+    world.Run(2min);
+
+    const std::string what = std::string(c.rules) + " exit code " + c.code;
+    const Json after = world.Get("jobs.batch", "train");
+    EXPECT_EQ(IntAt(after, {"status", "failed"}), c.failed) << what;
+    const Json* const failed = ConditionOf(after, "Failed");
+    EXPECT_EQ(failed ? TextAt(*failed, {"reason"}) : "", c.reason) << what;
+    EXPECT_THAT(failed ? std::string(TextAt(*failed, {"message"})) : "", HasSubstr(c.message)) << what;
+    if (c.reason.empty()) {
+      EXPECT_GE(world.CountPods("Failed"), 3) << what;
+    }
+  }
+}
+
+// An ignored failure costs no try, but the next pod waits for it as after any other.
+TEST(JobController, AnIgnoredFailureMakesANewPodAfterTheUsualDelay) {
+  ClusterWorld world;
+  Json job = ClusterWorld::Job("train", 0);
+  job["spec"]["podFailurePolicy"]["rules"] =
+      *ParseJson(R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}])");
+  world.Create("jobs.batch", std::move(job));
+  world.Run(30s);
+  const std::string first = world.PodNames().at(0);
+  const TimePoint start = world.simulation.Now();
+
+  world.Change("pods", first, [](Json& pod) {
+    pod["metadata"]["annotations"]["grus.test/exit-code"] = "42";
+    pod["metadata"]["annotations"]["grus.test/outcome"] = "fail";
+  });
+  world.RunUntil([&] { return world.CountPods("Running") == 1 && world.CountPods("Failed") == 1; });
+
+  EXPECT_NEAR(world.SecondsSince(start), 12, 2);
+  EXPECT_EQ(IntAt(world.Get("jobs.batch", "train"), {"status", "failed"}), 0);
+}
+
+TEST(JobController, SaysWhyItsPodIsRefusedAndTriesAgain) {
+  ClusterWorld world;
+  world.Enforce("restricted");
+  world.Create("jobs.batch", ClusterWorld::Job("train", 0));
+
+  world.Run(1min);
+
+  // After 1, 2, 4, 8, 16 and 32 s, each time with the name of a new pod.
+  const std::vector<std::string> events = world.Events("FailedCreate", "train");
+  EXPECT_THAT(events, SizeIs(6));
+  EXPECT_THAT(events, Each(StartsWith("1 x Error creating: pods \"train-")));
+  EXPECT_THAT(events, Each(HasSubstr("is forbidden: violates PodSecurity \"restricted:latest\": ")));
+  EXPECT_FALSE(HasCondition(world, "Failed"));
+
+  world.Enforce("");
+  world.RunUntil([&] { return world.CountPods("Running") == 1; });
+  EXPECT_EQ(world.Events("SuccessfulCreate", "train"),
+            std::vector<std::string>{"1 x Created pod: " + world.PodNames().at(0)});
 }
 
 TEST(JobController, PodsOfADeletedJobGo) {

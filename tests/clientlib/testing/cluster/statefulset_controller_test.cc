@@ -10,8 +10,11 @@ namespace kube::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 TEST(StatefulSetController, ParallelSetRunsWhatFits) {
@@ -156,6 +159,25 @@ TEST(StatefulSetController, AdoptsPodsThatMatch) {
   const Json after = world.Get("pods", "workers-0");
   EXPECT_EQ(UidOf(after), UidOf(before));
   EXPECT_TRUE(ControllerOf(after));
+}
+
+TEST(StatefulSetController, SaysWhyItsPodIsRefusedAndTriesAgain) {
+  ClusterWorld world;
+  world.Enforce("restricted");
+  world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 3));
+
+  world.Run(30s);
+
+  // The first of them alone is tried, at once again and then ever more rarely.
+  const std::vector<std::string> events = world.Events("FailedCreate", "workers");
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_THAT(events[0], MatchesRegex("1[0-9] x Create Pod workers-0 in StatefulSet workers failed error: "
+                                      "pods \"workers-0\" is forbidden: violates PodSecurity .*"));
+
+  world.Enforce("");
+  world.RunUntil([&] { return world.CountPods("Running") == 3; });
+  EXPECT_THAT(world.Events("SuccessfulCreate", "workers"),
+              Contains("1 x Create Pod workers-2 in StatefulSet workers successful"));
 }
 
 }  // namespace

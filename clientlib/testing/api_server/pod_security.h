@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the admission plugin PodSecurity says to a new pod: the levels baseline and restricted, where a namespace
+// enforces one by its label. Pure.
+//
+// Of the latest version of the standards, whatever version the namespace names; looked at are the host's namespaces,
+// paths and ports, privileges, capabilities to drop, types of volumes, users and seccomp profiles. Lacks: AppArmor,
+// SELinux, sysctls, procMount, Windows, exemptions, warnings and audit.
+#pragma once
+
+#include <string>
+
+#include "clientlib/model/json.h"
+
+namespace kube::testing {
+
+inline constexpr std::string_view kEnforceLabel = "pod-security.kubernetes.io/enforce";
+
+// "violates PodSecurity "restricted:latest": ..."; empty: the namespace takes the pod.
+std::string PodSecurityViolation(const Json& ns, const Json& pod);
+
+}  // namespace kube::testing

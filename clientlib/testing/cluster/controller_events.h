@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events (core/v1) as the controllers of a cluster write them: what client-go's recorder (tools/record) makes of what
+// they say.
+//
+// The same once more counts on the event that is there. Of what differs only by its message, from the tenth within ten
+// minutes on, there is one event whose message is the last one's, "(combined from similar events): ...". After 25 of a
+// type about one object, one more every five minutes is written. Who reads events must know all three.
+// Not thread-safe, as Simulation.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "clientlib/testing/cluster/cluster_context.h"
+
+namespace kube::testing {
+
+class ControllerEvents {
+ public:
+  ControllerEvents(const ClusterContext& context, std::string component)
+      : context_(context), component_(std::move(component)) {}
+
+  // Written a little later. `type`: Normal or Warning.
+  void Record(const Json& about, std::string_view type, std::string_view reason, std::string message);
+
+ private:
+  struct Similar {  // Events that differ by their message.
+    std::set<std::string> messages;
+    TimePoint last{};
+  };
+  struct Budget {  // Of one object and type.
+    double left = 0;
+    TimePoint since{};
+  };
+  struct Written {
+    std::string name, first;
+    int count = 0;
+  };
+
+  void Write(Json event);
+  bool IsTooMuch(const std::string& object_and_type);
+  bool Count(const std::string& ns, const Written& written, const Json& event);  // False: it is gone.
+
+  const ClusterContext& context_;
+  const std::string component_;
+  std::map<std::string, Similar> similar_;
+  std::map<std::string, Budget> budgets_;
+  std::map<std::string, Written> written_;
+  std::uint64_t last_ = 0;  // Two of the same moment need two names.
+};
+
+}  // namespace kube::testing

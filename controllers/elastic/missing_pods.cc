@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/missing_pods.h"
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+#include "clientlib/model/events_v1.h"
+#include "controllers/policy/waited.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+
+// Pods are usually there within a second; a container within a few, if its image is.
+constexpr kube::Duration kPatience = seconds(8);  // Also in a burst of jobs, in which all pods wait for seconds.
+constexpr kube::Duration kStartPatience = seconds(5);
+constexpr kube::Duration kAskAgain = seconds(10);
+constexpr kube::Duration kHeardLate = std::chrono::minutes(1);  // Since pods are missing; and clocks differ.
+
+auto LastSeen(const kube::Event& event) {
+  const kube::Time recorded = event.deprecated_last_timestamp.value_or(kube::Time{});
+  return std::max({recorded.value, event.event_time.value,
+                   event.series ? event.series->last_observed_time.value : recorded.value});
+}
+
+// What the kubelet does next shows that what it warned of is over.
+bool IsProgress(const kube::Event& event) {
+  constexpr std::string_view kProgress[] = {"Scheduled", "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started"};
+  return event.type == "Normal" && std::find(std::begin(kProgress), std::end(kProgress), event.reason.view()) != std::end(kProgress);
+}
+
+// The last warning since then, unless it is over; empty if there is none.
+std::string LastWarning(const std::vector<std::shared_ptr<kube::Object>>& events, const kube::Time& since) {
+  const kube::Event* last = nullptr;
+  for (const auto& object : events) {
+    const auto& event = static_cast<const kube::Event&>(*object);
+    const bool counts = event.type == "Warning" || IsProgress(event);
+    const bool is_later = last == nullptr || LastSeen(event) > LastSeen(*last) ||
+                          (LastSeen(event) == LastSeen(*last) && event.type == "Warning");
+    if (counts && is_later && LastSeen(event) >= since.value) last = &event;
+  }
+  if (last == nullptr || last->type != "Warning") return {};
+  return std::string(last->reason) + ": " + std::string(last->note);
+}
+
+// It has a node and no container, and nobody says why.
+bool IsStarting(const Worker& w) {
+  return w.is_bound && !w.is_ready && !w.is_ending && !w.has_lost_node && w.trouble.empty() && !w.has_started;
+}
+
+bool IsLauncherStarting(const LauncherPod& pod) {
+  return !pod.is_running && !pod.is_ending && !pod.has_lost_node && pod.trouble.empty();
+}
+
+Worker* FindStuck(View& view) {
+  const auto is_stuck = [&](const Worker& w) {
+    return IsStarting(w) && w.bound_since && Waited(view.now, *w.bound_since) >= kStartPatience;
+  };
+  const auto found = std::find_if(view.pods.begin(), view.pods.end(), is_stuck);
+  return found == view.pods.end() ? nullptr : &*found;
+}
+
+LauncherPod* FindStuckLauncher(View& view) {
+  const auto is_stuck = [&](const LauncherPod& pod) {
+    return IsLauncherStarting(pod) && pod.created && Waited(view.now, *pod.created) >= kStartPatience;
+  };
+  const auto found = std::find_if(view.launcher_pods.begin(), view.launcher_pods.end(), is_stuck);
+  return found == view.launcher_pods.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+MissingPods::Record MissingPods::Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience,
+                                     const kube::Time& now, std::stop_token stop) {
+  Record record;
+  {
+    std::lock_guard lock(mutex_);
+    Record& known = records_[job];
+    if (known.uid != uid) known = Record{uid, now, std::nullopt, {}};
+    record = known;
+  }
+  const bool is_early = Waited(now, record.since) < patience;
+  if (is_early || (record.asked && clock_.Now() - *record.asked < kAskAgain)) return record;
+  kube::ListOptions options;
+  options.field_selector = "regarding.uid=" + uid;
+  const auto events = client_.List(kube::KindOf<kube::Event>(), job.ns, options, stop);
+  record.asked = clock_.Now();
+  // What a set was refused in its earlier life is over. Without the permission to list events the job only says less.
+  const kube::Time since{record.since.value - kHeardLate};
+  record.text = events ? LastWarning(events->items, since) : std::string();
+  std::lock_guard lock(mutex_);
+  return records_[job] = record;
+}
+
+std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::StatefulSet* workers,
+                                                   const kube::Job* launcher, std::stop_token stop) {
+  const kube::ObjectKey job = view.job->metadata.Key();
+  const auto look = [&](const std::string& uid, kube::Duration patience) {
+    return Ask(job, uid, patience, view.now, stop);
+  };
+  const bool lacks_workers = workers != nullptr && view.workers && view.workers->is_observed &&
+                             static_cast<int>(view.pods.size()) < view.workers->replicas;
+  const bool lacks_launcher = launcher != nullptr && view.launcher == LauncherState::kActive &&
+                              !view.is_launcher_ending && view.launcher_pods.empty();
+  if (lacks_workers) {
+    const Record record = look(workers->metadata.uid, kPatience);
+    if (!record.text.empty()) view.refused_workers = Refusal{record.text, record.since};
+  } else if (lacks_launcher) {
+    const Record record = look(launcher->metadata.uid, kPatience);
+    if (!record.text.empty()) view.refused_launcher = Refusal{record.text, record.since};
+  } else if (Worker* stuck = FindStuck(view)) {
+    if (const Record record = look(stuck->uid, {}); !record.text.empty()) stuck->trouble = record.text;
+  } else if (LauncherPod* pod = FindStuckLauncher(view)) {
+    if (const Record record = look(pod->uid, {}); !record.text.empty()) pod->trouble = record.text;
+  } else {
+    Forget(job);
+    const bool is_starting = std::any_of(view.pods.begin(), view.pods.end(), IsStarting) ||
+                             std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(), IsLauncherStarting);
+    return is_starting ? std::optional<kube::Duration>(kStartPatience) : std::nullopt;
+  }
+  std::lock_guard lock(mutex_);
+  const auto found = records_.find(job);
+  if (found == records_.end()) return kPatience;
+  const Record& record = found->second;
+  const kube::Duration left = record.asked ? kAskAgain - (clock_.Now() - *record.asked)
+                                           : kPatience - Waited(view.now, record.since);
+  return std::max<kube::Duration>(left, seconds(1));
+}
+
+void MissingPods::Forget(const kube::ObjectKey& job) {
+  std::lock_guard lock(mutex_);
+  records_.erase(job);
+}
+
+}  // namespace grus

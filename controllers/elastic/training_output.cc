@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/training_output.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "controllers/elastic/elastic_plan.h"
+#include "controllers/policy/waited.h"
+
+namespace grus {
+namespace {
+
+using std::chrono::seconds;
+
+// A kubelet that does not answer must not hold up a reconcile thread for longer.
+constexpr kube::Duration kLogTimeout = seconds(3);
+// A silent training is looked at so often: it may speak again.
+constexpr kube::Duration kSilentAgain = seconds(30);
+// What prints less often than that does not come and go with each look, whatever the job asks for.
+constexpr std::int32_t kShortestLimit = 60;
+constexpr std::int64_t kMostBytes = 4096;  // The time stands at the beginning of the line.
+// Over so long a new leader asks for the logs that it finds: each question keeps a reconcile thread, and all at once
+// would hold up what is new.
+constexpr kube::Duration kSpread = seconds(60);
+
+LauncherPod* FindRunning(View& view) {
+  const auto found = std::find_if(view.launcher_pods.begin(), view.launcher_pods.end(), [](const LauncherPod& pod) {
+    return pod.is_running && !pod.is_ending && pod.running_since;
+  });
+  return found == view.launcher_pods.end() ? nullptr : &*found;
+}
+
+bool IsCalledSilent(const View& view) {
+  const kube::Condition* ready = kube::FindCondition(view.job->status.conditions, "Ready");
+  return ready != nullptr && ready->reason == ToString(Reason::kNoOutput);
+}
+
+// When to ask first, from now. Nothing can have been silent for longer than it runs.
+kube::Duration FirstAsk(const View& view, const LauncherPod& pod, kube::Duration limit) {
+  const kube::Duration left = limit - Waited(view.now, *pod.running_since);
+  if (left > kube::Duration::zero() || IsCalledSilent(view)) return left;
+  const auto spread = static_cast<std::size_t>(std::min(kSpread, limit).count());
+  return kube::Duration(std::hash<std::string>{}(pod.uid) % spread);
+}
+
+}  // namespace
+
+kube::Result<std::optional<kube::Time>> TrainingOutput::TimeOfLastLine(const kube::ObjectKey& pod,
+                                                                       std::stop_token stop) {
+  kube::PodLogOptions options;
+  options.container = "launcher";
+  options.timestamps = true;
+  options.tail_lines = 1;
+  options.limit_bytes = kMostBytes;
+  options.timeout = kLogTimeout;
+  auto stream = client_.PodLog(pod, options, stop);
+  if (!stream) return std::move(stream).error();
+  const kube::TimePoint until = clock_.Now() + kLogTimeout;
+  std::string line;
+  for (;;) {
+    auto bytes = (*stream)->Read(until, stop);
+    if (!bytes) return std::move(bytes).error();
+    if (bytes->empty()) break;
+    line += *bytes;
+  }
+  const auto time = kube::ParseTime(line.substr(0, line.find(' ')));
+  return time ? std::optional<kube::Time>(*time) : std::nullopt;
+}
+
+std::optional<kube::Duration> TrainingOutput::Look(View& view, std::stop_token stop) {
+  const kube::ObjectKey job = view.job->metadata.Key();
+  const std::int32_t wanted = view.job->spec.run_policy.progress_deadline_seconds;
+  const kube::Duration limit = seconds(std::max(wanted, kShortestLimit));
+  LauncherPod* pod = FindRunning(view);
+  if (pod == nullptr || wanted <= 0) {
+    Forget(job);
+    return std::nullopt;
+  }
+  Record record;
+  {
+    std::lock_guard lock(mutex_);
+    Record& known = records_[job];
+    if (known.uid != pod->uid || known.limit != limit) {
+      known = Record{pod->uid, limit, std::nullopt, clock_.Now() + FirstAsk(view, *pod, limit)};
+    }
+    record = known;
+  }
+  if (record.ask_at <= clock_.Now()) {
+    const auto last = TimeOfLastLine({job.ns, pod->name}, stop);
+    const kube::Time spoke = last ? last->value_or(*pod->running_since) : view.now;  // Or its log could not be read.
+    const kube::Time since = std::min(spoke, view.now);  // The clock of its node may be ahead.
+    const kube::Duration left = limit - Waited(view.now, since);
+    record.silent_since = left <= kube::Duration::zero() ? std::optional(since) : std::nullopt;
+    record.ask_at = clock_.Now() + std::max(left, kSilentAgain);
+    std::lock_guard lock(mutex_);
+    records_[job] = record;
+  }
+  pod->silent_since = record.silent_since;
+  return std::max<kube::Duration>(record.ask_at - clock_.Now(), seconds(1));
+}
+
+void TrainingOutput::Forget(const kube::ObjectKey& job) {
+  std::lock_guard lock(mutex_);
+  records_.erase(job);
+}
+
+}  // namespace grus

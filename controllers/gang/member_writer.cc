@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/gang/member_writer.h"
+
+#include <utility>
+
+#include "clientlib/runtime/parallel.h"
+#include "controllers/gang/gang_patches.h"
+
+namespace grus {
+namespace {
+
+using kube::Error;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Result;
+using kube::Status;
+
+constexpr std::size_t kParallelWrites = 8;
+
+}  // namespace
+
+Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::stop_token stop) {
+  Status done = kube::ForEachParallel(
+      clock_, plan.nominate.size(), kParallelWrites,
+      [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
+  if (!done) return done;
+  return kube::ForEachParallel(
+      clock_, plan.lift.size(), kParallelWrites,
+      [&](std::size_t i) {
+        const auto pin = plan.pins.find(plan.lift[i]);
+        return Lift(view, *plan.lift[i], pin == plan.pins.end() ? std::string() : pin->second, stop);
+      },
+      stop);
+}
+
+Status MemberWriter::End(const GangView& view, const GangPlan& plan, std::stop_token stop) {
+  return kube::ForEachParallel(
+      clock_, plan.end.size(), kParallelWrites,
+      [&](std::size_t i) { return EndOne(view, *plan.end[i], stop); }, stop);
+}
+
+Status MemberWriter::EndOne(const GangView& view, const Member& member, std::stop_token stop) {
+  if (member.is_tracked_by_job) {
+    const Result<bool> is_uncounted = Uncount(view, member, stop);
+    if (!is_uncounted) return kube::Error(is_uncounted.error());
+    if (!*is_uncounted) return {};
+  }
+  kube::DeleteOptions options;
+  options.uid = member.uid;
+  const ObjectKey pod{view.group->metadata.ns, member.name};
+  Status gone = client_.Delete(KindOf<kube::Pod>(), pod, options, stop);
+  // In conflict is another pod of that name: nothing to end.
+  if (gone || gone.error().code() == ErrorCode::kConflict) return {};
+  return std::move(gone).error().with("delete Pod " + pod.ToString());
+}
+
+Result<bool> MemberWriter::Uncount(const GangView& view, const Member& member, std::stop_token stop) {
+  const ObjectKey pod{view.group->metadata.ns, member.name};
+  std::string version = member.resource_version;
+  if (member.state == MemberState::kBound) {
+    auto marked = PatchPod(view, member, DisruptionPatch(view, member), "status", stop);
+    if (!marked && marked.error().code() == ErrorCode::kNotFound) return false;
+    // Where grus may not write statuses, a policy sees how the container ended.
+    if (!marked && marked.error().code() != ErrorCode::kForbidden) {
+      return std::move(marked).error().with("mark Pod " + pod.ToString() + " as disrupted");
+    }
+    if (marked) version = std::string((*marked)->metadata.resource_version);
+  }
+  auto released = PatchPod(view, member, UncountPatch(member, version), "", stop);
+  if (released) return true;
+  if (released.error().code() == ErrorCode::kNotFound) return false;
+  return std::move(released).error().with("take Pod " + pod.ToString() + " out of its Job's count");
+}
+
+Result<std::shared_ptr<kube::Object>> MemberWriter::PatchPod(const GangView& view, const Member& member,
+                                                             const Json& patch, const std::string& subresource,
+                                                             std::stop_token stop) {
+  const kube::ObjectMeta& group = view.group->metadata;
+  kube::WriteOptions options;
+  options.subresource = subresource;
+  options.metadata_only = true;
+  auto patched = client_.Patch(KindOf<kube::Pod>(), {group.ns, member.name}, kube::PatchType::kStrategicMerge, patch,
+                               options, stop);
+  if (patched) {
+    writes_.Note(group.Key(), std::string(group.uid), KindOf<kube::Pod>(),
+                 std::string((*patched)->metadata.resource_version));
+  }
+  return patched;
+}
+
+Status MemberWriter::Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop) {
+  const ObjectKey pod{view.group->metadata.ns, nomination.member->name};
+  auto patched = PatchPod(view, *nomination.member, NominationPatch(view, nomination), "status", stop);
+  if (!patched) {
+    const ErrorCode code = patched.error().code();
+    // Gone, another, or (kInvalid) bound already: our cache will hear of it.
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict || code == ErrorCode::kInvalid) return {};
+    return std::move(patched).error().with("nominate Pod " + pod.ToString());
+  }
+  const bool is_marked = (*patched)->metadata.Annotation(kGangNominatedToAnnotation) == view.scheduler;
+  if (!nomination.node.empty() && !is_marked && keeps_annotations_.exchange(false)) {
+    log_.Warn("annotations of pods are dropped here: nominations are not renewed when the scheduler is restarted",
+              {{"pod", pod.ToString()}});
+  }
+  return {};
+}
+
+Status MemberWriter::Lift(const GangView& view, const Member& member, const std::string& node, std::stop_token stop) {
+  std::optional<Pin> pin;
+  if (!node.empty()) pin = Pin{node, room_.HostnameOf(node)};
+  if (pin && pin->hostname.empty()) pin.reset();  // It is gone, or goes by no name.
+  const ObjectKey pod{view.group->metadata.ns, member.name};
+  auto patched = PatchPod(view, member, LiftPatch(view, member, pin), "", stop);
+  if (!patched) {
+    if (patched.error().code() == ErrorCode::kNotFound) return {};
+    return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
+  }
+  return {};
+}
+
+}  // namespace grus

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/kubectl/ungate.h"
+
+#include <algorithm>
+#include <array>
+#include <iomanip>
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include "clientlib/model/pod.h"
+#include "controllers/policy/wording.h"
+#include "crds/types/elastic_horovod_job.h"
+#include "crds/types/pod_group.h"
+
+namespace grus {
+namespace {
+
+using kube::Json;
+using kube::KindOf;
+
+constexpr int kPage = 500;
+
+GatedPod Read(const kube::Pod& pod) {
+  GatedPod gated{pod.metadata.Key(), std::string(pod.metadata.uid), {}, {}, {}};
+  for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
+    if (gate.name == api::kGangGate || gate.name == api::kParkGate) gated.gates.emplace_back(gate.name);
+    else gated.has_foreign_gate = true;
+  }
+  for (const char* label : {api::kPodGroupLabel, api::kLegacyPodGroupLabel}) {
+    if (gated.group.empty()) gated.group = pod.metadata.Label(label);
+  }
+  if (const kube::OwnerReference* owner = pod.metadata.Controller()) {
+    gated.owner = std::string(owner->kind) + " " + std::string(owner->name);
+  }
+  return gated;
+}
+
+// One line each, under a heading.
+std::string TableOf(const std::vector<GatedPod>& pods) {
+  std::vector<std::array<std::string, 4>> rows{{"NAMESPACE", "POD", "PODGROUP", "THEN"}};
+  for (const GatedPod& pod : pods) {
+    rows.push_back({pod.key.ns, pod.key.name, pod.group.empty() ? "<none>" : pod.group,
+                    pod.has_foreign_gate ? "waits for gates of others" : "is the scheduler's"});
+  }
+  std::array<std::size_t, 3> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size() + 3);
+  }
+  std::stringstream table;
+  table << std::left;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < widths.size(); ++i) table << std::setw(static_cast<int>(widths[i])) << row[i];
+    table << row.back() << "\n";
+  }
+  return table.str();
+}
+
+// Who makes further pods with a gate, one line each; empty: nobody.
+std::string MakersOf(const std::vector<GatedPod>& pods) {
+  std::set<std::string> makers;
+  for (const GatedPod& pod : pods) {
+    if (!pod.owner.empty()) makers.insert(pod.key.ns + "   " + pod.owner);
+  }
+  std::string text;
+  for (const std::string& maker : makers) text += maker + "\n";
+  return text;
+}
+
+}  // namespace
+
+kube::Result<std::vector<GatedPod>> FindGatedPods(kube::Client& client, const std::string& ns) {
+  std::vector<GatedPod> found;
+  kube::ListOptions options;
+  options.limit = kPage;
+  do {
+    const auto page = client.List(KindOf<kube::Pod>(), ns, options);
+    if (!page) return kube::Error(page.error()).with("list pods");
+    for (const auto& object : page->items) {
+      const auto& pod = static_cast<const kube::Pod&>(*object);
+      if (pod.metadata.is_being_deleted() || pod.spec.scheduling_gates.empty()) continue;
+      if (GatedPod gated = Read(pod); !gated.gates.empty()) found.push_back(std::move(gated));
+    }
+    options.continue_token = page->continue_token;
+  } while (!options.continue_token.empty());
+  std::sort(found.begin(), found.end(), [](const GatedPod& a, const GatedPod& b) { return a.key < b.key; });
+  return found;
+}
+
+kube::Status LiftGates(kube::Client& client, const GatedPod& pod) {
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = pod.uid;
+  for (const std::string& gate : pod.gates) {
+    patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", gate}}));
+  }
+  const auto patched = client.Patch(KindOf<kube::Pod>(), pod.key, kube::PatchType::kStrategicMerge, patch, {});
+  if (patched || patched.error().code() == kube::ErrorCode::kNotFound) return {};
+  const bool is_another = patched.error().message().find("metadata.uid") != std::string::npos;
+  if (is_another) return {};  // It has its name now.
+  return kube::Error(patched.error()).with("lift the gate of Pod " + pod.key.ToString());
+}
+
+int UngatePods(kube::Client& client, const std::string& ns, bool must_lift, std::ostream& out, std::ostream& error) {
+  const auto pods = FindGatedPods(client, ns);
+  if (!pods) {
+    error << "kubectl grus: " << pods.error().message() << "\n";
+    return 1;
+  }
+  const std::string where = ns.empty() ? "" : " in namespace " + ns;
+  if (pods->empty()) {
+    out << "no pod waits at a gate of grus" << where << "\n";
+    return 0;
+  }
+  out << TableOf(*pods);
+  std::size_t failed = 0;
+  if (must_lift) {
+    for (const GatedPod& pod : *pods) {
+      const kube::Status lifted = LiftGates(client, pod);
+      if (lifted) continue;
+      ++failed;
+      error << "kubectl grus: " << lifted.error().message() << "\n";
+    }
+  }
+  if (must_lift) out << "\n" << Count(static_cast<std::int64_t>(pods->size() - failed), "pod") << " let go" << where << ".\n";
+  else out << "\n" << Count(static_cast<std::int64_t>(pods->size()), "pod") << " would start" << where << "; nothing was changed. --yes lifts the gates.\n";
+  if (const std::string makers = MakersOf(*pods); !makers.empty()) {
+    out << "\nPods that these make from now on wait again, unless the gate is taken out of their templates:\n" << makers;
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace grus

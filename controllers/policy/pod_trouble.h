@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a pod does not run, in the kubelet's words: pure.
+//
+// The words stay the same from one try of the kubelet to the next, so that they can stand in a status.
+#pragma once
+
+#include <string>
+
+#include "clientlib/model/pod.h"
+
+namespace grus {
+
+// "container worker cannot pull image "x": not found"; empty: nothing is known to be wrong.
+std::string TroubleOf(const kube::Pod& pod);
+
+// How a container of the pod ended with an error, or was last restarted: "exit code 137 (OOMKilled)", with the end of
+// its log if the kubelet kept it; empty: none did.
+std::string ErrorEndOf(const kube::Pod& pod);
+
+}  // namespace grus

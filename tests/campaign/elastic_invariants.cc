@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/campaign/elastic_invariants.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "controllers/elastic/elastic_sizes.h"
+#include "controllers/elastic/elastic_view.h"
+#include "crds/types/elastic_horovod_job.h"
+#include "tests/campaign/elastic_workload.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::testing::IntAt;
+using kube::testing::Invariant;
+using kube::testing::IsBeingDeleted;
+using kube::testing::ItemsAt;
+using kube::testing::ServerChange;
+
+// A launcher is never doubled: one Job, and one pod of it that has not ended.
+std::string OneLauncher(const World& world, const ServerChange& change) {
+  if (change.before || !change.after || !HasRole(*change.after, "launcher")) return {};
+  const bool is_pod = change.resource == kPods;
+  if (!is_pod && change.resource != kLaunchers) return {};
+  std::map<std::string, int> count;
+  for (const auto& [key, object] : world.All(change.resource)) {
+    const std::string phase = Text(*object, {"status", "phase"});
+    if (!HasRole(*object, "launcher") || IsBeingDeleted(*object) || phase == "Succeeded" || phase == "Failed") continue;
+    const std::string job = key.ns + "/" + Text(*object, {"metadata", "labels", kJobNameLabel});
+    if (++count[job] > 1) return job + " has two launchers in " + std::string(change.resource);
+  }
+  return {};
+}
+
+// A launcher's pod that runs is not deleted while its Job is there, and there to stay.
+std::string RunningLauncherStays(const World& world, const ServerChange& change) {
+  if (change.resource != kPods || !change.before || !change.after || !HasRole(*change.after, "launcher")) return {};
+  if (IsBeingDeleted(*change.before) || !IsBeingDeleted(*change.after) ||
+      Text(*change.before, {"status", "phase"}) != "Running")
+    return {};
+  const Json* owner = kube::testing::ControllerOf(*change.after);
+  const Json* ns = world.Get("namespaces", {"", Text(*change.after, {"metadata", "namespace"})});
+  if (owner == nullptr || ns == nullptr || IsBeingDeleted(*ns)) return {};
+  if (!world.Get("nodes", {"", Text(*change.after, {"spec", "nodeName"})})) return {};
+  for (const auto& [key, launcher] : world.All(kLaunchers)) {
+    if (Text(*launcher, {"metadata", "uid"}) == Text(*owner, {"uid"}) && !IsBeingDeleted(*launcher)) {
+      return "pod " + Text(*change.after, {"metadata", "name"}) + " is deleted while its launcher is there";
+    }
+  }
+  return {};
+}
+
+// Workers are granted as the spec allows: none, or from the minimum to the maximum.
+std::string GrantsWithinLimits(const World& world, const ServerChange& change) {
+  if (change.resource != kSets || !change.after) return {};
+  const std::string granted = Text(*change.after, {"metadata", "annotations", kGrantedAnnotation});
+  const std::string name = Text(*change.after, {"metadata", "labels", kJobNameLabel});
+  const Json* job = world.Get(kJobs, {Text(*change.after, {"metadata", "namespace"}), name});
+  if (granted.empty() || job == nullptr) return {};
+  const auto decoded = kube::Decode<api::ElasticHorovodJob>(kube::ToText(*job));
+  if (!decoded) return {};
+  const Sizes sizes = SizesOf((*decoded)->spec.workers);
+  const int count = std::stoi(granted);
+  // A user may have lowered the limits a moment ago.
+  if (count == 0 || (*decoded)->metadata.generation != (*decoded)->status.observed_generation) return {};
+  if (count < sizes.min || count > sizes.max) {
+    return name + " is granted " + granted + " workers, of " + std::to_string(sizes.min) + " to " +
+           std::to_string(sizes.max);
+  }
+  return {};
+}
+
+// The launcher begins once the minimum of workers runs; for a while after it did, nobody may have seen that it does
+// not.
+Invariant LauncherWaitsForWorkers() {
+  return [last = std::map<std::string, kube::TimePoint>()](const World& world, const ServerChange& change) mutable {
+    const bool is_launcher = change.resource == kLaunchers && !change.before && HasRole(*change.after, "launcher");
+    if (change.resource != kPods && !is_launcher) return std::string();
+    const Json& any = change.after ? *change.after : *change.before;
+    const std::string name = Text(any, {"metadata", "labels", kJobNameLabel}),
+                      ns = Text(any, {"metadata", "namespace"});
+    const Json* job = world.Get(kJobs, {ns, name});
+    const std::int64_t min = job ? IntAt(*job, {"spec", "workersSpec", "minReplicas"}) : 0;
+    std::int64_t running = 0;
+    for (const auto& [key, pod] : world.All(kPods)) {
+      running += key.ns == ns && IsOfJob(*pod, name) && HasRole(*pod, "worker") &&
+                 Text(*pod, {"status", "phase"}) == "Running";
+    }
+    const kube::TimePoint now = world.simulation.Now();
+    if (running >= min) last[name] = now;
+    if (!is_launcher || running >= min) return std::string();
+    const auto enough = last.find(name);
+    if (enough != last.end() && now - enough->second < std::chrono::minutes(1)) return std::string();
+    return name + ": the launcher is made while " + std::to_string(running) + " workers run, of at least " +
+           std::to_string(min);
+  };
+}
+
+// By name: what is wrong with it.
+using Complaints = std::map<std::string, std::string>;
+
+bool HasNode(const World& world, const Json& pod) {
+  const std::string node = Text(pod, {"spec", "nodeName"});
+  return !node.empty() && world.Get("nodes", {"", node}) != nullptr;
+}
+
+// Its containers run, whatever else is said of it: its phase follows a moment after their end.
+bool IsRunning(const World& world, const Json& pod) {
+  const auto& containers = ItemsAt(pod, {"status", "containerStatuses"});
+  return Text(pod, {"status", "phase"}) == "Running" && HasNode(world, pod) &&
+         std::any_of(containers.begin(), containers.end(), [](const Json& container) {
+           return container.At({"state", "running"}) != nullptr;
+         });
+}
+
+bool HasRunningLauncher(const World& world, const kube::ObjectKey& job) {
+  const auto& pods = world.All(kPods);
+  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+    return entry.first.ns == job.ns && IsOfJob(*entry.second, job.name) && HasRole(*entry.second, "launcher") &&
+           IsRunning(world, *entry.second);
+  });
+}
+
+// A worker that Horovod can use at that address.
+bool IsReachable(const World& world, const kube::ObjectKey& pod, const std::string& address) {
+  const Json* worker = world.Get(kPods, pod);
+  return worker && IsReady(*worker) && HasNode(world, *worker) && Text(*worker, {"status", "podIP"}) == address;
+}
+
+bool SaysTraining(const Json& job) {
+  const Json* ready = kube::testing::ConditionOf(job, "Ready");
+  return ready && Text(*ready, {"status"}) == "True" && Text(*ready, {"reason"}) == "Training";
+}
+
+Complaints WrongTrainings(const World& world) {
+  Complaints wrong;
+  for (const auto& [key, job] : world.All(kJobs)) {
+    if (!SaysTraining(*job) || IsBeingDeleted(*job)) continue;
+    if (!HasRunningLauncher(world, key)) {
+      wrong[key.ToString()] = "says Training, and no launcher runs";
+      continue;
+    }
+    const Json* hosts = world.Get("configmaps", {key.ns, key.name + "-hosts"});
+    const auto listed = hosts ? HostsOf(*hosts) : Hosts();
+    const auto reachable = std::count_if(listed.begin(), listed.end(), [&](const auto& host) {
+      return IsReachable(world, {key.ns, host.first}, host.second);
+    });
+    const std::int64_t min = IntAt(*job, {"spec", "workersSpec", "minReplicas"}, 1);
+    if (reachable >= std::max<std::int64_t>(1, min)) continue;
+    wrong[key.ToString()] = "says Training, and " + std::to_string(reachable) +
+                            " workers can be reached, of at least " + std::to_string(min);
+  }
+  return wrong;
+}
+
+// A training that prints nothing may hang.
+Complaints SilentTrainings(const World& world) {
+  Complaints wrong;
+  for (const auto& [key, job] : world.All(kJobs)) {
+    if (!SaysTraining(*job) || IsBeingDeleted(*job)) continue;
+    for (const auto& [pod_key, pod] : world.All(kPods)) {
+      if (pod_key.ns != key.ns || !IsOfJob(*pod, key.name) || !HasRole(*pod, "launcher") || !IsRunning(world, *pod))
+        continue;
+      if (kube::testing::AnnotationOf(*pod, kSilent).empty()) continue;
+      wrong[key.ToString()] = "says Training, and its launcher prints nothing";
+    }
+  }
+  return wrong;
+}
+
+Complaints WrongHosts(const World& world) {
+  Complaints wrong;
+  for (const auto& [key, hosts] : world.All("configmaps")) {
+    const std::string name = Text(*hosts, {"metadata", "labels", kJobNameLabel});
+    // Somebody took our labels off, or the job is over.
+    if (name.empty() || Text(*hosts, {"metadata", "labels", kManagedByLabel}) != kManagedBy) continue;
+    if (!HasRunningLauncher(world, {key.ns, name})) continue;
+    for (const auto& [pod, address] : HostsOf(*hosts)) {
+      if (!IsReachable(world, {key.ns, pod}, address))
+        wrong[pod + " at " + address] = "is listed as a host, and is none";
+    }
+  }
+  return wrong;
+}
+
+// Pods that have a node and do not start, for whatever reason but that they are about to.
+Complaints BrokenPods(const World& world) {
+  Complaints wrong;
+  for (const auto& [key, pod] : world.All(kPods)) {
+    if (!HasRole(*pod, "worker") || IsBeingDeleted(*pod) || !HasNode(world, *pod) || IsReady(*pod)) continue;
+    for (const Json& container : ItemsAt(*pod, {"status", "containerStatuses"})) {
+      const std::string reason = Text(container, {"state", "waiting", "reason"});
+      const bool waits = !reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing";
+      if (waits || container.At({"state", "terminated"})) {
+        wrong[key.ToString() + " " + Text(*pod, {"metadata", "uid"})] = "is broken and holds GPUs";
+      }
+    }
+  }
+  return wrong;
+}
+
+bool IsAboutPods(const ServerChange& change) {
+  return change.resource == kPods || change.resource == kJobs || change.resource == "configmaps" ||
+         change.resource == "nodes";
+}
+
+Invariant NotForLong(Complaints (*look)(const World&), kube::Duration slack) {
+  return [look, patience = Patience(slack)](const World& world, const ServerChange& change) mutable {
+    return IsAboutPods(change) ? patience.Check(world.simulation.Now(), look(world)) : std::string();
+  };
+}
+
+// A silent launcher is told after ten minutes, the default of the spec, and looked at every half a minute.
+constexpr kube::Duration kSilenceMayTake = std::chrono::seconds(600 + 30);
+
+// A worker that cannot start has a minute before its GPUs are wanted back, and leaves after that of a shrink.
+constexpr kube::Duration kBrokenMayTake = std::chrono::seconds(60 + 5);
+
+}  // namespace
+
+std::vector<Invariant> ElasticInvariants(kube::Duration slack) {
+  return {OneLauncher,
+          RunningLauncherStays,
+          GrantsWithinLimits,
+          NoGpuTwice,
+          LauncherWaitsForWorkers(),
+          NotForLong(WrongTrainings, slack),
+          NotForLong(SilentTrainings, slack + kSilenceMayTake),
+          NotForLong(WrongHosts, slack),
+          NotForLong(BrokenPods, slack + kBrokenMayTake)};
+}
+
+void CheckElasticJobs(const World& world, std::vector<std::string>& complaints) {
+  for (const auto look : {WrongTrainings, WrongHosts, BrokenPods}) {
+    for (const auto& [name, what] : look(world)) complaints.push_back(name + " " + what);
+  }
+}
+
+bool IsOfJob(const Json& object, const std::string& job) {
+  return Text(object, {"metadata", "labels", kJobNameLabel}) == job;
+}
+bool HasRole(const Json& object, const char* role) { return Text(object, {"metadata", "labels", kRoleLabel}) == role; }
+
+Hosts HostsOf(const Json& config_map) {
+  Hosts hosts;
+  std::istringstream text(Text(config_map, {"data", "hosts"}));
+  std::string line;
+  while (std::getline(text, line)) {
+    const std::size_t colon = line.find(':'), blank = line.find(' ', colon == std::string::npos ? 0 : colon);
+    if (colon == std::string::npos || blank == std::string::npos) continue;  // "revision 3", or somebody's nonsense.
+    hosts.emplace(line.substr(blank + 1), line.substr(0, colon));
+  }
+  return hosts;
+}
+
+}  // namespace grus::testing

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/campaign/elastic_mutants.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "controllers/elastic/elastic_view.h"
+#include "tests/campaign/elastic_invariants.h"
+#include "tests/campaign/elastic_stories.h"
+#include "tests/campaign/elastic_workloads.h"
+#include "tests/campaign/rule_check.h"
+
+namespace grus::testing {
+namespace {
+
+using WorkloadPtr = kube::testing::Workloads::value_type;
+
+Json Labels(const std::string& role) {
+  return Json::MakeObject({{kManagedByLabel, kManagedBy}, {kJobNameLabel, kName}, {kRoleLabel, role}});
+}
+
+void MakePod(World& world, const std::string& name, const std::string& role, const Json& annotations) {
+  Json pod = Parse(R"({"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"main","image":"train:1"}]}})");
+  pod["metadata"] = Json::MakeObject(
+      {{"name", name}, {"namespace", kNamespace}, {"labels", Labels(role)}, {"annotations", annotations}});
+  Must(world.server.Create(kPods, std::move(pod), "naive"));
+}
+
+// Lists both workers, and says that the job trains, whatever they and the launcher do.
+void SayTraining(World& world) {
+  std::string hosts = "revision 1\n";
+  for (const char* worker : {"train-workers-0", "train-workers-1"}) {
+    hosts += Text(*world.server.Get(kPods, {kNamespace, worker}), {"status", "podIP"}) + ":1 " + worker + "\n";
+  }
+  Json map = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "ConfigMap"}});
+  map["metadata"] =
+      Json::MakeObject({{"name", "train-hosts"}, {"namespace", kNamespace}, {"labels", Labels("launcher")}});
+  map["data"]["hosts"] = std::move(hosts);
+  Must(world.server.Create("configmaps", std::move(map), "naive"));
+  Json job = *world.server.Get(kJobs, {kNamespace, kName});
+  job["status"]["conditions"] = Parse(R"([{"type":"Ready","status":"True","reason":"Training","message":"",
+      "lastTransitionTime":"2026-01-02T03:04:05Z"}])");
+  Must(world.server.Update(kJobs, std::move(job), "naive", "status"));
+}
+
+// Somebody in place of grus who makes two workers and a launcher with these annotations and looks no more, not even
+// when a worker is drained.
+WorkloadPtr LooksOnce(const std::string& name, std::string_view worker, std::string_view launcher) {
+  ElasticStory story;
+  story.name = name;
+  story.is_without_grus = true;
+  story.slack = kUsualSlack;
+  story.prepare = [worker = Parse(worker), launcher = Parse(launcher)](World& world) {
+    Cluster(1, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})")(world);
+    MakePod(world, "train-workers-0", "worker", Json::MakeObject());
+    MakePod(world, "train-workers-1", "worker", worker);
+    MakePod(world, "train-launcher-abcde", "launcher", launcher);
+    world.simulation.After(std::chrono::seconds(30), [&world] { SayTraining(world); });
+  };
+  Step step = Until(
+      "it says that it trains", [](const World& world) { return !world.All("configmaps").empty(); },
+      [](World& world) {
+        world.simulation.After(std::chrono::minutes(13), [&world] { Delete(world, kPods, "train-workers-1"); });
+      });
+  step.lasts = std::chrono::minutes(15);
+  story.steps = {std::move(step)};
+  return std::make_unique<ElasticWorkload>(std::move(story));
+}
+
+std::vector<Mutant> Mutants() {
+  constexpr char kHangs[] = R"({"grus.test/silent":"true"})";
+  constexpr char kSlow[] = R"({"grus.test/stop-seconds":"25"})",
+                 kBroken[] = R"({"grus.test/waiting":"ErrImagePull: x"})";
+  std::vector<Mutant> mutants;
+  mutants.push_back({LooksOnce("launcher-waits", "{}", kBroken), "says Training, and no launcher runs, for"});
+  mutants.push_back(
+      {LooksOnce("launcher-silent", "{}", kHangs), "says Training, and its launcher prints nothing, for"});
+  mutants.push_back(
+      {LooksOnce("worker-waits", kBroken, "{}"), "says Training, and 1 workers can be reached, of at least 2, for"});
+  mutants.push_back({LooksOnce("worker-waits", kBroken, "{}"), "is broken and holds GPUs, for"});
+  mutants.push_back({LooksOnce("worker-drained", kSlow, "{}"), "is listed as a host, and is none, for"});
+  return mutants;
+}
+
+}  // namespace
+
+std::vector<std::string> CheckElasticRules(int& asked) {
+  return CheckRules(ElasticWorkloads(kUsualSlack), Mutants(), asked);
+}
+
+}  // namespace grus::testing

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods that cannot be made or cannot start: told on the job, and repaired with it.
+#include "tests/integration/elastic_job.h"
+
+namespace grus::testing {
+namespace {
+
+using std::chrono::seconds;
+
+struct ResourceQuota : kube::Object {
+  static const kube::Kind& ResourceKind() {
+    static const kube::Kind kKind =
+        kube::MakeKind<ResourceQuota>({.version = "v1", .kind = "ResourceQuota", .plural = "resourcequotas"});
+    return kKind;
+  }
+};
+
+TEST_F(ElasticJob, TellsInTheKubeletsWordsThatAWorkersImageCannotBePulled) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":2,"template":{"metadata":{"annotations":
+             {"grus.test/waiting":"CreateContainerConfigError: secret \"data\" not found"}}}}})");
+
+  EXPECT_TRUE(Await("it is told", [&] {
+    return IsTrue("Stalled") && Says("Ready", R"(does not start: CreateContainerConfigError: secret "data" not found)");
+  }, seconds(15)));
+  EXPECT_EQ(ReasonOf("Ready"), "PodsBroken");
+  EXPECT_EQ(Phase(), "Pending");
+
+  for (const char* pod : {"train-workers-0", "train-workers-1"}) {
+    Patch<kube::Pod>(pod, R"({"metadata":{"annotations":{"grus.test/waiting":null}}})");
+  }
+  EXPECT_TRUE(AwaitTrains(2));
+  EXPECT_FALSE(IsTrue("Stalled"));
+}
+
+TEST_F(ElasticJob, TellsInTheControllersWordsThatAQuotaRefusesItsPods) {
+  AddNode(2);
+  ASSERT_TRUE(client().Create(kube::KindOf<ResourceQuota>(), ns(), FromText(R"({"apiVersion":"v1",
+      "kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}})")));
+  Create(R"({"workersSpec":{"minReplicas":2}})");
+
+  EXPECT_TRUE(Await(
+      "it is told", [&] { return IsTrue("Stalled") && Says("Ready", "quota: none"); }, seconds(20)));
+  EXPECT_EQ(ReasonOf("Ready"), "PodsBroken");
+}
+
+TEST_F(ElasticJob, ALauncherThatCannotStartGivesTheGpusBack) {
+  AddNode(2);
+  Create(R"({"workersSpec":{"minReplicas":2},"launcherSpec":{"template":{"metadata":{"annotations":
+             {"grus.test/waiting":"ImagePullBackOff: not found"}}}}})");
+
+  EXPECT_TRUE(Await(
+      "it is told", [&] { return IsTrue("Stalled") && Says("Ready", "cannot pull image"); }, seconds(30)));
+  EXPECT_TRUE(Await("the GPUs are free", [&] { return AllPods().empty(); }, seconds(120)));
+  EXPECT_EQ(Phase(), "Waiting");
+  EXPECT_TRUE(Says("Ready", "gave all workers back, tries again after 5 minutes or a change of the spec"));
+
+  Edit(R"({"spec":{"launcherSpec":{"template":{"metadata":{"annotations":{"grus.test/waiting":null}}}}}})");
+  EXPECT_TRUE(AwaitTrains(2)) << "a change of the spec is a reason to try at once";
+}
+
+TEST_F(ElasticJob, AWorkerThatIsReplacedIsListedByItsNewAddress) {
+  AddNode(3);
+  Create(R"({"workersSpec":{"minReplicas":2}})");
+  ASSERT_TRUE(AwaitTrains(2));
+  const auto text = [&] {
+    const auto map = world().Get<kube::ConfigMap>(ns(), "train-hosts");
+    return map && map->data.contains("hosts") ? map->data.at("hosts") : std::string();
+  };
+  const PodPtr lost = Workers().front();
+
+  Delete<kube::Pod>(lost->metadata.name);
+
+  EXPECT_TRUE(Await("the new pod is listed", [&] {
+    const PodList workers = Workers();
+    return workers.size() == 2 && workers.front()->metadata.uid != lost->metadata.uid &&
+           text().find(std::string(workers.front()->status.pod_ip) + ":1 " + lost->metadata.name) != std::string::npos;
+  }));
+  EXPECT_TRUE(AwaitTrains(2));
+}
+
+}  // namespace
+}  // namespace grus::testing
