@@ -12,13 +12,6 @@
 namespace grus {
 namespace {
 
-constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
-// A scheduler decides within seconds, behind a long queue within minutes. One that does not is not there.
-constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
-// What it was at when it came to know of a nomination it has decided by then; volumes that are being made take longest.
-constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
-constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // It hears of things a little later than we do.
-
 bool HasEnded(const kube::Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
 
 // Where a pod holds room; empty: nowhere. Pods that have ended hold nothing, though they still name their node. For a
@@ -36,28 +29,29 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
          a.spec.resources == b.spec.resources;
 }
 
-bool AsksForGpus(const kube::Pod& pod) {
-  return std::any_of(pod.spec.containers.begin(), pod.spec.containers.end(), [](const kube::Container& container) {
-    const kube::Quantity* gpus = kube::FindResource(container.resources.requests, kGpuResource);
-    return gpus != nullptr && gpus->Value() > 0;
-  });
+// The scheduler may bind it.
+bool IsWaiting(const kube::Pod& pod) {
+  return !HasEnded(pod) && !pod.metadata.is_being_deleted() && pod.spec.node_name.empty() &&
+         pod.spec.scheduling_gates.empty();
 }
 
-bool IsCompetitor(const kube::Pod& pod) {
-  return !HasEnded(pod) && !pod.metadata.is_being_deleted() && AsksForGpus(pod) && OwnerOf(pod).empty();
+bool IsOfDaemonSet(const kube::Pod& pod) {
+  const kube::OwnerReference* controller = pod.metadata.Controller();
+  return controller && controller->kind == "DaemonSet";
+}
+
+// Nobody's, and about without waiting for a node: of its kind more may come. The pods of a DaemonSet come to their own
+// node alone.
+bool IsPresent(const kube::Pod* pod) {
+  return pod && !HasEnded(*pod) && !pod->metadata.is_being_deleted() && !IsWaiting(*pod) && OwnerOf(*pod).empty() &&
+         !IsOfDaemonSet(*pod);
 }
 
 // Found to have no place, and not looked at again until something changes. A pod whose gate was lifted still has the
 // condition of one that is gated.
 bool IsUnschedulable(const kube::Pod& pod) {
-  if (!pod.spec.node_name.empty() || !pod.spec.scheduling_gates.empty()) return false;
   const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
   return scheduled && !scheduled->is_true() && scheduled->reason != "SchedulingGated";
-}
-
-// The scheduler is not at it.
-bool IsDecided(const kube::Pod& pod) {
-  return !pod.spec.node_name.empty() || !pod.spec.scheduling_gates.empty() || IsUnschedulable(pod);
 }
 
 std::int64_t UnixSeconds(const kube::Clock& clock) {
@@ -66,6 +60,8 @@ std::int64_t UnixSeconds(const kube::Clock& clock) {
 
 std::size_t HashOf(const PodShape& shape) {
   std::size_t hash = std::hash<std::string>()(shape.ns);
+  hash = hash * 31 + static_cast<std::size_t>(shape.request.milli_cpu);
+  hash = hash * 31 + static_cast<std::size_t>(shape.request.memory_bytes);
   const std::hash<std::string_view> text;
   for (const auto& [key, value] : shape.labels) hash = hash * 31 + text(key.view()) * 17 + text(value.view());
   // Pods of one set may differ in nothing but where their volumes are.
@@ -108,27 +104,32 @@ void ClusterRoom::OnNode(const kube::Change& change) {
   for (const auto& tell : on_freed_) tell();
 }
 
-bool ClusterRoom::NoteCompetitorLocked(const kube::Pod* before, const kube::Pod* after) {
+std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after) {
+  const kube::TimePoint now = clock_.Now();
+  const bool was_present = IsPresent(before), is_present = IsPresent(after);
+  if (was_present != is_present || (is_present && !AskForTheSame(*before, *after))) {
+    if (was_present) competition_.RemovePresent(NeedOfLocked(*before), now);
+    if (is_present) competition_.AddPresent(NeedOfLocked(*after));
+  }
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
-    if (competitors_.erase(std::string(before->metadata.uid)) > 0) last_competitor_ = clock_.Now();
+    competition_.Remove(std::string(before->metadata.uid), now);
   }
-  if (!after) return false;
+  if (!after) return {};
   const std::string uid(after->metadata.uid);
-  if (!IsCompetitor(*after)) {
-    if (competitors_.erase(uid) > 0) last_competitor_ = clock_.Now();
-    return false;
+  if (!IsWaiting(*after)) {
+    competition_.Remove(uid, now);
+    return {};
   }
-  const bool is_news = competitors_.empty() && !last_competitor_;
-  Competitor& competitor = competitors_[uid];
-  competitor.is_unschedulable = IsUnschedulable(*after);
-  competitor.priority = after->spec.priority.value_or(0);
-  if (IsDecided(*after)) {
-    competitor.undecided.reset();
-  } else if (!competitor.undecided) {
-    competitor.undecided = InternLocked(grus::ShapeOf(*after));
-    competitor.undecided_since = clock_.Now();
+  WaitingPod pod{OwnerOf(*after), NeedOfLocked(*after), after->spec.priority.value_or(0),
+                 !IsUnschedulable(*after)};
+  if (!competition_.Put(uid, std::move(pod), now)) return {};
+  std::vector<std::string> threatened;
+  for (auto& [gang, knows] : placed_) {
+    if (knows || !competition_.Threatens(gang, now)) continue;
+    knows = true;
+    threatened.push_back(gang);
   }
-  return is_news;
+  return threatened;
 }
 
 void ClusterRoom::OnPod(const kube::Change& change) {
@@ -140,7 +141,7 @@ void ClusterRoom::OnPod(const kube::Change& change) {
   std::vector<std::string> starting;
   {
     std::lock_guard lock(mutex_);
-    if (NoteCompetitorLocked(before, after)) starting.assign(placed_.begin(), placed_.end());
+    starting = NoteWaitingLocked(before, after);
     // What goes on elsewhere, or with other resources, is replaced by Bind().
     const bool is_over = !held.empty() && !(is_same_pod && !holds.empty());
     if (!is_same_holding && is_over) ledger_.Release(std::string(before->metadata.uid));
@@ -174,6 +175,8 @@ ShapePtr ClusterRoom::InternLocked(PodShape shape) {
   }
   return made;
 }
+
+ShapePtr ClusterRoom::NeedOfLocked(const kube::Pod& pod) { return InternLocked(AloneOf(grus::ShapeOf(pod))); }
 
 ShapePtr ClusterRoom::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
   PodShape shape = grus::ShapeOf(pod);
@@ -231,7 +234,7 @@ void ClusterRoom::SetPlaces(const std::string& gang, const std::vector<Place>& p
   {
     std::lock_guard lock(mutex_);
     if (places.empty()) placed_.erase(gang);
-    else placed_.insert(gang);
+    else placed_.try_emplace(gang);
     // A pass takes away only; meanwhile binds may have, too.
     if (ledger_.ClaimsOf(gang).size() <= places.size()) return;
     ledger_.DropClaims(gang);
@@ -279,7 +282,7 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
     for (const std::string& key : changed) {
       const GangStanding* other = planner_.StandingOf(key);
       const bool is_placed = other && other->is_placed;
-      if (is_placed) placed_.insert(key);
+      if (is_placed) placed_.try_emplace(key);
       if (other && !is_placed) waiting_.insert(key);
       else waiting_.erase(key);
       if (key != demand.key) (is_placed || (other && other->has_reservation) ? urgent : waiting).push_back(key);
@@ -348,28 +351,30 @@ std::string ClusterRoom::AnyWaiting() const {
 
 bool ClusterRoom::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
   std::lock_guard lock(mutex_);
-  return std::any_of(waiting_.begin(), waiting_.end(), counts) ||
-         std::any_of(competitors_.begin(), competitors_.end(),
-                     [](const auto& pod) { return pod.second.is_unschedulable; });
+  return std::any_of(waiting_.begin(), waiting_.end(), counts) || competition_.DoesAnyoneWaitForDevice();
 }
 
-bool ClusterRoom::MustHold(const std::string& gang) const {
+bool ClusterRoom::MustHold(const std::string& gang) {
   if (nominations_ != Nominations::kAuto) return nominations_ != Nominations::kNever;
   std::lock_guard lock(mutex_);
-  if (!competitors_.empty() || (last_competitor_ && clock_.Now() - *last_competitor_ < kCompetitionLasts)) return true;
   const std::vector<Place>& own = ledger_.ClaimsOf(gang);
   if (own.empty()) return false;
+  if (competition_.Threatens(gang, clock_.Now())) {
+    if (const auto placed = placed_.find(gang); placed != placed_.end()) placed->second = true;
+    return true;
+  }
   const auto is_other = [&](const Place& place) {
     return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
   };
   if (std::any_of(own.begin(), own.end(), is_other)) return true;
-  return std::any_of(placed_.begin(), placed_.end(), [&](const std::string& other) {
-    const std::vector<Place>& places = ledger_.ClaimsOf(other);
+  return std::any_of(placed_.begin(), placed_.end(), [&](const auto& other) {
+    const std::vector<Place>& places = ledger_.ClaimsOf(other.first);
     return std::any_of(places.begin(), places.end(), is_other);
   });
 }
 
-Safety ClusterRoom::Check(const std::vector<Place>& places, int priority, kube::TimePoint held) const {
+Safety ClusterRoom::Check(const std::string& gang, const std::vector<Place>& places, int priority,
+                          kube::TimePoint held) const {
   std::lock_guard lock(mutex_);
   std::map<std::string, const LedgerNode*> nodes;
   for (const Place& place : places) nodes.try_emplace(place.node, ledger_.FindNode(place.node));
@@ -381,16 +386,8 @@ Safety ClusterRoom::Check(const std::vector<Place>& places, int priority, kube::
     others -= place.shape->request;
     if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;
   }
-  const kube::TimePoint now = clock_.Now();
-  if (now - held >= kLongestCycle) return Safety::kSafe;
-  for (const auto& [uid, competitor] : competitors_) {
-    if (!competitor.undecided || competitor.priority < priority) continue;
-    if (now - competitor.undecided_since >= kLongestDecision || competitor.undecided_since > held + kWatchLag) continue;
-    for (const auto& [name, node] : nodes) {
-      if (Accepts(node->state, *competitor.undecided)) return Safety::kUndecided;
-    }
-  }
-  return Safety::kSafe;
+  const bool is_at_one = competition_.IsAtOneOf(places, gang, priority, held, clock_.Now());
+  return is_at_one ? Safety::kUndecided : Safety::kSafe;
 }
 
 }  // namespace grus

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/cache/informer.h"
 #include "clientlib/model/core_v1.h"
+#include "controllers/cluster/competition.h"
 #include "controllers/cluster/nominations.h"
 #include "controllers/cluster/pod_volumes.h"
 #include "controllers/policy/gang_planner.h"
@@ -25,7 +27,7 @@ namespace grus {
 
 enum class Safety {
   kSafe,
-  kUndecided,  // The scheduler may be about to bind a foreign pod to one of the nodes.
+  kUndecided,  // The scheduler may be about to bind another's pod to one of the places.
   kTaken,      // A node is gone, does not take such pods any more, or has no room for all that is claimed there.
 };
 
@@ -81,36 +83,31 @@ class ClusterRoom {
   std::optional<std::int64_t> next_change(const std::string& gang) const;
   // A gang that waits, whose pass would plan for all; empty: none.
   std::string AnyWaiting() const;
-  // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for GPUs is unschedulable.
+  // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for a device is unschedulable.
   // `counts` is called with the lock held: it must not come back here.
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
-  // Whether the places of `gang` are to be held for it: a foreign pod, one that asks for GPUs outside any gang or job
-  // of ours, is there or was in the last ten minutes; or pods of another shape are on their way, which the scheduler
-  // may bind to nodes that were planned for this gang. (Pods alike only swap places.)
-  bool MustHold(const std::string& gang) const;
+  // Whether the places of `gang` are to be held for it: competition threatens one of them, or pods of another shape are
+  // on their way, which the scheduler may bind to nodes that were planned for this gang. (Pods alike only swap places.)
+  bool MustHold(const std::string& gang);
   // Whether a place is held by pinning the member to its node rather than by nominating it.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
   // What was found out about this cluster; true at first. Returns whether it is news.
   bool SetNominationsHonoured(bool are_honoured) { return are_honoured_.exchange(are_honoured) != are_honoured; }
   // Whether the pods of a gang of that priority can be given to the scheduler, which has been keeping the places for it
   // since `held`: what the scheduler was at before may still take one, but for 20 s at most.
-  Safety Check(const std::vector<Place>& places, int priority, kube::TimePoint held) const;
+  Safety Check(const std::string& gang, const std::vector<Place>& places, int priority, kube::TimePoint held) const;
 
  private:
-  struct Competitor {
-    ShapePtr undecided;  // Its shape while the scheduler may be at it: not gated, not bound, not found unschedulable.
-    kube::TimePoint undecided_since{};
-    int priority = 0;
-    bool is_unschedulable = false;
-  };
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change);
   void TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const;
   // True if it gave a reservation up: that is room for others.
   bool LeaveQueueLocked(const std::string& gang);
-  bool NoteCompetitorLocked(const kube::Pod* before, const kube::Pod* after);
+  // Returns the gangs whose places it threatens now, and did not before.
+  std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after);
   ShapePtr InternLocked(PodShape shape);
+  ShapePtr NeedOfLocked(const kube::Pod& pod);
 
   const kube::Clock& clock_;
   const Nominations nominations_;
@@ -125,9 +122,9 @@ class ClusterRoom {
   GangPlanner planner_;
   std::unordered_map<std::size_t, std::vector<std::weak_ptr<const PodShape>>> shapes_;  // By HashOf().
   std::size_t shapes_swept_at_ = 0;
-  std::unordered_map<std::string, Competitor> competitors_;  // By UID.
-  std::optional<kube::TimePoint> last_competitor_;
-  std::set<std::string> waiting_, placed_;  // Gangs by key.
+  Competition competition_{ledger_};
+  std::set<std::string> waiting_;         // Gangs by key.
+  std::map<std::string, bool> placed_;    // Likewise, and whether it knows that its places are threatened.
 };
 
 }  // namespace grus

@@ -114,7 +114,9 @@ int PreStopSeconds(const ElasticHorovodJob& job) {
 
 Json WorkerTemplate(const ElasticHorovodJob& job) {
   OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, EscapedForKubelet(WorkerScript()));
-  worker.gpus = job.spec.workers.gpus_per_worker;
+  WorkerDevices devices = DevicesOf(job.spec.workers);
+  worker.device = std::move(devices.resource);
+  worker.devices = devices.count;
   worker.port = kSshPort;
   // Python's data loaders and NCCL share memory, of which the default of 64 MiB is too little.
   worker.default_mounts.Append(WritableMount("grus-shm", "/dev/shm"));
@@ -240,9 +242,8 @@ kube::Pod WorkerPod(const ElasticHorovodJob& job) {
   if (worker.spec.containers.empty()) {
     // What the API server will refuse, and say why.
     kube::Container& container = worker.spec.containers.emplace_back();
-    if (job.spec.workers.gpus_per_worker > 0) {
-      container.resources.requests.emplace_back(kGpuResource, kube::Quantity(job.spec.workers.gpus_per_worker));
-    }
+    const WorkerDevices devices = DevicesOf(job.spec.workers);
+    if (devices.count > 0) container.resources.requests.emplace_back(devices.resource, kube::Quantity(devices.count));
   }
   for (auto* containers : {&worker.spec.containers, &worker.spec.init_containers}) {
     for (kube::Container& container : *containers) {

@@ -36,8 +36,11 @@ void SetKstatus(Status& status, const View& view, bool is_ready, bool is_reconci
 }
 
 std::string Gpus(const View& view, int workers) {
-  const int gpus = workers * view.job->spec.workers.gpus_per_worker;
-  return gpus > 0 ? " (" + Count(gpus, "GPU") + ")" : "";
+  const WorkerDevices devices = DevicesOf(view.job->spec.workers);
+  const int count = workers * devices.count;
+  if (count <= 0) return {};
+  return " (" + (devices.resource == kGpuResource ? Count(count, "GPU") : std::to_string(count) + " " + devices.resource) +
+         ")";
 }
 
 // What there is, for a job whose minimum does not fit.
@@ -45,8 +48,9 @@ std::string RoomMessage(const View& view) {
   const Room& room = view.room;
   if (room.nodes == 0) return "no node can hold such a worker: see its resources, node selector and tolerations";
   std::string text = "there is room for " + std::to_string(room.copies) + " on " + Count(room.nodes, "node");
-  if (view.job->spec.workers.gpus_per_worker > 0) {
-    text += ", where " + std::to_string(room.gpus_free) + " of " + std::to_string(room.gpus_total) + " GPUs are free";
+  if (const WorkerDevices devices = DevicesOf(view.job->spec.workers); devices.count > 0) {
+    text += ", where " + std::to_string(room.devices_free) + " of " + std::to_string(room.devices_total) + " " +
+            (devices.resource == kGpuResource ? "GPUs" : devices.resource) + " are free";
   }
   return text;
 }

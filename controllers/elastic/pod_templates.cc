@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <span>
 
-#include "controllers/policy/resources.h"
-
 namespace grus {
 namespace {
 
@@ -68,12 +66,12 @@ void OverlayContainer(Json& spec, const OurContainer& ours) {
     port["containerPort"] = port["hostPort"] = ours.port;
     MergeNamed(container, "ports", Json::MakeArray({std::move(port)}), "name");
   }
-  if (ours.gpus > 0) {
+  if (ours.devices > 0) {
     Json& resources = container["resources"];
     if (resources.is_null() || resources.is_object()) {
       for (const char* list_name : {"limits", "requests"}) {
         Json& amounts = resources[list_name];
-        if (amounts.is_null() || amounts.is_object()) amounts[kGpuResource] = std::to_string(ours.gpus);
+        if (amounts.is_null() || amounts.is_object()) amounts[ours.device] = std::to_string(ours.devices);
       }
     }
   }

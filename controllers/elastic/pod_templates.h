@@ -19,7 +19,8 @@ struct OurContainer {
   kube::Json default_mounts;          // An array; added where the user mounts nothing at that path.
   // Fields of the container, each a path and a value, where the user says nothing.
   std::vector<std::pair<std::vector<std::string>, kube::Json>> defaults;
-  int gpus = 0;
+  std::string device;  // An extended resource of which it asks for so many.
+  int devices = 0;
   int port = 0;  // It listens there. On the node's network such pods must not meet: claimed as a port of the node then.
 };
 

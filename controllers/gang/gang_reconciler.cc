@@ -219,7 +219,7 @@ void GangReconciler::AskLedger(GangView& view) {
   view.must_pin = must_hold && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
   const kube::TimePoint held_since = MemoryOf(*view.group).held_since.value_or(clock_.Now());
-  view.safety = must_hold ? room_.Check(view.places, priority, held_since) : Safety::kSafe;
+  view.safety = must_hold ? room_.Check(view.key, view.places, priority, held_since) : Safety::kSafe;
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
   if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
     const auto start = ready->last_transition_time.value.time_since_epoch();

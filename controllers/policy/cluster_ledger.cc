@@ -262,6 +262,7 @@ int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int co
 Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved) const {
   Room room;
   const OwnerId id = FindOwner(owner);
+  const std::string_view device = shape.request.Accelerator();
   for (const auto& [name, node] : nodes_) {
     if (!node.is_known || !Accepts(node.state, shape) ||
         CopiesThatFit(node.state.allocatable, {}, shape.request, 1) == 0) {
@@ -274,9 +275,9 @@ Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int
                                     [id](const NodeHolder& h) { return h.owner == id; });
       if (own != node.by_owner.end()) used -= own->claimed;
     }
-    const std::int64_t gpus = node.state.allocatable.Extended(kGpuResource);
-    room.gpus_total += gpus;
-    room.gpus_free += std::max<std::int64_t>(0, gpus - used.Extended(kGpuResource));
+    const std::int64_t devices = node.state.allocatable.Extended(device);
+    room.devices_total += devices;
+    room.devices_free += std::max<std::int64_t>(0, devices - used.Extended(device));
     if (room.copies < at_most) {
       room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
     }
@@ -289,13 +290,7 @@ std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
   for (const auto& index : indexes_) {
     if (FitAlike(index->shape(), shape)) return index;
   }
-  PodShape alone;  // Labels and constraints are no matter of the index.
-  alone.request = shape.request;
-  alone.node_selector = shape.node_selector;
-  alone.tolerations = shape.tolerations;
-  alone.node_affinity = shape.node_affinity;
-  alone.volume_affinity = shape.volume_affinity;
-  const auto index = std::make_shared<FitIndex>(std::move(alone));
+  const auto index = std::make_shared<FitIndex>(AloneOf(shape));
   for (const auto& [name, node] : nodes_) {
     index->SetNode(node.id, node.is_known ? &node.state : nullptr, TakenOn(node));
     for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held.Extended(kGpuResource));

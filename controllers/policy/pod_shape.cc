@@ -42,6 +42,16 @@ bool HostPort::ConflictsWith(const HostPort& other) const {
   return address == other.address || IsAnyAddress(address) || IsAnyAddress(other.address);
 }
 
+PodShape AloneOf(const PodShape& shape) {
+  PodShape alone;
+  alone.request = shape.request;
+  alone.node_selector = shape.node_selector;
+  alone.tolerations = shape.tolerations;
+  alone.node_affinity = shape.node_affinity;
+  alone.volume_affinity = shape.volume_affinity;
+  return alone;
+}
+
 bool FitAlike(const PodShape& a, const PodShape& b) {
   return a.request == b.request && a.node_selector == b.node_selector && a.tolerations == b.tolerations &&
          a.node_affinity == b.node_affinity && a.volume_affinity == b.volume_affinity;

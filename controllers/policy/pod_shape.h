@@ -58,6 +58,9 @@ struct PodShape {
 
 using ShapePtr = std::shared_ptr<const PodShape>;
 
+// The part of it that says which nodes, looked at alone, can hold it.
+PodShape AloneOf(const PodShape& shape);
+
 // Whether any node, looked at alone, holds as many of one as of the other.
 bool FitAlike(const PodShape& a, const PodShape& b);
 

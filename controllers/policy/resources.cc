@@ -16,7 +16,25 @@ std::int64_t Sum(std::int64_t a, std::int64_t b) {
   return std::max(sum, -kMost);
 }
 
+constexpr std::string_view kAccelerators[] = {
+    kGpuResource,     "nvidia.com/mig-",       "nvidia.com/gpu.shared", "amd.com/gpu",   "gpu.intel.com/i915",
+    "gpu.intel.com/xe", "google.com/tpu",        "habana.ai/gaudi",       "aws.amazon.com/neuron", "huawei.com/Ascend",
+    "cambricon.com/", "hygon.com/dcu",         "metax-tech.com/gpu",    "qualcomm.com/qaic",
+};
+
 }  // namespace
+
+bool IsAccelerator(std::string_view resource) {
+  return std::any_of(std::begin(kAccelerators), std::end(kAccelerators),
+                     [resource](std::string_view known) { return resource.starts_with(known); });
+}
+
+std::string_view Resources::Accelerator() const {
+  for (const auto& [name, amount] : extended) {
+    if (amount > 0 && IsAccelerator(name)) return name;
+  }
+  return {};
+}
 
 std::int64_t Resources::Extended(std::string_view name) const {
   for (const auto& [key, amount] : extended) {

@@ -12,6 +12,10 @@ namespace grus {
 
 inline constexpr char kGpuResource[] = "nvidia.com/gpu";
 
+// Whether it counts devices that one process trains on each: GPUs of any vendor, their parts (MIG), TPUs and the like.
+// By the names that the vendors' device plugins use.
+bool IsAccelerator(std::string_view resource);
+
 struct Resources {
   std::int64_t milli_cpu = 0;
   std::int64_t memory_bytes = 0;
@@ -19,6 +23,8 @@ struct Resources {
   std::vector<std::pair<std::string, std::int64_t>> extended;  // GPUs and their like, by name; few, unsorted.
 
   std::int64_t Extended(std::string_view name) const;
+  // The first accelerator of which there is some; empty: none.
+  std::string_view Accelerator() const;
   void AddExtended(std::string_view name, std::int64_t amount);
   Resources& operator+=(const Resources& other);
   Resources& operator-=(const Resources& other);

@@ -55,8 +55,10 @@ std::span<const FieldInfo> WorkersSpec::Fields() {
                                                     .maximum = 10000}),
       Field<&T::gpus_per_worker>(
           "gpusPerWorker",
-          {.doc = "GPUs (nvidia.com/gpu) of each worker; Horovod runs one process for each. With 0 the "
-                  "workers train on CPUs, one process each.",
+          {.doc = "GPUs (nvidia.com/gpu) of each worker; Horovod runs one process for each. With 0 the workers train "
+                  "on CPUs, one process each. Not used where the template's container \"worker\" itself asks for "
+                  "nvidia.com/gpu, or for another accelerator such as amd.com/gpu, nvidia.com/mig-1g.5gb or "
+                  "google.com/tpu: then that counts.",
            .minimum = 0,
            .maximum = 64,
            .default_json = "1"}),

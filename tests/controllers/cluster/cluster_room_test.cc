@@ -76,7 +76,7 @@ class ClusterRoomTest : public ::testing::Test {
                          R"("}]}})");
   }
   // Of a gang whose places are held from now on.
-  Safety Check(const std::vector<Place>& places, int priority) { return room_.Check(places, priority, clock_.Now()); }
+  Safety Check(const std::vector<Place>& places, int priority) { return room_.Check("team-a/g", places, priority, clock_.Now()); }
   static GangDemand Demand(const std::string& key, int members, int gpus) {
     GangDemand demand;
     demand.key = key;
@@ -153,7 +153,8 @@ TEST_F(ClusterRoomTest, AMemberThatIsBoundEndsAClaimOfItsGang) {
   EXPECT_EQ(room_.RoomFor("", GpuShape(1), 10).copies, 0);
 }
 
-TEST_F(ClusterRoomTest, OnlyForeignPodsThatAskForGpusCompeteAndForTenMinutesAfterTheyAreGone) {
+TEST_F(ClusterRoomTest, ForeignPodsThatAskForTheSameDeviceCompeteAndForTenMinutesAfterTheyAreGone) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   AddPod("cpu", 0);
   AddPod("member", 1, "", "g");
   EXPECT_FALSE(room_.MustHold("team-a/g"));
@@ -163,6 +164,15 @@ TEST_F(ClusterRoomTest, OnlyForeignPodsThatAskForGpusCompeteAndForTenMinutesAfte
   EXPECT_TRUE(room_.MustHold("team-a/g"));
   clock_.Advance(10min);
   EXPECT_FALSE(room_.MustHold("team-a/g"));
+}
+
+TEST_F(ClusterRoomTest, AMemberThatNobodyGatedCompetesWithOtherGangs) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 1)).is_placed);
+  AddPod("h-0", 1, "", "h");
+  EXPECT_TRUE(room_.MustHold("team-a/g"));
+  EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/g"}) << "it is being started, and hears of it";
+  EXPECT_TRUE(room_.Ask(Demand("team-a/h", 1, 1)).is_placed);
+  EXPECT_FALSE(room_.MustHold("team-a/g")) << "it has a place of its own";
 }
 
 TEST_F(ClusterRoomTest, GangsOfOtherShapesThatAreOnTheirWayCompeteToo) {
@@ -183,7 +193,7 @@ TEST_F(ClusterRoomTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredOrNo
   EXPECT_TRUE(room_.SetNominationsHonoured(true));
   EXPECT_FALSE(room_.Pins());
 
-  const ClusterRoom pinning(nodes_, pods_, clock_, Nominations::kPin);
+  ClusterRoom pinning(nodes_, pods_, clock_, Nominations::kPin);
   EXPECT_TRUE(pinning.Pins());
   EXPECT_TRUE(pinning.MustHold("team-a/g"));
 }
@@ -218,12 +228,12 @@ TEST_F(ClusterRoomTest, AGangWaitsForWhatTheSchedulerWasAtBeforeItsPlacesWereHel
   AddPod("before", 1);
   const kube::TimePoint held = clock_.Now();
   clock_.Advance(19s);
-  EXPECT_EQ(room_.Check(places, 0, held), Safety::kUndecided);
+  EXPECT_EQ(room_.Check("team-a/g", places, 0, held), Safety::kUndecided);
   clock_.Advance(1s);
-  EXPECT_EQ(room_.Check(places, 0, held), Safety::kSafe);
+  EXPECT_EQ(room_.Check("team-a/g", places, 0, held), Safety::kSafe);
   SetUnscheduled("before", "Unschedulable");
   AddPod("after", 1);
-  EXPECT_EQ(room_.Check(places, 0, clock_.Now() - 5s), Safety::kSafe) << "the scheduler keeps the places from it";
+  EXPECT_EQ(room_.Check("team-a/g", places, 0, clock_.Now() - 5s), Safety::kSafe) << "the scheduler keeps the places from it";
 }
 
 TEST_F(ClusterRoomTest, WhatTheSchedulerKeepsForAForeignPodIsNotFree) {

@@ -258,6 +258,19 @@ TEST(WorkerPod, IsWhatTheSchedulerWillCount) {
   }
 }
 
+TEST(WorkerPod, TheAcceleratorOfTheTemplateTakesThePlaceOfGpus) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.workers.gpus_per_worker = 2;
+  job.spec.workers.pod_template =
+      Parse(R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":"4"}}}]}})");
+  const Json worker = Container(MakeWorkers(job, {1, 1, false, false}));
+  EXPECT_EQ(At(worker, {"resources"}),
+            Parse(R"({"limits":{"amd.com/gpu":"4"},"requests":{"amd.com/gpu":"4"}})"));
+  const PodShape shape = ShapeOf(WorkerPod(job));
+  EXPECT_EQ(shape.request.Extended("amd.com/gpu"), 4);
+  EXPECT_EQ(shape.request.Extended(kGpuResource), 0);
+}
+
 TEST(WorkerPod, OnTheNodesNetworkItClaimsThePortOfItsSshServer) {
   api::ElasticHorovodJob job = TestJob();
   EXPECT_TRUE(ShapeOf(WorkerPod(job)).host_ports.empty());

@@ -334,5 +334,21 @@ TEST(ElasticStatus, AJobWithoutGpusIsToldInWorkersOnly) {
             "waiting for room for 2 workers: there is room for 1 on 4 nodes");
 }
 
+TEST(ElasticStatus, OtherAcceleratorsAreToldByTheirName) {
+  View view = ViewBuilder()
+                  .MinMax(2, 4)
+                  .Room(1)
+                  .Job([](auto& job) {
+                    job.spec.workers.pod_template = *kube::ParseJson(
+                        R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
+                  })
+                  .Build();
+  view.room.devices_free = 6;
+  view.room.devices_total = 32;
+  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
+            "waiting for room for 2 workers (8 amd.com/gpu): there is room for 1 on 4 nodes, where 6 of 32 amd.com/gpu "
+            "are free");
+}
+
 }  // namespace
 }  // namespace grus

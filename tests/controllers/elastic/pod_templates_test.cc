@@ -67,7 +67,8 @@ TEST(OverlayTemplate, OurContainerComesFirstBesideOthers) {
 
 TEST(OverlayTemplate, GpusAreLimitsAndRequestsAndLeaveOthersAlone) {
   OurContainer ours = Ours();
-  ours.gpus = 4;
+  ours.device = "nvidia.com/gpu";
+  ours.devices = 4;
   const Json pod = Overlay(
       R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"memory":"8Gi","nvidia.com/gpu":1}}}]}})",
       ours);
@@ -86,7 +87,8 @@ TEST(OverlayTemplate, ThePriorityClassOfTheJobWins) {
 
 TEST(OverlayTemplate, WhatIsNoTemplateIsPassedOnForTheApiServerToRefuse) {
   OurContainer ours = Ours();
-  ours.gpus = 1;
+  ours.device = "nvidia.com/gpu";
+  ours.devices = 1;
   EXPECT_EQ(Overlay(R"("text")", ours), Json("text"));
   EXPECT_EQ(*Overlay(R"({"spec":"text"})", ours).Find("spec"), Json("text"));
   EXPECT_EQ(*Overlay(R"({"metadata":7})", ours).Find("metadata"), Json(7));

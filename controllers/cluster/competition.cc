@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/cluster/competition.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controllers/policy/node_match.h"
+
+namespace grus {
+namespace {
+
+constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
+// A scheduler decides within seconds, behind a long queue within minutes. One that does not is not there.
+constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
+// What it was at when it came to know of a nomination it has decided by then; volumes that are being made take longest.
+constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
+constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // It hears of things a little later than we do.
+// With more kinds than these, one that suits the node is taken for granted.
+constexpr std::size_t kMostKinds = 500;
+
+// Told by a vendor's domain; what the kubelet itself counts has none.
+bool IsDevice(std::string_view resource) { return resource.find('/') != std::string_view::npos; }
+
+// Whether so much more leaves too little of what is asked for.
+bool IsShort(const LedgerNode& node, const Resources& asked, const Resources& more) {
+  const Resources &all = node.state.allocatable, &used = node.used;
+  const auto lacks = [](std::int64_t each, std::int64_t extra, std::int64_t total, std::int64_t taken) {
+    return each > 0 && extra > 0 && total - taken < extra;
+  };
+  return lacks(asked.milli_cpu, more.milli_cpu, all.milli_cpu, used.milli_cpu) ||
+         lacks(asked.memory_bytes, more.memory_bytes, all.memory_bytes, used.memory_bytes) ||
+         lacks(asked.pods, more.pods, all.pods, used.pods) ||
+         std::any_of(asked.extended.begin(), asked.extended.end(), [&](const auto& resource) {
+           const auto& [name, each] = resource;
+           const std::int64_t extra = more.Extended(name);
+           return lacks(each, extra, all.Extended(name), used.Extended(name)) || (each > 0 && extra > 0 && IsDevice(name));
+         });
+}
+
+}  // namespace
+
+bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint now) {
+  const auto [it, is_new] = pods_.try_emplace(uid);
+  Known& known = it->second;
+  const bool was_undecided = !is_new && known.pod.is_undecided;
+  if (!is_new) --kinds_[{known.pod.owner, known.pod.need}].waiting;
+  ++kinds_[{pod.owner, pod.need}].waiting;
+  if (pod.is_undecided && !was_undecided) known.undecided_since = now;
+  known.pod = std::move(pod);
+  return is_new || (known.pod.is_undecided && !was_undecided);
+}
+
+void Competition::Remove(const std::string& uid, kube::TimePoint now) {
+  const auto it = pods_.find(uid);
+  if (it == pods_.end()) return;
+  const WaitingPod& pod = it->second.pod;
+  const bool has_claim = !pod.owner.empty() && ExcessOf(pod.owner) <= 0;
+  Kind& kind = kinds_[{pod.owner, pod.need}];
+  --kind.waiting;
+  if (!has_claim) kind.left.push_back(now);
+  pods_.erase(it);
+}
+
+void Competition::RemovePresent(const ShapePtr& need, kube::TimePoint now) {
+  Kind& kind = kinds_[{"", need}];
+  --kind.present;
+  kind.left.push_back(now);
+}
+
+int Competition::ExcessOf(const std::string& owner) const {
+  int waiting = 0;
+  for (auto it = kinds_.lower_bound({owner, nullptr}); it != kinds_.end() && it->first.first == owner; ++it) {
+    waiting += it->second.waiting;
+  }
+  return waiting - static_cast<int>(ledger_.ClaimsOf(owner).size());
+}
+
+std::vector<Competition::Demand> Competition::DemandAgainst(const std::string& gang, kube::TimePoint now) {
+  std::vector<Demand> demands;
+  for (auto it = kinds_.begin(); it != kinds_.end();) {
+    const auto& [owner, need] = it->first;
+    Kind& kind = it->second;
+    while (!kind.left.empty() && now - kind.left.front() >= kCompetitionLasts) kind.left.pop_front();
+    if (kind.waiting == 0 && kind.present == 0 && kind.left.empty()) {
+      it = kinds_.erase(it);
+      continue;
+    }
+    const int waiting = owner.empty() ? kind.waiting : std::clamp(ExcessOf(owner), 0, kind.waiting);
+    const int coming = waiting + static_cast<int>(kind.left.size());
+    if (owner.empty() || (owner != gang && coming > 0)) demands.push_back({need.get(), coming, kind.present > 0});
+    ++it;
+  }
+  return demands;
+}
+
+bool Competition::IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const {
+  const Place* last = nullptr;  // Places on one node mostly stand together, and are alike.
+  for (const Place& place : places) {
+    if (last && *last == place) continue;
+    last = &place;
+    const LedgerNode* node = ledger_.FindNode(place.node);
+    if (node == nullptr) continue;
+    Resources coming, one_more;
+    for (const Demand& demand : demands) {
+      if (!Accepts(node->state, *demand.need)) continue;
+      const int most = CopiesThatFit(node->state.allocatable, {}, demand.need->request, std::max(demand.coming, 1));
+      if (most > 0 && demands.size() > kMostKinds) return true;
+      for (int i = 0; i < std::min(most, demand.coming); ++i) coming += demand.need->request;
+      if (most > 0 && demand.is_about) one_more.RaiseTo(demand.need->request);
+    }
+    coming += one_more;
+    if (IsShort(*node, place.shape->request, coming)) return true;
+  }
+  return false;
+}
+
+bool Competition::Threatens(const std::string& gang, kube::TimePoint now) {
+  const std::vector<Place>& places = ledger_.ClaimsOf(gang);
+  return !places.empty() && IsTooMuch(DemandAgainst(gang, now), places);
+}
+
+bool Competition::IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority,
+                            kube::TimePoint held, kube::TimePoint now) const {
+  if (now - held >= kLongestCycle) return false;
+  std::map<const PodShape*, int> undecided;
+  for (const auto& [uid, known] : pods_) {
+    const WaitingPod& pod = known.pod;
+    if (!pod.is_undecided || pod.priority < priority || pod.owner == gang) continue;
+    if (now - known.undecided_since >= kLongestDecision || known.undecided_since > held + kWatchLag) continue;
+    if (pod.owner.empty() || ExcessOf(pod.owner) > 0) ++undecided[pod.need.get()];
+  }
+  std::vector<Demand> demands;
+  for (const auto& [need, count] : undecided) demands.push_back({need, count});
+  return IsTooMuch(demands, places);
+}
+
+bool Competition::DoesAnyoneWaitForDevice() const {
+  return std::any_of(pods_.begin(), pods_.end(), [](const auto& known) {
+    const WaitingPod& pod = known.second.pod;
+    return !pod.is_undecided && pod.owner.empty() &&
+           std::any_of(pod.need->request.extended.begin(), pod.need->request.extended.end(),
+                       [](const auto& resource) { return resource.second > 0 && IsDevice(resource.first); });
+  });
+}
+
+}  // namespace grus

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who could take a place that is claimed for a gang: pods that no claim in the ledger stands for, in any resource.
+//
+// These are all pods outside gangs and jobs of ours, and of a gang or job as many as wait beyond its claims, such as
+// members that somebody made without a gate. Those that wait for a node may take a place now, those that did in the last
+// ten minutes may come again. Of each kind that runs, or waits at somebody's gate, one more may come at any time.
+//
+// Pure data structure: no I/O, clock or lock; the owner serialises access and passes the time in.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "clientlib/base/clock.h"
+#include "controllers/policy/cluster_ledger.h"
+
+namespace grus {
+
+// A pod without a node that no gate holds back.
+struct WaitingPod {
+  std::string owner;          // See OwnerOf().
+  ShapePtr need;              // See AloneOf(). One pointer for all that are alike.
+  int priority = 0;
+  bool is_undecided = false;  // The scheduler may be at it: it was not found unschedulable.
+};
+
+class Competition {
+ public:
+  explicit Competition(const ClusterLedger& ledger) : ledger_(ledger) {}
+
+  // New, or changed. True: it was not known, or is undecided again.
+  bool Put(const std::string& uid, WaitingPod pod, kube::TimePoint now);
+  // It is bound, gated or gone. Before the ledger hears of it.
+  void Remove(const std::string& uid, kube::TimePoint now);
+  // One of nobody's pods is about that does not wait; or no longer.
+  void AddPresent(const ShapePtr& need) { ++kinds_[{"", need}].present; }
+  void RemovePresent(const ShapePtr& need, kube::TimePoint now);
+
+  // Whether some place of `gang` could be taken from it. One that asks for devices (GPUs and their like): if anybody
+  // asks for such. Else: if all that suit the place's node, together, do not fit beside what is held and claimed there.
+  bool Threatens(const std::string& gang, kube::TimePoint now);
+  // The same for what the scheduler is at, of that priority or more, since before `held`.
+  bool IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
+                 kube::TimePoint now) const;
+  // A pod of nobody waits for a device, and the scheduler found no place for it.
+  bool DoesAnyoneWaitForDevice() const;
+
+ private:
+  struct Known {
+    WaitingPod pod;
+    kube::TimePoint undecided_since{};
+  };
+  struct Kind {
+    int waiting = 0, present = 0;
+    std::deque<kube::TimePoint> left;  // When those that wait no longer were bound or gone, oldest first.
+  };
+  struct Demand {
+    const PodShape* need;
+    int coming;             // So many together.
+    bool is_about = false;  // One more, of any of these kinds.
+  };
+  int ExcessOf(const std::string& owner) const;  // How many wait beyond its claims.
+  std::vector<Demand> DemandAgainst(const std::string& gang, kube::TimePoint now);
+  bool IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const;
+
+  const ClusterLedger& ledger_;
+  std::unordered_map<std::string, Known> pods_;    // By UID.
+  std::map<std::pair<std::string, ShapePtr>, Kind> kinds_;  // By owner (nobody: empty), and what they need.
+};
+
+}  // namespace grus

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/cluster/competition.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/controllers/support/builders.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr char kAmd[] = "amd.com/gpu";
+
+ShapePtr Shape(int cpus, int gpus = 0, const std::string& taint = {}) {
+  PodShape shape;
+  shape.request.milli_cpu = cpus * 1000;
+  shape.request.pods = 1;
+  if (gpus > 0) shape.request.AddExtended(kAmd, gpus);
+  if (!taint.empty()) shape.tolerations.push_back({taint, "Exists", "", ""});
+  return std::make_shared<const PodShape>(shape);
+}
+
+// One node of 64 CPUs and 8 GPUs that are not of NVIDIA.
+class CompetitionTest : public ::testing::Test {
+ protected:
+  CompetitionTest() { ledger_.PutNode(Node()); }
+  static NodeState Node() {
+    NodeState node;
+    node.name = "n1";
+    node.allocatable.milli_cpu = 64'000;
+    node.allocatable.pods = 110;
+    node.allocatable.AddExtended(kAmd, 8);
+    return node;
+  }
+  void Wait(const std::string& uid, const ShapePtr& need, const std::string& owner = {}, int priority = 0) {
+    competition_.Put(uid, {owner, need, priority, true}, now_);
+  }
+  void Claim(const std::string& gang, const ShapePtr& shape, int count) {
+    for (int i = 0; i < count; ++i) ledger_.Hold(gang, "n1", shape);
+  }
+  bool Threatens() { return competition_.Threatens("team-a/g", now_); }
+  bool IsAtOne(int priority, kube::TimePoint held) const {
+    return competition_.IsAtOneOf(ledger_.ClaimsOf("team-a/g"), "team-a/g", priority, held, now_);
+  }
+
+  ClusterLedger ledger_;
+  Competition competition_{ledger_};
+  kube::TimePoint now_{1000h};
+};
+
+TEST_F(CompetitionTest, AnybodyWhoAsksForTheDeviceOfAMember) {
+  Claim("team-a/g", Shape(1, 2), 2);
+  EXPECT_FALSE(Threatens());
+  Wait("cpu", Shape(1));
+  EXPECT_FALSE(Threatens()) << "it fits beside the gang";
+  Wait("gpu", Shape(1, 1));
+  EXPECT_TRUE(Threatens()) << "though four are free";
+}
+
+TEST_F(CompetitionTest, OfProcessorsOnlyMoreThanIsFreeBesideTheGang) {
+  const ShapePtr member = Shape(20), one = Shape(2);
+  Claim("team-a/g", member, 3);
+  Wait("a", one);
+  Wait("b", one);
+  EXPECT_FALSE(Threatens()) << "4 of the 4 that are free";
+  Wait("c", one);
+  EXPECT_TRUE(Threatens());
+  competition_.Remove("c", now_);
+  EXPECT_TRUE(Threatens()) << "it may come again";
+  now_ += 10min;
+  EXPECT_FALSE(Threatens());
+}
+
+TEST_F(CompetitionTest, OneMoreOfEachKindThatRunsMayComeAtAnyTime) {
+  const ShapePtr small = Shape(2), large = Shape(5);
+  Claim("team-a/g", Shape(20), 3);
+  for (int i = 0; i < 10; ++i) competition_.AddPresent(small);
+  EXPECT_FALSE(Threatens());
+  competition_.AddPresent(large);
+  EXPECT_TRUE(Threatens()) << "5 of the 4 that are free";
+  competition_.RemovePresent(large, now_);
+  EXPECT_TRUE(Threatens());
+  now_ += 10min;
+  EXPECT_FALSE(Threatens());
+}
+
+TEST_F(CompetitionTest, NobodyWhoCouldNotUseTheNode) {
+  NodeState tainted = Node();
+  tainted.taints.push_back({"gpu", "", "NoSchedule"});
+  ledger_.PutNode(tainted);
+  Claim("team-a/g", Shape(1, 8, "gpu"), 1);
+  Wait("stranger", Shape(1, 1));
+  Wait("giant", Shape(1, 9, "gpu"));
+  EXPECT_FALSE(Threatens());
+  Wait("guest", Shape(1, 1, "gpu"));
+  EXPECT_TRUE(Threatens());
+}
+
+TEST_F(CompetitionTest, OfAGangOnlyThoseWithoutAClaim) {
+  const ShapePtr gpu = Shape(0, 1);
+  Claim("team-a/g", gpu, 2);
+  Claim("team-a/h", gpu, 1);
+  Wait("g-0", gpu, "team-a/g");
+  Wait("g-1", gpu, "team-a/g");
+  Wait("g-2", gpu, "team-a/g");
+  EXPECT_FALSE(Threatens()) << "its own pods are no competition";
+  Wait("h-0", gpu, "team-a/h");
+  EXPECT_FALSE(Threatens());
+  Wait("h-1", gpu, "team-a/h");
+  EXPECT_TRUE(Threatens());
+  competition_.Remove("h-1", now_);
+  EXPECT_TRUE(Threatens()) << "another may come";
+  now_ += 10min;
+  EXPECT_FALSE(Threatens());
+}
+
+TEST_F(CompetitionTest, WhatTheSchedulerIsAtIsWaitedForTwentySeconds) {
+  Claim("team-a/g", Shape(20), 3);
+  Wait("foreign", Shape(5), "", 1);
+  const kube::TimePoint held = now_;
+  EXPECT_TRUE(IsAtOne(0, held));
+  EXPECT_TRUE(IsAtOne(1, held));
+  EXPECT_FALSE(IsAtOne(2, held)) << "it is less important than the gang";
+  EXPECT_FALSE(IsAtOne(0, held - 5s)) << "it came when the places were held";
+  now_ += 20s;
+  EXPECT_FALSE(IsAtOne(0, held));
+
+  EXPECT_TRUE(IsAtOne(0, now_));
+  competition_.Put("foreign", {"", Shape(5), 1, false}, now_);
+  EXPECT_FALSE(IsAtOne(0, now_)) << "no place was found for it";
+  EXPECT_TRUE(Threatens()) << "the scheduler looks again when something changes";
+}
+
+TEST_F(CompetitionTest, ItIsNewsThatAPodWaitsOrWaitsAgain) {
+  const ShapePtr need = Shape(1);
+  EXPECT_TRUE(competition_.Put("a", {"", need, 0, true}, now_));
+  EXPECT_FALSE(competition_.Put("a", {"", need, 0, true}, now_));
+  EXPECT_FALSE(competition_.Put("a", {"", need, 0, false}, now_));
+  EXPECT_TRUE(competition_.Put("a", {"", need, 0, true}, now_));
+}
+
+TEST_F(CompetitionTest, WhoWaitsForADeviceIsKnown) {
+  competition_.Put("cpu", {"", Shape(1), 0, false}, now_);
+  competition_.Put("member", {"team-a/h", Shape(1, 1), 0, false}, now_);
+  competition_.Put("undecided", {"", Shape(1, 1), 0, true}, now_);
+  EXPECT_FALSE(competition_.DoesAnyoneWaitForDevice());
+  competition_.Put("waits", {"", Shape(1, 1), 0, false}, now_);
+  EXPECT_TRUE(competition_.DoesAnyoneWaitForDevice());
+}
+
+}  // namespace
+}  // namespace grus
