@@ -117,7 +117,11 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
   if (!after) return {};
   const std::string uid(after->metadata.uid);
   if (!IsWaiting(*after)) {
-    competition_.Remove(uid, now);
+    const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
+    const std::string owner = OwnerOf(*after);
+    if (!was_seen && !owner.empty() && !HeldNode(after).empty()) {
+      competition_.AddBound(owner, NeedOfLocked(*after), now);
+    }
     return {};
   }
   WaitingPod pod{OwnerOf(*after), NeedOfLocked(*after), after->spec.priority.value_or(0),

@@ -44,27 +44,35 @@ bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint no
   Known& known = it->second;
   const bool was_undecided = !is_new && known.pod.is_undecided;
   if (!is_new) --kinds_[{known.pod.owner, known.pod.need}].waiting;
-  ++kinds_[{pod.owner, pod.need}].waiting;
+  Kind& kind = kinds_[{pod.owner, pod.need}];
+  ++kind.waiting;
+  // It may be given a claim after the fact; the next one may come as it did.
+  if (is_new && !pod.owner.empty() && ExcessOf(pod.owner) > 0) kind.recent.push_back(now);
   if (pod.is_undecided && !was_undecided) known.undecided_since = now;
   known.pod = std::move(pod);
   return is_new || (known.pod.is_undecided && !was_undecided);
 }
 
-void Competition::Remove(const std::string& uid, kube::TimePoint now) {
+bool Competition::Remove(const std::string& uid, kube::TimePoint now) {
   const auto it = pods_.find(uid);
-  if (it == pods_.end()) return;
+  if (it == pods_.end()) return false;
   const WaitingPod& pod = it->second.pod;
-  const bool has_claim = !pod.owner.empty() && ExcessOf(pod.owner) <= 0;
   Kind& kind = kinds_[{pod.owner, pod.need}];
   --kind.waiting;
-  if (!has_claim) kind.left.push_back(now);
+  if (pod.owner.empty()) kind.recent.push_back(now);
   pods_.erase(it);
+  return true;
+}
+
+void Competition::AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now) {
+  // All its claims are for others: nobody planned this one.
+  if (ExcessOf(owner) >= 0) kinds_[{owner, need}].recent.push_back(now);
 }
 
 void Competition::RemovePresent(const ShapePtr& need, kube::TimePoint now) {
   Kind& kind = kinds_[{"", need}];
   --kind.present;
-  kind.left.push_back(now);
+  kind.recent.push_back(now);
 }
 
 int Competition::ExcessOf(const std::string& owner) const {
@@ -80,13 +88,13 @@ std::vector<Competition::Demand> Competition::DemandAgainst(const std::string& g
   for (auto it = kinds_.begin(); it != kinds_.end();) {
     const auto& [owner, need] = it->first;
     Kind& kind = it->second;
-    while (!kind.left.empty() && now - kind.left.front() >= kCompetitionLasts) kind.left.pop_front();
-    if (kind.waiting == 0 && kind.present == 0 && kind.left.empty()) {
+    while (!kind.recent.empty() && now - kind.recent.front() >= kCompetitionLasts) kind.recent.pop_front();
+    if (kind.waiting == 0 && kind.present == 0 && kind.recent.empty()) {
       it = kinds_.erase(it);
       continue;
     }
     const int waiting = owner.empty() ? kind.waiting : std::clamp(ExcessOf(owner), 0, kind.waiting);
-    const int coming = waiting + static_cast<int>(kind.left.size());
+    const int coming = waiting + static_cast<int>(kind.recent.size());
     if (owner.empty() || (owner != gang && coming > 0)) demands.push_back({need.get(), coming, kind.present > 0});
     ++it;
   }

@@ -36,8 +36,10 @@ class Competition {
 
   // New, or changed. True: it was not known, or is undecided again.
   bool Put(const std::string& uid, WaitingPod pod, kube::TimePoint now);
-  // It is bound, gated or gone. Before the ledger hears of it.
-  void Remove(const std::string& uid, kube::TimePoint now);
+  // It is bound, gated or gone. Before the ledger hears of it. False: it was not known to wait.
+  bool Remove(const std::string& uid, kube::TimePoint now);
+  // One of this owner is bound that was not seen to wait: before this process began, or since news was late.
+  void AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now);
   // One of nobody's pods is about that does not wait; or no longer.
   void AddPresent(const ShapePtr& need) { ++kinds_[{"", need}].present; }
   void RemovePresent(const ShapePtr& need, kube::TimePoint now);
@@ -58,7 +60,9 @@ class Competition {
   };
   struct Kind {
     int waiting = 0, present = 0;
-    std::deque<kube::TimePoint> left;  // When those that wait no longer were bound or gone, oldest first.
+    // Of nobody: when those that wait no longer were bound or gone. Of an owner: when those came that had no claim. The
+    // oldest first.
+    std::deque<kube::TimePoint> recent;
   };
   struct Demand {
     const PodShape* need;

@@ -91,6 +91,44 @@ GangStory OutsiderBetween() {
           .rules = {.most_members = 3}};
 }
 
+std::string Cpus(int cpus) {
+  return R"({"containers":[{"name":"c","image":"registry.test/x","resources":{"requests":{"cpu":")" +
+         std::to_string(cpus) + R"("}}}]})";
+}
+
+// Nobody asks for a GPU; of the processors there are enough for three of those that ask for 40.
+GangStory OutsiderBetweenForProcessors() {
+  GangStory traits = OutsiderBetween();
+  traits.name = "gang-outsider-for-processors";
+  traits.prepare = [](World& world) {
+    AddNodes(world, 2, 0);
+    SubmitOutsider(world, "early", 0, Cpus(20));
+    Once(world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
+         [](World& it, const ServerChange&) { SubmitOutsider(it, "late", 0, Cpus(40)); });
+  };
+  traits.steps[0] = UntilPodRuns("early", [](World& world) {
+    SubmitGroup(world, kGang, 3);
+    SubmitSet(world, kGang, 3, 0, "", Cpus(40));
+  });
+  traits.steps[1].act = AddsNode("node-9", 0);
+  return traits;
+}
+
+// A member of another gang that somebody made without the gate.
+GangStory UngatedMemberBetween() {
+  GangStory traits = OutsiderBetween();
+  traits.name = "gang-ungated-member-between";
+  traits.prepare = [](World& world) {
+    AddNodes(world, 2, 8);
+    SubmitGroup(world, "others", 1);
+    SubmitUngated(world, "early", "others", 1);
+    Once(world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
+         [](World& it, const ServerChange&) { SubmitUngated(it, "late", "others", 4); });
+  };
+  traits.rules = {.most_members = 5};  // With the two others.
+  return traits;
+}
+
 // A scheduler that starts anew has forgotten what it held for gated pods: now an outsider may get in between.
 GangStory HoldsForgotten() {
   GangStory traits = OutsiderBetween();
@@ -183,8 +221,15 @@ GangStory NextSchedulerIsTold() {
 }  // namespace
 
 std::vector<GangStory> GangHolds() {
-  return {NodeCordoned(),   OnlyNodeCordoned(),    SchedulerRestarts(), OutsiderBetween(),
-          HoldsForgotten(), NextSchedulerIsTold(), Pinned()};
+  return {NodeCordoned(),
+          OnlyNodeCordoned(),
+          SchedulerRestarts(),
+          OutsiderBetween(),
+          OutsiderBetweenForProcessors(),
+          UngatedMemberBetween(),
+          HoldsForgotten(),
+          NextSchedulerIsTold(),
+          Pinned()};
 }
 
 }  // namespace grus::testing

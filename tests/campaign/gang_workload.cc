@@ -152,6 +152,10 @@ void SubmitMember(World& world, const std::string& name, const std::string& grou
   SubmitPod(world, name, Json::MakeObject({{api::kPodGroupLabel, group}}), std::move(spec));
 }
 
+void SubmitUngated(World& world, const std::string& name, const std::string& group, int gpus) {
+  SubmitPod(world, name, Json::MakeObject({{api::kPodGroupLabel, group}}), PodSpec(gpus, "{}"));
+}
+
 void SubmitOutsider(World& world, const std::string& name, int gpus, std::string_view pod_spec) {
   SubmitPod(world, name, Json::MakeObject({{"app", "outsider"}}), PodSpec(gpus, pod_spec));
 }

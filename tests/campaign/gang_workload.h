@@ -54,6 +54,8 @@ void SubmitSet(World& world, const std::string& name, int replicas, int gpus, co
 void SubmitJob(World& world, const std::string& name, int pods, int gpus, const std::string& group = "gang",
                std::string_view job_spec = "{}");
 void SubmitMember(World& world, const std::string& name, const std::string& group, int gpus);
+// A member that was made without the gate.
+void SubmitUngated(World& world, const std::string& name, const std::string& group, int gpus);
 // A pod of nobody's gang.
 void SubmitOutsider(World& world, const std::string& name, int gpus, std::string_view pod_spec = "{}");
 // The work of all members that run is done.

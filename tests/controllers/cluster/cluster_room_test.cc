@@ -171,6 +171,8 @@ TEST_F(ClusterRoomTest, AMemberThatNobodyGatedCompetesWithOtherGangs) {
   AddPod("h-0", 1, "", "h");
   EXPECT_TRUE(room_.MustHold("team-a/g"));
   EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/g"}) << "it is being started, and hears of it";
+  clock_.Advance(10min);
+  EXPECT_TRUE(room_.MustHold("team-a/g"));
   EXPECT_TRUE(room_.Ask(Demand("team-a/h", 1, 1)).is_placed);
   EXPECT_FALSE(room_.MustHold("team-a/g")) << "it has a place of its own";
 }

@@ -111,8 +111,21 @@ TEST_F(CompetitionTest, OfAGangOnlyThoseWithoutAClaim) {
   EXPECT_TRUE(Threatens());
   competition_.Remove("h-1", now_);
   EXPECT_TRUE(Threatens()) << "another may come";
+  Claim("team-a/h", gpu, 9);
+  EXPECT_TRUE(Threatens()) << "whatever it was given afterwards";
   now_ += 10min;
   EXPECT_FALSE(Threatens());
+}
+
+TEST_F(CompetitionTest, AMemberThatWasNotSeenToWaitNeedsAClaimWhenItIsBound) {
+  const ShapePtr gpu = Shape(0, 1);
+  Claim("team-a/g", gpu, 1);
+  Claim("team-a/h", gpu, 1);
+  competition_.AddBound("team-a/h", gpu, now_);
+  EXPECT_FALSE(Threatens());
+  Wait("h-0", gpu, "team-a/h");
+  competition_.AddBound("team-a/h", gpu, now_);
+  EXPECT_TRUE(Threatens()) << "the claim is for the one that waits";
 }
 
 TEST_F(CompetitionTest, WhatTheSchedulerIsAtIsWaitedForTwentySeconds) {
