@@ -85,7 +85,7 @@ ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube
                          PodVolumes* volumes)
     : clock_(clock), nominations_(nominations), volumes_(volumes), planner_(ledger_) {
   nodes.AddHandler([this](const kube::Change& change, bool) { OnNode(change); });
-  pods.AddHandler([this](const kube::Change& change, bool) { OnPod(change); });
+  pods.AddHandler([this](const kube::Change& change, bool is_first_list) { OnPod(change, is_first_list); });
 }
 
 void ClusterRoom::OnNode(const kube::Change& change) {
@@ -104,7 +104,8 @@ void ClusterRoom::OnNode(const kube::Change& change) {
   for (const auto& tell : on_freed_) tell();
 }
 
-std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after) {
+std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after,
+                                                        bool is_first_list) {
   const kube::TimePoint now = clock_.Now();
   const bool was_present = IsPresent(before), is_present = IsPresent(after);
   if (was_present != is_present || (is_present && !AskForTheSame(*before, *after))) {
@@ -119,7 +120,8 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
   if (!IsWaiting(*after)) {
     const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
     const std::string owner = OwnerOf(*after);
-    if (!was_seen && !owner.empty() && !HeldNode(after).empty()) {
+    // Of those that ran before this process did, nobody knows who had a claim.
+    if (!was_seen && !is_first_list && !owner.empty() && !HeldNode(after).empty()) {
       competition_.AddBound(owner, NeedOfLocked(*after), now);
     }
     return {};
@@ -136,7 +138,7 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
   return threatened;
 }
 
-void ClusterRoom::OnPod(const kube::Change& change) {
+void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
   const auto* before = static_cast<const kube::Pod*>(change.before.get());
   const auto* after = static_cast<const kube::Pod*>(change.after.get());
   const std::string_view held = HeldNode(before), holds = HeldNode(after);
@@ -145,7 +147,7 @@ void ClusterRoom::OnPod(const kube::Change& change) {
   std::vector<std::string> starting;
   {
     std::lock_guard lock(mutex_);
-    starting = NoteWaitingLocked(before, after);
+    starting = NoteWaitingLocked(before, after, is_first_list);
     // What goes on elsewhere, or with other resources, is replaced by Bind().
     const bool is_over = !held.empty() && !(is_same_pod && !holds.empty());
     if (!is_same_holding && is_over) ledger_.Release(std::string(before->metadata.uid));

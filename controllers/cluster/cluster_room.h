@@ -100,12 +100,12 @@ class ClusterRoom {
 
  private:
   void OnNode(const kube::Change& change);
-  void OnPod(const kube::Change& change);
+  void OnPod(const kube::Change& change, bool is_first_list);
   void TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const;
   // True if it gave a reservation up: that is room for others.
   bool LeaveQueueLocked(const std::string& gang);
   // Returns the gangs whose places it threatens now, and did not before.
-  std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after);
+  std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
   ShapePtr InternLocked(PodShape shape);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
 

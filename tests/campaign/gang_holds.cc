@@ -121,11 +121,12 @@ GangStory UngatedMemberBetween() {
   traits.prepare = [](World& world) {
     AddNodes(world, 2, 8);
     SubmitGroup(world, "others", 1);
-    SubmitUngated(world, "early", "others", 1);
+    Once(world, [](const ServerChange& change) { return change.resource == kGroups && change.before; },
+         [](World& it, const ServerChange&) { SubmitUngated(it, "early", "others", 1); });
     Once(world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
          [](World& it, const ServerChange&) { SubmitUngated(it, "late", "others", 4); });
   };
-  traits.rules = {.most_members = 5};  // With the two others.
+  traits.rules = {.may_roll_back = true};  // A process that began later does not know that there was one before.
   return traits;
 }
 
