@@ -11,16 +11,18 @@
 namespace bench {
 namespace {
 
+using kube::Json;
 using kube::KindOf;
 using std::chrono::seconds;
 
 constexpr seconds kStall(3), kIdle(15), kStatusLimit(5), kRoundLimit(60);
 constexpr kube::Duration kLook = std::chrono::milliseconds(100);  // Deadlines are looked at so often, events at once.
 constexpr int kGangTimeoutSeconds = 10;
+constexpr char kOthers[] = "others";
 
 class Round {
  public:
-  Round(const GangWorld& world, const std::string& ns, const RoundPlan& plan, const FreeGpus& free)
+  Round(const GangWorld& world, const std::string& ns, const RoundPlan& plan, const FreeUnits& free)
       : world_(world), ns_(ns), plan_(plan), free_(free), start_(Now()), last_event_(start_), last_bind_(start_) {
     for (const Outsider& outsider : plan.outsiders) {
       outsiders_.push_back({outsider, "outsider-" + std::to_string(outsiders_.size())});
@@ -29,8 +31,9 @@ class Round {
 
   RoundReport Play() {
     world_.observer.Record(ns_);
+    if (plan_.minimum_of_outsiders > 0) CreateGroup({kOthers, plan_.minimum_of_outsiders});
     FireMoments();
-    Check(CreateObject(world_.client, KindOf<api::PodGroup>(), ns_, MakePodGroup(plan_.gang, kGangTimeoutSeconds)));
+    CreateGroup(plan_.gang);
     Check(CreateObject(world_.client, KindOf<kube::StatefulSet>(), ns_, MakeGangSet(plan_.gang)));
     while (!is_over_) {
       while (const auto event = world_.observer.Next(Now() + kLook)) {
@@ -78,6 +81,10 @@ class Round {
   }
   void Check(const kube::Status& status) {
     if (!status) End(Ending::kBroken, status.error().message());
+  }
+
+  void CreateGroup(const GangSize& gang) {
+    Check(CreateObject(world_.client, KindOf<api::PodGroup>(), ns_, MakePodGroup(gang, kGangTimeoutSeconds)));
   }
 
   void Note(const GangObserver::Event& event) {
@@ -144,14 +151,19 @@ class Round {
     for (LiveOutsider& outsider : outsiders_) {
       if (outsider.is_created || count_[static_cast<std::size_t>(outsider.plan.moment)] < outsider.plan.nth) continue;
       outsider.is_created = true;
-      Say(outsider.name + " is created, " + std::to_string(outsider.plan.gpus) + " GPUs");
-      Check(CreateObject(world_.client, KindOf<kube::Pod>(), ns_,
-                         MakeGangPod(outsider.name, "outsiders", outsider.plan.gpus, false)));
+      Say(outsider.name + " is created, " + std::to_string(outsider.plan.units) + " units");
+      Check(CreateObject(world_.client, KindOf<kube::Pod>(), ns_, MakeOutsider(outsider)));
     }
   }
 
+  Json MakeOutsider(const LiveOutsider& outsider) const {
+    return plan_.minimum_of_outsiders == 0
+               ? MakeGangPod(outsider.name, kOthers, outsider.plan.units, false, plan_.gang.resource)
+               : MakeUngatedMember(outsider.name, kOthers, outsider.plan.units, plan_.gang.resource);
+  }
+
   void EndShortLived() {
-    kube::Json patch = kube::Json::MakeObject();
+    Json patch = Json::MakeObject();
     patch["metadata"]["annotations"]["grus.test/outcome"] = "succeed";
     for (LiveOutsider& outsider : outsiders_) {
       if (!outsider.ends_at || outsider.has_ended || Now() < *outsider.ends_at) continue;
@@ -194,11 +206,11 @@ class Round {
   }
 
   void JudgeWaiting(const GroupState& group) {
-    FreeGpus free = free_;
+    FreeUnits free = free_;
     for (const LiveOutsider& outsider : outsiders_) {
-      if (!outsider.node.empty() && !outsider.has_ended) free[outsider.node] -= outsider.plan.gpus;
+      if (!outsider.node.empty() && !outsider.has_ended) free[outsider.node] -= outsider.plan.units;
     }
-    const bool fits = RoomFor(free, plan_.gang.gpus) >= plan_.gang.members;
+    const bool fits = RoomFor(free, plan_.gang.units) >= plan_.gang.members;
     const bool says_so =
         group.reason == "WaitingForRoom" || group.reason == "CannotFit" || group.reason == "BackingOff";
     if (says_so && !fits) return End(Ending::kWaiting, group.reason + ": " + group.message);
@@ -226,6 +238,7 @@ class Round {
       if (outsider.is_created) remove(KindOf<kube::Pod>(), outsider.name);
     }
     remove(KindOf<api::PodGroup>(), plan_.gang.name);
+    if (plan_.minimum_of_outsiders > 0) remove(KindOf<api::PodGroup>(), kOthers);
     const auto none = [](const PodCounts& counts) { return counts.all == 0; };
     if (!world_.observer.WaitForPods(ns_, none, Now() + std::chrono::minutes(2))) {
       std::fprintf(stderr, "%d pods of %s did not go away\n", world_.observer.Pods(ns_).all, ns_.c_str());
@@ -237,7 +250,7 @@ class Round {
   const GangWorld& world_;
   const std::string& ns_;
   const RoundPlan& plan_;
-  const FreeGpus& free_;
+  const FreeUnits& free_;
   const kube::TimePoint start_;
   kube::TimePoint last_event_, last_bind_;
   std::vector<LiveOutsider> outsiders_;
@@ -261,13 +274,13 @@ const char* ToString(Ending ending) {
   return kNames[static_cast<int>(ending)];
 }
 
-int RoomFor(const FreeGpus& free, int gpus) {
+int RoomFor(const FreeUnits& free, int units) {
   int room = 0;
-  for (const auto& [node, left] : free) room += std::max(0, left) / gpus;
+  for (const auto& [node, left] : free) room += std::max(0, left) / units;
   return room;
 }
 
-RoundReport PlayRound(const GangWorld& world, const std::string& ns, const RoundPlan& plan, const FreeGpus& free) {
+RoundReport PlayRound(const GangWorld& world, const std::string& ns, const RoundPlan& plan, const FreeUnits& free) {
   return Round(world, ns, plan, free).Play();
 }
 

@@ -16,17 +16,19 @@ enum class Moment { kCreated, kNominated, kLifted, kBound };
 inline constexpr int kMoments = 4;
 const char* ToString(Moment moment);
 
-// A pod that asks for GPUs outside any gang.
+// A pod beside the gang that asks for the same resource.
 struct Outsider {
   Moment moment = Moment::kCreated;
   int nth = 0;  // 0: before the gang is created.
-  int gpus = 1;
+  int units = 1;
   std::optional<kube::Duration> life = {};  // From when it runs; nullopt: to the end of the round.
 };
 
 struct RoundPlan {
   GangSize gang;
   std::vector<Outsider> outsiders;
+  // Of the gang that the outsiders belong to, whose pods have no gate; 0: they belong to none.
+  int minimum_of_outsiders = 0;
 };
 
 enum class Ending {
@@ -47,11 +49,11 @@ struct RoundReport {
   std::vector<std::string> history;
 };
 
-using FreeGpus = std::map<std::string, int>;  // By node.
-// How many pods of so many GPUs each fit.
-int RoomFor(const FreeGpus& free, int gpus);
+using FreeUnits = std::map<std::string, int>;  // By node.
+// How many pods of so many units each fit.
+int RoomFor(const FreeUnits& free, int units);
 
 // The namespace is empty before and after. `free`: on the nodes, but for what the round itself takes.
-RoundReport PlayRound(const GangWorld& world, const std::string& ns, const RoundPlan& plan, const FreeGpus& free);
+RoundReport PlayRound(const GangWorld& world, const std::string& ns, const RoundPlan& plan, const FreeUnits& free);
 
 }  // namespace bench

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "bench/gang_objects.h"
+#include "bench/race_kinds.h"
 
 namespace bench {
 
@@ -32,6 +34,7 @@ bool RunKnavigator(const GangWorld& world, const QueueOptions& options);
 struct RaceOptions {
   int rounds = 300;
   std::uint64_t seed = 1;
+  std::vector<RaceKind> kinds;
   std::string only;  // "auto" or "never"; empty: both.
   bool is_verbose = false;  // The history of every round, not only of the bad ones.
 };
