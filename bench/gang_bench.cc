@@ -29,12 +29,13 @@ struct Arguments {
 int Usage() {
   std::fprintf(stderr,
                "usage: gang_bench KUBECONFIG GRUS_MANAGER SCENARIO... [options]\n"
-               "scenarios: fill, elastic, large, cannot-fit, memory, rounds, knavigator\n"
-               "  --rounds N           of each scenario that has some (300 of rounds, else 3)\n"
+               "scenarios: fill, elastic, large, cannot-fit, memory, rounds, rollbacks, knavigator\n"
+               "  --rounds N           of each scenario that has some (300 of rounds, 100 of rollbacks, else 3)\n"
                "  --threads N          that create objects (8)\n"
                "  --seed N             of rounds (1)\n"
                "  --nominations WHEN   rounds: auto or never alone; knavigator: auto (the default), always or never\n"
-               "  --kind KIND          rounds: nvidia (the default), amd, cpu, ungated, or all; may be repeated\n"
+               "  --kind KIND          rounds: nvidia (the default), amd, cpu, ungated, preemptor, jobs, or all;\n"
+               "                       may be repeated\n"
                "  --run-seconds N      of each gang of knavigator (30)\n"
                "  --verbose            rounds: print what happened in each\n");
   return 2;
@@ -91,6 +92,7 @@ std::optional<bool> RunScenario(const std::string& name, const GangWorld& world,
   if (name == "cannot-fit") return RunCannotFit(world, rounds);
   if (name == "memory") return RunMemory(world);
   if (name == "knavigator") return RunKnavigator(world, args.queue);
+  if (name == "rollbacks") return RunRollbacks(world, args.rounds.value_or(100));
   if (name == "rounds") {
     RaceOptions race = args.race;
     race.rounds = args.rounds.value_or(race.rounds);

@@ -35,6 +35,14 @@ Json MakePodSpec(int units, const std::string& resource, bool is_gated) {
   return spec;
 }
 
+Json MakeGangTemplate(const GangSize& gang) {
+  Json pods = Json::MakeObject();
+  pods["metadata"]["labels"][api::kPodGroupLabel] = gang.name;
+  pods["spec"] = MakePodSpec(gang.units, gang.resource, true);
+  if (!gang.priority_class.empty()) pods["spec"]["priorityClassName"] = gang.priority_class;
+  return pods;
+}
+
 struct ServiceAccount : kube::Object {
   static const kube::Kind& ResourceKind() {
     static const kube::Kind kKind =
@@ -127,9 +135,20 @@ Json MakeGangSet(const GangSize& gang) {
   spec["serviceName"] = gang.name;
   spec["replicas"] = gang.members;
   spec["selector"]["matchLabels"][api::kPodGroupLabel] = gang.name;
-  spec["template"]["metadata"]["labels"][api::kPodGroupLabel] = gang.name;
-  spec["template"]["spec"] = MakePodSpec(gang.units, gang.resource, true);
+  spec["template"] = MakeGangTemplate(gang);
   return set;
+}
+
+Json MakeGangJob(const GangSize& gang) {
+  Json job = Json::MakeObject({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
+  job["metadata"]["name"] = gang.name;
+  Json& spec = job["spec"];
+  spec["parallelism"] = gang.members;
+  spec["completions"] = gang.members;
+  spec["backoffLimit"] = 6;
+  spec["template"] = MakeGangTemplate(gang);
+  spec["template"]["spec"]["restartPolicy"] = "Never";
+  return job;
 }
 
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {

@@ -32,6 +32,7 @@ struct GangSize {
   std::string name;
   int members = 8, units = 1;  // Each member asks for so many units
   std::string resource = kGpus;  // of this.
+  std::string priority_class = {};
 };
 
 // A pod of a gang, or, without the gate, the same pod for the scheduler alone.
@@ -41,6 +42,7 @@ kube::Json MakeGangPod(const std::string& name, const std::string& gang, int uni
 kube::Json MakeUngatedMember(const std::string& name, const std::string& gang, int units, const std::string& resource);
 kube::Json MakePodGroup(const GangSize& gang, int timeout_seconds);
 kube::Json MakeGangSet(const GangSize& gang);  // A StatefulSet of gated pods.
+kube::Json MakeGangJob(const GangSize& gang);  // A Job of gated pods, with the backoffLimit that is the default: 6.
 
 // PodGroups first, in order, then the pods; plain: the pods alone, without gate. False and a message on the first
 // error.

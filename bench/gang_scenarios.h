@@ -41,4 +41,7 @@ struct RaceOptions {
 // Gangs and outsiders that come at the worst moments.
 bool RunRaces(const GangWorld& world, const RaceOptions& options);
 
+// One Job of backoffLimit 6, rolled back so many times, which then starts; 6 nodes.
+bool RunRollbacks(const GangWorld& world, int rollbacks);
+
 }  // namespace bench

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/race_kinds.h"
 
-#include "clientlib/model/core_v1.h"
+#include "bench/gang_objects.h"
+#include "bench/race_objects.h"
 
 namespace bench {
 namespace {
-
-using kube::Json;
 
 struct Description {
   RaceKind kind;
@@ -15,9 +14,11 @@ struct Description {
 };
 constexpr Description kDescriptions[] = {
     {RaceKind::kNvidia, "nvidia", kGpus},
-    {RaceKind::kAmd, "amd", "amd.com/gpu"},
-    {RaceKind::kCpu, "cpu", "cpu"},
+    {RaceKind::kAmd, "amd", kAmdGpus},
+    {RaceKind::kCpu, "cpu", kCpus},
     {RaceKind::kUngated, "ungated", kGpus},
+    {RaceKind::kPreemptor, "preemptor", kGpus},
+    {RaceKind::kJobs, "jobs", kGpus},
 };
 
 const Description& Describe(RaceKind kind) { return kDescriptions[static_cast<int>(kind)]; }
@@ -40,21 +41,5 @@ std::vector<RaceKind> AllRaceKinds() {
 }
 
 const char* ResourceOf(RaceKind kind) { return Describe(kind).resource; }
-
-kube::Status PrepareNodes(const GangWorld& world, RaceKind kind) {
-  Json resources = Json::MakeObject({{"cpu", "96"}, {kGpus, Json()}, {ResourceOf(RaceKind::kAmd), Json()}});
-  resources[ResourceOf(kind)] = "8";
-  Json patch = Json::MakeObject();
-  patch["status"]["capacity"] = resources;
-  patch["status"]["allocatable"] = resources;
-  auto nodes = world.client.List(kube::KindOf<kube::Node>(), "");
-  if (!nodes) return std::move(nodes).error();
-  for (const auto& node : nodes->items) {
-    auto patched = world.client.Patch(kube::KindOf<kube::Node>(), {"", node->metadata.name}, kube::PatchType::kMerge,
-                                      patch, {.subresource = "status"});
-    if (!patched) return std::move(patched).error().with("patch Node " + node->metadata.name);
-  }
-  return {};
-}
 
 }  // namespace bench
