@@ -29,14 +29,26 @@ struct Arguments {
 int Usage() {
   std::fprintf(stderr,
                "usage: gang_bench KUBECONFIG GRUS_MANAGER SCENARIO... [options]\n"
-               "scenarios: fill, elastic, large, cannot-fit, memory, rounds, knavigator\n"
-               "  --rounds N           of each scenario that has some (300 of rounds, else 3)\n"
+               "scenarios: fill, elastic, large, cannot-fit, memory, rounds, rollbacks, knavigator\n"
+               "  --rounds N           of each scenario that has some (300 of rounds, 100 of rollbacks, else 3)\n"
                "  --threads N          that create objects (8)\n"
                "  --seed N             of rounds (1)\n"
                "  --nominations WHEN   rounds: auto or never alone; knavigator: auto (the default), always or never\n"
+               "  --kind KIND          rounds: nvidia (the default), amd, cpu, ungated, preemptor, jobs, or all;\n"
+               "                       may be repeated\n"
                "  --run-seconds N      of each gang of knavigator (30)\n"
                "  --verbose            rounds: print what happened in each\n");
   return 2;
+}
+
+bool AddKind(const std::string& name, std::vector<RaceKind>& kinds) {
+  if (name == "all") {
+    kinds = AllRaceKinds();
+    return true;
+  }
+  const std::optional<RaceKind> kind = ParseRaceKind(name);
+  if (kind) kinds.push_back(*kind);
+  return kind.has_value();
 }
 
 bool Parse(int argc, char** argv, Arguments& args) {
@@ -57,6 +69,8 @@ bool Parse(int argc, char** argv, Arguments& args) {
       args.threads = std::atoi(argv[i]);
     } else if (name == "--seed") {
       args.race.seed = std::strtoull(argv[i], nullptr, 10);
+    } else if (name == "--kind") {
+      if (!AddKind(argv[i], args.race.kinds)) return false;
     } else if (name == "--nominations") {
       args.race.only = args.queue.nominations = argv[i];
     } else if (name == "--run-seconds") {
@@ -65,6 +79,7 @@ bool Parse(int argc, char** argv, Arguments& args) {
       return false;
     }
   }
+  if (args.race.kinds.empty()) args.race.kinds = {RaceKind::kNvidia};
   return args.rounds.value_or(1) > 0 && args.threads > 0 && !args.scenarios.empty();
 }
 
@@ -77,6 +92,7 @@ std::optional<bool> RunScenario(const std::string& name, const GangWorld& world,
   if (name == "cannot-fit") return RunCannotFit(world, rounds);
   if (name == "memory") return RunMemory(world);
   if (name == "knavigator") return RunKnavigator(world, args.queue);
+  if (name == "rollbacks") return RunRollbacks(world, args.rounds.value_or(100));
   if (name == "rounds") {
     RaceOptions race = args.race;
     race.rounds = args.rounds.value_or(race.rounds);

@@ -24,7 +24,7 @@ std::optional<double> TimeToRefusal(const GangWorld& world, const std::string& n
   const std::string last = gang.name + "-" + std::to_string(gang.members - 1);
   const kube::TimePoint start = world.clock.Now();
   const kube::Status closed =
-      CreateObject(world.client, kube::KindOf<kube::Pod>(), ns, MakeGangPod(last, gang.name, gang.gpus, true));
+      CreateObject(world.client, kube::KindOf<kube::Pod>(), ns, MakeGangPod(last, gang.name, gang.units, true));
   const auto is_refused = [&](const std::map<std::string, GroupState>& groups) {
     const auto found = groups.find(gang.name);
     return found != groups.end() && found->second.reason == reason;
@@ -33,7 +33,7 @@ std::optional<double> TimeToRefusal(const GangWorld& world, const std::string& n
     return SecondsSince(start, world.clock);
   const GroupState state = world.observer.Group(ns, gang.name);
   std::fprintf(stderr, "%s of %d x %d GPUs did not come to %s: phase %s, reason %s: %s\n", gang.name.c_str(),
-               gang.members, gang.gpus, reason.c_str(), state.phase.c_str(), state.reason.c_str(),
+               gang.members, gang.units, reason.c_str(), state.phase.c_str(), state.reason.c_str(),
                state.message.c_str());
   return std::nullopt;
 }

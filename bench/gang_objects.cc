@@ -24,15 +24,23 @@ using kube::KindOf;
 
 constexpr int kMostMembers = 1 << 20;
 
-Json MakePodSpec(int gpus, bool is_gated) {
+Json MakePodSpec(int units, const std::string& resource, bool is_gated) {
   Json spec = Json::MakeObject();
   if (is_gated) spec["schedulingGates"].Append(Json::MakeObject({{"name", api::kGangGate}}));
   spec["automountServiceAccountToken"] = false;
   spec["terminationGracePeriodSeconds"] = 0;
   Json container = Json::MakeObject({{"name", "c"}, {"image", "registry.test/x"}});
-  container["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
+  container["resources"]["limits"][resource] = std::to_string(units);
   spec["containers"].Append(std::move(container));
   return spec;
+}
+
+Json MakeGangTemplate(const GangSize& gang) {
+  Json pods = Json::MakeObject();
+  pods["metadata"]["labels"][api::kPodGroupLabel] = gang.name;
+  pods["spec"] = MakePodSpec(gang.units, gang.resource, true);
+  if (!gang.priority_class.empty()) pods["spec"]["priorityClassName"] = gang.priority_class;
+  return pods;
 }
 
 struct ServiceAccount : kube::Object {
@@ -65,7 +73,7 @@ bool CreatePods(const GangWorld& world, const std::string& ns, const std::vector
   return InParallel(static_cast<int>(items.size()), world.threads, [&](int i) {
     const auto& [gang, ordinal] = items[static_cast<std::size_t>(i)];
     const std::string name = gang->name + "-" + std::to_string(ordinal);
-    return CreateObject(world.client, KindOf<kube::Pod>(), ns, MakeGangPod(name, gang->name, gang->gpus, is_gated));
+    return CreateObject(world.client, KindOf<kube::Pod>(), ns, MakeGangPod(name, gang->name, gang->units, is_gated));
   });
 }
 
@@ -95,12 +103,19 @@ kube::Status LiftGate(const GangWorld& world, const kube::ObjectKey& pod) {
 
 }  // namespace
 
-Json MakeGangPod(const std::string& name, const std::string& gang, int gpus, bool is_gated) {
+Json MakeGangPod(const std::string& name, const std::string& gang, int units, bool is_gated,
+                 const std::string& resource) {
   Json pod = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Pod"}});
   pod["metadata"]["name"] = name;
   pod["metadata"]["labels"][is_gated ? api::kPodGroupLabel : "grus.test/plain-pod-group"] = gang;
-  pod["spec"] = MakePodSpec(gpus, is_gated);
+  pod["spec"] = MakePodSpec(units, resource, is_gated);
   pod["spec"]["restartPolicy"] = "Never";
+  return pod;
+}
+
+Json MakeUngatedMember(const std::string& name, const std::string& gang, int units, const std::string& resource) {
+  Json pod = MakeGangPod(name, gang, units, false, resource);
+  pod["metadata"]["labels"][api::kPodGroupLabel] = gang;
   return pod;
 }
 
@@ -120,9 +135,20 @@ Json MakeGangSet(const GangSize& gang) {
   spec["serviceName"] = gang.name;
   spec["replicas"] = gang.members;
   spec["selector"]["matchLabels"][api::kPodGroupLabel] = gang.name;
-  spec["template"]["metadata"]["labels"][api::kPodGroupLabel] = gang.name;
-  spec["template"]["spec"] = MakePodSpec(gang.gpus, true);
+  spec["template"] = MakeGangTemplate(gang);
   return set;
+}
+
+Json MakeGangJob(const GangSize& gang) {
+  Json job = Json::MakeObject({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
+  job["metadata"]["name"] = gang.name;
+  Json& spec = job["spec"];
+  spec["parallelism"] = gang.members;
+  spec["completions"] = gang.members;
+  spec["backoffLimit"] = 6;
+  spec["template"] = MakeGangTemplate(gang);
+  spec["template"]["spec"]["restartPolicy"] = "Never";
+  return job;
 }
 
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {
@@ -161,7 +187,7 @@ bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vec
     if (!is_lift) return;
     for (std::size_t i = steps.size() - static_cast<std::size_t>(gang.members); i < steps.size(); ++i) {
       steps[i].node =
-          nodes->items[placed++ * static_cast<std::size_t>(gang.gpus) / 8 % nodes->items.size()]->metadata.name;
+          nodes->items[placed++ * static_cast<std::size_t>(gang.units) / 8 % nodes->items.size()]->metadata.name;
     }
   };
   // Each gang is lifted after the next is created, so that threads seldom wait.
@@ -176,7 +202,7 @@ bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vec
     const std::string name = step.gang->name + "-" + std::to_string(step.ordinal);
     if (!step.is_lift) {
       kube::Status made = CreateObject(world.client, KindOf<kube::Pod>(), ns,
-                                       MakeGangPod(name, step.gang->name, step.gang->gpus, true));
+                                       MakeGangPod(name, step.gang->name, step.gang->units, true));
       // After an error no other step is begun, and nobody may wait for one.
       for (std::atomic<int>& count : created) {
         if (&count != step.created && made) continue;

@@ -26,15 +26,23 @@ struct GangWorld {
   }
 };
 
+inline constexpr char kGpus[] = "nvidia.com/gpu";
+
 struct GangSize {
   std::string name;
-  int members = 8, gpus = 1;  // GPUs of each member.
+  int members = 8, units = 1;  // Each member asks for so many units
+  std::string resource = kGpus;  // of this.
+  std::string priority_class = {};
 };
 
 // A pod of a gang, or, without the gate, the same pod for the scheduler alone.
-kube::Json MakeGangPod(const std::string& name, const std::string& gang, int gpus, bool is_gated);
+kube::Json MakeGangPod(const std::string& name, const std::string& gang, int units, bool is_gated,
+                       const std::string& resource = kGpus);
+// A pod of a gang that never had the gate: the scheduler takes it when it likes.
+kube::Json MakeUngatedMember(const std::string& name, const std::string& gang, int units, const std::string& resource);
 kube::Json MakePodGroup(const GangSize& gang, int timeout_seconds);
 kube::Json MakeGangSet(const GangSize& gang);  // A StatefulSet of gated pods.
+kube::Json MakeGangJob(const GangSize& gang);  // A Job of gated pods, with the backoffLimit that is the default: 6.
 
 // PodGroups first, in order, then the pods; plain: the pods alone, without gate. False and a message on the first
 // error.

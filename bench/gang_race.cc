@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds of gangs and outsiders, drawn by lot, first with the safeguard and then without: with it no gang may be torn
 // apart, and without it some must be, or the rounds prove nothing.
-#include <algorithm>
 #include <cstdio>
-#include <random>
+#include <tuple>
 
 #include "bench/gang_round.h"
 #include "bench/gang_scenarios.h"
 #include "bench/manager_run.h"
+#include "bench/measure.h"
+#include "bench/race_draws.h"
+#include "bench/race_objects.h"
 #include "clientlib/model/core_v1.h"
 
 namespace bench {
@@ -15,101 +17,50 @@ namespace {
 
 using std::chrono::seconds;
 
-class Lots {
- public:
-  explicit Lots(std::uint64_t seed) : engine_(seed) {}
-  int Between(int low, int high) {  // Not uniform_int_distribution: its numbers differ from library to library.
-    return low + static_cast<int>(engine_() % static_cast<std::uint64_t>(high - low + 1));
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-// Most moments lie between the plan and the last bind: while the last members are created, held and lifted.
-Outsider DrawOutsider(Lots& lots, int members) {
-  constexpr int kGpus[] = {1, 1, 2, 4, 8};
-  const int gpus = kGpus[lots.Between(0, 4)];
-  Outsider outsider;
-  switch (lots.Between(0, 7)) {
-    case 0: outsider = {.moment = Moment::kCreated, .nth = lots.Between(0, members), .gpus = gpus}; break;
-    case 1:
-    case 2: outsider = {.moment = Moment::kCreated, .nth = members - lots.Between(0, 1), .gpus = gpus}; break;
-    case 3:
-    case 4: outsider = {.moment = Moment::kNominated, .nth = lots.Between(1, members), .gpus = gpus}; break;
-    case 5:
-    case 6: outsider = {.moment = Moment::kLifted, .nth = lots.Between(1, members), .gpus = gpus}; break;
-    default: outsider = {.moment = Moment::kBound, .nth = lots.Between(1, members), .gpus = gpus}; break;
-  }
-  const auto life = std::chrono::milliseconds(lots.Between(1000, 2000));
-  if (lots.Between(1, 10) <= 3) outsider.life = life;
-  return outsider;
-}
-
-// Gangs that leave little room over, most of them: only they can be torn apart.
-RoundPlan DrawRound(std::uint64_t seed, int round, const FreeGpus& free) {
-  Lots lots(seed * 1'000'003 + static_cast<std::uint64_t>(round));
-  RoundPlan plan;
-  constexpr int kGpus[] = {1, 2, 2, 4, 4, 8};
-  int gpus = kGpus[lots.Between(0, 5)];
-  int room = RoomFor(free, gpus);
-  if (room < 2) room = RoomFor(free, gpus = 1);
-  const int members = lots.Between(1, 4) == 1 ? lots.Between(2, room) : room - lots.Between(0, 1);
-  plan.gang = {"gang-" + std::to_string(round), std::max(2, members), gpus};
-  const int outsiders = lots.Between(1, 6);
-  for (int i = 0; i < outsiders; ++i) plan.outsiders.push_back(DrawOutsider(lots, plan.gang.members));
-  return plan;
-}
-
-// Without nominations the moment before the gates are lifted shows in nothing: the first lift is the nearest.
-void DropNominations(RoundPlan& plan) {
-  for (Outsider& outsider : plan.outsiders) {
-    if (outsider.moment == Moment::kNominated) outsider.moment = Moment::kLifted;
-  }
-}
-
-std::string Describe(const RoundPlan& plan) {
-  std::string text = std::to_string(plan.gang.members) + " members of " + std::to_string(plan.gang.gpus) + " GPUs";
-  for (const Outsider& outsider : plan.outsiders) {
-    text += "; outsider of " + std::to_string(outsider.gpus) + " GPUs when " +
-            (outsider.nth == 0 ? "none" : std::to_string(outsider.nth)) + " is " + ToString(outsider.moment);
-    if (outsider.life) {
-      text += ", for " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(*outsider.life).count()) +
-              " ms";
-    }
-  }
-  return text;
-}
-
-kube::Result<FreeGpus> ReadNodes(kube::Client& client) {
+kube::Result<FreeUnits> ReadNodes(kube::Client& client, const char* resource) {
   auto nodes = client.List(kube::KindOf<kube::Node>(), "");
   if (!nodes) return std::move(nodes).error();
-  FreeGpus free;
+  FreeUnits free;
   for (const auto& object : nodes->items) {
     const auto& node = static_cast<const kube::Node&>(*object);
-    const kube::Quantity* gpus = kube::FindResource(node.status.allocatable, "nvidia.com/gpu");
-    if (gpus != nullptr) free[node.metadata.name] = static_cast<int>(gpus->Value());
+    const kube::Quantity* units = kube::FindResource(node.status.allocatable, resource);
+    if (units != nullptr) free[node.metadata.name] = static_cast<int>(units->Value());
   }
   return free;
 }
 
 struct Tally {
   int of[kEndings] = {};
+  int rolled_back = 0, failed_jobs = 0, failed_pods = 0;  // Of gangs that are Jobs.
+  double seconds = 0;
   int operator[](Ending ending) const { return of[static_cast<int>(ending)]; }
+  void Add(const RoundReport& report) {
+    ++of[static_cast<int>(report.ending)];
+    rolled_back += report.is_rolled_back ? 1 : 0;
+    failed_jobs += report.has_job_failed ? 1 : 0;
+    failed_pods += report.failed_pods;
+  }
 };
 
-void PrintTally(const std::string& nominations, const Tally& tally) {
-  std::printf("%-8s", nominations.c_str());
+void PrintTally(const std::string& name, const Tally& tally) {
+  std::printf("%-15s", name.c_str());
   for (int i = 0; i < kEndings; ++i) std::printf(" %s %d,", ToString(static_cast<Ending>(i)), tally.of[i]);
   std::printf("\n");
   std::fflush(stdout);
 }
 
 // An outsider is about from the start, so that the manager knows of competition before the first round.
-bool CreateResident(const GangWorld& world, const std::string& ns, FreeGpus& free) {
+bool CreateResident(const GangWorld& world, RaceKind kind, const std::string& ns, FreeUnits& free) {
   world.observer.Record(ns);
-  const kube::Status made =
-      CreateObject(world.client, kube::KindOf<kube::Pod>(), ns, MakeGangPod("resident", "outsiders", 1, false));
+  kube::Status made;
+  if (kind == RaceKind::kUngated) {
+    made = CreateObject(world.client, kube::KindOf<api::PodGroup>(), ns, MakePodGroup({"others", 1}, 60));
+  }
+  if (made) {
+    made = CreateObject(world.client, kube::KindOf<kube::Pod>(), ns,
+                        kind == RaceKind::kUngated ? MakeUngatedMember("resident", "others", 1, ResourceOf(kind))
+                                                   : MakeGangPod("resident", "others", 1, false, ResourceOf(kind)));
+  }
   if (!made) std::fprintf(stderr, "%s\n", made.error().message().c_str());
   const kube::TimePoint until = world.clock.Now() + seconds(30);
   while (const auto event = made ? world.observer.Next(until) : std::nullopt) {
@@ -120,45 +71,66 @@ bool CreateResident(const GangWorld& world, const std::string& ns, FreeGpus& fre
   return false;
 }
 
-bool RunMode(const GangWorld& world, const RaceOptions& options, const std::string& nominations, Tally& tally) {
-  BenchNamespace ns(world, "race-" + nominations), resident(world, "resident-" + nominations);
-  auto free = ReadNodes(world.client);
-  if (!ns.Exists() || !resident.Exists() || !free || !CreateResident(world, resident.name(), *free)) return false;
+bool RunMode(const GangWorld& world, const RaceOptions& options, RaceKind kind, const std::string& nominations,
+             Tally& tally) {
+  const std::string name = std::string(ToString(kind)) + "-" + nominations;
+  kube::Status prepared = PrepareNodes(world, ResourceOf(kind));
+  if (prepared && kind == RaceKind::kPreemptor) prepared = CreatePriorityClasses(world);
+  if (!prepared) {
+    std::fprintf(stderr, "%s\n", prepared.error().message().c_str());
+    return false;
+  }
+  BenchNamespace ns(world, "race-" + name), resident(world, "resident-" + name);
+  auto free = ReadNodes(world.client, ResourceOf(kind));
+  if (!ns.Exists() || !resident.Exists() || !free || !CreateResident(world, kind, resident.name(), *free)) return false;
   ManagerRun manager(world.manager, world.ManagerArguments("gang", nominations),
-                     "build/gang-bench-race-" + nominations + ".log", world.clock);
+                     "build/gang-bench-race-" + name + ".log", world.clock);
   if (!manager.WaitUntilReady(world.clock.Now() + seconds(30))) return false;
+  const kube::TimePoint start = world.clock.Now();
   for (int round = 0; round < options.rounds; ++round) {
-    RoundPlan plan = DrawRound(options.seed, round, *free);
+    RoundPlan plan = DrawRound(options.seed, kind, round, *free);
     if (nominations == "never") DropNominations(plan);
     const RoundReport report = PlayRound(world, ns.name(), plan, *free);
-    ++tally.of[static_cast<int>(report.ending)];
-    const bool is_good = report.ending == Ending::kWhole || report.ending == Ending::kWaiting;
+    tally.Add(report);
+    const bool is_good =
+        (report.ending == Ending::kWhole || report.ending == Ending::kWaiting) && report.failed_pods == 0;
     if (!is_good || options.is_verbose) {
-      std::printf("%s, seed %llu, round %d: %s: %s\n  %s\n", nominations.c_str(),
+      std::printf("%s, seed %llu, round %d: %s: %s\n  %s\n", name.c_str(),
                   static_cast<unsigned long long>(options.seed), round, ToString(report.ending), report.detail.c_str(),
                   Describe(plan).c_str());
       for (const std::string& line : report.history) std::printf("    %s\n", line.c_str());
     }
-    if ((round + 1) % 50 == 0 || round + 1 == options.rounds) PrintTally(nominations, tally);
+    if ((round + 1) % 50 == 0 || round + 1 == options.rounds) PrintTally(name, tally);
     std::fflush(stdout);
     if (report.ending == Ending::kBroken || !manager.IsRunning()) {
       std::fprintf(stderr, "round %d: the bench cannot go on: %s\n", round, report.detail.c_str());
       return false;
     }
   }
+  tally.seconds = SecondsSince(start, world.clock);
   return true;
 }
 
-}  // namespace
+void PrintJobs(const std::string& nominations, const Tally& tally) {
+  PrintRow("Jobs rolled back, nominations " + nominations, tally.rolled_back, "");
+  PrintRow("Jobs that failed, nominations " + nominations, tally.failed_jobs, "", 0);
+  PrintRow("pods that Jobs count as failed, nominations " + nominations, tally.failed_pods, "", 0);
+}
 
-bool RunRaces(const GangWorld& world, const RaceOptions& options) {
+bool RunKind(const GangWorld& world, const RaceOptions& options, RaceKind kind) {
   Tally held, open;
   const bool plays_held = options.only != "never", plays_open = options.only != "auto";
   bool is_ok = true;
-  if (plays_held) is_ok = RunMode(world, options, "auto", held);
-  if (plays_open) is_ok = RunMode(world, options, "never", open) && is_ok;
-  std::printf("\n%d rounds of a gang and 1 to 6 outsiders that come while it starts, seed %llu\n", options.rounds,
-              static_cast<unsigned long long>(options.seed));
+  if (plays_held) is_ok = RunMode(world, options, kind, "auto", held);
+  if (plays_open) is_ok = RunMode(world, options, kind, "never", open) && is_ok;
+  std::printf("\n%d rounds of a gang and 1 to 6 outsiders that come while it starts, kind %s, seed %llu\n",
+              options.rounds, ToString(kind), static_cast<unsigned long long>(options.seed));
+  for (const auto& [name, is_played, tally] :
+       {std::tuple("auto", plays_held, &held), std::tuple("never", plays_open, &open)}) {
+    if (!is_played) continue;
+    PrintRow(std::string("seconds a round, nominations ") + name, tally->seconds / options.rounds, "s");
+    if (kind == RaceKind::kJobs) PrintJobs(name, *tally);
+  }
   if (plays_held) {
     PrintRow("partial gangs, nominations auto", held[Ending::kPartial], "", 0);
     PrintRow("stranded, stuck or with a wrong status, nominations auto",
@@ -168,6 +140,14 @@ bool RunRaces(const GangWorld& world, const RaceOptions& options) {
     std::printf("%-58s %9d %-8s at least %6d    %s\n", "partial gangs, nominations never", open[Ending::kPartial], "",
                 1, open[Ending::kPartial] > 0 ? "met" : "NOT MET");
   }
+  return is_ok;
+}
+
+}  // namespace
+
+bool RunRaces(const GangWorld& world, const RaceOptions& options) {
+  bool is_ok = true;
+  for (const RaceKind kind : options.kinds) is_ok = RunKind(world, options, kind) && is_ok;
   return is_ok;
 }
 

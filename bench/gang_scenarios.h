@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "bench/gang_objects.h"
+#include "bench/race_kinds.h"
 
 namespace bench {
 
@@ -32,10 +34,14 @@ bool RunKnavigator(const GangWorld& world, const QueueOptions& options);
 struct RaceOptions {
   int rounds = 300;
   std::uint64_t seed = 1;
+  std::vector<RaceKind> kinds;
   std::string only;  // "auto" or "never"; empty: both.
   bool is_verbose = false;  // The history of every round, not only of the bad ones.
 };
 // Gangs and outsiders that come at the worst moments.
 bool RunRaces(const GangWorld& world, const RaceOptions& options);
+
+// One Job of backoffLimit 6, rolled back so many times, which then starts; 6 nodes.
+bool RunRollbacks(const GangWorld& world, int rollbacks);
 
 }  // namespace bench
