@@ -199,16 +199,18 @@ std::string TextOf(std::string_view name, Wide amount) {
 }
 
 // Why the quota takes no such pod at all, whatever is left of it; empty: it does.
-std::string WhyNone(const kube::ResourceQuota& quota, const QuotaPod& pod, bool& is_unstated) {
+std::string WhyNone(const kube::ResourceQuota& quota, const QuotaPod& pod, std::string& resource, bool& is_unstated) {
   for (const auto& [name, hard] : quota.status.hard) {
     for (const auto& [what, container] : pod.unstated) {
       if (what != std::string_view(name)) continue;
       is_unstated = true;
+      resource = what;
       return "container " + container + " must state " + what;
     }
   }
   for (const auto& [name, hard] : quota.status.hard) {
     if (IsAboutPods(name) && !FindResource(quota.status.used, name)) {
+      resource = std::string(name);
       return std::string(name) + ": how much is used is not counted yet";
     }
   }
@@ -217,9 +219,10 @@ std::string WhyNone(const kube::ResourceQuota& quota, const QuotaPod& pod, bool&
 
 void LimitBy(const kube::ResourceQuota& quota, const QuotaPod& pod, const std::vector<PodsToCome>& to_come,
              QuotaRoom& room) {
-  const auto set = [&](int copies, std::string why) {
+  const auto set = [&](int copies, std::string resource, std::string why) {
     room.copies = copies;
     room.quota = quota.metadata.name;
+    room.resource = std::move(resource);
     room.why = std::move(why);
   };
   if (std::none_of(quota.status.hard.begin(), quota.status.hard.end(),
@@ -227,9 +230,10 @@ void LimitBy(const kube::ResourceQuota& quota, const QuotaPod& pod, const std::v
     return;
   }
   bool is_unstated = false;
-  if (std::string why = WhyNone(quota, pod, is_unstated); !why.empty()) {
+  std::string resource;
+  if (std::string why = WhyNone(quota, pod, resource, is_unstated); !why.empty()) {
     if (room.copies > 0) room.is_unstated = is_unstated;
-    if (room.copies > 0) set(0, std::move(why));
+    if (room.copies > 0) set(0, std::move(resource), std::move(why));
     return;
   }
   for (const auto& [name, hard] : quota.status.hard) {
@@ -246,7 +250,7 @@ void LimitBy(const kube::ResourceQuota& quota, const QuotaPod& pod, const std::v
     if (left / each >= room.copies) continue;
     std::string why = std::string(name) + ": " + ToText(*used) + " of " + ToText(hard) + " used";
     if (first > 0) why += ", " + TextOf(name, first) + " for other pods on their way";
-    set(static_cast<int>(left / each), std::move(why));
+    set(static_cast<int>(left / each), std::string(name), std::move(why));
   }
 }
 

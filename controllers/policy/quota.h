@@ -38,8 +38,8 @@ struct PodsToCome {
 
 struct QuotaRoom {
   int copies = 0;
-  // The quota that admits no more than these, and why: "requests.nvidia.com/gpu: 7 of 8 used". Empty: none limits.
-  std::string quota, why;
+  // The quota that admits no more than these, of what, and why: "requests.nvidia.com/gpu: 7 of 8 used". Empty: none.
+  std::string quota, resource, why;
   bool is_unstated = false;  // Not that much is used: the pod does not say how much it needs.
 };
 

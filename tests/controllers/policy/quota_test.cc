@@ -91,6 +91,7 @@ TEST(QuotaRoomFor, SaysWhatLimits) {
   const QuotaRoom room = RoomIn(Quota("requests.nvidia.com/gpu", "8", "7"));
 
   EXPECT_EQ(room.quota, "team");
+  EXPECT_EQ(room.resource, "requests.nvidia.com/gpu");
   EXPECT_EQ(room.why, "requests.nvidia.com/gpu: 7 of 8 used");
   EXPECT_EQ(RoomIn(Quota("pods", "1000", "0")).quota, "");
 }
