@@ -58,6 +58,7 @@ std::span<const FieldInfo> PodSpec::Fields() {
       Field<&T::init_containers>("initContainers"),
       Field<&T::containers>("containers", {.required = true}),
       Field<&T::termination_grace_period_seconds>("terminationGracePeriodSeconds"),
+      Field<&T::active_deadline_seconds>("activeDeadlineSeconds"),
       Field<&T::node_selector>("nodeSelector"),
       Field<&T::node_name>("nodeName"),
       Field<&T::hostname>("hostname"),

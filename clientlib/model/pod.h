@@ -66,7 +66,7 @@ struct PodSpec {
   Box<ResourceRequirements> resources;  // Of the pod as a whole, in place of the sum of its containers'.
   Box<Affinity> affinity;
   std::vector<TopologySpreadConstraint> topology_spread;
-  std::optional<std::int64_t> termination_grace_period_seconds;
+  std::optional<std::int64_t> termination_grace_period_seconds, active_deadline_seconds;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
 };

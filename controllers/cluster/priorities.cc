@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/cluster/priorities.h"
 
-#include <algorithm>
+#include <memory>
 
 #include "clientlib/model/scheduling_v1.h"
 
 namespace grus {
+namespace {
+
+// Of several defaults the API server takes the lowest.
+std::shared_ptr<const kube::PriorityClass> DefaultOf(const kube::Informer& classes) {
+  std::shared_ptr<const kube::PriorityClass> lowest;
+  for (const auto& one : classes.List<kube::PriorityClass>()) {
+    if (one->global_default && (!lowest || one->value < lowest->value)) lowest = one;
+  }
+  return lowest;
+}
+
+}  // namespace
 
 std::optional<int> PriorityOf(const kube::Informer& classes, std::string_view name) {
   if (!classes.HasList()) return 0;
@@ -13,12 +25,13 @@ std::optional<int> PriorityOf(const kube::Informer& classes, std::string_view na
     const auto found = classes.Get<kube::PriorityClass>({"", std::string(name)});
     return found ? std::optional<int>(found->value) : std::nullopt;
   }
-  // Of several defaults the API server takes the lowest.
-  std::optional<int> lowest;
-  for (const auto& one : classes.List<kube::PriorityClass>()) {
-    if (one->global_default) lowest = std::min(lowest.value_or(one->value), one->value);
-  }
-  return lowest.value_or(0);
+  const auto found = DefaultOf(classes);
+  return found ? found->value : 0;
+}
+
+std::string DefaultClass(const kube::Informer& classes) {
+  const auto found = DefaultOf(classes);
+  return found ? found->metadata.name : std::string();
 }
 
 }  // namespace grus

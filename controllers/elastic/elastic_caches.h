@@ -3,6 +3,7 @@
 #pragma once
 
 #include "clientlib/cache/informer.h"
+#include "controllers/cluster/quotas.h"
 
 namespace grus {
 
@@ -17,6 +18,7 @@ struct ElasticCaches {
   kube::Informer* groups = nullptr;  // All PodGroups; null: jobs are no gangs.
   kube::Informer* priority_classes = nullptr;  // Null: all jobs are equally important.
   kube::Informer* profiles = nullptr;          // All WorkloadProfiles; null: no job has one.
+  Quotas* quotas = nullptr;                    // Null: the API server refuses pods, and nobody knows before.
 };
 
 }  // namespace grus

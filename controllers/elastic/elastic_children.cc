@@ -141,6 +141,28 @@ void AddGate(Json& pod, const char* gate) {
   MergeNamed(pod["spec"], "schedulingGates", Json::MakeArray({Json::MakeObject({{"name", gate}})}), "name");
 }
 
+// A pod of a template as the API server completes it: what has a limit has a request.
+kube::Pod ReadPod(Json json, const std::string& ns) {
+  kube::Pod pod;
+  if (json.is_object()) {
+    json["apiVersion"] = "v1";
+    json["kind"] = "Pod";
+    if (auto read = kube::Decode<kube::Pod>(kube::ToText(json))) pod = std::move(**read);
+  }
+  pod.metadata.name.clear();
+  pod.metadata.ns = ns;
+  for (auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
+    for (kube::Container& container : *containers) {
+      for (const auto& [name, limit] : container.resources.limits) {
+        if (kube::FindResource(container.resources.requests, name) == nullptr) {
+          container.resources.requests.emplace_back(name, limit);
+        }
+      }
+    }
+  }
+  return pod;
+}
+
 }  // namespace
 
 Json MakeService(const ElasticHorovodJob& job) {
@@ -230,31 +252,34 @@ Json MakeGroup(const ElasticHorovodJob& job) {
 }
 
 kube::Pod WorkerPod(const ElasticHorovodJob& job) {
-  kube::Pod worker;
-  Json json = WorkerTemplate(job);
-  if (json.is_object()) {
-    json["apiVersion"] = "v1";
-    json["kind"] = "Pod";
-    if (auto read = kube::Decode<kube::Pod>(kube::ToText(json))) worker = std::move(**read);
-  }
-  worker.metadata.name.clear();
-  worker.metadata.ns = job.metadata.ns;
+  kube::Pod worker = ReadPod(WorkerTemplate(job), job.metadata.ns);
   if (worker.spec.containers.empty()) {
     // What the API server will refuse, and say why.
     kube::Container& container = worker.spec.containers.emplace_back();
     const WorkerDevices devices = DevicesOf(job.spec.workers);
     if (devices.count > 0) container.resources.requests.emplace_back(devices.resource, kube::Quantity(devices.count));
   }
-  for (auto* containers : {&worker.spec.containers, &worker.spec.init_containers}) {
-    for (kube::Container& container : *containers) {
-      for (const auto& [name, limit] : container.resources.limits) {
-        if (kube::FindResource(container.resources.requests, name) == nullptr) {
-          container.resources.requests.emplace_back(name, limit);
-        }
-      }
-    }
-  }
   return worker;
+}
+
+kube::Pod LauncherPodOf(const ElasticHorovodJob& job) {
+  const Json launcher = MakeLauncher(job);
+  const Json* pod = launcher.At({"spec", "template"});
+  return ReadPod(pod ? *pod : Json(), job.metadata.ns);
+}
+
+Json PodOfTemplate(const Json& workload) {
+  const Json* pod_template = workload.At({"spec", "template"});
+  Json pod = pod_template && pod_template->is_object() ? *pod_template : Json::MakeObject();
+  pod["apiVersion"] = "v1";
+  pod["kind"] = "Pod";
+  Json& metadata = pod["metadata"];
+  if (!metadata.is_object()) metadata = Json::MakeObject();
+  metadata.Erase("name");
+  const Json *name = workload.At({"metadata", "name"}), *ns = workload.At({"metadata", "namespace"});
+  metadata["generateName"] = (name && name->AsString() ? *name->AsString() : std::string("pod")) + "-";
+  metadata["namespace"] = ns ? *ns : Json();
+  return pod;
 }
 
 }  // namespace grus

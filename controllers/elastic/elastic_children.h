@@ -24,5 +24,9 @@ kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 
 // A worker as the API server will complete it, for placement; without a name.
 kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
+// Likewise the launcher's, for quotas.
+kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);
+// A pod of the template of a StatefulSet or Job of ours, to be named by the API server.
+kube::Json PodOfTemplate(const kube::Json& workload);
 
 }  // namespace grus

@@ -199,6 +199,7 @@ void PlanBurials(Plan& plan, const View& view) {
 void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   WorkerPlan workers = PlanWorkers(view, sizes);
   LookAgain(plan, workers.look_again);
+  if (view.quota) LookAgain(plan, view.quota->look_again);
   LookAgain(plan, TimeUntilSilenceCounts(view));
   LookAgain(plan, TimeUntilEndCounts(view));
   plan.wants_base = true;
@@ -248,6 +249,7 @@ std::string_view ToString(Reason reason) {
     case Reason::kBelowMinimum: return kBelowMinimumReason;
     case Reason::kPodsBroken: return "PodsBroken";
     case Reason::kWaitingForRoom: return "WaitingForRoom";
+    case Reason::kWaitingForQuota: return "WaitingForQuota";
     case Reason::kSuspended: return "Suspended";
     case Reason::kSucceeded: return "Succeeded";
     case Reason::kLauncherFailed: return "LauncherFailed";

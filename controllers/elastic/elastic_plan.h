@@ -23,6 +23,7 @@ enum class Reason {
   kBelowMinimum,      // Trains, on fewer workers than the minimum.
   kPodsBroken,        // Workers or the launcher cannot start.
   kWaitingForRoom,    // The minimum does not fit.
+  kWaitingForQuota,   // The quotas of the namespace do not admit it.
   kSuspended,
   kSucceeded,
   kLauncherFailed,

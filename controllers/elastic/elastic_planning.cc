@@ -58,7 +58,9 @@ Plan ElasticReconciler::MakePlan(View& view) {
   if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted)) {
     // Also of what a pass claimed that had not seen the last binds.
     room_.Forget(owner);
-    return PlanElasticJob(view);
+    Plan plan = PlanElasticJob(view);
+    quotas_.Note(view, plan);
+    return plan;
   }
   const auto worker = WorkerOf(job);
   const ShapePtr shape = ShapeOfWorker(job);
@@ -66,14 +68,16 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const int owed = OwedWorkers(view);
   const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
   bool is_queued = false;
+  if (granted < sizes.wanted && !job.spec.run_policy.suspend) view.quota = quotas_.LimitOf(view, sizes.wanted);
   if (is_start) {
-    is_queued = AskForStart(view, sizes, *worker, shape);
+    is_queued = AskForStart(view, Admitted(view, sizes), *worker, shape);
   } else if (granted < sizes.wanted) {
     view.room = room_.RoomFor(owner, shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
     view.is_room_reserved = room_.IsReservedForOther(owner);
   }
   Plan plan = PlanElasticJob(view);
+  quotas_.Note(view, plan);
   // Workers of the last run that are still there are none of those that start.
   const int claims = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
   if (is_queued && !plan.is_ignored && !HasEnded(plan.status)) {
@@ -121,6 +125,12 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
     room_.StopAsking(owner);
     return false;
   }
+  if (view.quota && view.quota->workers < sizes.NeededToRun()) {
+    // Pods that cannot be made need no room, and stand before nobody.
+    view.may_start = false;
+    room_.StopAsking(owner);
+    return false;
+  }
   const std::vector<Place> places = room_.PlacesOf(owner);
   if (static_cast<int>(places.size()) >= sizes.NeededToRun() && FitAlike(*places.front().shape, *shape)) {
     // Placed while others were planned, or in a pass whose children were refused.
@@ -149,6 +159,7 @@ void ElasticReconciler::GiveBackUnmade(const View& view) {
     std::lock_guard lock(mutex_);
     hungry_.erase(view.job->metadata.Key());
   }
+  quotas_.Forget(view.job->metadata.Key());
   const std::string owner = view.job->metadata.Key().ToString();
   const int owed = OwedWorkers(view);
   if (owed == 0) room_.Forget(owner);

@@ -53,7 +53,8 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
       room_(room),
       missing_pods_(client, clock),
-      training_output_(client, clock) {
+      training_output_(client, clock),
+      quotas_(client, caches.quotas, caches.priority_classes, clock) {
   if (caches_.profiles != nullptr) {
     jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
       const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -80,6 +81,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     if (is_urgent && key && caches_.jobs.store().Get(*key)) queue_->Add(*key);
   });
   room_.OnClaim([this](const ObjectKey& claim) { OnClaim(claim); });
+  quotas_.OnMore([&queue](const ObjectKey& job) { queue.Add(job); });
   if (caches_.priority_classes != nullptr) {
     caches_.priority_classes->AddHandler([this](const kube::Change& change, bool) {
       if (!change.before || !change.after) OnFreedRoom();  // A class has come or gone: the queue may be another one.
@@ -248,6 +250,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     writes_.Forget(key);
     missing_pods_.Forget(key);
     training_output_.Forget(key);
+    quotas_.Forget(key);
     room_.Forget(key.ToString());
     std::lock_guard lock(mutex_);
     hungry_.erase(key);
@@ -273,6 +276,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   view.are_pods_current = ArePodsCurrent(key);
   const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
+  quotas_.AskWhatIsUnstated(*job, stop);
   Plan plan = MakePlan(view);
   if (plan.is_ignored) {
     std::lock_guard lock(mutex_);

@@ -22,6 +22,7 @@
 #include "controllers/elastic/child_writer.h"
 #include "controllers/elastic/elastic_caches.h"
 #include "controllers/elastic/elastic_plan.h"
+#include "controllers/elastic/job_quotas.h"
 #include "controllers/elastic/missing_pods.h"
 #include "controllers/elastic/training_output.h"
 #include "crds/types/pod_group.h"
@@ -115,6 +116,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::WriteTracker writes_;
   MissingPods missing_pods_;
   TrainingOutput training_output_;
+  JobQuotas quotas_;
   kube::WorkQueue* queue_ = nullptr;
 
   std::mutex planning_mutex_;  // Held from the look at the free room to the claim of it.

@@ -60,11 +60,40 @@ std::string WaitingMessage(const View& view, const Sizes& sizes) {
          RoomMessage(view);
 }
 
-std::string WorkersMessage(const Status& status, const Sizes& sizes) {
+std::string QuotaName(const View& view) {
+  const QuotaLimit& limit = *view.quota;
+  const std::string of_namespace = " of namespace " + view.job->metadata.ns;
+  return limit.quota.empty() ? "a quota" + of_namespace : "quota \"" + limit.quota + "\"" + of_namespace;
+}
+
+// Why quotas do not admit the minimum.
+std::string QuotaMessage(const View& view, const Sizes& sizes) {
+  const QuotaLimit& limit = *view.quota;
+  std::string text = "waiting: " + QuotaName(view);
+  if (limit.is_of_launcher) text += " leaves no room for the launcher";
+  else if (limit.workers == 0) text += " leaves no room for any of the " + Count(sizes.NeededToRun(), "worker") + " needed";
+  else {
+    text += " leaves room for " + Count(limit.workers, "more worker") + " of the " +
+            std::to_string(sizes.NeededToRun()) + " needed";
+  }
+  return text + " (" + limit.why + ")";
+}
+
+// It has all that quotas admit; no room would help.
+bool IsAtQuota(const View& view, int granted) { return view.quota && granted >= view.quota->workers; }
+
+std::string WorkersMessage(const View& view, const Status& status, const Sizes& sizes) {
   const auto& replicas = status.replicas;
   std::string text = std::to_string(replicas.ready) + " of " + Count(replicas.granted, "worker") + " ready";
   if (replicas.unschedulable > 0) text += ", " + std::to_string(replicas.unschedulable) + " unschedulable";
-  if (status.replicas.granted < sizes.wanted) text += "; " + std::to_string(sizes.wanted) + " are wanted";
+  if (status.replicas.granted < sizes.wanted) {
+    text += "; " + std::to_string(sizes.wanted) + " are wanted";
+    if (IsAtQuota(view, status.replicas.granted)) {
+      // Without how much is used: that changes with each pod of the namespace.
+      text += ", " + QuotaName(view) + " admits no more";
+      if (!view.quota->resource.empty()) text += " (" + view.quota->resource + ")";
+    }
+  }
   return text;
 }
 
@@ -113,6 +142,10 @@ std::string BrokenMessage(const View& view) {
 
 void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
   status.phase = kPhaseWaiting;
+  const bool is_start = !view.workers || view.workers->replicas == 0;
+  if (is_start && view.quota && view.quota->workers < sizes.NeededToRun()) {
+    return SetKstatus(status, view, false, true, false, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
+  }
   if (!WaitsForRepair(status)) {
     return SetKstatus(status, view, false, true, false, Reason::kWaitingForRoom, WaitingMessage(view, sizes));
   }
@@ -198,7 +231,7 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     Set(status, view, "Suspended", false, "Resumed", "");
   }
   status.replicas.granted = plan.workers ? plan.workers->granted : 0;
-  const std::string workers = WorkersMessage(status, sizes);
+  const std::string workers = WorkersMessage(view, status, sizes);
   const auto& launchers = view.launcher_pods;
   const bool is_running = std::any_of(launchers.begin(), launchers.end(),
                                       [](const LauncherPod& pod) { return pod.is_running && !pod.is_ending; });
@@ -260,8 +293,10 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
              WaitingMessage(view, sizes);
     case ScaleReason::kPodsBroken: return change + ": " + BrokenMessage(view);
     case ScaleReason::kStarted:
-      return change + ": what there is room for; " + std::to_string(sizes.wanted) + " are wanted";
-    case ScaleReason::kRequested: return change + ": the rest of what is wanted";
+      return change + (IsAtQuota(view, to) ? ": what " + QuotaName(view) + " admits; " : ": what there is room for; ") +
+             std::to_string(sizes.wanted) + " are wanted";
+    case ScaleReason::kRequested:
+      return change + ": the rest of what " + (IsAtQuota(view, to) ? QuotaName(view) + " admits" : "is wanted");
     case ScaleReason::kSpecChanged: return change + ": the spec changed";
     case ScaleReason::kRoomAppeared: return change + ": there is room";
     case ScaleReason::kNone: return change;

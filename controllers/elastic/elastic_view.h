@@ -75,6 +75,15 @@ struct WorkersState {
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
+// So many workers the ResourceQuotas of the namespace admit, with those that exist.
+struct QuotaLimit {
+  int workers = 0;
+  // As of QuotaRoom. The API server itself said it: no quota is named, `why` says it all.
+  std::string quota, resource, why;
+  bool is_of_launcher = false;   // It is the launcher that finds no room.
+  std::optional<kube::Duration> look_again = {};  // If no change of a quota tells that it may be wider.
+};
+
 enum class LauncherState { kAbsent, kActive, kSucceeded, kFailed };
 
 struct View {
@@ -97,6 +106,7 @@ struct View {
   bool has_stray_launcher = false;  // A pod runs as a launcher, but belongs to no launcher that is there.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
   Room room;                            // For workers beyond those granted, claims of others set aside.
+  std::optional<QuotaLimit> quota;      // nullopt: all that are wanted.
   bool is_room_reserved = false;        // For a gang or job that waits: what the count does not show is not to be asked for.
 };
 

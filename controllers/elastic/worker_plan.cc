@@ -107,7 +107,7 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
     LookAgain(plan, left);
     return plan;
   }
-  const int start = std::min(sizes.wanted, view.room.copies);
+  const int start = std::min(Admitted(view, sizes).wanted, view.room.copies);
   if (!view.may_start || start < sizes.NeededToRun()) {
     plan.is_waiting = true;
     return plan;
@@ -210,6 +210,12 @@ Duration StartDelay(const View& view) {
   return std::max(CooldownLeft(view), Duration::zero());
 }
 
+Sizes Admitted(const View& view, Sizes sizes) {
+  const int granted = view.workers ? view.workers->granted : 0;
+  if (view.quota) sizes.wanted = std::min(sizes.wanted, std::max(view.quota->workers, granted));
+  return sizes;
+}
+
 std::string_view ToString(ScaleReason reason) {
   switch (reason) {
     case ScaleReason::kNone: return "";
@@ -270,9 +276,9 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     // One that was to be parked found a place first.
     GrowTo(plan, now, bound, ScaleReason::kRoomAppeared);
   } else if (now.granted < sizes.NeededToRun()) {
-    PlanRaisedMinimum(plan, view, sizes);
-  } else if (sizes.wanted > now.granted) {
-    PlanGrowth(plan, view, sizes, census);
+    PlanRaisedMinimum(plan, view, Admitted(view, sizes));
+  } else if (Admitted(view, sizes).wanted > now.granted) {
+    PlanGrowth(plan, view, Admitted(view, sizes), census);
   }
   // Deleting before the StatefulSet's controller has seen the gate would bring the pods back without it.
   if (!now.is_gated || !now.is_observed || !plan.size.is_gated) plan.park.clear();

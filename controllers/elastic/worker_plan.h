@@ -45,6 +45,8 @@ struct WorkerPlan {
 // A start that failed is not tried again at once: the room may be there only on paper, and an image that cannot be
 // pulled needs somebody. Zero: it may be.
 kube::Duration StartDelay(const View& view);
+// `sizes`, where no more are wanted than quotas admit; what is granted already stays.
+Sizes Admitted(const View& view, Sizes sizes);
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);
 
 }  // namespace grus

@@ -62,11 +62,12 @@ struct Shared {
 // ElasticHorovodJobs and what belongs to them.
 struct ElasticController {
   explicit ElasticController(const Shared& with)
-      : reconciler(with.client, MakeCaches(with), with.room, with.events, with.clock, with.log) {
+      : quotas(with.manager.AddInformer(KindOf<kube::ResourceQuota>(), Optional(Everything(with.options)))),
+        reconciler(with.client, MakeCaches(with, quotas), with.room, with.events, with.clock, with.log) {
     reconciler.FeedQueue(with.Run(reconciler, "elastichorovodjob", with.options.reconcile_threads));
   }
 
-  static ElasticCaches MakeCaches(const Shared& with) {
+  static ElasticCaches MakeCaches(const Shared& with, Quotas& quotas) {
     kube::InformerOptions ours = Everything(with.options);
     ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
     return {*with.jobs,
@@ -78,9 +79,11 @@ struct ElasticController {
             with.nodes,
             with.groups,
             &with.manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({})),
-            with.profiles};
+            with.profiles,
+            &quotas};
   }
 
+  Quotas quotas;
   ElasticReconciler reconciler;
 };
 

@@ -126,7 +126,7 @@ watch leases/other -n kube-system
 patch leases/kube-scheduler -n kube-system
 create leases -n team-a
 EOF
-for resource in persistentvolumeclaims persistentvolumes storageclasses priorityclasses; do
+for resource in persistentvolumeclaims persistentvolumes storageclasses priorityclasses resourcequotas; do
   check "may watch $resource" may grus-system watch "$resource" -A
   check "may not write $resource" may_not grus-system patch "$resource" -A
 done
@@ -248,6 +248,7 @@ check "it is removed when its time to live is over" kube -n team-a wait "ehj/$jo
 stop_manager
 check "its manager ends with 0" test "$ended" = 0
 check "it watches claims" may grus-team list persistentvolumeclaims -n team-a
+check "and quotas" may grus-team list resourcequotas -n team-a
 check "nothing was forbidden to it either" no_refusal
 ((failed == 0)) || show_log
 

@@ -22,12 +22,12 @@ class PodContract : public Contract {
     if (made.status != 201) throw std::runtime_error(made.http.body);
     return made;
   }
-  Answer TryPod(const std::string& name, const std::string& more) {
+  Answer TryPod(const std::string& name, const std::string& more, const std::string& query = {}) {
     Json pod = J(R"({"spec":{"schedulerName":"nobody","terminationGracePeriodSeconds":5,
                      "containers":[{"name":"c","image":"i"}]}})");
     MergePatch(pod["spec"], J(more));
     pod["metadata"]["name"] = name;
-    return Post(Pods(), ToText(pod));
+    return Post(Pods() + query, ToText(pod));
   }
   Answer Bind(const std::string& name, const std::string& node = "not-there") {
     return Post(

@@ -63,6 +63,10 @@
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [list, watch]
+# How many pods of a job the namespace's quotas admit, before room is planned for them.
+- apiGroups: [""]
+  resources: [resourcequotas]
+  verbs: [list, watch]
 # A job's ssh key: made once, looked for by name, removed at the end. Never listed or watched: the Secrets of others are
 # not ours to read.
 - apiGroups: [""]

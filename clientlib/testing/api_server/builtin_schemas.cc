@@ -121,6 +121,10 @@ Json SchemaOf(std::string_view kind) {
                  {"allocatable", QuantityMap()}});
   }
   if (kind == "Namespace" || kind == "PersistentVolumeClaim") return Kind({});
+  if (kind == "ResourceQuota") {
+    return Kind({{"hard", QuantityMap()}, {"scopeSelector", AtomicMap()}, {"scopes", ListOf(Text(), "atomic")}},
+                {{"hard", QuantityMap()}, {"used", QuantityMap()}});
+  }
   if (kind == "PodDisruptionBudget") return Kind({{"selector", AtomicMap()}});
   if (kind == "CustomResourceDefinition") {
     return Kind({}, {{"conditions", Conditions()}, {"storedVersions", ListOf(Text(), "atomic")}});

@@ -9,6 +9,7 @@
 #include "clientlib/testing/api_server/lenient_json.h"
 #include "clientlib/testing/api_server/managed_fields.h"
 #include "clientlib/testing/api_server/object_rules.h"
+#include "clientlib/testing/api_server/quota.h"
 
 namespace kube::testing {
 namespace {
@@ -207,6 +208,12 @@ Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, 
   if (info->rules && info->rules->forbid) {
     if (const std::string why = info->rules->forbid(object, storage_); !why.empty()) return Forbidden(*info, name, why);
   }
+  std::vector<Json> charged;
+  if (info->Is("", "pods")) {
+    Outcome<std::vector<Json>> admitted = AdmitByQuotas(*info, object, storage_);
+    if (!admitted) return admitted.error();
+    charged = *std::move(admitted);
+  }
   if (const RevisionPtr other = storage_.Get(table, KeyOf(object))) {
     ApiError error = AlreadyExists(*info, name);
     if (IsBeingDeleted(other->object())) error.message.insert(0, "object is being deleted: ");
@@ -214,6 +221,9 @@ Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, 
   }
   if (info->Is(kDefinitionGroup, kDefinitions)) {
     if (Check served = ServeDefinition(object, options.is_dry_run); !served) return served.error();
+  }
+  for (Json& quota : charged) {
+    if (!options.is_dry_run) Commit(*storage_.Find("resourcequotas"), std::move(quota));
   }
   written.revision =
       options.is_dry_run ? std::make_shared<const Revision>(std::move(object), 0) : Commit(table, std::move(object));

@@ -29,6 +29,7 @@ struct FakeClusterOptions {
   // From a change to the pass over it.
   Lag statefulset{ms(1), ms(30)}, job{ms(1), ms(30)}, garbage{ms(1), ms(30)}, namespaces{ms(1), ms(30)},
       nodes{ms(1), ms(30)}, kubelet{ms(1), ms(30)};
+  Lag quotas{ms(1), s(1)};             // From a pod's end to the quota that counts it no more.
   Lag events{ms(1), ms(30)};           // From what happened in a controller to its event.
   Lag scheduler_watch{ms(0), ms(20)};  // From a change to the scheduler's knowledge of it.
   Lag scheduling{ms(1), ms(5)};        // One pod after the other.

@@ -9,6 +9,7 @@
 #include "clientlib/testing/cluster/namespace_controller.h"
 #include "clientlib/testing/cluster/node_lifecycle.h"
 #include "clientlib/testing/cluster/objects.h"
+#include "clientlib/testing/cluster/quota_controller.h"
 #include "clientlib/testing/cluster/scheduler.h"
 #include "clientlib/testing/cluster/statefulset_controller.h"
 
@@ -25,6 +26,7 @@ struct FakeCluster::Impl {
       nodes.Observe(change);
       garbage.Observe(change);
       namespaces.Observe(change);
+      quotas.Observe(change);
     });
   }
 
@@ -37,6 +39,7 @@ struct FakeCluster::Impl {
   NodeLifecycle nodes{context};
   GarbageCollector garbage{context};
   NamespaceController namespaces{context};
+  QuotaController quotas{context};
   int last_ip = 0;
 };
 

@@ -9,7 +9,7 @@
 //
 // The models see each change of the server and answer it after small delays that follow from the simulation's seed,
 // through the same admission and conflicts as clients. Each model's header says what it lacks. Not modelled at all:
-// Deployments, DaemonSets, CronJobs, endpoints, disruption budgets, volumes, quotas.
+// Deployments, DaemonSets, CronJobs, endpoints, disruption budgets, volumes.
 //
 // Neither server nor simulation may run on once this is gone. Not thread-safe, as Simulation.
 #pragma once

@@ -6,6 +6,7 @@
 #include "clientlib/model/coordination_v1.h"
 #include "clientlib/model/core_v1.h"
 #include "clientlib/model/events_v1.h"
+#include "clientlib/model/resource_quota.h"
 #include "clientlib/model/scheduling_v1.h"
 
 namespace kube {
@@ -26,7 +27,7 @@ const RoundTrip kRoundTrips[] = {
                             "controller":true,"blockOwnerDeletion":true}]},
       "spec":{"nodeName":"node-1","nodeSelector":{"pool":"a100"},"hostname":"bert-workers-3","subdomain":"bert",
         "schedulerName":"default-scheduler","priorityClassName":"high","priority":1000,
-        "overhead":{"cpu":"250m"},"terminationGracePeriodSeconds":30,
+        "overhead":{"cpu":"250m"},"terminationGracePeriodSeconds":30,"activeDeadlineSeconds":600,
         "tolerations":[{"key":"nvidia.com/gpu","operator":"Exists","effect":"NoSchedule"},
                        {"key":"node.kubernetes.io/not-ready","operator":"Equal","value":"v",
                         "effect":"NoExecute","tolerationSeconds":300}],
@@ -70,6 +71,12 @@ const RoundTrip kRoundTrips[] = {
     {"StorageClass", &StorageClass::ResourceKind,
      R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"fast"},
       "volumeBindingMode":"WaitForFirstConsumer"})"},
+    {"ResourceQuota", &ResourceQuota::ResourceKind,
+     R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"team","namespace":"team-a"},
+      "spec":{"hard":{"pods":"4","requests.nvidia.com/gpu":"8"},"scopes":["NotTerminating"],
+        "scopeSelector":{"matchExpressions":[
+          {"scopeName":"PriorityClass","operator":"In","values":["high"]}]}},
+      "status":{"hard":{"pods":"4"},"used":{"pods":"2"}}})"},
     {"PriorityClass", &PriorityClass::ResourceKind,
      R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},
       "value":1000,"globalDefault":true})"},

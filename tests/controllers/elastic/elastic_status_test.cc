@@ -72,6 +72,15 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
        "selector and "
        "tolerations"},
       {"Waiting", "WaitingForRoom", false, false, Of(0).MinMax(0, 4).Target(0), "no workers are wanted"},
+      {"Waiting", "WaitingForQuota", false, true, ViewBuilder().MinMax(3, 4).Room(8).Quota(1),
+       "waiting: quota \"team\" of namespace team-a leaves room for 1 more worker of the 3 needed "
+       "(requests.nvidia.com/gpu: 7 of 8 used)"},
+      {"Waiting", "WaitingForQuota", false, true, ViewBuilder().MinMax(2, 4).Room(8).Quota(0),
+       "waiting: quota \"team\" of namespace team-a leaves no room for any of the 2 workers needed "
+       "(requests.nvidia.com/gpu: 7 of 8 used)"},
+      {"Running", "Training", true, false, Of(3).Ready({0, 1, 2}).LauncherRuns().Quota(3),
+       "3 of 3 workers ready; 4 are wanted, quota \"team\" of namespace team-a admits no more "
+       "(requests.nvidia.com/gpu)"},
       {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).Unschedulable({3}, -1),
        "1 of 4 workers ready, 1 unschedulable"},
       {"Starting", "LauncherStarting", false, true,

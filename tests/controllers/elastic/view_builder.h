@@ -98,6 +98,11 @@ class ViewBuilder {
     view_.room = {copies, nodes, copies, 32};
     return *this;
   }
+  // Of the namespace's GPUs so many workers may have.
+  ViewBuilder& Quota(int workers) {
+    view_.quota = QuotaLimit{workers, "team", "requests.nvidia.com/gpu", "requests.nvidia.com/gpu: 7 of 8 used"};
+    return *this;
+  }
   ViewBuilder& Hosts(const Ordinals& ordinals, int revision = 1, int published = -60) {
     HostList list;
     for (const int ordinal : ordinals) list.hosts.push_back({PodName(ordinal), Address(ordinal)});

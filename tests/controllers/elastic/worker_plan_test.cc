@@ -104,6 +104,27 @@ TEST(WorkerPlan, AMinimumRaisedAboveWhatRunsIsReachedAtOnceOrAllIsGivenBack) {
   EXPECT_EQ(plan.reason, ScaleReason::kBelowMinimum);
 }
 
+TEST(WorkerPlan, NeverGrowsBeyondWhatQuotasAdmit) {
+  struct Case {
+    const char* last_reason;
+    int quota, granted;
+  };
+  const Case kCases[] = {{"Started", 3, 3},      {"Started", 2, 2},      {"Started", 1, 2},  // What runs stays.
+                         {"RoomAppeared", 3, 3}, {"RoomAppeared", 2, 2}, {"Requested", 4, 4}};
+  for (const Case& c : kCases) {
+    ViewBuilder builder = ViewBuilder().MinMax(2, 4).Set(2, 2).Ready({0, 1}).Room(8).Quota(c.quota);
+    const WorkerPlan plan = PlanOf(builder.LastScale(c.last_reason, -1000).Build());
+    ExpectSize(plan, c.granted, c.granted);
+    EXPECT_EQ(plan.reason != ScaleReason::kNone, c.granted > 2) << c.last_reason << " " << c.quota;
+  }
+}
+
+TEST(WorkerPlan, AMinimumRaisedAboveTheQuotaIsNotReached) {
+  const WorkerPlan plan = PlanOf(ViewBuilder().MinMax(4, 4).Set(2, 2).Ready({0, 1}).Room(8).Quota(3).Build());
+  ExpectSize(plan, 0, 0);
+  EXPECT_EQ(plan.reason, ScaleReason::kBelowMinimum);
+}
+
 TEST(WorkerPlan, AsksForTheRestOnlyOnce) {
   for (const char* last : {"Requested", "Unschedulable", "RoomAppeared", "SpecChanged"}) {
     const View view = ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LastScale(last, -500).Build();

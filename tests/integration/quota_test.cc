@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs in a namespace with a ResourceQuota, of which the real API server and its controller keep the account.
+#include <gmock/gmock.h>
+
+#include "clientlib/model/resource_quota.h"
+#include "tests/integration/elastic_job.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ElasticJobWithQuota : public ElasticJob {
+ protected:
+  // Until it is in force.
+  void CreateQuota(const std::string& resource, const std::string& hard) {
+    kube::Json quota = FromText(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"team"}})");
+    quota["metadata"]["namespace"] = ns();
+    quota["spec"]["hard"][resource] = hard;
+    Must(client().Create(kube::KindOf<kube::ResourceQuota>(), ns(), quota));
+    AwaitInForce(resource, hard);
+  }
+  void SetQuota(const std::string& resource, const std::string& hard) {
+    kube::Json patch = kube::Json::MakeObject();
+    patch["spec"]["hard"][resource] = hard;
+    Must(client().Patch(kube::KindOf<kube::ResourceQuota>(), {ns(), "team"}, kube::PatchType::kMerge, patch));
+  }
+  void AwaitInForce(const std::string& resource, const std::string& hard) {
+    const kube::SystemClock clock;
+    const kube::TimePoint end = clock.Now() + World::kLimit;
+    for (;;) {
+      const auto quota = Must(client().Get<kube::ResourceQuota>({ns(), "team"}));
+      const kube::Quantity* now = kube::FindResource(quota->status.hard, resource);
+      if (now && ToText(*now) == hard && kube::FindResource(quota->status.used, resource)) return;
+      ASSERT_LT(clock.Now(), end) << "the quota does not come into force";
+    }
+  }
+};
+
+TEST_F(ElasticJobWithQuota, RunsOnWhatIsAdmittedAndTheNextJobWaitsWithoutHoldingGpus) {
+  AddNodes(2, 4);
+  CreateQuota("requests.nvidia.com/gpu", "2");
+
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})", "first");
+
+  ASSERT_TRUE(AwaitTrains(2, "first"));
+  EXPECT_TRUE(Await("it says why", [&] {
+    return Says("Ready", "4 are wanted, quota \"team\" of namespace " + ns() + " admits no more", "first");
+  }));
+  EXPECT_EQ(ReasonOf("Ready", "first"), "Training");
+
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})", "second");
+
+  ASSERT_TRUE(Await("the second one waits", [&] { return ReasonOf("Ready", "second") == "WaitingForQuota"; }));
+  EXPECT_THAT(MessageOf("Ready", "second"), HasSubstr("requests.nvidia.com/gpu: 2 of 2 used"));
+  EXPECT_EQ(Phase("second"), "Waiting");
+  EXPECT_TRUE(Stays(
+      "it holds nothing", [&] { return HoldsNothing("second") && Set("second") == nullptr; }, std::chrono::seconds(2)));
+
+  SetQuota("requests.nvidia.com/gpu", "6");
+
+  EXPECT_TRUE(AwaitTrains(4, "first"));
+  EXPECT_TRUE(AwaitTrains(2, "second"));
+}
+
+TEST_F(ElasticJobWithQuota, AJobThatWaitsStartsWhenAnotherOneEnds) {
+  AddNodes(2, 4);
+  CreateQuota("requests.nvidia.com/gpu", "4");
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "first");
+  ASSERT_TRUE(AwaitTrains(4, "first"));
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "second");
+  ASSERT_TRUE(Await("the second one waits", [&] { return ReasonOf("Ready", "second") == "WaitingForQuota"; }));
+
+  SetOutcome(LauncherPod("first")->metadata.name, "succeed");
+
+  EXPECT_TRUE(AwaitTrains(4, "second"));
+}
+
+TEST_F(ElasticJobWithQuota, TwoJobsAtOnceDoNotHoldHalfOfTheQuotaEach) {
+  AddNodes(2, 4);
+  CreateQuota("requests.nvidia.com/gpu", "4");
+
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "one");
+  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "two");
+
+  ASSERT_TRUE(Await("one trains, the other waits", [&] {
+    return (Trains(4, "one") && ReasonOf("Ready", "two") == "WaitingForQuota") ||
+           (Trains(4, "two") && ReasonOf("Ready", "one") == "WaitingForQuota");
+  }));
+  EXPECT_TRUE(HoldsNothing(Trains(4, "one") ? "two" : "one"));
+}
+
+TEST_F(ElasticJobWithQuota, TheLauncherNeedsItsPart) {
+  AddNode(8);
+  CreateQuota("pods", "3");
+
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
+
+  ASSERT_TRUE(AwaitTrains(2));
+  EXPECT_TRUE(Await("it says why", [&] { return Says("Ready", "admits no more (pods)"); }));
+}
+
+TEST_F(ElasticJobWithQuota, WhatItsPodsDoNotStateAndALimitRangeFillsInCounts) {
+  AddNode(8);
+  CreateQuota("limits.cpu", "6");
+
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
+
+  ASSERT_TRUE(Await("it waits", [&] { return ReasonOf("Ready") == "WaitingForQuota"; }));
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("must specify limits.cpu for: "));
+  EXPECT_TRUE(HoldsNothing());
+
+  const std::string limits = "/api/v1/namespaces/" + ns() + "/limitranges";
+  const kube::HttpResponse made = world().Send("POST", limits, "application/json", R"({"metadata":{"name":"defaults"},
+      "spec":{"limits":[{"type":"Container","default":{"cpu":"2"},"defaultRequest":{"cpu":"100m"}}]}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  Edit(R"({"spec":{"elastic":{"shrinkGraceSeconds":2}}})");  // Looked at again: nothing tells of a LimitRange.
+
+  EXPECT_TRUE(AwaitTrains(2));
+}
+
+}  // namespace
+}  // namespace grus::testing
