@@ -23,7 +23,9 @@ using std::chrono::seconds;
 const GangSize kGang{"gang", 24, 2};
 constexpr int kOutsiderUnits = 4;
 constexpr char kOutsider[] = "outsider";
-constexpr int kTimeoutSeconds = 1, kMostTries = 5;
+// Of a start that fails, and of the last one.
+constexpr int kTimeoutSeconds = 2, kLastTimeoutSeconds = 60;
+constexpr int kMostTries = 5;
 constexpr seconds kStepLimit(60);
 constexpr kube::Duration kLook = std::chrono::milliseconds(100);
 
@@ -40,12 +42,13 @@ class RolledBackJob {
   bool RollBack() {
     for (int i = 0; i < kMostTries; ++i) {
       is_place_free_ = true;
-      if (!CreateGroup()) return false;
+      if (!CreateGroup(kTimeoutSeconds)) return false;
       const bool is_decided = Wait("a roll-back", [&] {
         const GroupState group = Group();
         return group.reason == "BackingOff" || group.phase == "Running";
       });
       const bool is_rolled_back = Group().reason == "BackingOff";
+      if (is_rolled_back && first_message_.empty()) first_message_ = Group().message;
       if (!is_decided || (is_rolled_back && !WaitUntilGated())) return false;
       is_place_free_ = false;
       if (!RemoveGroupAndOutsider()) return false;
@@ -59,7 +62,7 @@ class RolledBackJob {
 
   // How many members run once nobody takes a place.
   int Start() {
-    if (!CreateGroup()) return 0;
+    if (!CreateGroup(kLastTimeoutSeconds)) return 0;
     Wait("the start", [&] { return Group().phase == "Running" && Pods().running == kGang.members; });
     return Pods().running;
   }
@@ -80,6 +83,7 @@ class RolledBackJob {
   }
 
   kube::Result<std::shared_ptr<kube::Job>> Job() { return world_.client.Get<kube::Job>({ns_, kGang.name}); }
+  const std::string& first_message() const { return first_message_; }
   int lost_races() const { return lost_races_; }
   int ended_with_node() const { return static_cast<int>(ended_with_node_.size()); }
 
@@ -121,7 +125,7 @@ class RolledBackJob {
     if (IsBound(member) && member.metadata.is_being_deleted()) ended_with_node_.insert(member.metadata.uid);
   }
 
-  // What a roll-back does, after a race that the outsider has lost.
+  // As a roll-back would, after a race that the outsider has lost.
   bool TakeApart() {
     Json patch = Json::MakeObject();
     patch["metadata"]["finalizers"] = Json();
@@ -138,8 +142,8 @@ class RolledBackJob {
                                       [&](const auto& pod) { return task(pod->metadata.Key()); });
   }
 
-  bool CreateGroup() {
-    return Check(CreateObject(world_.client, KindOf<api::PodGroup>(), ns_, MakePodGroup(kGang, kTimeoutSeconds)));
+  bool CreateGroup(int timeout_seconds) {
+    return Check(CreateObject(world_.client, KindOf<api::PodGroup>(), ns_, MakePodGroup(kGang, timeout_seconds)));
   }
   bool RemoveGroupAndOutsider() {
     return Check(world_.client.Delete(KindOf<api::PodGroup>(), {ns_, kGang.name})) &&
@@ -152,6 +156,7 @@ class RolledBackJob {
   const std::string& ns_;
   bool is_place_free_ = false;
   int lost_races_ = 0;
+  std::string first_message_;
   std::set<std::string> ended_with_node_;  // UIDs.
 };
 
@@ -183,6 +188,7 @@ bool RunRollbacks(const GangWorld& world, int rollbacks) {
 
   std::printf("\none Job of %d pods and backoffLimit 6, nominations never; an outsider takes a place of each start\n",
               kGang.members);
+  std::printf("the first roll-back: %s\n", job.first_message().c_str());
   PrintRow("roll-backs that did not come", rollbacks - done, "", 0);
   PrintRow("seconds a roll-back", seconds_each, "s");
   PrintRow("starts that came together before the outsider", job.lost_races(), "");
