@@ -27,6 +27,9 @@ std::vector<const Member*> RollBackList(const GangView& view) {
   for (const Member& member : view.members) {
     if (CanBeRolledBack(member)) list.push_back(&member);
   }
+  // Those without a node first, or the scheduler gives them what the others leave.
+  std::stable_partition(list.begin(), list.end(),
+                        [](const Member* member) { return member->state != MemberState::kBound; });
   return list;
 }
 

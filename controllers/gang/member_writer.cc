@@ -19,6 +19,11 @@ using kube::Status;
 
 constexpr std::size_t kParallelWrites = 8;
 
+// It is gone, or another one than was planned with: our cache will hear of it, and the next pass ends what is left.
+bool HasChanged(const Error& error) {
+  return error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kConflict;
+}
+
 }  // namespace
 
 Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::stop_token stop) {
@@ -61,7 +66,7 @@ Result<bool> MemberWriter::Uncount(const GangView& view, const Member& member, s
   std::string version = member.resource_version;
   if (member.state == MemberState::kBound) {
     auto marked = PatchPod(view, member, DisruptionPatch(view, member), "status", stop);
-    if (!marked && marked.error().code() == ErrorCode::kNotFound) return false;
+    if (!marked && HasChanged(marked.error())) return false;
     // Where grus may not write statuses, a policy sees how the container ended.
     if (!marked && marked.error().code() != ErrorCode::kForbidden) {
       return std::move(marked).error().with("mark Pod " + pod.ToString() + " as disrupted");
@@ -70,7 +75,7 @@ Result<bool> MemberWriter::Uncount(const GangView& view, const Member& member, s
   }
   auto released = PatchPod(view, member, UncountPatch(member, version), "", stop);
   if (released) return true;
-  if (released.error().code() == ErrorCode::kNotFound) return false;
+  if (HasChanged(released.error())) return false;
   return std::move(released).error().with("take Pod " + pod.ToString() + " out of its Job's count");
 }
 

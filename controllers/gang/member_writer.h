@@ -30,7 +30,7 @@ class MemberWriter {
 
  private:
   kube::Status EndOne(const GangView& view, const Member& member, std::stop_token stop);
-  // False: it is gone. In conflict: it has changed, and is to be looked at again.
+  // False: it is gone, or has changed, and is to be looked at again.
   kube::Result<bool> Uncount(const GangView& view, const Member& member, std::stop_token stop);
   kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
   // `node`: where it must go; empty: where the scheduler likes.
