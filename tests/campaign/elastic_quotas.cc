@@ -84,22 +84,22 @@ ElasticStory QuotaReached() {
           .has_chance_ordinals = true};
 }
 
-// Two jobs of one quota, of which one has to wait for the other's end.
+// Two jobs of one quota: the second one waits for the first one's end.
 ElasticStory QuotaShared() {
-  const auto submits = [](World& world) {
-    Submit(world, kName, kFour);
+  const auto submits = [](World& world) { Submit(world, kName, kFour); };
+  const auto submits_other = [](World& world) {
     Submit(world, kOther, R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})");
   };
-  const auto either = [](const World& world) { return Trains(world, kName, 3) || Trains(world, kOther, 2); };
-  const auto ends = [](World& world) { EndTraining(world, Trains(world, kOther, 2) ? kOther : kName, "succeed"); };
   return {.name = "quota-shared",
           .prepare = Limited(2, 4, 3),
-          .steps = {UntilInForce(3, submits), Until("one of them trains", either, ends),
-                    Until("one is done, the other trains",
+          .steps = {UntilInForce(3, submits), UntilTrains(3, submits_other),
+                    Until("the other one waits for the quota",
                           [](const World& world) {
-                            return (PhaseOf(world, kOther) == "Succeeded" && Trains(world, kName, 3)) ||
-                                   (PhaseOf(world, kName) == "Succeeded" && Trains(world, kOther, 2));
-                          })},
+                            return ConditionReason(world, kOther, "Reconciling") == "WaitingForQuota" &&
+                                   HoldsNothing(world, kOther);
+                          },
+                          Ends("succeed")),
+                    Until("the other one trains", [](const World& world) { return Trains(world, kOther, 2); })},
           .has_rival = true,
           .has_retries = true};
 }
