@@ -58,27 +58,6 @@ std::int64_t UnixSeconds(const kube::Clock& clock) {
   return std::chrono::duration_cast<std::chrono::seconds>(clock.WallNow().time_since_epoch()).count();
 }
 
-std::size_t HashOf(const PodShape& shape) {
-  std::size_t hash = std::hash<std::string>()(shape.ns);
-  hash = hash * 31 + static_cast<std::size_t>(shape.request.milli_cpu);
-  hash = hash * 31 + static_cast<std::size_t>(shape.request.memory_bytes);
-  const std::hash<std::string_view> text;
-  for (const auto& [key, value] : shape.labels) hash = hash * 31 + text(key.view()) * 17 + text(value.view());
-  // Pods of one set may differ in nothing but where their volumes are.
-  for (const kube::NodeSelector& where : shape.volume_affinity) {
-    for (const kube::NodeSelectorTerm& term : where.terms) {
-      for (const kube::NodeSelectorRequirement& requirement : term.match_expressions) {
-        for (const std::string& value : requirement.values) hash = hash * 31 + text(value);
-      }
-    }
-  }
-  return hash;
-}
-
-// Labels that tell pods of one set apart say nothing to placement.
-constexpr std::string_view kOwnLabels[] = {"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
-                                           "batch.kubernetes.io/job-completion-index"};
-
 }  // namespace
 
 ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock, Nominations nominations,
@@ -108,7 +87,9 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
                                                         bool is_first_list) {
   const kube::TimePoint now = clock_.Now();
   const bool was_present = IsPresent(before), is_present = IsPresent(after);
-  if (was_present != is_present || (is_present && !AskForTheSame(*before, *after))) {
+  const bool needs_the_same = was_present && is_present && AskForTheSame(*before, *after) &&
+                              before->spec.tolerations == after->spec.tolerations;  // The latter may be added.
+  if (was_present != is_present || (is_present && !needs_the_same)) {
     if (was_present) competition_.RemovePresent(NeedOfLocked(*before), now);
     if (is_present) competition_.AddPresent(NeedOfLocked(*after));
   }
@@ -153,7 +134,7 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
     if (!is_same_holding && is_over) ledger_.Release(std::string(before->metadata.uid));
     if (!is_same_holding && !holds.empty()) {
       ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after), OwnerOf(*after),
-                   InternLocked(FootprintOf(*after)));
+                   shapes_.Share(FootprintOf(*after)));
     }
   }
   TellStanding(starting, true);
@@ -162,33 +143,13 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
   }
 }
 
-ShapePtr ClusterRoom::InternLocked(PodShape shape) {
-  for (const std::string_view label : kOwnLabels) shape.labels.erase(label);
-  auto& alike = shapes_[HashOf(shape)];
-  for (const auto& known : alike) {
-    if (ShapePtr same = known.lock(); same && *same == shape) return same;
-  }
-  // A weak pointer keeps the memory of what it pointed to.
-  std::erase_if(alike, [](const auto& known) { return known.expired(); });
-  auto made = std::make_shared<const PodShape>(std::move(shape));
-  alike.push_back(made);
-  if (shapes_.size() > 2 * shapes_swept_at_ + 100) {
-    for (auto it = shapes_.begin(); it != shapes_.end();) {
-      std::erase_if(it->second, [](const auto& known) { return known.expired(); });
-      it = it->second.empty() ? shapes_.erase(it) : std::next(it);
-    }
-    shapes_swept_at_ = shapes_.size();
-  }
-  return made;
-}
-
-ShapePtr ClusterRoom::NeedOfLocked(const kube::Pod& pod) { return InternLocked(AloneOf(grus::ShapeOf(pod))); }
+ShapePtr ClusterRoom::NeedOfLocked(const kube::Pod& pod) { return shapes_.Share(AloneOf(grus::ShapeOf(pod))); }
 
 ShapePtr ClusterRoom::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
   PodShape shape = grus::ShapeOf(pod);
   shape.volume_affinity = std::move(volumes.affinity);
   std::lock_guard lock(mutex_);
-  return InternLocked(std::move(shape));
+  return shapes_.Share(std::move(shape));
 }
 
 bool ClusterRoom::HasNode(const std::string& name) const {

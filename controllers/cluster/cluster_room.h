@@ -10,9 +10,9 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "clientlib/base/clock.h"
@@ -21,6 +21,7 @@
 #include "controllers/cluster/competition.h"
 #include "controllers/cluster/nominations.h"
 #include "controllers/cluster/pod_volumes.h"
+#include "controllers/cluster/shape_pool.h"
 #include "controllers/policy/gang_planner.h"
 
 namespace grus {
@@ -106,7 +107,6 @@ class ClusterRoom {
   bool LeaveQueueLocked(const std::string& gang);
   // Returns the gangs whose places it threatens now, and did not before.
   std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
-  ShapePtr InternLocked(PodShape shape);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
 
   const kube::Clock& clock_;
@@ -120,8 +120,7 @@ class ClusterRoom {
   mutable std::mutex mutex_;  // Guards what follows.
   ClusterLedger ledger_;
   GangPlanner planner_;
-  std::unordered_map<std::size_t, std::vector<std::weak_ptr<const PodShape>>> shapes_;  // By HashOf().
-  std::size_t shapes_swept_at_ = 0;
+  ShapePool shapes_;
   Competition competition_{ledger_};
   std::set<std::string> waiting_;         // Gangs by key.
   std::map<std::string, bool> placed_;    // Likewise, and whether it knows that its places are threatened.
