@@ -35,16 +35,16 @@ bool IsWaiting(const kube::Pod& pod) {
          pod.spec.scheduling_gates.empty();
 }
 
-bool IsOfDaemonSet(const kube::Pod& pod) {
+// The pod of a DaemonSet, which comes to its own node alone, and the launcher of a job, one for all its workers.
+bool ComesAlone(const kube::Pod& pod) {
   const kube::OwnerReference* controller = pod.metadata.Controller();
-  return controller && controller->kind == "DaemonSet";
+  return (controller && controller->kind == "DaemonSet") || pod.metadata.Label(kRoleLabel) == "launcher";
 }
 
-// Nobody's, and about without waiting for a node: of its kind more may come. The pods of a DaemonSet come to their own
-// node alone.
+// Nobody's, and about without waiting for a node: of its kind more may come.
 bool IsPresent(const kube::Pod* pod) {
   return pod && !HasEnded(*pod) && !pod->metadata.is_being_deleted() && !IsWaiting(*pod) && OwnerOf(*pod).empty() &&
-         !IsOfDaemonSet(*pod);
+         !ComesAlone(*pod);
 }
 
 // Found to have no place, and not looked at again until something changes. A pod whose gate was lifted still has the
@@ -87,11 +87,10 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
                                                         bool is_first_list) {
   const kube::TimePoint now = clock_.Now();
   const bool was_present = IsPresent(before), is_present = IsPresent(after);
-  const bool needs_the_same = was_present && is_present && AskForTheSame(*before, *after) &&
-                              before->spec.tolerations == after->spec.tolerations;  // The latter may be added.
-  if (was_present != is_present || (is_present && !needs_the_same)) {
-    if (was_present) competition_.RemovePresent(NeedOfLocked(*before), now);
-    if (is_present) competition_.AddPresent(NeedOfLocked(*after));
+  if (was_present != is_present || (is_present && before->spec != after->spec)) {
+    const ShapePtr had = was_present ? NeedOfLocked(*before) : nullptr, has = is_present ? NeedOfLocked(*after) : nullptr;
+    if (had && had != has) competition_.RemovePresent(had, now);
+    if (has && had != has) competition_.AddPresent(has);
   }
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     competition_.Remove(std::string(before->metadata.uid), now);
@@ -108,11 +107,12 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
     return {};
   }
   WaitingPod pod{OwnerOf(*after), NeedOfLocked(*after), after->spec.priority.value_or(0),
-                 !IsUnschedulable(*after)};
+                 !IsUnschedulable(*after), ComesAlone(*after)};
+  const ShapePtr need = pod.need;
   if (!competition_.Put(uid, std::move(pod), now)) return {};
   std::vector<std::string> threatened;
   for (auto& [gang, knows] : placed_) {
-    if (knows || !competition_.Threatens(gang, now)) continue;
+    if (knows || !competition_.Suits(need, gang) || !competition_.Threatens(gang, now)) continue;
     knows = true;
     threatened.push_back(gang);
   }
@@ -234,6 +234,8 @@ void ClusterRoom::Enqueue(const GangDemand& demand) {
 GangStanding ClusterRoom::Ask(const GangDemand& demand) {
   std::call_once(has_begun_, [this] {
     for (const auto& prepare : before_planning_) prepare();
+    std::lock_guard lock(mutex_);
+    competition_.ForgetOwners();
   });
   GangStanding standing;
   std::vector<std::string> urgent, waiting;

@@ -2,6 +2,8 @@
 #include "controllers/cluster/competition.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "controllers/policy/node_match.h"
@@ -15,11 +17,12 @@ constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
 // What it was at when it came to know of a nomination it has decided by then; volumes that are being made take longest.
 constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
 constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // It hears of things a little later than we do.
-// With more kinds than these, one that suits the node is taken for granted.
-constexpr std::size_t kMostKinds = 500;
+constexpr kube::Duration kSweepEvery = std::chrono::minutes(1);
 
-// Told by a vendor's domain; what the kubelet itself counts has none.
-bool IsDevice(std::string_view resource) { return resource.find('/') != std::string_view::npos; }
+// Told by a vendor's domain; Kubernetes itself counts no devices.
+bool IsDevice(std::string_view resource) {
+  return resource.find('/') != std::string_view::npos && resource.find("kubernetes.io/") == std::string_view::npos;
+}
 
 // Whether so much more leaves too little of what is asked for.
 bool IsShort(const LedgerNode& node, const Resources& asked, const Resources& more) {
@@ -39,27 +42,41 @@ bool IsShort(const LedgerNode& node, const Resources& asked, const Resources& mo
 
 }  // namespace
 
+void Competition::Sweep(kube::TimePoint now) {
+  if (now - swept_at_ < kSweepEvery) return;
+  swept_at_ = now;
+  for (auto it = kinds_.begin(); it != kinds_.end();) {
+    Kind& kind = it->second;
+    while (!kind.recent.empty() && now - kind.recent.front() >= kCompetitionLasts) kind.recent.pop_front();
+    const bool is_there = kind.waiting > 0 || kind.IsAbout(now) || !kind.recent.empty();
+    it = is_there ? std::next(it) : kinds_.erase(it);
+  }
+}
+
 bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint now) {
+  Sweep(now);
   const auto [it, is_new] = pods_.try_emplace(uid);
   Known& known = it->second;
   const bool was_undecided = !is_new && known.pod.is_undecided;
   if (!is_new) --kinds_[{known.pod.owner, known.pod.need}].waiting;
   Kind& kind = kinds_[{pod.owner, pod.need}];
   ++kind.waiting;
-  // It may be given a claim after the fact; the next one may come as it did.
-  if (is_new && !pod.owner.empty() && ExcessOf(pod.owner) > 0) kind.recent.push_back(now);
   if (pod.is_undecided && !was_undecided) known.undecided_since = now;
   known.pod = std::move(pod);
-  return is_new || (known.pod.is_undecided && !was_undecided);
+  const bool has_claim = !known.pod.owner.empty() && ExcessOf(known.pod.owner) <= 0;
+  // It may be given a claim after the fact; the next one may come as it did.
+  if (is_new && !known.pod.owner.empty() && !has_claim) kind.recent.push_back(now);
+  return !has_claim && (is_new || (known.pod.is_undecided && !was_undecided));
 }
 
 bool Competition::Remove(const std::string& uid, kube::TimePoint now) {
+  Sweep(now);
   const auto it = pods_.find(uid);
   if (it == pods_.end()) return false;
   const WaitingPod& pod = it->second.pod;
   Kind& kind = kinds_[{pod.owner, pod.need}];
   --kind.waiting;
-  if (pod.owner.empty()) kind.recent.push_back(now);
+  if (pod.owner.empty() && !pod.comes_alone) kind.recent.push_back(now);
   pods_.erase(it);
   return true;
 }
@@ -70,9 +87,16 @@ void Competition::AddBound(const std::string& owner, const ShapePtr& need, kube:
 }
 
 void Competition::RemovePresent(const ShapePtr& need, kube::TimePoint now) {
+  Sweep(now);
   Kind& kind = kinds_[{"", need}];
   --kind.present;
-  kind.recent.push_back(now);
+  kind.about_until = now + kCompetitionLasts;
+}
+
+void Competition::ForgetOwners() {
+  for (auto& [key, kind] : kinds_) {
+    if (!key.first.empty()) kind.recent.clear();
+  }
 }
 
 int Competition::ExcessOf(const std::string& owner) const {
@@ -83,46 +107,53 @@ int Competition::ExcessOf(const std::string& owner) const {
   return waiting - static_cast<int>(ledger_.ClaimsOf(owner).size());
 }
 
-std::vector<Competition::Demand> Competition::DemandAgainst(const std::string& gang, kube::TimePoint now) {
+std::vector<Competition::Demand> Competition::DemandAgainst(const std::string& gang, kube::TimePoint now) const {
   std::vector<Demand> demands;
-  for (auto it = kinds_.begin(); it != kinds_.end();) {
-    const auto& [owner, need] = it->first;
-    Kind& kind = it->second;
-    while (!kind.recent.empty() && now - kind.recent.front() >= kCompetitionLasts) kind.recent.pop_front();
-    if (kind.waiting == 0 && kind.present == 0 && kind.recent.empty()) {
-      it = kinds_.erase(it);
-      continue;
-    }
+  for (const auto& [key, kind] : kinds_) {
+    const auto& [owner, need] = key;
+    if (!owner.empty() && owner == gang) continue;
     const int waiting = owner.empty() ? kind.waiting : std::clamp(ExcessOf(owner), 0, kind.waiting);
-    const int coming = waiting + static_cast<int>(kind.recent.size());
-    if (owner.empty() || (owner != gang && coming > 0)) demands.push_back({need.get(), coming, kind.present > 0});
-    ++it;
+    const auto first = std::partition_point(kind.recent.begin(), kind.recent.end(),
+                                            [&](kube::TimePoint at) { return now - at >= kCompetitionLasts; });
+    const int recent = static_cast<int>(kind.recent.end() - first);
+    const bool is_about = kind.IsAbout(now);
+    if (waiting > 0 || recent > 0 || is_about) demands.push_back({need.get(), waiting, recent, is_about});
   }
   return demands;
 }
 
 bool Competition::IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const {
-  const Place* last = nullptr;  // Places on one node mostly stand together, and are alike.
+  std::set<std::pair<const LedgerNode*, const PodShape*>> seen;
   for (const Place& place : places) {
-    if (last && *last == place) continue;
-    last = &place;
     const LedgerNode* node = ledger_.FindNode(place.node);
-    if (node == nullptr) continue;
-    Resources coming, one_more;
+    if (node == nullptr || !seen.emplace(node, place.shape.get()).second) continue;
+    Resources together, one_more;
     for (const Demand& demand : demands) {
       if (!Accepts(node->state, *demand.need)) continue;
-      const int most = CopiesThatFit(node->state.allocatable, {}, demand.need->request, std::max(demand.coming, 1));
-      if (most > 0 && demands.size() > kMostKinds) return true;
-      for (int i = 0; i < std::min(most, demand.coming); ++i) coming += demand.need->request;
-      if (most > 0 && demand.is_about) one_more.RaiseTo(demand.need->request);
+      const Resources& request = demand.need->request;
+      const int most = CopiesThatFit(node->state.allocatable, {}, request, std::max(1, demand.waiting + demand.recent));
+      if (most == 0) continue;
+      Resources all = request;
+      all *= std::min(most, demand.waiting + demand.recent);
+      all.pods = demand.waiting;  // Those that came and went left the node's slots to others.
+      together += all;
+      if (demand.is_about) one_more.RaiseTo(request);
     }
-    coming += one_more;
-    if (IsShort(*node, place.shape->request, coming)) return true;
+    together += one_more;
+    if (IsShort(*node, place.shape->request, together)) return true;
   }
   return false;
 }
 
-bool Competition::Threatens(const std::string& gang, kube::TimePoint now) {
+bool Competition::Suits(const ShapePtr& need, const std::string& gang) const {
+  const std::vector<Place>& places = ledger_.ClaimsOf(gang);
+  return std::any_of(places.begin(), places.end(), [&](const Place& place) {
+    const LedgerNode* node = ledger_.FindNode(place.node);
+    return node && Accepts(node->state, *need);
+  });
+}
+
+bool Competition::Threatens(const std::string& gang, kube::TimePoint now) const {
   const std::vector<Place>& places = ledger_.ClaimsOf(gang);
   return !places.empty() && IsTooMuch(DemandAgainst(gang, now), places);
 }
@@ -138,7 +169,7 @@ bool Competition::IsAtOneOf(const std::vector<Place>& places, const std::string&
     if (pod.owner.empty() || ExcessOf(pod.owner) > 0) ++undecided[pod.need.get()];
   }
   std::vector<Demand> demands;
-  for (const auto& [need, count] : undecided) demands.push_back({need, count});
+  for (const auto& [need, count] : undecided) demands.push_back({need, count, 0});
   return IsTooMuch(demands, places);
 }
 
@@ -146,8 +177,7 @@ bool Competition::DoesAnyoneWaitForDevice() const {
   return std::any_of(pods_.begin(), pods_.end(), [](const auto& known) {
     const WaitingPod& pod = known.second.pod;
     return !pod.is_undecided && pod.owner.empty() &&
-           std::any_of(pod.need->request.extended.begin(), pod.need->request.extended.end(),
-                       [](const auto& resource) { return resource.second > 0 && IsDevice(resource.first); });
+           !pod.need->request.Accelerator().empty();
   });
 }
 

@@ -28,13 +28,14 @@ struct WaitingPod {
   ShapePtr need;              // See AloneOf(). One pointer for all that are alike.
   int priority = 0;
   bool is_undecided = false;  // The scheduler may be at it: it was not found unschedulable.
+  bool comes_alone = false;   // That it came says of no other that it may come.
 };
 
 class Competition {
  public:
   explicit Competition(const ClusterLedger& ledger) : ledger_(ledger) {}
 
-  // New, or changed. True: it was not known, or is undecided again.
+  // New, or changed. True: it could take a place, and that is news.
   bool Put(const std::string& uid, WaitingPod pod, kube::TimePoint now);
   // It is bound, gated or gone. Before the ledger hears of it. False: it was not known to wait.
   bool Remove(const std::string& uid, kube::TimePoint now);
@@ -43,15 +44,20 @@ class Competition {
   // One of nobody's pods is about that does not wait; or no longer.
   void AddPresent(const ShapePtr& need) { ++kinds_[{"", need}].present; }
   void RemovePresent(const ShapePtr& need, kube::TimePoint now);
+  // What was seen so far of pods with owners was planned by an earlier process.
+  void ForgetOwners();
 
   // Whether some place of `gang` could be taken from it. One that asks for devices (GPUs and their like): if anybody
   // asks for such. Else: if all that suit the place's node, together, do not fit beside what is held and claimed there.
-  bool Threatens(const std::string& gang, kube::TimePoint now);
-  // The same for what the scheduler is at, of that priority or more, since before `held`.
+  bool Threatens(const std::string& gang, kube::TimePoint now) const;
+  // Whether a node of its places could hold such a pod.
+  bool Suits(const ShapePtr& need, const std::string& gang) const;
+  // As Threatens(), for what the scheduler is at, of that priority or more, since before `held`.
   bool IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
                  kube::TimePoint now) const;
-  // A pod of nobody waits for a device, and the scheduler found no place for it.
+  // A pod of nobody waits for an accelerator, and the scheduler found no place for it.
   bool DoesAnyoneWaitForDevice() const;
+  std::size_t kinds() const { return kinds_.size(); }
 
  private:
   struct Known {
@@ -63,19 +69,23 @@ class Competition {
     // Of nobody: when those that wait no longer were bound or gone. Of an owner: when those came that had no claim. The
     // oldest first.
     std::deque<kube::TimePoint> recent;
+    kube::TimePoint about_until{};  // After the last of those that did not wait.
+    bool IsAbout(kube::TimePoint now) const { return present > 0 || now < about_until; }
   };
   struct Demand {
     const PodShape* need;
-    int coming;             // So many together.
+    int waiting, recent;    // So many together.
     bool is_about = false;  // One more, of any of these kinds.
   };
   int ExcessOf(const std::string& owner) const;  // How many wait beyond its claims.
-  std::vector<Demand> DemandAgainst(const std::string& gang, kube::TimePoint now);
+  void Sweep(kube::TimePoint now);
+  std::vector<Demand> DemandAgainst(const std::string& gang, kube::TimePoint now) const;
   bool IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const;
 
   const ClusterLedger& ledger_;
   std::unordered_map<std::string, Known> pods_;    // By UID.
   std::map<std::pair<std::string, ShapePtr>, Kind> kinds_;  // By owner (nobody: empty), and what they need.
+  kube::TimePoint swept_at_{};
 };
 
 }  // namespace grus

@@ -9,20 +9,27 @@
 namespace grus {
 namespace {
 
+void AddTo(std::size_t& hash, const kube::NodeSelector& where) {
+  for (const kube::NodeSelectorTerm& term : where.terms) {
+    for (const auto* requirements : {&term.match_expressions, &term.match_fields}) {
+      for (const kube::NodeSelectorRequirement& requirement : *requirements) {
+        for (const std::string& value : requirement.values) hash = hash * 31 + std::hash<std::string_view>()(value);
+      }
+    }
+  }
+}
+
 std::size_t HashOf(const PodShape& shape) {
   std::size_t hash = std::hash<std::string>()(shape.ns);
   hash = hash * 31 + static_cast<std::size_t>(shape.request.milli_cpu);
   hash = hash * 31 + static_cast<std::size_t>(shape.request.memory_bytes);
   const std::hash<std::string_view> text;
+  for (const auto& [key, value] : shape.node_selector) hash = hash * 31 + text(key) * 17 + text(value);
+  for (const Toleration& toleration : shape.tolerations) hash = hash * 31 + text(toleration.key);
+  if (shape.node_affinity) AddTo(hash, *shape.node_affinity);
   for (const auto& [key, value] : shape.labels) hash = hash * 31 + text(key.view()) * 17 + text(value.view());
   // Pods of one set may differ in nothing but where their volumes are.
-  for (const kube::NodeSelector& where : shape.volume_affinity) {
-    for (const kube::NodeSelectorTerm& term : where.terms) {
-      for (const kube::NodeSelectorRequirement& requirement : term.match_expressions) {
-        for (const std::string& value : requirement.values) hash = hash * 31 + text(value);
-      }
-    }
-  }
+  for (const kube::NodeSelector& where : shape.volume_affinity) AddTo(hash, where);
   return hash;
 }
 

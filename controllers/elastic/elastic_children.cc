@@ -9,6 +9,7 @@
 #include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/resources.h"
+#include "controllers/policy/worker_devices.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -117,6 +118,7 @@ Json WorkerTemplate(const ElasticHorovodJob& job) {
   WorkerDevices devices = DevicesOf(job.spec.workers);
   worker.device = std::move(devices.resource);
   worker.devices = devices.count;
+  worker.is_device_stated = devices.is_stated;
   worker.port = kSshPort;
   // Python's data loaders and NCCL share memory, of which the default of 64 MiB is too little.
   worker.default_mounts.Append(WritableMount("grus-shm", "/dev/shm"));

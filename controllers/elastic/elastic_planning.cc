@@ -25,6 +25,12 @@ int BoundWorkers(const View& view) {
 
 }  // namespace
 
+bool ElasticReconciler::WantsMore(const View& view) {
+  const ElasticHorovodJob& job = *view.job;
+  const int granted = view.workers ? view.workers->granted : 0;
+  return !HasEnded(job.status) && !job.spec.run_policy.suspend && granted < SizesOf(job.spec.workers).wanted;
+}
+
 int ElasticReconciler::OwedWorkers(const View& view) {
   return view.workers ? std::max(0, view.workers->granted - BoundWorkers(view)) : 0;
 }
@@ -68,7 +74,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const int owed = OwedWorkers(view);
   const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
   bool is_queued = false;
-  if (granted < sizes.wanted && !job.spec.run_policy.suspend) view.quota = quotas_.LimitOf(view, sizes.wanted);
+  if (WantsMore(view)) view.quota = quotas_.LimitOf(view, sizes.wanted);
   if (is_start) {
     is_queued = AskForStart(view, Admitted(view, sizes), *worker, shape);
   } else if (granted < sizes.wanted) {

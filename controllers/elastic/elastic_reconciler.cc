@@ -276,7 +276,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   view.are_pods_current = ArePodsCurrent(key);
   const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
-  quotas_.AskWhatIsUnstated(*job, stop);
+  if (WantsMore(view)) quotas_.AskWhatIsUnstated(*job, stop);
   Plan plan = MakePlan(view);
   if (plan.is_ignored) {
     std::lock_guard lock(mutex_);

@@ -87,6 +87,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
   // What the pass was going to start, and cannot, holds no room. What comes free for others does not wake the job.
   void GiveBackUnmade(const View& view);
+  static bool WantsMore(const View& view);  // More workers than are granted.
   static int OwedWorkers(const View& view);  // Granted before this pass, and not bound.
   bool HasCaughtUp(const api::ElasticHorovodJob& job);
   // True if an event brought no more than a write of our own back.

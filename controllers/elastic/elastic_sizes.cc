@@ -3,43 +3,9 @@
 
 #include <algorithm>
 
-#include "clientlib/model/quantity.h"
-#include "controllers/policy/resources.h"
+#include "controllers/policy/worker_devices.h"
 
 namespace grus {
-namespace {
-
-using kube::Json;
-
-constexpr char kWorkerContainer[] = "worker";
-constexpr std::int64_t kMostDevices = 64;  // As of gpusPerWorker.
-
-// What is no quantity, or a part of a device, the API server refuses.
-int CountOf(const Json& amount) {
-  if (const auto number = amount.AsInt()) return static_cast<int>(std::clamp<std::int64_t>(*number, 0, kMostDevices));
-  const std::string* text = amount.AsString();
-  const auto quantity = text ? kube::ParseQuantity(*text) : kube::Result<kube::Quantity>(kube::Quantity());
-  return quantity ? static_cast<int>(std::clamp<std::int64_t>(quantity->Value(), 0, kMostDevices)) : 0;
-}
-
-}  // namespace
-
-WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
-  const Json* list = workers.pod_template.At({"spec", "containers"});
-  const Json::Array* containers = list ? list->AsArray() : nullptr;
-  for (std::size_t i = 0; containers && i < containers->size(); ++i) {
-    const Json* name = (*containers)[i].Find("name");
-    if (!name || !name->AsString() || *name->AsString() != kWorkerContainer) continue;
-    for (const char* kind : {"limits", "requests"}) {
-      const Json* amounts = (*containers)[i].At({"resources", kind});
-      if (!amounts || !amounts->AsObject()) continue;
-      for (const auto& [resource, amount] : *amounts->AsObject()) {
-        if (const int count = CountOf(amount); count > 0 && IsAccelerator(resource)) return {std::string(resource), count};
-      }
-    }
-  }
-  return {kGpuResource, workers.gpus_per_worker};
-}
 
 Sizes SizesOf(const api::WorkersSpec& workers) {
   Sizes sizes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/elastic/scripts.h"
+#include "controllers/policy/worker_devices.h"
 
 namespace grus {
 namespace {

@@ -97,8 +97,12 @@ void JobQuotas::Ask(const Json& workload, const std::string& ns, const QuotaList
     return;
   }
   asked.refusal = RefusalOf(answer.error());
-  // Nobody can say: as if nothing were asked for.
-  if (asked.refusal.empty()) asked.pod.unstated.clear();
+  // It is not allowed to ask, or the pod is refused for another reason: as if nothing were asked for. What passes, such as
+  // a webhook that is being restarted, is asked again.
+  const kube::ErrorCode code = answer.error().code();
+  const bool is_final = code == kube::ErrorCode::kForbidden || code == kube::ErrorCode::kInvalid ||
+                        code == kube::ErrorCode::kInvalidArgument;
+  if (asked.refusal.empty() && is_final) asked.pod.unstated.clear();
 }
 
 void JobQuotas::AskWhatIsUnstated(const ElasticHorovodJob& job, std::stop_token stop) {

@@ -71,7 +71,10 @@ void OverlayContainer(Json& spec, const OurContainer& ours) {
     if (resources.is_null() || resources.is_object()) {
       for (const char* list_name : {"limits", "requests"}) {
         Json& amounts = resources[list_name];
-        if (amounts.is_null() || amounts.is_object()) amounts[ours.device] = std::to_string(ours.devices);
+        if (!amounts.is_null() && !amounts.is_object()) continue;
+        if (!ours.is_device_stated || amounts.Find(ours.device) == nullptr) {
+          amounts[ours.device] = std::to_string(ours.devices);
+        }
       }
     }
   }

@@ -21,6 +21,7 @@ struct OurContainer {
   std::vector<std::pair<std::vector<std::string>, kube::Json>> defaults;
   std::string device;  // An extended resource of which it asks for so many.
   int devices = 0;
+  bool is_device_stated = false;  // By the user: amounts that are there stay.
   int port = 0;  // It listens there. On the node's network such pods must not meet: claimed as a port of the node then.
 };
 

@@ -16,17 +16,28 @@ std::int64_t Sum(std::int64_t a, std::int64_t b) {
   return std::max(sum, -kMost);
 }
 
+std::int64_t Product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return (a > 0) == (b > 0) ? kMost : -kMost;
+  return std::max(product, -kMost);
+}
+
 constexpr std::string_view kAccelerators[] = {
-    kGpuResource,     "nvidia.com/mig-",       "nvidia.com/gpu.shared", "amd.com/gpu",   "gpu.intel.com/i915",
-    "gpu.intel.com/xe", "google.com/tpu",        "habana.ai/gaudi",       "aws.amazon.com/neuron", "huawei.com/Ascend",
-    "cambricon.com/", "hygon.com/dcu",         "metax-tech.com/gpu",    "qualcomm.com/qaic",
+    kGpuResource, "nvidia.com/gpu.shared", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu",
+    "habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice", "aws.amazon.com/neuroncore",
+    "cambricon.com/mlu", "hygon.com/dcu", "hygon.com/dcunum", "metax-tech.com/gpu", "qualcomm.com/qaic",
 };
+constexpr std::string_view kMigPrefix = "nvidia.com/mig-", kAscendPrefix = "huawei.com/Ascend";
 
 }  // namespace
 
 bool IsAccelerator(std::string_view resource) {
-  return std::any_of(std::begin(kAccelerators), std::end(kAccelerators),
-                     [resource](std::string_view known) { return resource.starts_with(known); });
+  if (std::find(std::begin(kAccelerators), std::end(kAccelerators), resource) != std::end(kAccelerators)) return true;
+  if (resource.starts_with(kMigPrefix)) return true;
+  // "Ascend910", "Ascend310P", and not "Ascend910-memory".
+  return resource.starts_with(kAscendPrefix) &&
+         resource.substr(kAscendPrefix.size()).find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
+             std::string_view::npos;
 }
 
 std::string_view Resources::Accelerator() const {
@@ -66,6 +77,14 @@ Resources& Resources::operator-=(const Resources& other) {
   memory_bytes = Sum(memory_bytes, -other.memory_bytes);
   pods = Sum(pods, -other.pods);
   for (const auto& [name, amount] : other.extended) AddExtended(name, -amount);
+  return *this;
+}
+
+Resources& Resources::operator*=(std::int64_t copies) {
+  milli_cpu = Product(milli_cpu, copies);
+  memory_bytes = Product(memory_bytes, copies);
+  pods = Product(pods, copies);
+  for (auto& [name, amount] : extended) amount = Product(amount, copies);
   return *this;
 }
 

@@ -28,6 +28,7 @@ struct Resources {
   void AddExtended(std::string_view name, std::int64_t amount);
   Resources& operator+=(const Resources& other);
   Resources& operator-=(const Resources& other);
+  Resources& operator*=(std::int64_t copies);
   // Component by component the larger one: what init containers need beside the rest.
   void RaiseTo(const Resources& other);
   friend bool operator==(const Resources&, const Resources&) = default;

@@ -10,6 +10,7 @@
 
 #include "controllers/policy/resources.h"
 #include "controllers/policy/training_container.h"
+#include "controllers/policy/worker_devices.h"
 
 namespace grus {
 namespace {
@@ -154,7 +155,7 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
       digest.empty() ? spec.workers.image : WithoutDigest(spec.workers.image) + "@" + std::string(digest);
   workload.command = spec.launcher.python_command;
   workload.resources = requests;
-  workload.gpus_per_worker = spec.workers.gpus_per_worker;
+  workload.gpus_per_worker = DevicesOf(spec.workers).count;
   workload.model = std::string(annotations.Get(kModelAnnotation));
   workload.dataset = std::string(annotations.Get(kDatasetAnnotation));
 
@@ -164,7 +165,7 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   json["command"] = Joined(spec.launcher.python_command);
   json["requests"] = ToJson(requests);
   json["limits"] = ToJson(limits);
-  json["gpusPerWorker"] = spec.workers.gpus_per_worker;
+  json["gpusPerWorker"] = DevicesOf(spec.workers).count;
   json["workerEnvironment"] = EnvironmentOf(worker);
   json["launcherEnvironment"] = EnvironmentOf(launcher);
   json["model"] = workload.model;

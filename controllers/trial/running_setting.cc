@@ -5,6 +5,7 @@
 #include <set>
 
 #include "controllers/cluster/owners.h"
+#include "controllers/policy/worker_devices.h"
 
 namespace grus {
 namespace {
@@ -47,7 +48,7 @@ std::optional<RunningSetting> SettingOf(const api::ElasticHorovodJob& job,
   }
   const api::ReplicaStatus& replicas = job.status.replicas;
   const bool is_settled = workers == replicas.granted && workers == replicas.ready;
-  setting.config.gpus = workers * job.spec.workers.gpus_per_worker;
+  setting.config.gpus = workers * DevicesOf(job.spec.workers).count;
   if (!is_settled || setting.config.gpus <= 0 || types.size() != 1 || setting.launcher.empty()) return std::nullopt;
   setting.config.gpu_type = *types.begin();
   setting.config.nodes = static_cast<std::int32_t>(nodes.size());

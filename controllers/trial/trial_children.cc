@@ -6,6 +6,7 @@
 #include "clientlib/runtime/ownership.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/training_container.h"
+#include "controllers/policy/worker_devices.h"
 #include "controllers/trial/trial_space.h"
 #include "crds/types/pod_group.h"
 
@@ -136,7 +137,7 @@ Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& wo
   api::ElasticHorovodJob child;
   api::ElasticHorovodJobSpec& spec = child.spec;
   spec = workload;
-  const std::int32_t workers = trial.config.gpus / std::max(1, spec.workers.gpus_per_worker);
+  const std::int32_t workers = trial.config.gpus / std::max(1, DevicesOf(spec.workers).count);
   spec.workers.min_replicas = spec.workers.max_replicas = spec.workers.target_replicas = workers;
   spec.run_policy = {};
   spec.run_policy.backoff_limit = 0;

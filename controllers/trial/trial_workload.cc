@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controllers/policy/training_container.h"
+#include "controllers/policy/worker_devices.h"
 
 namespace grus {
 namespace {
@@ -34,7 +35,7 @@ kube::Error Unusable(const std::string& why) {
 
 Workload JobWorkload(api::ElasticHorovodJobSpec spec) {
   Workload workload;
-  workload.gpus_per_worker = spec.workers.gpus_per_worker;
+  workload.gpus_per_worker = DevicesOf(spec.workers).count;
   workload.most_workers = spec.workers.max_replicas;
   workload.node_selector = NodeSelectorOf(spec.workers.pod_template);
   workload.made_from = std::move(spec);

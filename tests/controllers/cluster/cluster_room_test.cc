@@ -166,6 +166,17 @@ TEST_F(ClusterRoomTest, ForeignPodsThatAskForTheSameDeviceCompeteAndForTenMinute
   EXPECT_FALSE(room_.MustHold("team-a/g"));
 }
 
+TEST_F(ClusterRoomTest, APodThatCameToTolerateMoreIsForgottenAsAnyOther) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 1)).is_placed);
+  AddPod("foreign", 1, "n1");
+  Must(client_.Patch(KindOf<kube::Pod>(), {"team-a", "foreign"}, kube::PatchType::kJson,
+                     Text(R"([{"op":"add","path":"/spec/tolerations/-","value":{"key":"a","operator":"Exists"}}])"), {}));
+  Settle();
+  PatchStatus("foreign", R"({"status":{"phase":"Succeeded"}})");
+  clock_.Advance(10min);
+  EXPECT_FALSE(room_.MustHold("team-a/g"));
+}
+
 TEST_F(ClusterRoomTest, AMemberThatNobodyGatedCompetesWithOtherGangs) {
   EXPECT_TRUE(room_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   AddPod("h-0", 1, "", "h");

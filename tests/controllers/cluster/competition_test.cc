@@ -153,6 +153,81 @@ TEST_F(CompetitionTest, ItIsNewsThatAPodWaitsOrWaitsAgain) {
   EXPECT_TRUE(competition_.Put("a", {"", need, 0, true}, now_));
 }
 
+TEST_F(CompetitionTest, APodThatCameAndWentCountsOnce) {
+  Claim("team-a/g", Shape(20), 3);
+  const ShapePtr one = Shape(1);  // Four are free.
+  for (int i = 0; i < 3; ++i) {
+    Wait("p", one);
+    competition_.Remove("p", now_);
+    competition_.AddPresent(one);
+    competition_.RemovePresent(one, now_);
+  }
+  EXPECT_FALSE(Threatens()) << "three, and one more";
+  Wait("p", one);
+  competition_.Remove("p", now_);
+  EXPECT_TRUE(Threatens());
+}
+
+TEST_F(CompetitionTest, PodsThatCameAndWentTakeNoSlotsOfTheNode) {
+  Claim("team-a/g", Shape(1), 2);
+  const ShapePtr none = Shape(0);
+  for (int i = 0; i < 200; ++i) {
+    Wait("p", none);
+    competition_.Remove("p", now_);
+  }
+  EXPECT_FALSE(Threatens());
+  for (int i = 0; i < 109; ++i) Wait(std::to_string(i), none);
+  EXPECT_TRUE(Threatens()) << "108 of the 110 are free";
+}
+
+TEST_F(CompetitionTest, OneThatComesAloneSaysNothingOfOthers) {
+  Claim("team-a/g", Shape(20), 3);
+  competition_.Put("launcher", {"", Shape(5), 0, true, true}, now_);
+  EXPECT_TRUE(Threatens());
+  competition_.Remove("launcher", now_);
+  EXPECT_FALSE(Threatens());
+}
+
+TEST_F(CompetitionTest, WhatIsOverIsForgottenThoughNobodyAsks) {
+  for (int i = 0; i < 100; ++i) {
+    Wait("p", Shape(i));
+    competition_.Remove("p", now_);
+    competition_.AddPresent(Shape(i));
+    Wait("m", Shape(i), "team-a/" + std::to_string(i));
+    competition_.Remove("m", now_);
+    now_ += 1min;
+  }
+  EXPECT_LE(competition_.kinds(), 150U) << "those that are present, and ten minutes of the others";
+}
+
+TEST_F(CompetitionTest, WhatAnEarlierProcessPlannedIsNotOutsideTheAccount) {
+  const ShapePtr gpu = Shape(0, 1);
+  Claim("team-a/g", gpu, 2);
+  Wait("h-0", gpu, "team-a/h");
+  competition_.ForgetOwners();
+  Claim("team-a/h", gpu, 1);
+  EXPECT_FALSE(Threatens());
+}
+
+TEST_F(CompetitionTest, NamesOfKubernetesItselfAreNoDevices) {
+  PodShape shape = *Shape(1);
+  shape.request.AddExtended("kubernetes.io/batch-cpu", 1);
+  NodeState node = Node();
+  node.allocatable.AddExtended("kubernetes.io/batch-cpu", 100);
+  ledger_.PutNode(node);
+  const auto batch = std::make_shared<const PodShape>(shape);
+  Claim("team-a/g", batch, 2);
+  Wait("a", batch);
+  EXPECT_FALSE(Threatens()) << "98 of it are free";
+}
+
+TEST_F(CompetitionTest, ItIsNewsOfAMemberOnlyIfItHasNoClaim) {
+  const ShapePtr gpu = Shape(0, 1);
+  Claim("team-a/h", gpu, 1);
+  EXPECT_FALSE(competition_.Put("h-0", {"team-a/h", gpu, 0, true}, now_));
+  EXPECT_TRUE(competition_.Put("h-1", {"team-a/h", gpu, 0, true}, now_));
+}
+
 TEST_F(CompetitionTest, WhoWaitsForADeviceIsKnown) {
   competition_.Put("cpu", {"", Shape(1), 0, false}, now_);
   competition_.Put("member", {"team-a/h", Shape(1, 1), 0, false}, now_);

@@ -268,6 +268,7 @@ TEST(WorkerPod, TheAcceleratorOfTheTemplateTakesThePlaceOfGpus) {
             Parse(R"({"limits":{"amd.com/gpu":"4"},"requests":{"amd.com/gpu":"4"}})"));
   const PodShape shape = ShapeOf(WorkerPod(job));
   EXPECT_EQ(shape.request.Extended("amd.com/gpu"), 4);
+  EXPECT_EQ(shape.request.Accelerator(), "amd.com/gpu");
   EXPECT_EQ(shape.request.Extended(kGpuResource), 0);
 }
 

@@ -54,36 +54,11 @@ TEST(SizesOf, OneProcessForEachGpuAndOneWithoutGpus) {
   }
 }
 
-TEST(DevicesOf, WhatTheTemplateAsksForCountsElseGpusPerWorker) {
-  struct Case {
-    const char* rule;
-    const char* containers;
-    const char* resource;
-    int count;
-  };
-  const Case kCases[] = {
-      {"no template", "null", "nvidia.com/gpu", 2},
-      {"a limit", R"([{"name":"worker","resources":{"limits":{"amd.com/gpu":"4"}}}])", "amd.com/gpu", 4},
-      {"a number", R"([{"name":"worker","resources":{"limits":{"google.com/tpu":4}}}])", "google.com/tpu", 4},
-      {"a request", R"([{"name":"worker","resources":{"requests":{"nvidia.com/mig-1g.5gb":1}}}])",
-       "nvidia.com/mig-1g.5gb", 1},
-      {"more than gpusPerWorker", R"([{"name":"worker","resources":{"limits":{"nvidia.com/gpu":"8"}}}])",
-       "nvidia.com/gpu", 8},
-      {"a device that nobody trains on",
-       R"([{"name":"worker","resources":{"limits":{"cpu":"9","rdma/hca":"1"}}}])", "nvidia.com/gpu", 2},
-      {"another container", R"([{"name":"side","resources":{"limits":{"amd.com/gpu":"4"}}}])", "nvidia.com/gpu", 2},
-      {"nothing of it", R"([{"name":"worker","resources":{"limits":{"amd.com/gpu":"0"}}}])", "nvidia.com/gpu", 2},
-      {"no amount", R"([{"name":"worker","resources":{"limits":{"amd.com/gpu":"many"}}}])", "nvidia.com/gpu", 2},
-      {"no list", R"("none")", "nvidia.com/gpu", 2},
-  };
-  for (const Case& c : kCases) {
-    api::WorkersSpec workers;
-    workers.gpus_per_worker = 2;
-    workers.pod_template["spec"]["containers"] = *kube::ParseJson(c.containers);
-    EXPECT_EQ(DevicesOf(workers).resource, c.resource) << c.rule;
-    EXPECT_EQ(DevicesOf(workers).count, c.count) << c.rule;
-    EXPECT_EQ(SizesOf(workers).slots, c.count) << c.rule;
-  }
+TEST(SizesOf, OneProcessForEachAcceleratorOfTheTemplate) {
+  api::WorkersSpec workers;
+  workers.pod_template =
+      *kube::ParseJson(R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
+  EXPECT_EQ(SizesOf(workers).slots, 4);
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ TEST(WorkloadFingerprint, IsALegalObjectName) {
   EXPECT_THAT(Fingerprint(kSpec), testing::MatchesRegex("[0-9a-f]{32}"));
 }
 
+TEST(WorkloadFingerprint, TheGpusThatTheTemplateAsksForCount) {
+  const std::string stated = Replaced(kSpec, R"("cpu": "4")", R"("cpu": "4", "nvidia.com/gpu": "8")");
+  EXPECT_NE(Fingerprint(kSpec), Fingerprint(stated));
+  EXPECT_EQ(Fingerprint(stated), Fingerprint(Replaced(kSpec, R"("template")", R"("gpusPerWorker": 8, "template")")));
+}
+
 TEST(WorkloadFingerprint, IsTheSameHoweverTheSameThingIsWritten) {
   struct Case {
     const char *what, *by, *why;

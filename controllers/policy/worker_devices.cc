@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/worker_devices.h"
+
+#include <algorithm>
+
+#include "clientlib/model/quantity.h"
+#include "controllers/policy/resources.h"
+
+namespace grus {
+namespace {
+
+using kube::Json;
+
+constexpr char kWorkerContainer[] = "worker";
+constexpr std::int64_t kMostDevices = 10'000;
+
+// What is no quantity, or a part of a device, the API server refuses.
+int CountOf(const Json& amount) {
+  if (const auto number = amount.AsInt()) return static_cast<int>(std::clamp<std::int64_t>(*number, 0, kMostDevices));
+  const std::string* text = amount.AsString();
+  const auto quantity = text ? kube::ParseQuantity(*text) : kube::Result<kube::Quantity>(kube::Quantity());
+  return quantity ? static_cast<int>(std::clamp<std::int64_t>(quantity->Value(), 0, kMostDevices)) : 0;
+}
+
+}  // namespace
+
+WorkerDevices DevicesOf(const api::WorkersSpec& workers) {
+  const Json* list = workers.pod_template.At({"spec", "containers"});
+  const Json::Array* containers = list ? list->AsArray() : nullptr;
+  for (std::size_t i = 0; containers && i < containers->size(); ++i) {
+    const Json* name = (*containers)[i].Find("name");
+    if (!name || !name->AsString() || *name->AsString() != kWorkerContainer) continue;
+    for (const char* kind : {"limits", "requests"}) {
+      const Json* amounts = (*containers)[i].At({"resources", kind});
+      if (!amounts || !amounts->AsObject()) continue;
+      for (const auto& [resource, amount] : *amounts->AsObject()) {
+        const int count = IsAccelerator(resource) ? CountOf(amount) : 0;
+        if (count > 0) return {std::string(resource), count, true};
+      }
+    }
+  }
+  return {kGpuResource, workers.gpus_per_worker};
+}
+
+}  // namespace grus

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The accelerators of the workers of an ElasticHorovodJob: pure.
+#pragma once
+
+#include <string>
+
+#include "crds/types/elastic_horovod_job.h"
+
+namespace grus {
+
+// Of each worker.
+struct WorkerDevices {
+  std::string resource;    // "nvidia.com/gpu", "amd.com/gpu", "google.com/tpu"
+  int count = 0;           // 0: it trains on processors.
+  bool is_stated = false;  // By the template.
+};
+
+// What the template's container "worker" asks for of an accelerator, else gpusPerWorker.
+WorkerDevices DevicesOf(const api::WorkersSpec& workers);
+
+}  // namespace grus
