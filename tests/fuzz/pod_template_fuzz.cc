@@ -18,7 +18,8 @@ grus::OurContainer Ours() {
   ours.command = {"/bin/sh", "-c", "true"};
   ours.volume_mounts = Json::MakeArray({Json::MakeObject({{"name", "ssh"}, {"mountPath", "/etc/ssh"}})});
   ours.volumes = Json::MakeArray({Json::MakeObject({{"name", "ssh"}})});
-  ours.gpus = 1;
+  ours.device = "nvidia.com/gpu";
+  ours.devices = 1;
   return ours;
 }
 
