@@ -68,7 +68,18 @@ func (p *process) alive() bool {
 		return false
 	}
 	stat, ok := readStat(p.Pid)
-	return ok && stat.startTicks == p.StartTicks && stat.state != 'Z' && stat.state != 'X'
+	if !ok || stat.startTicks != p.StartTicks || stat.state == 'Z' || stat.state == 'X' {
+		return false
+	}
+	return !stat.exiting || hasOpenFiles(p.Pid)
+}
+
+// hasOpenFiles is false for a process that ends and has given back its memory and its files. As a rule that is soon
+// a zombie; but the first process of a pid namespace stays so until the last zombie of the namespace was collected, by
+// a parent that may be the machine's first process and slow.
+func hasOpenFiles(pid int) bool {
+	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "fd"))
+	return err == nil && len(entries) > 0
 }
 
 // signal does nothing when the process is gone.
@@ -124,11 +135,12 @@ func firstDead(processes []*process) *process {
 
 type procStat struct {
 	state      byte
+	exiting    bool
 	startTicks uint64
 }
 
 // readStat reads /proc/PID/stat. The program's name stands there in brackets and may hold anything,
-// so fields are counted from the last bracket: state is the first after it, the start time the 20th.
+// so fields are counted from the last bracket: state is the first after it, the flags the 7th, the start time the 20th.
 func readStat(pid int) (procStat, bool) {
 	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -143,7 +155,12 @@ func readStat(pid int) (procStat, bool) {
 	if err != nil {
 		return procStat{}, false
 	}
-	return procStat{fields[0][0], ticks}, true
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	if err != nil {
+		return procStat{}, false
+	}
+	const pfExiting = 0x4 // PF_EXITING of the kernel's include/linux/sched.h.
+	return procStat{fields[0][0], flags&pfExiting != 0, ticks}, true
 }
 
 // started is when the process started, by the clock on the wall.
