@@ -125,6 +125,19 @@ Json SchemaOf(std::string_view kind) {
     return Kind({{"hard", QuantityMap()}, {"scopeSelector", AtomicMap()}, {"scopes", ListOf(Text(), "atomic")}},
                 {{"hard", QuantityMap()}, {"used", QuantityMap()}});
   }
+  if (kind == "LimitRange") {
+    Fields amounts = {{"type", Text()}};
+    for (const char* const field : {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
+      amounts.emplace_back(field, QuantityMap());
+    }
+    return Kind({{"limits", ListOf(Struct(amounts), "atomic")}}, {});
+  }
+  if (kind == "RuntimeClass") {
+    const Json scheduling = Struct({{"nodeSelector", AtomicMap()}, {"tolerations", ListOf(Granular(), "atomic")}});
+    return Struct({{"metadata", MetadataSchema()},
+                   {"overhead", Struct({{"podFixed", QuantityMap()}})},
+                   {"scheduling", scheduling}});
+  }
   if (kind == "PodDisruptionBudget") return Kind({{"selector", AtomicMap()}});
   if (kind == "CustomResourceDefinition") {
     return Kind({}, {{"conditions", Conditions()}, {"storedVersions", ListOf(Text(), "atomic")}});

@@ -34,6 +34,14 @@ inline std::int64_t IntAt(const Json& json, JsonPath path, std::int64_t otherwis
   return number ? *number : otherwise;
 }
 
+// Empty if there is no array.
+inline const Json::Array& ItemsAt(const Json& json, JsonPath path) {
+  static const Json::Array kNone;
+  const Json* const found = json.At(path);
+  const Json::Array* const items = found ? found->AsArray() : nullptr;
+  return items ? *items : kNone;
+}
+
 inline bool IsTrueAt(const Json& json, JsonPath path) {
   const Json* const found = json.At(path);
   return found && found->AsBool() && *found->AsBool();

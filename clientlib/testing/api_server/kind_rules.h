@@ -16,6 +16,8 @@ extern const KindRules kPodRules;
 void SetPodSpecDefaults(Json& spec);
 // pod_update_rules.cc
 void CheckPodUpdate(const Json& pod, const Json& before, std::vector<FieldError>& errors);
+// limit_ranges.cc
+extern const KindRules kLimitRangeRules;
 // core_rules.cc
 extern const KindRules kNamespaceRules, kServiceRules, kSecretRules, kConfigMapRules, kClaimRules, kBudgetRules,
     kPriorityClassRules, kLeaseRules;

@@ -6,7 +6,10 @@
 #include "clientlib/testing/api_server/api_error.h"
 #include "clientlib/testing/api_server/json_access.h"
 #include "clientlib/testing/api_server/kind_rules.h"
+#include "clientlib/testing/api_server/limit_ranges.h"
 #include "clientlib/testing/api_server/pod_security.h"
+#include "clientlib/testing/api_server/quota.h"
+#include "clientlib/testing/api_server/runtime_classes.h"
 #include "clientlib/testing/api_server/storage.h"
 
 namespace kube::testing {
@@ -37,6 +40,7 @@ void SetPodDefaults(Json& pod) {
   if (status && IsEmpty(status->Find("nominatedNodeName"))) status->Erase("nominatedNodeName");
 }
 
+// As the admission plugin DefaultTolerationSeconds does.
 void AddToleration(Json& spec, std::string_view key) {
   Json& tolerations = spec["tolerations"];
   if (tolerations.AsArray()) {
@@ -49,7 +53,7 @@ void AddToleration(Json& spec, std::string_view key) {
       Json::MakeObject({{"effect", "NoExecute"}, {"key", key}, {"operator", "Exists"}, {"tolerationSeconds", 300}}));
 }
 
-// As the admission plugins Priority and DefaultTolerationSeconds do. A class that does not exist is not refused.
+// As the admission plugin Priority does. A class that does not exist is not refused.
 void SetPriority(Json& spec, Storage& storage) {
   const std::string name(TextAt(spec, {"priorityClassName"}));
   RevisionPtr chosen;
@@ -89,13 +93,20 @@ std::string_view QosOf(const Json& spec) {
   return is_guaranteed ? "Guaranteed" : "Burstable";
 }
 
-void PreparePod(Json& pod, Storage& storage) {
+// In the order of the real server's plugins.
+std::string AdmitPod(Json& pod, Storage& storage) {
+  SetDefaultResources(pod, storage);
   Json& spec = ObjectIn(pod, "spec");
+  SetIfMissing(spec, "serviceAccountName", "default");
+  SetIfMissing(spec, "serviceAccount", TextAt(spec, {"serviceAccountName"}));
   SetPriority(spec, storage);
   AddToleration(spec, "node.kubernetes.io/not-ready");
   AddToleration(spec, "node.kubernetes.io/unreachable");
-  SetIfMissing(spec, "serviceAccountName", "default");
-  SetIfMissing(spec, "serviceAccount", TextAt(spec, {"serviceAccountName"}));
+  return ApplyRuntimeClass(spec, storage);
+}
+
+void PreparePod(Json& pod, Storage& storage) {
+  const Json& spec = ObjectIn(pod, "spec");
   Json status = Json::MakeObject({{"phase", "Pending"}, {"qosClass", QosOf(spec)}});
   if (!IsEmpty(spec.Find("schedulingGates"))) {
     status["conditions"].Append(
@@ -109,20 +120,41 @@ void PreparePod(Json& pod, Storage& storage) {
   pod["status"] = std::move(status);
 }
 
+// Defaults of a namespace may bring a limit to a request that is above it.
+void CheckRequests(const Json& pod, const std::string& list, Errors& errors) {
+  const Json::Array& containers = ItemsAt(pod, {"spec", list});
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const ResourceList limits = ReadAmounts(containers[i].At({"resources", "limits"}));
+    for (const auto& [name, request] : ReadAmounts(containers[i].At({"resources", "requests"}))) {
+      const Quantity* const limit = FindResource(limits, name.view());
+      if (!limit || request <= *limit) continue;
+      errors.push_back(InvalidField(
+          "spec." + list + "[" + std::to_string(i) + "].resources.requests", ToText(Json(ToText(request))),
+          Concat({"must be less than or equal to ", name.view(), " limit of ", ToText(*limit)})));
+    }
+  }
+}
+
 Errors ValidatePod(const Json& pod, const Json* before) {
   Errors errors;
   if (IsEmptyAt(pod, {"spec", "containers"})) errors.push_back(RequiredField("spec.containers", ""));
   if (before) {
     CheckPodUpdate(pod, *before, errors);
-  } else if (!IsEmptyAt(pod, {"spec", "nodeName"}) && !IsEmptyAt(pod, {"spec", "schedulingGates"})) {
+    return errors;
+  }
+  CheckRequests(pod, "containers", errors);
+  CheckRequests(pod, "initContainers", errors);
+  if (!IsEmptyAt(pod, {"spec", "nodeName"}) && !IsEmptyAt(pod, {"spec", "schedulingGates"})) {
     errors.push_back(ForbiddenField("spec.nodeName", "cannot be set until all schedulingGates have been cleared"));
   }
   return errors;
 }
 
 std::string ForbidPod(const Json& pod, Storage& storage) {
+  if (std::string why = LimitRangeViolation(pod, storage); !why.empty()) return why;
   const RevisionPtr ns = storage.Get(*storage.Find("namespaces"), {"", KeyOf(pod).ns});
-  return ns ? PodSecurityViolation(ns->object(), pod) : std::string();
+  if (std::string why = ns ? PodSecurityViolation(ns->object(), pod) : ""; !why.empty()) return why;
+  return OverheadViolation(*pod.Find("spec"), storage);
 }
 
 }  // namespace
@@ -140,6 +172,6 @@ void SetPodSpecDefaults(Json& spec) {
   }
 }
 
-const KindRules kPodRules{SetPodDefaults, PreparePod, nullptr, ValidatePod, ForbidPod};
+const KindRules kPodRules{SetPodDefaults, PreparePod, nullptr, ValidatePod, ForbidPod, AdmitPod};
 
 }  // namespace kube::testing

@@ -15,12 +15,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const Json::Array& ListAt(const Json& json, JsonPath path) {
-  static const Json::Array kNone;
-  const Json* const found = json.At(path);
-  return found && found->AsArray() ? *found->AsArray() : kNone;
-}
-
 std::string Joined(const Names& items, std::string_view between) {
   std::string text;
   for (const std::string& item : items) text += (text.empty() ? "" : std::string(between)) + item;
@@ -37,7 +31,7 @@ std::string Counted(std::string_view word, const Names& names) {
 Names Containers(const Json& pod, const std::function<bool(const Json& container)>& is_it) {
   Names names;
   for (const std::string_view list : {"initContainers", "containers"}) {
-    for (const Json& container : ListAt(pod, {"spec", list})) {
+    for (const Json& container : ItemsAt(pod, {"spec", list})) {
       if (is_it(container)) names.emplace_back(TextAt(container, {"name"}));
     }
   }
@@ -62,7 +56,7 @@ std::string HostNamespaces(const Json& pod) {
 
 std::string HostPathVolumes(const Json& pod) {
   Names bad;
-  for (const Json& volume : ListAt(pod, {"spec", "volumes"})) {
+  for (const Json& volume : ItemsAt(pod, {"spec", "volumes"})) {
     if (volume.Find("hostPath")) bad.emplace_back(TextAt(volume, {"name"}));
   }
   return bad.empty() ? "" : Said("hostPath volumes", Counted("volume", bad));
@@ -72,7 +66,7 @@ std::string HostPorts(const Json& pod) {
   std::set<std::string> ports;
   const Names bad = Containers(pod, [&](const Json& container) {
     bool is_bad = false;
-    for (const Json& port : ListAt(container, {"ports"})) {
+    for (const Json& port : ItemsAt(container, {"ports"})) {
       const std::int64_t number = IntAt(port, {"hostPort"});
       if (number != 0) ports.insert(std::to_string(number));
       is_bad |= number != 0;
@@ -105,12 +99,12 @@ std::string PrivilegeEscalation(const Json& pod) {
 std::string Capabilities(const Json& pod) {
   std::set<std::string> added;
   const Names keeping = Containers(pod, [](const Json& container) {
-    const Json::Array& drop = ListAt(container, {"securityContext", "capabilities", "drop"});
+    const Json::Array& drop = ItemsAt(container, {"securityContext", "capabilities", "drop"});
     return std::find(drop.begin(), drop.end(), Json("ALL")) == drop.end();
   });
   const Names adding = Containers(pod, [&](const Json& container) {
     bool is_bad = false;
-    for (const Json& item : ListAt(container, {"securityContext", "capabilities", "add"})) {
+    for (const Json& item : ItemsAt(container, {"securityContext", "capabilities", "add"})) {
       if (!item.AsString() || *item.AsString() == "NET_BIND_SERVICE") continue;
       added.insert(*item.AsString());
       is_bad = true;
@@ -134,7 +128,7 @@ std::string VolumeTypes(const Json& pod) {
                                            "secret"};
   Names bad;
   std::set<std::string> types;
-  for (const Json& volume : ListAt(pod, {"spec", "volumes"})) {
+  for (const Json& volume : ItemsAt(pod, {"spec", "volumes"})) {
     for (const auto& [type, source] : *volume.AsObject()) {
       if (type == "name" || std::find(std::begin(kAllowed), std::end(kAllowed), type) != std::end(kAllowed)) continue;
       bad.emplace_back(TextAt(volume, {"name"}));

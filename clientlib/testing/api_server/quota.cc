@@ -21,12 +21,6 @@ bool IsExtended(std::string_view name) {
   return name.find('/') != std::string_view::npos && name.find("kubernetes.io/") == std::string_view::npos;
 }
 
-const Json::Array& ItemsOf(const Json& pod, std::string_view list) {
-  static const Json::Array kNone;
-  const Json* const items = pod.At({"spec", list});
-  return items && items->AsArray() ? *items->AsArray() : kNone;
-}
-
 Amounts Read(const Json* amounts) {
   Amounts read;
   if (!amounts || !amounts->AsObject()) return read;
@@ -37,14 +31,12 @@ Amounts Read(const Json* amounts) {
   return read;
 }
 
-// `kind`: requests or limits.
-Amounts TotalOf(const Json& pod, std::string_view kind) {
-  Amounts sum;
-  for (const Json& container : ItemsOf(pod, "containers")) {
-    for (const auto& [name, amount] : Read(container.At({"resources", kind}))) sum[name] = SumOf(sum[name], amount);
-  }
-  for (const Json& container : ItemsOf(pod, "initContainers")) {
-    for (const auto& [name, amount] : Read(container.At({"resources", kind}))) sum[name] = std::max(sum[name], amount);
+// `kind`: requests or limits. Overhead counts beside limits only if there are any.
+Amounts WithOverhead(const Json& pod, std::string_view kind) {
+  const ResourceList total = TotalOf(pod, kind);
+  Amounts sum(total.begin(), total.end());
+  for (const auto& [name, amount] : Read(pod.At({"spec", "overhead"}))) {
+    if (kind == "requests" || sum.contains(name)) sum[name] = SumOf(sum[name], amount);
   }
   return sum;
 }
@@ -88,7 +80,7 @@ std::string Unstated(const Amounts& hard, const Json& pod) {
     if (bare != "cpu" && bare != "memory") continue;
     std::set<std::string> without;
     for (const std::string_view list : {"containers", "initContainers"}) {
-      for (const Json& container : ItemsOf(pod, list)) {
+      for (const Json& container : ItemsAt(pod, {"spec", list})) {
         if (!container.At({"resources", kind, bare})) without.emplace(NameOf(Json::MakeObject({{"metadata", container}})));
       }
     }
@@ -151,17 +143,28 @@ bool IsQuotaOnPods(std::string_view resource) {
   return IsPlain(bare) || bare.starts_with("hugepages-") || IsExtended(resource);
 }
 
+ResourceList TotalOf(const Json& pod, std::string_view kind) {
+  Amounts sum;
+  for (const Json& container : ItemsAt(pod, {"spec", "containers"})) {
+    for (const auto& [name, amount] : Read(container.At({"resources", kind}))) sum[name] = SumOf(sum[name], amount);
+  }
+  for (const Json& container : ItemsAt(pod, {"spec", "initContainers"})) {
+    for (const auto& [name, amount] : Read(container.At({"resources", kind}))) sum[name] = std::max(sum[name], amount);
+  }
+  return {sum.begin(), sum.end()};
+}
+
 ResourceList QuotaUsageOf(const Json& pod) {
   ResourceList usage = {{"count/pods", 1}};
   const std::string_view phase = TextAt(pod, {"status", "phase"});
   if (phase == "Succeeded" || phase == "Failed") return usage;
   usage.emplace_back("pods", 1);
-  for (const auto& [name, amount] : TotalOf(pod, "requests")) {
+  for (const auto& [name, amount] : WithOverhead(pod, "requests")) {
     if (IsPlain(name) || name.starts_with("hugepages-")) usage.emplace_back(name, amount);
     else if (!IsExtended(name)) continue;
     usage.emplace_back("requests." + name, amount);
   }
-  for (const auto& [name, amount] : TotalOf(pod, "limits")) {
+  for (const auto& [name, amount] : WithOverhead(pod, "limits")) {
     if (IsPlain(name)) usage.emplace_back("limits." + name, amount);
   }
   return usage;

@@ -2,7 +2,7 @@
 // Admission by ResourceQuotas: a pod that is made counts in the status of each quota that covers it, or is refused.
 //
 // Who writes the status first, and what is used once a pod is gone, is a controller's work (cluster/quota_controller.h).
-// Lacks: overhead, resources of a pod as a whole, containers that stay among the init containers, the scope
+// Lacks: resources of a pod as a whole, containers that stay among the init containers, the scope
 // CrossNamespacePodAffinity, and quotas on anything but pods.
 #pragma once
 
@@ -19,6 +19,8 @@ Outcome<std::vector<Json>> AdmitByQuotas(const ResourceInfo& info, const Json& p
 
 // What a pod uses, by the names that quotas have for it. All but count/pods only until it has ended.
 ResourceList QuotaUsageOf(const Json& pod);
+// What the containers of a pod state together. `kind`: requests or limits.
+ResourceList TotalOf(const Json& pod, std::string_view kind);
 bool IsCoveredBy(const Json& quota, const Json& pod);
 bool IsQuotaOnPods(std::string_view resource);
 

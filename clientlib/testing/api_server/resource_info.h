@@ -22,6 +22,8 @@ struct KindRules {
   void (*carry)(const Json& before, Json& object) = nullptr;  // What an update cannot change, silently.
   std::vector<FieldError> (*validate)(const Json& object, const Json* before) = nullptr;  // `before` null: it is new.
   std::string (*forbid)(const Json& object, Storage& storage) = nullptr;  // Why a valid new object is not let in.
+  // What admission changes of a new object, before `prepare`; or why it does not let it in.
+  std::string (*admit)(Json& object, Storage& storage) = nullptr;
 };
 
 struct ResourceInfo {

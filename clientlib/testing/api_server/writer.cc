@@ -178,8 +178,9 @@ Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, 
   } else if (own != ns) {
     return BadRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
-  if (const std::string prefix(TextAt(object, {"metadata", "generateName"}));
-      NameOf(object).empty() && !prefix.empty()) {
+  std::string asked(NameOf(object));  // What admission knows an object by whose name is not made yet.
+  if (const std::string prefix(TextAt(object, {"metadata", "generateName"})); asked.empty() && !prefix.empty()) {
+    asked = prefix;
     object["metadata"]["name"] = storage_.MakeName(prefix);
     if (info->rules && info->rules->set_defaults) info->rules->set_defaults(object);
   }
@@ -202,6 +203,9 @@ Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, 
   metadata["creationTimestamp"] = storage_.Now();
   if (info->has_generation) metadata["generation"] = 1;
   if (tracking == Tracking::kUpdate) Track(*info, {}, object, options);
+  if (info->rules && info->rules->admit) {
+    if (const std::string why = info->rules->admit(object, storage_); !why.empty()) return Forbidden(*info, asked, why);
+  }
   if (info->rules && info->rules->prepare) info->rules->prepare(object, storage_);
 
   if (const auto errors = Validate(*info, object, nullptr); !errors.empty()) return Invalid(*info, name, errors);

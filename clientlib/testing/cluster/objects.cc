@@ -5,13 +5,6 @@
 
 namespace kube::testing {
 
-const Json::Array& ItemsAt(const Json& json, JsonPath path) {
-  static const Json::Array kNone;
-  const Json* const found = json.At(path);
-  const Json::Array* const items = found ? found->AsArray() : nullptr;
-  return items ? *items : kNone;
-}
-
 const Json* ControllerOf(const Json& object) {
   for (const Json& owner : ItemsAt(object, {"metadata", "ownerReferences"})) {
     if (IsTrueAt(owner, {"controller"})) return &owner;

@@ -9,9 +9,6 @@
 
 namespace kube::testing {
 
-// Empty if there is no array.
-const Json::Array& ItemsAt(const Json& json, JsonPath path);
-
 inline std::string_view UidOf(const Json& object) { return TextAt(object, {"metadata", "uid"}); }
 inline bool IsBeingDeleted(const Json& object) { return object.At({"metadata", "deletionTimestamp"}) != nullptr; }
 inline std::string_view AnnotationOf(const Json& object, std::string_view name) {
