@@ -14,12 +14,19 @@ namespace {
 
 bool HasEnded(const kube::Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
 
+// The pod of a DaemonSet, which comes to its own node alone, and the launcher of a job, one for all its workers.
+bool ComesAlone(const kube::Pod& pod) {
+  const kube::OwnerReference* controller = pod.metadata.Controller();
+  return (controller && controller->kind == "DaemonSet") || pod.metadata.Label(kRoleLabel) == "launcher";
+}
+
 // Where a pod holds room; empty: nowhere. Pods that have ended hold nothing, though they still name their node. For a
 // foreign pod that waits for others to leave the scheduler keeps what becomes free on the node it nominated.
 std::string_view HeldNode(const kube::Pod* pod) {
   if (pod == nullptr || HasEnded(*pod)) return {};
   if (!pod->spec.node_name.empty()) return pod->spec.node_name.view();
-  const bool waits = pod->spec.scheduling_gates.empty() && !pod->metadata.is_being_deleted() && OwnerOf(*pod).empty();
+  const bool waits = pod->spec.scheduling_gates.empty() && !pod->metadata.is_being_deleted() &&
+                     (OwnerOf(*pod).empty() || ComesAlone(*pod));
   return waits ? pod->status.nominated_node_name.view() : std::string_view();
 }
 
@@ -33,12 +40,6 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
 bool IsWaiting(const kube::Pod& pod) {
   return !HasEnded(pod) && !pod.metadata.is_being_deleted() && pod.spec.node_name.empty() &&
          pod.spec.scheduling_gates.empty();
-}
-
-// The pod of a DaemonSet, which comes to its own node alone, and the launcher of a job, one for all its workers.
-bool ComesAlone(const kube::Pod& pod) {
-  const kube::OwnerReference* controller = pod.metadata.Controller();
-  return (controller && controller->kind == "DaemonSet") || pod.metadata.Label(kRoleLabel) == "launcher";
 }
 
 // Nobody's, and about without waiting for a node: of its kind more may come.
@@ -101,7 +102,7 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
     const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
     const std::string owner = OwnerOf(*after);
     // Of those that ran before this process did, nobody knows who had a claim.
-    if (!was_seen && !is_first_list && !owner.empty() && !HeldNode(after).empty()) {
+    if (!was_seen && !is_first_list && !owner.empty() && !ComesAlone(*after) && !HeldNode(after).empty()) {
       competition_.AddBound(owner, NeedOfLocked(*after), now);
     }
     return {};

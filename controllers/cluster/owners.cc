@@ -34,14 +34,18 @@ std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_v
   return kube::ObjectKey{std::string(gang.substr(0, slash)), std::string(gang.substr(slash + 1))};
 }
 
+std::string LauncherOwner(const std::string& job) { return job + "/launcher"; }
+
 std::string OwnerOf(const kube::Pod& pod) {
   for (const kube::Kind* kind : {&api::PodGroup::ResourceKind(), &api::LegacyPodGroup::ResourceKind()}) {
     const std::string_view group = GroupNameOf(*kind, pod.metadata);
     if (!group.empty()) return GangKey(*kind, {pod.metadata.ns, std::string(group)});
   }
   const std::string_view job = pod.metadata.labels.Get(kJobNameLabel);
-  if (job.empty() || pod.metadata.labels.Get(kRoleLabel) != "worker") return {};
-  return kube::ObjectKey{pod.metadata.ns, std::string(job)}.ToString();
+  const std::string_view role = pod.metadata.labels.Get(kRoleLabel);
+  if (job.empty() || (role != "worker" && role != "launcher")) return {};
+  const std::string owner = kube::ObjectKey{pod.metadata.ns, std::string(job)}.ToString();
+  return role == "worker" ? owner : LauncherOwner(owner);
 }
 
 }  // namespace grus

@@ -23,7 +23,10 @@ std::string GangKey(const kube::Kind& kind, const kube::ObjectKey& group);
 // The other way round; nullopt: it is the key of another kind's.
 std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_view gang);
 
-// Whose claims a bound pod ends: a gang, or the job whose worker it is. Empty: nobody's.
+// A job's launcher is an owner of its own, beside the job whose workers they are: their claims end with other pods.
+std::string LauncherOwner(const std::string& job);
+
+// Whose claims a bound pod ends: those of a gang, or of the job whose worker or launcher it is. Empty: nobody's.
 std::string OwnerOf(const kube::Pod& pod);
 
 }  // namespace grus

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the elastic reconciler plans: between the ledger, which it shares with all, and the pure plan.
 #include <algorithm>
+#include <chrono>
 
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
@@ -12,6 +13,9 @@ namespace grus {
 using api::ElasticHorovodJob;
 
 namespace {
+
+// A job that waits asks again what its pods will be: no event tells that a LimitRange or a webhook is another one.
+constexpr kube::Duration kOtherPods = std::chrono::minutes(5), kUnknownPods = std::chrono::seconds(5);
 
 bool HasEnded(const api::ElasticHorovodJobStatus& status) {
   return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
@@ -35,24 +39,12 @@ int ElasticReconciler::OwedWorkers(const View& view) {
   return view.workers ? std::max(0, view.workers->granted - BoundWorkers(view)) : 0;
 }
 
-ShapePtr ElasticReconciler::ShapeOfWorker(const ElasticHorovodJob& job) {
-  const auto worker = WorkerOf(job);
-  return room_.ShapeOf(*worker, room_.VolumesOf(*worker));
-}
+ShapePtr ElasticReconciler::ShapeOf(const JobPod& pod) { return room_.ShapeOf(*pod.pod, room_.VolumesOf(*pod.pod)); }
 
-std::shared_ptr<const kube::Pod> ElasticReconciler::WorkerOf(const ElasticHorovodJob& job) {
-  {
-    std::lock_guard lock(mutex_);
-    const auto it = verified_.find(job.metadata.Key());
-    if (it != verified_.end() && it->second.uid == job.metadata.uid &&
-        it->second.generation == job.metadata.generation && it->second.worker) {
-      return it->second.worker;
-    }
-  }
-  auto worker = std::make_shared<const kube::Pod>(WorkerPod(job));
-  std::lock_guard lock(mutex_);
-  VerifiedLocked(job).worker = worker;
-  return worker;
+void ElasticReconciler::ForgetRoom(const ElasticHorovodJob& job) {
+  const std::string owner = job.metadata.Key().ToString();
+  room_.Forget(owner);
+  room_.Forget(LauncherOwner(owner));
 }
 
 Plan ElasticReconciler::MakePlan(View& view) {
@@ -61,22 +53,24 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const int granted = view.workers ? view.workers->granted : 0;
   const int bound = BoundWorkers(view);
   const std::string owner = job.metadata.Key().ToString();
-  if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted)) {
+  if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted && HasBoundLauncher(view))) {
     // Also of what a pass claimed that had not seen the last binds.
-    room_.Forget(owner);
+    ForgetRoom(job);
     Plan plan = PlanElasticJob(view);
+    if (plan.workers && view.workers) plan.workers->gang = view.workers->gang;
     quotas_.Note(view, plan);
     return plan;
   }
-  const auto worker = WorkerOf(job);
-  const ShapePtr shape = ShapeOfWorker(job);
+  const JobPod worker = pods_.Worker(job), launcher = pods_.Launcher(job);
+  const ShapePtr shape = ShapeOf(worker), launcher_shape = ShapeOf(launcher);
   std::lock_guard lock(planning_mutex_);
   const int owed = OwedWorkers(view);
   const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
   bool is_queued = false;
   if (WantsMore(view)) view.quota = quotas_.LimitOf(view, sizes.wanted);
   if (is_start) {
-    is_queued = AskForStart(view, Admitted(view, sizes), *worker, shape);
+    view.has_unknown_pods = !worker.is_known || !launcher.is_known;
+    is_queued = AskForStart(view, Admitted(view, sizes), *worker.pod, shape, launcher_shape);
   } else if (granted < sizes.wanted) {
     view.room = room_.RoomFor(owner, shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
@@ -84,6 +78,10 @@ Plan ElasticReconciler::MakePlan(View& view) {
   }
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);
+  if (WantsMore(view) && (worker.is_changed || launcher.is_changed || view.has_unknown_pods)) {
+    const kube::Duration soon = view.has_unknown_pods ? kUnknownPods : kOtherPods;
+    plan.look_again = std::min(plan.look_again.value_or(soon), soon);
+  }
   // Workers of the last run that are still there are none of those that start.
   const int claims = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
   if (is_queued && !plan.is_ignored && !HasEnded(plan.status)) {
@@ -94,8 +92,10 @@ Plan ElasticReconciler::MakePlan(View& view) {
       plan.look_again = std::min(plan.look_again.value_or(until), until);
     }
   } else if (is_start && claims == 0) {
-    room_.Forget(owner);
+    ForgetRoom(job);
   } else {
+    const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !HasBoundLauncher(view));
+    room_.Claim(LauncherOwner(owner), launcher_shape, needs_launcher ? 1 : 0);
     room_.Claim(owner, shape, claims);
   }
   if (plan.workers && caches_.groups) {
@@ -108,7 +108,8 @@ Plan ElasticReconciler::MakePlan(View& view) {
   return plan;
 }
 
-bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape) {
+bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape,
+                                    const ShapePtr& launcher) {
   const ElasticHorovodJob& job = *view.job;
   const std::string owner = job.metadata.Key().ToString();
   const bool wants_start =
@@ -122,6 +123,12 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
     // Before it asks: what comes free from now on wakes it.
     std::lock_guard lock(mutex_);
     hungry_.insert(job.metadata.Key());
+  }
+  if (view.has_unknown_pods) {
+    // Nor could they be made while the API server cannot say what they will be.
+    view.may_start = false;
+    room_.StopAsking(owner);
+    return false;
   }
   const std::string_view class_name = worker.spec.priority_class_name;
   const std::optional<int> priority = caches_.priority_classes ? PriorityOf(*caches_.priority_classes, class_name) : 0;
@@ -144,18 +151,26 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
     room_.StopAsking(owner);
     return false;
   }
-  if (!places.empty()) room_.Forget(owner);
+  if (!places.empty()) ForgetRoom(job);
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;
-  demand.needed = sizes.NeededToRun();
   demand.members.assign(static_cast<std::size_t>(sizes.wanted), shape);
+  // Workers alone train nothing: after as many of them as it takes comes the launcher.
+  demand.members.insert(demand.members.begin() + sizes.NeededToRun(), launcher);
+  demand.companion = {sizes.NeededToRun(), LauncherOwner(owner)};
+  demand.needed = sizes.NeededToRun() + 1;
   const kube::Time since = job.metadata.creation_timestamp.value_or(view.now);
   demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
   const GangStanding standing = room_.Ask(demand);
   view.may_start = standing.is_placed;
   view.room = room_.RoomFor(owner, shape, sizes.wanted);
-  if (standing.is_placed) view.room.copies = standing.placed;
+  if (standing.is_placed) {
+    view.room.copies = standing.placed - 1;
+  } else if (const Room room = room_.RoomFor(LauncherOwner(owner), launcher, 1);
+             room.nodes == 0 || standing.fitting == sizes.NeededToRun()) {
+    view.launcher_lacks = room.nodes == 0 ? LauncherLacks::kAnyNode : LauncherLacks::kRoom;
+  }
   return !standing.is_placed;
 }
 
@@ -167,9 +182,13 @@ void ElasticReconciler::GiveBackUnmade(const View& view) {
   }
   quotas_.Forget(view.job->metadata.Key());
   const std::string owner = view.job->metadata.Key().ToString();
-  const int owed = OwedWorkers(view);
-  if (owed == 0) room_.Forget(owner);
-  else room_.Claim(owner, ShapeOfWorker(*view.job), owed);
+  if (const int owed = OwedWorkers(view); owed > 0) {
+    room_.Claim(owner, ShapeOf(pods_.Worker(*view.job)), owed);
+  } else {
+    room_.Forget(owner);
+  }
+  // Workers that run, or are about to, still wait for it.
+  if (!view.workers || view.workers->granted == 0) room_.Forget(LauncherOwner(owner));
 }
 
 }  // namespace grus

@@ -54,7 +54,8 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       room_(room),
       missing_pods_(client, clock),
       training_output_(client, clock),
-      quotas_(client, caches.quotas, caches.priority_classes, clock) {
+      pods_(client, clock),
+      quotas_(pods_, caches.quotas, caches.priority_classes) {
   if (caches_.profiles != nullptr) {
     jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
       const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -155,10 +156,7 @@ void ElasticReconciler::OnFreedRoom() {
 void ElasticReconciler::OnClaim(const ObjectKey& claim) {
   std::lock_guard lock(mutex_);
   for (const ObjectKey& key : hungry_) {
-    const auto verified = verified_.find(key);
-    const bool has_claims = verified != verified_.end() && verified->second.worker &&
-                            !verified->second.worker->spec.volumes.empty();
-    if (has_claims && key.ns == claim.ns) queue_->AddAfter(key, kCacheLag);
+    if (key.ns == claim.ns && pods_.HasVolumes(key)) queue_->AddAfter(key, kCacheLag);
   }
 }
 
@@ -251,7 +249,9 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     missing_pods_.Forget(key);
     training_output_.Forget(key);
     quotas_.Forget(key);
+    pods_.Forget(key);
     room_.Forget(key.ToString());
+    room_.Forget(LauncherOwner(key.ToString()));
     std::lock_guard lock(mutex_);
     hungry_.erase(key);
     verified_.erase(key);
@@ -276,7 +276,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   view.are_pods_current = ArePodsCurrent(key);
   const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
-  if (WantsMore(view)) quotas_.AskWhatIsUnstated(*job, stop);
+  if (WantsMore(view)) pods_.Ask(*job, stop);
   Plan plan = MakePlan(view);
   if (plan.is_ignored) {
     std::lock_guard lock(mutex_);

@@ -54,7 +54,6 @@ class ElasticReconciler final : public kube::Reconciler {
   struct Verified {
     std::string uid, service_version, hosts_version;
     std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
-    std::shared_ptr<const kube::Pod> worker;
     std::optional<kube::TimePoint> minor_change_since;  // A change of the status waits for company.
     bool is_namespace_ending = false;  // And the job with it.
   };
@@ -63,7 +62,8 @@ class ElasticReconciler final : public kube::Reconciler {
   View Observe(const Job& job, const Children& children) const;
   Plan MakePlan(View& view);
   // Asks the planner for the places of a start, and tells the view. True: it waits for them in the queue.
-  bool AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape);
+  bool AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape,
+                   const ShapePtr& launcher);
   kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                        std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Status WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
@@ -94,8 +94,8 @@ class ElasticReconciler final : public kube::Reconciler {
   bool IsOwnEcho(const kube::ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const;
   bool IsHungry(const kube::ObjectKey& job);
   bool ArePodsCurrent(const kube::ObjectKey& job);
-  std::shared_ptr<const kube::Pod> WorkerOf(const api::ElasticHorovodJob& job);
-  ShapePtr ShapeOfWorker(const api::ElasticHorovodJob& job);
+  ShapePtr ShapeOf(const JobPod& pod);
+  void ForgetRoom(const api::ElasticHorovodJob& job);  // All that the job has claimed.
   template <typename T>
   std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
                                       const std::string& name) const;
@@ -117,6 +117,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::WriteTracker writes_;
   MissingPods missing_pods_;
   TrainingOutput training_output_;
+  JobPods pods_;
   JobQuotas quotas_;
   kube::WorkQueue* queue_ = nullptr;
 

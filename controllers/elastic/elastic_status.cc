@@ -57,6 +57,14 @@ std::string RoomMessage(const View& view) {
 }
 
 std::string WaitingMessage(const View& view, const Sizes& sizes) {
+  if (view.has_unknown_pods) return "waiting for the API server to say what the workers and the launcher will need";
+  if (view.launcher_lacks == LauncherLacks::kAnyNode) {
+    return "waiting for room for the launcher: no node can hold it: see its resources, node selector and tolerations";
+  }
+  if (view.launcher_lacks == LauncherLacks::kRoom) {
+    return "waiting for room for " + Count(sizes.NeededToRun(), "worker") + Gpus(view, sizes.NeededToRun()) +
+           " and the launcher: there is room for the workers alone";
+  }
   return "waiting for room for " + Count(sizes.NeededToRun(), "worker") + Gpus(view, sizes.NeededToRun()) + ": " +
          RoomMessage(view);
 }

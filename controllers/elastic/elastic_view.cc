@@ -97,6 +97,7 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
   launcher.name = pod.metadata.name;
   launcher.uid = std::string(pod.metadata.uid);
   launcher.is_ending = HasEnded(pod);
+  launcher.is_bound = !pod.spec.node_name.empty();
   launcher.has_lost_node = !pod.spec.node_name.empty() && !has_node;
   launcher.is_running = pod.status.phase == "Running" && !launcher.has_lost_node;
   launcher.hosts_revision = RevisionOfHostList(pod.metadata.Annotation(kHostsAnnotation));
@@ -113,6 +114,12 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
     launcher.trouble = "cannot be scheduled: " + std::string(scheduled->message);
   }
   return launcher;
+}
+
+bool HasBoundLauncher(const View& view) {
+  return std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(), [](const LauncherPod& pod) {
+    return pod.is_bound && !pod.is_ending && !pod.has_lost_node;
+  });
 }
 
 WorkersState ReadWorkersState(const kube::StatefulSet& set) {

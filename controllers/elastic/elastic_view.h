@@ -41,6 +41,7 @@ struct Worker {
 // The launcher's pods, newest first.
 struct LauncherPod {
   std::string name, uid;
+  bool is_bound = false;  // Has a node.
   bool is_running = false, is_ending = false;
   bool has_lost_node = false;
   std::int64_t hosts_revision = 0;  // Last revision of the host list pushed into the pod; 0: none.
@@ -84,6 +85,9 @@ struct QuotaLimit {
   std::optional<kube::Duration> look_again = {};  // If no change of a quota tells that it may be wider.
 };
 
+// Why the launcher keeps a job from its start, where the workers have their places.
+enum class LauncherLacks { kNothing, kRoom, kAnyNode };
+
 enum class LauncherState { kAbsent, kActive, kSucceeded, kFailed };
 
 struct View {
@@ -105,6 +109,8 @@ struct View {
   std::vector<LauncherPod> launcher_pods;
   bool has_stray_launcher = false;  // A pod runs as a launcher, but belongs to no launcher that is there.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
+  bool has_unknown_pods = false;        // The API server could not say what the workers and the launcher will be.
+  LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                            // For workers beyond those granted, claims of others set aside.
   std::optional<QuotaLimit> quota;      // nullopt: all that are wanted.
   bool is_room_reserved = false;        // For a gang or job that waits: what the count does not show is not to be asked for.
@@ -129,6 +135,8 @@ inline constexpr char kLiftedAnnotation[] = "ai.centauruscloud.io/lifted";
 inline constexpr char kBelowMinimumReason[] = "BelowMinimum";
 
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
+// One of its pods has a node, and is to stay.
+bool HasBoundLauncher(const View& view);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);
 WorkersState ReadWorkersState(const kube::StatefulSet& set);
 // The ordinal in "bert-workers-12" for "bert-workers"; nullopt if it is another's pod.

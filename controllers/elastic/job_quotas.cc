@@ -2,7 +2,6 @@
 #include "controllers/elastic/job_quotas.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
@@ -12,11 +11,7 @@ namespace grus {
 namespace {
 
 using api::ElasticHorovodJob;
-using kube::Json;
 using kube::ObjectKey;
-
-// A LimitRange that is made later is found; answers are not asked for with each pod of the namespace.
-constexpr kube::Duration kAskAgain = std::chrono::minutes(1), kAskAgainAtMost = std::chrono::seconds(5);
 
 // Of the workers that are wanted now; those of the last run are on their way out.
 int Existing(const View& view, int replicas) {
@@ -42,9 +37,8 @@ std::string RefusalOf(const kube::Error& error) {
 
 }  // namespace
 
-JobQuotas::JobQuotas(kube::Client& client, Quotas* quotas, const kube::Informer* priority_classes,
-                     const kube::Clock& clock)
-    : client_(client), quotas_(quotas), priority_classes_(priority_classes), clock_(clock) {
+JobQuotas::JobQuotas(JobPods& pods, Quotas* quotas, const kube::Informer* priority_classes)
+    : pods_(pods), quotas_(quotas), priority_classes_(priority_classes) {
   if (quotas_ != nullptr) {
     quotas_->OnMore([this](const std::string& ns) { Tell(ns); });
   }
@@ -59,60 +53,20 @@ void JobQuotas::Tell(const std::string& ns) {
   for (const ObjectKey& job : jobs) on_more_(job);
 }
 
-JobQuotas::Facts JobQuotas::FactsOf(const ElasticHorovodJob& job) {
-  const ObjectKey key = job.metadata.Key();
-  {
-    std::lock_guard lock(mutex_);
-    const auto it = facts_.find(key);
-    if (it != facts_.end() && it->second.uid == job.metadata.uid &&
-        it->second.generation == job.metadata.generation) {
-      return it->second;
-    }
+JobQuotas::Wanted JobQuotas::WantedOf(const JobPod& pod, const QuotaList& quotas) const {
+  Wanted wanted{QuotaPodOf(*pod.pod), {}, {}};
+  if (wanted.pod.priority_class.empty() && priority_classes_ != nullptr) {
+    wanted.pod.priority_class = DefaultClass(*priority_classes_);
   }
-  Facts facts;
-  facts.uid = job.metadata.uid;
-  facts.generation = job.metadata.generation;
-  facts.worker.pod = QuotaPodOf(WorkerPod(job));
-  facts.launcher.pod = QuotaPodOf(LauncherPodOf(job));
-  for (Asked* one : {&facts.worker, &facts.launcher}) {
-    if (!one->pod.priority_class.empty() || priority_classes_ == nullptr) continue;
-    one->pod.priority_class = DefaultClass(*priority_classes_);
+  if (pod.refusal && QuotaRoomFor(quotas, wanted.pod, {}, 1).is_unstated) {
+    wanted.refusal = RefusalOf(*pod.refusal);
+    // It is not allowed to ask, or the pod is refused for another reason: as if nothing were asked for. What passes, such
+    // as a webhook that is being restarted, is asked again.
+    if (wanted.refusal.empty() && IsFinal(*pod.refusal)) wanted.pod.unstated.clear();
+    // No change of a quota tells that the API server would make another pod.
+    wanted.look_again = pod.look_again;
   }
-  std::lock_guard lock(mutex_);
-  return facts_[key] = facts;
-}
-
-void JobQuotas::Ask(const Json& workload, const std::string& ns, const QuotaList& quotas, Asked& asked,
-                    std::stop_token stop) {
-  const kube::TimePoint now = clock_.Now();
-  if (!QuotaRoomFor(quotas, asked.pod, {}, 1).is_unstated && asked.refusal.empty()) return;
-  if (asked.when && now - *asked.when < kAskAgainAtMost) return;
-  asked.when = now;
-  asked.refusal.clear();
-  kube::WriteOptions options;
-  options.dry_run = true;
-  const auto answer = client_.Create(kube::KindOf<kube::Pod>(), ns, PodOfTemplate(workload), options, stop);
-  if (answer) {
-    asked.pod = QuotaPodOf(static_cast<const kube::Pod&>(**answer));
-    return;
-  }
-  asked.refusal = RefusalOf(answer.error());
-  // It is not allowed to ask, or the pod is refused for another reason: as if nothing were asked for. What passes, such as
-  // a webhook that is being restarted, is asked again.
-  const kube::ErrorCode code = answer.error().code();
-  const bool is_final = code == kube::ErrorCode::kForbidden || code == kube::ErrorCode::kInvalid ||
-                        code == kube::ErrorCode::kInvalidArgument;
-  if (asked.refusal.empty() && is_final) asked.pod.unstated.clear();
-}
-
-void JobQuotas::AskWhatIsUnstated(const ElasticHorovodJob& job, std::stop_token stop) {
-  const QuotaList quotas = quotas_ ? quotas_->Of(job.metadata.ns) : QuotaList();
-  if (quotas.empty()) return;
-  Facts facts = FactsOf(job);
-  Ask(MakeWorkers(job, {1, 1, false, false}), job.metadata.ns, quotas, facts.worker, stop);
-  Ask(MakeLauncher(job), job.metadata.ns, quotas, facts.launcher, stop);
-  std::lock_guard lock(mutex_);
-  facts_[job.metadata.Key()] = std::move(facts);
+  return wanted;
 }
 
 std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
@@ -125,16 +79,10 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
     limited_.insert(key);
   }
   const QuotaList quotas = quotas_->Of(key.ns);
-  const Facts facts = quotas.empty() ? Facts() : FactsOf(job);
   const int existing = Existing(view, wanted);
-  const auto limit = [&](const Asked& asked, const QuotaRoom& room) {
-    QuotaLimit found{existing + room.copies, room.quota, room.resource, room.why};
-    found.is_of_launcher = &asked == &facts.launcher;
-    if (asked.when) {
-      const kube::Duration age = clock_.Now() - *asked.when;
-      found.look_again = age > kube::Duration::zero() && age < kAskAgainAtMost ? kAskAgainAtMost - age : kAskAgain;
-    }
-    return found;
+  const auto limit = [&](const Wanted& pod, const QuotaRoom& room, bool is_of_launcher) {
+    if (!pod.refusal.empty()) return QuotaLimit{existing, "", "", pod.refusal, is_of_launcher, pod.look_again};
+    return QuotaLimit{existing + room.copies, room.quota, room.resource, room.why, is_of_launcher, pod.look_again};
   };
   std::lock_guard lock(mutex_);
   std::vector<PodsToCome> to_come;
@@ -143,17 +91,18 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
     to_come.push_back({&it->second.worker, it->second.workers});
     to_come.push_back({&it->second.launcher, it->second.launchers});
   }
+  Wanted launcher;
   if (!quotas.empty() && !HasLauncherPod(view)) {
-    if (!facts.launcher.refusal.empty()) return limit(facts.launcher, {0, "", "", facts.launcher.refusal});
-    const QuotaRoom room = QuotaRoomFor(quotas, facts.launcher.pod, to_come, 1);
-    if (room.copies == 0) return limit(facts.launcher, room);
-    to_come.push_back({&facts.launcher.pod, 1});
+    launcher = WantedOf(pods_.Launcher(job), quotas);
+    const QuotaRoom room = QuotaRoomFor(quotas, launcher.pod, to_come, 1);
+    if (room.copies == 0 || !launcher.refusal.empty()) return limit(launcher, room, true);
+    to_come.push_back({&launcher.pod, 1});
   }
   const int more = std::max(0, wanted - existing);
   if (!quotas.empty() && more > 0) {
-    if (!facts.worker.refusal.empty()) return limit(facts.worker, {0, "", "", facts.worker.refusal});
-    const QuotaRoom room = QuotaRoomFor(quotas, facts.worker.pod, to_come, more);
-    if (room.copies < more) return limit(facts.worker, room);
+    const Wanted worker = WantedOf(pods_.Worker(job), quotas);
+    const QuotaRoom room = QuotaRoomFor(quotas, worker.pod, to_come, more);
+    if (room.copies < more || !worker.refusal.empty()) return limit(worker, room, false);
   }
   limited_.erase(key);
   return std::nullopt;
@@ -168,10 +117,9 @@ void JobQuotas::Note(const View& view, const Plan& plan) {
   promise.workers = std::max(0, replicas - Existing(view, replicas));
   promise.launchers = replicas > 0 && !HasLauncherPod(view) ? 1 : 0;
   const int planned = promise.workers + promise.launchers;
-  if (planned > 0 && !quotas_->Of(key.ns).empty()) {
-    const Facts facts = FactsOf(*view.job);
-    promise.worker = facts.worker.pod;
-    promise.launcher = facts.launcher.pod;
+  if (const QuotaList quotas = quotas_->Of(key.ns); planned > 0 && !quotas.empty()) {
+    promise.worker = WantedOf(pods_.Worker(*view.job), quotas).pod;
+    promise.launcher = WantedOf(pods_.Launcher(*view.job), quotas).pod;
   }
   bool is_less = false;
   {
@@ -191,7 +139,6 @@ void JobQuotas::Forget(const ObjectKey& job) {
   bool had = false;
   {
     std::lock_guard lock(mutex_);
-    facts_.erase(job);
     limited_.erase(job);
     had = promises_.erase(job) > 0;
   }

@@ -172,15 +172,17 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
   const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
+  // Nor what is kept for the job's own launcher.
+  const bool is_room_kept = view.is_room_reserved || !HasBoundLauncher(view);
   if (LastReasonIs(view, ScaleReason::kStarted)) {
     // Asked of the scheduler once, whatever our own count of free GPUs says.
-    const int most = view.is_room_reserved ? std::min(sizes.wanted, now.granted + view.room.copies) : sizes.wanted;
+    const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : sizes.wanted;
     if (are_all_bound && most > now.granted) GrowTo(plan, now, most, ScaleReason::kRequested);
     return;
   }
   const bool did_user_choose = job.status.observed_generation != job.metadata.generation &&
                                job.spec.workers.target_replicas.has_value();
-  if (did_user_choose && now.granted == now.replicas && !view.is_room_reserved) {
+  if (did_user_choose && now.granted == now.replicas && !is_room_kept) {
     GrowTo(plan, now, sizes.wanted, ScaleReason::kSpecChanged);
     return;
   }

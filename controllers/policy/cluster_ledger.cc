@@ -167,10 +167,11 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   const OwnerId id = Intern(owner);
   std::optional<Place> ended;
   if (std::vector<Place>& claims = owners_[id].claims; is_new && id != 0 && !claims.empty()) {
-    auto place = std::find_if(claims.begin(), claims.end(), [&](const Place& p) { return p.node == node; });
-    if (place == claims.end()) {
-      place = std::find_if(claims.begin(), claims.end(), [&](const Place& p) { return p.shape->request == request; });
-    }
+    const auto is_here = [&](const Place& p) { return p.node == node; };
+    const auto is_alike = [&](const Place& p) { return p.shape->request == request; };
+    auto place = std::find_if(claims.begin(), claims.end(), [&](const Place& p) { return is_here(p) && is_alike(p); });
+    if (place == claims.end()) place = std::find_if(claims.begin(), claims.end(), is_alike);
+    if (place == claims.end()) place = std::find_if(claims.begin(), claims.end(), is_here);
     if (place == claims.end()) place = claims.end() - 1;
     ended = std::move(*place);
     claims.erase(place);

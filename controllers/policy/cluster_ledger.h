@@ -61,8 +61,8 @@ class ClusterLedger {
   std::size_t node_count() const { return nodes_.size(); }  // With those that are gone and still held.
 
   // A bound pod of `owner` (empty: nobody that claims). Binding again with the same UID replaces. One claim of the
-  // owner ends with each pod that is bound for the first time: on that node if there is one, else any. Without a
-  // `shape` the pod has that of the claim; else no constraint of another pod sees it.
+  // owner ends with each pod that is bound for the first time: one that asks for as much, best on that node; else any.
+  // Without a `shape` the pod has that of the claim; else no constraint of another pod sees it.
   void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner,
             ShapePtr shape = nullptr);
   void Release(const std::string& pod_uid);

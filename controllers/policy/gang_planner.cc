@@ -145,7 +145,9 @@ struct GangPlanner::Impl {
     if (places.nodes.empty()) return false;
     const std::string& key = gang.demand.key;
     for (std::size_t i = 0; i < places.nodes.size(); ++i) {
-      ledger.Hold(key, ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
+      const GangDemand::Companion& companion = gang.demand.companion;
+      ledger.Hold(static_cast<int>(i) == companion.member ? companion.owner : key,
+                  ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
     }
     // The extras of a gang that runs say nothing of its end.
     if (gang.demand.needed > 0 && gang.demand.runtime_seconds) ends[key] = now + *gang.demand.runtime_seconds;

@@ -31,6 +31,13 @@ struct GangDemand {
   int needed = 0;                  // Of `members` at least so many, or none. 0: none is urgent, any number helps.
   std::vector<ShapePtr> members;   // In the order in which they are to start; equal shapes share a pointer.
   std::set<std::string> avoid;     // Nodes that the scheduler refused although they looked free.
+  // The member whose claim another owner gets than `key`.
+  struct Companion {
+    int member = -1;
+    std::string owner;
+    friend bool operator==(const Companion&, const Companion&) = default;
+  };
+  Companion companion = {};        // -1: none.
   std::optional<std::int64_t> runtime_seconds;  // How long it will run, declared or measured.
   friend bool operator==(const GangDemand&, const GangDemand&) = default;
 };

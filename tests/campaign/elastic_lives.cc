@@ -43,13 +43,55 @@ Traits NodeLost() {
       .prepare = Cluster(3, 2, R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"pool":"base"}}}},
                                        "workersSpec":{"minReplicas":2,"maxReplicas":6}})"),
       .steps = {Until(
-                    "its launcher has no node", [](const World& world) { return PhaseOf(world, kName) == "Starting"; },
+                    "it waits for a node for its launcher, and holds nothing",
+                    [](const World& world) { return PhaseOf(world, kName) == "Waiting" && HoldsNothing(world, kName); },
                     [](World& world) {
                       AddNode(world, "base-0", 0, Json::MakeObject({{"pool", "base"}}));
                     }),
                 UntilTrains(6, [](World& world) { world.cluster.RemoveNode("node-1"); }), UntilTrains(4)},
       .has_chance_ordinals = true,
       .has_retries = true};
+}
+
+// The launcher asks for a GPU, too.
+Traits LauncherNeedsRoom() {
+  return {.name = "launcher-needs-room",
+          .prepare = Cluster(1, 4, R"({"launcherSpec":{"template":{"spec":{"containers":[
+              {"name":"launcher","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}},
+              "workersSpec":{"minReplicas":2,"maxReplicas":4}})"),
+          .steps = {UntilTrains(3, Ends("succeed")), UntilOver("Succeeded")},
+          .has_chance_ordinals = true};
+}
+
+// Each container of the namespace gets a third of a node's processors, which no template says.
+constexpr char kTightRange[] = R"({"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"range"},
+    "spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":"30"}}]}})";
+std::function<void(World&)> TightCluster(int nodes, const char* spec) {
+  return [=](World& world) {
+    Json range = Parse(kTightRange);
+    range["metadata"]["namespace"] = kNamespace;
+    Must(world.server.Create("limitranges", std::move(range), "kubectl"));
+    Cluster(nodes, 8, spec)(world);
+  };
+}
+
+Traits LimitRange() {
+  return {.name = "limit-range",
+          .prepare = TightCluster(1, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})"),
+          .steps = {UntilTrains(2, [](World& world) { AddNode(world, "node-9", 8); }), UntilTrains(4)},
+          .has_chance_ordinals = true};
+}
+
+Traits LimitRangeTaken() {
+  return {.name = "limit-range-taken",
+          .prepare = TightCluster(1, R"({"workersSpec":{"minReplicas":4,"maxReplicas":4}})"),
+          .steps = {Until(
+                        "it waits and holds nothing",
+                        [](const World& world) {
+                          return PhaseOf(world, kName) == "Waiting" && HoldsNothing(world, kName);
+                        },
+                        [](World& world) { Delete(world, "limitranges", "range"); }),
+                    UntilTrains(4)}};
 }
 
 Traits SuspendAndResume() {
@@ -166,8 +208,9 @@ Traits TwoManagers() {
 
 std::vector<ElasticStory> ElasticLives() {
   return {StartAndSucceed(),  LauncherFails(), ScaleUpAndDown(), ShrinkAndGrow(),       NodeLost(),
-          SuspendAndResume(), WaitForRoom(),   TwoJobs(),        DeletedAndMadeAgain(), DeletedForGood(),
-          NamespaceDeleted(), WorkerCrashes(), TimeToLive(),     CrdDeleted(),          TwoManagers()};
+          LauncherNeedsRoom(), LimitRange(), LimitRangeTaken(), SuspendAndResume(), WaitForRoom(), TwoJobs(),
+          DeletedAndMadeAgain(), DeletedForGood(), NamespaceDeleted(), WorkerCrashes(), TimeToLive(), CrdDeleted(),
+          TwoManagers()};
 }
 
 }  // namespace grus::testing

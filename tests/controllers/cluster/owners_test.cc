@@ -22,7 +22,8 @@ TEST(Owners, APodsClaimIsThatOfItsGangElseOfItsJob) {
   EXPECT_EQ(OwnerOf(PodWith({{"scheduling.x-k8s.io/pod-group", "g"}})), "team-a/g");
   EXPECT_EQ(OwnerOf(PodWith({{"pod-group.scheduling.sigs.k8s.io", "g"}})), "scheduling.sigs.k8s.io/team-a/g");
   EXPECT_EQ(OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}})), "team-a/bert");
-  EXPECT_EQ(OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "launcher"}})), "");
+  EXPECT_EQ(OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "launcher"}})), "team-a/bert/launcher");
+  EXPECT_EQ(OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "other"}})), "");
   EXPECT_EQ(
       OwnerOf(PodWith({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}, {"scheduling.x-k8s.io/pod-group", "bert"}})),
       "team-a/bert");
@@ -35,6 +36,7 @@ TEST(Owners, AGangsKeyLeadsBackToItsGroupAndToNoOtherKinds) {
   }
   EXPECT_FALSE(GroupOfGang(KindOf<api::PodGroup>(), GangKey(KindOf<api::LegacyPodGroup>(), key)));
   EXPECT_FALSE(GroupOfGang(KindOf<api::LegacyPodGroup>(), GangKey(KindOf<api::PodGroup>(), key)));
+  EXPECT_FALSE(GroupOfGang(KindOf<api::PodGroup>(), LauncherOwner("team-a/bert")));
 }
 
 }  // namespace

@@ -71,6 +71,17 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
     return delay;
   }
 
+  // A launcher that asks for a GPU itself.
+  static void LauncherOnGpu(api::ElasticHorovodJob& job) {
+    job.spec.launcher.pod_template = *kube::ParseJson(
+        R"({"spec":{"containers":[{"name":"launcher","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}})");
+  }
+  std::string Message() {
+    const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
+    const kube::Condition* ready = kube::FindCondition(job->status.conditions, "Ready");
+    return ready ? ready->message : "";
+  }
+
   kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
   kube::Informer& services_ = Cache<kube::Service>();
   kube::Informer& sets_ = Cache<kube::StatefulSet>();
@@ -256,6 +267,81 @@ TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
 
   EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
   EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+  EXPECT_TRUE(room_.PlacesOf("team-a/bert/launcher").empty());
+}
+
+TEST_F(ElasticReconcilerTest, WorkersLeaveRoomForTheLauncher) {
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.workers.min_replicas = 2;
+    job.spec.workers.max_replicas = 8;
+    LauncherOnGpu(job);
+  });
+  Start();
+
+  ASSERT_TRUE(Pass());
+
+  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 7U);
+  EXPECT_EQ(room_.PlacesOf("team-a/bert/launcher").size(), 1U);
+}
+
+TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.workers.min_replicas = job.spec.workers.max_replicas = 8;
+    LauncherOnGpu(job);
+  });
+  Start();
+
+  ASSERT_TRUE(Pass());
+  ASSERT_TRUE(Pass());
+
+  EXPECT_EQ(Message(), "waiting for room for 8 workers (8 GPUs) and the launcher: there is room for the workers alone");
+  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+
+  AddNode("n2");
+  ASSERT_TRUE(Pass());
+  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 8U);
+}
+
+TEST_F(ElasticReconcilerTest, ALauncherThatNoNodeCanHoldIsSaid) {
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1;
+    job.spec.launcher.pod_template = *kube::ParseJson(R"({"spec":{"nodeSelector":{"pool":"none"}}})");
+  });
+  Start();
+
+  ASSERT_TRUE(Pass());
+  ASSERT_TRUE(Pass());
+
+  EXPECT_EQ(Message(), "waiting for room for the launcher: no node can hold it: see its resources, node selector and "
+                       "tolerations");
+}
+
+// What a LimitRange adds to a template that states nothing.
+TEST_F(ElasticReconcilerTest, AJobIsPlannedWithThePodsThatTheServerWillMake) {
+  Json range = Named("v1", "LimitRange", "range", "team-a");
+  range["spec"] = *kube::ParseJson(R"({"limits":[{"type":"Container","defaultRequest":{"cpu":"30"}}]})");
+  Create("limitranges", std::move(range));
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.workers.min_replicas = 2;
+    job.spec.workers.max_replicas = 8;
+  });
+  Start();
+
+  ASSERT_TRUE(Pass());
+  ASSERT_TRUE(Pass());
+
+  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty()) << "two workers and the launcher need 90 of 64 processors";
+  EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions),
+            "WaitingForRoom");
+
+  ASSERT_TRUE(server_.Delete("limitranges", {"team-a", "range"}));
+  const kube::Result<kube::Action> later = Pass();
+  ASSERT_TRUE(later && later->delay());
+  EXPECT_LE(*later->delay(), 5min) << "no event tells that the pods will be others now";
+  clock_.Advance(5min);
+  ASSERT_TRUE(Pass());
+  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 8U);
 }
 
 TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {

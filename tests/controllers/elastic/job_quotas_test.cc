@@ -53,7 +53,7 @@ class JobQuotasTest : public testing::ReconcilerFixture {
   // How many workers it may have, and -1 for all; as in a pass that then plans that many.
   int Plan(const ViewBuilder& builder, std::optional<int> replicas = {}) {
     const View view = builder.Build();
-    job_quotas_.AskWhatIsUnstated(*view.job, {});
+    pods_.Ask(*view.job, {});
     limit_ = job_quotas_.LimitOf(view, 4);
     const int workers = limit_ ? limit_->workers : 4;
     grus::Plan plan;
@@ -70,7 +70,8 @@ class JobQuotasTest : public testing::ReconcilerFixture {
   kube::Informer& cache_ = Cache<kube::ResourceQuota>();
   kube::Informer& classes_ = Cache<kube::PriorityClass>();
   Quotas quotas_{cache_};
-  JobQuotas job_quotas_{client_, &quotas_, &classes_, clock_};
+  JobPods pods_{client_, clock_};
+  JobQuotas job_quotas_{pods_, &quotas_, &classes_};
   std::optional<QuotaLimit> limit_;
   std::mutex mutex_;
   std::vector<std::string> told_;

@@ -128,6 +128,7 @@ class ViewBuilder {
     grus::LauncherPod pod;
     pod.name = "bert-launcher-x";
     pod.uid = "launcher-uid";
+    pod.is_bound = true;
     pod.is_running = true;
     pod.hosts_revision = pushed_revision;
     view_.launcher_pods.push_back(std::move(pod));

@@ -62,10 +62,12 @@ TEST(WorkerPlan, StartsNothingWhenNoneAreWanted) {
 }
 
 TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
-  ViewBuilder builder = ViewBuilder().MinMax(2, 6).Set(4, 4).LastScale("Started", -5, 0, 4).Room(0);
+  const ViewBuilder without = ViewBuilder().MinMax(2, 6).Set(4, 4).LastScale("Started", -5, 0, 4).Room(0);
+  const ViewBuilder builder = ViewBuilder(without).LauncherRuns();
 
   const WorkerPlan before = PlanOf(ViewBuilder(builder).Bound({0, 1, 2}).Waiting({3}).Build());
   ExpectSize(before, 4, 4);
+  ExpectSize(PlanOf(ViewBuilder(without).Bound({0, 1, 2, 3}).Build()), 4, 4);  // They could take the launcher's room.
 
   // Our own count of free GPUs may be wrong either way; the scheduler is asked once.
   const WorkerPlan after = PlanOf(ViewBuilder(builder).Bound({0, 1, 2, 3}).Build());
@@ -75,7 +77,8 @@ TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
 
 TEST(WorkerPlan, WhileOthersHaveReservedRoomItAsksForWhatIsSurelyFreeAlone) {
   const auto plan = [](int room, const char* last, bool did_choose) {
-    ViewBuilder builder = ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LastScale(last, -1, 0, 4).Room(room);
+    ViewBuilder builder =
+        ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LauncherRuns().LastScale(last, -1, 0, 4).Room(room);
     if (did_choose) builder.Target(6).Job([](auto& job) { job.metadata.generation = 2; });
     View view = builder.Build();
     view.is_room_reserved = true;
@@ -284,7 +287,7 @@ TEST(WorkerPlan, DoesNotGrowOnItsOwnWhenToldNotTo) {
 
 TEST(WorkerPlan, ANewTargetIsAskedForAtOnce) {
   ViewBuilder builder =
-      ViewBuilder().MinMax(1, 8).Set(4, 4).Bound({0, 1, 2, 3}).LastScale("Unschedulable", -1);
+      ViewBuilder().MinMax(1, 8).Set(4, 4).Bound({0, 1, 2, 3}).LauncherRuns().LastScale("Unschedulable", -1);
   const WorkerPlan plan =
       PlanOf(builder.Target(7).Job([](auto& job) { job.metadata.generation = 2; }).Build());
   ExpectSize(plan, 7, 7);

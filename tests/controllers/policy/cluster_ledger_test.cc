@@ -334,6 +334,22 @@ TEST(ClusterLedger, ClaimsAtKnownPlacesEndOneByOne) {
   EXPECT_FALSE(ledger.HoldsAnything("t/g"));
 }
 
+TEST(ClusterLedger, OfSeveralClaimsTheOneEndsThatAsksForAsMuch) {
+  ClusterLedger ledger;
+  PutNodes(ledger, 2);
+  const ShapePtr small = Shared(GpuPod(1)), large = Shared(GpuPod(4));
+  ledger.Hold("t/g", "a", small);
+  ledger.Hold("t/g", "a", large);
+  ledger.Hold("t/g", "b", large);
+
+  ledger.Bind("p0", "a", large->request, "t/g");
+  EXPECT_EQ(NodesOf(ledger, "t/g"), "ab");
+  ledger.Bind("p1", "a", large->request, "t/g");  // They swap: the small one's place is where this one's was.
+  EXPECT_EQ(ledger.ClaimsOf("t/g"), (std::vector<Place>{{"b", small}}));
+  ledger.Bind("p2", "a", GpuPod(2).request, "t/g");  // Changed on its way, by a webhook.
+  EXPECT_EQ(NodesOf(ledger, "t/g"), "");
+}
+
 TEST(ClusterLedger, ABoundPodKeepsTheShapeOfItsClaim) {
   ClusterLedger ledger;
   PutNodes(ledger, 1);

@@ -43,6 +43,36 @@ TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
   EXPECT_EQ(planner_.waiting(), 0U);
 }
 
+TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangAsAClaimOfItsOwnOwner) {
+  PutNodes(ledger_, 1);
+  GangDemand gang = Gang("t/job", 5, 2);
+  gang.members.insert(gang.members.begin() + 2, Shared(GpuPod(1)));
+  gang.companion = {2, "t/job/launcher"};
+  gang.needed = 3;
+  Put(gang, 0);
+
+  planner_.Plan(0);
+  EXPECT_EQ(Standing("t/job").placed, 4) << "three of the five, and the companion";
+  EXPECT_EQ(ledger_.ClaimsOf("t/job").size(), 3U);
+  ASSERT_EQ(ledger_.ClaimsOf("t/job/launcher").size(), 1U);
+  EXPECT_EQ(ledger_.ClaimsOf("t/job/launcher").front().shape, gang.members[2]);
+}
+
+TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangHoldsNothing) {
+  PutNodes(ledger_, 1);
+  GangDemand gang = Gang("t/job", 4, 2);
+  gang.members.push_back(Shared(GpuPod(1)));
+  gang.companion = {4, "t/job/launcher"};
+  gang.needed = 5;
+  Put(gang, 0);
+
+  planner_.Plan(0);
+  EXPECT_FALSE(IsPlaced("t/job"));
+  EXPECT_EQ(Standing("t/job").fitting, 4);
+  EXPECT_THAT(ledger_.ClaimsOf("t/job"), IsEmpty());
+  EXPECT_THAT(ledger_.ClaimsOf("t/job/launcher"), IsEmpty());
+}
+
 TEST_F(GangPlannerTest, AGangThatDoesNotFitHoldsNothing) {
   PutNodes(ledger_, 2);
   Put(Gang("t/g", 3, 8), 0);

@@ -144,15 +144,16 @@ TEST(NetworkBooks, CountsEachPointAndWritesButForLeases) {
   net.Play([&](Transport& line) {
     (void)line.Send(Post("a"), {});
     (void)line.Send(PostLease("l", "me"), {});
+    (void)line.Send({.method = "POST", .target = std::string(kMaps) + "?dryRun=All", .body = Post("b").body}, {});
     (void)line.Send({.method = "POST", .target = "/api/v1/namespaces/default/events", .body = "{}"}, {});
     for (int i = 0; i < 2; ++i) (void)line.Send(Get("a"), {});
     (void)line.Open({.target = std::string(kMaps) + "?watch=1"}, {});
   });
-  EXPECT_EQ(net.network.count(FaultPoint::kWrite), 1) << "events do not count: nobody waits for them";
+  EXPECT_EQ(net.network.count(FaultPoint::kWrite), 2) << "events do not count: nobody waits for them";
   EXPECT_EQ(net.network.count(FaultPoint::kRead), 2);
   EXPECT_EQ(net.network.count(FaultPoint::kOpen), 1);
   EXPECT_EQ(net.network.count(FaultPoint::kRenewal), 1);
-  EXPECT_EQ(net.network.writes(), 2) << "all that reached the server, but for leases";
+  EXPECT_EQ(net.network.writes(), 2) << "all that reached the server, but for leases and dry runs";
 }
 
 TEST(NetworkBooks, AFaultThatIsNeverReachedIsLeft) {

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/job_pods.h"
+
+#include <gtest/gtest.h>
+
+#include "controllers/cluster/owners.h"
+#include "controllers/policy/cluster_objects.h"
+#include "tests/controllers/elastic/test_job.h"
+#include "tests/controllers/support/reconciler_fixture.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using kube::Json;
+
+class JobPodsTest : public testing::ReconcilerFixture {
+ protected:
+  static api::ElasticHorovodJob Job(const std::string& name) {
+    api::ElasticHorovodJob job = TestJob();
+    job.metadata.name = name;
+    job.metadata.uid = "uid-of-" + name;
+    return job;
+  }
+  void SetRange(const std::string& cpu) {
+    if (server_.Get("limitranges", {"team-a", "range"})) (void)server_.Delete("limitranges", {"team-a", "range"});
+    Json range = Named("v1", "LimitRange", "range", "team-a");
+    range["spec"] = *kube::ParseJson(R"({"limits":[{"type":"Container","defaultRequest":{"cpu":")" + cpu + "\"}}]}");
+    Create("limitranges", std::move(range));
+  }
+  std::int64_t MilliCpu(const api::ElasticHorovodJob& job) { return RequestOf(*pods_.Worker(job).pod).milli_cpu; }
+
+  JobPods pods_{client_, clock_};
+};
+
+TEST_F(JobPodsTest, BeforeItIsAskedTheTemplateCounts) {
+  SetRange("2");
+  const api::ElasticHorovodJob job = Job("bert");
+
+  EXPECT_EQ(MilliCpu(job), 0);
+  EXPECT_FALSE(pods_.Worker(job).is_changed);
+  EXPECT_FALSE(pods_.Worker(job).look_again);
+}
+
+TEST_F(JobPodsTest, WhatTheServerAddsIsPartOfBothPods) {
+  SetRange("2");
+  const api::ElasticHorovodJob job = Job("bert");
+
+  pods_.Ask(job, {});
+
+  EXPECT_EQ(MilliCpu(job), 2000);
+  EXPECT_EQ(RequestOf(*pods_.Launcher(job).pod).milli_cpu, 2000);
+  EXPECT_TRUE(pods_.Worker(job).is_changed);
+  EXPECT_TRUE(server_.List("pods").empty());
+}
+
+TEST_F(JobPodsTest, JobsWhosePodsAreMadeAlikeShareAnAnswerForAMinute) {
+  SetRange("2");
+  const api::ElasticHorovodJob first = Job("first"), second = Job("second");
+  pods_.Ask(first, {});
+  SetRange("4");
+
+  pods_.Ask(second, {});
+  EXPECT_EQ(MilliCpu(second), 2000) << "not asked again";
+  EXPECT_EQ(pods_.Worker(second).pod->metadata.Label(kJobNameLabel), "second");
+
+  clock_.Advance(60s);
+  pods_.Ask(second, {});
+  EXPECT_EQ(MilliCpu(second), 4000);
+  EXPECT_EQ(MilliCpu(first), 4000);
+}
+
+TEST_F(JobPodsTest, AnotherTemplateIsAnotherQuestion) {
+  SetRange("2");
+  pods_.Ask(Job("first"), {});
+  SetRange("4");
+  api::ElasticHorovodJob second = Job("second");
+  second.spec.priority_class_name = "";
+  second.spec.workers.image = "other";
+
+  pods_.Ask(second, {});
+
+  EXPECT_EQ(MilliCpu(second), 4000);
+}
+
+TEST_F(JobPodsTest, ARefusalLeavesWhatWasKnownAndIsAskedAboutAgainSoon) {
+  SetRange("2");
+  const api::ElasticHorovodJob job = Job("bert");
+  pods_.Ask(job, {});
+  Edit("namespaces", {"", "team-a"}, [](Json& ns) {
+    ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted";
+  });
+  clock_.Advance(60s);
+
+  pods_.Ask(job, {});
+  EXPECT_EQ(MilliCpu(job), 2000);
+  ASSERT_TRUE(pods_.Worker(job).refusal);
+  EXPECT_TRUE(IsFinal(*pods_.Worker(job).refusal));
+
+  clock_.Advance(4s);
+  EXPECT_EQ(pods_.Worker(job).look_again, 1s);
+  Edit("namespaces", {"", "team-a"}, [](Json& ns) { ns["metadata"].Erase("labels"); });
+  clock_.Advance(1s);
+  pods_.Ask(job, {});
+  EXPECT_FALSE(pods_.Worker(job).refusal);
+}
+
+TEST_F(JobPodsTest, WhatIsForgottenIsAskedForAnew) {
+  SetRange("2");
+  const api::ElasticHorovodJob job = Job("bert");
+  pods_.Ask(job, {});
+
+  pods_.Forget(job.metadata.Key());
+
+  EXPECT_EQ(MilliCpu(job), 0);
+}
+
+}  // namespace
+}  // namespace grus
