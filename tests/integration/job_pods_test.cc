@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose pods are others than their templates say, and whose launcher needs room: the real API server decides.
+#include <gmock/gmock.h>
+
+#include "tests/integration/elastic_job.h"
+
+namespace grus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Nodes have 96 processors.
+class ElasticJobPods : public ElasticJob {
+ protected:
+  void Post(const std::string& path, const std::string& body) {
+    const kube::HttpResponse answer = world().Send("POST", path, "application/json", body);
+    if (answer.status != 201) throw std::runtime_error(path + ": " + answer.body);
+  }
+  ::testing::AssertionResult AwaitWaits() {
+    const auto waits = Await("it waits", [&] { return ReasonOf("Ready") == "WaitingForRoom"; });
+    if (!waits) return waits;
+    return Stays(
+        "it makes nothing", [&] { return HoldsNothing() && Set() == nullptr; }, std::chrono::seconds(2));
+  }
+};
+
+TEST_F(ElasticJobPods, WhatALimitRangeAddsIsPlannedWith) {
+  AddNodes(1, 8);
+  Post("/api/v1/namespaces/" + ns() + "/limitranges",
+       R"({"metadata":{"name":"range"},"spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":"40"}}]}})");
+
+  Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8}})");
+
+  ASSERT_TRUE(AwaitWaits());
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("there is room for 2 on 1 node"));
+
+  AddNode(8);
+
+  EXPECT_TRUE(AwaitTrains(4));
+}
+
+TEST_F(ElasticJobPods, WhatARuntimeClassAddsIsPlannedWith) {
+  AddNodes(1, 8);
+  Post("/apis/node.k8s.io/v1/runtimeclasses",
+       R"({"metadata":{"name":")" + ns() + R"("},"handler":"h","overhead":{"podFixed":{"cpu":"40"}}})");
+
+  Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8,"template":{"spec":{"runtimeClassName":")" + ns() +
+         "\"}}}}");
+
+  ASSERT_TRUE(AwaitWaits());
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("there is room for 2 on 1 node"));
+
+  AddNode(8);
+
+  EXPECT_TRUE(AwaitTrains(4));
+  (void)world().Send("DELETE", "/apis/node.k8s.io/v1/runtimeclasses/" + ns(), "application/json", "{}");
+}
+
+// A launcher on the node of the workers, which takes half of its processors.
+TEST_F(ElasticJobPods, WorkersLeaveRoomForTheLauncher) {
+  AddNodes(1, 8);
+  const auto spec = [&](int workers) {
+    return R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() + R"("},
+        "containers":[{"name":"launcher","resources":{"requests":{"cpu":"48"}}}]}}},
+        "workersSpec":{"minReplicas":)" + std::to_string(workers) + R"(,"maxReplicas":4,
+        "template":{"spec":{"containers":[{"name":"worker","resources":{"requests":{"cpu":"24"}}}]}}}})";
+  };
+
+  Create(spec(4), "large");
+  Create(spec(2), "small");
+
+  EXPECT_TRUE(AwaitTrains(2, "small"));
+  EXPECT_TRUE(Await("the large one says what it lacks", [&] { return Says("Ready", "waiting for room", "large"); }));
+  EXPECT_TRUE(HoldsNothing("large"));
+
+  SetOutcome(LauncherPod("small")->metadata.name, "succeed");
+  EXPECT_TRUE(Await("it says that the launcher lacks room", [&] {
+    return Says("Ready", "and the launcher: there is room for the workers alone", "large");
+  }));
+  EXPECT_TRUE(HoldsNothing("large"));
+
+  AddNode(8);
+
+  EXPECT_TRUE(AwaitTrains(4, "large"));
+}
+
+}  // namespace
+}  // namespace grus::testing
