@@ -212,7 +212,7 @@ Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
 
 Json MakeLauncher(const ElasticHorovodJob& job) {
   OurContainer launcher = MakeContainer(job, "launcher", job.spec.launcher.image,
-                                        LauncherScript(job.spec, SizesOf(job.spec.workers)));
+                                        LauncherScript(job.spec, SizesOf(job.spec)));
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
   // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
   const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
@@ -249,7 +249,7 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
 
 Json MakeGroup(const ElasticHorovodJob& job) {
   Json group = Head(job, "scheduling.x-k8s.io/v1alpha1", "PodGroup", GroupName(job), "worker");
-  group["spec"] = Json::MakeObject({{"minMember", SizesOf(job.spec.workers).NeededToRun()}});
+  group["spec"] = Json::MakeObject({{"minMember", SizesOf(job.spec).NeededToRun()}});
   return group;
 }
 

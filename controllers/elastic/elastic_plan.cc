@@ -98,7 +98,7 @@ bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
     ++ready;
     if (worker.ready_since) last_ready = std::max(last_ready.value_or(*worker.ready_since), *worker.ready_since);
   }
-  if (ready < sizes.NeededToRun()) return false;
+  if (ready < std::min(sizes.NeededToStart(), plan.workers->granted)) return false;
   if (ready >= plan.workers->granted || !last_ready) return true;
   const kube::Duration left = kSettle - Waited(view.now, *last_ready);
   if (left <= kube::Duration::zero()) return true;
@@ -269,7 +269,7 @@ Plan PlanElasticJob(const View& view) {
     plan.is_ignored = true;
     return plan;
   }
-  const Sizes sizes = SizesOf(job.spec.workers);
+  const Sizes sizes = SizesOf(job.spec);
   plan.status = BaseStatus(view, sizes);
 
   if (IsFinished(job.status)) {
@@ -312,7 +312,7 @@ Plan PlanElasticJob(const View& view) {
 }
 
 api::ElasticHorovodJobStatus RefusedStatus(const View& view, Reason reason, const std::string& message) {
-  api::ElasticHorovodJobStatus status = BaseStatus(view, SizesOf(view.job->spec.workers));
+  api::ElasticHorovodJobStatus status = BaseStatus(view, SizesOf(view.job->spec));
   SetStalled(status, view, reason, message);
   return status;
 }

@@ -32,7 +32,7 @@ int BoundWorkers(const View& view) {
 bool ElasticReconciler::WantsMore(const View& view) {
   const ElasticHorovodJob& job = *view.job;
   const int granted = view.workers ? view.workers->granted : 0;
-  return !HasEnded(job.status) && !job.spec.run_policy.suspend && granted < SizesOf(job.spec.workers).wanted;
+  return !HasEnded(job.status) && !job.spec.run_policy.suspend && granted < SizesOf(job.spec).wanted;
 }
 
 int ElasticReconciler::OwedWorkers(const View& view) {
@@ -49,7 +49,7 @@ void ElasticReconciler::ForgetRoom(const ElasticHorovodJob& job) {
 
 Plan ElasticReconciler::MakePlan(View& view) {
   const ElasticHorovodJob& job = *view.job;
-  const Sizes sizes = SizesOf(job.spec.workers);
+  const Sizes sizes = SizesOf(job.spec);
   const int granted = view.workers ? view.workers->granted : 0;
   const int bound = BoundWorkers(view);
   const std::string owner = job.metadata.Key().ToString();
@@ -72,6 +72,8 @@ Plan ElasticReconciler::MakePlan(View& view) {
     view.has_unknown_pods = !worker.is_known || !launcher.is_known;
     is_queued = AskForStart(view, Admitted(view, sizes), *worker.pod, shape, launcher_shape);
   } else if (granted < sizes.wanted) {
+    // Of one that runs already, in case this process has not claimed it yet.
+    if (!HasBoundLauncher(view)) room_.Claim(LauncherOwner(owner), launcher_shape, 1);
     view.room = room_.RoomFor(owner, shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
     view.is_room_reserved = room_.IsReservedForOther(owner);
@@ -84,7 +86,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   }
   // Workers of the last run that are still there are none of those that start.
   const int claims = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
-  if (is_queued && !plan.is_ignored && !HasEnded(plan.status)) {
+  if (is_queued && claims == 0 && !plan.is_ignored && !HasEnded(plan.status)) {
     // Its place in the queue stays until there is room: who comes first does not depend on whose pass does.
     if (const auto change = room_.next_change(owner)) {
       const kube::Duration until = std::max<kube::Duration>(
@@ -94,6 +96,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   } else if (is_start && claims == 0) {
     ForgetRoom(job);
   } else {
+    if (is_queued) room_.StopAsking(owner);  // Its workers are made without places, for others to see.
     const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !HasBoundLauncher(view));
     room_.Claim(LauncherOwner(owner), launcher_shape, needs_launcher ? 1 : 0);
     room_.Claim(owner, shape, claims);
@@ -102,7 +105,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
     // Decided where workers are started, and kept while there are any: their template is not touched.
     const bool has_workers = view.workers && view.workers->replicas > 0;
     const bool is_first = plan.workers->replicas > 0 && !has_workers;
-    if (is_first) plan.workers->gang = room_.MustHold(owner) ? Gang::kGated : Gang::kUngated;
+    if (is_first) plan.workers->gang = !is_queued && room_.MustHold(owner) ? Gang::kGated : Gang::kUngated;
     else plan.workers->gang = view.workers ? view.workers->gang : Gang::kNone;
   }
   return plan;
@@ -138,14 +141,14 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
     room_.StopAsking(owner);
     return false;
   }
-  if (view.quota && view.quota->workers < sizes.NeededToRun()) {
+  if (view.quota && view.quota->workers < sizes.NeededToStart()) {
     // Pods that cannot be made need no room, and stand before nobody.
     view.may_start = false;
     room_.StopAsking(owner);
     return false;
   }
   const std::vector<Place> places = room_.PlacesOf(owner);
-  if (static_cast<int>(places.size()) >= sizes.NeededToRun() && FitAlike(*places.front().shape, *shape)) {
+  if (static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *shape)) {
     // Placed while others were planned, or in a pass whose children were refused.
     view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
     room_.StopAsking(owner);
@@ -157,9 +160,9 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   demand.priority = *priority;
   demand.members.assign(static_cast<std::size_t>(sizes.wanted), shape);
   // Workers alone train nothing: after as many of them as it takes comes the launcher.
-  demand.members.insert(demand.members.begin() + sizes.NeededToRun(), launcher);
-  demand.companion = {sizes.NeededToRun(), LauncherOwner(owner)};
-  demand.needed = sizes.NeededToRun() + 1;
+  demand.members.insert(demand.members.begin() + sizes.NeededToStart(), launcher);
+  demand.companion = {sizes.NeededToStart(), LauncherOwner(owner)};
+  demand.needed = sizes.NeededToStart() + 1;
   const kube::Time since = job.metadata.creation_timestamp.value_or(view.now);
   demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
   const GangStanding standing = room_.Ask(demand);
@@ -168,10 +171,17 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
   } else if (const Room room = room_.RoomFor(LauncherOwner(owner), launcher, 1);
-             room.nodes == 0 || standing.fitting == sizes.NeededToRun()) {
+             room.nodes == 0 || standing.fitting == sizes.NeededToStart()) {
     view.launcher_lacks = room.nodes == 0 ? LauncherLacks::kAnyNode : LauncherLacks::kRoom;
   }
   return !standing.is_placed;
+}
+
+void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
+  const bool has_failed = IsFailedTry(view.job->status.last_scale, plan.status.last_scale);
+  if (!has_failed && (view.failed_tries == 0 || !HasWhatItTried(view))) return;
+  std::lock_guard lock(mutex_);
+  VerifiedLocked(*view.job).failed_tries = has_failed ? view.failed_tries + 1 : 0;
 }
 
 void ElasticReconciler::GiveBackUnmade(const View& view) {

@@ -276,6 +276,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   view.are_pods_current = ArePodsCurrent(key);
   const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
+  view.failed_tries = VerifiedOf(*job).failed_tries;
   if (WantsMore(view)) pods_.Ask(*job, stop);
   Plan plan = MakePlan(view);
   if (plan.is_ignored) {
@@ -285,7 +286,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   }
   {
     std::lock_guard lock(mutex_);
-    const Sizes sizes = SizesOf(job->spec.workers);
+    const Sizes sizes = SizesOf(job->spec);
     const bool wants_more = plan.status.replicas.granted < sizes.wanted && !job->spec.run_policy.suspend &&
                             plan.status.phase != kPhaseSucceeded && plan.status.phase != kPhaseFailed;
     if (wants_more) hungry_.insert(key);
@@ -304,6 +305,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   if (Status done = Execute(view, plan, children, writer, deferred, stop); !done) {
     return Refused(view, plan, std::move(done).error(), stop);
   }
+  NoteTry(view, plan);
   for (const PlannedEvent& event : plan.events) {
     log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
     events_.Record(event.type, KindOf<ElasticHorovodJob>(), job->metadata, event.reason, event.action, event.note);

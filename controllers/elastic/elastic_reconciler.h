@@ -54,6 +54,7 @@ class ElasticReconciler final : public kube::Reconciler {
   struct Verified {
     std::string uid, service_version, hosts_version;
     std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
+    int failed_tries = 0;  // See View.
     std::optional<kube::TimePoint> minor_change_since;  // A change of the status waits for company.
     bool is_namespace_ending = false;  // And the job with it.
   };
@@ -87,6 +88,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
   // What the pass was going to start, and cannot, holds no room. What comes free for others does not wake the job.
   void GiveBackUnmade(const View& view);
+  void NoteTry(const View& view, const Plan& plan);
   static bool WantsMore(const View& view);  // More workers than are granted.
   static int OwedWorkers(const View& view);  // Granted before this pass, and not bound.
   bool HasCaughtUp(const api::ElasticHorovodJob& job);

@@ -7,7 +7,8 @@
 
 namespace grus {
 
-Sizes SizesOf(const api::WorkersSpec& workers) {
+Sizes SizesOf(const api::ElasticHorovodJobSpec& spec) {
+  const api::WorkersSpec& workers = spec.workers;
   Sizes sizes;
   const int target = workers.target_replicas.value_or(-1);
   // One worker at least, unless the user asked for none at all.
@@ -15,6 +16,7 @@ Sizes SizesOf(const api::WorkersSpec& workers) {
   sizes.max = workers.max_replicas.value_or(std::max(sizes.min, target));
   sizes.max = std::max(sizes.max, sizes.min);
   sizes.wanted = target < 0 ? sizes.max : std::clamp(target, sizes.min, sizes.max);
+  sizes.at_start = std::min(spec.run_policy.scheduling_policy.min_available.value_or(sizes.min), sizes.wanted);
   sizes.slots = std::max(1, DevicesOf(workers).count);
   return sizes;
 }

@@ -7,14 +7,16 @@
 namespace grus {
 
 struct Sizes {
-  int min = 1;     // Training goes on with this many or more.
+  int min = 1;       // Training goes on with this many or more.
   int max = 1;
-  int wanted = 1;  // The user's target, or max while no allocator chooses.
-  int slots = 1;   // Horovod processes for each worker.
+  int wanted = 1;    // The user's target, or max while no allocator chooses.
+  int at_start = 1;  // It starts with this many or more.
+  int slots = 1;     // Horovod processes for each worker.
   // Workers without which the job does not start: a launcher without any host has nothing to do.
   int NeededToRun() const { return min > 0 ? min : 1; }
+  int NeededToStart() const { return at_start > NeededToRun() ? at_start : NeededToRun(); }
 };
 
-Sizes SizesOf(const api::WorkersSpec& workers);
+Sizes SizesOf(const api::ElasticHorovodJobSpec& spec);
 
 }  // namespace grus

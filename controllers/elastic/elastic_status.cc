@@ -56,17 +56,21 @@ std::string RoomMessage(const View& view) {
   return text;
 }
 
-std::string WaitingMessage(const View& view, const Sizes& sizes) {
+std::string WaitingMessage(const View& view, const Sizes& sizes, const std::optional<api::LastScale>& last) {
   if (view.has_unknown_pods) return "waiting for the API server to say what the workers and the launcher will need";
   if (view.launcher_lacks == LauncherLacks::kAnyNode) {
     return "waiting for room for the launcher: no node can hold it: see its resources, node selector and tolerations";
   }
   if (view.launcher_lacks == LauncherLacks::kRoom) {
-    return "waiting for room for " + Count(sizes.NeededToRun(), "worker") + Gpus(view, sizes.NeededToRun()) +
+    return "waiting for room for " + Count(sizes.NeededToStart(), "worker") + Gpus(view, sizes.NeededToStart()) +
            " and the launcher: there is room for the workers alone";
   }
-  return "waiting for room for " + Count(sizes.NeededToRun(), "worker") + Gpus(view, sizes.NeededToRun()) + ": " +
-         RoomMessage(view);
+  std::string text = "waiting for room for " + Count(sizes.NeededToStart(), "worker") +
+                     Gpus(view, sizes.NeededToStart()) + ": " + RoomMessage(view);
+  if (const auto next = NextStart(view, last)) {
+    text += "; the scheduler found none for the last start, and the next try is at " + kube::ToText(*next);
+  }
+  return text;
 }
 
 std::string QuotaName(const View& view) {
@@ -80,10 +84,10 @@ std::string QuotaMessage(const View& view, const Sizes& sizes) {
   const QuotaLimit& limit = *view.quota;
   std::string text = "waiting: " + QuotaName(view);
   if (limit.is_of_launcher) text += " leaves no room for the launcher";
-  else if (limit.workers == 0) text += " leaves no room for any of the " + Count(sizes.NeededToRun(), "worker") + " needed";
+  else if (limit.workers == 0) text += " leaves no room for any of the " + Count(sizes.NeededToStart(), "worker") + " needed";
   else {
     text += " leaves room for " + Count(limit.workers, "more worker") + " of the " +
-            std::to_string(sizes.NeededToRun()) + " needed";
+            std::to_string(sizes.NeededToStart()) + " needed";
   }
   return text + " (" + limit.why + ")";
 }
@@ -152,11 +156,12 @@ std::string BrokenMessage(const View& view) {
 void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
   status.phase = kPhaseWaiting;
   const bool is_start = !view.workers || view.workers->replicas == 0;
-  if (is_start && view.quota && view.quota->workers < sizes.NeededToRun()) {
+  if (is_start && view.quota && view.quota->workers < sizes.NeededToStart()) {
     return SetKstatus(status, view, false, true, false, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
   }
   if (!WaitsForRepair(status)) {
-    return SetKstatus(status, view, false, true, false, Reason::kWaitingForRoom, WaitingMessage(view, sizes));
+    return SetKstatus(status, view, false, true, false, Reason::kWaitingForRoom,
+                      WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
   const bool is_news = view.workers && view.workers->replicas > 0;
@@ -299,7 +304,7 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
              std::to_string(view.job->spec.elastic.unschedulable_grace_seconds) + " s; training goes on";
     case ScaleReason::kBelowMinimum:
       return "gave back all workers: fewer than the minimum of " + std::to_string(sizes.NeededToRun()) + " fit; " +
-             WaitingMessage(view, sizes);
+             WaitingMessage(view, sizes, std::nullopt);
     case ScaleReason::kPodsBroken: return change + ": " + BrokenMessage(view);
     case ScaleReason::kStarted:
       return change + (IsAtQuota(view, to) ? ": what " + QuotaName(view) + " admits; " : ": what there is room for; ") +

@@ -109,6 +109,7 @@ struct View {
   std::vector<LauncherPod> launcher_pods;
   bool has_stray_launcher = false;  // A pod runs as a launcher, but belongs to no launcher that is there.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
+  int failed_tries = 0;                 // Starts and growths in a row for which the scheduler found no nodes.
   bool has_unknown_pods = false;        // The API server could not say what the workers and the launcher will be.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                            // For workers beyond those granted, claims of others set aside.

@@ -115,7 +115,7 @@ Status ElasticReconciler::WriteGroup(const View& view, const Plan& plan, const C
   if (!children.group) return writer.Create(kind, wanted, HasStarted(job));
   if (children.group->metadata.is_being_deleted()) return {};  // Made anew when it is gone.
   const bool is_right = HasLabels(children.group->metadata, job, "worker") &&
-                        children.group->spec.min_member == SizesOf(job.spec.workers).NeededToRun();
+                        children.group->spec.min_member == SizesOf(job.spec).NeededToRun();
   return is_right ? Status() : writer.Restore(kind, std::string(children.group->metadata.uid), wanted);
 }
 

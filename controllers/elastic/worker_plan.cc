@@ -24,6 +24,7 @@ struct Census {
 constexpr Duration kBrokenGrace = seconds(60);
 // Nobody tells us that an image can be pulled now; each try holds the GPUs for the grace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
+constexpr Duration kLongestCooldown = std::chrono::minutes(10);
 // Training on fewer workers than the minimum ends then: Horovod's own time limit for too few.
 constexpr Duration kBelowMinimumGrace = std::chrono::minutes(10);
 
@@ -63,14 +64,43 @@ bool LastReasonIs(const View& view, ScaleReason reason) {
   return last && last->reason == ToString(reason);
 }
 
-// Time left of the cool-down after the last change of size; zero or less if it is over.
+bool IsForWantOfNodes(const api::LastScale& scale) {
+  return scale.reason == ToString(ScaleReason::kUnschedulable) || scale.reason == ToString(ScaleReason::kBelowMinimum);
+}
+
+// After a change of size. What was tried in vain again and again waits longer each time: room that the scheduler does
+// not find is there only on paper.
+Duration CooldownAfter(const View& view, const api::LastScale& last) {
+  if (last.reason == ToString(ScaleReason::kPodsBroken)) return kBrokenRetry;
+  const Duration cooldown = seconds(view.job->spec.elastic.cooldown_seconds);
+  const int tries = view.failed_tries + (IsFailedTry(view.job->status.last_scale, last) ? 1 : 0);
+  if (!IsForWantOfNodes(last) || tries < 2) return cooldown;
+  const Duration longer = std::max<Duration>(cooldown, seconds(1)) * (1 << std::min(tries - 1, 10));
+  return std::max(cooldown, std::min(kLongestCooldown, longer));
+}
+
+// Time left of it; zero or less if it is over.
 Duration CooldownLeft(const View& view) {
   const auto& last = view.job->status.last_scale;
-  if (!last) return Duration::zero();
-  const Duration cooldown = LastReasonIs(view, ScaleReason::kPodsBroken)
-                                ? kBrokenRetry
-                                : seconds(view.job->spec.elastic.cooldown_seconds);
-  return cooldown - Waited(view.now, last->time);
+  return last ? CooldownAfter(view, *last) - Waited(view.now, last->time) : Duration::zero();
+}
+
+// The launcher is not there yet: workers find their nodes for the first time.
+bool IsStarting(const View& view) { return view.launcher == LauncherState::kAbsent; }
+
+// Its workers are made whether there is room for them or not.
+bool IsUngated(const api::ElasticHorovodJob& job) {
+  return job.spec.run_policy.scheduling_policy.when_unschedulable == api::WhenUnschedulable::kUngate;
+}
+
+// How long its workers may look for a node.
+Duration UnschedulableGrace(const View& view) {
+  const api::SchedulingPolicy& policy = view.job->spec.run_policy.scheduling_policy;
+  if (!IsStarting(view)) return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
+  if (policy.schedule_timeout_seconds) return seconds(*policy.schedule_timeout_seconds);
+  // Cluster autoscalers take minutes.
+  if (IsUngated(*view.job)) return std::chrono::minutes(10);
+  return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
 }
 
 WorkerPlan GiveBack(ScaleReason reason) {
@@ -107,10 +137,13 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
     LookAgain(plan, left);
     return plan;
   }
-  const int start = std::min(Admitted(view, sizes).wanted, view.room.copies);
-  if (!view.may_start || start < sizes.NeededToRun()) {
-    plan.is_waiting = true;
-    return plan;
+  int start = std::min(Admitted(view, sizes).wanted, view.room.copies);
+  if (!view.may_start || start < sizes.NeededToStart()) {
+    const bool may_be_made = view.refusal.empty() && !view.has_unknown_pods &&
+                             Admitted(view, sizes).wanted >= sizes.NeededToStart();
+    plan.is_waiting = !may_be_made || !IsUngated(*view.job);
+    if (plan.is_waiting) return plan;
+    start = sizes.NeededToStart();  // To be seen.
   }
   // Only what fits is created at first. The rest is asked for when these are bound, so that the ordinals that do
   // not fit are the highest and can be scaled away again.
@@ -212,6 +245,26 @@ Duration StartDelay(const View& view) {
   return std::max(CooldownLeft(view), Duration::zero());
 }
 
+std::optional<kube::Time> NextStart(const View& view, const std::optional<api::LastScale>& last) {
+  if (!last || last->reason != ToString(ScaleReason::kBelowMinimum)) return std::nullopt;
+  const Duration cooldown = CooldownAfter(view, *last);
+  if (cooldown <= Waited(view.now, last->time)) return std::nullopt;
+  return kube::Time{last->time.value + cooldown};
+}
+
+bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optional<api::LastScale>& after) {
+  return after && !(before == after) && IsForWantOfNodes(*after);
+}
+
+bool HasWhatItTried(const View& view) {
+  const auto& last = view.job->status.last_scale;
+  if (last && IsForWantOfNodes(*last)) return false;
+  const auto bound = std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& worker) {
+    return worker.is_bound && !worker.is_ending && !worker.has_lost_node;
+  });
+  return view.workers && view.workers->granted > 0 && bound >= view.workers->granted && HasBoundLauncher(view);
+}
+
 Sizes Admitted(const View& view, Sizes sizes) {
   const int granted = view.workers ? view.workers->granted : 0;
   if (view.quota) sizes.wanted = std::min(sizes.wanted, std::max(view.quota->workers, granted));
@@ -236,7 +289,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   if (!view.workers || view.workers->replicas == 0) return PlanStart(view, sizes);
 
   const WorkersState& now = *view.workers;
-  const Census census = Count(view, now.replicas, seconds(view.job->spec.elastic.unschedulable_grace_seconds));
+  const Census census = Count(view, now.replicas, UnschedulableGrace(view));
   const int bound = static_cast<int>(census.bound.size());
   std::optional<Duration> next;
   if (const ScaleReason reason = ReasonToGiveBack(view, sizes, next); reason != ScaleReason::kNone) {
@@ -263,7 +316,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     std::vector<const Worker*> keep = census.bound;
     keep.insert(keep.end(), census.waiting.begin(), census.waiting.end());
     const int kept = static_cast<int>(keep.size()) + missing;
-    if (kept < sizes.NeededToRun()) {
+    if (kept < (IsStarting(view) ? sizes.NeededToStart() : sizes.NeededToRun())) {
       return GiveBack(why == ScaleReason::kPodsBroken ? why : ScaleReason::kBelowMinimum);
     }
     if (kept < now.granted) {

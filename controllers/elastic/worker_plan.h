@@ -45,6 +45,12 @@ struct WorkerPlan {
 // A start that failed is not tried again at once: the room may be there only on paper, and an image that cannot be
 // pulled needs somebody. Zero: it may be.
 kube::Duration StartDelay(const View& view);
+// When that is, if `last` was for want of nodes; nullopt: nothing is put off for that.
+std::optional<kube::Time> NextStart(const View& view, const std::optional<api::LastScale>& last);
+// Whether `after` is a change of size for want of nodes, which `before` was not yet.
+bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optional<api::LastScale>& after);
+// All that was granted has a node, and nothing was taken back for want of nodes since: what was tried last went well.
+bool HasWhatItTried(const View& view);
 // `sizes`, where no more are wanted than quotas admit; what is granted already stays.
 Sizes Admitted(const View& view, Sizes sizes);
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);

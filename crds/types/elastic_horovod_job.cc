@@ -69,6 +69,31 @@ std::span<const FieldInfo> WorkersSpec::Fields() {
   return kFields;
 }
 
+std::span<const FieldInfo> SchedulingPolicy::Fields() {
+  using T = SchedulingPolicy;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::min_available>(
+          "minAvailable", {.doc = "The job starts when so many workers have room, and its launcher. minReplicas if not "
+                                  "set; never more than are wanted. Once it trains, it goes on with minReplicas.",
+                           .minimum = 1,
+                           .maximum = 10000}),
+      Field<&T::schedule_timeout_seconds>(
+          "scheduleTimeoutSeconds",
+          {.doc = "A start whose workers have not all found a node for so long goes on with those that have, if they "
+                  "are enough, or gives all back and is tried again later. If not set: "
+                  "elastic.unschedulableGraceSeconds, and 600 with Ungate.",
+           .minimum = 1,
+           .maximum = 86400}),
+      Field<&T::when_unschedulable>(
+          "whenUnschedulable",
+          {.doc = "Wait: workers are made when there is room for them. Ungate: they are made at once, for a cluster "
+                  "autoscaler to see, and for the scheduler to preempt pods of less priority for them; until all of "
+                  "them have a node, those that have hold their GPUs.",
+           .default_json = "\"Wait\""}),
+  };
+  return kFields;
+}
+
 std::span<const FieldInfo> RunPolicy::Fields() {
   using T = RunPolicy;
   static constexpr FieldInfo kFields[] = {
@@ -91,6 +116,7 @@ std::span<const FieldInfo> RunPolicy::Fields() {
                                              "Ready: its training may hang. Less than 60 counts as 60; 0: never.",
                                       .minimum = 0,
                                       .default_json = "600"}),
+      Field<&T::scheduling_policy>("schedulingPolicy", {.doc = "When the job starts.", .default_json = "{}"}),
       Field<&T::managed_by>("managedBy",
                             {.doc = "If set to anything but ai.centauruscloud.io/grus, grus leaves the job "
                                     "to the controller of that name.",

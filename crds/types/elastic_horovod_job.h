@@ -14,6 +14,7 @@
 #include "clientlib/model/condition.h"
 #include "clientlib/model/json.h"
 #include "clientlib/model/kind.h"
+#include "crds/types/pod_group.h"
 
 namespace api {
 
@@ -38,6 +39,13 @@ struct WorkersSpec {
 enum class CleanPodPolicy { kRunning, kAll, kNone };
 std::span<const std::string_view> EnumNames(CleanPodPolicy);
 
+// By the names of Kubeflow's jobs.
+struct SchedulingPolicy {
+  std::optional<std::int32_t> min_available, schedule_timeout_seconds;
+  WhenUnschedulable when_unschedulable = WhenUnschedulable::kWait;
+  static std::span<const kube::FieldInfo> Fields();
+};
+
 struct RunPolicy {
   bool suspend = false;
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
@@ -45,6 +53,7 @@ struct RunPolicy {
   std::optional<std::int64_t> active_deadline_seconds;
   std::optional<std::int32_t> ttl_seconds_after_finished;
   std::int32_t progress_deadline_seconds = 600;
+  SchedulingPolicy scheduling_policy;
   std::string managed_by;
   static std::span<const kube::FieldInfo> Fields();
 };

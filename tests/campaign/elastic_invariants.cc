@@ -60,7 +60,7 @@ std::string GrantsWithinLimits(const World& world, const ServerChange& change) {
   if (granted.empty() || job == nullptr) return {};
   const auto decoded = kube::Decode<api::ElasticHorovodJob>(kube::ToText(*job));
   if (!decoded) return {};
-  const Sizes sizes = SizesOf((*decoded)->spec.workers);
+  const Sizes sizes = SizesOf((*decoded)->spec);
   const int count = std::stoi(granted);
   // A user may have lowered the limits a moment ago.
   if (count == 0 || (*decoded)->metadata.generation != (*decoded)->status.observed_generation) return {};

@@ -94,6 +94,24 @@ Traits LimitRangeTaken() {
                     UntilTrains(4)}};
 }
 
+// A cluster autoscaler adds nodes when it sees pods that cannot be scheduled.
+Traits UngatedForAnAutoscaler() {
+  return {.name = "ungated-for-an-autoscaler",
+          .prepare = Cluster(1, 2, R"({"runPolicy":{"schedulingPolicy":{"whenUnschedulable":"Ungate","minAvailable":4}},
+              "workersSpec":{"minReplicas":2,"maxReplicas":4}})"),
+          .steps = {Until(
+                        "an autoscaler sees what is missing",
+                        [](const World& world) {
+                          const auto pods = world.server.List("pods", kNamespace);
+                          return std::count_if(pods.begin(), pods.end(), [](const auto& pod) {
+                                   return Text(*pod, {"spec", "nodeName"}).empty() &&
+                                          Text(*pod, {"metadata", "labels", "ai.centauruscloud.io/role"}) == "worker";
+                                 }) == 2;
+                        },
+                        [](World& world) { AddNode(world, "node-9", 2); }),
+                    UntilTrains(4)}};
+}
+
 Traits SuspendAndResume() {
   return {.name = "suspend-and-resume",
           .prepare = Cluster(2, 8, kFour),
@@ -208,7 +226,8 @@ Traits TwoManagers() {
 
 std::vector<ElasticStory> ElasticLives() {
   return {StartAndSucceed(),  LauncherFails(), ScaleUpAndDown(), ShrinkAndGrow(),       NodeLost(),
-          LauncherNeedsRoom(), LimitRange(), LimitRangeTaken(), SuspendAndResume(), WaitForRoom(), TwoJobs(),
+          LauncherNeedsRoom(), LimitRange(), LimitRangeTaken(), UngatedForAnAutoscaler(),
+          SuspendAndResume(), WaitForRoom(), TwoJobs(),
           DeletedAndMadeAgain(), DeletedForGood(), NamespaceDeleted(), WorkerCrashes(), TimeToLive(), CrdDeleted(),
           TwoManagers()};
 }

@@ -148,6 +148,11 @@ std::optional<kube::Duration> ElasticWorkload::QuietTime(const World& world) con
         HoldsNothing(world, key.name)) {
       return kPause;
     }
+    // Its workers are there to be seen, and tried again when their time is over.
+    const std::string phase = Text(*job, {"status", "phase"});
+    const bool is_ungated =
+        Text(*job, {"spec", "runPolicy", "schedulingPolicy", "whenUnschedulable"}) == "Ungate" && phase != "Running";
+    if (is_ungated && !job->At({"status", "completionTime"})) return kPause;
     const kube::Duration deadline = std::chrono::seconds(IntAt(*job, {"spec", "runPolicy", "activeDeadlineSeconds"}));
     const bool is_due = job->At({"status", "startTime"}) && !job->At({"status", "completionTime"});
     if (is_due && deadline < std::chrono::hours(1)) return deadline + kAfterDeadline;

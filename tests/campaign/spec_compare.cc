@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/elastic_status.h"
 
 namespace grus::testing {
 namespace {
@@ -215,6 +216,7 @@ TemplateChange& TemplateChange::operator|=(const TemplateChange& other) {
   workers |= other.workers;
   launcher |= other.launcher;
   launcher_place |= other.launcher_place;
+  start |= other.start;
   return *this;
 }
 
@@ -228,6 +230,8 @@ TemplateChange ChangeBetween(const Json& job, const Json& other) {
   DropCommands(launcher_a);
   DropCommands(launcher_b);
   change.launcher_place = launcher_a["spec"]["template"] != launcher_b["spec"]["template"];
+  change.start = SizesOf(a.spec).NeededToStart() != SizesOf(b.spec).NeededToStart() &&
+                 SizesOf(a.spec).NeededToRun() == SizesOf(b.spec).NeededToRun();
   return change;
 }
 
@@ -239,6 +243,7 @@ Judgement Judge(const Snapshot& fresh, const Snapshot& live, const TemplateChang
       judgement.wrong = {"it is " + PhaseIn(live) + ", but would be " + PhaseIn(fresh)};
     return judgement;
   }
+  if (change.start && PhaseIn(fresh) == kPhaseWaiting && PhaseIn(live) == kPhaseRunning) return judgement;
   if (IsStalled(fresh) && IsStalled(live)) {
     // What was there before the refusal is still there.
     const Json &a = *Condition(fresh, "Stalled"), &b = *Condition(live, "Stalled");

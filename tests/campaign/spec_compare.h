@@ -28,6 +28,7 @@ struct TemplateChange {
   bool workers = false;
   bool launcher = false;        // Its command is enough.
   bool launcher_place = false;  // More than its command.
+  bool start = false;           // What it needs to start, which one that trains is not asked for again.
   TemplateChange& operator|=(const TemplateChange& other);
 };
 TemplateChange ChangeBetween(const Json& job, const Json& other);

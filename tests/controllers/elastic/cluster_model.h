@@ -94,7 +94,7 @@ class ClusterModel {
       view.pods.push_back(std::move(worker));
     }
     // As the reconciler asks the ledger.
-    const int wanted = SizesOf(job_.spec.workers).wanted, granted = set_ ? set_->granted : 0;
+    const int wanted = SizesOf(job_.spec).wanted, granted = set_ ? set_->granted : 0;
     if (granted < wanted || running < granted) {
       const int owed = std::max(0, granted - running);
       int free = 0;

@@ -23,7 +23,7 @@ bool Runs(const Worker& worker) { return worker.is_bound && !worker.is_ending &&
 // Checks what `plan` removes of what runs in `view`.
 void ExpectNobodyIsKilledWithoutCause(const View& view, const Plan& plan) {
   if (!view.workers || view.job->spec.run_policy.suspend) return;
-  const Sizes sizes = SizesOf(view.job->spec.workers);
+  const Sizes sizes = SizesOf(view.job->spec);
   const int replicas = plan.workers ? plan.workers->replicas : 0;
   int running = 0, kept = 0;
   bool is_drained = true;
@@ -54,7 +54,7 @@ void ExpectHostsAreSafe(const View& view, const Plan& plan) {
   const auto alive = std::count_if(view.pods.begin(), view.pods.end(), [&](const Worker& worker) {
     return worker.is_usable() && view.hosts->Has(worker.name);
   });
-  const int needed = SizesOf(view.job->spec.workers).NeededToRun();
+  const int needed = SizesOf(view.job->spec).NeededToRun();
   EXPECT_GE(static_cast<int>(plan.hosts->hosts.size()), std::min(static_cast<int>(alive), needed))
       << "removal of a living worker below the minimum";
 }
@@ -137,7 +137,7 @@ ClusterModel MakeWorld(std::mt19937& random) {
 
 // The world stands still: the job must have what it can get, and want nothing more.
 void ExpectSettled(ClusterModel& world) {
-  const Sizes sizes = SizesOf(world.job().spec.workers);
+  const Sizes sizes = SizesOf(world.job().spec);
   const int fits = world.PlacesForJob();
   const int expected = fits < sizes.NeededToRun() ? 0 : std::min(sizes.wanted, fits);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <tuple>
 
 namespace grus {
 namespace {
@@ -32,12 +33,13 @@ TEST(SizesOf, FillsInWhatTheManifestLeavesOut) {
       {"minimum 0 still needs one worker to run", 0, 4, none, 0, 4, 4, 1},
   };
   for (const Case& c : kCases) {
-    api::WorkersSpec workers;
+    api::ElasticHorovodJobSpec spec;
+    api::WorkersSpec& workers = spec.workers;
     workers.min_replicas = c.min;
     workers.max_replicas = c.max;
     workers.target_replicas = c.target;
 
-    const Sizes sizes = SizesOf(workers);
+    const Sizes sizes = SizesOf(spec);
 
     EXPECT_EQ(sizes.min, c.want_min) << c.rule;
     EXPECT_EQ(sizes.max, c.want_max) << c.rule;
@@ -47,18 +49,31 @@ TEST(SizesOf, FillsInWhatTheManifestLeavesOut) {
 }
 
 TEST(SizesOf, OneProcessForEachGpuAndOneWithoutGpus) {
-  api::WorkersSpec workers;
+  api::ElasticHorovodJobSpec spec;
   for (const auto& [gpus, slots] : {std::pair(0, 1), {1, 1}, {4, 4}}) {
-    workers.gpus_per_worker = gpus;
-    EXPECT_EQ(SizesOf(workers).slots, slots) << gpus;
+    spec.workers.gpus_per_worker = gpus;
+    EXPECT_EQ(SizesOf(spec).slots, slots) << gpus;
   }
 }
 
 TEST(SizesOf, OneProcessForEachAcceleratorOfTheTemplate) {
-  api::WorkersSpec workers;
-  workers.pod_template =
+  api::ElasticHorovodJobSpec spec;
+  spec.workers.pod_template =
       *kube::ParseJson(R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
-  EXPECT_EQ(SizesOf(workers).slots, 4);
+  EXPECT_EQ(SizesOf(spec).slots, 4);
+}
+
+TEST(SizesOf, MoreMayBeNeededToStartThanToRun) {
+  api::ElasticHorovodJobSpec spec;
+  spec.workers.min_replicas = 2;
+  spec.workers.max_replicas = 8;
+  EXPECT_EQ(SizesOf(spec).NeededToStart(), 2);
+  for (const auto& [available, target, needed] : {std::tuple(1, 8, 2), {4, 8, 4}, {4, 3, 3}, {9, 8, 8}}) {
+    spec.run_policy.scheduling_policy.min_available = available;
+    spec.workers.target_replicas = target;
+    EXPECT_EQ(SizesOf(spec).NeededToStart(), needed) << available << " of " << target;
+    EXPECT_EQ(SizesOf(spec).NeededToRun(), 2);
+  }
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(ElasticStatus, CountsWorkersByWhatTheyAre) {
                         .Lost({6})
                         .Ending({7})
                         .Build();
-  const Status status = BaseStatus(view, SizesOf(view.job->spec.workers));
+  const Status status = BaseStatus(view, SizesOf(view.job->spec));
   EXPECT_EQ(status.replicas.min, 2);
   EXPECT_EQ(status.replicas.max, 9);
   EXPECT_EQ(status.replicas.wanted, 9);
@@ -49,7 +49,7 @@ TEST(ElasticStatus, CountsWorkersByWhatTheyAre) {
 
 TEST(ElasticStatus, NamesWhatTheOriginalNamed) {
   const View view = Of(4).Build();
-  const Status status = BaseStatus(view, SizesOf(view.job->spec.workers));
+  const Status status = BaseStatus(view, SizesOf(view.job->spec));
   EXPECT_EQ(status.launcher, "job.batch/bert-launcher");
   EXPECT_EQ(status.workers, "statefulset.apps/bert-workers");
   EXPECT_EQ(status.selector, "ai.centauruscloud.io/job-name=bert,ai.centauruscloud.io/role=worker");
@@ -309,7 +309,7 @@ TEST(ElasticStatus, AllReasonsHaveNamesTheApiTakes) {
 
 TEST(ScaleMessage, SaysTheNumbersAndWhy) {
   const View view = ViewBuilder().MinMax(3, 8).Room(1).Build();
-  const Sizes sizes = SizesOf(view.job->spec.workers);
+  const Sizes sizes = SizesOf(view.job->spec);
   struct Case {
     int from, to;
     ScaleReason reason;
@@ -332,7 +332,7 @@ TEST(ScaleMessage, SaysTheNumbersAndWhy) {
 
 TEST(ScaleMessage, AMinimumOfNoneIsToldAsTheOneThatIsNeeded) {
   const View view = ViewBuilder().MinMax(0, 8).Build();
-  EXPECT_THAT(ScaleMessage(view, SizesOf(view.job->spec.workers), 2, 0, ScaleReason::kBelowMinimum),
+  EXPECT_THAT(ScaleMessage(view, SizesOf(view.job->spec), 2, 0, ScaleReason::kBelowMinimum),
               HasSubstr("the minimum of 1 fit"));
 }
 

@@ -200,7 +200,7 @@ TEST(Scripts, AreShellThatParses) {
       {"discovery", DiscoveryScript()},
       {"worker", WorkerScript()},
       {"pre-stop", WorkerPreStopScript(25)},
-      {"launcher", LauncherScript(job.spec, SizesOf(job.spec.workers))},
+      {"launcher", LauncherScript(job.spec, SizesOf(job.spec))},
   };
   kube::testing::TempDir dir;
   for (const auto& [name, text] : kScripts) {
@@ -219,7 +219,7 @@ class Launcher {
     Program("ssh", "exit 255");
     std::filesystem::create_directory(dir_.path("scratch"));
     script_ = dir_.Write("launch",
-                         Replaced(LauncherScript(spec, SizesOf(spec.workers)), kScratchFolder, dir_.path("scratch")));
+                         Replaced(LauncherScript(spec, SizesOf(spec)), kScratchFolder, dir_.path("scratch")));
   }
   void Program(const std::string& name, const std::string& body) {
     std::filesystem::permissions(dir_.Write("bin/" + name, "#!/bin/sh\n" + body + "\n"),

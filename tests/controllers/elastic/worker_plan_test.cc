@@ -15,7 +15,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-WorkerPlan PlanOf(const View& view) { return PlanWorkers(view, SizesOf(view.job->spec.workers)); }
+WorkerPlan PlanOf(const View& view) { return PlanWorkers(view, SizesOf(view.job->spec)); }
 
 std::vector<int> OrdinalsOf(const std::vector<const Worker*>& workers) {
   std::vector<int> ordinals;
@@ -438,7 +438,7 @@ TEST(WorkerPlan, NeverRemovesABoundWorkerBecauseAnotherDoesNotFit) {
     SCOPED_TRACE(seed);
     const RandomView world = MakeRandomView(seed);
     const View view = world.builder.Build();
-    const Sizes sizes = SizesOf(view.job->spec.workers);
+    const Sizes sizes = SizesOf(view.job->spec);
     const WorkersState& now = *view.workers;
 
     const WorkerPlan plan = PlanWorkers(view, sizes);
@@ -492,7 +492,7 @@ TEST(WorkerPlan, NeverRemovesABoundWorkerBecauseAnotherDoesNotFit) {
 TEST(WorkerPlan, BrokenWorkersGiveTheirGpusBackAfterAGrace) {
   const auto plan_of = [](int since) {
     const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Broken({3}, since).Build();
-    return PlanWorkers(view, SizesOf(view.job->spec.workers));
+    return PlanWorkers(view, SizesOf(view.job->spec));
   };
   const WorkerPlan early = plan_of(-59);
   EXPECT_EQ(early.size.granted, 4);
@@ -506,7 +506,7 @@ TEST(WorkerPlan, BrokenWorkersGiveTheirGpusBackAfterAGrace) {
 
 TEST(WorkerPlan, BelowTheMinimumOfSoundWorkersAllGoes) {
   const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0}).Broken({1, 2, 3}, -60).Build();
-  const WorkerPlan plan = PlanWorkers(view, SizesOf(view.job->spec.workers));
+  const WorkerPlan plan = PlanWorkers(view, SizesOf(view.job->spec));
   EXPECT_EQ(plan.size.replicas, 0);
   EXPECT_TRUE(plan.is_waiting);
   EXPECT_EQ(plan.reason, ScaleReason::kPodsBroken);
@@ -517,14 +517,14 @@ TEST(WorkerPlan, AWorkerThatIsOnlyNotReadyIsNotBroken) {
   for (Worker& worker : view.pods) {
     if (!worker.is_ready) worker.unready_since = At(-1000);
   }
-  EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.granted, 4);
+  EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec)).size.granted, 4);
 }
 
 TEST(WorkerPlan, PodsThatAreRefusedHoldNoClaimForLong) {
   for (const auto& [since, granted] : {std::pair(-59, 4), {-60, 2}}) {
     View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Build();
     view.refused_workers = Refusal{"exceeded quota", At(since)};
-    const WorkerPlan plan = PlanWorkers(view, SizesOf(view.job->spec.workers));
+    const WorkerPlan plan = PlanWorkers(view, SizesOf(view.job->spec));
     EXPECT_EQ(plan.size.granted, granted) << since;
   }
 }
@@ -536,11 +536,11 @@ TEST(WorkerPlan, ALauncherThatCannotStartHoldsNoGpus) {
     pod.trouble = "container launcher cannot pull image";
     pod.created = At(since);
     view.launcher_pods.push_back(pod);
-    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, replicas) << since;
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec)).size.replicas, replicas) << since;
 
     view.launcher_pods.clear();
     view.refused_launcher = Refusal{"exceeded quota", At(since)};
-    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, replicas) << since;
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec)).size.replicas, replicas) << since;
   }
 }
 
@@ -557,7 +557,7 @@ TEST(WorkerPlan, ATryThatFailedOnBrokenPodsIsRepeatedAfterFiveMinutesOrAtOnceWhe
                             job.status.observed_generation = 1;
                           })
                           .Build();
-    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, c.replicas) << c.since;
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec)).size.replicas, c.replicas) << c.since;
   }
 }
 
@@ -573,7 +573,7 @@ TEST(WorkerPlan, TooLongBelowTheMinimumAllGoes) {
                             job.status.conditions.push_back(below);
                           })
                           .Build();
-    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec.workers)).size.replicas, replicas) << since;
+    EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec)).size.replicas, replicas) << since;
   }
 }
 
