@@ -247,7 +247,7 @@ Status ElasticReconciler::WritePods(const View& view, const Plan& plan, ChildWri
       patch.Test({"spec", "schedulingGates", std::to_string(i), "name"}, api::kParkGate);
       patch.Remove({"spec", "schedulingGates", std::to_string(i)});
       if (pod->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
-      patch.Add({"metadata", "annotations", kLiftedAnnotation}, kube::ToText(view.now));
+      patch.Add({"metadata", "annotations", kLiftedAnnotation}, kube::ToText(kube::Time{clock_.WallNow()}));
       if (Status done = writer.Patch(kind, worker->name, patch); !done) return done;
     }
   }

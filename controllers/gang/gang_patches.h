@@ -20,8 +20,10 @@ kube::Json NominationPatch(const GangView& view, const Nomination& nomination);
 struct Pin {
   std::string node, hostname;
 };
-// Takes our gate from the pod, if it is there, and writes when, unless that tells nothing (kShortGate).
-kube::Json LiftPatch(const GangView& view, const Member& member, const std::optional<Pin>& pin = std::nullopt);
+// Takes our gate from the pod, if it is there, and writes when, unless that tells nothing (kShortGate). `now`: of the
+// write, which may come long after the look at the cluster: the scheduler's time counts from it.
+kube::Json LiftPatch(const GangView& view, const Member& member, kube::Time now,
+                     const std::optional<Pin>& pin = std::nullopt);
 
 // Of the status of a bound member of a Job that is about to be deleted: for the Job's podFailurePolicy it was disrupted.
 kube::Json DisruptionPatch(const GangView& view, const Member& member);

@@ -117,7 +117,7 @@ Status MemberWriter::Lift(const GangView& view, const Member& member, const std:
   if (!node.empty()) pin = Pin{node, room_.HostnameOf(node)};
   if (pin && pin->hostname.empty()) pin.reset();  // It is gone, or goes by no name.
   const ObjectKey pod{view.group->metadata.ns, member.name};
-  auto patched = PatchPod(view, member, LiftPatch(view, member, pin), "", stop);
+  auto patched = PatchPod(view, member, LiftPatch(view, member, kube::Time{clock_.WallNow()}, pin), "", stop);
   if (!patched) {
     if (patched.error().code() == ErrorCode::kNotFound) return {};
     return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());

@@ -150,6 +150,15 @@ Invariant NoRollBack() {
   };
 }
 
+// How long the lift was on its way, of a process that stood still with it in its hand; zero of all others.
+kube::Duration DelayOfLift(const World& world, const Json& pod) {
+  constexpr kube::Duration kUsual = std::chrono::seconds(5);
+  const auto written = kube::ParseTime(Text(pod, {"metadata", "annotations", api::kGangLiftedAnnotation}));
+  if (!written) return {};
+  const kube::Duration delay = world.simulation.WallNow() - written->value;
+  return delay > kUsual ? delay : kube::Duration::zero();
+}
+
 // Of a gang that came together: its roll-back ends members that run.
 Invariant NoHastyRollBack() {
   return [clock = ClockWatch(), lifted = std::map<std::string, kube::TimePoint>()](const World& world,
@@ -157,7 +166,7 @@ Invariant NoHastyRollBack() {
     const bool has_jumped = clock.HasJumped(world);
     const kube::TimePoint now = world.simulation.Now();
     if (change.resource == kPods && change.after && !IsGated(*change.after)) {
-      lifted.try_emplace(Text(*change.after, {"metadata", "uid"}), now);
+      lifted.try_emplace(Text(*change.after, {"metadata", "uid"}), now - DelayOfLift(world, *change.after));
     }
     if (has_jumped || !IsRollBack(change) || IntAt(*change.before, {"status", "startedMinMember"}) == 0) return std::string();
     const std::string name = Text(*change.after, {"metadata", "name"});

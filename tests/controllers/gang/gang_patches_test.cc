@@ -39,13 +39,13 @@ TEST(NominationPatch, ThatIsTakenBackNamesNobody) {
 
 TEST(LiftPatch, TakesOurGateAndLeavesThoseOfOthers) {
   const GangView view = GangBuilder(1).Gated(1).Build();
-  EXPECT_EQ(kube::ToText(*LiftPatch(view, view.members[0]).Find("spec")),
+  EXPECT_EQ(kube::ToText(*LiftPatch(view, view.members[0], view.now).Find("spec")),
             R"({"schedulingGates":[{"$patch":"delete","name":"scheduling.x-k8s.io/gang"}]})");
 }
 
 TEST(LiftPatch, SaysWhenUnlessAnOwnersPodHasHardlyWaited) {
   const auto is_dated = [](const GangView& view) {
-    return LiftPatch(view, view.members[0]).Find("metadata")->Find("annotations") != nullptr;
+    return LiftPatch(view, view.members[0], view.now).Find("metadata")->Find("annotations") != nullptr;
   };
   const auto made = [](int at) { return [at](Member& member) { member.created_at = At(at); }; };
   EXPECT_FALSE(is_dated(GangBuilder(1).Gated(1).Each(made(-1)).PlannedByOwner().Build()));
@@ -56,7 +56,7 @@ TEST(LiftPatch, SaysWhenUnlessAnOwnersPodHasHardlyWaited) {
 
 TEST(LiftPatch, PinsTheMemberToItsNodeWithTheGate) {
   const GangView view = GangBuilder(1).Gated(1).Build();
-  const kube::Json patch = LiftPatch(view, view.members[0], Pin{"node-0", "host-0"});
+  const kube::Json patch = LiftPatch(view, view.members[0], view.now, Pin{"node-0", "host-0"});
   EXPECT_EQ(kube::ToText(*patch.Find("spec")->Find("nodeSelector")), R"({"kubernetes.io/hostname":"host-0"})");
   EXPECT_NE(kube::ToText(*patch.Find("metadata")).find(R"(pinned-to":"node-0")"), std::string::npos);
 }
