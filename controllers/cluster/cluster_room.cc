@@ -183,9 +183,20 @@ Room ClusterRoom::RoomFor(const std::string& owner, const ShapePtr& shape, int a
   return room;
 }
 
-bool ClusterRoom::IsReservedForOther(const std::string& owner) const {
+std::string ClusterRoom::ReservedFrom(const std::string& owner, const PodShape& shape) const {
   std::lock_guard lock(mutex_);
-  return !planner_.holder().empty() && planner_.holder() != owner;
+  return ReservedFromLocked(owner, shape);
+}
+
+const std::string& ClusterRoom::ReservedFromLocked(const std::string& owner, const PodShape& shape) const {
+  static const std::string kNobody;
+  if (planner_.holder() == owner) return kNobody;
+  const bool is_open = std::any_of(ledger_.reserved().begin(), ledger_.reserved().end(), [&](const auto& entry) {
+    const LedgerNode* node = ledger_.NodeAt(entry.first);
+    return node && node->is_known && Accepts(node->state, shape) &&
+           CopiesThatFit(node->state.allocatable, node->used, shape.request, 1) > 0;
+  });
+  return is_open ? planner_.holder() : kNobody;
 }
 
 std::vector<Place> ClusterRoom::PlacesOf(const std::string& gang) const {
@@ -337,9 +348,25 @@ bool ClusterRoom::MustHold(const std::string& gang) {
     return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
   };
   if (std::any_of(own.begin(), own.end(), is_other)) return true;
+  if (!ReservedFromLocked(gang, *own.front().shape).empty()) return true;
   return std::any_of(placed_.begin(), placed_.end(), [&](const auto& other) {
     const std::vector<Place>& places = ledger_.ClaimsOf(other.first);
     return std::any_of(places.begin(), places.end(), is_other);
+  });
+}
+
+bool ClusterRoom::SharesNodes(const std::string& gang) const {
+  if (nominations_ != Nominations::kAuto) return false;
+  std::lock_guard lock(mutex_);
+  const OwnerId id = ledger_.FindOwner(gang);
+  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
+  return std::any_of(own.begin(), own.end(), [&](const Place& place) {
+    const std::string_view device = place.shape->request.Accelerator();
+    const LedgerNode* node = ledger_.FindNode(place.node);
+    if (device.empty() || node == nullptr) return false;
+    const auto held = std::find_if(node->by_owner.begin(), node->by_owner.end(),
+                                   [id](const NodeHolder& holder) { return holder.owner == id; });
+    return held->held.Extended(device) < node->state.allocatable.Extended(device);
   });
 }
 

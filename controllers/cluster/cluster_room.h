@@ -59,7 +59,8 @@ class ClusterRoom {
   // `owner` is a job's key as text. See ClusterLedger.
   void Claim(const std::string& owner, const ShapePtr& shape, int count);
   Room RoomFor(const std::string& owner, const ShapePtr& shape, int at_most);
-  bool IsReservedForOther(const std::string& owner) const;  // What is free, in part.
+  // Who waits for free room that is kept for it and that such a pod could take, if the scheduler liked; empty: nobody.
+  std::string ReservedFrom(const std::string& owner, const PodShape& shape) const;
 
   // One shape for all pods that are alike to placement. `volumes` are the pod's.
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes = {});
@@ -90,7 +91,11 @@ class ClusterRoom {
 
   // Whether the places of `gang` are to be held for it: competition threatens one of them, or pods of another shape are
   // on their way, which the scheduler may bind to nodes that were planned for this gang. (Pods alike only swap places.)
+  // Or its own pods are to be held to their places, as they could take what is reserved for another.
   bool MustHold(const std::string& gang);
+  // Whether it was planned beside others on nodes that it does not fill. The scheduler would spread what was packed,
+  // until no node is whole.
+  bool SharesNodes(const std::string& gang) const;
   // Whether a place is held by pinning the member to its node rather than by nominating it.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
   // What was found out about this cluster; true at first. Returns whether it is news.
@@ -108,6 +113,7 @@ class ClusterRoom {
   // Returns the gangs whose places it threatens now, and did not before.
   std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
+  const std::string& ReservedFromLocked(const std::string& owner, const PodShape& shape) const;
 
   const kube::Clock& clock_;
   const Nominations nominations_;

@@ -76,7 +76,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
     if (!HasBoundLauncher(view)) room_.Claim(LauncherOwner(owner), launcher_shape, 1);
     view.room = room_.RoomFor(owner, shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
-    view.is_room_reserved = room_.IsReservedForOther(owner);
+    view.reserved_for = room_.ReservedFrom(owner, *shape);
   }
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);

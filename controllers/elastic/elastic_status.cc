@@ -105,6 +105,8 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
       // Without how much is used: that changes with each pod of the namespace.
       text += ", " + QuotaName(view) + " admits no more";
       if (!view.quota->resource.empty()) text += " (" + view.quota->resource + ")";
+    } else if (!view.reserved_for.empty()) {
+      text += ", when " + view.reserved_for + " has started, for which room is kept";
     }
   }
   return text;

@@ -114,7 +114,7 @@ struct View {
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                            // For workers beyond those granted, claims of others set aside.
   std::optional<QuotaLimit> quota;      // nullopt: all that are wanted.
-  bool is_room_reserved = false;        // For a gang or job that waits: what the count does not show is not to be asked for.
+  std::string reserved_for;             // Who waits for room that more workers could take; empty: nobody.
 };
 
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.

@@ -200,13 +200,14 @@ void PlanLifts(WorkerPlan& plan, const Census& census) {
 }
 
 // What growth there is to have now: asked for blindly when the user just chose, unless that could take what is kept for
-// others; else as far as there is room.
+// the launcher; else as far as there is room. Nothing says where more workers go: none may while others wait for room
+// that they could take.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
+  if (!view.reserved_for.empty()) return;
   const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
-  // Nor what is kept for the job's own launcher.
-  const bool is_room_kept = view.is_room_reserved || !HasBoundLauncher(view);
+  const bool is_room_kept = !HasBoundLauncher(view);
   if (LastReasonIs(view, ScaleReason::kStarted)) {
     // Asked of the scheduler once, whatever our own count of free GPUs says.
     const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : sizes.wanted;

@@ -215,7 +215,9 @@ void GangReconciler::AskLedger(GangView& view) {
     room_.StopAsking(view.key);
   }
   const bool must_hold = room_.MustHold(view.key), pins = room_.Pins();
-  view.must_nominate = must_hold && !pins;
+  // The workers of a job were planned before their pods: those without a gate go where the scheduler likes.
+  const bool is_packed = !view.is_planned_by_owner && room_.SharesNodes(view.key);
+  view.must_nominate = (must_hold || is_packed) && !pins;
   view.must_pin = must_hold && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
   const kube::TimePoint held_since = MemoryOf(*view.group).held_since.value_or(clock_.Now());

@@ -76,7 +76,7 @@ struct GangView {
   std::optional<GangDemand> demand;  // What it was asked for, as NeedsOf() says.
   GangStanding standing;        // Its answer, if there is a demand.
   std::vector<Place> places;    // Claims of this gang, with those that the answer brought.
-  bool must_nominate = false;   // A foreign pod could take a place: hold it by nomination before the gate is lifted.
+  bool must_nominate = false;   // The node matters: it is held by nomination before the gate is lifted.
   bool must_pin = false;        // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;
   std::set<std::string> avoid;  // Nodes that the scheduler refused in earlier starts.

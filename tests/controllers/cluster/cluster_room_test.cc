@@ -198,6 +198,35 @@ TEST_F(ClusterRoomTest, GangsOfOtherShapesThatAreOnTheirWayCompeteToo) {
   EXPECT_FALSE(room_.MustHold("team-a/g"));
 }
 
+TEST_F(ClusterRoomTest, AGangSharesNodesThatItDoesNotFill) {
+  EXPECT_TRUE(room_.Ask(Demand("team-a/first", 3, 1)).is_placed);
+  EXPECT_TRUE(room_.SharesNodes("team-a/first")) << "there is room for others";
+  EXPECT_TRUE(room_.Ask(Demand("team-a/second", 5, 1)).is_placed);
+  EXPECT_TRUE(room_.SharesNodes("team-a/second")) << "it fills the node of another";
+  EXPECT_FALSE(room_.SharesNodes("team-a/nobody"));
+
+  room_.Forget("team-a/first");
+  room_.Forget("team-a/second");
+  EXPECT_TRUE(room_.Ask(Demand("team-a/whole", 2, 4)).is_placed);
+  EXPECT_FALSE(room_.SharesNodes("team-a/whole"));
+  ClusterRoom never(nodes_, pods_, clock_, Nominations::kNever);
+  EXPECT_FALSE(never.SharesNodes("team-a/first"));
+}
+
+TEST_F(ClusterRoomTest, RoomThatIsReservedIsKeptFromAllWhoCouldTakeIt) {
+  AddPod("running", 2, "n1");
+  GangDemand large = Demand("team-a/large", 1, 8);
+  large.waiting_since = 0;
+  ASSERT_TRUE(room_.Ask(large).has_reservation);
+  EXPECT_EQ(room_.ReservedFrom("team-a/job", *GpuShape(1)), "team-a/large");
+  EXPECT_EQ(room_.ReservedFrom("team-a/job", *GpuShape(7)), "") << "such a pod finds no room there";
+  EXPECT_EQ(room_.ReservedFrom("team-a/large", *GpuShape(1)), "");
+
+  AddNode("n2");
+  EXPECT_TRUE(room_.Ask(large).is_placed);
+  EXPECT_EQ(room_.ReservedFrom("team-a/job", *GpuShape(1)), "");
+}
+
 TEST_F(ClusterRoomTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredOrNotWanted) {
   EXPECT_FALSE(room_.Pins());
   EXPECT_TRUE(room_.SetNominationsHonoured(false));

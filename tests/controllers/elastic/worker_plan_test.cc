@@ -75,18 +75,16 @@ TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
   EXPECT_EQ(after.reason, ScaleReason::kRequested);
 }
 
-TEST(WorkerPlan, WhileOthersHaveReservedRoomItAsksForWhatIsSurelyFreeAlone) {
-  const auto plan = [](int room, const char* last, bool did_choose) {
+TEST(WorkerPlan, DoesNotGrowWhileOthersWaitForRoomThatItsWorkersCouldTake) {
+  for (const auto& [last, did_choose] : {std::pair("Started", false), {"Unschedulable", true}, {"RoomAppeared", false}}) {
     ViewBuilder builder =
-        ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LauncherRuns().LastScale(last, -1, 0, 4).Room(room);
+        ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LauncherRuns().LastScale(last, -60, 0, 4).Room(2);
     if (did_choose) builder.Target(6).Job([](auto& job) { job.metadata.generation = 2; });
     View view = builder.Build();
-    view.is_room_reserved = true;
-    return PlanOf(view);
-  };
-  ExpectSize(plan(0, "Started", false), 4, 4);
-  ExpectSize(plan(1, "Started", false), 5, 5);
-  ExpectSize(plan(0, "Unschedulable", true), 4, 4);
+    ExpectSize(PlanOf(view), 6, 6);
+    view.reserved_for = "team-a/large";
+    ExpectSize(PlanOf(view), 4, 4);
+  }
 }
 
 TEST(WorkerPlan, AMinimumRaisedAboveWhatRunsIsReachedAtOnceOrAllIsGivenBack) {
