@@ -71,7 +71,7 @@ Status Client::Authorize(HttpRequest& request) {
 Result<HttpResponse> Client::Send(std::string_view verb, const Kind& kind, HttpRequest request,
                                   std::stop_token stop) {
   request.pool = options_.pool;
-  request.timeout = options_.timeout;
+  request.timeout = std::min(request.timeout, options_.timeout);
   const std::size_t plain_headers = request.headers.size();
   bool has_renewed_token = false;
   std::string earlier;  // Why there was another try.
@@ -142,6 +142,7 @@ Result<Client::ObjectPtr> Client::Create(const Kind& kind, std::string_view ns, 
   AcceptAnswer(request, options);
   request.headers.emplace_back("Content-Type", "application/json");
   request.body = ToText(object);
+  request.timeout = options.timeout.value_or(options_.timeout);
   return SendForObject("create", kind, std::move(request), std::move(stop));
 }
 

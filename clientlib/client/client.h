@@ -66,6 +66,7 @@ struct WriteOptions {
   bool force = false;           // Apply only: take fields from other managers.
   bool dry_run = false;
   bool metadata_only = false;   // Of the object that comes back: less to write, to send and to read.
+  std::optional<Duration> timeout{};  // Of a create; no longer than the client's.
 };
 
 enum class PatchType { kJson, kMerge, kStrategicMerge };

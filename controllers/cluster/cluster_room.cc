@@ -132,7 +132,10 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
     starting = NoteWaitingLocked(before, after, is_first_list);
     // What goes on elsewhere, or with other resources, is replaced by Bind().
     const bool is_over = !held.empty() && !(is_same_pod && !holds.empty());
-    if (!is_same_holding && is_over) ledger_.Release(std::string(before->metadata.uid));
+    if (!is_same_holding && is_over) {
+      ledger_.Release(std::string(before->metadata.uid));
+      KeepForLauncherLocked(*before, after);
+    }
     if (!is_same_holding && !holds.empty()) {
       ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after), OwnerOf(*after),
                    shapes_.Share(FootprintOf(*after)));
@@ -142,6 +145,12 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
   if (!held.empty() && !is_same_holding) {
     for (const auto& tell : on_freed_) tell();
   }
+}
+
+void ClusterRoom::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
+  const std::string owner = before.spec.node_name.empty() || !ComesAlone(before) ? std::string() : OwnerOf(before);
+  if (owner.empty() || (after && after->status.phase == "Succeeded") || !ledger_.ClaimsOf(owner).empty()) return;
+  ledger_.Hold(owner, std::string(before.spec.node_name), NeedOfLocked(before));
 }
 
 ShapePtr ClusterRoom::NeedOfLocked(const kube::Pod& pod) { return shapes_.Share(AloneOf(grus::ShapeOf(pod))); }
@@ -165,9 +174,17 @@ std::string ClusterRoom::HostnameOf(const std::string& node) const {
 }
 
 void ClusterRoom::Claim(const std::string& owner, const ShapePtr& shape, int count) {
-  std::lock_guard lock(mutex_);
-  if (HasConstraints(ledger_, {shape})) ClaimPlaces(ledger_, owner, shape, count);
-  else ledger_.Claim(owner, *shape, count);
+  bool has_freed = false;
+  {
+    std::lock_guard lock(mutex_);
+    const std::size_t before = ledger_.ClaimsOf(owner).size();
+    if (HasConstraints(ledger_, {shape})) ClaimPlaces(ledger_, owner, shape, count);
+    else ledger_.Claim(owner, *shape, count);
+    has_freed = ledger_.ClaimsOf(owner).size() < before;
+  }
+  for (const auto& tell : on_freed_) {
+    if (has_freed) tell();
+  }
 }
 
 Room ClusterRoom::RoomFor(const std::string& owner, const ShapePtr& shape, int at_most) {
@@ -181,22 +198,6 @@ Room ClusterRoom::RoomFor(const std::string& owner, const ShapePtr& shape, int a
     room.copies = std::min(room.copies, claimed + static_cast<int>(more));
   }
   return room;
-}
-
-std::string ClusterRoom::ReservedFrom(const std::string& owner, const PodShape& shape) const {
-  std::lock_guard lock(mutex_);
-  return ReservedFromLocked(owner, shape);
-}
-
-const std::string& ClusterRoom::ReservedFromLocked(const std::string& owner, const PodShape& shape) const {
-  static const std::string kNobody;
-  if (planner_.holder() == owner) return kNobody;
-  const bool is_open = std::any_of(ledger_.reserved().begin(), ledger_.reserved().end(), [&](const auto& entry) {
-    const LedgerNode* node = ledger_.NodeAt(entry.first);
-    return node && node->is_known && Accepts(node->state, shape) &&
-           CopiesThatFit(node->state.allocatable, node->used, shape.request, 1) > 0;
-  });
-  return is_open ? planner_.holder() : kNobody;
 }
 
 std::vector<Place> ClusterRoom::PlacesOf(const std::string& gang) const {
@@ -333,58 +334,6 @@ std::string ClusterRoom::AnyWaiting() const {
 bool ClusterRoom::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
   std::lock_guard lock(mutex_);
   return std::any_of(waiting_.begin(), waiting_.end(), counts) || competition_.DoesAnyoneWaitForDevice();
-}
-
-bool ClusterRoom::MustHold(const std::string& gang) {
-  if (nominations_ != Nominations::kAuto) return nominations_ != Nominations::kNever;
-  std::lock_guard lock(mutex_);
-  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
-  if (own.empty()) return false;
-  if (competition_.Threatens(gang, clock_.Now())) {
-    if (const auto placed = placed_.find(gang); placed != placed_.end()) placed->second = true;
-    return true;
-  }
-  const auto is_other = [&](const Place& place) {
-    return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
-  };
-  if (std::any_of(own.begin(), own.end(), is_other)) return true;
-  if (!ReservedFromLocked(gang, *own.front().shape).empty()) return true;
-  return std::any_of(placed_.begin(), placed_.end(), [&](const auto& other) {
-    const std::vector<Place>& places = ledger_.ClaimsOf(other.first);
-    return std::any_of(places.begin(), places.end(), is_other);
-  });
-}
-
-bool ClusterRoom::SharesNodes(const std::string& gang) const {
-  if (nominations_ != Nominations::kAuto) return false;
-  std::lock_guard lock(mutex_);
-  const OwnerId id = ledger_.FindOwner(gang);
-  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
-  return std::any_of(own.begin(), own.end(), [&](const Place& place) {
-    const std::string_view device = place.shape->request.Accelerator();
-    const LedgerNode* node = ledger_.FindNode(place.node);
-    if (device.empty() || node == nullptr) return false;
-    const auto held = std::find_if(node->by_owner.begin(), node->by_owner.end(),
-                                   [id](const NodeHolder& holder) { return holder.owner == id; });
-    return held->held.Extended(device) < node->state.allocatable.Extended(device);
-  });
-}
-
-Safety ClusterRoom::Check(const std::string& gang, const std::vector<Place>& places, int priority,
-                          kube::TimePoint held) const {
-  std::lock_guard lock(mutex_);
-  std::map<std::string, const LedgerNode*> nodes;
-  for (const Place& place : places) nodes.try_emplace(place.node, ledger_.FindNode(place.node));
-  for (const Place& place : places) {
-    const LedgerNode* node = nodes.at(place.node);
-    if (node == nullptr || !node->is_known || !Accepts(node->state, *place.shape)) return Safety::kTaken;
-    // The claims are part of what is used: a node that holds more than it has was taken by somebody else.
-    Resources others = node->used;
-    others -= place.shape->request;
-    if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;
-  }
-  const bool is_at_one = competition_.IsAtOneOf(places, gang, priority, held, clock_.Now());
-  return is_at_one ? Safety::kUndecided : Safety::kSafe;
 }
 
 }  // namespace grus

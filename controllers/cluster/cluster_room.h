@@ -89,9 +89,11 @@ class ClusterRoom {
   // `counts` is called with the lock held: it must not come back here.
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
+  // On room that the scheduler takes for free.
+  bool HaveOthersClaims(const std::string& owner) const;
   // Whether the places of `gang` are to be held for it: competition threatens one of them, or pods of another shape are
   // on their way, which the scheduler may bind to nodes that were planned for this gang. (Pods alike only swap places.)
-  // Or its own pods are to be held to their places, as they could take what is reserved for another.
+  // Or its own pods are to be held to theirs, as they could take what is reserved for another, or their launcher's room.
   bool MustHold(const std::string& gang);
   // Whether it was planned beside others on nodes that it does not fill. The scheduler would spread what was packed,
   // until no node is whole.
@@ -113,6 +115,9 @@ class ClusterRoom {
   // Returns the gangs whose places it threatens now, and did not before.
   std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
+  // The launcher is lost: what it had is kept until its job's next pass, which knows whether another one comes.
+  void KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after);
+  bool CouldShutOutLauncherLocked(const std::string& job) const;
   const std::string& ReservedFromLocked(const std::string& owner, const PodShape& shape) const;
 
   const kube::Clock& clock_;

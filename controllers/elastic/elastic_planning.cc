@@ -15,7 +15,7 @@ using api::ElasticHorovodJob;
 namespace {
 
 // A job that waits asks again what its pods will be: no event tells that a LimitRange or a webhook is another one.
-constexpr kube::Duration kOtherPods = std::chrono::minutes(5), kUnknownPods = std::chrono::seconds(5);
+constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
 
 bool HasEnded(const api::ElasticHorovodJobStatus& status) {
   return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
@@ -62,6 +62,9 @@ Plan ElasticReconciler::MakePlan(View& view) {
     return plan;
   }
   const JobPod worker = pods_.Worker(job), launcher = pods_.Launcher(job);
+  for (const JobPod* pod : {&launcher, &worker}) {
+    if (pod->refusal) view.pod_refusal = pod->refusal->message();
+  }
   const ShapePtr shape = ShapeOf(worker), launcher_shape = ShapeOf(launcher);
   std::lock_guard lock(planning_mutex_);
   const int owed = OwedWorkers(view);
@@ -70,6 +73,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   if (WantsMore(view)) view.quota = quotas_.LimitOf(view, sizes.wanted);
   if (is_start) {
     view.has_unknown_pods = !worker.is_known || !launcher.is_known;
+    view.pod_changes = worker.is_changed ? TextOf(shape->request) : "";
     is_queued = AskForStart(view, Admitted(view, sizes), *worker.pod, shape, launcher_shape);
   } else if (granted < sizes.wanted) {
     // Of one that runs already, in case this process has not claimed it yet.
@@ -77,11 +81,13 @@ Plan ElasticReconciler::MakePlan(View& view) {
     view.room = room_.RoomFor(owner, shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
     view.reserved_for = room_.ReservedFrom(owner, *shape);
+    view.do_others_have_claims = room_.HaveOthersClaims(owner);
   }
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);
-  if (WantsMore(view) && (worker.is_changed || launcher.is_changed || view.has_unknown_pods)) {
-    const kube::Duration soon = view.has_unknown_pods ? kUnknownPods : kOtherPods;
+  for (const JobPod* pod : {&worker, &launcher}) {
+    if (!WantsMore(view) || (pod->is_known && !pod->is_changed)) continue;
+    const kube::Duration soon = pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods);
     plan.look_again = std::min(plan.look_again.value_or(soon), soon);
   }
   // Workers of the last run that are still there are none of those that start.
@@ -168,6 +174,7 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   const GangStanding standing = room_.Ask(demand);
   view.may_start = standing.is_placed;
   view.room = room_.RoomFor(owner, shape, sizes.wanted);
+  view.lacking = standing.lacking;
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
   } else if (const Room room = room_.RoomFor(LauncherOwner(owner), launcher, 1);
@@ -179,6 +186,11 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
 
 void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
   const bool has_failed = IsFailedTry(view.job->status.last_scale, plan.status.last_scale);
+  if (has_failed && !view.pods.empty()) {
+    // Whatever made it another pod than was expected, it will do so again.
+    const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, view.pods.front().name});
+    if (pod && !pod->metadata.is_being_deleted()) pods_.Learn(*view.job, *pod);
+  }
   if (!has_failed && (view.failed_tries == 0 || !HasWhatItTried(view))) return;
   std::lock_guard lock(mutex_);
   VerifiedLocked(*view.job).failed_tries = has_failed ? view.failed_tries + 1 : 0;

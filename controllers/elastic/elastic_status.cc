@@ -57,7 +57,10 @@ std::string RoomMessage(const View& view) {
 }
 
 std::string WaitingMessage(const View& view, const Sizes& sizes, const std::optional<api::LastScale>& last) {
-  if (view.has_unknown_pods) return "waiting for the API server to say what the workers and the launcher will need";
+  if (view.has_unknown_pods) {
+    return "waiting for the API server to say what the workers and the launcher will need" +
+           (view.pod_refusal.empty() ? std::string() : ": " + view.pod_refusal);
+  }
   if (view.launcher_lacks == LauncherLacks::kAnyNode) {
     return "waiting for room for the launcher: no node can hold it: see its resources, node selector and tolerations";
   }
@@ -67,6 +70,11 @@ std::string WaitingMessage(const View& view, const Sizes& sizes, const std::opti
   }
   std::string text = "waiting for room for " + Count(sizes.NeededToStart(), "worker") +
                      Gpus(view, sizes.NeededToStart()) + ": " + RoomMessage(view);
+  if (!view.lacking.empty() && view.lacking != DevicesOf(view.job->spec.workers).resource) {
+    text += "; " + view.lacking + " is what is lacking";
+  }
+  if (!view.pod_changes.empty()) text += "; as the API server makes it, a worker asks for " + view.pod_changes;
+  if (!view.pod_refusal.empty()) text += "; it would make none now: " + view.pod_refusal;
   if (const auto next = NextStart(view, last)) {
     text += "; the scheduler found none for the last start, and the next try is at " + kube::ToText(*next);
   }
@@ -263,7 +271,8 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
     if (trouble.empty()) {
       const Reason reason = plan.wants_launcher ? Reason::kLauncherStarting : Reason::kWorkersStarting;
-      SetKstatus(status, view, false, true, false, reason, workers);
+      const bool are_refused = status.replicas.created == 0 && !view.pod_refusal.empty();
+      SetKstatus(status, view, false, true, false, reason, workers + (are_refused ? "; " + view.pod_refusal : ""));
     } else {
       SetKstatus(status, view, false, false, true, Reason::kPodsBroken, workers + "; " + trouble);
     }

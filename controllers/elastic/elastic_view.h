@@ -110,10 +110,15 @@ struct View {
   bool has_stray_launcher = false;  // A pod runs as a launcher, but belongs to no launcher that is there.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
   int failed_tries = 0;                 // Starts and growths in a row for which the scheduler found no nodes.
-  bool has_unknown_pods = false;        // The API server could not say what the workers and the launcher will be.
+  // What the API server says of the job's pods before they are made.
+  bool has_unknown_pods = false;        // It could not say what they will be.
+  std::string pod_refusal;              // Its words, if it makes none like them; empty: it does.
+  std::string pod_changes;              // What it makes of a worker, if that is more than the template says: "cpu 40".
+  std::string lacking;                  // Of which resource there is too little for a start; empty: unknown.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                            // For workers beyond those granted, claims of others set aside.
   std::optional<QuotaLimit> quota;      // nullopt: all that are wanted.
+  bool do_others_have_claims = false;   // On room that looks free to the scheduler.
   std::string reserved_for;             // Who waits for room that more workers could take; empty: nobody.
 };
 

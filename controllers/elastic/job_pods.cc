@@ -20,6 +20,9 @@ using kube::Json;
 constexpr Duration kAskAgain = std::chrono::minutes(1);
 // What refuses may stop soon: a quota that is full, a webhook that is being restarted.
 constexpr Duration kAskAgainAtMost = std::chrono::seconds(5);
+// A reconciler waits for the answer.
+constexpr Duration kPatience = std::chrono::seconds(3), kLongestSilence = std::chrono::minutes(5);
+constexpr int kMostInFlight = 4;
 
 // What decides what the API server makes of the pods, but for the job's own name.
 std::string QuestionOf(const ElasticHorovodJob& job) {
@@ -68,10 +71,21 @@ Duration JobPods::AgeLeft(const Answer& answer) const {
   return (answer.refusal ? kAskAgainAtMost : kAskAgain) - (clock_.Now() - *answer.when);
 }
 
-JobPods::Answer JobPods::AnswerTo(const Json& workload, const std::string& ns, std::stop_token stop) const {
+JobPods::Answer JobPods::AnswerTo(const Json& workload, const char* kind, const std::string& ns,
+                                  std::stop_token stop) const {
   kube::WriteOptions options;
   options.dry_run = true;
-  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, PodOfTemplate(workload), options, stop);
+  options.timeout = kPatience;
+  Json pod = PodOfTemplate(workload);
+  // As its controller makes it: policies look at that, too. No UID of an object that is: there may be none yet.
+  const Json* name = workload.At({"metadata", "name"});
+  pod["metadata"]["ownerReferences"] = Json::MakeArray(
+      {Json::MakeObject({{"apiVersion", *workload.Find("apiVersion")},
+                         {"kind", kind},
+                         {"name", name ? *name : Json("workload")},
+                         {"uid", "00000000-0000-0000-0000-000000000000"},
+                         {"controller", true}})});
+  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
   Answer answer;
   answer.when = clock_.Now();
   if (created) answer.pod = std::static_pointer_cast<const kube::Pod>(*created);
@@ -79,62 +93,102 @@ JobPods::Answer JobPods::AnswerTo(const Json& workload, const std::string& ns, s
   return answer;
 }
 
+void JobPods::NoteLocked(const std::string& ns, const Answer& fresh) {
+  if (!fresh.refusal || IsFinal(*fresh.refusal)) {
+    silences_.erase(ns);
+    return;
+  }
+  if (fresh.refusal->retry_after()) busy_until_ = *fresh.when + *fresh.refusal->retry_after();
+  Silence& silence = silences_[ns];
+  if (*fresh.when < silence.until) return;  // Of the same time.
+  silence.pause = std::clamp(silence.pause * 2, kAskAgainAtMost, kLongestSilence);
+  silence.until = *fresh.when + silence.pause;
+}
+
 void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
+  const std::string& ns = job.metadata.ns;
   std::shared_ptr<Question> question;
   bool is_worker_old, is_launcher_old;
   {
     std::lock_guard lock(mutex_);
     question = MemoryLocked(job).question;
-    if (clock_.Now() < busy_until_) return;
     is_worker_old = AgeLeft(question->worker) <= Duration::zero();
     is_launcher_old = AgeLeft(question->launcher) <= Duration::zero();
+    const auto silence = silences_.find(ns);
+    const bool is_silent = silence != silences_.end() && clock_.Now() < silence->second.until;
+    if (!(is_worker_old || is_launcher_old) || clock_.Now() < busy_until_ || is_silent) return;
+    int& in_flight = in_flight_[ns];
+    if (in_flight >= kMostInFlight) return;
+    ++in_flight;
   }
   // False: the API server cannot answer now, whatever it is asked.
-  const auto ask = [&](const Json& workload, Answer& answer) {
-    Answer fresh = AnswerTo(workload, job.metadata.ns, stop);
+  const auto ask = [&](const Json& workload, const char* kind, Answer& answer) {
+    Answer fresh = AnswerTo(workload, kind, ns, stop);
     const bool can_answer = !fresh.refusal || IsFinal(*fresh.refusal);
     std::lock_guard lock(mutex_);
-    if (fresh.refusal && fresh.refusal->retry_after()) busy_until_ = *fresh.when + *fresh.refusal->retry_after();
+    NoteLocked(ns, fresh);
     if (!fresh.pod) fresh.pod = answer.pod;
     answer = std::move(fresh);
     return can_answer;
   };
-  if (is_worker_old && !ask(MakeWorkers(job, {1, 1, false, false}), question->worker)) return;
-  if (is_launcher_old) (void)ask(MakeLauncher(job), question->launcher);
+  const bool goes_on =
+      !is_worker_old || ask(MakeWorkers(job, {1, 1, false, false}), "StatefulSet", question->worker);
+  if (goes_on && is_launcher_old) (void)ask(MakeLauncher(job), "Job", question->launcher);
+  std::lock_guard lock(mutex_);
+  if (--in_flight_[ns] == 0) in_flight_.erase(ns);
 }
 
-JobPod JobPods::PodLocked(Made& made, const Answer& answer) const {
-  if (answer.pod && made.answer != answer.pod) {
-    auto pod = std::make_shared<kube::Pod>(*made.stated);
-    pod->spec = answer.pod->spec;
-    made.is_changed = IsOtherToNodes(*pod, *made.stated);
-    made.made = std::move(pod);
+void JobPods::Make(Made& made, const kube::PodSpec& spec) {
+  auto pod = std::make_shared<kube::Pod>(*made.stated);
+  pod->spec = spec;
+  pod->spec.node_name = {};
+  pod->spec.scheduling_gates.clear();
+  made.is_changed = IsOtherToNodes(*pod, *made.stated);
+  made.made = std::move(pod);
+}
+
+void JobPods::Learn(const ElasticHorovodJob& job, const kube::Pod& worker) {
+  std::lock_guard lock(mutex_);
+  Made& made = MemoryLocked(job).worker;
+  Make(made, worker.spec);
+  made.is_learnt = true;
+}
+
+JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answer) const {
+  if (answer.pod && made.answer != answer.pod && !made.is_learnt) {
+    Make(made, answer.pod->spec);
     made.answer = answer.pod;
   }
   JobPod result;
   result.pod = made.made ? made.made : made.stated;
   result.is_changed = made.is_changed;
-  result.is_known = answer.pod || (answer.refusal && IsFinal(*answer.refusal));
+  result.is_known = made.made || (answer.refusal && IsFinal(*answer.refusal));
   result.refusal = answer.refusal;
-  if (clock_.Now() < busy_until_) result.look_again = busy_until_ - clock_.Now();
-  if (!answer.when || result.look_again) return result;
-  // A pass that could not ask comes back when it can.
-  const Duration left = AgeLeft(answer);
-  const bool was_just_asked = *answer.when == clock_.Now();
-  result.look_again = was_just_asked || left <= Duration::zero() ? kAskAgain : left;
+  const kube::TimePoint now = clock_.Now();
+  const auto silence = silences_.find(ns);
+  const kube::TimePoint silent_until = std::max(busy_until_, silence == silences_.end() ? now : silence->second.until);
+  if (silent_until > now) {
+    result.look_again = silent_until - now;
+  } else if (answer.when) {
+    // A pass that could not ask comes back when it can.
+    const Duration left = AgeLeft(answer);
+    result.look_again = *answer.when == now || left <= Duration::zero() ? kAskAgain : left;
+  } else if (!result.is_known) {
+    result.look_again = std::chrono::seconds(1);  // Others are being asked for.
+  }
   return result;
 }
 
 JobPod JobPods::Worker(const ElasticHorovodJob& job) {
   std::lock_guard lock(mutex_);
   Memory& memory = MemoryLocked(job);
-  return PodLocked(memory.worker, memory.question->worker);
+  return PodLocked(job.metadata.ns, memory.worker, memory.question->worker);
 }
 
 JobPod JobPods::Launcher(const ElasticHorovodJob& job) {
   std::lock_guard lock(mutex_);
   Memory& memory = MemoryLocked(job);
-  return PodLocked(memory.launcher, memory.question->launcher);
+  return PodLocked(job.metadata.ns, memory.launcher, memory.question->launcher);
 }
 
 bool JobPods::HasVolumes(const kube::ObjectKey& job) const {

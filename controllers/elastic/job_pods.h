@@ -41,6 +41,8 @@ class JobPods {
   JobPod Worker(const api::ElasticHorovodJob& job);
   JobPod Launcher(const api::ElasticHorovodJob& job);
   bool HasVolumes(const kube::ObjectKey& job) const;  // Claims of volumes, as far as it was asked for its pods.
+  // A worker that was made: what it is counts from now on, whatever is answered.
+  void Learn(const api::ElasticHorovodJob& job, const kube::Pod& worker);
   void Forget(const kube::ObjectKey& job);
 
  private:
@@ -56,7 +58,7 @@ class JobPods {
   // A pod by its template, and what became of it by an answer.
   struct Made {
     std::shared_ptr<const kube::Pod> stated, answer, made;
-    bool is_changed = false;
+    bool is_changed = false, is_learnt = false;
   };
   struct Memory {
     std::string uid;
@@ -66,15 +68,26 @@ class JobPods {
   };
 
   Memory& MemoryLocked(const api::ElasticHorovodJob& job);
-  JobPod PodLocked(Made& made, const Answer& answer) const;
-  Answer AnswerTo(const kube::Json& workload, const std::string& ns, std::stop_token stop) const;
+  JobPod PodLocked(const std::string& ns, Made& made, const Answer& answer) const;
+  static void Make(Made& made, const kube::PodSpec& spec);
+  // A namespace in which pods can hardly be made: a webhook that does not answer holds up whoever asks. Others are not
+  // to wait for that.
+  struct Silence {
+    kube::TimePoint until{};
+    kube::Duration pause{};
+  };
+
+  Answer AnswerTo(const kube::Json& workload, const char* kind, const std::string& ns, std::stop_token stop) const;
   kube::Duration AgeLeft(const Answer& answer) const;  // Until it is asked again; zero or less: now.
+  void NoteLocked(const std::string& ns, const Answer& fresh);
 
   kube::Client& client_;
   const kube::Clock& clock_;
 
   mutable std::mutex mutex_;      // Guards what follows.
   kube::TimePoint busy_until_{};  // The API server asked to be left alone.
+  std::map<std::string, Silence> silences_;
+  std::map<std::string, int> in_flight_;  // Questions, by namespace.
   std::map<kube::ObjectKey, Memory> memory_;
   std::map<std::string, std::weak_ptr<Question>> questions_;  // By namespace and what the pods are made of.
 };

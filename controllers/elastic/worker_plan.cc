@@ -24,6 +24,7 @@ struct Census {
 constexpr Duration kBrokenGrace = seconds(60);
 // Nobody tells us that an image can be pulled now; each try holds the GPUs for the grace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
+constexpr int kMostBlind = 8;
 constexpr Duration kLongestCooldown = std::chrono::minutes(10);
 // Training on fewer workers than the minimum ends then: Horovod's own time limit for too few.
 constexpr Duration kBelowMinimumGrace = std::chrono::minutes(10);
@@ -199,25 +200,27 @@ void PlanLifts(WorkerPlan& plan, const Census& census) {
   }
 }
 
-// What growth there is to have now: asked for blindly when the user just chose, unless that could take what is kept for
-// the launcher; else as far as there is room. Nothing says where more workers go: none may while others wait for room
+// What growth there is to have now: asked for blindly when the user just chose, unless that could take what is claimed
+// for the launcher or by others; else as far as there is room. Nothing says where more workers go: none may while others wait for room
 // that they could take.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
   if (!view.reserved_for.empty()) return;
   const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
-  const bool is_room_kept = !HasBoundLauncher(view);
+  const bool is_room_kept = view.do_others_have_claims || !HasBoundLauncher(view);
+  // Of a wish beyond what anybody has, no thousand pods are made to find out.
+  const int blind = std::min(sizes.wanted, now.granted + view.room.copies + std::max(kMostBlind, now.granted));
   if (LastReasonIs(view, ScaleReason::kStarted)) {
     // Asked of the scheduler once, whatever our own count of free GPUs says.
-    const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : sizes.wanted;
+    const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : blind;
     if (are_all_bound && most > now.granted) GrowTo(plan, now, most, ScaleReason::kRequested);
     return;
   }
   const bool did_user_choose = job.status.observed_generation != job.metadata.generation &&
                                job.spec.workers.target_replicas.has_value();
   if (did_user_choose && now.granted == now.replicas && !is_room_kept) {
-    GrowTo(plan, now, sizes.wanted, ScaleReason::kSpecChanged);
+    GrowTo(plan, now, blind, ScaleReason::kSpecChanged);
     return;
   }
   if (!job.spec.elastic.scale_up || view.room.copies == 0) return;

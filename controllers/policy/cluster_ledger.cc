@@ -230,6 +230,11 @@ const std::vector<Place>& ClusterLedger::ClaimsOf(const std::string& owner) cons
   return id == 0 ? kNone : owners_[id].claims;
 }
 
+bool ClusterLedger::HasClaims(const std::function<bool(const std::string& owner)>& of) const {
+  return std::any_of(owners_.begin(), owners_.end(),
+                     [&](const Owner& owner) { return !owner.claims.empty() && of(owner.name); });
+}
+
 void ClusterLedger::DropClaims(const std::string& owner) {
   const OwnerId id = FindOwner(owner);
   if (id == 0) return;

@@ -9,6 +9,7 @@
 // Pure data structure: no I/O, clock or lock; the owner serialises access.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -74,6 +75,7 @@ class ClusterLedger {
   // REQUIRES: an owner, and a shape.
   void Hold(const std::string& owner, const std::string& node, ShapePtr shape);
   const std::vector<Place>& ClaimsOf(const std::string& owner) const;  // Valid until the next change.
+  bool HasClaims(const std::function<bool(const std::string& owner)>& of) const;
   void DropClaims(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "clientlib/model/quantity.h"
+
 namespace grus {
 namespace {
 
@@ -98,6 +100,22 @@ void Resources::RaiseTo(const Resources& other) {
       AddExtended(name, amount);
     }
   }
+}
+
+std::string TextOf(const Resources& resources) {
+  using kube::Quantity;
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& amount) {
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + amount;
+  };
+  if (resources.milli_cpu > 0) add("cpu", kube::ToText(Quantity::OfMilli(resources.milli_cpu)));
+  if (resources.memory_bytes > 0) {
+    add("memory", kube::ToText(Quantity(resources.memory_bytes, Quantity::Format::kBinarySi)));
+  }
+  for (const auto& [name, amount] : resources.extended) {
+    if (amount > 0) add(name, std::to_string(amount));
+  }
+  return text;
 }
 
 int CopiesThatFit(const Resources& allocatable, const Resources& used, const Resources& request, int at_most) {

@@ -34,6 +34,9 @@ struct Resources {
   friend bool operator==(const Resources&, const Resources&) = default;
 };
 
+// "cpu 40, memory 64Mi, nvidia.com/gpu 1": what there is some of, pods aside.
+std::string TextOf(const Resources& resources);
+
 // How many pods of `request` fit into `allocatable` minus `used`; at most `at_most`.
 int CopiesThatFit(const Resources& allocatable, const Resources& used, const Resources& request, int at_most);
 

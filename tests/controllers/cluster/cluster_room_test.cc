@@ -213,6 +213,59 @@ TEST_F(ClusterRoomTest, AGangSharesNodesThatItDoesNotFill) {
   EXPECT_FALSE(never.SharesNodes("team-a/first"));
 }
 
+// Pods that are never made bring no event of theirs.
+TEST_F(ClusterRoomTest, ClaimsThatAreGivenUpAreRoomForOthers) {
+  room_.Claim("team-a/job", GpuShape(1), 8);
+  const int before = freed_;
+  room_.Claim("team-a/job", GpuShape(1), 8);
+  EXPECT_EQ(freed_, before);
+  room_.Claim("team-a/job", GpuShape(1), 0);
+  EXPECT_GT(freed_, before);
+}
+
+TEST_F(ClusterRoomTest, KnowsWhetherOthersClaimRoomThatLooksFree) {
+  room_.Claim("team-a/job", GpuShape(1), 2);
+  room_.Claim("team-a/job/launcher", GpuShape(0), 1);
+  EXPECT_FALSE(room_.HaveOthersClaims("team-a/job"));
+  EXPECT_TRUE(room_.HaveOthersClaims("team-a/other"));
+}
+
+TEST_F(ClusterRoomTest, ALauncherThatIsLostKeepsItsRoomUntilItsJobSaysOtherwise) {
+  const auto add_launcher = [&] {
+    AddPod("l", 4, "n1");
+    Must(client_.Patch(KindOf<kube::Pod>(), {"team-a", "l"}, kube::PatchType::kMerge, Text(R"({"metadata":{"labels":{
+        "ai.centauruscloud.io/job-name":"job","ai.centauruscloud.io/role":"launcher"}}})"), {}));
+    Settle();
+  };
+  add_launcher();
+  Must(server_.Delete("pods", {"team-a", "l"}, Text(R"({"gracePeriodSeconds":0})")));
+  Settle();
+  EXPECT_EQ(room_.PlacesOf("team-a/job/launcher").size(), 1U);
+  EXPECT_EQ(room_.RoomFor("team-a/other", GpuShape(1), 10).copies, 4);
+
+  room_.Forget("team-a/job/launcher");
+  add_launcher();
+  PatchStatus("l", R"({"status":{"phase":"Succeeded"}})");
+  EXPECT_TRUE(room_.PlacesOf("team-a/job/launcher").empty()) << "no other one comes";
+}
+
+TEST_F(ClusterRoomTest, WorkersThatCouldTakeTheLaunchersRoomAreHeldToTheirPlaces) {
+  AddNode("n2");
+  const auto start = [&](int gpus_of_launcher) {
+    room_.Forget("team-a/job");
+    room_.Forget("team-a/job/launcher");
+    GangDemand demand = Demand("team-a/job", 2, 2);
+    demand.members.push_back(GpuShape(gpus_of_launcher));
+    demand.companion = {2, "team-a/job/launcher"};
+    demand.needed = 3;
+    return room_.Ask(demand).is_placed;
+  };
+  ASSERT_TRUE(start(4));
+  EXPECT_FALSE(room_.MustHold("team-a/job")) << "wherever they go, it fits";
+  ASSERT_TRUE(start(7));
+  EXPECT_TRUE(room_.MustHold("team-a/job")) << "one on each node would shut it out";
+}
+
 TEST_F(ClusterRoomTest, RoomThatIsReservedIsKeptFromAllWhoCouldTakeIt) {
   AddPod("running", 2, "n1");
   GangDemand large = Demand("team-a/large", 1, 8);

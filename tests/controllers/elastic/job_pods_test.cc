@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/elastic/job_pods.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_objects.h"
@@ -39,7 +39,8 @@ TEST_F(JobPodsTest, BeforeItIsAskedTheTemplateCounts) {
 
   EXPECT_EQ(MilliCpu(job), 0);
   EXPECT_FALSE(pods_.Worker(job).is_changed);
-  EXPECT_FALSE(pods_.Worker(job).look_again);
+  EXPECT_FALSE(pods_.Worker(job).is_known);
+  EXPECT_EQ(pods_.Worker(job).look_again, 1s);
 }
 
 TEST_F(JobPodsTest, WhatTheServerAddsIsPartOfBothPods) {
@@ -103,6 +104,72 @@ TEST_F(JobPodsTest, ARefusalLeavesWhatWasKnownAndIsAskedAboutAgainSoon) {
   clock_.Advance(1s);
   pods_.Ask(job, {});
   EXPECT_FALSE(pods_.Worker(job).refusal);
+}
+
+TEST_F(JobPodsTest, APodThatWasMadeCountsMoreThanAnswers) {
+  SetRange("2");
+  const api::ElasticHorovodJob job = Job("bert");
+  pods_.Ask(job, {});
+  kube::Pod made = *pods_.Worker(job).pod;
+  made.spec.containers.front().resources.requests.emplace_back("nvidia.com/gpu", kube::Quantity(4));
+  made.spec.node_name = "n1";
+
+  pods_.Learn(job, made);
+  clock_.Advance(60s);
+  pods_.Ask(job, {});
+
+  const JobPod worker = pods_.Worker(job);
+  EXPECT_EQ(worker.pod->spec.containers, made.spec.containers);
+  EXPECT_TRUE(worker.pod->spec.node_name.empty());
+  EXPECT_TRUE(worker.is_known && worker.is_changed);
+}
+
+// A webhook of the namespace does not answer, or fails.
+class SilentNamespace final : public kube::Transport {
+ public:
+  explicit SilentNamespace(kube::Transport& next) : next_(next) {}
+  kube::Result<kube::HttpResponse> Send(const kube::HttpRequest& request, std::stop_token stop) override {
+    if (request.method != "POST" || request.target.find("/team-a/pods?") == std::string::npos) {
+      return next_.Send(request, std::move(stop));
+    }
+    asked.push_back(request);
+    return kube::Error(kube::ErrorCode::kTimeout, "no answer within 3000 ms");
+  }
+  kube::Result<kube::StreamResponse> Open(const kube::HttpRequest& request, std::stop_token stop) override {
+    return next_.Open(request, std::move(stop));
+  }
+  std::vector<kube::HttpRequest> asked;
+
+ private:
+  kube::Transport& next_;
+};
+
+TEST_F(JobPodsTest, ANamespaceWithoutAnswersIsAskedLessAndLessOftenAndOthersAreNot) {
+  SilentNamespace silent(server_);
+  kube::Client client(silent, nullptr, clock_);
+  JobPods pods(client, clock_);
+  std::vector<kube::Duration> pauses;
+  for (int i = 0; i < 9; ++i) {
+    // Other jobs of the namespace do not ask either.
+    for (const char* name : {"first", "second"}) {
+      api::ElasticHorovodJob job = Job(name);
+      job.spec.workers.image = name;
+      pods.Ask(job, {});
+      EXPECT_FALSE(pods.Worker(job).is_known);
+    }
+    ASSERT_EQ(silent.asked.size(), static_cast<std::size_t>(i + 1));
+    pauses.push_back(*pods.Worker(Job("first")).look_again);
+    clock_.Advance(pauses.back());
+  }
+  EXPECT_THAT(pauses, ::testing::ElementsAre(5s, 10s, 20s, 40s, 80s, 160s, 300s, 300s, 300s));
+  EXPECT_EQ(silent.asked.front().timeout, kube::Duration(3s)) << "a reconciler waits for it";
+  EXPECT_NE(silent.asked.front().body.find(R"("kind":"StatefulSet","name":"first-workers")"), std::string::npos)
+      << "policies look at the owner";
+
+  api::ElasticHorovodJob other = Job("other");
+  other.metadata.ns = "default";
+  pods.Ask(other, {});
+  EXPECT_TRUE(pods.Worker(other).is_known || pods.Worker(other).refusal);
 }
 
 TEST_F(JobPodsTest, WhatIsForgottenIsAskedForAnew) {

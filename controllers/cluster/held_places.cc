@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which places the scheduler must be held to: the part of ClusterRoom that looks at what it might do instead.
+#include <algorithm>
+#include <map>
+
+#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/owners.h"
+#include "controllers/policy/node_match.h"
+
+namespace grus {
+
+std::string ClusterRoom::ReservedFrom(const std::string& owner, const PodShape& shape) const {
+  std::lock_guard lock(mutex_);
+  return ReservedFromLocked(owner, shape);
+}
+
+const std::string& ClusterRoom::ReservedFromLocked(const std::string& owner, const PodShape& shape) const {
+  static const std::string kNobody;
+  if (planner_.holder() == owner) return kNobody;
+  const bool is_open = std::any_of(ledger_.reserved().begin(), ledger_.reserved().end(), [&](const auto& entry) {
+    const LedgerNode* node = ledger_.NodeAt(entry.first);
+    return node && node->is_known && Accepts(node->state, shape) &&
+           CopiesThatFit(node->state.allocatable, node->used, shape.request, 1) > 0;
+  });
+  return is_open ? planner_.holder() : kNobody;
+}
+
+bool ClusterRoom::HaveOthersClaims(const std::string& owner) const {
+  std::lock_guard lock(mutex_);
+  return ledger_.HasClaims([&](const std::string& other) { return other != owner && other != LauncherOwner(owner); });
+}
+
+// Workers on the nodes where it fits, as many as there is room for, leave it none.
+bool ClusterRoom::CouldShutOutLauncherLocked(const std::string& job) const {
+  const std::string launcher_owner = LauncherOwner(job);
+  const std::vector<Place>&workers = ledger_.ClaimsOf(job), &launchers = ledger_.ClaimsOf(launcher_owner);
+  if (workers.empty() || launchers.empty()) return false;
+  const PodShape &worker = *workers.front().shape, &launcher = *launchers.front().shape;
+  if (launcher.has_pod_constraints()) return true;
+  const OwnerId ids[] = {ledger_.FindOwner(job), ledger_.FindOwner(launcher_owner)};
+  for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
+    const LedgerNode* node = ledger_.NodeAt(id);
+    if (node == nullptr || !node->is_known || !Accepts(node->state, launcher)) continue;
+    const Resources& all = node->state.allocatable;
+    Resources used = node->used;
+    for (const NodeHolder& holder : node->by_owner) {
+      if (holder.owner == ids[0] || holder.owner == ids[1]) used -= holder.claimed;
+    }
+    const int most = Accepts(node->state, worker)
+                         ? CopiesThatFit(all, used, worker.request, static_cast<int>(workers.size()))
+                         : 0;
+    Resources of_workers = worker.request;
+    of_workers *= most;
+    used += of_workers;
+    if (CopiesThatFit(all, used, launcher.request, 1) > 0) return false;
+  }
+  return true;
+}
+
+bool ClusterRoom::MustHold(const std::string& gang) {
+  if (nominations_ != Nominations::kAuto) return nominations_ != Nominations::kNever;
+  std::lock_guard lock(mutex_);
+  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
+  if (own.empty()) return false;
+  if (competition_.Threatens(gang, clock_.Now())) {
+    if (const auto placed = placed_.find(gang); placed != placed_.end()) placed->second = true;
+    return true;
+  }
+  const auto is_other = [&](const Place& place) {
+    return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
+  };
+  if (std::any_of(own.begin(), own.end(), is_other)) return true;
+  if (!ReservedFromLocked(gang, *own.front().shape).empty() || CouldShutOutLauncherLocked(gang)) return true;
+  return std::any_of(placed_.begin(), placed_.end(), [&](const auto& other) {
+    const std::vector<Place>& places = ledger_.ClaimsOf(other.first);
+    return std::any_of(places.begin(), places.end(), is_other);
+  });
+}
+
+bool ClusterRoom::SharesNodes(const std::string& gang) const {
+  if (nominations_ != Nominations::kAuto) return false;
+  std::lock_guard lock(mutex_);
+  const OwnerId id = ledger_.FindOwner(gang);
+  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
+  return std::any_of(own.begin(), own.end(), [&](const Place& place) {
+    const std::string_view device = place.shape->request.Accelerator();
+    const LedgerNode* node = ledger_.FindNode(place.node);
+    if (device.empty() || node == nullptr) return false;
+    const auto held = std::find_if(node->by_owner.begin(), node->by_owner.end(),
+                                   [id](const NodeHolder& holder) { return holder.owner == id; });
+    return held->held.Extended(device) < node->state.allocatable.Extended(device);
+  });
+}
+
+Safety ClusterRoom::Check(const std::string& gang, const std::vector<Place>& places, int priority,
+                          kube::TimePoint held) const {
+  std::lock_guard lock(mutex_);
+  std::map<std::string, const LedgerNode*> nodes;
+  for (const Place& place : places) nodes.try_emplace(place.node, ledger_.FindNode(place.node));
+  for (const Place& place : places) {
+    const LedgerNode* node = nodes.at(place.node);
+    if (node == nullptr || !node->is_known || !Accepts(node->state, *place.shape)) return Safety::kTaken;
+    // The claims are part of what is used: a node that holds more than it has was taken by somebody else.
+    Resources others = node->used;
+    others -= place.shape->request;
+    if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;
+  }
+  const bool is_at_one = competition_.IsAtOneOf(places, gang, priority, held, clock_.Now());
+  return is_at_one ? Safety::kUndecided : Safety::kSafe;
+}
+
+}  // namespace grus
