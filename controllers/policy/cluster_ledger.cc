@@ -56,10 +56,10 @@ void ClusterLedger::PutNode(NodeState state) {
   node.is_known = true;
   const Resources taken = TakenOn(node);
   for (const auto& index : indexes_) {
-    // Whose GPUs count for the index depends on whether its shape may use the node, which may change now.
-    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, -h.held.Extended(kGpuResource));
+    // Whose devices count for the index depends on whether its shape may use the node, which may change now.
+    for (const NodeHolder& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
     index->SetNode(node.id, &node.state, taken);
-    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held.Extended(kGpuResource));
+    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
   }
 }
 
@@ -73,7 +73,7 @@ void ClusterLedger::RemoveNode(const std::string& name) {
   node.state = NodeState{};
   node.state.name = name;
   for (const auto& index : indexes_) {
-    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, -h.held.Extended(kGpuResource));
+    for (const NodeHolder& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
     index->SetNode(node.id, nullptr, {});
   }
   if (node.holders == 0) Forget(node);
@@ -99,13 +99,14 @@ OwnerId ClusterLedger::FindOwner(const std::string& owner) const {
   return it == owner_ids_.end() ? 0 : it->second;
 }
 
-void ClusterLedger::Reindex(LedgerNode& node, OwnerId owner, std::int64_t gpus) {
+void ClusterLedger::Reindex(LedgerNode& node, OwnerId owner, const Resources& request, bool is_taken) {
   ++version_;
   const bool is_reserved = !(node.reserved == Resources{});
   const Resources both = is_reserved ? TakenOn(node) : Resources{};
   for (const auto& index : indexes_) {
     index->SetTaken(node.id, is_reserved ? both : node.used);
-    index->AddHeld(node.id, owner, gpus);
+    if (is_taken) index->AddHeld(node.id, owner, request);
+    else index->RemoveHeld(node.id, owner, request);
   }
 }
 
@@ -132,7 +133,7 @@ void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& reque
       ++guard.nodes[node.id];
     }
   }
-  Reindex(node, owner, request.Extended(kGpuResource));
+  Reindex(node, owner, request, true);
 }
 
 void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape,
@@ -151,7 +152,7 @@ void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& r
       if (guard->second.nodes.empty()) guards_.erase(guard);
     }
   }
-  Reindex(node, owner, -request.Extended(kGpuResource));
+  Reindex(node, owner, request, false);
   if (--owners_[owner].holdings == 0 && owner != 0) {
     owner_ids_.erase(owners_[owner].name);
     owners_[owner] = {};
@@ -299,7 +300,7 @@ std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
   const auto index = std::make_shared<FitIndex>(AloneOf(shape));
   for (const auto& [name, node] : nodes_) {
     index->SetNode(node.id, node.is_known ? &node.state : nullptr, TakenOn(node));
-    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held.Extended(kGpuResource));
+    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
   }
   indexes_.push_back(index);
   return index;

@@ -123,7 +123,7 @@ class ClusterLedger {
   OwnerId Intern(const std::string& owner);
   void Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_claim);
   void GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_claim);
-  void Reindex(LedgerNode& node, OwnerId owner, std::int64_t gpus);
+  void Reindex(LedgerNode& node, OwnerId owner, const Resources& request, bool is_taken);
   static Resources TakenOn(const LedgerNode& node);
   // A pod was bound to `from` where another owner had a claim, and left a claim of its own at `to`: the scheduler
   // swapped them. The other's claim moves, if it does not fit any more where it was.

@@ -19,7 +19,7 @@ std::int64_t Rest(std::int64_t offer, std::int64_t taken) {
 
 }  // namespace
 
-FitIndex::FitIndex(PodShape shape) : shape_(std::move(shape)), uses_gpus_(shape_.request.Extended(kGpuResource) > 0) {
+FitIndex::FitIndex(PodShape shape) : shape_(std::move(shape)), device_(shape_.request.Accelerator()) {
   const auto add = [this](std::string_view name, std::int64_t each) {
     if (each > 0) amounts_.push_back({std::string(name), each, 0, 0});
   };
@@ -27,6 +27,10 @@ FitIndex::FitIndex(PodShape shape) : shape_(std::move(shape)), uses_gpus_(shape_
   add(kCpu, shape_.request.milli_cpu);
   add(kMemory, shape_.request.memory_bytes);
   add(kPods, shape_.request.pods);
+}
+
+std::int64_t FitIndex::DevicesIn(const Resources& from) const {
+  return from.Extended(device_.empty() ? from.Accelerator() : std::string_view(device_));
 }
 
 std::int64_t FitIndex::Read(const Resources& from, const Amount& amount) {
@@ -83,9 +87,9 @@ void FitIndex::SetTaken(NodeId id, const Resources& taken) {
     amounts_[i].free += scratch_[i] - free_[id * width + i];
     free_[id * width + i] = scratch_[i];
   }
-  const std::int64_t gpus = slot.gpus > 0 ? taken.Extended(kGpuResource) : 0;
-  slot.is_whole = slot.gpus > 0 && gpus <= 0;
-  Place(id, {uses_gpus_ || slot.gpus == 0 ? 1 : 0, copies, -Rest(slot.gpus, gpus)});
+  const std::int64_t devices = slot.devices > 0 ? DevicesIn(taken) : 0;
+  slot.is_whole = slot.devices > 0 && devices <= 0;
+  Place(id, {!device_.empty() || slot.devices == 0 ? 1 : 0, copies, -Rest(slot.devices, devices)});
 }
 
 void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken) {
@@ -113,7 +117,7 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
   Slot& slot = slots_[id];
   slot.capacity = Count(id, {}, nullptr);
   if (slot.capacity == 0) return;
-  slot.gpus = state->allocatable.Extended(kGpuResource);
+  slot.devices = DevicesIn(state->allocatable);
   capacity_ += slot.capacity;
   largest_capacity_ = std::max(largest_capacity_, slot.capacity);
   ++eligible_nodes_;
@@ -121,21 +125,28 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
   SetTaken(id, taken);
 }
 
-void FitIndex::AddHeld(NodeId id, OwnerId owner, std::int64_t gpus) {
-  if (gpus == 0 || !IsEligible(id)) return;
-  if (owner >= held_.size()) held_.resize(owner + 1);
-  held_[owner] += gpus;
+void FitIndex::AddHeld(NodeId id, OwnerId owner, const Resources& held) { ChangeHeld(id, owner, held.Extended(device_)); }
+
+void FitIndex::RemoveHeld(NodeId id, OwnerId owner, const Resources& held) {
+  ChangeHeld(id, owner, -held.Extended(device_));
 }
 
-std::vector<FitIndex::OwnerGpus> FitIndex::LargestHolders(std::size_t count) const {
-  std::vector<OwnerGpus> largest;
+void FitIndex::ChangeHeld(NodeId id, OwnerId owner, std::int64_t devices) {
+  if (devices == 0 || !IsEligible(id)) return;
+  if (owner >= held_.size()) held_.resize(owner + 1);
+  held_[owner] += devices;
+}
+
+std::vector<FitIndex::OwnerDevices> FitIndex::LargestHolders(std::size_t count) const {
+  std::vector<OwnerDevices> largest;
   if (count == 0) return largest;
   for (OwnerId owner = 0; owner < held_.size(); ++owner) {
-    const std::int64_t gpus = held_[owner];
-    if (gpus <= 0 || (largest.size() == count && largest.back().gpus >= gpus)) continue;
+    const std::int64_t devices = held_[owner];
+    if (devices <= 0 || (largest.size() == count && largest.back().devices >= devices)) continue;
     if (largest.size() == count) largest.pop_back();
-    const auto at = std::find_if(largest.begin(), largest.end(), [gpus](const OwnerGpus& o) { return o.gpus < gpus; });
-    largest.insert(at, {owner, gpus});
+    const auto at = std::find_if(largest.begin(), largest.end(),
+                                 [devices](const OwnerDevices& other) { return other.devices < devices; });
+    largest.insert(at, {owner, devices});
   }
   return largest;
 }

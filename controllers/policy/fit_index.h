@@ -20,11 +20,11 @@ namespace grus {
 using NodeId = std::uint32_t;   // Of a node in the ledger; small numbers, used again.
 using OwnerId = std::uint32_t;  // Likewise, of who holds something. 0: nobody with a name.
 
-// In the order of this: nodes that suit the shape, then those with GPUs that the shape has no use for (tier 0, the
-// last to take); among these by copies; among equal ones the fuller is the greater.
+// In the order of this: nodes that suit the shape, then those with accelerators that the shape has no use for (tier 0,
+// the last to take); among these by copies; among equal ones the fuller is the greater.
 struct FitRank {
   std::int32_t tier = 0, copies = 0;
-  std::int64_t fullness = 0;  // Minus the free GPUs.
+  std::int64_t fullness = 0;  // Minus the free devices.
   friend auto operator<=>(const FitRank&, const FitRank&) = default;
 };
 
@@ -36,14 +36,15 @@ class FitIndex {
     std::int64_t each = 0;
     kube::Wide free = 0, total = 0;
   };
-  struct OwnerGpus {
+  struct OwnerDevices {
     OwnerId owner;
-    std::int64_t gpus;
+    std::int64_t devices;
   };
   using Buckets = std::map<FitRank, std::vector<NodeId>>;
 
   explicit FitIndex(PodShape shape);
   const PodShape& shape() const { return shape_; }
+  std::string_view device() const { return device_; }  // The accelerator that it asks for; empty: none.
 
   // Over all nodes: copies that fit now; that would fit on empty nodes; nodes that could hold one when empty.
   std::int64_t copies() const { return copies_; }
@@ -51,7 +52,7 @@ class FitIndex {
   int eligible_nodes() const { return eligible_nodes_; }
   int largest_capacity() const { return largest_capacity_; }  // No node holds more; perhaps none so many.
   const std::vector<Amount>& amounts() const { return amounts_; }
-  std::vector<OwnerGpus> LargestHolders(std::size_t count) const;  // Of GPUs on eligible nodes.
+  std::vector<OwnerDevices> LargestHolders(std::size_t count) const;  // Of such devices on eligible nodes.
 
   bool IsEligible(NodeId id) const { return id < slots_.size() && slots_[id].capacity > 0; }
   int CopiesOn(NodeId id) const { return id < slots_.size() ? slots_[id].rank.copies : 0; }
@@ -59,7 +60,7 @@ class FitIndex {
   int CopiesOn(NodeId id, const Resources& taken) const;  // Were this taken there, and no more.
   // Of amounts()[amount]. REQUIRES: IsEligible(id).
   std::int64_t FreeOn(NodeId id, std::size_t amount, const Resources& taken) const;
-  // No GPU of the node is taken, and it has some: worth keeping for who needs all of it.
+  // No device of the node is taken, and it has some: worth keeping for who needs all of it.
   bool IsWhole(NodeId id) const { return id < slots_.size() && slots_[id].is_whole; }
   FitRank RankOf(NodeId id) const { return slots_[id].rank; }
   const Buckets& buckets() const { return buckets_; }  // Nodes with room; a bucket may be empty.
@@ -67,27 +68,31 @@ class FitIndex {
   // For the ledger. `state` null: the node is not there (any longer).
   void SetNode(NodeId id, const NodeState* state, const Resources& taken);
   void SetTaken(NodeId id, const Resources& taken);
-  void AddHeld(NodeId id, OwnerId owner, std::int64_t gpus);
+  void AddHeld(NodeId id, OwnerId owner, const Resources& held);
+  void RemoveHeld(NodeId id, OwnerId owner, const Resources& held);
 
  private:
   struct Slot {
     FitRank rank;  // Its bucket, if rank.copies > 0.
     std::uint32_t at = 0;
     std::int32_t capacity = 0;
-    std::int64_t gpus = 0;
+    std::int64_t devices = 0;
     bool is_whole = false;
   };
   int Count(NodeId id, const Resources& taken, std::vector<std::int64_t>* free) const;
   void Place(NodeId id, const FitRank& rank);
+  void ChangeHeld(NodeId id, OwnerId owner, std::int64_t devices);
+  // Of the kind it asks for; of the first that there is, if it asks for none.
+  std::int64_t DevicesIn(const Resources& from) const;
   static std::int64_t Read(const Resources& from, const Amount& amount);
 
   const PodShape shape_;
-  const bool uses_gpus_;
+  const std::string device_;
   std::vector<Amount> amounts_;
   std::vector<Slot> slots_;
   std::vector<std::int64_t> offers_, free_;  // By node, then by amount.
   std::vector<std::int64_t> scratch_;
-  std::vector<std::int64_t> held_;  // GPUs on eligible nodes by owner.
+  std::vector<std::int64_t> held_;  // Devices on eligible nodes by owner.
   Buckets buckets_;
   std::int64_t copies_ = 0, capacity_ = 0;
   int eligible_nodes_ = 0, largest_capacity_ = 0;

@@ -48,7 +48,7 @@ std::string Ordinal(int n) {
 std::string HeldBy(const GangStanding& standing) {
   std::string text;
   for (const Holder& holder : standing.holders) {
-    text += ", " + std::to_string(holder.gpus) + " by " + (holder.owner.empty() ? "other pods" : holder.owner);
+    text += ", " + std::to_string(holder.devices) + " by " + (holder.owner.empty() ? "other pods" : holder.owner);
   }
   return text;
 }
@@ -66,7 +66,7 @@ std::string At(std::int64_t unix_seconds) {
 
 // The resource to talk of when none is named.
 std::string MainResource(const GangDemand& demand) {
-  return demand.members.front()->request.Extended(kGpuResource) > 0 ? kGpuResource : "";
+  return std::string(demand.members.front()->request.Accelerator());
 }
 
 std::string Never(const GangDemand& demand, const GangStanding& standing, int min_member) {
@@ -98,10 +98,10 @@ std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing
   if (standing.lacking.empty()) {
     return text + ": its affinity, spread or host ports, or those of other pods, leave no place for the rest";
   }
-  const bool is_gpu = standing.lacking == kGpuResource;
   return text + ": " + Amount(standing.lacking_total - standing.lacking_free, standing.lacking) + " of " +
-         Amount(standing.lacking_total, standing.lacking) + " " + (is_gpu ? "GPUs" : standing.lacking) + " are held" +
-         (is_gpu ? HeldBy(standing) : "");
+         Amount(standing.lacking_total, standing.lacking) + " " +
+         (standing.lacking == kGpuResource ? "GPUs" : standing.lacking) + " are held" +
+         (IsAccelerator(standing.lacking) ? HeldBy(standing) : "");
 }
 
 }  // namespace

@@ -42,10 +42,10 @@ struct GangDemand {
   friend bool operator==(const GangDemand&, const GangDemand&) = default;
 };
 
-// Who holds what a waiting gang lacks.
+// Who holds accelerators of the kind that a waiting gang lacks.
 struct Holder {
   std::string owner;  // A gang or job, "namespace/name"; empty: pods that belong to neither.
-  std::int64_t gpus = 0;
+  std::int64_t devices = 0;
   friend bool operator==(const Holder&, const Holder&) = default;
 };
 
@@ -62,7 +62,7 @@ struct GangStanding {
   std::int64_t lacking_free = 0, lacking_total = 0;  // Of that resource, on nodes that its members may use; reserved
                                                      // room is free room.
   int eligible_nodes = 0;          // Nodes that its members may use, were they empty.
-  std::vector<Holder> holders;     // Of GPUs on these nodes, the largest three.
+  std::vector<Holder> holders;     // Of such devices on these nodes, the largest three.
   bool has_reservation = false;
   std::string blocked_by;          // There is room, but this gang has reserved it.
   // Unix seconds: its namespace had its turn, and reserves nothing until then.

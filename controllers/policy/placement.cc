@@ -157,8 +157,8 @@ std::vector<GangPart> PartsOf(ClusterLedger& ledger, const std::vector<ShapePtr>
   }
   std::stable_sort(parts.begin(), parts.end(), [](const GangPart& a, const GangPart& b) {
     const Resources &x = a.index->shape().request, &y = b.index->shape().request;
-    const std::int64_t x_gpus = x.Extended(kGpuResource), y_gpus = y.Extended(kGpuResource);
-    return x_gpus != y_gpus ? x_gpus > y_gpus : x.milli_cpu > y.milli_cpu;
+    const std::int64_t x_devices = x.Extended(x.Accelerator()), y_devices = y.Extended(y.Accelerator());
+    return x_devices != y_devices ? x_devices > y_devices : x.milli_cpu > y.milli_cpu;
   });
   return parts;
 }

@@ -21,7 +21,7 @@ struct Step {
 
 struct Outlook {
   NodeId id;
-  std::int64_t free_gpus;
+  std::int64_t free_devices;
   std::size_t begin, end;  // Its steps, ascending in time and copies; at least one.
 };
 
@@ -77,9 +77,9 @@ class Search {
     }
     if (mine == result_.nodes.end()) add(kNever, index.CapacityOf(node.id));
     else add(kNever, index.CopiesOn(node.id, mine->second));
-    // The index knows the free GPUs, but for those that are reserved.
-    const std::int64_t free_gpus = -index.RankOf(node.id).fullness + node.reserved.Extended(kGpuResource);
-    outlooks_.push_back({node.id, free_gpus, begin, steps_.size()});
+    // The index knows the free devices, but for those that are reserved.
+    const std::int64_t free_devices = -index.RankOf(node.id).fullness + node.reserved.Extended(index.device());
+    outlooks_.push_back({node.id, free_devices, begin, steps_.size()});
   }
 
   // The copies at that time, and since when there are as many.
@@ -119,9 +119,9 @@ class Search {
     for (const Outlook& node : outlooks_) {
       const auto [ready, copies] = At(node, start);
       if (copies == 0) continue;
-      const std::int64_t by_room = -copies, by_gpus = -node.free_gpus;
-      if (ready == kNever) heap.push_back({{ready, by_gpus, by_room, node.id}, copies});
-      else heap.push_back({{ready, by_room, by_gpus, node.id}, copies});
+      const std::int64_t by_room = -copies, by_devices = -node.free_devices;
+      if (ready == kNever) heap.push_back({{ready, by_devices, by_room, node.id}, copies});
+      else heap.push_back({{ready, by_room, by_devices, node.id}, copies});
     }
     const auto is_later = [](const Candidate& x, const Candidate& y) { return x.key > y.key; };
     std::make_heap(heap.begin(), heap.end(), is_later);  // Few of them are needed: cheaper than to sort all.

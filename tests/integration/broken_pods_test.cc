@@ -7,14 +7,6 @@ namespace {
 
 using std::chrono::seconds;
 
-struct ResourceQuota : kube::Object {
-  static const kube::Kind& ResourceKind() {
-    static const kube::Kind kKind =
-        kube::MakeKind<ResourceQuota>({.version = "v1", .kind = "ResourceQuota", .plural = "resourcequotas"});
-    return kKind;
-  }
-};
-
 TEST_F(ElasticJob, TellsInTheKubeletsWordsThatAWorkersImageCannotBePulled) {
   AddNode(2);
   Create(R"({"workersSpec":{"minReplicas":2,"template":{"metadata":{"annotations":
@@ -33,14 +25,14 @@ TEST_F(ElasticJob, TellsInTheKubeletsWordsThatAWorkersImageCannotBePulled) {
   EXPECT_FALSE(IsTrue("Stalled"));
 }
 
-TEST_F(ElasticJob, TellsInTheControllersWordsThatAQuotaRefusesItsPods) {
+TEST_F(ElasticJob, TellsInTheControllersWordsThatPodSecurityRefusesItsPods) {
   AddNode(2);
-  ASSERT_TRUE(client().Create(kube::KindOf<ResourceQuota>(), ns(), FromText(R"({"apiVersion":"v1",
-      "kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}})")));
+  ASSERT_EQ(world().Send("PATCH", "/api/v1/namespaces/" + ns(), "application/merge-patch+json",
+                         R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})").status, 200);
   Create(R"({"workersSpec":{"minReplicas":2}})");
 
   EXPECT_TRUE(Await(
-      "it is told", [&] { return IsTrue("Stalled") && Says("Ready", "quota: none"); }, seconds(20)));
+      "it is told", [&] { return IsTrue("Stalled") && Says("Ready", "violates PodSecurity"); }, seconds(20)));
   EXPECT_EQ(ReasonOf("Ready"), "PodsBroken");
 }
 

@@ -84,5 +84,45 @@ TEST_F(ElasticJobPods, WorkersLeaveRoomForTheLauncher) {
   EXPECT_TRUE(AwaitTrains(4, "large"));
 }
 
+// The scheduler likes to spread: one worker on each node would leave no room for the launcher.
+TEST_F(ElasticJobPods, WorkersAreHeldToPlacesThatLeaveRoomForTheLauncher) {
+  AddNodes(2, 8);
+
+  Create(R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() + R"("},
+      "containers":[{"name":"launcher","resources":{"requests":{"cpu":"90"}}}]}}},
+      "workersSpec":{"minReplicas":2,"maxReplicas":2,
+      "template":{"spec":{"containers":[{"name":"worker","resources":{"requests":{"cpu":"10"}}}]}}}})");
+
+  EXPECT_TRUE(AwaitTrains(2));
+}
+
+TEST_F(ElasticJobPods, ALauncherApartFromItsWorkersFindsItsNode) {
+  AddNodes(2, 8);
+
+  Create(R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() + R"("},
+      "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{
+        "topologyKey":"kubernetes.io/hostname",
+        "labelSelector":{"matchLabels":{"ai.centauruscloud.io/role":"worker"}}}]}}}}},
+      "workersSpec":{"minReplicas":2,"maxReplicas":2}})");
+
+  EXPECT_TRUE(AwaitTrains(2));
+}
+
+// The second job waits for GPUs that the first one claims for pods that are never made.
+TEST_F(ElasticJobPods, GpusOfPodsThatAreRefusedComeFree) {
+  AddNodes(1, 8);
+  Post("/api/v1/namespaces/" + ns() + "/limitranges",
+       R"({"metadata":{"name":"range"},"spec":{"limits":[{"type":"Container","max":{"cpu":"2"}}]}})");
+  Create(R"({"workersSpec":{"minReplicas":8,"maxReplicas":8,"template":{"spec":{"containers":[
+      {"name":"worker","resources":{"limits":{"cpu":"3"}}}]}}}})", "refused");
+  ASSERT_TRUE(Await("it says what refuses its pods", [&] { return Says("Ready", "maximum cpu usage", "refused"); }));
+
+  Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8,"template":{"spec":{"containers":[
+      {"name":"worker","resources":{"limits":{"cpu":"1"}}}]}}},"launcherSpec":{"template":{"spec":{"containers":[
+      {"name":"launcher","resources":{"limits":{"cpu":"1"}}}]}}}})", "other");
+
+  EXPECT_TRUE(Await("the other one trains", [&] { return Trains(8, "other"); }, std::chrono::seconds(100)));
+}
+
 }  // namespace
 }  // namespace grus::testing

@@ -416,7 +416,7 @@ TEST(ClusterLedger, AnIndexStaysTrueOverAnyHistory) {
     EXPECT_TRUE(old->amounts()[0].total == fresh->amounts()[0].total);
     const auto held = old->LargestHolders(9), held_now = fresh->LargestHolders(9);
     ASSERT_EQ(held.size(), held_now.size());
-    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i].gpus, held_now[i].gpus);
+    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i].devices, held_now[i].devices);
 
     ledger.Reserve({});
     std::int64_t copies = 0;

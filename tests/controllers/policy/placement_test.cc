@@ -112,5 +112,26 @@ TEST(Placement, OneShapeFitsIfFirstFitSaysSo) {
   }
 }
 
+TEST(PlaceGang, AcceleratorsOfAnyKindArePackedAndWholeNodesKept) {
+  ClusterLedger ledger;
+  const auto shape = [](const char* device, std::int64_t count) {
+    PodShape pod = GpuPod(0);
+    if (count > 0) pod.request.AddExtended(device, count);
+    return pod;
+  };
+  for (const char* name : {"a", "b", "c"}) {
+    NodeState node = GpuNode(name, 0);
+    if (*name != 'c') node.allocatable.AddExtended("amd.com/gpu", 8);
+    ledger.PutNode(node);
+  }
+  ledger.Bind("p", "b", shape("amd.com/gpu", 2).request, "t/running");
+
+  EXPECT_EQ(PlacesOf(ledger, {Shared(shape("amd.com/gpu", 1))}, 1), "b") << "a stays whole";
+  EXPECT_EQ(PlacesOf(ledger, {Shared(shape("", 0))}, 1), "c") << "pods without accelerators go elsewhere";
+  const std::vector<FitIndex::OwnerDevices> holders = ledger.IndexFor(shape("amd.com/gpu", 1))->LargestHolders(3);
+  ASSERT_EQ(holders.size(), 1U);
+  EXPECT_EQ(holders.front().devices, 2);
+}
+
 }  // namespace
 }  // namespace grus
