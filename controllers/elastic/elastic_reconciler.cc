@@ -182,7 +182,6 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
   view.has_service = children.service != nullptr;
-  view.has_group = children.group != nullptr;
   if (children.workers && !children.workers->metadata.is_being_deleted()) {
     view.workers = ReadWorkersState(*children.workers);
   }

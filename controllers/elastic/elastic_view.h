@@ -95,7 +95,6 @@ struct View {
   kube::Time now;
 
   bool has_service = false;
-  bool has_group = false;
   bool may_start = true;                // The planner found places for the minimum; view.room.copies says how many.
   std::string refusal;                  // Why the API server would refuse the workers; empty: nothing known.
   std::optional<Refusal> refused_workers, refused_launcher;
@@ -110,8 +109,7 @@ struct View {
   bool has_stray_launcher = false;  // A pod runs as a launcher, but belongs to no launcher that is there.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
   int failed_tries = 0;                 // Starts and growths in a row for which the scheduler found no nodes.
-  // What the API server says of the job's pods before they are made.
-  bool has_unknown_pods = false;        // It could not say what they will be.
+  bool has_unknown_pods = false;        // The API server could not say what the pods will be.
   std::string pod_refusal;              // Its words, if it makes none like them; empty: it does.
   std::string pod_changes;              // What it makes of a worker, if that is more than the template says: "cpu 40".
   std::string lacking;                  // Of which resource there is too little for a start; empty: unknown.
