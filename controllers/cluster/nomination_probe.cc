@@ -18,7 +18,10 @@ constexpr char kHeld[] = "grus-nomination-probe-held", kGuest[] = "grus-nominati
 constexpr char kProbeLabel[] = "ai.centauruscloud.io/nomination-probe";
 constexpr kube::Duration kLookEvery = std::chrono::milliseconds(250);
 constexpr kube::Duration kPatience = std::chrono::seconds(20);
-constexpr kube::Duration kNextTry = std::chrono::minutes(10);  // After one that told nothing.
+constexpr kube::Duration kNextTry = std::chrono::minutes(10);  // After one that told nothing, or no good.
+// Of tries in a row that show that nominations are not honoured. One proves nothing: a scheduler that lists all pods anew
+// right then, as after a watch that broke, may see the guest before the pod that holds the node.
+constexpr int kTriesForNo = 3;
 
 Json ProbePod(const std::string& ns, const std::string& name, std::string_view role) {
   // Should it ever run, it says its version and ends.
@@ -133,13 +136,16 @@ kube::Result<kube::Action> NominationProbe::Reconcile(const kube::ObjectKey&, st
   if (kube::Status is_clean = CleanUp(stop); !is_clean) {
     verdict.why = is_clean.error().message();
   } else if (!node.empty()) {
-    kube::Result<ProbeVerdict> tried = Try(node, stop);
-    verdict = tried ? *std::move(tried) : ProbeVerdict{Honoured::kUnknown, tried.error().message()};
-    (void)CleanUp({});  // Also after a stop. What fails here is left to the next try.
+    for (int i = 0; i < kTriesForNo && !stop.stop_requested(); ++i) {
+      kube::Result<ProbeVerdict> tried = Try(node, stop);
+      verdict = tried ? *std::move(tried) : ProbeVerdict{Honoured::kUnknown, tried.error().message()};
+      (void)CleanUp({});  // Also after a stop. What fails here is left to the next try.
+      if (verdict.honoured != Honoured::kNo) break;
+    }
   }
   if (stop.stop_requested()) return kube::Action::AwaitChange();
   tell_(verdict);
-  return verdict.honoured == Honoured::kUnknown ? kube::Action::After(kNextTry) : kube::Action::AwaitChange();
+  return verdict.honoured == Honoured::kYes ? kube::Action::AwaitChange() : kube::Action::After(kNextTry);
 }
 
 }  // namespace grus

@@ -4,7 +4,8 @@
 //
 // Two pods in our own namespace: the first is gated for ever and nominated for a node; the second may run on that node
 // alone, and not beside the first. A scheduler that honours the nomination finds no place for the second. Both ask for
-// nothing, run nothing, and are deleted at once; what a crash has left, the next try deletes.
+// nothing, run nothing, and are deleted at once; what a crash has left, the next try deletes. That nominations are not
+// honoured is believed after three tries in a row, and tried again every ten minutes.
 // A reconciler of one key, so that it runs while this process leads.
 #pragma once
 

@@ -117,6 +117,14 @@ TEST_F(NominationProbeTest, AGuestThatIsBoundShowsThatItIsNot) {
   EXPECT_EQ(Probe(), std::vector{Honoured::kNo});
 }
 
+// As of one that lists all pods anew: the guest comes before the pod that holds the node.
+TEST_F(NominationProbeTest, OneGuestThatIsBoundShowsNothingYet) {
+  AddNode();
+  scheduler_ = [guests = 0](NominationProbeTest& test) mutable { ++guests == 1 ? Bind(test) : Refuse(test); };
+  EXPECT_EQ(Probe(), std::vector{Honoured::kYes});
+  EXPECT_TRUE(server_.List("pods", kNamespace).empty());
+}
+
 TEST_F(NominationProbeTest, ASchedulerThatDoesNotDecideShowsNothing) {
   AddNode();
   EXPECT_EQ(Probe(), std::vector{Honoured::kUnknown});
