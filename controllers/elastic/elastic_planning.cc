@@ -7,6 +7,7 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/policy/gang_message.h"
 
 namespace grus {
 
@@ -25,6 +26,12 @@ int BoundWorkers(const View& view) {
   return static_cast<int>(std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) {
     return w.is_bound && !w.is_ending && !w.has_lost_node;
   }));
+}
+
+PendingWords WordsOf(const api::ElasticHorovodJobSpec& spec) {
+  const auto& policy = spec.run_policy.scheduling_policy;
+  if (SizesOf(spec).NeededToStart() <= 1) return {.member = "worker", .pod = "pod", .minimum = ""};
+  return {.member = "worker", .pod = "pod", .minimum = policy.min_available ? "minAvailable" : "minReplicas"};
 }
 
 }  // namespace
@@ -174,12 +181,12 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   const GangStanding standing = room_.Ask(demand);
   view.may_start = standing.is_placed;
   view.room = room_.RoomFor(owner, shape, sizes.wanted);
-  view.lacking = standing.lacking;
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
-  } else if (const Room room = room_.RoomFor(LauncherOwner(owner), launcher, 1);
-             room.nodes == 0 || standing.fitting == sizes.NeededToStart()) {
-    view.launcher_lacks = room.nodes == 0 ? LauncherLacks::kAnyNode : LauncherLacks::kRoom;
+  } else {
+    view.why_no_room = WhyNoRoom(demand, standing, WordsOf(job.spec));
+    if (room_.RoomFor(LauncherOwner(owner), launcher, 1).nodes == 0) view.launcher_lacks = LauncherLacks::kAnyNode;
+    else if (standing.fitting == sizes.NeededToStart()) view.launcher_lacks = LauncherLacks::kRoom;
   }
   return !standing.is_placed;
 }

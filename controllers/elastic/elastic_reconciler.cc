@@ -79,7 +79,9 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
   room_.OnStanding([this](const std::string& owner, bool is_urgent) {
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
-    if (is_urgent && key && caches_.jobs.store().Get(*key)) queue_->Add(*key);
+    if (!key || !caches_.jobs.store().Get(*key)) return;
+    if (is_urgent) queue_->Add(*key);
+    else queue_->AddAfter(*key, kMinorChangeWait);  // What it is told is another sentence.
   });
   room_.OnClaim([this](const ObjectKey& claim) { OnClaim(claim); });
   quotas_.OnMore([&queue](const ObjectKey& job) { queue.Add(job); });
@@ -353,11 +355,11 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
 Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
                                       std::optional<kube::Duration>& deferred, std::stop_token stop) {
   if (status == view.job->status) return {};
-  if (IsMinorChange(view.job->status, status)) {
+  if (const kube::Duration patience = PatienceFor(view.job->status, status); patience > kube::Duration::zero()) {
     std::lock_guard lock(mutex_);
     Verified& verified = VerifiedLocked(*view.job);
     if (!verified.minor_change_since) verified.minor_change_since = clock_.Now();
-    const kube::Duration left = *verified.minor_change_since + kMinorChangeWait - clock_.Now();
+    const kube::Duration left = *verified.minor_change_since + patience - clock_.Now();
     if (left > kube::Duration::zero()) {
       deferred = left;
       return {};

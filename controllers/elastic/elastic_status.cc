@@ -44,18 +44,6 @@ std::string Gpus(const View& view, int workers) {
          ")";
 }
 
-// What there is, for a job whose minimum does not fit.
-std::string RoomMessage(const View& view) {
-  const Room& room = view.room;
-  if (room.nodes == 0) return "no node can hold such a worker: see its resources, node selector and tolerations";
-  std::string text = "there is room for " + std::to_string(room.copies) + " on " + Count(room.nodes, "node");
-  if (const WorkerDevices devices = DevicesOf(view.job->spec.workers); devices.count > 0) {
-    text += ", where " + std::to_string(room.devices_free) + " of " + std::to_string(room.devices_total) + " " +
-            (devices.resource == kGpuResource ? "GPUs" : devices.resource) + " are free";
-  }
-  return text;
-}
-
 std::string WaitingMessage(const View& view, const Sizes& sizes, const std::optional<api::LastScale>& last) {
   if (view.has_unknown_pods) {
     return "waiting for the API server to say what the workers and the launcher will need" +
@@ -64,15 +52,10 @@ std::string WaitingMessage(const View& view, const Sizes& sizes, const std::opti
   if (view.launcher_lacks == LauncherLacks::kAnyNode) {
     return "waiting for room for the launcher: no node can hold it: see its resources, node selector and tolerations";
   }
-  if (view.launcher_lacks == LauncherLacks::kRoom) {
-    return "waiting for room for " + Count(sizes.NeededToStart(), "worker") + Gpus(view, sizes.NeededToStart()) +
-           " and the launcher: there is room for the workers alone";
-  }
   std::string text = "waiting for room for " + Count(sizes.NeededToStart(), "worker") +
-                     Gpus(view, sizes.NeededToStart()) + ": " + RoomMessage(view);
-  if (!view.lacking.empty() && view.lacking != DevicesOf(view.job->spec.workers).resource) {
-    text += "; " + view.lacking + " is what is lacking";
-  }
+                     Gpus(view, sizes.NeededToStart()) + " and the launcher";
+  if (view.launcher_lacks == LauncherLacks::kRoom) text += ": there is room for the workers alone";
+  if (!view.why_no_room.empty()) text += "; " + view.why_no_room;
   if (!view.pod_changes.empty()) text += "; as the API server makes it, a worker asks for " + view.pod_changes;
   if (!view.pod_refusal.empty()) text += "; it would make none now: " + view.pod_refusal;
   if (const auto next = NextStart(view, last)) {
@@ -329,14 +312,24 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
   return change;
 }
 
-bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after) {
+kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api::ElasticHorovodJobStatus& after) {
+  constexpr kube::Duration kForMinor = std::chrono::seconds(3), kForASentence = std::chrono::seconds(30);
   if (before.observed_generation == 0) {
     const auto& replicas = after.replicas;
-    return after.phase == kPhasePending && replicas.granted == replicas.wanted && replicas.ready == 0 &&
-           replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
+    const bool is_usual = after.phase == kPhasePending && replicas.granted == replicas.wanted && replicas.ready == 0 &&
+                          replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
+    return is_usual ? kForMinor : kube::Duration::zero();
   }
-  after.replicas.created = before.replicas.created;
-  return after == before;
+  Status same = after;
+  same.replicas.created = before.replicas.created;
+  if (same == before) return kForMinor;
+  const kube::Condition* ready = kube::FindCondition(same.conditions, "Ready");
+  if (!ready || ready->reason != ToString(Reason::kWaitingForRoom)) return {};
+  for (kube::Condition& condition : same.conditions) {
+    const kube::Condition* was = kube::FindCondition(before.conditions, condition.type);
+    if (was != nullptr) condition.message = was->message;
+  }
+  return same == before ? kForASentence : kube::Duration::zero();
 }
 
 }  // namespace grus

@@ -41,8 +41,9 @@ std::optional<kube::Duration> TimeUntilEndCounts(const View& view);
 // "shrunk from 34 to 32 workers: ..."
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason);
 
-// Nothing differs but the number of created pods; or it is the first status of a usual start, of which the CRD's
-// default says the most.
-bool IsMinorChange(const api::ElasticHorovodJobStatus& before, api::ElasticHorovodJobStatus after);
+// How long this change may wait for company, one write of the status for many; zero: it decides something.
+// Little differs where only the number of created pods does, or it is the first status of a usual start, of which the
+// CRD's default says the most; less, where it is what a job that waits for room is told.
+kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api::ElasticHorovodJobStatus& after);
 
 }  // namespace grus

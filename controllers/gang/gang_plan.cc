@@ -298,7 +298,8 @@ class Planner {
     if (existing < min_) {
       // Pods that never had a gate started by themselves.
       return Say(HasBegun(view_) ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
-                 std::to_string(existing) + of_min + " exist");
+                 std::to_string(existing) + of_min + " exist; " + Count(min_ - existing, "member") +
+                     " more must be created");
     }
     if (const int foreign = ForeignGates(); existing - foreign < min_) {
       return Say(kGangPending, GangReason::kGatedByOthers,
@@ -324,7 +325,8 @@ class Planner {
     // One that was placed and has too few places all the same had members bound since, which the view does not show.
     const bool waits = view_.demand && !view_.standing.is_placed;
     if (is_under_way && !waits) return SayStarting();
-    const std::string why = waits ? WhyPending(*view_.demand, view_.standing, min_) : std::string("waiting for room");
+    const PendingWords words{.minimum = min_ > 1 ? "minMember" : ""};
+    const std::string why = waits ? WhyPending(*view_.demand, view_.standing, words) : std::string("waiting for room");
     Say(is_under_way ? kGangScheduling : kGangPending,
         view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
   }

@@ -269,25 +269,20 @@ int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int co
 Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved) const {
   Room room;
   const OwnerId id = FindOwner(owner);
-  const std::string_view device = shape.request.Accelerator();
   for (const auto& [name, node] : nodes_) {
     if (!node.is_known || !Accepts(node.state, shape) ||
         CopiesThatFit(node.state.allocatable, {}, shape.request, 1) == 0) {
       continue;
     }
     ++room.nodes;
+    if (room.copies >= at_most) continue;
     Resources used = may_use_reserved ? node.used : TakenOn(node);
     if (id != 0) {
       const auto own = std::find_if(node.by_owner.begin(), node.by_owner.end(),
                                     [id](const NodeHolder& h) { return h.owner == id; });
       if (own != node.by_owner.end()) used -= own->claimed;
     }
-    const std::int64_t devices = node.state.allocatable.Extended(device);
-    room.devices_total += devices;
-    room.devices_free += std::max<std::int64_t>(0, devices - used.Extended(device));
-    if (room.copies < at_most) {
-      room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
-    }
+    room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
   }
   return room;
 }

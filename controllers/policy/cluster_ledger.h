@@ -24,7 +24,6 @@ namespace grus {
 struct Room {
   int copies = 0;            // Pods of the shape that fit now, at most what was asked for.
   int nodes = 0;             // Nodes that could hold the shape at all, were they empty.
-  std::int64_t devices_free = 0, devices_total = 0;  // On those nodes, of the accelerator that it asks for.
 };
 
 // One pod that is not bound yet, and where it is to run.

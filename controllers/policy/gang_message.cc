@@ -69,31 +69,35 @@ std::string MainResource(const GangDemand& demand) {
   return std::string(demand.members.front()->request.Accelerator());
 }
 
-std::string Never(const GangDemand& demand, const GangStanding& standing, int min_member) {
+std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   const int needed = std::max(1, demand.needed);
   if (standing.eligible_nodes == 0) {
-    return "no node can hold such a member: see its resources, node selector, affinity and tolerations" +
+    return "no node can hold such a " + std::string(words.member) + ": see its resources, node selector, affinity and tolerations" +
            ByVolumes(demand);
   }
+  const bool can_be_fewer = !words.minimum.empty() && standing.capacity > 0;
   const std::string advice =
-      min_member > 1 && standing.capacity > 0 ? ": lower minMember or add nodes" : ": lower the requests or add nodes";
+      ": lower " + (can_be_fewer ? std::string(words.minimum) : std::string("the requests")) + " or add nodes";
   const std::string& resource = standing.lacking;
   const std::int64_t wanted = resource.empty() ? 0 : Wanted(demand, resource, needed);
   if (!resource.empty() && wanted > standing.lacking_total) {
     return "needs " + Amount(wanted, resource) + " " + resource + "; the nodes it may use have " +
            Amount(standing.lacking_total, resource) + " in all" + advice + ByVolumes(demand);
   }
-  return "needs room for " + Count(needed, "member") + "; the " + Count(standing.eligible_nodes, "node") +
+  return "needs room for " + Count(needed, words.pod) + "; the " + Count(standing.eligible_nodes, "node") +
          " it may use can hold " + std::to_string(standing.capacity) + " even when empty" + advice + ByVolumes(demand);
 }
 
-std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {
+std::string WhatIsNeeded(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   const int needed = std::max(1, demand.needed);
   const std::string resource = standing.lacking.empty() ? MainResource(demand) : standing.lacking;
-  std::string text = Count(needed, "member") + (needed == 1 ? " needs " : " need ");
-  text += resource.empty() ? "room" : Amount(Wanted(demand, resource, needed), resource) + " " + resource;
-  text += "; " + std::to_string(standing.fitting) + " of " + std::to_string(needed) +
-          (standing.fitting == 1 ? " has room" : " have room");
+  return Count(needed, words.pod) + (needed == 1 ? " needs " : " need ") +
+         (resource.empty() ? "room" : Amount(Wanted(demand, resource, needed), resource) + " " + resource);
+}
+
+std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {
+  std::string text = std::to_string(standing.fitting) + " of " + std::to_string(std::max(1, demand.needed)) +
+                     (standing.fitting == 1 ? " has room" : " have room");
   if (!standing.blocked_by.empty()) return text + ": the rest is reserved for " + standing.blocked_by;
   if (standing.lacking.empty()) {
     return text + ": its affinity, spread or host ports, or those of other pods, leave no place for the rest";
@@ -106,9 +110,14 @@ std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing
 
 }  // namespace
 
-std::string WhyPending(const GangDemand& demand, const GangStanding& standing, int min_member) {
+std::string WhyPending(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   if (demand.members.empty()) return "no members wait";
-  if (standing.can_never_fit) return Never(demand, standing, min_member);
+  const std::string why = WhyNoRoom(demand, standing, words);
+  return standing.can_never_fit ? why : WhatIsNeeded(demand, standing, words) + "; " + why;
+}
+
+std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
+  if (standing.can_never_fit) return Never(demand, standing, words);
   std::string text = WhatIsMissing(demand, standing) + ByVolumes(demand);
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
   if (standing.has_reservation) text += ", what becomes free is kept from other gangs and jobs";

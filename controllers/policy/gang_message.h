@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a gang waits, in one sentence for its user.
+// Why a gang or job waits, in one sentence for its user: who can end that, and when, as far as anybody knows.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "controllers/policy/gang_planner.h"
 
 namespace grus {
 
-// REQUIRES: a gang that waits. `min_member` is what its user wrote.
-std::string WhyPending(const GangDemand& demand, const GangStanding& standing, int min_member);
+// What the user calls the pods of it that are most, and any pod of it, and the field by which fewer would start
+// together; empty: not even fewer could.
+struct PendingWords {
+  std::string_view member = "member", pod = "member", minimum = "minMember";
+};
+
+// What it needs, and WhyNoRoom(). REQUIRES: a gang that waits.
+std::string WhyPending(const GangDemand& demand, const GangStanding& standing, const PendingWords& words = {});
+// How many of its pods have room, who holds or keeps the rest, and until when; or why there can never be room.
+std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, const PendingWords& words);
 
 }  // namespace grus

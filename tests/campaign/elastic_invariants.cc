@@ -8,6 +8,7 @@
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/elastic_horovod_job.h"
 #include "tests/campaign/elastic_workload.h"
+#include "tests/campaign/wait_invariants.h"
 
 namespace grus::testing {
 namespace {
@@ -220,7 +221,8 @@ constexpr kube::Duration kBrokenMayTake = std::chrono::seconds(60 + 5);
 }  // namespace
 
 std::vector<Invariant> ElasticInvariants(kube::Duration slack) {
-  return {OneLauncher,
+  std::vector<Invariant> invariants{
+          OneLauncher,
           RunningLauncherStays,
           GrantsWithinLimits,
           NoGpuTwice,
@@ -229,6 +231,8 @@ std::vector<Invariant> ElasticInvariants(kube::Duration slack) {
           NotForLong(SilentTrainings, slack + kSilenceMayTake),
           NotForLong(WrongHosts, slack),
           NotForLong(BrokenPods, slack + kBrokenMayTake)};
+  for (Invariant& invariant : WaitInvariants(slack)) invariants.push_back(std::move(invariant));
+  return invariants;
 }
 
 void CheckElasticJobs(const World& world, std::vector<std::string>& complaints) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "crds/types/pod_group.h"
+#include "tests/campaign/wait_invariants.h"
 
 namespace grus::testing {
 namespace {
@@ -211,6 +212,7 @@ std::vector<Invariant> GangInvariants(const GangRules& rules) {
                                     NoHastyRollBack(), NoJobIsCharged};
   if (!rules.may_roll_back) invariants.push_back(NoRollBack());
   if (rules.most_members > 0) invariants.push_back(NoMoreMembersThan(rules.most_members));
+  for (Invariant& invariant : WaitInvariants(rules.slack)) invariants.push_back(std::move(invariant));
   return invariants;
 }
 

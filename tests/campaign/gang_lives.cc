@@ -165,6 +165,46 @@ GangStory WaitsForJob() {
           .rules = {.most_members = 8}};
 }
 
+bool IsToldOfKeptRoom(const World& world) {
+  const Json* group = world.Get(kGroups, {kNamespace, kGang});
+  const Json* ready = group ? kube::testing::ConditionOf(*group, "Ready") : nullptr;
+  return ready && Text(*ready, {"message"}).find("is kept from other gangs") != std::string::npos;
+}
+
+// What becomes free is kept for a gang that waits, while a job would grow and small gangs would start there.
+GangStory RoomIsKept() {
+  Step kept = Until("room is kept for the gang", IsToldOfKeptRoom, [](World& world) {
+    world.simulation.After(std::chrono::minutes(1), [&world] { Delete(world, kSets, "second"); });
+    for (const char* name : {"small-0", "small-1", "small-2"}) {
+      world.simulation.After(std::chrono::minutes(2), [&world, name] { SubmitGang(world, 1, 1, 1, kLongTimeout, name); });
+    }
+  });
+  kept.lasts = std::chrono::minutes(4);
+  return {.name = "gang-room-is-kept",
+          .prepare =
+              [](World& world) {
+                AddNodes(world, 3, 8);
+                KeepPrinting(world);
+                SubmitGang(world, 1, 1, 8, kLongTimeout, "second");
+              },
+          .steps = {UntilRuns(1,
+                              [](World& world) {
+                                Submit(world, "train",
+                                       R"({"workersSpec":{"minReplicas":4,"maxReplicas":24,"gpusPerWorker":1}})");
+                              },
+                              "second"),
+                    Until("the job trains on what is free", [](const World& world) { return Trains(world, "train", 16); },
+                          [](World& world) { SubmitGang(world, 2, 2, 8); }),
+                    std::move(kept),
+                    Until("nobody has taken it", [](const World& world) { return WaitsWhole(world, kGang, 2); },
+                          [](World& world) { EndTraining(world, "train", "succeed"); }),
+                    UntilRuns(2),
+                    Until("the small ones run",
+                          [](const World& world) {
+                            return Runs(world, "small-0", 1) && Runs(world, "small-1", 1) && Runs(world, "small-2", 1);
+                          })}};
+}
+
 GangStory Extras() {
   return {.name = "gang-extras",
           .prepare =
@@ -233,7 +273,7 @@ GangStory TwoManagers() {
 
 std::vector<GangStory> GangLives() {
   return {Fits(),           BarePods(),            DoesNotFit(), TimesOut(),   Preempted(),
-          MemberDies(),     NodeLost(),            TwoContend(), WaitsForJob(), Extras(),
+          MemberDies(),     NodeLost(),            TwoContend(), WaitsForJob(), RoomIsKept(), Extras(),
           MinimumChanged(), DeletedAndMadeAgain(), TwoManagers()};
 }
 

@@ -97,6 +97,38 @@ WorkloadPtr RollsBackAtOnce(int replicas) {
   return std::make_unique<GangWorkload>(std::move(traits));
 }
 
+// Somebody in place of grus who tells a gang that waits this, and looks no more. Meanwhile a member of others, which was
+// made without the gate, gets a node.
+WorkloadPtr SaysOnce(const std::string& message) {
+  GangWorkload::Traits traits;
+  traits.name = "says-once";
+  traits.prepare = [message](World& world) {
+    AddNode(world, "node-0", 8);
+    SubmitGroup(world, "gang", 2);
+    SubmitSet(world, "gang", 2, 4);
+    world.simulation.After(std::chrono::seconds(30), [&world, message] {
+      Json group = *world.server.Get(kGroups, {kNamespace, "gang"});
+      group["status"]["conditions"] = Parse(R"([{"type":"Ready","status":"False","reason":"WaitingForRoom",
+          "lastTransitionTime":"2026-01-02T03:04:05Z"}])");
+      (*group["status"]["conditions"].AsArray())[0]["message"] = message;
+      Must(world.server.Update(kGroups, std::move(group), "naive", "status"));
+    });
+  };
+  Step step = Until("it is told something",
+                    [](const World& world) { return !ReasonOf(world, "gang").empty(); },
+                    [](World& world) {
+                      world.simulation.After(std::chrono::minutes(15), [&world] {
+                        SubmitUngated(world, "theirs", "others", 4);
+                        Must(world.server.Bind({kNamespace, "theirs"}, "node-0"));
+                      });
+                      world.simulation.After(std::chrono::minutes(30), [&world] { AddNode(world, "node-1", 0); });
+                    });
+  step.lasts = std::chrono::minutes(31);
+  traits.steps = {std::move(step)};
+  traits.is_without_grus = true;
+  return std::make_unique<GangWorkload>(std::move(traits));
+}
+
 std::vector<Mutant> Mutants() {
   std::vector<Mutant> mutants;
   mutants.push_back({LiftsEachAtOnce(2), "is lifted while gang has fewer members than its minimum"});
@@ -107,6 +139,14 @@ std::vector<Mutant> Mutants() {
   mutants.push_back({DeletesPodsOfAJob(), "Job train is charged with"});
   mutants.push_back({RollsBackAtOnce(1), "is rolled back while a member is still to be made"});
   mutants.push_back({RollsBackAtOnce(2), "is rolled back before the scheduler had its time for gang-"});
+  mutants.push_back({SaysOnce("waiting for room"), "names nobody who could end its wait"});
+  mutants.push_back({SaysOnce("8 of 8 GPUs are held, 8 by default/ghost"), "names default/ghost who holds nothing"});
+  mutants.push_back({SaysOnce("8 of 8 GPUs are held; the rest is reserved for default/ghost"),
+                     "names default/ghost who is not there"});
+  mutants.push_back({SaysOnce("it is expected to start at 2026-01-02T03:10:00Z"), "names a time that is over"});
+  mutants.push_back({SaysOnce("8 of 8 GPUs are held"), "waits while the GPUs that it needs are free"});
+  mutants.push_back({SaysOnce("8 of 8 GPUs are held, what becomes free is kept from other gangs and jobs"),
+                     "is told that room is kept for it, which theirs got"});
   return mutants;
 }
 

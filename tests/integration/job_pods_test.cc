@@ -32,7 +32,7 @@ TEST_F(ElasticJobPods, WhatALimitRangeAddsIsPlannedWith) {
   Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8}})");
 
   ASSERT_TRUE(AwaitWaits());
-  EXPECT_THAT(MessageOf("Ready"), HasSubstr("there is room for 2 on 1 node"));
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr(" in all: lower minReplicas or add nodes; as the API server makes it"));
 
   AddNode(8);
 
@@ -48,7 +48,7 @@ TEST_F(ElasticJobPods, WhatARuntimeClassAddsIsPlannedWith) {
          "\"}}}}");
 
   ASSERT_TRUE(AwaitWaits());
-  EXPECT_THAT(MessageOf("Ready"), HasSubstr("there is room for 2 on 1 node"));
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr(" in all: lower minReplicas or add nodes; as the API server makes it"));
 
   AddNode(8);
 

@@ -82,7 +82,7 @@ TEST_F(ElasticJob, WaitsWithoutAnyGpuUntilTheMinimumFits) {
   EXPECT_THAT(MessageOf("Ready"), HasSubstr("waiting for room for 4 workers (4 GPUs)"));
   // The manager may hear of the node after the job.
   EXPECT_TRUE(Await("it says what room there is",
-                    [&] { return Says("Ready", "room for 2 on 1 node, where 2 of 2 GPUs are free"); }));
+                    [&] { return Says("Ready", "needs 4 nvidia.com/gpu; the nodes it may use have 2 in all"); }));
   EXPECT_TRUE(IsTrue("Reconciling"));
   EXPECT_TRUE(Stays(
       "it holds nothing", [&] { return HoldsNothing(); }, std::chrono::seconds(1)));

@@ -100,7 +100,7 @@ class ClusterModel {
       int free = 0;
       for (int node = 0; node < static_cast<int>(nodes_.size()); ++node) free += FreePlaces(node);
       const int copies = std::min(free, std::max(0, wanted - granted) + owed);
-      view.room = {std::max(0, copies - owed), static_cast<int>(nodes_.size()), free, PlacesForJob()};
+      view.room = {std::max(0, copies - owed), static_cast<int>(nodes_.size())};
     }
     return view;
   }

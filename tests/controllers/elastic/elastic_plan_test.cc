@@ -453,7 +453,7 @@ TEST(ElasticPlan, Q10ACarriedOutPlanPlansNoSecondStatus) {
     next.workers = plan.workers;
     next.hosts = plan.hosts;
     if (plan.restart_launcher) next.launcher = LauncherState::kAbsent, next.launcher_pods.clear();
-    next.room = {view.room.copies, view.room.nodes, view.room.devices_free, view.room.devices_total};
+    next.room = {view.room.copies, view.room.nodes};
 
     EXPECT_EQ(PlanElasticJob(next).status, plan.status) << name;
     EXPECT_THAT(PlanElasticJob(next).events, IsEmpty()) << name;

@@ -294,7 +294,8 @@ TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
   ASSERT_TRUE(Pass());
   ASSERT_TRUE(Pass());
 
-  EXPECT_EQ(Message(), "waiting for room for 8 workers (8 GPUs) and the launcher: there is room for the workers alone");
+  EXPECT_EQ(Message(), "waiting for room for 8 workers (8 GPUs) and the launcher: there is room for the workers alone; needs 9 "
+            "nvidia.com/gpu; the nodes it may use have 8 in all: lower minReplicas or add nodes");
   EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
   EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
 

@@ -11,6 +11,8 @@
 namespace grus {
 namespace {
 
+using namespace std::chrono_literals;
+
 using ::testing::HasSubstr;
 
 using Status = api::ElasticHorovodJobStatus;
@@ -64,13 +66,10 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
     const char* message;
   };
   const Case kCases[] = {
-      {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(2, 4).Room(1),
-       "waiting for room for 2 workers (2 GPUs): there is room for 1 on 4 nodes, where 1 of 32 GPUs are "
-       "free"},
+      {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(2, 4).NoRoom("2 of 3 have room"),
+       "waiting for room for 2 workers (2 GPUs) and the launcher; 2 of 3 have room"},
       {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(1, 4).Room(0, 0),
-       "waiting for room for 1 worker (1 GPU): no node can hold such a worker: see its resources, node "
-       "selector and "
-       "tolerations"},
+       "waiting for room for 1 worker (1 GPU) and the launcher"},
       {"Waiting", "WaitingForRoom", false, false, Of(0).MinMax(0, 4).Target(0), "no workers are wanted"},
       {"Waiting", "WaitingForQuota", false, true, ViewBuilder().MinMax(3, 4).Room(8).Quota(1),
        "waiting: quota \"team\" of namespace team-a leaves room for 1 more worker of the 3 needed "
@@ -319,7 +318,7 @@ TEST(ScaleMessage, SaysTheNumbersAndWhy) {
       {34, 32, ScaleReason::kUnschedulable,
        "shrunk from 34 to 32 workers: the rest was unschedulable for 15 s; training goes on"},
       {4, 0, ScaleReason::kBelowMinimum,
-       "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs)"},
+       "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs) and the launcher"},
       {0, 5, ScaleReason::kStarted, "grown from 0 to 5 workers: what there is room for; 8 are wanted"},
       {5, 8, ScaleReason::kRequested, "grown from 5 to 8 workers: the rest of what is wanted"},
       {2, 1, ScaleReason::kSpecChanged, "shrunk from 2 to 1 worker: the spec changed"},
@@ -336,15 +335,27 @@ TEST(ScaleMessage, AMinimumOfNoneIsToldAsTheOneThatIsNeeded) {
               HasSubstr("the minimum of 1 fit"));
 }
 
+TEST(PatienceFor, WhatAJobThatWaitsIsToldMayWaitForCompanyButNoDecision) {
+  const auto status_of = [](ViewBuilder builder) { return PlanElasticJob(builder.Build()).status; };
+  Status before = status_of(ViewBuilder().MinMax(2, 4).NoRoom("second in the queue"));
+  before.observed_generation = 1;
+  Status after = before;
+  EXPECT_EQ(PatienceFor(before, status_of(ViewBuilder().MinMax(2, 4).NoRoom("first in the queue"))), 30s);
+  after.replicas.created = 7;
+  EXPECT_EQ(PatienceFor(before, after), 3s);
+  EXPECT_EQ(PatienceFor(before, status_of(ViewBuilder().MinMax(2, 4).Room(8).Quota(1))), 0s);
+  EXPECT_EQ(PatienceFor(before, status_of(Of(4).Ready({0, 1, 2, 3}).LauncherRuns())), 0s);
+}
+
 TEST(ElasticStatus, AJobWithoutGpusIsToldInWorkersOnly) {
   const View view =
       ViewBuilder().MinMax(2, 4).Room(1).Job([](auto& job) { job.spec.workers.gpus_per_worker = 0; }).Build();
   EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
-            "waiting for room for 2 workers: there is room for 1 on 4 nodes");
+            "waiting for room for 2 workers and the launcher");
 }
 
 TEST(ElasticStatus, OtherAcceleratorsAreToldByTheirName) {
-  View view = ViewBuilder()
+  const View view = ViewBuilder()
                   .MinMax(2, 4)
                   .Room(1)
                   .Job([](auto& job) {
@@ -352,11 +363,8 @@ TEST(ElasticStatus, OtherAcceleratorsAreToldByTheirName) {
                         R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
                   })
                   .Build();
-  view.room.devices_free = 6;
-  view.room.devices_total = 32;
   EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
-            "waiting for room for 2 workers (8 amd.com/gpu): there is room for 1 on 4 nodes, where 6 of 32 amd.com/gpu "
-            "are free");
+            "waiting for room for 2 workers (8 amd.com/gpu) and the launcher");
 }
 
 }  // namespace

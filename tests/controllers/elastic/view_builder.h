@@ -95,7 +95,12 @@ class ViewBuilder {
   }
 
   ViewBuilder& Room(int copies, int nodes = 4) {
-    view_.room = {copies, nodes, copies, 32};
+    view_.room = {copies, nodes};
+    return *this;
+  }
+  ViewBuilder& NoRoom(std::string why) {
+    view_.room = {0, 4};
+    view_.why_no_room = std::move(why);
     return *this;
   }
   // Of the namespace's GPUs so many workers may have.

@@ -96,8 +96,20 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
     GangDemand demand = Gang("t/g", 8, 2);
     GangStanding standing = Waiting();
     c.change(demand, standing);
-    EXPECT_EQ(WhyPending(demand, standing, demand.needed), c.want) << c.rule;
+    const PendingWords words{.minimum = demand.needed > 1 ? "minMember" : ""};
+    EXPECT_EQ(WhyPending(demand, standing, words), c.want) << c.rule;
   }
+}
+
+TEST(WhyNoRoom, SpeaksInTheWordsOfWhatWaits) {
+  const PendingWords words{.member = "worker", .pod = "pod", .minimum = "minReplicas"};
+  GangStanding standing = Waiting();
+  EXPECT_EQ(WhyNoRoom(Gang("t/g", 8, 2), standing, words),
+            "5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, 5 by other pods; second in the queue");
+  standing.can_never_fit = true;
+  standing.capacity = 4;
+  EXPECT_EQ(WhyNoRoom(Gang("t/g", 5, 5), standing, words),
+            "needs room for 5 pods; the 4 nodes it may use can hold 4 even when empty: lower minReplicas or add nodes");
 }
 
 }  // namespace
