@@ -148,6 +148,7 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
 }
 
 void ClusterRoom::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
+  if (!keeps_room_of_launchers_) return;
   const std::string owner = before.spec.node_name.empty() || !ComesAlone(before) ? std::string() : OwnerOf(before);
   if (owner.empty() || (after && after->status.phase == "Succeeded") || !ledger_.ClaimsOf(owner).empty()) return;
   ledger_.Hold(owner, std::string(before.spec.node_name), NeedOfLocked(before));
@@ -224,6 +225,7 @@ void ClusterRoom::SetPlaces(const std::string& gang, const std::vector<Place>& p
 }
 
 void ClusterRoom::KeepWhatHolds(const std::string& gang) {
+  bool has_lost = false;
   {
     std::lock_guard lock(mutex_);
     const std::vector<Place> places = ledger_.ClaimsOf(gang);
@@ -235,7 +237,10 @@ void ClusterRoom::KeepWhatHolds(const std::string& gang) {
       if (holds) ledger_.Hold(gang, place.node, place.shape);
     }
     if (ledger_.ClaimsOf(gang).empty()) placed_.erase(gang);
+    has_lost = ledger_.ClaimsOf(gang).size() < places.size();
   }
+  if (!has_lost) return;
+  TellStanding({gang}, true);  // Whoever planned it finds another place, or gives the rest back.
   for (const auto& tell : on_freed_) tell();
 }
 
@@ -258,8 +263,7 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
     const std::string holder = planner_.holder();
     planner_.Put(demand);
     const std::vector<std::string> changed = planner_.Plan(UnixSeconds(clock_));
-    const GangStanding* of_holder = holder.empty() ? nullptr : planner_.StandingOf(holder);
-    gave_up = of_holder && of_holder->reserves_from.has_value();
+    gave_up = !holder.empty() && planner_.holder() != holder;
     if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
     for (const std::string& key : changed) {
       const GangStanding* other = planner_.StandingOf(key);
@@ -291,9 +295,8 @@ void ClusterRoom::TellStanding(const std::vector<std::string>& gangs, bool is_ur
 }
 
 bool ClusterRoom::LeaveQueueLocked(const std::string& gang) {
-  const bool has_waited = waiting_.erase(gang) > 0;
   planner_.Remove(gang);
-  return has_waited && planner_.holder() == gang;
+  return waiting_.erase(gang) > 0;
 }
 
 void ClusterRoom::StopAsking(const std::string& gang) {
@@ -307,10 +310,10 @@ void ClusterRoom::StopAsking(const std::string& gang) {
 void ClusterRoom::Forget(const std::string& gang) {
   {
     std::lock_guard lock(mutex_);
-    const bool gave_up = LeaveQueueLocked(gang);
+    const bool has_waited = LeaveQueueLocked(gang);
     placed_.erase(gang);
     planner_.SetEnd(gang, std::nullopt);
-    if (!gave_up && ledger_.ClaimsOf(gang).empty()) return;
+    if (!has_waited && ledger_.ClaimsOf(gang).empty()) return;
     ledger_.DropClaims(gang);
   }
   for (const auto& tell : on_freed_) tell();

@@ -53,6 +53,11 @@ class ClusterRoom {
     if (volumes_ != nullptr) volumes_->OnClaim(std::move(callback));
   }
 
+  // Of launchers that are lost; somebody looks after their jobs. REQUIRES: before the informers start.
+  void KeepRoomOfLaunchers() { keeps_room_of_launchers_ = true; }
+  // For those who wait for the places of a gang, where others changed them.
+  void TellPlaced(const std::string& gang) const { TellStanding({gang}, true); }
+
   bool HasNode(const std::string& name) const;
   // The value of a node's label kubernetes.io/hostname; empty: it has none, or is not there.
   std::string HostnameOf(const std::string& node) const;
@@ -100,8 +105,8 @@ class ClusterRoom {
   bool SharesNodes(const std::string& gang) const;
   // Whether a place is held by pinning the member to its node rather than by nominating it.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
-  // What was found out about this cluster; true at first. Returns whether it is news.
-  bool SetNominationsHonoured(bool are_honoured) { return are_honoured_.exchange(are_honoured) != are_honoured; }
+  // What was found out about this cluster; true at first.
+  void SetNominationsHonoured(bool are_honoured) { are_honoured_ = are_honoured; }
   // Whether the pods of a gang of that priority can be given to the scheduler, which has been keeping the places for it
   // since `held`: what the scheduler was at before may still take one, but for 20 s at most.
   Safety Check(const std::string& gang, const std::vector<Place>& places, int priority, kube::TimePoint held) const;
@@ -110,7 +115,7 @@ class ClusterRoom {
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change, bool is_first_list);
   void TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const;
-  // True if it gave a reservation up: that is room for others.
+  // True if it waited: others may start now, or ask in its place.
   bool LeaveQueueLocked(const std::string& gang);
   // Returns the gangs whose places it threatens now, and did not before.
   std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
@@ -125,6 +130,7 @@ class ClusterRoom {
   PodVolumes* const volumes_;  // May be null.
   std::atomic<bool> are_honoured_{true};
   std::once_flag has_begun_;  // To plan.
+  bool keeps_room_of_launchers_ = false;
   std::vector<std::function<void()>> before_planning_, on_freed_;
   std::vector<std::function<void(const std::string&, bool)>> on_standing_;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/cluster/owners.h"
 
+#include "controllers/policy/node_match.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -32,6 +33,12 @@ std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_v
   const std::size_t slash = gang.find('/');
   if (slash == std::string_view::npos || gang.find('/', slash + 1) != std::string_view::npos) return std::nullopt;
   return kube::ObjectKey{std::string(gang.substr(0, slash)), std::string(gang.substr(slash + 1))};
+}
+
+kube::PodSpec WithoutPin(const kube::Pod& pod) {
+  kube::PodSpec spec = pod.spec;
+  if (!pod.metadata.Annotation(kGangPinnedAnnotation).empty()) spec.node_selector.erase(kHostnameLabel);
+  return spec;
 }
 
 std::string LauncherOwner(const std::string& job) { return job + "/launcher"; }

@@ -26,6 +26,11 @@ std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_v
 // A job's launcher is an owner of its own, beside the job whose workers they are: their claims end with other pods.
 std::string LauncherOwner(const std::string& job);
 
+// On a member that may go to this node alone: nominations are not honoured.
+inline constexpr char kGangPinnedAnnotation[] = "scheduling.ai.centauruscloud.io/pinned-to";
+// As the pod was planned for: without the pin that came later.
+kube::PodSpec WithoutPin(const kube::Pod& pod);
+
 // Whose claims a bound pod ends: those of a gang, or of the job whose worker or launcher it is. Empty: nobody's.
 std::string OwnerOf(const kube::Pod& pod);
 

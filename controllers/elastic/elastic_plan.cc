@@ -261,14 +261,14 @@ std::string_view ToString(Reason reason) {
   return "";
 }
 
+bool IsOurs(const api::ElasticHorovodJob& job) {
+  const std::string& manager = job.spec.run_policy.managed_by;
+  return !job.metadata.is_being_deleted() && (manager.empty() || manager == "ai.centauruscloud.io/grus");
+}
+
 Plan PlanElasticJob(const View& view) {
   const api::ElasticHorovodJob& job = *view.job;
   Plan plan;
-  const std::string& manager = job.spec.run_policy.managed_by;
-  if (job.metadata.is_being_deleted() || (!manager.empty() && manager != "ai.centauruscloud.io/grus")) {
-    plan.is_ignored = true;
-    return plan;
-  }
   const Sizes sizes = SizesOf(job.spec);
   plan.status = BaseStatus(view, sizes);
 

@@ -40,7 +40,6 @@ struct PlannedEvent {
 };
 
 struct Plan {
-  bool is_ignored = false;  // Another controller's job, or one that is being deleted.
   bool delete_job = false;  // Its time to live after the end is over.
 
   bool wants_base = false;             // Service and Secret.
@@ -59,6 +58,9 @@ struct Plan {
   std::optional<kube::Duration> look_again;
 };
 
+// Not another controller's job, nor one that is being deleted, which is left to the garbage collector.
+bool IsOurs(const api::ElasticHorovodJob& job);
+// REQUIRES: it is ours.
 Plan PlanElasticJob(const View& view);
 
 // The status of a job that cannot be carried out as it is, because the API server refused a child.

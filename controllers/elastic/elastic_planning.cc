@@ -28,10 +28,14 @@ int BoundWorkers(const View& view) {
   }));
 }
 
+// By minAvailable than by minReplicas.
+bool IsAskedForMore(const api::ElasticHorovodJobSpec& spec) {
+  return spec.run_policy.scheduling_policy.min_available.value_or(0) > SizesOf(spec).min;
+}
+
 PendingWords WordsOf(const api::ElasticHorovodJobSpec& spec) {
-  const auto& policy = spec.run_policy.scheduling_policy;
   if (SizesOf(spec).NeededToStart() <= 1) return {.member = "worker", .pod = "pod", .minimum = ""};
-  return {.member = "worker", .pod = "pod", .minimum = policy.min_available ? "minAvailable" : "minReplicas"};
+  return {.member = "worker", .pod = "pod", .minimum = IsAskedForMore(spec) ? "minAvailable" : "minReplicas"};
 }
 
 }  // namespace
@@ -48,8 +52,7 @@ int ElasticReconciler::OwedWorkers(const View& view) {
 
 ShapePtr ElasticReconciler::ShapeOf(const JobPod& pod) { return room_.ShapeOf(*pod.pod, room_.VolumesOf(*pod.pod)); }
 
-void ElasticReconciler::ForgetRoom(const ElasticHorovodJob& job) {
-  const std::string owner = job.metadata.Key().ToString();
+void ElasticReconciler::ForgetRoom(const std::string& owner) {
   room_.Forget(owner);
   room_.Forget(LauncherOwner(owner));
 }
@@ -62,7 +65,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const std::string owner = job.metadata.Key().ToString();
   if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted && HasBoundLauncher(view))) {
     // Also of what a pass claimed that had not seen the last binds.
-    ForgetRoom(job);
+    ForgetRoom(owner);
     Plan plan = PlanElasticJob(view);
     if (plan.workers && view.workers) plan.workers->gang = view.workers->gang;
     quotas_.Note(view, plan);
@@ -90,6 +93,14 @@ Plan ElasticReconciler::MakePlan(View& view) {
     view.reserved_for = room_.ReservedFrom(owner, *shape);
     view.do_others_have_claims = room_.HaveOthersClaims(owner);
   }
+  if (view.workers && view.workers->gang == Gang::kGated && owed > 0) {
+    // A place may have been lost to others.
+    const auto has = [&] { return static_cast<int>(room_.PlacesOf(owner).size()); };
+    const int before = has();
+    room_.Claim(owner, shape, owed);
+    view.lacks_places = has() < owed;
+    if (before < owed && !view.lacks_places) room_.TellPlaced(owner);
+  }
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);
   for (const JobPod* pod : {&worker, &launcher}) {
@@ -99,7 +110,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   }
   // Workers of the last run that are still there are none of those that start.
   const int claims = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
-  if (is_queued && claims == 0 && !plan.is_ignored && !HasEnded(plan.status)) {
+  if (is_queued && claims == 0 && !HasEnded(plan.status)) {
     // Its place in the queue stays until there is room: who comes first does not depend on whose pass does.
     if (const auto change = room_.next_change(owner)) {
       const kube::Duration until = std::max<kube::Duration>(
@@ -107,7 +118,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
       plan.look_again = std::min(plan.look_again.value_or(until), until);
     }
   } else if (is_start && claims == 0) {
-    ForgetRoom(job);
+    ForgetRoom(owner);
   } else {
     if (is_queued) room_.StopAsking(owner);  // Its workers are made without places, for others to see.
     const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !HasBoundLauncher(view));
@@ -167,7 +178,7 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
     room_.StopAsking(owner);
     return false;
   }
-  if (!places.empty()) ForgetRoom(job);
+  if (!places.empty()) ForgetRoom(owner);
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;

@@ -62,6 +62,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       return name ? std::vector<std::string>{*name} : std::vector<std::string>{};
     });
   }
+  room_.KeepRoomOfLaunchers();
   room_.OnFreed([this] { OnFreedRoom(); });
 }
 
@@ -244,19 +245,21 @@ bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
 
 Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
   const Job job = caches_.jobs.Get<ElasticHorovodJob>(key);
-  if (!job) {
-    // Deleted: the garbage collector takes the children with it.
+  if (!job || !IsOurs(*job)) {
+    {
+      // Before the room comes free, or that would wake it.
+      std::lock_guard lock(mutex_);
+      hungry_.erase(key);
+      verified_.erase(key);
+      started_version_.erase(key);
+    }
+    // If it was deleted, the garbage collector takes the children with it.
     writes_.Forget(key);
     missing_pods_.Forget(key);
     training_output_.Forget(key);
     quotas_.Forget(key);
     pods_.Forget(key);
-    room_.Forget(key.ToString());
-    room_.Forget(LauncherOwner(key.ToString()));
-    std::lock_guard lock(mutex_);
-    hungry_.erase(key);
-    verified_.erase(key);
-    started_version_.erase(key);
+    ForgetRoom(key.ToString());
     return Action::AwaitChange();
   }
   if (VerifiedOf(*job).is_namespace_ending) return Action::AwaitChange();
@@ -280,15 +283,10 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   view.failed_tries = VerifiedOf(*job).failed_tries;
   if (WantsMore(view)) pods_.Ask(*job, stop);
   Plan plan = MakePlan(view);
-  if (plan.is_ignored) {
-    std::lock_guard lock(mutex_);
-    hungry_.erase(key);
-    return Action::AwaitChange();
-  }
   {
     std::lock_guard lock(mutex_);
     const Sizes sizes = SizesOf(job->spec);
-    const bool wants_more = plan.status.replicas.granted < sizes.wanted && !job->spec.run_policy.suspend &&
+    const bool wants_more = (plan.status.replicas.granted < sizes.wanted || view.lacks_places) && !job->spec.run_policy.suspend &&
                             plan.status.phase != kPhaseSucceeded && plan.status.phase != kPhaseFailed;
     if (wants_more) hungry_.insert(key);
     else hungry_.erase(key);
@@ -306,7 +304,6 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   if (Status done = Execute(view, plan, children, writer, deferred, stop); !done) {
     return Refused(view, plan, std::move(done).error(), stop);
   }
-  NoteTry(view, plan);
   for (const PlannedEvent& event : plan.events) {
     log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
     events_.Record(event.type, KindOf<ElasticHorovodJob>(), job->metadata, event.reason, event.action, event.note);

@@ -97,7 +97,7 @@ class ElasticReconciler final : public kube::Reconciler {
   bool IsHungry(const kube::ObjectKey& job);
   bool ArePodsCurrent(const kube::ObjectKey& job);
   ShapePtr ShapeOf(const JobPod& pod);
-  void ForgetRoom(const api::ElasticHorovodJob& job);  // All that the job has claimed.
+  void ForgetRoom(const std::string& owner);  // All that the job has claimed.
   template <typename T>
   std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
                                       const std::string& name) const;

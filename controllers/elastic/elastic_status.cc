@@ -59,7 +59,7 @@ std::string WaitingMessage(const View& view, const Sizes& sizes, const std::opti
   if (!view.pod_changes.empty()) text += "; as the API server makes it, a worker asks for " + view.pod_changes;
   if (!view.pod_refusal.empty()) text += "; it would make none now: " + view.pod_refusal;
   if (const auto next = NextStart(view, last)) {
-    text += "; the scheduler found none for the last start, and the next try is at " + kube::ToText(*next);
+    text += "; the last start was given back, and the next try is at " + kube::ToText(*next);
   }
   return text;
 }
@@ -295,7 +295,8 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
   switch (reason) {
     case ScaleReason::kUnschedulable:
       return change + ": the rest was unschedulable for " +
-             std::to_string(view.job->spec.elastic.unschedulable_grace_seconds) + " s; training goes on";
+             std::to_string(std::chrono::duration_cast<std::chrono::seconds>(UnschedulableGrace(view)).count()) + " s" +
+             (view.launcher == LauncherState::kAbsent ? "" : "; training goes on");
     case ScaleReason::kBelowMinimum:
       return "gave back all workers: fewer than the minimum of " + std::to_string(sizes.NeededToRun()) + " fit; " +
              WaitingMessage(view, sizes, std::nullopt);

@@ -61,7 +61,7 @@ struct Refusal {
 // Whether the workers are members of the job's PodGroup.
 enum class Gang {
   kNone,     // Gangs are switched off, or were when these workers were started.
-  kUngated,  // Places were found before the pods were made, and nobody was about who could take one.
+  kUngated,  // Nobody was about who could take a place that was found, or the pods are made to be seen.
   kGated,    // Born with the gang's gate, which the PodGroup's controller lifts.
 };
 
@@ -93,7 +93,6 @@ enum class LauncherState { kAbsent, kActive, kSucceeded, kFailed };
 struct View {
   std::shared_ptr<const api::ElasticHorovodJob> job;
   kube::Time now;
-
   bool has_service = false;
   bool may_start = true;                // The planner found places for the minimum; view.room.copies says how many.
   std::string refusal;                  // Why the API server would refuse the workers; empty: nothing known.
@@ -116,6 +115,7 @@ struct View {
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                            // For workers beyond those granted, claims of others set aside.
   std::optional<QuotaLimit> quota;      // nullopt: all that are wanted.
+  bool lacks_places = false;            // A member of its gang has no place any more: none of those that are gated starts.
   bool do_others_have_claims = false;   // On room that looks free to the scheduler.
   std::string reserved_for;             // Who waits for room that more workers could take; empty: nobody.
 };

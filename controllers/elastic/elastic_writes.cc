@@ -52,11 +52,15 @@ Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Chil
   const bool is_stalled = kube::IsConditionTrue(view.job->status.conditions, "Stalled");
   if (!is_stalled) {
     if (Status done = WriteStatus(view, plan.status, deferred, stop); !done) return done;
+    NoteTry(view, plan);
   }
   if (Status done = WriteHosts(view, plan, children, writer); !done) return done;
   if (Status done = WriteLauncher(view, plan, children, writer, stop); !done) return done;
   SetVerified(*view.job, children);
-  return is_stalled ? WriteStatus(view, plan.status, deferred, stop) : Status();
+  if (!is_stalled) return {};
+  Status said = WriteStatus(view, plan.status, deferred, stop);
+  if (said) NoteTry(view, plan);
+  return said;
 }
 
 Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer) {

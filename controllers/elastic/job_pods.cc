@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clientlib/model/json_writer.h"
+#include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/policy/cluster_objects.h"
 
@@ -19,7 +20,7 @@ using kube::Json;
 // A LimitRange that is made later is found; answers are not asked for with each pod of the namespace.
 constexpr Duration kAskAgain = std::chrono::minutes(1);
 // What refuses may stop soon: a quota that is full, a webhook that is being restarted.
-constexpr Duration kAskAgainAtMost = std::chrono::seconds(5);
+constexpr Duration kSoon = std::chrono::seconds(5);
 // A reconciler waits for the answer.
 constexpr Duration kPatience = std::chrono::seconds(3), kLongestSilence = std::chrono::minutes(5);
 constexpr int kMostInFlight = 4;
@@ -68,7 +69,7 @@ JobPods::Memory& JobPods::MemoryLocked(const ElasticHorovodJob& job) {
 
 Duration JobPods::AgeLeft(const Answer& answer) const {
   if (!answer.when) return Duration::zero();
-  return (answer.refusal ? kAskAgainAtMost : kAskAgain) - (clock_.Now() - *answer.when);
+  return (answer.refusal ? kSoon : kAskAgain) - (clock_.Now() - *answer.when);
 }
 
 JobPods::Answer JobPods::AnswerTo(const Json& workload, const char* kind, const std::string& ns,
@@ -98,10 +99,11 @@ void JobPods::NoteLocked(const std::string& ns, const Answer& fresh) {
     silences_.erase(ns);
     return;
   }
-  if (fresh.refusal->retry_after()) busy_until_ = *fresh.when + *fresh.refusal->retry_after();
+  std::erase_if(silences_, [&](const auto& entry) { return entry.second.until + kLongestSilence < *fresh.when; });
   Silence& silence = silences_[ns];
   if (*fresh.when < silence.until) return;  // Of the same time.
-  silence.pause = std::clamp(silence.pause * 2, kAskAgainAtMost, kLongestSilence);
+  const Duration asked_for = fresh.refusal->retry_after().value_or(Duration::zero());
+  silence.pause = std::clamp(std::max(silence.pause * 2, asked_for), kSoon, kLongestSilence);
   silence.until = *fresh.when + silence.pause;
 }
 
@@ -116,7 +118,7 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     is_launcher_old = AgeLeft(question->launcher) <= Duration::zero();
     const auto silence = silences_.find(ns);
     const bool is_silent = silence != silences_.end() && clock_.Now() < silence->second.until;
-    if (!(is_worker_old || is_launcher_old) || clock_.Now() < busy_until_ || is_silent) return;
+    if (!(is_worker_old || is_launcher_old) || is_silent) return;
     int& in_flight = in_flight_[ns];
     if (in_flight >= kMostInFlight) return;
     ++in_flight;
@@ -150,13 +152,17 @@ void JobPods::Make(Made& made, const kube::PodSpec& spec) {
 void JobPods::Learn(const ElasticHorovodJob& job, const kube::Pod& worker) {
   std::lock_guard lock(mutex_);
   Made& made = MemoryLocked(job).worker;
-  Make(made, worker.spec);
+  Make(made, WithoutPin(worker));
   made.is_learnt = true;
 }
 
 JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answer) const {
-  if (answer.pod && made.answer != answer.pod && !made.is_learnt) {
-    Make(made, answer.pod->spec);
+  if (answer.pod && made.answer != answer.pod) {
+    // What was learnt counts until another answer says that something has changed.
+    if (!made.is_learnt || (made.answer && IsOtherToNodes(*answer.pod, *made.answer))) {
+      Make(made, answer.pod->spec);
+      made.is_learnt = false;
+    }
     made.answer = answer.pod;
   }
   JobPod result;
@@ -166,15 +172,11 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
   result.refusal = answer.refusal;
   const kube::TimePoint now = clock_.Now();
   const auto silence = silences_.find(ns);
-  const kube::TimePoint silent_until = std::max(busy_until_, silence == silences_.end() ? now : silence->second.until);
-  if (silent_until > now) {
-    result.look_again = silent_until - now;
-  } else if (answer.when) {
-    // A pass that could not ask comes back when it can.
-    const Duration left = AgeLeft(answer);
-    result.look_again = *answer.when == now || left <= Duration::zero() ? kAskAgain : left;
-  } else if (!result.is_known) {
-    result.look_again = std::chrono::seconds(1);  // Others are being asked for.
+  if (silence != silences_.end() && silence->second.until > now) {
+    result.look_again = silence->second.until - now;
+  } else {
+    // At once is for a pass that could not ask, since others are being asked for.
+    result.look_again = std::max<Duration>(AgeLeft(answer), std::chrono::seconds(1));
   }
   return result;
 }

@@ -3,8 +3,8 @@
 //
 // LimitRanges, RuntimeClasses and webhooks add to what a template says: requests, overhead, node selectors. A job that
 // is planned by its template alone starts pods that fit nowhere. So the API server is asked, by creates that are not
-// carried out; jobs of a namespace whose pods are made alike share its answer. Where it does not answer, the template
-// counts.
+// carried out; jobs of a namespace whose pods are made alike share its answer. Until there is one,
+// nobody knows the pods, and a start waits.
 // Thread-safe.
 #pragma once
 
@@ -41,7 +41,7 @@ class JobPods {
   JobPod Worker(const api::ElasticHorovodJob& job);
   JobPod Launcher(const api::ElasticHorovodJob& job);
   bool HasVolumes(const kube::ObjectKey& job) const;  // Claims of volumes, as far as it was asked for its pods.
-  // A worker that was made: what it is counts from now on, whatever is answered.
+  // A worker that was made: what it is counts until another answer says that something has changed.
   void Learn(const api::ElasticHorovodJob& job, const kube::Pod& worker);
   void Forget(const kube::ObjectKey& job);
 
@@ -85,7 +85,6 @@ class JobPods {
   const kube::Clock& clock_;
 
   mutable std::mutex mutex_;      // Guards what follows.
-  kube::TimePoint busy_until_{};  // The API server asked to be left alone.
   std::map<std::string, Silence> silences_;
   std::map<std::string, int> in_flight_;  // Questions, by namespace.
   std::map<kube::ObjectKey, Memory> memory_;

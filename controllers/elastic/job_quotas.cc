@@ -112,7 +112,7 @@ void JobQuotas::Note(const View& view, const Plan& plan) {
   if (quotas_ == nullptr) return;
   const ObjectKey key = view.job->metadata.Key();
   const bool has_ended = plan.status.phase == kPhaseSucceeded || plan.status.phase == kPhaseFailed;
-  const int replicas = plan.workers && !has_ended && !plan.is_ignored ? plan.workers->replicas : 0;
+  const int replicas = plan.workers && !has_ended ? plan.workers->replicas : 0;
   Promise promise;
   promise.workers = std::max(0, replicas - Existing(view, replicas));
   promise.launchers = replicas > 0 && !HasLauncherPod(view) ? 1 : 0;
@@ -129,7 +129,7 @@ void JobQuotas::Note(const View& view, const Plan& plan) {
     is_less = planned < before;
     if (planned > 0) promises_[key] = std::move(promise);
     else if (before > 0) promises_.erase(it);
-    if (replicas == 0 && (has_ended || plan.is_ignored)) limited_.erase(key);
+    if (replicas == 0 && has_ended) limited_.erase(key);
   }
   // Made by now and counted in the quota, or given up.
   if (is_less) Tell(key.ns);

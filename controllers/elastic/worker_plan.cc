@@ -36,6 +36,12 @@ bool IsOver(const View& view, const kube::Time& since, Duration grace, std::opti
   return left <= Duration::zero();
 }
 
+// Members of a gang none of which may start, since some have no place, have had theirs since they were granted.
+std::optional<kube::Time> NoNodeSince(const View& view, const Worker& worker) {
+  const auto& last = view.job->status.last_scale;
+  return view.lacks_places && last ? last->time : worker.unschedulable_since;
+}
+
 Census Count(const View& view, int replicas, Duration grace) {
   Census census;
   for (const Worker& worker : view.pods) {
@@ -47,7 +53,7 @@ Census Count(const View& view, int replicas, Duration grace) {
       census.has_broken |= is_broken;
     } else if (worker.is_gated) {
       census.gated.push_back(&worker);
-    } else if (worker.unschedulable_since && IsOver(view, *worker.unschedulable_since, grace, census.next_expiry)) {
+    } else if (const auto& since = NoNodeSince(view, worker); since && IsOver(view, *since, grace, census.next_expiry)) {
       census.expired.push_back(&worker);
     } else {
       census.waiting.push_back(&worker);
@@ -92,16 +98,6 @@ bool IsStarting(const View& view) { return view.launcher == LauncherState::kAbse
 // Its workers are made whether there is room for them or not.
 bool IsUngated(const api::ElasticHorovodJob& job) {
   return job.spec.run_policy.scheduling_policy.when_unschedulable == api::WhenUnschedulable::kUngate;
-}
-
-// How long its workers may look for a node.
-Duration UnschedulableGrace(const View& view) {
-  const api::SchedulingPolicy& policy = view.job->spec.run_policy.scheduling_policy;
-  if (!IsStarting(view)) return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
-  if (policy.schedule_timeout_seconds) return seconds(*policy.schedule_timeout_seconds);
-  // Cluster autoscalers take minutes.
-  if (IsUngated(*view.job)) return std::chrono::minutes(10);
-  return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
 }
 
 WorkerPlan GiveBack(ScaleReason reason) {
@@ -201,8 +197,8 @@ void PlanLifts(WorkerPlan& plan, const Census& census) {
 }
 
 // What growth there is to have now: asked for blindly when the user just chose, unless that could take what is claimed
-// for the launcher or by others; else as far as there is room. Nothing says where more workers go: none may while others wait for room
-// that they could take.
+// for the launcher or by others; else as far as there is room. Nothing says where more workers go: none may while others
+// wait for room that they could take.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
@@ -239,6 +235,15 @@ void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
 }
 
 }  // namespace
+
+Duration UnschedulableGrace(const View& view) {
+  const api::SchedulingPolicy& policy = view.job->spec.run_policy.scheduling_policy;
+  if (!IsStarting(view)) return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
+  if (policy.schedule_timeout_seconds) return seconds(*policy.schedule_timeout_seconds);
+  // Cluster autoscalers take minutes.
+  if (IsUngated(*view.job)) return std::chrono::minutes(10);
+  return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
+}
 
 Duration StartDelay(const View& view) {
   const bool is_edited = view.job->status.observed_generation != view.job->metadata.generation;

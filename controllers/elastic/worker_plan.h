@@ -45,6 +45,8 @@ struct WorkerPlan {
 // A start that failed is not tried again at once: the room may be there only on paper, and an image that cannot be
 // pulled needs somebody. Zero: it may be.
 kube::Duration StartDelay(const View& view);
+// How long its workers may look for a node.
+kube::Duration UnschedulableGrace(const View& view);
 // When that is, if `last` was for want of nodes; nullopt: nothing is put off for that.
 std::optional<kube::Time> NextStart(const View& view, const std::optional<api::LastScale>& last);
 // Whether `after` is a change of size for want of nodes, which `before` was not yet.

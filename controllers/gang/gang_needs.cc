@@ -80,7 +80,7 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   for (const MemberState state : {MemberState::kLifted, MemberState::kGated}) {
     for (const Member& member : view.members) {
       const bool is_candidate =
-          member.state == state && member.shape && !member.has_foreign_gate && member.volume_problem.empty();
+          member.state == state && member.shape && member.foreign_gate.empty() && member.volume_problem.empty();
       if (!is_candidate || has_place.contains(&member)) continue;
       if (demand.members.empty()) demand.priority = member.priority;
       demand.members.push_back(member.shape);
@@ -94,11 +94,12 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   demand.key = view.key;
   const kube::Time since = group.metadata.creation_timestamp.value_or(view.now);
   // One to which we gave something already comes before all that hold nothing.
-  const bool is_half_started = demand.needed > 0 && HasBegun(view);
+  const bool is_only_shown = group.spec.when_unschedulable == api::WhenUnschedulable::kUngate && tally.bound == 0;
+  const bool is_half_started = demand.needed > 0 && HasBegun(view) && !is_only_shown;
   const auto waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch());
   demand.waiting_since = is_half_started ? 0 : waiting_since.count();
   demand.avoid = view.avoid;
-  demand.runtime_seconds = group.spec.expected_runtime_seconds;
+  if (const auto& runtime = group.spec.expected_runtime_seconds) demand.runtime_seconds = std::min(*runtime, api::kLongestRuntime);
   return demand;
 }
 

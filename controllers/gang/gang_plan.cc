@@ -302,9 +302,11 @@ class Planner {
                      " more must be created");
     }
     if (const int foreign = ForeignGates(); existing - foreign < min_) {
+      const auto first = std::find_if(view_.members.begin(), view_.members.end(),
+                                      [](const Member& member) { return !member.foreign_gate.empty(); });
       return Say(kGangPending, GangReason::kGatedByOthers,
-                 std::to_string(foreign) + " members have scheduling gates of other controllers besides " +
-                     std::string(api::kGangGate));
+                 Count(foreign, "member") + (foreign == 1 ? " has a scheduling gate" : " have scheduling gates") +
+                     " of another controller: " + first->foreign_gate);
     }
     if (const int held_back = HeldBack(); existing - held_back < min_) {
       const auto first = std::find_if(view_.members.begin(), view_.members.end(),
@@ -320,20 +322,22 @@ class Planner {
     if (is_unsafe_) {
       return Say(kGangPending, GangReason::kPreparing,
                  plan_.must_replan ? "looking for other nodes: one that was planned is taken"
-                                   : "waiting for the scheduler to decide about pods of others");
+                                   : "waiting for the scheduler to decide about pods of others, for 20 s at most");
     }
     // One that was placed and has too few places all the same had members bound since, which the view does not show.
     const bool waits = view_.demand && !view_.standing.is_placed;
     if (is_under_way && !waits) return SayStarting();
     const PendingWords words{.minimum = min_ > 1 ? "minMember" : ""};
-    const std::string why = waits ? WhyPending(*view_.demand, view_.standing, words) : std::string("waiting for room");
+    const std::string why = waits                        ? WhyPending(*view_.demand, view_.standing, words)
+                            : view_.is_planned_by_owner ? "waiting for room, for which its ElasticHorovodJob looks"
+                                                        : std::string("waiting for room");
     Say(is_under_way ? kGangScheduling : kGangPending,
         view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
   }
 
   int ForeignGates() const {
     return static_cast<int>(std::count_if(view_.members.begin(), view_.members.end(), [](const Member& member) {
-      return member.state == MemberState::kGated && member.has_foreign_gate;
+      return member.state == MemberState::kGated && !member.foreign_gate.empty();
     }));
   }
 

@@ -140,11 +140,10 @@ GangReconciler::Memory GangReconciler::MemoryOf(const api::PodGroup& group) {
   return MemoryLocked(group);
 }
 
-// As its place in the ledger was planned for: without the pin that came later.
 ShapePtr GangReconciler::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
   if (pod.metadata.Annotation(kGangPinnedAnnotation).empty()) return room_.ShapeOf(pod, std::move(volumes));
   kube::Pod free = pod;
-  free.spec.node_selector.erase(kHostnameLabel);
+  free.spec = WithoutPin(pod);
   return room_.ShapeOf(free, std::move(volumes));
 }
 
@@ -155,6 +154,10 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   view.now = kube::Time{clock_.WallNow()};
   const kube::OwnerReference* owner = group->metadata.Controller();
   view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
+  {
+    std::lock_guard lock(mutex_);
+    MemoryLocked(*group).is_planned_by_owner = view.is_planned_by_owner;
+  }
   if (peers_.scheduler != nullptr && members_.keeps_annotations()) view.scheduler = peers_.scheduler->holder();
   // A member that is bound between the two looks would seem to have lost its place, and the gang to need one more.
   std::vector<Place> before;
@@ -225,7 +228,10 @@ void GangReconciler::AskLedger(GangView& view) {
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
   if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
     const auto start = ready->last_transition_time.value.time_since_epoch();
-    room_.SetEnd(view.key, std::chrono::duration_cast<std::chrono::seconds>(start).count() + *runtime);
+    room_.SetEnd(view.key, std::chrono::duration_cast<std::chrono::seconds>(start).count() +
+                               std::min(*runtime, api::kLongestRuntime));
+  } else if (!runtime && !view.is_planned_by_owner) {
+    room_.SetEnd(view.key, std::nullopt);
   }
 }
 
@@ -248,11 +254,15 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   const std::string gang = GangKey(kind_, key);
   if (!group) {
     writes_.Forget(key);
-    room_.Forget(gang);
+    bool was_planned_here = false;
     {
       std::lock_guard lock(mutex_);
-      memory_.erase(key);
+      if (const auto it = memory_.find(key); it != memory_.end()) {
+        was_planned_here = !it->second.is_planned_by_owner;
+        memory_.erase(it);
+      }
     }
+    if (was_planned_here) room_.Forget(gang);  // A job goes on without its group, and with what it has claimed.
     status_.Forget(key);
     return TellOrphans(key);
   }
@@ -262,7 +272,10 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   if (view.is_torn) return Action::After(kCacheLag);
   AskLedger(view);
   const GangPlan plan = PlanGang(view);
-  if (plan.is_ignored) return Action::AwaitChange();
+  if (plan.is_ignored) {
+    if (!view.is_planned_by_owner) room_.Forget(gang);
+    return Action::AwaitChange();
+  }
   {
     std::lock_guard lock(mutex_);
     std::optional<kube::TimePoint>& held_since = MemoryLocked(*group).held_since;

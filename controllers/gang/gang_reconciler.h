@@ -47,6 +47,7 @@ class GangReconciler final : public kube::Reconciler {
   struct Memory {
     std::string uid;
     std::set<std::string> avoid;  // Nodes that were planned and refused.
+    bool is_planned_by_owner = false;  // As GangView says.
     bool is_adopted = false;      // The places that an earlier process had planned are in the ledger.
     std::optional<kube::TimePoint> held_since;  // All of its places, while they are verified.
   };

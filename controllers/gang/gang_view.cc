@@ -92,7 +92,7 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   member.resource_version = std::string(pod.metadata.resource_version);
   member.ordinal = NumberAtEnd(member.name);
   for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
-    if (gate.name != api::kGangGate) member.has_foreign_gate = true;
+    if (gate.name != api::kGangGate) member.foreign_gate = gate.name;
   }
   member.state = StateOf(pod);
   member.is_running = pod.status.phase == "Running";

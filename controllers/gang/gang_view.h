@@ -9,6 +9,7 @@
 
 #include "clientlib/model/pod.h"
 #include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/owners.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -19,13 +20,12 @@ inline constexpr kube::Duration kShortGate = std::chrono::seconds(2);
 // Who led the schedulers when the pod was nominated: the holder of their lease.
 inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centauruscloud.io/nominated-to";
 // The node whose hostname we added to the pod's node selector when we lifted its gate.
-inline constexpr char kGangPinnedAnnotation[] = "scheduling.ai.centauruscloud.io/pinned-to";
 
 // A finalizer: of a pod that has it, its Job counts how it ended.
 inline constexpr char kJobTracking[] = "batch.kubernetes.io/job-tracking";
 
 enum class MemberState {
-  kGated,      // Waits for us, or (has_foreign_gate) for others too.
+  kGated,      // Waits for us, or (foreign_gate) for others too.
   kLifted,     // The scheduler's turn.
   kBound,
   kSucceeded,
@@ -39,7 +39,7 @@ struct Member {
   int ordinal = 0;                    // The number at the end of its name; 0: none.
   MemberState state = MemberState::kGated;
   bool is_running = false;
-  bool has_foreign_gate = false;      // Another controller's: the pod cannot start whatever we do.
+  std::string foreign_gate;           // Another controller's: the pod cannot start whatever we do. Empty: none.
   std::string volume_problem;         // Why the scheduler would not take it; see VolumeLimits.
   bool has_controller = false;        // Somebody makes it again when it is deleted.
   std::string owner, owner_uid;       // "team-a/bert": the object that controls it; else empty.
@@ -59,7 +59,7 @@ struct Member {
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
   bool IsLetGo() const { return lifted_at && IsAlive(); }  // We lifted its gate.
   // Gated, and to be left so.
-  bool IsHeldBack() const { return state == MemberState::kGated && (has_foreign_gate || !volume_problem.empty()); }
+  bool IsHeldBack() const { return state == MemberState::kGated && (!foreign_gate.empty() || !volume_problem.empty()); }
 };
 
 struct GangView {

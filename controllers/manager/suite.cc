@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "clientlib/model/events_v1.h"
 #include "clientlib/model/scheduling_v1.h"
@@ -160,12 +161,12 @@ struct ProbeController {
   }
 
   void Note(const ProbeVerdict& verdict) {
+    if (verdict.honoured != Honoured::kUnknown) room.SetNominationsHonoured(verdict.honoured == Honoured::kYes);
+    if (std::exchange(last, verdict.honoured) == verdict.honoured) return;
     if (verdict.honoured == Honoured::kUnknown) {
       return log.Info("whether nominations are honoured here could not be tried", {{"reason", verdict.why}});
     }
-    const bool are_honoured = verdict.honoured == Honoured::kYes;
-    room.SetNominationsHonoured(are_honoured);
-    if (are_honoured) return log.Info("nominations are honoured here", {{"scheduler", verdict.why}});
+    if (verdict.honoured == Honoured::kYes) return log.Info("nominations are honoured here", {{"scheduler", verdict.why}});
     log.Warn("nominations are not honoured here: members of gangs are pinned to their nodes instead",
              {{"reason", verdict.why}});
   }
@@ -173,6 +174,7 @@ struct ProbeController {
   ClusterRoom& room;
   const kube::Log& log;
   NominationProbe probe;
+  std::optional<Honoured> last;  // That was told.
 };
 
 // Nothing is written but by the leader (rule E4), also when this process was suspended and does not know yet that its

@@ -196,7 +196,7 @@ void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {
       if (place.node != from.state.name) continue;
       Resources others = from.used;
       others -= place.shape->request;
-      if (CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0) return;  // It has its room still.
+      if (CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0) continue;  // It has its room still.
       if (!Accepts(freed->second.state, *place.shape) ||
           CopiesThatFit(freed->second.state.allocatable, TakenOn(freed->second), place.shape->request, 1) == 0) {
         continue;

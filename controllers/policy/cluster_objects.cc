@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/policy/cluster_objects.h"
 
+#include <algorithm>
+
 namespace grus {
 namespace {
+
+// Users may write any number. No machine has more than this (a PiB), and sums over thousands of such pods are exact: what
+// is added can be taken off again.
+constexpr std::int64_t kMostOfOne = std::int64_t{1} << 50;
+
+std::int64_t Amount(std::int64_t stated) { return std::clamp(stated, -kMostOfOne, kMostOfOne); }
 
 Resources FromList(const kube::ResourceList& list) {
   Resources resources;
   for (const auto& [name, quantity] : list) {
-    if (name == "cpu") resources.milli_cpu = quantity.MilliValue();
-    else if (name == "memory") resources.memory_bytes = quantity.Value();
-    else if (name == "pods") resources.pods = quantity.Value();
-    else if (!quantity.is_zero()) resources.AddExtended(name, quantity.Value());  // GPUs, ephemeral-storage, hugepages.
+    if (name == "cpu") resources.milli_cpu = Amount(quantity.MilliValue());
+    else if (name == "memory") resources.memory_bytes = Amount(quantity.Value());
+    else if (name == "pods") resources.pods = Amount(quantity.Value());
+    // GPUs, ephemeral-storage, hugepages.
+    else if (!quantity.is_zero()) resources.AddExtended(name, Amount(quantity.Value()));
   }
   return resources;
 }
@@ -18,10 +27,10 @@ Resources FromList(const kube::ResourceList& list) {
 // What a pod asks for as a whole counts in place of the sum of its containers', of the resources for which it may.
 void TakeOfPod(const kube::ResourceList& list, Resources& request) {
   for (const auto& [name, quantity] : list) {
-    if (name == "cpu") request.milli_cpu = quantity.MilliValue();
-    else if (name == "memory") request.memory_bytes = quantity.Value();
+    if (name == "cpu") request.milli_cpu = Amount(quantity.MilliValue());
+    else if (name == "memory") request.memory_bytes = Amount(quantity.Value());
     else if (std::string_view(name).starts_with("hugepages-"))
-      request.AddExtended(name, quantity.Value() - request.Extended(name));
+      request.AddExtended(name, Amount(quantity.Value()) - request.Extended(name));
   }
 }
 

@@ -21,6 +21,9 @@ constexpr std::int64_t kReservationSeconds = 1;
 // How long a reservation lasts when nobody knows when the gang can start: the first one of a namespace, and the longest.
 constexpr std::int64_t kFirstTurn = 600, kLongestTurn = 24 * 3600;
 
+// Of the clock that says since when a gang waits.
+constexpr std::int64_t kClockSkew = 60;
+
 // Of "namespace/name", or of that with an API group in front.
 std::string_view NamespaceOf(std::string_view gang) {
   gang = gang.substr(0, gang.rfind('/'));
@@ -66,11 +69,13 @@ struct GangPlanner::Impl {
     std::string gang;
     std::int64_t length = 0;
     std::int64_t reserves_from = 0;  // The namespace.
+    // As long ago as it lasted: the next one is as short as the first.
+    bool IsForgotten(std::int64_t now) const { return now >= reserves_from + length; }
   };
   std::map<std::string, Turn, std::less<>> turns;
 
   std::string holder;  // Of the reservation; empty: none.
-  std::int64_t held_since = 0;
+  std::int64_t held_since = 0, turn_length = 0;
   Reservation reservation;
   std::int64_t reserved_at = 0;
   std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
@@ -154,6 +159,8 @@ struct GangPlanner::Impl {
     gang.standing = {};
     gang.standing.is_placed = true;
     gang.standing.placed = static_cast<int>(places.nodes.size());
+    const auto turn = turns.find(NamespaceOf(key));
+    if (turn != turns.end() && turn->second.gang == key) turns.erase(turn);
     return true;
   }
 
@@ -180,11 +187,13 @@ struct GangPlanner::Impl {
   const Turn& LastTurn(const GangDemand& demand) const {
     static const Turn kNone;
     const auto it = turns.find(NamespaceOf(demand.key));
-    return it == turns.end() ? kNone : it->second;
+    return it == turns.end() || it->second.IsForgotten(planned_at) ? kNone : it->second;
   }
 
   std::int64_t ReservesFrom(const GangDemand& demand) const {
-    return std::max(demand.waiting_since + reserve_after, LastTurn(demand).reserves_from);
+    // Far in the future: the clock was set back, and it has waited for nobody knows how long.
+    const bool is_known = demand.waiting_since <= planned_at + kClockSkew;
+    return std::max(is_known ? demand.waiting_since + reserve_after : 0, LastTurn(demand).reserves_from);
   }
 
   std::int64_t LengthOfTurn(const GangDemand& demand) const {
@@ -195,9 +204,9 @@ struct GangPlanner::Impl {
   // True once: its turn is over now.
   bool EndTurn(const GangDemand& demand, std::int64_t now) {
     held_since = std::min(held_since, now);
-    const std::int64_t length = LengthOfTurn(demand);
-    if (reservation.start || now - held_since < length) return false;
-    turns[std::string(NamespaceOf(demand.key))] = {demand.key, length, now + length};
+    if (reservation.start || now - held_since < turn_length) return false;
+    std::erase_if(turns, [now](const auto& turn) { return turn.second.IsForgotten(now); });
+    turns[std::string(NamespaceOf(demand.key))] = {demand.key, turn_length, now + turn_length};
     return true;
   }
 
@@ -223,13 +232,24 @@ struct GangPlanner::Impl {
       reserved_copies.clear();
     }
     if (reservation.nodes.empty()) return false;
-    if (holder != gang.demand.key) held_since = now;
+    if (holder != gang.demand.key) {
+      held_since = now;
+      turn_length = LengthOfTurn(gang.demand);
+    }
     holder = gang.demand.key;
     if (ledger.reserved() != reservation.nodes) {
       reserved_copies.clear();
       ledger.Reserve(reservation.nodes);
     }
     return true;
+  }
+
+  void Erase(const std::string& key) {
+    const auto it = gangs.find(key);
+    if (it == gangs.end()) return;
+    queue.erase(KeyOf(it->second.demand));
+    gangs.erase(it);
+    is_dirty = true;
   }
 
   void DropReservation() {
@@ -281,7 +301,7 @@ struct GangPlanner::Impl {
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
     if (demand.key == holder) {
-      if (!reservation.start) return held_since + LengthOfTurn(demand);
+      if (!reservation.start) return held_since + turn_length;
       return std::max(*reservation.start, planned_at + 1);  // If it is late, a later time is to be found.
     }
     const std::int64_t at = ReservesFrom(demand);
@@ -330,7 +350,7 @@ void GangPlanner::Put(GangDemand demand) {
   const auto it = impl_->gangs.find(demand.key);
   if (it != impl_->gangs.end()) {
     if (it->second.demand == demand) return;
-    Remove(demand.key);
+    impl_->Erase(demand.key);
   }
   if (demand.members.empty()) return;
   Gang& gang = impl_->gangs[demand.key];
@@ -344,11 +364,10 @@ void GangPlanner::Put(GangDemand demand) {
 }
 
 void GangPlanner::Remove(const std::string& key) {
-  const auto it = impl_->gangs.find(key);
-  if (it == impl_->gangs.end()) return;
-  impl_->queue.erase(KeyOf(it->second.demand));
-  impl_->gangs.erase(it);
-  impl_->is_dirty = true;
+  impl_->Erase(key);
+  if (impl_->holder != key) return;
+  impl_->DropReservation();
+  impl_->holder.clear();
 }
 
 void GangPlanner::SetEnd(const std::string& key, std::optional<std::int64_t> at) {

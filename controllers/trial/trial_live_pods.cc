@@ -66,6 +66,20 @@ const TrialReconciler::LivePods* TrialReconciler::NewerThanCache(const TrialJob&
   return kube::IsOlder(cached, live->second.resource_version) ? &live->second : nullptr;
 }
 
+std::shared_ptr<const kube::Pod> TrialReconciler::NewestPod(const TrialJob& job, const std::string& trial,
+                                                            const std::string& name) {
+  {
+    std::lock_guard lock(mutex_);
+    if (const LivePods* live = NewerThanCache(job, trial, MemoryLocked(job))) {
+      for (const auto& pod : live->pods) {
+        if (pod->metadata.name == name) return pod;
+      }
+      return nullptr;
+    }
+  }
+  return caches_.pods.Get<kube::Pod>({job.metadata.ns, name});
+}
+
 TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, Memory& memory) const {
   TrialRun run;
   const LivePods* live = NewerThanCache(job, trial, memory);

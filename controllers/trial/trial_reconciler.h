@@ -85,6 +85,8 @@ class TrialReconciler final : public kube::Reconciler {
   void NoteGone(const kube::Change& pod);
   // Null: the cache is as new. REQUIRES: mutex_ is held.
   const LivePods* NewerThanCache(const api::TrialJob& job, const std::string& trial, const Memory& memory) const;
+  // Of a trial, as it was seen last; null: it is not there.
+  std::shared_ptr<const kube::Pod> NewestPod(const api::TrialJob& job, const std::string& trial, const std::string& name);
   std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const Workload& workload) const;
   // What its WorkloadProfile knows, with the GPU types as its space names them. REQUIRES: the view has the nodes.
   std::vector<KnownTrial> KnownFor(const TrialView& view) const;

@@ -37,7 +37,7 @@ std::string LineOf(api::SpeedKind kind, double value) {
 
 void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, const TrialRun& run) {
   const auto child = caches_.jobs.Get<ElasticHorovodJob>({job.metadata.ns, trial});
-  const auto launcher = caches_.pods.Get<kube::Pod>({job.metadata.ns, run.pods.launcher});
+  const auto launcher = NewestPod(job, trial, run.pods.launcher);
   for (const kube::ObjectMeta* metadata :
        {child ? &child->metadata : nullptr, launcher ? &launcher->metadata : nullptr}) {
     if (metadata == nullptr) continue;

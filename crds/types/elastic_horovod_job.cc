@@ -44,15 +44,16 @@ std::span<const FieldInfo> WorkersSpec::Fields() {
           {.doc = "Image of the workers; needs Horovod and an ssh server.", .required = true, .min_length = 1}),
       Field<&T::min_replicas>("minReplicas", {.doc = "Training goes on with this many workers or more; below it the "
                                                      "job gives its GPUs back and waits. 1 if not set.",
-                                              .minimum = 0}),
+                                              .minimum = 0,
+                                              .maximum = kMostReplicas}),
       Field<&T::max_replicas>("maxReplicas", {.doc = "Never more workers than this. The larger of minReplicas and "
                                                      "targetReplicas if not set.",
                                               .minimum = 0,
-                                              .maximum = 10000}),
+                                              .maximum = kMostReplicas}),
       Field<&T::target_replicas>("targetReplicas", {.doc = "The wanted number of workers. If not set, as many as there "
                                                            "is room for, up to maxReplicas.",
                                                     .minimum = 0,
-                                                    .maximum = 10000}),
+                                                    .maximum = kMostReplicas}),
       Field<&T::gpus_per_worker>(
           "gpusPerWorker",
           {.doc = "GPUs (nvidia.com/gpu) of each worker; Horovod runs one process for each. With 0 the workers train "
@@ -76,7 +77,7 @@ std::span<const FieldInfo> SchedulingPolicy::Fields() {
           "minAvailable", {.doc = "The job starts when so many workers have room, and its launcher. minReplicas if not "
                                   "set; never more than are wanted. Once it trains, it goes on with minReplicas.",
                            .minimum = 1,
-                           .maximum = 10000}),
+                           .maximum = kMostReplicas}),
       Field<&T::schedule_timeout_seconds>(
           "scheduleTimeoutSeconds",
           {.doc = "A start whose workers have not all found a node for so long goes on with those that have, if they "

@@ -28,6 +28,8 @@ struct LauncherSpec {
   static std::span<const kube::FieldInfo> Fields();
 };
 
+inline constexpr int kMostReplicas = 10000;
+
 struct WorkersSpec {
   std::string image;
   std::optional<std::int32_t> min_replicas, max_replicas, target_replicas;

@@ -32,7 +32,8 @@ std::span<const FieldInfo> PodGroupSpec::Fields() {
           "expectedRuntimeSeconds",
           {.doc = "How long the gang will run, about. With it, it may use room that a larger gang "
                   "waits for, and others are told when they can expect to start.",
-           .minimum = 1}),
+           .minimum = 1,
+           .maximum = kLongestRuntime}),
       Field<&T::when_unschedulable>(
           "whenUnschedulable",
           {.doc = "Wait: members stay gated until the minimum fits. Ungate: the gates are lifted at "

@@ -19,6 +19,7 @@ namespace api {
 
 inline constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
 inline constexpr char kLegacyPodGroupLabel[] = "pod-group.scheduling.sigs.k8s.io";
+inline constexpr std::int64_t kLongestRuntime = 315'360'000;  // Seconds: ten years.
 inline constexpr char kGangGate[] = "scheduling.x-k8s.io/gang";
 // When the gate was lifted, in the same patch; not on pods of an owner that planned and waited a moment (adr/0008). On
 // others also how a later pass, or another process, knows that the pod is ours to end if the gang stays incomplete.

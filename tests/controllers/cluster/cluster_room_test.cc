@@ -231,6 +231,7 @@ TEST_F(ClusterRoomTest, KnowsWhetherOthersClaimRoomThatLooksFree) {
 }
 
 TEST_F(ClusterRoomTest, ALauncherThatIsLostKeepsItsRoomUntilItsJobSaysOtherwise) {
+  room_.KeepRoomOfLaunchers();
   const auto add_launcher = [&] {
     AddPod("l", 4, "n1");
     Must(client_.Patch(KindOf<kube::Pod>(), {"team-a", "l"}, kube::PatchType::kMerge, Text(R"({"metadata":{"labels":{
@@ -282,10 +283,9 @@ TEST_F(ClusterRoomTest, RoomThatIsReservedIsKeptFromAllWhoCouldTakeIt) {
 
 TEST_F(ClusterRoomTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredOrNotWanted) {
   EXPECT_FALSE(room_.Pins());
-  EXPECT_TRUE(room_.SetNominationsHonoured(false));
-  EXPECT_FALSE(room_.SetNominationsHonoured(false)) << "no news";
+  room_.SetNominationsHonoured(false);
   EXPECT_TRUE(room_.Pins());
-  EXPECT_TRUE(room_.SetNominationsHonoured(true));
+  room_.SetNominationsHonoured(true);
   EXPECT_FALSE(room_.Pins());
 
   ClusterRoom pinning(nodes_, pods_, clock_, Nominations::kPin);
@@ -397,19 +397,43 @@ TEST_F(ClusterRoomTest, AGangThatHasTheReservationHearsOfItWhoeverPlanned) {
   EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/first"});
 }
 
-TEST_F(ClusterRoomTest, WhoGivesItsReservationUpFreesItsRoomOnce) {
+TEST_F(ClusterRoomTest, OthersHearOnceOfWhoWaitsNoLongerAndHisReservationIsRoom) {
   AddPod("p", 5, "n1");
   for (const auto give_up : {&ClusterRoom::StopAsking, &ClusterRoom::Forget}) {
     ASSERT_TRUE(room_.Ask(Demand("team-a/large", 8, 1)).has_reservation);
     ASSERT_EQ(room_.Ask(Demand("team-a/small", 1, 1)).blocked_by, "team-a/large");
+    ASSERT_EQ(room_.ReservedFrom("team-a/job", *GpuShape(1)), "team-a/large");
     const int before = freed_;
 
     (room_.*give_up)("team-a/small");
-    EXPECT_EQ(freed_, before) << "it had none";
+    EXPECT_EQ(freed_, before + 1) << "who waits behind it may ask in its place";
     (room_.*give_up)("team-a/large");
     (room_.*give_up)("team-a/large");
-    EXPECT_EQ(freed_, before + 1);
+    EXPECT_EQ(freed_, before + 2);
+    EXPECT_EQ(room_.ReservedFrom("team-a/job", *GpuShape(1)), "");
   }
+}
+
+TEST_F(ClusterRoomTest, WhatWasReservedIsRoomForThoseWhoGrowOnceItsGangIsPlaced) {
+  AddPod("p", 5, "n1");
+  ASSERT_TRUE(room_.Ask(Demand("team-a/large", 8, 1)).has_reservation);
+  Must(server_.Delete("pods", {"team-a", "p"}, Text(R"({"gracePeriodSeconds":0})")));
+  Settle();
+  const int before = freed_;
+
+  EXPECT_TRUE(room_.Ask(Demand("team-a/large", 8, 1)).is_placed);
+  EXPECT_EQ(freed_, before + 1);
+}
+
+TEST_F(ClusterRoomTest, APlaceThatIsLostIsToldToThoseWhoPlannedIt) {
+  room_.Hold("team-a/job", {"n1", GpuShape(4)});
+  AddPod("p", 5, "n1");
+  urgent_.clear();
+
+  room_.KeepWhatHolds("team-a/job");
+  EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/job"});
+  room_.KeepWhatHolds("team-a/job");
+  EXPECT_EQ(urgent_.size(), 1U) << "once";
 }
 
 TEST_F(ClusterRoomTest, PodsOfOneSetShareAShape) {

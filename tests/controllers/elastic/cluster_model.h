@@ -73,7 +73,7 @@ class ClusterModel {
     view.launcher = has_launcher_ ? LauncherState::kActive : LauncherState::kAbsent;
     if (has_launcher_) {
       LauncherPod pod;
-      pod.is_running = true;
+      pod.is_bound = pod.is_running = true;
       view.launcher_pods.push_back(pod);
     }
     int running = 0;

@@ -408,18 +408,17 @@ TEST(ElasticPlan, TheJobIsDeletedWhenItsTimeToLiveIsOver) {
 // Whose job it is.
 
 TEST(ElasticPlan, AnotherControllersJobIsLeftAlone) {
-  for (const auto& [manager, is_ignored] :
-       {std::pair("", false), {"ai.centauruscloud.io/grus", false}, {"kueue.x-k8s.io/multikueue", true}}) {
+  for (const auto& [manager, is_ours] :
+       {std::pair("", true), {"ai.centauruscloud.io/grus", true}, {"kueue.x-k8s.io/multikueue", false}}) {
     const View view =
         Training().Job([m = manager](auto& job) { job.spec.run_policy.managed_by = m; }).Build();
-    EXPECT_EQ(PlanElasticJob(view).is_ignored, is_ignored) << manager;
+    EXPECT_EQ(IsOurs(*view.job), is_ours) << manager;
   }
 }
 
 TEST(ElasticPlan, AJobThatIsBeingDeletedIsLeftToTheGarbageCollector) {
-  EXPECT_TRUE(
-      PlanElasticJob(Training().Job([](auto& job) { job.metadata.deletion_timestamp = At(-1); }).Build())
-          .is_ignored);
+  const View view = Training().Job([](auto& job) { job.metadata.deletion_timestamp = At(-1); }).Build();
+  EXPECT_FALSE(IsOurs(*view.job));
 }
 
 // Once the plan is carried out, planning again changes nothing: a status write never causes the next one.

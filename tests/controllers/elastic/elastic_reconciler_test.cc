@@ -284,6 +284,22 @@ TEST_F(ElasticReconcilerTest, WorkersLeaveRoomForTheLauncher) {
   EXPECT_EQ(room_.PlacesOf("team-a/bert/launcher").size(), 1U);
 }
 
+TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerClaimsNothingAndIsLeftAlone) {
+  int freed = 0;
+  room_.OnFreed([&] { ++freed; });
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.managed_by = "kueue.x-k8s.io/multikueue"; });
+  Start();
+  const int before = freed;
+
+  const kube::Result<kube::Action> action = Pass();
+
+  ASSERT_TRUE(action);
+  EXPECT_FALSE(action->delay());
+  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+  EXPECT_EQ(room_.AnyWaiting(), "");
+  EXPECT_EQ(freed, before) << "or it would wake itself";
+}
+
 TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
   AddJob([](api::ElasticHorovodJob& job) {
     job.spec.workers.min_replicas = job.spec.workers.max_replicas = 8;

@@ -30,6 +30,7 @@ TEST(SizesOf, FillsInWhatTheManifestLeavesOut) {
       {"target 0: a job that holds nothing", none, none, 0, 0, 0, 0, 1},
       {"target 0 below a maximum", none, 4, 0, 0, 4, 0, 1},
       {"maximum 0: a job that holds nothing", none, 0, none, 0, 0, 0, 1},
+      {"no more than the schema allows", 2'000'000'000, none, none, 10000, 10000, 10000, 10000},
       {"minimum 0 still needs one worker to run", 0, 4, none, 0, 4, 4, 1},
   };
   for (const Case& c : kCases) {

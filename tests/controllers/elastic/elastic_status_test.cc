@@ -315,8 +315,7 @@ TEST(ScaleMessage, SaysTheNumbersAndWhy) {
     const char* text;
   };
   const Case kCases[] = {
-      {34, 32, ScaleReason::kUnschedulable,
-       "shrunk from 34 to 32 workers: the rest was unschedulable for 15 s; training goes on"},
+      {34, 32, ScaleReason::kUnschedulable, "shrunk from 34 to 32 workers: the rest was unschedulable for 15 s"},
       {4, 0, ScaleReason::kBelowMinimum,
        "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs) and the launcher"},
       {0, 5, ScaleReason::kStarted, "grown from 0 to 5 workers: what there is room for; 8 are wanted"},
@@ -327,6 +326,12 @@ TEST(ScaleMessage, SaysTheNumbersAndWhy) {
   for (const Case& c : kCases) {
     EXPECT_THAT(ScaleMessage(view, sizes, c.from, c.to, c.reason), HasSubstr(c.text));
   }
+}
+
+TEST(ScaleMessage, AShrinkSaysWhetherTrainingGoesOn) {
+  const View view = Of(4).Ready({0, 1}).LauncherRuns().Build();
+  EXPECT_THAT(ScaleMessage(view, SizesOf(view.job->spec), 4, 2, ScaleReason::kUnschedulable),
+              HasSubstr("unschedulable for 15 s; training goes on"));
 }
 
 TEST(ScaleMessage, AMinimumOfNoneIsToldAsTheOneThatIsNeeded) {

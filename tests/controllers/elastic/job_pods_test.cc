@@ -124,6 +124,32 @@ TEST_F(JobPodsTest, APodThatWasMadeCountsMoreThanAnswers) {
   EXPECT_TRUE(worker.is_known && worker.is_changed);
 }
 
+TEST_F(JobPodsTest, WhatWasLearntCountsUntilAnotherAnswerSaysThatSomethingChanged) {
+  SetRange("2");
+  const api::ElasticHorovodJob job = Job("bert");
+  pods_.Ask(job, {});
+  kube::Pod made = *pods_.Worker(job).pod;
+  made.spec.containers.front().resources.requests = {{"cpu", kube::Quantity(40)}};
+  pods_.Learn(job, made);
+  ASSERT_EQ(MilliCpu(job), 40'000);
+
+  SetRange("3");
+  clock_.Advance(60s);
+  pods_.Ask(job, {});
+  EXPECT_EQ(MilliCpu(job), 3000);
+}
+
+TEST_F(JobPodsTest, APinIsNoPartOfWhatIsLearnt) {
+  const api::ElasticHorovodJob job = Job("bert");
+  pods_.Ask(job, {});
+  kube::Pod made = *pods_.Worker(job).pod;
+  made.metadata.annotations = kube::StringMap{{kGangPinnedAnnotation, "n1"}};
+  made.spec.node_selector["kubernetes.io/hostname"] = "n1";
+
+  pods_.Learn(job, made);
+  EXPECT_TRUE(pods_.Worker(job).pod->spec.node_selector.empty());
+}
+
 // A webhook of the namespace does not answer, or fails.
 class SilentNamespace final : public kube::Transport {
  public:

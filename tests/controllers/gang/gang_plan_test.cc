@@ -215,9 +215,11 @@ TEST(GangPlan, AMinimumBelowOneIsRefusedAndNothingStarts) {
 
 TEST(GangPlan, AMemberWithGatesOfOthersIsNotCountedOn) {
   GangView view = GangBuilder(2).Gated(2).Build();
-  view.members[1].has_foreign_gate = true;
+  view.members[1].foreign_gate = "kueue.x-k8s.io/admission";
   EXPECT_FALSE(NeedsOf(view));
-  EXPECT_EQ(ReasonOf(PlanGang(view)), "GatedByOthers");
+  const GangPlan plan = PlanGang(view);
+  EXPECT_EQ(ReasonOf(plan), "GatedByOthers");
+  EXPECT_THAT(MessageOf(plan), HasSubstr("1 member has a scheduling gate of another controller: kueue.x-k8s.io/admission"));
 }
 
 TEST(GangPlan, AMemberThatItsVolumeHoldsBackIsNotCountedOnAndTold) {

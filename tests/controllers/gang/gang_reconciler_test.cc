@@ -99,6 +99,22 @@ TEST_F(GangReconcilerTest, WhenAGangMayAskForAReservationOnlyThatOneLooksAgain) 
   EXPECT_GT(*held->delay(), seconds(15));
 }
 
+TEST_F(GangReconcilerTest, AGroupThatIsGoneTakesItsPlacesAndNotThoseOfAJobOfItsName) {
+  AddGang("held", 4, 1, "n1");
+  Start();
+  ASSERT_TRUE(gangs_.Reconcile({"team-a", "held"}, {}));
+  ASSERT_EQ(room_.PlacesOf("team-a/held").size(), 4U);
+  const Place place = room_.PlacesOf("team-a/held").front();
+  room_.Hold("team-a/job", place);  // It makes its group later.
+  ASSERT_TRUE(gangs_.Reconcile({"team-a", "job"}, {}));
+  EXPECT_EQ(room_.PlacesOf("team-a/job").size(), 1U);
+
+  ASSERT_TRUE(server_.Delete("podgroups.scheduling.x-k8s.io", {"team-a", "held"}));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  ASSERT_TRUE(gangs_.Reconcile({"team-a", "held"}, {}));
+  EXPECT_TRUE(room_.PlacesOf("team-a/held").empty());
+}
+
 TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {
   AddGang("left", 1, 1);
   Start();

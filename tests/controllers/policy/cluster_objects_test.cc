@@ -28,6 +28,18 @@ TEST(RequestOf, CountsContainersSidecarsAndOverheadAsTheSchedulerDoes) {
   EXPECT_EQ(request.Extended("ephemeral-storage"), 10LL << 30);
 }
 
+TEST(RequestOf, NoNumberOfAUserMakesSumsInexact) {
+  kube::Pod pod;
+  pod.spec.containers.resize(1);
+  pod.spec.containers[0].resources.requests = {{"memory", Amount("9223372036854775807")}, {"nvidia.com/gpu", Amount("9E")}};
+  Resources sum;
+  sum.memory_bytes = 5;
+  for (int i = 0; i < 1000; ++i) sum += RequestOf(pod);
+  for (int i = 0; i < 1000; ++i) sum -= RequestOf(pod);
+  EXPECT_EQ(sum.memory_bytes, 5);
+  EXPECT_EQ(sum.Extended(kGpuResource), 0);
+}
+
 TEST(RequestOf, WhatThePodAsksForAsAWholeCountsInPlaceOfItsContainers) {
   kube::Pod pod;
   kube::Container& container = pod.spec.containers.emplace_back();

@@ -193,6 +193,41 @@ TEST_F(GangPlannerTest, EachTurnOfAGangIsTwiceAsLong) {
   EXPECT_EQ(planner_.next_change("t/next"), 1301 + 600);
 }
 
+TEST_F(GangPlannerTest, ALongTurnIsNotCutShortAndIsForgottenOnceItIsLongOver) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/forever");
+  Put(Gang("t/large", 1, 8), 0);
+  for (const int now : {60, 660, 1260, 2459}) planner_.Plan(now);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+  planner_.Plan(2460);
+  EXPECT_EQ(Standing("t/large").reserves_from, 2460 + 1200);
+
+  planner_.Remove("t/large");
+  Put(Gang("t/large", 1, 8), 4000);
+  planner_.Plan(2460 + 2 * 1200);
+  EXPECT_EQ(planner_.next_change("t/large"), 2460 + 2 * 1200 + 600);
+}
+
+TEST_F(GangPlannerTest, WhoLeavesWithTheReservationLeavesItsRoom) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/forever");
+  Put(Gang("t/large", 1, 8), 0);
+  planner_.Plan(60);
+  ASSERT_FALSE(ledger_.reserved().empty());
+
+  planner_.Remove("t/large");
+  EXPECT_TRUE(ledger_.reserved().empty());
+  EXPECT_EQ(planner_.holder(), "");
+}
+
+TEST_F(GangPlannerTest, AGangThatSeemsToHaveWaitedSinceTheFutureMayReserve) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/forever");
+  Put(Gang("t/large", 1, 8), 3600);
+  planner_.Plan(60);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+}
+
 TEST_F(GangPlannerTest, TheTurnOfOneNamespaceIsFollowedByThatOfAnother) {
   PutNodes(ledger_, 1);
   Run("p", "a", 1, "t/forever");
