@@ -179,6 +179,7 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
     return false;
   }
   if (!places.empty()) ForgetRoom(owner);
+  else room_.Forget(LauncherOwner(owner));  // What was kept for one that is lost: none comes before workers do.
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;

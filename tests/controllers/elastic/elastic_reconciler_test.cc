@@ -284,6 +284,19 @@ TEST_F(ElasticReconcilerTest, WorkersLeaveRoomForTheLauncher) {
   EXPECT_EQ(room_.PlacesOf("team-a/bert/launcher").size(), 1U);
 }
 
+TEST_F(ElasticReconcilerTest, AJobThatWaitsKeepsNothingForALauncherThatIsLost) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 8; });
+  Start();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  kube::Pod lost;
+  lost.spec.containers.resize(1);
+  lost.spec.containers[0].resources.requests = {{"nvidia.com/gpu", kube::Quantity(1)}};
+  room_.Hold("team-a/bert/launcher", {"n1", room_.ShapeOf(lost)});
+
+  Settle();
+  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 8U);
+}
+
 TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerClaimsNothingAndIsLeftAlone) {
   int freed = 0;
   room_.OnFreed([&] { ++freed; });
