@@ -21,7 +21,11 @@ std::span<const FieldInfo> DeviceSelector::Fields() {
 }
 
 std::span<const FieldInfo> DeviceClassSpec::Fields() {
-  static constexpr FieldInfo kFields[] = {Field<&DeviceClassSpec::selectors>("selectors")};
+  using T = DeviceClassSpec;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::selectors>("selectors"),
+      Field<&T::extended_resource_name>("extendedResourceName"),
+  };
   return kFields;
 }
 

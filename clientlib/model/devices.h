@@ -34,6 +34,7 @@ struct DeviceSelector {
 
 struct DeviceClassSpec {
   std::vector<DeviceSelector> selectors;  // All of them hold for a device of the class.
+  CompactString extended_resource_name;   // By which containers may ask for its devices, too.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const DeviceClassSpec&, const DeviceClassSpec&) = default;
 };

@@ -51,8 +51,8 @@ struct ResourceClaimSpec {
 
 // One device that the scheduler gave to a claim.
 struct DeviceAllocation {
-  CompactString request;   // By name; of a sub-request "REQUEST/SUBREQUEST".
-  CompactString share_id;  // Of a device that several claims share.
+  CompactString request;  // By name; of a sub-request "REQUEST/SUBREQUEST".
+  CompactString share_id = {};  // Of a device that several claims share.
   bool admin_access = false;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const DeviceAllocation&, const DeviceAllocation&) = default;

@@ -110,7 +110,7 @@ void PodDevices::OnClass(const kube::Change& change) {
     if (after == nullptr) {
       classes_.erase(name);
     } else {
-      Class& its_class = classes_[name] = {DeviceFilter::Read(after->spec), {}};
+      Class& its_class = classes_[name] = {DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}};
       for (const auto& slice : caches_.slices.List<ResourceSlice>()) {
         NoteSlice(slice->metadata.name, slice.get(), its_class);
       }
@@ -184,6 +184,8 @@ void PodDevices::AddOf(std::string_view name, std::int64_t count, DeviceNeeds& n
     }
   } else if (count > 0 && found->second.Counts() && (has_seen_slice_ || caches_.slices.HasList())) {
     needs.devices.AddExtended(kDeviceClassPrefix + found->first, count);
+    const std::string& also = found->second.extended_resource;
+    if (!also.empty()) needs.devices.AddExtended(also, count);
   }
 }
 
@@ -234,32 +236,39 @@ DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
   return needs;
 }
 
+bool PodDevices::IsCurrent(const ResourceSlice& slice) const {
+  const kube::ResourcePool& pool = slice.spec.pool;
+  std::int64_t count = 0;
+  for (const auto& other : caches_.slices.ByIndex<ResourceSlice>(slices_by_pool_, PoolKey(slice))) {
+    if (other->spec.pool.generation > pool.generation) return false;
+    if (other->spec.pool.generation == pool.generation) ++count;
+  }
+  return count == pool.slice_count;
+}
+
 void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) const {
-  std::map<std::string, std::int64_t>
-      newest;  // Generations by pool; -1: not all of its slices are there yet.
-  for (const auto& slice : caches_.slices.ByIndex<ResourceSlice>(slices_by_node_, node)) {
-    const auto [pool, is_new] = newest.try_emplace(PoolKey(*slice), 0);
-    if (is_new) {
-      std::int64_t slices = 0, wanted = 0;
-      for (const auto& other : caches_.slices.ByIndex<ResourceSlice>(slices_by_pool_, pool->first)) {
-        const kube::ResourcePool& of = other->spec.pool;
-        if (of.generation > pool->second || slices == 0)
-          slices = 0, pool->second = of.generation, wanted = of.slice_count;
-        if (of.generation == pool->second) ++slices;
-      }
-      if (slices != wanted) pool->second = -1;
+  const auto slices = caches_.slices.ByIndex<ResourceSlice>(slices_by_node_, node);
+  if (slices.empty()) return;
+  Resources devices;
+  std::lock_guard lock(mutex_);
+  for (const auto& [name, its_class] : classes_) {
+    if (!its_class.Counts()) continue;
+    std::int64_t count = 0;
+    for (const auto& slice : slices) {
+      if (!IsCurrent(*slice)) continue;
+      count += std::count_if(slice->spec.devices.begin(), slice->spec.devices.end(), [&](const kube::Device& device) {
+        return IsUsable(device) && its_class.filter->Selects(slice->spec.driver.view(), device);
+      });
     }
-    if (slice->spec.pool.generation != pool->second) continue;
-    std::lock_guard lock(mutex_);
-    for (const auto& [name, its_class] : classes_) {
-      if (!its_class.Counts()) continue;
-      const auto count =
-          std::count_if(slice->spec.devices.begin(), slice->spec.devices.end(), [&](const auto& device) {
-            return IsUsable(device) && its_class.filter->Selects(slice->spec.driver.view(), device);
-          });
-      if (count > 0) allocatable.AddExtended(kDeviceClassPrefix + name, count);
+    if (count == 0) continue;
+    devices.AddExtended(kDeviceClassPrefix + name, count);
+    // What a device plugin counts comes first.
+    const std::string& also = its_class.extended_resource;
+    if (!also.empty() && allocatable.Extended(also) == 0 && devices.Extended(also) == 0) {
+      devices.AddExtended(also, count);
     }
   }
+  allocatable += devices;
 }
 
 Resources RequestOf(const kube::Pod& pod, const PodDevices* devices) {

@@ -2,6 +2,9 @@
 // What the caches say of the devices that pods claim and nodes have (Dynamic Resource Allocation), as
 // resources named "deviceclass.resource.kubernetes.io/CLASS", and who is to look again when that changes.
 //
+// Of a class that containers may ask for by the name of an extended resource, they count under that name, too: who
+// claims a device takes one of both, so that no device is counted for two.
+//
 // A class counts when it is known which devices it has, and each of those is one node's and one claim's at a
 // time; else, and without the API or the permission to read it, nothing is known of it: its devices are not
 // asked for, and no node has any. Thread-safe; callbacks are called on the thread that brought the news.
@@ -60,6 +63,7 @@ class PodDevices {
  private:
   struct Class {
     std::optional<DeviceFilter> filter;        // None: not understood.
+    std::string extended_resource;             // Empty: none.
     std::set<std::string> uncountable_slices;  // With devices of it that are not to be counted.
     bool Counts() const { return filter && uncountable_slices.empty(); }
   };
@@ -68,6 +72,8 @@ class PodDevices {
   void OnClass(const kube::Change& change);
   void OnSlice(const kube::Change& change);
   void TellAll() const;
+  // Its pool is there as a whole, and not in a newer generation: else the scheduler allocates nothing of it.
+  bool IsCurrent(const kube::ResourceSlice& slice) const;
   void AddRequested(const kube::ResourceClaimSpec& claim, DeviceNeeds& needs) const;
   void AddClaim(const kube::ResourceClaim& claim, DeviceNeeds& needs) const;
   void AddOf(std::string_view name, std::int64_t count, DeviceNeeds& needs) const;

@@ -76,7 +76,7 @@ const RoundTrip kRoundTrips[] = {
       "volumeBindingMode":"WaitForFirstConsumer"})"},
     {"DeviceClass", &DeviceClass::ResourceKind,
      R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu.nvidia.com"},
-      "spec":{"selectors":[{"cel":{"expression":"device.driver == 'gpu.nvidia.com'"}}]}})"},
+      "spec":{"selectors":[{"cel":{"expression":"device.driver == 'gpu.nvidia.com'"}}],"extendedResourceName":"nvidia.com/gpu"}})"},
     {"ResourceClaim", &ResourceClaim::ResourceKind,
      R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"gpus","namespace":"team-a"},
       "spec":{"devices":{"requests":[
