@@ -20,8 +20,8 @@ std::optional<grus::DeviceFilter> Read(std::string_view text, int times) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::Text(data, size);
   const auto once = Read(text, 1), twice = Read(text, 2);
-  fuzz::Require(once.has_value() == twice.has_value(), "what is understood is understood twice over");
   if (!once) return 0;
+  fuzz::Require(twice.has_value(), "what is understood is understood twice over");
   kube::Device device;
   device.attributes.emplace_back("type", kube::DeviceAttribute{.string = "gpu"});
   device.attributes.emplace_back("d/id", kube::DeviceAttribute{.integer = 0});
