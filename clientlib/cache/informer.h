@@ -21,7 +21,7 @@ namespace kube {
 struct InformerOptions {
   std::vector<std::string> namespaces{};  // Empty: all.
   std::string label_selector{}, field_selector{};
-  // Without the permission to read them it counts as synced, and HasList() is false.
+  // Without the permission to read them, or where they are not served, it counts as synced, and HasList() is false.
   bool is_optional = false;
 };
 

@@ -103,8 +103,12 @@ void Reflector::NoteFailure(const Error& error) {
     ++stats_.failures;
     stats_.last_error = error.message();
   }
-  if (options_.is_optional && error.code() == ErrorCode::kForbidden) {
-    if (!std::exchange(is_refusal_said_, true)) {
+  const bool is_unserved = error.code() == ErrorCode::kNotFound;
+  if (options_.is_optional && (is_unserved || error.code() == ErrorCode::kForbidden)) {
+    const bool is_said = std::exchange(is_refusal_said_, true);
+    if (!is_said && is_unserved) {
+      log_.Info("the server does not know the kind, going on without", {{"kind", kind_.kind}});
+    } else if (!is_said) {
       log_.Warn("not permitted to watch, going on without", {{"kind", kind_.kind}, {"error", error.message()}});
     }
     return sink_.OnRefused();

@@ -37,7 +37,8 @@ struct ReflectorOptions {
   std::string ns{};  // Empty: all namespaces.
   std::string label_selector{}, field_selector{};
   bool use_watch_list = true;
-  // What is missing where permission is: its refusal is said once and told to the sink, and asked for again as ever.
+  // What is missing where permission is, or where the server does not know the kind: that is said once and told to the
+  // sink, and asked for again as ever.
   bool is_optional = false;
 };
 

@@ -51,6 +51,16 @@ std::span<const FieldInfo> PodSchedulingGate::Fields() {
   return kFields;
 }
 
+std::span<const FieldInfo> PodResourceClaim::Fields() {
+  using T = PodResourceClaim;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::name>("name", {.required = true}),
+      Field<&T::resource_claim_name>("resourceClaimName"),
+      Field<&T::resource_claim_template_name>("resourceClaimTemplateName"),
+  };
+  return kFields;
+}
+
 std::span<const FieldInfo> PodSpec::Fields() {
   using T = PodSpec;
   static constexpr FieldInfo kFields[] = {
@@ -72,6 +82,7 @@ std::span<const FieldInfo> PodSpec::Fields() {
       Field<&T::resources>("resources"),
       Field<&T::topology_spread>("topologySpreadConstraints"),
       Field<&T::scheduling_gates>("schedulingGates"),
+      Field<&T::resource_claims>("resourceClaims"),
   };
   return kFields;
 }
@@ -121,6 +132,15 @@ std::span<const FieldInfo> ContainerStatus::Fields() {
   return kFields;
 }
 
+std::span<const FieldInfo> PodResourceClaimStatus::Fields() {
+  using T = PodResourceClaimStatus;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::name>("name", {.required = true}),
+      Field<&T::resource_claim_name>("resourceClaimName"),
+  };
+  return kFields;
+}
+
 std::span<const FieldInfo> PodStatus::Fields() {
   using T = PodStatus;
   static constexpr FieldInfo kFields[] = {
@@ -134,6 +154,7 @@ std::span<const FieldInfo> PodStatus::Fields() {
       Field<&T::start_time>("startTime"),
       Field<&T::init_container_statuses>("initContainerStatuses"),
       Field<&T::container_statuses>("containerStatuses"),
+      Field<&T::resource_claim_statuses>("resourceClaimStatuses"),
   };
   return kFields;
 }

@@ -54,6 +54,13 @@ struct PodSchedulingGate {
   friend bool operator==(const PodSchedulingGate&, const PodSchedulingGate&) = default;
 };
 
+// By a name or by a template, of which a claim is made for each pod.
+struct PodResourceClaim {
+  CompactString name, resource_claim_name = {}, resource_claim_template_name = {};
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PodResourceClaim&, const PodResourceClaim&) = default;
+};
+
 struct PodSpec {
   CompactString node_name, hostname, subdomain, scheduler_name, priority_class_name;
   StringMap node_selector;
@@ -61,6 +68,7 @@ struct PodSpec {
   std::vector<Container> containers, init_containers;
   std::vector<PodSchedulingGate> scheduling_gates;
   std::vector<Volume> volumes;  // Those with a claim.
+  Box<std::vector<PodResourceClaim>> resource_claims;
   std::optional<std::int32_t> priority;
   ResourceList overhead;
   Box<ResourceRequirements> resources;  // Of the pod as a whole, in place of the sum of its containers'.
@@ -109,12 +117,20 @@ struct ContainerStatus {
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
 
+// The claim that was made of a template.
+struct PodResourceClaimStatus {
+  CompactString name, resource_claim_name = {};
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const PodResourceClaimStatus&, const PodResourceClaimStatus&) = default;
+};
+
 struct PodStatus {
   CompactString phase;  // "Pending", "Running", "Succeeded", "Failed" or "Unknown".
   CompactString reason, message, pod_ip, host_ip, nominated_node_name;
   std::optional<Time> start_time;
   std::vector<CoreCondition> conditions;
   std::vector<ContainerStatus> container_statuses, init_container_statuses;
+  Box<std::vector<PodResourceClaimStatus>> resource_claim_statuses;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const PodStatus&, const PodStatus&) = default;
 };

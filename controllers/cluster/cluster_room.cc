@@ -62,10 +62,20 @@ std::int64_t UnixSeconds(const kube::Clock& clock) {
 }  // namespace
 
 ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock, Nominations nominations,
-                         PodVolumes* volumes)
-    : clock_(clock), nominations_(nominations), volumes_(volumes), planner_(ledger_) {
+                         PodVolumes* volumes, PodDevices* devices)
+    : clock_(clock),
+      nominations_(nominations),
+      nodes_(nodes),
+      pods_(pods),
+      volumes_(volumes),
+      devices_(devices),
+      pods_by_device_key_(pods.AddIndex(DeviceKeysOf)),
+      planner_(ledger_) {
   nodes.AddHandler([this](const kube::Change& change, bool) { OnNode(change); });
   pods.AddHandler([this](const kube::Change& change, bool is_first_list) { OnPod(change, is_first_list); });
+  if (devices == nullptr) return;
+  devices->OnNode([this](const std::string& node) { OnDevices(node); });
+  devices->OnNeeds([this](const std::string& key) { OnNeeds(key); });
 }
 
 void ClusterRoom::OnNode(const kube::Change& change) {
@@ -78,7 +88,7 @@ void ClusterRoom::OnNode(const kube::Change& change) {
   }
   {
     std::lock_guard lock(mutex_);
-    if (after) ledger_.PutNode(StateOf(*after));
+    if (after) ledger_.PutNode(StateOf(*after, devices_));  // Read under the lock: whoever comes last has seen all.
     else ledger_.RemoveNode(before->metadata.name);
   }
   for (const auto& tell : on_freed_) tell();
@@ -89,7 +99,9 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
   const kube::TimePoint now = clock_.Now();
   const bool was_present = IsPresent(before), is_present = IsPresent(after);
   if (was_present != is_present || (is_present && before->spec != after->spec)) {
-    const ShapePtr had = was_present ? NeedOfLocked(*before) : nullptr, has = is_present ? NeedOfLocked(*after) : nullptr;
+    const ShapePtr had = was_present ? TakePresentLocked(*before) : nullptr;
+    const ShapePtr has = is_present ? NeedOfLocked(*after) : nullptr;
+    if (has && after->spec.resource_claims) present_[std::string(after->metadata.uid)] = has;
     if (had && had != has) competition_.RemovePresent(had, now);
     if (has && had != has) competition_.AddPresent(has);
   }
@@ -107,10 +119,14 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
     }
     return {};
   }
-  WaitingPod pod{OwnerOf(*after), NeedOfLocked(*after), after->spec.priority.value_or(0),
-                 !IsUnschedulable(*after), ComesAlone(*after)};
-  const ShapePtr need = pod.need;
-  if (!competition_.Put(uid, std::move(pod), now)) return {};
+  return PutWaitingLocked(*after);
+}
+
+std::vector<std::string> ClusterRoom::PutWaitingLocked(const kube::Pod& pod) {
+  const kube::TimePoint now = clock_.Now();
+  const ShapePtr need = NeedOfLocked(pod);
+  WaitingPod waiting{OwnerOf(pod), need, pod.spec.priority.value_or(0), !IsUnschedulable(pod), ComesAlone(pod)};
+  if (!competition_.Put(std::string(pod.metadata.uid), std::move(waiting), now)) return {};
   std::vector<std::string> threatened;
   for (auto& [gang, knows] : placed_) {
     if (knows || !competition_.Suits(need, gang) || !competition_.Threatens(gang, now)) continue;
@@ -118,6 +134,14 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
     threatened.push_back(gang);
   }
   return threatened;
+}
+
+// What it was counted as: what its claims ask for may have become known since.
+ShapePtr ClusterRoom::TakePresentLocked(const kube::Pod& pod) {
+  if (pod.spec.resource_claims) {
+    if (const auto counted = present_.extract(std::string(pod.metadata.uid))) return counted.mapped();
+  }
+  return NeedOfLocked(pod);
 }
 
 void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
@@ -137,14 +161,35 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
       KeepForLauncherLocked(*before, after);
     }
     if (!is_same_holding && !holds.empty()) {
-      ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after), OwnerOf(*after),
-                   shapes_.Share(FootprintOf(*after)));
+      ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after, devices_),
+                   OwnerOf(*after), shapes_.Share(FootprintOf(*after)));
     }
   }
   TellStanding(starting, true);
   if (!held.empty() && !is_same_holding) {
     for (const auto& tell : on_freed_) tell();
   }
+}
+
+std::vector<std::string> ClusterRoom::RecountLocked(const kube::Pod& pod) {
+  const std::string uid(pod.metadata.uid);
+  const std::string_view node = HeldNode(&pod);
+  // One that is not accounted yet will be, and then with what is known now.
+  if (const Resources* held = ledger_.RequestOf(uid); held && !node.empty()) {
+    const Resources request = RequestOf(pod, devices_);
+    if (!(request == *held)) {
+      ledger_.Bind(uid, std::string(node), request, OwnerOf(pod), shapes_.Share(FootprintOf(pod)));
+    }
+  }
+  const kube::TimePoint now = clock_.Now();
+  const ShapePtr need = NeedOfLocked(pod), waiting = competition_.NeedOf(uid);
+  if (const auto known = present_.find(uid); known != present_.end() && known->second != need) {
+    competition_.RemovePresent(known->second, now);
+    competition_.AddPresent(known->second = need);
+  }
+  if (!waiting || waiting == need || !IsWaiting(pod)) return {};
+  competition_.Remove(uid, now);  // So that it is new with what it needs now.
+  return PutWaitingLocked(pod);
 }
 
 void ClusterRoom::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
@@ -154,10 +199,12 @@ void ClusterRoom::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod
   ledger_.Hold(owner, std::string(before.spec.node_name), NeedOfLocked(before));
 }
 
-ShapePtr ClusterRoom::NeedOfLocked(const kube::Pod& pod) { return shapes_.Share(AloneOf(grus::ShapeOf(pod))); }
+ShapePtr ClusterRoom::NeedOfLocked(const kube::Pod& pod) {
+  return shapes_.Share(AloneOf(grus::ShapeOf(pod, devices_)));
+}
 
 ShapePtr ClusterRoom::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
-  PodShape shape = grus::ShapeOf(pod);
+  PodShape shape = grus::ShapeOf(pod, devices_);
   shape.volume_affinity = std::move(volumes.affinity);
   std::lock_guard lock(mutex_);
   return shapes_.Share(std::move(shape));

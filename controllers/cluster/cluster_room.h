@@ -20,24 +20,20 @@
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/competition.h"
 #include "controllers/cluster/nominations.h"
+#include "controllers/cluster/pod_devices.h"
 #include "controllers/cluster/pod_volumes.h"
 #include "controllers/cluster/shape_pool.h"
 #include "controllers/policy/gang_planner.h"
 
 namespace grus {
 
-enum class Safety {
-  kSafe,
-  kUndecided,  // The scheduler may be about to bind another's pod to one of the places.
-  kTaken,      // A node is gone, does not take such pods any more, or has no room for all that is claimed there.
-};
-
 class ClusterRoom {
  public:
   // Registers handlers: both informers must outlive this, and be stopped and joined before it goes. Without `volumes`
-  // pods may run where their volumes are not.
+  // and `devices`, which may be null, pods may run where theirs are not.
   ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
-              Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr);
+              Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr,
+              PodDevices* devices = nullptr);
 
   // REQUIRES of these: before the informers start.
   // Called once, before anything is planned: with Hold() for what an earlier process has promised, and Enqueue() for what
@@ -67,9 +63,9 @@ class ClusterRoom {
   // Who waits for free room that is kept for it and that such a pod could take, if the scheduler liked; empty: nobody.
   std::string ReservedFrom(const std::string& owner, const PodShape& shape) const;
 
-  // One shape for all pods that are alike to placement. `volumes` are the pod's.
+  // One shape for all pods that are alike to placement. `volumes` are the pod's, with what is wrong with its devices.
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes = {});
-  VolumeLimits VolumesOf(const kube::Pod& pod) const { return volumes_ ? volumes_->LimitsOf(pod) : VolumeLimits(); }
+  VolumeLimits VolumesOf(const kube::Pod& pod) const;
 
   // What `gang` has claimed and not bound yet. A claim that the ledger does not know of, which a start finds in the
   // cluster, is added with Hold().
@@ -114,12 +110,18 @@ class ClusterRoom {
  private:
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change, bool is_first_list);
+  void OnDevices(const std::string& node);
+  void OnNeeds(const std::string& key);
   void TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const;
   // True if it waited: others may start now, or ask in its place.
   bool LeaveQueueLocked(const std::string& gang);
   // Returns the gangs whose places it threatens now, and did not before.
   std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
+  // The same, of a pod whose claims may ask for something else now; it is accounted anew.
+  std::vector<std::string> RecountLocked(const kube::Pod& pod);
+  std::vector<std::string> PutWaitingLocked(const kube::Pod& pod);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
+  ShapePtr TakePresentLocked(const kube::Pod& pod);
   // The launcher is lost: what it had is kept until its job's next pass, which knows whether another one comes.
   void KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after);
   bool CouldShutOutLauncherLocked(const std::string& job) const;
@@ -127,7 +129,10 @@ class ClusterRoom {
 
   const kube::Clock& clock_;
   const Nominations nominations_;
-  PodVolumes* const volumes_;  // May be null.
+  const kube::Informer &nodes_, &pods_;
+  PodVolumes* const volumes_;
+  const PodDevices* const devices_;
+  const kube::Store::IndexId pods_by_device_key_;
   std::atomic<bool> are_honoured_{true};
   std::once_flag has_begun_;  // To plan.
   bool keeps_room_of_launchers_ = false;
@@ -139,6 +144,7 @@ class ClusterRoom {
   GangPlanner planner_;
   ShapePool shapes_;
   Competition competition_{ledger_};
+  std::unordered_map<std::string, ShapePtr> present_;  // By UID, what pods with claims are counted as.
   std::set<std::string> waiting_;         // Gangs by key.
   std::map<std::string, bool> placed_;    // Likewise, and whether it knows that its places are threatened.
 };

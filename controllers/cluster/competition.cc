@@ -19,8 +19,9 @@ constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
 constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // It hears of things a little later than we do.
 constexpr kube::Duration kSweepEvery = std::chrono::minutes(1);
 
-// Told by a vendor's domain; Kubernetes itself counts no devices.
+// Told by a vendor's domain; Kubernetes itself counts no devices but those of classes.
 bool IsDevice(std::string_view resource) {
+  if (resource.starts_with(kDeviceClassPrefix)) return true;
   return resource.find('/') != std::string_view::npos && resource.find("kubernetes.io/") == std::string_view::npos;
 }
 
@@ -79,6 +80,11 @@ bool Competition::Remove(const std::string& uid, kube::TimePoint now) {
   if (pod.owner.empty() && !pod.comes_alone) kind.recent.push_back(now);
   pods_.erase(it);
   return true;
+}
+
+ShapePtr Competition::NeedOf(const std::string& uid) const {
+  const auto it = pods_.find(uid);
+  return it == pods_.end() ? nullptr : it->second.pod.need;
 }
 
 void Competition::AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now) {

@@ -39,6 +39,8 @@ class Competition {
   bool Put(const std::string& uid, WaitingPod pod, kube::TimePoint now);
   // It is bound, gated or gone. Before the ledger hears of it. False: it was not known to wait.
   bool Remove(const std::string& uid, kube::TimePoint now);
+  // What a pod that waits needs; null: it is not known to wait.
+  ShapePtr NeedOf(const std::string& uid) const;
   // One of this owner is bound that was not seen to wait, as news was late.
   void AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now);
   // One of nobody's pods is about that does not wait; or no longer.

@@ -12,4 +12,11 @@ enum class Nominations {
   kPin,     // None: members are pinned, always.
 };
 
+// Whether places can be given to the scheduler.
+enum class Safety {
+  kSafe,
+  kUndecided,  // The scheduler may be about to bind another's pod to one of the places.
+  kTaken,      // A node is gone, does not take such pods any more, or has no room for all that is claimed there.
+};
+
 }  // namespace grus

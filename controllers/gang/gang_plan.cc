@@ -313,7 +313,9 @@ class Planner {
                                       [](const Member& member) { return !member.volume_problem.empty(); });
       return Say(is_under_way ? kGangScheduling : kGangPending, GangReason::kWaitingForRoom,
                  std::to_string(existing - held_back) + of_min + " can be placed; " + first->name +
-                     " waits for its volume: " + first->volume_problem);
+                     (first->volume_problem.starts_with("PersistentVolume") ? " waits for its volume: "
+                                                                            : " waits for its devices: ") +
+                     first->volume_problem);
     }
     if (must_hold_) {
       return Say(kGangPending, GangReason::kPreparing,

@@ -211,7 +211,12 @@ struct Suite::Impl {
         volumes(manager.AddInformer(KindOf<kube::PersistentVolumeClaim>(), Optional(Everything(options))),
                 manager.AddInformer(KindOf<kube::PersistentVolume>(), Optional({})),
                 manager.AddInformer(KindOf<kube::StorageClass>(), Optional({}))),
-        room(nodes, pods, clock, options.nominations, &volumes) {
+        devices({manager.AddInformer(KindOf<kube::ResourceClaim>(), Optional(Everything(options))),
+                 manager.AddInformer(KindOf<kube::ResourceClaimTemplate>(), Optional(Everything(options))),
+                 manager.AddInformer(KindOf<kube::DeviceClass>(), Optional({})),
+                 manager.AddInformer(KindOf<kube::ResourceSlice>(), Optional({}))},
+                log),
+        room(nodes, pods, clock, options.nominations, &volumes, &devices) {
     Shared shared{options, client, manager, events, clock, log, pods, nodes, room};
     if (Runs(options, "gang")) AddGangs(shared, metrics);
     const bool has_trials = Runs(options, "trial"), has_jobs = Runs(options, "elastic");
@@ -244,6 +249,7 @@ struct Suite::Impl {
   kube::Informer& pods;
   kube::Informer& nodes;
   PodVolumes volumes;
+  PodDevices devices;
   ClusterRoom room;
   std::optional<ElasticController> elastic;
   std::optional<TrialController> trials;

@@ -219,6 +219,11 @@ void ClusterLedger::Release(const std::string& pod_uid) {
   GiveBack(*binding.node, binding.owner, binding.request, binding.shape, false);
 }
 
+const Resources* ClusterLedger::RequestOf(const std::string& pod_uid) const {
+  const auto it = bindings_.find(pod_uid);
+  return it == bindings_.end() ? nullptr : &it->second.request;
+}
+
 void ClusterLedger::Hold(const std::string& owner, const std::string& node, ShapePtr shape) {
   const OwnerId id = Intern(owner);
   Take(NodeNamed(node), id, shape->request, shape, true);

@@ -66,6 +66,7 @@ class ClusterLedger {
   void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner,
             ShapePtr shape = nullptr);
   void Release(const std::string& pod_uid);
+  const Resources* RequestOf(const std::string& pod_uid) const;  // Of a bound pod; null: it is not. As ClaimsOf().
 
   // `owner` counts on `count` more pods of `shape` than are bound; replaces all its claims, unless they are just that.
   // First fit, without regard for reservations. Returns how many found a place.

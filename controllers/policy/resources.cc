@@ -30,12 +30,16 @@ constexpr std::string_view kAccelerators[] = {
     "cambricon.com/mlu", "hygon.com/dcu", "hygon.com/dcunum", "metax-tech.com/gpu", "qualcomm.com/qaic",
 };
 constexpr std::string_view kMigPrefix = "nvidia.com/mig-", kAscendPrefix = "huawei.com/Ascend";
+// Channels between nodes that come by the thousand beside the GPUs.
+constexpr std::string_view kComputeDomain = "compute-domain-";
+constexpr std::size_t kPrefixSize = std::string_view(kDeviceClassPrefix).size();
 
 }  // namespace
 
 bool IsAccelerator(std::string_view resource) {
   if (std::find(std::begin(kAccelerators), std::end(kAccelerators), resource) != std::end(kAccelerators)) return true;
   if (resource.starts_with(kMigPrefix)) return true;
+  if (resource.starts_with(kDeviceClassPrefix)) return !resource.substr(kPrefixSize).starts_with(kComputeDomain);
   // "Ascend910", "Ascend310P", and not "Ascend910-memory".
   return resource.starts_with(kAscendPrefix) &&
          resource.substr(kAscendPrefix.size()).find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") ==

@@ -11,9 +11,10 @@
 namespace grus {
 
 inline constexpr char kGpuResource[] = "nvidia.com/gpu";
+inline constexpr char kDeviceClassPrefix[] = "deviceclass.resource.kubernetes.io/";  // Then the name of a DeviceClass.
 
 // Whether it counts devices that one process trains on each: GPUs of any vendor, their parts (MIG), TPUs and the like.
-// By the names that the vendors' device plugins use.
+// By the names that the vendors' device plugins use. A DeviceClass may be of anything, and is taken for one of these.
 bool IsAccelerator(std::string_view resource);
 
 struct Resources {

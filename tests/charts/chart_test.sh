@@ -126,7 +126,8 @@ watch leases/other -n kube-system
 patch leases/kube-scheduler -n kube-system
 create leases -n team-a
 EOF
-for resource in persistentvolumeclaims persistentvolumes storageclasses priorityclasses resourcequotas; do
+for resource in persistentvolumeclaims persistentvolumes storageclasses priorityclasses resourcequotas \
+  resourceclaims resourceclaimtemplates deviceclasses resourceslices; do
   check "may watch $resource" may grus-system watch "$resource" -A
   check "may not write $resource" may_not grus-system patch "$resource" -A
 done

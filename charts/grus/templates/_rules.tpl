@@ -63,6 +63,10 @@
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [list, watch]
+# What pods claim of devices counts as what they ask for.
+- apiGroups: [resource.k8s.io]
+  resources: [resourceclaims, resourceclaimtemplates]
+  verbs: [list, watch]
 # How many pods of a job the namespace's quotas admit, before room is planned for them.
 - apiGroups: [""]
   resources: [resourcequotas]
@@ -91,6 +95,10 @@
   verbs: [list, watch]
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses]
+  verbs: [list, watch]
+# The devices that nodes have for claims, and which of them are of a class.
+- apiGroups: [resource.k8s.io]
+  resources: [deviceclasses, resourceslices]
   verbs: [list, watch]
 # What was measured of a workload, for all namespaces.
 - apiGroups: [ai.centauruscloud.io]

@@ -226,6 +226,14 @@ TEST_F(InformerTest, AnOptionalKindThatMayNotBeReadCountsAsSyncedWithoutAList) {
   EXPECT_FALSE(informer.HasList());
 }
 
+TEST_F(InformerTest, AnOptionalKindThatIsNotServedCountsAsSyncedWithoutAList) {
+  transport_.Expect("GET", "/api/v1/configmaps?watch=1", StatusAnswer(404, "NotFound", "there is no such resource"));
+  Informer& informer = Make({.is_optional = true});
+  informer.Start();
+  ASSERT_TRUE(WaitForSync());
+  EXPECT_FALSE(informer.HasList());
+}
+
 TEST_F(InformerTest, AnOptionalKindIsThereOnceItsPermissionIs) {
   transport_.Expect("GET", "/api/v1/configmaps?watch=1", StatusAnswer(403, "Forbidden", "configmaps is forbidden"));
   Informer& informer = Make({.is_optional = true});

@@ -6,6 +6,7 @@
 #include "clientlib/model/coordination_v1.h"
 #include "clientlib/model/core_v1.h"
 #include "clientlib/model/events_v1.h"
+#include "clientlib/model/resource_claims.h"
 #include "clientlib/model/resource_quota.h"
 #include "clientlib/model/scheduling_v1.h"
 
@@ -32,11 +33,13 @@ const RoundTrip kRoundTrips[] = {
                        {"key":"node.kubernetes.io/not-ready","operator":"Equal","value":"v",
                         "effect":"NoExecute","tolerationSeconds":300}],
         "schedulingGates":[{"name":"grus.io/gang"}],
+        "resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"one"},{"name":"x","resourceClaimName":"mine"}],
         "volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data-3"}},{"name":"scratch","ephemeral":{}}],
         "initContainers":[{"name":"init","image":"busybox","restartPolicy":"Always"}],
         "containers":[{"name":"worker","image":"horovod:1",
                        "resources":{"limits":{"nvidia.com/gpu":"1"},"requests":{"cpu":"3500m","memory":"16Gi"}}}]},
       "status":{"phase":"Running","reason":"r","message":"m","podIP":"10.0.0.7","hostIP":"10.1.0.1",
+        "resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"bert-workers-3-gpu"}],
         "nominatedNodeName":"node-2","startTime":"2026-01-02T03:04:06Z",
         "conditions":[{"type":"Ready","status":"False","reason":"ContainersNotReady","message":"c",
                        "lastTransitionTime":"2026-01-02T03:04:07Z"}],
@@ -71,6 +74,26 @@ const RoundTrip kRoundTrips[] = {
     {"StorageClass", &StorageClass::ResourceKind,
      R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"fast"},
       "volumeBindingMode":"WaitForFirstConsumer"})"},
+    {"DeviceClass", &DeviceClass::ResourceKind,
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu.nvidia.com"},
+      "spec":{"selectors":[{"cel":{"expression":"device.driver == 'gpu.nvidia.com'"}}],"extendedResourceName":"nvidia.com/gpu"}})"},
+    {"ResourceClaim", &ResourceClaim::ResourceKind,
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":"gpus","namespace":"team-a"},
+      "spec":{"devices":{"requests":[
+        {"name":"gpu","exactly":{"deviceClassName":"gpu.nvidia.com","allocationMode":"ExactCount","count":2,
+          "adminAccess":true,"selectors":[{"cel":{"expression":"true"}}],"tolerations":[{}],"capacity":{}}},
+        {"name":"any","firstAvailable":[{"name":"large","deviceClassName":"gpu.nvidia.com"}]}]}},
+      "status":{"allocation":{"devices":{"results":[{"request":"any/large","shareID":"s","adminAccess":true}]}},
+        "reservedFor":[{"uid":"u"}]}})"},
+    {"ResourceClaimTemplate", &ResourceClaimTemplate::ResourceKind,
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"name":"gpu"},
+      "spec":{"spec":{"devices":{"requests":[{"name":"gpu","exactly":{"deviceClassName":"gpu.nvidia.com"}}]}}}})"},
+    {"ResourceSlice", &ResourceSlice::ResourceKind,
+     R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"node-1-gpus"},
+      "spec":{"driver":"gpu.nvidia.com","nodeName":"node-1",
+        "pool":{"name":"node-1","generation":3,"resourceSliceCount":1},
+        "devices":[{"name":"gpu-0","attributes":{"type":{"string":"gpu"},"index":{"int":0},"ecc":{"bool":false}},
+          "taints":[{"effect":"NoSchedule"}],"consumesCounters":[{}],"allowMultipleAllocations":true}]}})"},
     {"ResourceQuota", &ResourceQuota::ResourceKind,
      R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"team","namespace":"team-a"},
       "spec":{"hard":{"pods":"4","requests.nvidia.com/gpu":"8"},"scopes":["NotTerminating"],

@@ -93,5 +93,10 @@ TEST(CopiesThatFit, AreLimitedByTheScarcestComponent) {
   }
 }
 
+TEST(IsAccelerator, DevicesOfAClassAreButChannelsBetweenNodes) {
+  EXPECT_TRUE(IsAccelerator("deviceclass.resource.kubernetes.io/gpu.nvidia.com"));
+  EXPECT_FALSE(IsAccelerator("deviceclass.resource.kubernetes.io/compute-domain-default-channel.nvidia.com"));
+}
+
 }  // namespace
 }  // namespace grus

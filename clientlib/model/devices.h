@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that nodes have, and their classes (Dynamic Resource Allocation). As much of them as tells how
+// many of a class a node has. Never send one back whole. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "clientlib/model/box.h"
+#include "clientlib/model/kind.h"
+
+namespace kube {
+
+// That it is there says it all.
+struct Presence {
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const Presence&, const Presence&) = default;
+};
+
+struct CelDeviceSelector {
+  CompactString expression;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const CelDeviceSelector&, const CelDeviceSelector&) = default;
+};
+
+struct DeviceSelector {
+  Box<CelDeviceSelector> cel;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceSelector&, const DeviceSelector&) = default;
+};
+
+struct DeviceClassSpec {
+  std::vector<DeviceSelector> selectors;  // All of them hold for a device of the class.
+  CompactString extended_resource_name;   // By which containers may ask for its devices, too.
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceClassSpec&, const DeviceClassSpec&) = default;
+};
+
+struct DeviceClass : Object {
+  DeviceClassSpec spec;
+  static const Kind& ResourceKind();
+};
+
+// One of these; versions and lists are not read.
+struct DeviceAttribute {
+  CompactString string = {};
+  std::optional<std::int64_t> integer = {};
+  std::optional<bool> boolean = {};
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceAttribute&, const DeviceAttribute&) = default;
+};
+using DeviceAttributes = std::vector<std::pair<CompactString, DeviceAttribute>>;  // "type", or "DOMAIN/type".
+
+struct DeviceTaint {
+  CompactString effect;  // "NoSchedule", "NoExecute" or "None".
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
+};
+
+struct Device {
+  CompactString name;
+  DeviceAttributes attributes = {};
+  std::vector<DeviceTaint> taints = {};
+  std::vector<Presence> consumes_counters = {};  // A part of something that other devices are parts of, too.
+  bool allow_multiple_allocations = false;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+struct ResourcePool {
+  CompactString name;
+  std::int64_t generation = 0, slice_count = 0;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ResourcePool&, const ResourcePool&) = default;
+};
+
+struct ResourceSliceSpec {
+  CompactString driver, node_name;  // No node: its devices are not one node's.
+  ResourcePool pool;
+  std::vector<Device> devices;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ResourceSliceSpec&, const ResourceSliceSpec&) = default;
+};
+
+struct ResourceSlice : Object {
+  ResourceSliceSpec spec;
+  static const Kind& ResourceKind();
+};
+
+}  // namespace kube

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pods claim of the devices of a class (Dynamic Resource Allocation), and what they got. As much of it
+// as tells how many devices a pod holds. Never send one back whole. Values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "clientlib/model/devices.h"
+
+namespace kube {
+
+struct ExactDeviceRequest {
+  CompactString device_class_name, allocation_mode = {};  // Mode: "ExactCount" (empty, too) or "All".
+  std::int64_t count = 0;                                 // 0: not said, one.
+  bool admin_access = false;
+  std::vector<DeviceSelector> selectors = {};
+  std::vector<Presence> tolerations = {};
+  Box<Presence> capacity = {};  // A part of a device.
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ExactDeviceRequest&, const ExactDeviceRequest&) = default;
+};
+
+struct DeviceSubRequest {
+  CompactString name, device_class_name;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceSubRequest&, const DeviceSubRequest&) = default;
+};
+
+// One of both.
+struct DeviceRequest {
+  CompactString name;
+  Box<ExactDeviceRequest> exactly = {};
+  std::vector<DeviceSubRequest> first_available = {};
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceRequest&, const DeviceRequest&) = default;
+};
+
+struct DeviceClaim {
+  std::vector<DeviceRequest> requests;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceClaim&, const DeviceClaim&) = default;
+};
+
+struct ResourceClaimSpec {
+  DeviceClaim devices;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ResourceClaimSpec&, const ResourceClaimSpec&) = default;
+};
+
+// One device that the scheduler gave to a claim.
+struct DeviceAllocation {
+  CompactString request;  // By name; of a sub-request "REQUEST/SUBREQUEST".
+  CompactString share_id = {};  // Of a device that several claims share.
+  bool admin_access = false;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceAllocation&, const DeviceAllocation&) = default;
+};
+
+struct DeviceAllocations {
+  std::vector<DeviceAllocation> results;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const DeviceAllocations&, const DeviceAllocations&) = default;
+};
+
+struct AllocationResult {
+  DeviceAllocations devices;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const AllocationResult&, const AllocationResult&) = default;
+};
+
+struct ClaimConsumer {
+  CompactString uid;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ClaimConsumer&, const ClaimConsumer&) = default;
+};
+
+struct ResourceClaimStatus {
+  Box<AllocationResult> allocation;
+  std::vector<ClaimConsumer> reserved_for;
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ResourceClaimStatus&, const ResourceClaimStatus&) = default;
+};
+
+struct ResourceClaim : Object {
+  ResourceClaimSpec spec;
+  ResourceClaimStatus status;
+  static const Kind& ResourceKind();
+};
+
+struct ResourceClaimTemplateSpec {
+  ResourceClaimSpec spec;  // Of the claims that are made of it.
+  static std::span<const FieldInfo> Fields();
+  friend bool operator==(const ResourceClaimTemplateSpec&, const ResourceClaimTemplateSpec&) = default;
+};
+
+struct ResourceClaimTemplate : Object {
+  ResourceClaimTemplateSpec spec;
+  static const Kind& ResourceKind();
+};
+
+}  // namespace kube

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pods claim of devices and what nodes have of them: the part of ClusterRoom that adds it to what their
+// own objects say. Claims and slices are read under the lock, so that of two who account one pod or node the
+// later has seen all.
+#include <set>
+
+#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/owners.h"
+
+namespace grus {
+
+VolumeLimits ClusterRoom::VolumesOf(const kube::Pod& pod) const {
+  VolumeLimits limits = volumes_ ? volumes_->LimitsOf(pod) : VolumeLimits();
+  if (devices_ && limits.problem.empty()) limits.problem = devices_->NeedsOf(pod).problem;
+  return limits;
+}
+
+void ClusterRoom::OnDevices(const std::string& name) {
+  bool is_news = false;
+  const auto account = [&](const kube::Node& node) {
+    const LedgerNode* known = ledger_.FindNode(node.metadata.name);
+    if (known == nullptr || !known->is_known) return;  // It will be, and then with these.
+    NodeState state = StateOf(node, devices_);
+    if (state.allocatable == known->state.allocatable) return;
+    ledger_.PutNode(std::move(state));
+    is_news = true;
+  };
+  {
+    std::lock_guard lock(mutex_);
+    if (name.empty()) {
+      for (const auto& node : nodes_.List<kube::Node>()) account(*node);
+    } else if (const auto node = nodes_.Get<kube::Node>({"", name})) {
+      account(*node);
+    }
+  }
+  for (const auto& tell : on_freed_) {
+    if (is_news) tell();
+  }
+}
+
+void ClusterRoom::OnNeeds(const std::string& key) {
+  std::set<std::string> starting;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_device_key_, key)) {
+      for (std::string& gang : RecountLocked(*pod)) starting.insert(std::move(gang));
+      if (std::string owner = OwnerOf(*pod); pod->spec.node_name.empty() && !owner.empty())
+        starting.insert(std::move(owner));
+    }
+  }
+  TellStanding({starting.begin(), starting.end()}, true);
+  // Also for jobs that wait, whose pods are not there yet.
+  for (const auto& tell : on_freed_) tell();
+}
+
+}  // namespace grus

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/cluster/pod_devices.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "controllers/policy/cluster_objects.h"
+
+namespace grus {
+namespace {
+
+using kube::DeviceClass;
+using kube::ObjectKey;
+using kube::ResourceClaim;
+using kube::ResourceClaimTemplate;
+using kube::ResourceSlice;
+
+constexpr char kAnyClaim[] = "*";
+
+std::string ClaimKey(std::string_view ns, std::string_view name) {
+  return "claim/" + std::string(ns) + "/" + std::string(name);
+}
+
+std::string TemplateKey(std::string_view ns, std::string_view name) {
+  return "template/" + std::string(ns) + "/" + std::string(name);
+}
+
+// The name of the claim behind it; empty: none was made yet.
+std::string_view ClaimNameOf(const kube::Pod& pod, const kube::PodResourceClaim& reference) {
+  if (!reference.resource_claim_name.empty()) return reference.resource_claim_name.view();
+  if (!pod.status.resource_claim_statuses) return {};
+  for (const kube::PodResourceClaimStatus& made : *pod.status.resource_claim_statuses) {
+    if (made.name == reference.name) return made.resource_claim_name.view();
+  }
+  return {};
+}
+
+std::string PoolKey(const ResourceSlice& slice) {
+  return slice.spec.driver.str() + "/" + slice.spec.pool.name.str();
+}
+
+// Claims are written for more than that.
+bool IsSameToConsumers(const ResourceClaim& a, const ResourceClaim& b) {
+  const auto &x = a.status.reserved_for, &y = b.status.reserved_for;
+  return a.metadata.uid == b.metadata.uid && (x.empty() ? y.empty() : !y.empty() && x.front() == y.front());
+}
+
+}  // namespace
+
+std::vector<std::string> DeviceKeysOf(const kube::Object& object) {
+  const auto& pod = static_cast<const kube::Pod&>(object);
+  if (!pod.spec.resource_claims) return {};
+  std::vector<std::string> keys = {kAnyClaim};
+  for (const kube::PodResourceClaim& reference : *pod.spec.resource_claims) {
+    if (!reference.resource_claim_template_name.empty()) {
+      keys.push_back(TemplateKey(pod.metadata.ns, reference.resource_claim_template_name));
+    }
+    const std::string_view claim = ClaimNameOf(pod, reference);
+    if (!claim.empty()) keys.push_back(ClaimKey(pod.metadata.ns, claim));
+  }
+  return keys;
+}
+
+PodDevices::PodDevices(Caches caches, const kube::Log& log)
+    : caches_(caches),
+      log_(log),
+      slices_by_node_(caches.slices.AddIndex([](const kube::Object& slice) -> std::vector<std::string> {
+        return {static_cast<const ResourceSlice&>(slice).spec.node_name.str()};
+      })),
+      slices_by_pool_(caches.slices.AddIndex([](const kube::Object& slice) -> std::vector<std::string> {
+        return {PoolKey(static_cast<const ResourceSlice&>(slice))};
+      })) {
+  caches.claims.AddHandler([this](const kube::Change& change, bool) { OnClaim(change); });
+  caches.templates.AddHandler([this](const kube::Change& change, bool) { OnTemplate(change); });
+  caches.classes.AddHandler([this](const kube::Change& change, bool) { OnClass(change); });
+  caches.slices.AddHandler([this](const kube::Change& change, bool) { OnSlice(change); });
+}
+
+void PodDevices::OnClaim(const kube::Change& change) {
+  const auto* before = static_cast<const ResourceClaim*>(change.before.get());
+  const auto* after = static_cast<const ResourceClaim*>(change.after.get());
+  if (before && after) {
+    DeviceNeeds was, is;
+    AddClaim(*before, was);
+    AddClaim(*after, is);
+    // The first pod that it is reserved for is the one that it is allocated for.
+    if (was == is && (!before->status.allocation || IsSameToConsumers(*before, *after))) return;
+  }
+  const kube::ObjectMeta& claim = change.Any().metadata;
+  for (const auto& tell : on_needs_) tell(ClaimKey(claim.ns, claim.name));
+}
+
+void PodDevices::OnTemplate(const kube::Change& change) {
+  if (change.before && change.after &&
+      static_cast<const ResourceClaimTemplate&>(*change.before).spec ==
+          static_cast<const ResourceClaimTemplate&>(*change.after).spec) {
+    return;
+  }
+  const kube::ObjectMeta& made_of = change.Any().metadata;
+  for (const auto& tell : on_needs_) tell(TemplateKey(made_of.ns, made_of.name));
+}
+
+void PodDevices::OnClass(const kube::Change& change) {
+  const auto* before = static_cast<const DeviceClass*>(change.before.get());
+  const auto* after = static_cast<const DeviceClass*>(change.after.get());
+  if (before && after && before->spec == after->spec) return;
+  const std::string& name = change.Any().metadata.name;
+  {
+    std::lock_guard lock(mutex_);
+    if (after == nullptr) {
+      classes_.erase(name);
+    } else {
+      Class& its_class = classes_[name] = {DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}};
+      for (const auto& slice : caches_.slices.List<ResourceSlice>()) {
+        NoteSlice(slice->metadata.name, slice.get(), its_class);
+      }
+    }
+  }
+  if (after && !DeviceFilter::Read(after->spec)) {
+    log_.Warn("devices of a class are not counted: its selector is not understood", {{"class", name}});
+  }
+  TellAll();
+}
+
+void PodDevices::NoteSlice(const std::string& name, const ResourceSlice* slice, Class& its_class) {
+  const bool is_uncountable =
+      slice && its_class.filter &&
+      std::any_of(slice->spec.devices.begin(), slice->spec.devices.end(), [&](const kube::Device& device) {
+        return !IsCountable(slice->spec, device) &&
+               its_class.filter->Selects(slice->spec.driver.view(), device);
+      });
+  if (is_uncountable)
+    its_class.uncountable_slices.insert(name);
+  else
+    its_class.uncountable_slices.erase(name);
+}
+
+void PodDevices::OnSlice(const kube::Change& change) {
+  const auto* before = static_cast<const ResourceSlice*>(change.before.get());
+  const auto* after = static_cast<const ResourceSlice*>(change.after.get());
+  if (before && after && before->spec == after->spec) return;
+  bool counts_change = false;
+  {
+    std::lock_guard lock(mutex_);
+    counts_change = !std::exchange(has_seen_slice_, true);
+    const std::string& name = change.Any().metadata.name;
+    const auto slice = caches_.slices.Get<ResourceSlice>({"", name});
+    for (auto& [class_name, its_class] : classes_) {
+      const bool did_count = its_class.Counts();
+      NoteSlice(name, slice.get(), its_class);
+      if (its_class.Counts() == did_count) continue;
+      counts_change = true;
+      if (!did_count) continue;
+      log_.Warn("devices of a class are not counted: some are shared, parts of others, or no node's own",
+                {{"class", class_name}, {"slice", name}});
+    }
+  }
+  if (counts_change) return TellAll();
+  std::set<std::string> nodes;
+  for (const ResourceSlice* slice : {before, after}) {
+    if (slice == nullptr) continue;
+    nodes.insert(slice->spec.node_name.str());
+    for (const auto& other : caches_.slices.ByIndex<ResourceSlice>(slices_by_pool_, PoolKey(*slice))) {
+      nodes.insert(other->spec.node_name.str());
+    }
+  }
+  for (const std::string& node : nodes) {
+    if (node.empty()) continue;
+    for (const auto& tell : on_node_) tell(node);
+  }
+}
+
+void PodDevices::TellAll() const {
+  for (const auto& tell : on_node_) tell("");
+  for (const auto& tell : on_needs_) tell(kAnyClaim);
+}
+
+void PodDevices::AddOf(std::string_view name, std::int64_t count, DeviceNeeds& needs) const {
+  std::lock_guard lock(mutex_);
+  const auto found = classes_.find(name);
+  if (found == classes_.end()) {
+    if (needs.problem.empty() && caches_.classes.HasList()) {
+      needs.problem = "DeviceClass " + std::string(name) + " does not exist";
+    }
+  } else if (count > 0 && found->second.Counts() && (has_seen_slice_ || caches_.slices.HasList())) {
+    needs.devices.AddExtended(kDeviceClassPrefix + found->first, count);
+    const std::string& also = found->second.extended_resource;
+    if (!also.empty()) needs.devices.AddExtended(also, count);
+  }
+}
+
+void PodDevices::AddRequested(const kube::ResourceClaimSpec& claim, DeviceNeeds& needs) const {
+  for (const kube::DeviceRequest& request : claim.devices.requests) {
+    if (!request.exactly) continue;
+    const std::int64_t count = IsPlain(*request.exactly) ? std::max<std::int64_t>(request.exactly->count, 1) : 0;
+    AddOf(request.exactly->device_class_name.view(), count, needs);
+  }
+}
+
+void PodDevices::AddClaim(const ResourceClaim& claim, DeviceNeeds& needs) const {
+  if (!claim.status.allocation) return AddRequested(claim.spec, needs);
+  DeviceNeeds allocated;
+  for (const kube::DeviceAllocation& device : claim.status.allocation->devices.results) {
+    if (!device.admin_access && device.share_id.empty()) AddOf(ClassOf(device, claim.spec), 1, allocated);
+  }
+  needs.devices += allocated.devices;  // It has its devices, whatever became of their class.
+}
+
+DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
+  DeviceNeeds needs;
+  if (!pod.spec.resource_claims) return needs;
+  const auto miss = [&needs](const kube::Informer& kind, const ObjectKey& key) {
+    if (!kind.HasList() || !needs.problem.empty()) return;
+    needs.problem = std::string(kind.kind().kind) + " " + key.ToString() + " does not exist";
+  };
+  for (const kube::PodResourceClaim& reference : *pod.spec.resource_claims) {
+    const ObjectKey claim_key{pod.metadata.ns, std::string(ClaimNameOf(pod, reference))};
+    if (const auto claim = claim_key.name.empty() ? nullptr : caches_.claims.Get<ResourceClaim>(claim_key)) {
+      const auto& consumers = claim->status.reserved_for;
+      const bool is_others =
+          claim->status.allocation && !consumers.empty() && consumers.front().uid != pod.metadata.uid;
+      if (!is_others) AddClaim(*claim, needs);
+      continue;
+    }
+    if (reference.resource_claim_template_name.empty()) {
+      miss(caches_.claims, claim_key);
+      continue;
+    }
+    const ObjectKey template_key{pod.metadata.ns, reference.resource_claim_template_name.str()};
+    if (const auto made_of = caches_.templates.Get<ResourceClaimTemplate>(template_key)) {
+      AddRequested(made_of->spec.spec, needs);
+    } else {
+      miss(caches_.templates, template_key);
+    }
+  }
+  return needs;
+}
+
+bool PodDevices::IsCurrent(const ResourceSlice& slice) const {
+  const kube::ResourcePool& pool = slice.spec.pool;
+  std::int64_t count = 0;
+  for (const auto& other : caches_.slices.ByIndex<ResourceSlice>(slices_by_pool_, PoolKey(slice))) {
+    if (other->spec.pool.generation > pool.generation) return false;
+    if (other->spec.pool.generation == pool.generation) ++count;
+  }
+  return count == pool.slice_count;
+}
+
+void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) const {
+  const auto slices = caches_.slices.ByIndex<ResourceSlice>(slices_by_node_, node);
+  if (slices.empty()) return;
+  Resources devices;
+  std::lock_guard lock(mutex_);
+  for (const auto& [name, its_class] : classes_) {
+    if (!its_class.Counts()) continue;
+    std::int64_t count = 0;
+    for (const auto& slice : slices) {
+      if (!IsCurrent(*slice)) continue;
+      count += std::count_if(slice->spec.devices.begin(), slice->spec.devices.end(), [&](const kube::Device& device) {
+        return IsUsable(device) && its_class.filter->Selects(slice->spec.driver.view(), device);
+      });
+    }
+    if (count == 0) continue;
+    devices.AddExtended(kDeviceClassPrefix + name, count);
+    // What a device plugin counts comes first.
+    const std::string& also = its_class.extended_resource;
+    if (!also.empty() && allocatable.Extended(also) == 0 && devices.Extended(also) == 0) {
+      devices.AddExtended(also, count);
+    }
+  }
+  allocatable += devices;
+}
+
+Resources RequestOf(const kube::Pod& pod, const PodDevices* devices) {
+  Resources request = RequestOf(pod);
+  if (devices && pod.spec.resource_claims) request += devices->NeedsOf(pod).devices;
+  return request;
+}
+
+PodShape ShapeOf(const kube::Pod& pod, const PodDevices* devices) {
+  PodShape shape = ShapeOf(pod);
+  if (devices && pod.spec.resource_claims) shape.request += devices->NeedsOf(pod).devices;
+  return shape;
+}
+
+NodeState StateOf(const kube::Node& node, const PodDevices* devices) {
+  NodeState state = StateOf(node);
+  if (devices) devices->AddDevicesOf(state.name, state.allocatable);
+  return state;
+}
+
+}  // namespace grus

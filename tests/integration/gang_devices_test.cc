@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gangs that claim devices (Dynamic Resource Allocation), on the real scheduler, which allocates from
+// ResourceSlices.
+#include "clientlib/model/resource_claims.h"
+#include "tests/integration/gang_fixture.h"
+
+namespace grus::testing {
+namespace {
+
+using kube::Json;
+using kube::KindOf;
+
+class GangDevices : public Gang {
+ protected:
+  std::string Driver() const { return ns() + ".test"; }
+  std::string Class() const { return "gpu." + ns() + ".test"; }
+  std::string Resource() const { return "deviceclass.resource.kubernetes.io/" + Class(); }
+
+  void CreateClass(const std::string& selector, const std::string& extended_resource = {}) {
+    Json made = FromText(
+        R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{},"spec":{"selectors":[
+        {"cel":{}}]}})");
+    made["metadata"]["name"] = Class();
+    (*made["spec"]["selectors"].AsArray())[0]["cel"]["expression"] = selector;
+    if (!extended_resource.empty()) made["spec"]["extendedResourceName"] = extended_resource;
+    Must(client().Create(KindOf<kube::DeviceClass>(), "", made));
+  }
+  std::string Usual() const {
+    return "device.driver == '" + Driver() + "' && device.attributes['" + Driver() + "'].type == 'gpu'";
+  }
+  // A claim of a member for `count` devices.
+  Json ClaimSpec(int count) const {
+    Json spec = FromText(R"({"devices":{"requests":[{"name":"gpus","exactly":{}}]}})");
+    Json& exactly = (*spec["devices"]["requests"].AsArray())[0]["exactly"];
+    exactly["deviceClassName"] = Class();
+    exactly["count"] = count;
+    return spec;
+  }
+  void CreateTemplate(const std::string& name, int count) {
+    Json made =
+        FromText(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{}})");
+    made["metadata"]["name"] = name;
+    made["spec"]["spec"] = ClaimSpec(count);
+    Must(client().Create(KindOf<kube::ResourceClaimTemplate>(), ns(), made));
+  }
+  void CreateClaim(const std::string& name, int count) {
+    Json made = FromText(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{}})");
+    made["metadata"]["name"] = name;
+    made["spec"] = ClaimSpec(count);
+    Must(client().Create(KindOf<kube::ResourceClaim>(), ns(), made));
+  }
+  void CreateSlice(const std::string& node, int devices) {
+    Json made = FromText(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{},"spec":{
+        "pool":{"generation":1,"resourceSliceCount":1},"devices":[]}})");
+    made["metadata"]["name"] = node + "-gpus";
+    made["spec"]["nodeName"] = node;
+    made["spec"]["driver"] = Driver();
+    made["spec"]["pool"]["name"] = node;
+    for (int i = 0; i < devices; ++i) {
+      Json device = FromText(R"({"attributes":{"type":{"string":"gpu"}}})");
+      device["name"] = "gpu-" + std::to_string(i);
+      made["spec"]["devices"].Append(device);
+    }
+    Must(client().Create(KindOf<kube::ResourceSlice>(), "", made));
+  }
+  void AddDeviceNode(int devices) { CreateSlice(AddNode(0), devices); }
+  static std::string Claiming(const std::string& how, const std::string& name) {
+    return R"({"resourceClaims":[{"name":"gpus",")" + how + R"(":")" + name +
+           R"("}],"containers":[{"name":"c",
+        "image":"registry.test/x","resources":{"claims":[{"name":"gpus"}]}}]})";
+  }
+  void CreateDeviceSet(int replicas, const std::string& claim_template, const std::string& name) {
+    CreateGroup(replicas, name);
+    CreateSet(replicas, 0, name, name, Claiming("resourceClaimTemplateName", claim_template));
+  }
+  // No member was ever let go.
+  bool WaitsWhole(int members, const std::string& name) const {
+    return Gated(name) == members && Bound(name) == 0;
+  }
+};
+
+TEST_F(GangDevices, AGangThatDoesNotFitWaitsWholeAndNamesTheClassAndWhoHoldsItsDevices) {
+  CreateClass(Usual());
+  AddDeviceNode(4);
+  AddDeviceNode(4);
+  CreateTemplate("two", 2);
+  CreateDeviceSet(2, "two", "a");
+  ASSERT_TRUE(Await("the first runs", [&] { return Runs(2, "a"); }));
+
+  CreateDeviceSet(3, "two", "b");
+
+  EXPECT_TRUE(Await("it says what it lacks", [&] {
+    return GroupReason("b") == "WaitingForRoom" &&
+           GroupSays("3 members need 6 " + Resource() + "; 2 of 3", "b") &&
+           GroupSays("4 of 8 " + Resource() + " are held, 4 by " + ns() + "/a", "b");
+  })) << GroupMessage("b");
+  EXPECT_TRUE(Stays(
+      "nobody is let go in vain", [&] { return WaitsWhole(3, "b"); }, kQuiet));
+  Delete<kube::StatefulSet>("a");
+  EXPECT_TRUE(Await("it runs", [&] { return Runs(3, "b"); }));
+  EXPECT_EQ(EverMembers("b").size(), 3U) << "nobody was rolled back";
+}
+
+TEST_F(GangDevices, ClaimsByNameAndPodsOfOthersCount) {
+  CreateClass(Usual());
+  AddDeviceNode(4);
+  CreateClaim("mine", 3);
+  CreateOutsider("outsider", 0, Claiming("resourceClaimName", "mine"));
+  ASSERT_TRUE(Await("the outsider is bound", [&] {
+    const auto pod = ThePod("outsider");
+    return pod && IsBound(*pod);
+  }));
+  CreateTemplate("one", 1);
+  CreateDeviceSet(2, "one", "b");
+
+  EXPECT_TRUE(Await("it waits for the outsider", [&] {
+    return GroupSays("3 of 4 " + Resource() + " are held, 3 by other pods", "b");
+  })) << GroupMessage("b");
+  EXPECT_TRUE(Stays(
+      "nobody is let go in vain", [&] { return WaitsWhole(2, "b"); }, kQuiet));
+  DeletePod("outsider");
+  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "b"); }));
+}
+
+// The scheduler makes the claims of pods that ask for the class by the name of an extended resource.
+TEST_F(GangDevices, DevicesCountUnderTheNameOfAnExtendedResource) {
+  const std::string resource = Driver() + "/gpu";
+  const std::string asks = R"({"containers":[{"name":"c","image":"registry.test/x","resources":{"limits":{")" + resource +
+                           R"(":"2"}}}]})";
+  CreateClass(Usual(), resource);
+  AddDeviceNode(4);
+  CreateTemplate("three", 3);
+  CreateDeviceSet(1, "three", "a");
+  ASSERT_TRUE(Await("the first runs", [&] { return Runs(1, "a"); }));
+  CreateGroup(2, "b");
+  CreateSet(2, 0, "b", "b", asks);
+  EXPECT_TRUE(Await("it waits", [&] { return GroupSays("3 of 4 " + resource + " are held", "b"); })) << GroupMessage("b");
+  EXPECT_TRUE(WaitsWhole(2, "b"));
+  Delete<kube::StatefulSet>("a");
+  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "b"); })) << GroupMessage("b");
+}
+
+TEST_F(GangDevices, WhatComesAfterThePodsCounts) {
+  const std::string node = AddNode(0);
+  CreateDeviceSet(2, "two", "late");
+  EXPECT_TRUE(Await("it names the template", [&] {
+    return GroupSays("ResourceClaimTemplate " + ns() + "/two does not exist", "late");
+  })) << GroupMessage("late");
+  CreateTemplate("two", 2);
+  EXPECT_TRUE(Await("it names the class", [&] {
+    return GroupSays("DeviceClass " + Class() + " does not exist", "late");
+  })) << GroupMessage("late");
+  CreateClass(Usual());
+  EXPECT_TRUE(Await("it cannot fit yet", [&] { return GroupReason("late") == "CannotFit"; }))
+      << GroupMessage("late");
+  EXPECT_TRUE(WaitsWhole(2, "late"));
+  CreateSlice(node, 4);
+  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "late"); })) << GroupMessage("late");
+}
+
+TEST_F(GangDevices, AClassWhoseSelectorIsNotUnderstoodHoldsNobodyUp) {
+  CreateClass("device.driver.startsWith('" + ns() + "')");
+  AddDeviceNode(2);
+  CreateTemplate("one", 1);
+  CreateDeviceSet(2, "one", "any");
+  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "any"); }));
+}
+
+}  // namespace
+}  // namespace grus::testing
