@@ -48,12 +48,10 @@ class ClusterRoom {
   void OnClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
     if (volumes_ != nullptr) volumes_->OnClaim(std::move(callback));
   }
-
-  // Of launchers that are lost; somebody looks after their jobs. REQUIRES: before the informers start.
+  // Of launchers that are lost: somebody looks after their jobs.
   void KeepRoomOfLaunchers() { keeps_room_of_launchers_ = true; }
   // For those who wait for the places of a gang, where others changed them.
   void TellPlaced(const std::string& gang) const { TellStanding({gang}, true); }
-
   bool HasNode(const std::string& name) const;
   // The value of a node's label kubernetes.io/hostname; empty: it has none, or is not there.
   std::string HostnameOf(const std::string& node) const;

@@ -281,7 +281,6 @@ TEST_F(ClaimedDevicesTest, SlicesAndClassesMayComeAfterTheNodes) {
   EXPECT_EQ(RoomForPairs().copies, 0);
   AddSlice("s", Plain(5));
   EXPECT_EQ(RoomForPairs().copies, 2);
-  EXPECT_EQ(RoomForPairs().devices_total, 5) << "they are accelerators";
   Delete<kube::ResourceSlice>({"", "s"});
   EXPECT_EQ(RoomForPairs().copies, 0);
 }
