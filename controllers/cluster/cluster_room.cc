@@ -194,8 +194,11 @@ std::vector<std::string> ClusterRoom::RecountLocked(const kube::Pod& pod) {
 
 void ClusterRoom::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
   if (!keeps_room_of_launchers_) return;
-  const std::string owner = before.spec.node_name.empty() || !ComesAlone(before) ? std::string() : OwnerOf(before);
-  if (owner.empty() || (after && after->status.phase == "Succeeded") || !ledger_.ClaimsOf(owner).empty()) return;
+  // A pod that says that it is of a gang as well is nobody's launcher: nobody would give that room back.
+  const kube::ObjectKey job{before.metadata.ns, std::string(before.metadata.Label(kJobNameLabel))};
+  const std::string owner = OwnerOf(before);
+  if (before.spec.node_name.empty() || job.name.empty() || owner != LauncherOwner(job.ToString())) return;
+  if ((after && after->status.phase == "Succeeded") || !ledger_.ClaimsOf(owner).empty()) return;
   ledger_.Hold(owner, std::string(before.spec.node_name), NeedOfLocked(before));
 }
 

@@ -57,6 +57,11 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
                                 [](const kube::PodSchedulingGate& gate) { return gate.name == api::kParkGate; });
   worker.end = ErrorEndOf(pod);
   if (!worker.is_ending) worker.trouble = TroubleOf(pod);
+  worker.asked_since = pod.metadata.creation_timestamp;
+  for (const char* annotation : {kLiftedAnnotation, api::kGangLiftedAnnotation}) {
+    const auto lifted = kube::ParseTime(pod.metadata.Annotation(annotation));
+    if (lifted) worker.asked_since = std::max(worker.asked_since.value_or(*lifted), *lifted);
+  }
   if (pod.status.pod_ip.view().find(':') == std::string_view::npos) {
     worker.address = std::string(pod.status.pod_ip);
   } else if (worker.trouble.empty()) {
@@ -80,13 +85,9 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
       }
     }
     else if (scheduled->reason == "Unschedulable" && !worker.is_bound) {
-      worker.unschedulable_since = scheduled->last_transition_time;
       // PodScheduled was False while the pod was gated too, and its time tells of the first False.
-      for (const char* annotation : {kLiftedAnnotation, api::kGangLiftedAnnotation}) {
-        if (const auto lifted = kube::ParseTime(pod.metadata.Annotation(annotation))) {
-          worker.unschedulable_since = std::max(*worker.unschedulable_since, *lifted);
-        }
-      }
+      const kube::Time since = scheduled->last_transition_time;
+      worker.unschedulable_since = std::max(worker.asked_since.value_or(since), since);
     }
   }
   return worker;

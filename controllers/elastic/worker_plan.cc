@@ -22,6 +22,8 @@ struct Census {
 
 // Pods that cannot start hold their GPUs for so long: time for the kubelet to try three times.
 constexpr Duration kBrokenGrace = seconds(60);
+// A scheduler that says nothing for so long is not there, or is kept away by gates of others.
+constexpr Duration kLongestDecision = std::chrono::minutes(5);
 // Nobody tells us that an image can be pulled now; each try holds the GPUs for the grace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
 constexpr int kMostBlind = 8;
@@ -36,10 +38,13 @@ bool IsOver(const View& view, const kube::Time& since, Duration grace, std::opti
   return left <= Duration::zero();
 }
 
-// Members of a gang none of which may start, since some have no place, have had theirs since they were granted.
-std::optional<kube::Time> NoNodeSince(const View& view, const Worker& worker) {
+// Of a worker without a node. Members of a gang none of which may start, since some have no place, have had their time
+// since they were granted.
+bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace, std::optional<Duration>& next) {
   const auto& last = view.job->status.last_scale;
-  return view.lacks_places && last ? last->time : worker.unschedulable_since;
+  if (view.lacks_places && last) return IsOver(view, last->time, grace, next);
+  if (worker.unschedulable_since) return IsOver(view, *worker.unschedulable_since, grace, next);
+  return worker.asked_since && IsOver(view, *worker.asked_since, std::max(grace, kLongestDecision), next);
 }
 
 Census Count(const View& view, int replicas, Duration grace) {
@@ -53,7 +58,7 @@ Census Count(const View& view, int replicas, Duration grace) {
       census.has_broken |= is_broken;
     } else if (worker.is_gated) {
       census.gated.push_back(&worker);
-    } else if (const auto& since = NoNodeSince(view, worker); since && IsOver(view, *since, grace, census.next_expiry)) {
+    } else if (HasNoNodeForTooLong(view, worker, grace, census.next_expiry)) {
       census.expired.push_back(&worker);
     } else {
       census.waiting.push_back(&worker);
@@ -114,8 +119,9 @@ ScaleReason ReasonToGiveBack(const View& view, const Sizes& sizes, std::optional
     return ScaleReason::kPodsBroken;
   }
   for (const LauncherPod& pod : view.launcher_pods) {
-    if (pod.is_ending || pod.is_running || pod.trouble.empty() || !pod.created) continue;
-    if (IsOver(view, *pod.created, kBrokenGrace, next)) return ScaleReason::kPodsBroken;
+    const bool is_unjudged = pod.trouble.empty() && !pod.is_bound;
+    if (pod.is_ending || pod.is_running || !pod.created || (pod.trouble.empty() && !is_unjudged)) continue;
+    if (IsOver(view, *pod.created, is_unjudged ? kLongestDecision : kBrokenGrace, next)) return ScaleReason::kPodsBroken;
   }
   const auto ready = std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) { return w.is_usable(); });
   const kube::Condition* below = kube::FindCondition(view.job->status.conditions, "Ready");

@@ -37,6 +37,7 @@ enum class GangReason {
   kInvalidMinimum,      // minMember below 1.
   kGatedByOthers,       // Members have gates of other controllers.
   kNotPermitted,        // grus itself lacks a permission.
+  kPodsRefused,         // The API server refuses to change members.
 };
 std::string_view ToString(GangReason reason);
 

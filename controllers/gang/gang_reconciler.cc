@@ -305,7 +305,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     MemoryLocked(*group).avoid.insert(plan.refused.begin(), plan.refused.end());
   }
   if (done) done = members_.End(view, plan, stop);
-  if (!done) return Refused(view, std::move(done).error(), stop);
+  if (!done) return Refused(view, plan, std::move(done).error(), stop);
   // With the status, and so once.
   for (const GangEvent& event : deferred ? std::vector<GangEvent>() : plan.events) {
     log_.Info(event.note, {{"gang", gang}, {"reason", event.reason}});
@@ -323,14 +323,18 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   return Action::After(again);
 }
 
-Result<Action> GangReconciler::Refused(const GangView& view, Error error, std::stop_token stop) {
-  if (error.code() != ErrorCode::kForbidden) return error;
-  api::PodGroupStatus status = BaseGangStatus(view);
-  SetGangReason(status, view, status.phase, GangReason::kNotPermitted, error.message());
-  if (GangReasonBefore(view) != ToString(GangReason::kNotPermitted)) {
+Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& plan, Error error, std::stop_token stop) {
+  const ErrorCode code = error.code();
+  if (code != ErrorCode::kForbidden && code != ErrorCode::kInvalid && code != ErrorCode::kInvalidArgument) return error;
+  // Those that are let go already may be bound at any time.
+  if (!view.is_planned_by_owner && !HasBegun(view)) room_.Forget(view.key);
+  const GangReason reason = code == ErrorCode::kForbidden ? GangReason::kNotPermitted : GangReason::kPodsRefused;
+  api::PodGroupStatus status = plan.status;  // The time that a gang has to come together goes on.
+  SetGangReason(status, view, status.phase, reason, error.message());
+  if (GangReasonBefore(view) != ToString(reason)) {
     log_.Warn("gang cannot be placed", {{"gang", view.key}, {"error", error.message()}});
-    events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(GangReason::kNotPermitted),
-                   "PlaceGang", error.message());
+    events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(reason), "PlaceGang",
+                   error.message());
   }
   if (auto written = status_.Write(view, status, stop); !written) return std::move(written).error();
   return Action::After(kRefusedRetry);

@@ -56,7 +56,8 @@ class GangReconciler final : public kube::Reconciler {
   GangView Observe(const Group& group, const std::string& gang);
   std::vector<Member> ReadMembers(const api::PodGroup& group, bool has_planning_owner);
   void AskLedger(GangView& view);
-  kube::Result<kube::Action> Refused(const GangView& view, kube::Error error, std::stop_token stop);
+  kube::Result<kube::Action> Refused(const GangView& view, const GangPlan& plan, kube::Error error,
+                                     std::stop_token stop);
   // Pods that wait for a group that is not there are told so.
   kube::Result<kube::Action> TellOrphans(const kube::ObjectKey& key);
   bool HasCaughtUp(const api::PodGroup& group);

@@ -16,7 +16,8 @@ bool IsStalled(GangReason reason) {
     case GangReason::kCannotFit:
     case GangReason::kFailed:
     case GangReason::kInvalidMinimum:
-    case GangReason::kNotPermitted: return true;
+    case GangReason::kNotPermitted:
+    case GangReason::kPodsRefused: return true;
     default: return false;
   }
 }
@@ -66,6 +67,7 @@ std::string_view ToString(GangReason reason) {
     case GangReason::kInvalidMinimum: return "InvalidMinimum";
     case GangReason::kGatedByOthers: return "GatedByOthers";
     case GangReason::kNotPermitted: return "NotPermitted";
+    case GangReason::kPodsRefused: return "PodsRefused";
   }
   return "";
 }

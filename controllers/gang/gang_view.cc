@@ -21,8 +21,9 @@ int NumberAtEnd(std::string_view name) {
 
 MemberState StateOf(const kube::Pod& pod) {
   if (pod.status.phase == "Succeeded") return MemberState::kSucceeded;
-  if (pod.status.phase == "Failed") return MemberState::kFailed;
+  // One that was deleted, as the pods of a Job that is suspended, often ends as Failed: that is nobody's failure.
   if (pod.metadata.is_being_deleted()) return MemberState::kEnding;
+  if (pod.status.phase == "Failed") return MemberState::kFailed;
   if (!pod.spec.node_name.empty()) return MemberState::kBound;
   return pod.spec.scheduling_gates.empty() ? MemberState::kLifted : MemberState::kGated;
 }

@@ -57,7 +57,8 @@ struct Member {
   const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
   bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
-  bool IsLetGo() const { return lifted_at && IsAlive(); }  // We lifted its gate.
+  // We lifted its gate. What a gated pod says of that its maker has written.
+  bool IsLetGo() const { return lifted_at && IsAlive() && state != MemberState::kGated; }
   // Gated, and to be left so.
   bool IsHeldBack() const { return state == MemberState::kGated && (!foreign_gate.empty() || !volume_problem.empty()); }
 };

@@ -100,8 +100,13 @@ Status MemberWriter::Nominate(const GangView& view, const Nomination& nomination
   auto patched = PatchPod(view, *nomination.member, NominationPatch(view, nomination), "status", stop);
   if (!patched) {
     const ErrorCode code = patched.error().code();
-    // Gone, another, or (kInvalid) bound already: our cache will hear of it.
-    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict || code == ErrorCode::kInvalid) return {};
+    // Gone, or another: our cache will hear of it.
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return {};
+    if (code == ErrorCode::kInvalid) {
+      // Likewise if it was bound meanwhile; else somebody refuses the write, and will again.
+      const auto live = client_.Get<kube::Pod>(pod, stop);
+      if (live ? !(*live)->spec.node_name.empty() : live.error().code() == ErrorCode::kNotFound) return {};
+    }
     return std::move(patched).error().with("nominate Pod " + pod.ToString());
   }
   const bool is_marked = (*patched)->metadata.Annotation(kGangNominatedToAnnotation) == view.scheduler;

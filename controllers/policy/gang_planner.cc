@@ -204,7 +204,8 @@ struct GangPlanner::Impl {
   // True once: its turn is over now.
   bool EndTurn(const GangDemand& demand, std::int64_t now) {
     held_since = std::min(held_since, now);
-    if (reservation.start || now - held_since < turn_length) return false;
+    const bool is_foreseeable = reservation.start && *reservation.start - now <= kLongestTurn;
+    if (is_foreseeable || now - held_since < turn_length) return false;
     std::erase_if(turns, [now](const auto& turn) { return turn.second.IsForgotten(now); });
     turns[std::string(NamespaceOf(demand.key))] = {demand.key, turn_length, now + turn_length};
     return true;

@@ -35,7 +35,10 @@ TEST_F(GangPacking, WhatIsReservedIsNotTakenByGangsThatStart) {
   ASSERT_TRUE(Await("both run", [&] { return Runs(1, "first") && Runs(1, "second"); }));
   CreateGroup(2, "large");
   CreateSet(2, 8, "large");
-  ASSERT_TRUE(Await("room is kept for the large one", [&] { return GroupSays("what becomes free is kept from other gangs", "large"); }));
+  // A reservation begins after 15 s, and what a gang is told of it waits for up to 30 s for company.
+  ASSERT_TRUE(Await(
+      "room is kept for the large one",
+      [&] { return GroupSays("what becomes free is kept from other gangs", "large"); }, std::chrono::seconds(120)));
 
   for (int i = 0; i < 7; ++i) {
     const std::string name = "small-" + std::to_string(i);

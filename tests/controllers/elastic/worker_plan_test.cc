@@ -45,6 +45,23 @@ TEST(WorkerPlan, StartsWithWhatFits) {
   }
 }
 
+TEST(WorkerPlan, WorkersThatNoSchedulerJudgesAreGivenBack) {
+  for (const int asked : {-200, -400}) {
+    View view = ViewBuilder().MinMax(2, 2).Set(2, 2).Waiting({0, 1}).Build();
+    for (Worker& worker : view.pods) worker.asked_since = At(asked);
+    const WorkerPlan plan = PlanOf(view);
+    EXPECT_EQ(plan.reason, asked < -300 ? ScaleReason::kBelowMinimum : ScaleReason::kNone) << asked;
+  }
+}
+
+TEST(WorkerPlan, AGangWithoutAPlaceForAllIsGivenBackAfterTheGraceOfItsStart) {
+  for (const bool lacks_places : {false, true}) {
+    View view = ViewBuilder().MinMax(2, 2).Set(2, 2).Waiting({0, 1}).LastScale("Started", -60).Build();
+    view.lacks_places = lacks_places;
+    EXPECT_EQ(PlanOf(view).reason, lacks_places ? ScaleReason::kBelowMinimum : ScaleReason::kNone);
+  }
+}
+
 TEST(WorkerPlan, WaitsWithoutPodsWhileTheMinimumDoesNotFit) {
   for (const auto& [min, room] : {std::pair(4, 3), {4, 0}, {0, 0}}) {
     const View view = ViewBuilder().MinMax(min, 8).Room(room).Build();
