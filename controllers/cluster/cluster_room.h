@@ -50,8 +50,7 @@ class ClusterRoom {
   }
   // Of launchers that are lost: somebody looks after their jobs.
   void KeepRoomOfLaunchers() { keeps_room_of_launchers_ = true; }
-  // For those who wait for the places of a gang, where others changed them.
-  void TellPlaced(const std::string& gang) const { TellStanding({gang}, true); }
+  void TellPlaced(const std::string& gang) const { TellStanding({gang}, true); }  // Another has found its places.
   bool HasNode(const std::string& name) const;
   // The value of a node's label kubernetes.io/hostname; empty: it has none, or is not there.
   std::string HostnameOf(const std::string& node) const;

@@ -30,8 +30,7 @@ struct Worker {
   std::string address;         // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
   std::string trouble;         // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
   std::string end;             // How its container ended last: "exit code 137 (OOMKilled)"; empty: it did not.
-  std::optional<kube::Time> asked_since;  // Since when a scheduler may place it.
-  std::optional<kube::Time> unschedulable_since, bound_since, ready_since;
+  std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler.
   std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
   std::optional<kube::Time> silent_since;   // Its container runs since then, and its ssh server does not answer.
   bool has_started = false;                 // A container of it runs, as far as its node has said.

@@ -11,6 +11,7 @@
 #include "controllers/policy/gang_standing.h"
 #include "controllers/policy/placement.h"
 #include "controllers/policy/reservation.h"
+#include "controllers/policy/reservation_turns.h"
 
 namespace grus {
 namespace {
@@ -18,17 +19,8 @@ namespace {
 // A reservation is looked at anew this often; in between its nodes stay.
 constexpr std::int64_t kReservationSeconds = 1;
 
-// How long a reservation lasts when nobody knows when the gang can start: the first one of a namespace, and the longest.
-constexpr std::int64_t kFirstTurn = 600, kLongestTurn = 24 * 3600;
-
 // Of the clock that says since when a gang waits.
 constexpr std::int64_t kClockSkew = 60;
-
-// Of "namespace/name", or of that with an API group in front.
-std::string_view NamespaceOf(std::string_view gang) {
-  gang = gang.substr(0, gang.rfind('/'));
-  return gang.substr(gang.rfind('/') + 1);
-}
 
 struct QueueKey {
   int minus_priority;
@@ -64,15 +56,7 @@ struct GangPlanner::Impl {
   std::unordered_map<std::string, std::int64_t> ends;
   std::vector<std::string> changed;
 
-  // The last turn of a namespace that ended.
-  struct Turn {
-    std::string gang;
-    std::int64_t length = 0;
-    std::int64_t reserves_from = 0;  // The namespace.
-    // As long ago as it lasted: the next one is as short as the first.
-    bool IsForgotten(std::int64_t now) const { return now >= reserves_from + length; }
-  };
-  std::map<std::string, Turn, std::less<>> turns;
+  ReservationTurns turns;
 
   std::string holder;  // Of the reservation; empty: none.
   std::int64_t held_since = 0, turn_length = 0;
@@ -159,8 +143,7 @@ struct GangPlanner::Impl {
     gang.standing = {};
     gang.standing.is_placed = true;
     gang.standing.placed = static_cast<int>(places.nodes.size());
-    const auto turn = turns.find(NamespaceOf(key));
-    if (turn != turns.end() && turn->second.gang == key) turns.erase(turn);
+    turns.Started(key);
     return true;
   }
 
@@ -184,30 +167,22 @@ struct GangPlanner::Impl {
            now >= ReservesFrom(gang.demand);
   }
 
-  const Turn& LastTurn(const GangDemand& demand) const {
-    static const Turn kNone;
-    const auto it = turns.find(NamespaceOf(demand.key));
-    return it == turns.end() || it->second.IsForgotten(planned_at) ? kNone : it->second;
-  }
-
   std::int64_t ReservesFrom(const GangDemand& demand) const {
     // Far in the future: the clock was set back, and it has waited for nobody knows how long.
     const bool is_known = demand.waiting_since <= planned_at + kClockSkew;
-    return std::max(is_known ? demand.waiting_since + reserve_after : 0, LastTurn(demand).reserves_from);
+    return std::max(is_known ? demand.waiting_since + reserve_after : 0, turns.ReservesFrom(demand.key, planned_at));
   }
 
-  std::int64_t LengthOfTurn(const GangDemand& demand) const {
-    const Turn& last = LastTurn(demand);
-    return last.gang == demand.key ? std::min(2 * last.length, kLongestTurn) : kFirstTurn;
+  // A start that is further away than any turn is as good as unknown.
+  bool IsStartKnown(std::int64_t now) const {
+    return reservation.start && *reservation.start - now <= ReservationTurns::kLongest;
   }
 
   // True once: its turn is over now.
   bool EndTurn(const GangDemand& demand, std::int64_t now) {
     held_since = std::min(held_since, now);
-    const bool is_foreseeable = reservation.start && *reservation.start - now <= kLongestTurn;
-    if (is_foreseeable || now - held_since < turn_length) return false;
-    std::erase_if(turns, [now](const auto& turn) { return turn.second.IsForgotten(now); });
-    turns[std::string(NamespaceOf(demand.key))] = {demand.key, turn_length, now + turn_length};
+    if (IsStartKnown(now) || now - held_since < turn_length) return false;
+    turns.End(demand.key, turn_length, now);
     return true;
   }
 
@@ -235,7 +210,7 @@ struct GangPlanner::Impl {
     if (reservation.nodes.empty()) return false;
     if (holder != gang.demand.key) {
       held_since = now;
-      turn_length = LengthOfTurn(gang.demand);
+      turn_length = turns.LengthFor(gang.demand.key, now);
     }
     holder = gang.demand.key;
     if (ledger.reserved() != reservation.nodes) {
@@ -302,7 +277,7 @@ struct GangPlanner::Impl {
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
     if (demand.key == holder) {
-      if (!reservation.start) return held_since + turn_length;
+      if (!IsStartKnown(planned_at)) return held_since + turn_length;
       return std::max(*reservation.start, planned_at + 1);  // If it is late, a later time is to be found.
     }
     const std::int64_t at = ReservesFrom(demand);
@@ -331,7 +306,7 @@ struct GangPlanner::Impl {
       is_new |= Update(standing.position, ++position);
       is_new |= Describe(ledger, query, gang->searched, facts, standing);
       is_new |= Update(standing.has_reservation, is_holder);
-      const std::int64_t rests_until = LastTurn(gang->demand).reserves_from;
+      const std::int64_t rests_until = turns.ReservesFrom(gang->demand.key, planned_at);
       const bool rests = gang->demand.needed > 0 && !standing.can_never_fit && rests_until > planned_at;
       is_new |= Update(standing.reserves_from, rests ? std::optional(rests_until) : std::nullopt);
       is_new |= Update(standing.expected_start, is_holder ? reservation.start : std::nullopt);

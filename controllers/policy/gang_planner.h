@@ -4,10 +4,9 @@
 // A gang holds nothing while it waits, so gangs that fit one at a time run one after another. Order: priority, then
 // time of waiting. A gang that does not fit lets later ones pass, until it has waited `reserve_after`: then it, the
 // first such gang, holds a reservation, and others may only take room that it does not need, or use its room and be
-// gone before it could start. Where nobody knows when that is, its turn ends after ten minutes; gangs of its namespace
-// reserve nothing for as long as it had, and the next turn is twice as long. So little stays idle for a gang that nobody
-// can place, and one that only waits for others to end starts in the end. What the planner places is a claim in the ledger (owner: the gang's key) until its pods
-// are bound or the claim is dropped.
+// gone before it could start. Where nobody knows when that is, its turn ends (ReservationTurns): so little stays idle for
+// a gang that nobody can place, and one that only waits for others to end starts in the end. What the planner places is a
+// claim in the ledger (owner: the gang's key) until its pods are bound or the claim is dropped.
 //
 // Pure data structure: no I/O, clock or lock; the owner serialises access and passes the time in.
 #pragma once

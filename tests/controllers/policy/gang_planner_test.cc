@@ -252,6 +252,19 @@ TEST_F(GangPlannerTest, AReservationWhoseEndIsKnownStays) {
   EXPECT_TRUE(Standing("t/large").has_reservation);
 }
 
+TEST_F(GangPlannerTest, AStartThatIsYearsAwayKeepsRoomForOneTurn) {
+  PutNodes(ledger_, 1);
+  Run("p", "a", 1, "t/running");
+  planner_.SetEnd("t/running", 300'000'000);
+  Put(Gang("t/large", 1, 8), 0);
+  planner_.Plan(60);
+  EXPECT_TRUE(Standing("t/large").has_reservation);
+  EXPECT_EQ(planner_.next_change("t/large"), 660);
+  planner_.Plan(660);
+  EXPECT_FALSE(Standing("t/large").has_reservation);
+  EXPECT_EQ(Standing("t/large").reserves_from, 1260);
+}
+
 TEST_F(GangPlannerTest, WhatTheReservationDoesNotNeedMayBeUsed) {
   PutNodes(ledger_, 1);
   Run("p", "a", 4, "t/running");
