@@ -57,10 +57,11 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
                                 [](const kube::PodSchedulingGate& gate) { return gate.name == api::kParkGate; });
   worker.end = ErrorEndOf(pod);
   if (!worker.is_ending) worker.trouble = TroubleOf(pod);
-  worker.asked_since = pod.metadata.creation_timestamp;
+  const bool has_gate = !pod.spec.scheduling_gates.empty();  // Ours, or others', who may take their time.
+  if (!has_gate) worker.asked_since = pod.metadata.creation_timestamp;
   for (const char* annotation : {kLiftedAnnotation, api::kGangLiftedAnnotation}) {
     const auto lifted = kube::ParseTime(pod.metadata.Annotation(annotation));
-    if (lifted) worker.asked_since = std::max(worker.asked_since.value_or(*lifted), *lifted);
+    if (lifted && !has_gate) worker.asked_since = std::max(worker.asked_since.value_or(*lifted), *lifted);
   }
   if (pod.status.pod_ip.view().find(':') == std::string_view::npos) {
     worker.address = std::string(pod.status.pod_ip);
