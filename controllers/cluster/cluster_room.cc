@@ -125,7 +125,8 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
 std::vector<std::string> ClusterRoom::PutWaitingLocked(const kube::Pod& pod) {
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod);
-  WaitingPod waiting{OwnerOf(pod), need, pod.spec.priority.value_or(0), !IsUnschedulable(pod), ComesAlone(pod)};
+  WaitingPod waiting{OwnerOf(pod), need, pod.spec.priority.value_or(0), !IsUnschedulable(pod), ComesAlone(pod),
+                     !pod.status.nominated_node_name.empty()};
   if (!competition_.Put(std::string(pod.metadata.uid), std::move(waiting), now)) return {};
   std::vector<std::string> threatened;
   for (auto& [gang, knows] : placed_) {

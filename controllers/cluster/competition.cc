@@ -172,7 +172,7 @@ bool Competition::IsAtOneOf(const std::vector<Place>& places, const std::string&
     const WaitingPod& pod = known.pod;
     if (!pod.is_undecided || pod.priority < priority || pod.owner == gang) continue;
     if (now - known.undecided_since >= kLongestDecision || known.undecided_since > held + kWatchLag) continue;
-    if (pod.owner.empty() || ExcessOf(pod.owner) > 0) ++undecided[pod.need.get()];
+    if (!pod.is_nominated || pod.owner.empty() || ExcessOf(pod.owner) > 0) ++undecided[pod.need.get()];
   }
   std::vector<Demand> demands;
   for (const auto& [need, count] : undecided) demands.push_back({need, count, 0});

@@ -29,6 +29,7 @@ struct WaitingPod {
   int priority = 0;
   bool is_undecided = false;  // The scheduler may be at it: it was not found unschedulable.
   bool comes_alone = false;   // That it came says of no other that it may come.
+  bool is_nominated = false;  // For a node, which the scheduler tries first.
 };
 
 class Competition {
@@ -54,7 +55,8 @@ class Competition {
   bool Threatens(const std::string& gang, kube::TimePoint now) const;
   // Whether a node of its places could hold such a pod.
   bool Suits(const ShapePtr& need, const std::string& gang) const;
-  // As Threatens(), for what the scheduler is at, of that priority or more, since before `held`.
+  // As Threatens(), for what the scheduler is at, of that priority or more, since before `held`. Claims or not: nothing
+  // keeps a pod that is not nominated to the place that is claimed for it.
   bool IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
                  kube::TimePoint now) const;
   // A pod of nobody waits for an accelerator, and the scheduler found no place for it.

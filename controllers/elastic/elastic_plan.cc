@@ -111,6 +111,8 @@ PlannedEvent LossOf(const View& view, const std::string& pod, std::size_t left) 
   const auto worker = std::find_if(view.pods.begin(), view.pods.end(), [&](const Worker& w) { return w.name == pod; });
   std::string why = "its pod is gone";
   bool is_leaving = false;
+  const bool trains = std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(),
+                                  [](const LauncherPod& launcher) { return launcher.is_running; });
   if (worker != view.pods.end() && !worker->is_usable()) {
     is_leaving = worker->is_ending && worker->end.empty();
     if (worker->has_lost_node) why = "its node is gone";
@@ -122,7 +124,7 @@ PlannedEvent LossOf(const View& view, const std::string& pod, std::size_t left) 
   return {is_leaving ? kube::EventType::kNormal : kube::EventType::kWarning, is_leaving ? "WorkerLeaves" : "WorkerLost",
           "UpdateHosts",
           "worker " + pod + (is_leaving ? " leaves the training: " : " was lost: ") + why + "; " +
-              Count(static_cast<std::int64_t>(left), "worker") + (left == 1 ? " goes on" : " go on")};
+              Count(static_cast<std::int64_t>(left), "worker") + (trains ? (left == 1 ? " goes on" : " go on") : " left")};
 }
 
 void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
@@ -248,6 +250,7 @@ std::string_view ToString(Reason reason) {
     case Reason::kNoOutput: return "NoOutput";
     case Reason::kBelowMinimum: return kBelowMinimumReason;
     case Reason::kPodsBroken: return "PodsBroken";
+    case Reason::kNoWorkersWanted: return "NoWorkersWanted";
     case Reason::kWaitingForRoom: return "WaitingForRoom";
     case Reason::kWaitingForQuota: return "WaitingForQuota";
     case Reason::kSuspended: return "Suspended";

@@ -22,6 +22,7 @@ enum class Reason {
   kNoOutput,          // The launcher runs and has printed nothing for long.
   kBelowMinimum,      // Trains, on fewer workers than the minimum.
   kPodsBroken,        // Workers or the launcher cannot start.
+  kNoWorkersWanted,   // Scaled to none.
   kWaitingForRoom,    // The minimum does not fit.
   kWaitingForQuota,   // The quotas of the namespace do not admit it.
   kSuspended,

@@ -84,6 +84,10 @@ Plan ElasticReconciler::MakePlan(View& view) {
   if (is_start) {
     view.has_unknown_pods = !worker.is_known || !launcher.is_known;
     view.pod_changes = worker.is_changed ? TextOf(shape->request) : "";
+    for (const JobPod* pod : {&launcher, &worker}) {
+      const std::string problem = room_.VolumesOf(*pod->pod).problem;
+      if (!problem.empty()) view.why_no_room = "no pod of it can be placed: " + problem;
+    }
     is_queued = AskForStart(view, Admitted(view, sizes), *worker.pod, shape, launcher_shape);
   } else if (granted < sizes.wanted) {
     // Of one that runs already, in case this process has not claimed it yet.
@@ -151,8 +155,8 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
     std::lock_guard lock(mutex_);
     hungry_.insert(job.metadata.Key());
   }
-  if (view.has_unknown_pods) {
-    // Nor could they be made while the API server cannot say what they will be.
+  if (view.has_unknown_pods || !view.why_no_room.empty()) {
+    // Nor could they be made while the API server cannot say what they will be; and without its volumes none starts.
     view.may_start = false;
     room_.StopAsking(owner);
     return false;

@@ -247,7 +247,7 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
   const std::string trouble = TroubleMessage(view);
   if (sizes.wanted == 0) {
     status.phase = kPhaseWaiting;
-    SetKstatus(status, view, false, false, false, Reason::kWaitingForRoom, "no workers are wanted");
+    SetKstatus(status, view, false, false, false, Reason::kNoWorkersWanted, "no workers are wanted");
   } else if (!plan.workers || plan.workers->replicas == 0) {
     SetWaiting(status, view, sizes);
   } else if (!is_running && !has_just_ended) {

@@ -89,8 +89,8 @@ class Planner {
   // All members have ended.
   bool PlanEnd() {
     if (tally_.alive() > 0 || tally_.ending > 0) return false;
-    if (tally_.succeeded >= min_) {
-      Say(kGangFinished, GangReason::kSucceeded, Count(tally_.succeeded, "member") + " succeeded");
+    if (plan_.status.succeeded >= min_) {
+      Say(kGangFinished, GangReason::kSucceeded, Count(plan_.status.succeeded, "member") + " succeeded");
     } else if (tally_.failed > 0) {
       // Of the others there may be nothing left: a Job that gives up deletes what still runs.
       Say(kGangFailed, GangReason::kFailed,
@@ -123,6 +123,7 @@ class Planner {
     const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *start);
     if (left > kube::Duration::zero()) {
       LookAgain(left);
+      ends_at_ = kube::Time{start->value + ScheduleTimeout(*view_.group)};
       return false;
     }
     plan_.end = list;
@@ -290,7 +291,11 @@ class Planner {
     const std::string of_min = " of the " + Count(min_, "member") + " that start together";
     if (IsReplacing(view_, tally_)) {
       std::string message = std::to_string(tally_.scheduled()) + of_min + " have a node";
-      if (existing < min_) message += "; " + Count(min_ - existing, "member") + " more must be created";
+      if (existing < min_) {
+        message += "; " + WhatIsMissing(view_, min_ - existing);
+      } else if (ends_at_) {
+        message += "; if it is not whole by " + kube::ToText(*ends_at_) + ", all give their nodes back";
+      }
       return Say(kGangScheduling, GangReason::kBelowMinimum, message);
     }
     const bool is_under_way = tally_.lifted + tally_.bound > 0 || !plan_.lift.empty();
@@ -298,8 +303,7 @@ class Planner {
     if (existing < min_) {
       // Pods that never had a gate started by themselves.
       return Say(HasBegun(view_) ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
-                 std::to_string(existing) + of_min + " exist; " + Count(min_ - existing, "member") +
-                     " more must be created");
+                 std::to_string(existing) + of_min + " exist; " + WhatIsMissing(view_, min_ - existing));
     }
     if (const int foreign = ForeignGates(); existing - foreign < min_) {
       const auto first = std::find_if(view_.members.begin(), view_.members.end(),
@@ -382,6 +386,7 @@ class Planner {
   const std::string reason_before_;
   GangPlan plan_;
   std::unordered_set<const Member*> lifted_;  // Those in plan_.lift.
+  std::optional<kube::Time> ends_at_;         // When it is rolled back if it is still below its minimum.
   bool is_enough_ = false;
   bool must_hold_ = false;  // Nominations come first.
   bool is_unsafe_ = false;

@@ -82,6 +82,9 @@ api::PodGroupStatus BaseGangStatus(const GangView& view) {
   if (status.observed_generation == 0) status.conditions.clear();  // The CRD's default, not ours.
   status.observed_generation = view.group->metadata.generation;
   const Tally tally = Count(view);
+  // What has finished stays so, whichever of its pods are deleted or clocks are set, until it has others.
+  const bool is_over = status.phase == kGangFinished && tally.alive() + tally.ending == 0 && tally.succeeded > 0;
+  if (is_over) return status;
   status.scheduled = tally.scheduled();
   status.running = tally.running;
   status.succeeded = tally.succeeded;

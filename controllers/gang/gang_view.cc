@@ -7,6 +7,7 @@
 
 #include "clientlib/cache/store.h"
 #include "controllers/policy/waited.h"
+#include "controllers/policy/wording.h"
 
 namespace grus {
 namespace {
@@ -99,6 +100,7 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   member.is_running = pod.status.phase == "Running";
   if (const kube::OwnerReference* owner = pod.metadata.Controller()) {
     member.has_controller = true;
+    member.is_of_stateful_set = owner->kind == "StatefulSet";
     member.owner = std::string(pod.metadata.ns) + "/" + std::string(owner->name);
     member.owner_uid = std::string(owner->uid);
   }
@@ -141,6 +143,18 @@ void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now) {
     });
     if (is_past) member.state = MemberState::kPast;
   }
+}
+
+std::string WhatIsMissing(const GangView& view, int missing) {
+  std::string text = Count(missing, "member") + " more must be created";
+  const auto ordered = std::find_if(view.members.begin(), view.members.end(), [](const Member& member) {
+    return member.is_of_stateful_set && member.state == MemberState::kGated;
+  });
+  if (ordered != view.members.end() && Count(view).alive() == 1) {
+    text += ": unless StatefulSet " + ordered->owner + " has podManagementPolicy Parallel, it waits until " +
+            ordered->name + " is ready";
+  }
+  return text;
 }
 
 void SortMembers(std::vector<Member>& members) {

@@ -42,6 +42,7 @@ struct Member {
   std::string foreign_gate;           // Another controller's: the pod cannot start whatever we do. Empty: none.
   std::string volume_problem;         // Why the scheduler would not take it; see VolumeLimits.
   bool has_controller = false;        // Somebody makes it again when it is deleted.
+  bool is_of_stateful_set = false;
   std::string owner, owner_uid;       // "team-a/bert": the object that controls it; else empty.
   bool is_tracked_by_job = false;     // Its Job counts how it ends, and takes a deletion for a failure.
   std::string node, nominated;
@@ -92,6 +93,8 @@ struct Tally {
 };
 Tally Count(const GangView& view);
 bool HasBegun(const GangView& view);  // We let a member go.
+// "3 members more must be created", and what keeps them from being.
+std::string WhatIsMissing(const GangView& view, int missing);
 
 // `shape` is that of the pod, null if it is bound or has ended. `has_planning_owner`: of GangView::is_planned_by_owner.
 Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner);

@@ -43,6 +43,14 @@ void AddHostPorts(const std::vector<kube::Container>& containers, bool only_side
   }
 }
 
+// What nobody writes by hand; thousands, which an object has room for, would make each plan of everybody's gangs slow.
+constexpr std::size_t kMostTerms = 100;
+
+template <typename T>
+void KeepFirst(std::vector<T>& terms) {
+  if (terms.size() > kMostTerms) terms.resize(kMostTerms);
+}
+
 }  // namespace
 
 Resources RequestOf(const kube::Pod& pod) {
@@ -81,6 +89,8 @@ PodShape FootprintOf(const kube::Pod& pod) {
   AddHostPorts(pod.spec.containers, false, shape.host_ports);
   AddHostPorts(pod.spec.init_containers, true, shape.host_ports);
   if (pod.spec.affinity && pod.spec.affinity->pod_anti) shape.anti_affinity = pod.spec.affinity->pod_anti->required;
+  KeepFirst(shape.anti_affinity);
+  KeepFirst(shape.host_ports);
   return shape;
 }
 
@@ -98,6 +108,8 @@ PodShape ShapeOf(const kube::Pod& pod) {
   for (const kube::TopologySpreadConstraint& constraint : pod.spec.topology_spread) {
     if (constraint.when_unsatisfiable != "ScheduleAnyway") shape.spread.push_back(constraint);
   }
+  KeepFirst(shape.affinity);
+  KeepFirst(shape.spread);
   return shape;
 }
 

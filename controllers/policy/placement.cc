@@ -75,7 +75,7 @@ class GreedySearch {
       const ShapePtr& shape = (*gang_.members)[member];
       const std::size_t part = PartOf(static_cast<int>(member));
       const FitIndex& index = *(*gang_.parts)[part].index;
-      const PodConstraints::Rules rules = constraints.RulesFor(shape);
+      const PodConstraints::Rules& rules = constraints.RulesFor(shape);
       const auto fits = [&](NodeId id) {
         const LedgerNode& node = *ledger_.NodeAt(id);
         if (!key.empty() && node.state.labels.Get(key) != domain) return false;
@@ -111,9 +111,9 @@ class GreedySearch {
 };
 
 // Where members must be together, the first one decides for all: a domain too small for them is tried in vain, so
-// each one is tried.
+// each one is tried, if they are few.
 std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace& gang) {
-  constexpr std::size_t kMostDomains = 64;
+  std::size_t domains_left = 64;
   GreedySearch search(ledger, gang);
   std::vector<NodeId> best = search.Run("", "");
   std::set<std::string> keys;
@@ -127,7 +127,8 @@ std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace
       const LedgerNode* node = ledger.NodeAt(id);
       if (node && gang.parts->front().index->CopiesOn(id) > 0) domains.emplace(node->state.labels.Get(key));
     }
-    if (domains.size() > kMostDomains) continue;
+    if (domains.size() > domains_left) continue;
+    domains_left -= domains.size();
     for (const std::string& domain : domains) {
       std::vector<NodeId> nodes = search.Run(key, domain);
       if (nodes.size() > best.size()) best = std::move(nodes);

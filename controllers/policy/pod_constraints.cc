@@ -107,10 +107,10 @@ PodConstraints::Terms& PodConstraints::TermsOf(const ShapePtr& shape) {
   return terms;
 }
 
-PodConstraints::Rules PodConstraints::RulesFor(const ShapePtr& shape) {
-  Rules rules;
-  rules.shape = shape;
-  rules.terms = &TermsOf(shape);
+const PodConstraints::Rules& PodConstraints::RulesFor(const ShapePtr& shape) {
+  Rules& rules = rules_[shape.get()];
+  if (rules.terms && rules.guards == guards_.size()) return rules;
+  rules = {shape, &TermsOf(shape), {}, guards_.size()};
   for (const auto& [key, guard] : guards_) {
     for (const Forbidden& forbidden : guard.terms) {
       if (TermMatches(*forbidden.term, guard.shape->ns, *shape, true)) rules.forbidden.push_back(&forbidden);

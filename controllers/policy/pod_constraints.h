@@ -46,11 +46,13 @@ class PodConstraints {
     ShapePtr shape;
     const Terms* terms = nullptr;
     std::vector<const Forbidden*> forbidden;  // By other pods' anti-affinity.
+    std::size_t guards = 0;                   // So many kinds of them were looked at.
   };
 
   explicit PodConstraints(const ClusterLedger& ledger);
 
-  Rules RulesFor(const ShapePtr& shape);
+  // Until the next Add().
+  const Rules& RulesFor(const ShapePtr& shape);
   bool Allow(const Rules& rules, const LedgerNode& node) const;
   // A pod more, as if it were on the node.
   void Add(const ShapePtr& shape, const LedgerNode& node);
@@ -64,7 +66,8 @@ class PodConstraints {
 
   const ClusterLedger& ledger_;
   std::list<Terms> terms_;  // Rules point into it.
-  std::unordered_map<const PodShape*, Guard> guards_;  // Likewise.
+  std::unordered_map<const PodShape*, Guard> guards_;  // Likewise. Only ever more.
+  std::unordered_map<const PodShape*, Rules> rules_;
   std::unordered_map<NodeId, std::vector<ShapePtr>> added_;
 };
 

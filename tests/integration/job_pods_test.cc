@@ -108,6 +108,25 @@ TEST_F(ElasticJobPods, ALauncherApartFromItsWorkersFindsItsNode) {
   EXPECT_TRUE(AwaitTrains(2));
 }
 
+TEST_F(ElasticJobPods, AJobWaitsForTheVolumesOfItsWorkersWithoutThem) {
+  AddNodes(1, 8);
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2,"template":{"spec":{
+      "containers":[{"name":"worker","volumeMounts":[{"name":"data","mountPath":"/data"}]}],
+      "volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data"}}]}}}})");
+  ASSERT_TRUE(AwaitWaits());
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("no pod of it can be placed: PersistentVolumeClaim " + ns() +
+                                            "/data does not exist"));
+
+  const std::string spec = R"("spec":{"storageClassName":")" + ns() + R"(","accessModes":["ReadWriteMany"],)";
+  Post("/api/v1/persistentvolumes", R"({"metadata":{"name":")" + ns() + R"(-data"},)" + spec +
+                                        R"("capacity":{"storage":"1Gi"},"hostPath":{"path":"/data"}}})");
+  Post("/api/v1/namespaces/" + ns() + "/persistentvolumeclaims",
+       R"({"metadata":{"name":"data"},)" + spec + R"("resources":{"requests":{"storage":"1Gi"}}}})");
+
+  EXPECT_TRUE(AwaitTrains(2));
+  (void)world().Send("DELETE", "/api/v1/persistentvolumes/" + ns() + "-data", "application/json", "{}");
+}
+
 // The second job waits for GPUs that the first one claims for pods that are never made.
 TEST_F(ElasticJobPods, GpusOfPodsThatAreRefusedComeFree) {
   AddNodes(1, 8);

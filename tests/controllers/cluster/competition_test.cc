@@ -228,6 +228,21 @@ TEST_F(CompetitionTest, ItIsNewsOfAMemberOnlyIfItHasNoClaim) {
   EXPECT_TRUE(competition_.Put("h-1", {"team-a/h", gpu, 0, true}, now_));
 }
 
+TEST_F(CompetitionTest, TheSchedulerIsAtWhomAClaimElsewhereDoesNotHold) {
+  NodeState other = Node();
+  other.name = "n2";
+  ledger_.PutNode(other);
+  const ShapePtr gpu = Shape(0, 1);
+  Claim("team-a/g", gpu, 8);
+  ledger_.Hold("team-a/h", "n2", gpu);
+  competition_.Put("h-0", {"team-a/h", gpu, 0, true}, now_);
+  EXPECT_TRUE(IsAtOne(0, now_)) << "made without a gate, it may be bound to n1";
+  WaitingPod nominated{"team-a/h", gpu, 0, true};
+  nominated.is_nominated = true;
+  competition_.Put("h-0", nominated, now_);
+  EXPECT_FALSE(IsAtOne(0, now_));
+}
+
 TEST_F(CompetitionTest, WhoWaitsForADeviceIsKnown) {
   competition_.Put("cpu", {"", Shape(1), 0, false}, now_);
   competition_.Put("member", {"team-a/h", Shape(1, 1), 0, false}, now_);

@@ -475,6 +475,12 @@ TEST(ElasticPlan, AWorkerThatLeavesTheListUnaskedIsAnEvent) {
        "worker bert-workers-1 was lost: its pod is gone; 2 workers go on"},
       {"replaced", [](View& v) { v.pods[1].address = "10.9.9.9"; }, "WorkerLost",
        "worker bert-workers-1 was lost: its pod is gone; 3 workers go on"},
+      {"while none trains",
+       [](View& v) {
+         v.pods.erase(v.pods.begin() + 1);
+         v.launcher_pods.clear();
+       },
+       "WorkerLost", "worker bert-workers-1 was lost: its pod is gone; 2 workers left"},
   };
   for (const Case& c : kCases) {
     View view = ViewBuilder().MinMax(1, 3).Set(3, 3).Ready({0, 1, 2}).Hosts({0, 1, 2}).LauncherRuns().Build();

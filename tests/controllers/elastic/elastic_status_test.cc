@@ -70,7 +70,7 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
        "waiting for room for 2 workers (2 GPUs) and the launcher; 2 of 3 have room"},
       {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(1, 4).Room(0, 0),
        "waiting for room for 1 worker (1 GPU) and the launcher"},
-      {"Waiting", "WaitingForRoom", false, false, Of(0).MinMax(0, 4).Target(0), "no workers are wanted"},
+      {"Waiting", "NoWorkersWanted", false, false, Of(0).MinMax(0, 4).Target(0), "no workers are wanted"},
       {"Waiting", "WaitingForQuota", false, true, ViewBuilder().MinMax(3, 4).Room(8).Quota(1),
        "waiting: quota \"team\" of namespace team-a leaves room for 1 more worker of the 3 needed "
        "(requests.nvidia.com/gpu: 7 of 8 used)"},

@@ -197,6 +197,17 @@ TEST(GangPlan, SaysHowManyMembersExist) {
   EXPECT_THAT(plan.lift, IsEmpty());
 }
 
+TEST(GangPlan, SaysThatAStatefulSetMakesItsPodsOneByOne) {
+  const auto ordered = [](Member& member) {
+    member.is_of_stateful_set = true;
+    member.owner = "team-a/bert";
+  };
+  EXPECT_THAT(MessageOf(PlanGang(GangBuilder(8).Gated(1).Each(ordered).Build())),
+              HasSubstr("7 members more must be created: unless StatefulSet team-a/bert has podManagementPolicy Parallel"));
+  EXPECT_THAT(MessageOf(PlanGang(GangBuilder(8).Gated(2).Each(ordered).Build())),
+              ::testing::EndsWith("6 members more must be created"));
+}
+
 TEST(GangPlan, OneThatWasPlacedAndBoundBeforeItsPlacesWereReadIsSaidToStart) {
   GangView view = GangBuilder(3).Bound(1).Lifted(2).Places(1).Build();
   view.standing.is_placed = true;
@@ -272,6 +283,21 @@ TEST(GangPlan, HasFailedWhenOfThoseThatFailedOthersAreNotThereAnyMore) {
   const GangPlan plan = PlanGang(GangBuilder(3).Ended(1, MemberState::kFailed).Build());
   EXPECT_EQ(plan.status.phase, kGangFailed);
   EXPECT_THAT(MessageOf(plan), HasSubstr("1 member failed, 0 of the 3 members"));
+}
+
+TEST(GangPlan, WhatHasFinishedStaysSoWhileItsPodsAreDeleted) {
+  const auto finished = [](GangBuilder builder) {
+    return PlanGang(builder.Phase(kGangFinished, GangReason::kSucceeded)
+                        .Group([](auto& g) { g.status.succeeded = g.status.scheduled = 4; })
+                        .Build());
+  };
+  for (const int left : {1, 4, 8}) {
+    const GangPlan plan = finished(GangBuilder(4).Ended(left, MemberState::kSucceeded));
+    EXPECT_EQ(plan.status.phase, kGangFinished) << left;
+    EXPECT_EQ(plan.status.succeeded, 4) << left;
+    EXPECT_EQ(MessageOf(plan), "4 members succeeded") << left;
+  }
+  EXPECT_EQ(finished(GangBuilder(4).Ended(1, MemberState::kSucceeded).Gated(3)).status.succeeded, 1);
 }
 
 TEST(GangPlan, AFinishedRunCountsForNothing) {

@@ -123,6 +123,7 @@ TEST(GangRollBack, AGangThatRanWaitsForAReplacementThatIsLateAndThenForItsTime) 
   const GangPlan in_time = PlanGang(running(GangBuilder(4).Running(3).Lifted(1, -59)));
   EXPECT_THAT(in_time.end, IsEmpty());
   EXPECT_EQ(in_time.look_again, kube::Duration(seconds(1)));
+  EXPECT_THAT(MessageOf(in_time), HasSubstr("if it is not whole by " + kube::ToText(At(1))));
   const GangPlan one_of_two = PlanGang(running(GangBuilder(4).Running(2).Lifted(1, -600)));
   EXPECT_THAT(one_of_two.end, IsEmpty()) << "the other one is still to be made";
   const GangPlan last_counts = PlanGang(running(GangBuilder(4).Running(2).Lifted(1, -600).Lifted(1, -1)));

@@ -106,5 +106,21 @@ TEST(ShapeOf, TakesWhatIsRequiredAndNotWhatIsPreferred) {
   EXPECT_EQ(footprint.request, Resources{});
 }
 
+TEST(ShapeOf, LooksAtAHundredTermsOfAKindAtMost) {
+  kube::Pod pod;
+  pod.spec.containers.resize(1);
+  pod.spec.containers[0].ports.resize(5000, {80});
+  kube::Affinity& affinity = pod.spec.affinity.emplace();
+  affinity.pod.emplace().required.resize(9000);
+  affinity.pod_anti.emplace().required.resize(9000);
+  pod.spec.topology_spread.resize(9000);
+
+  const PodShape shape = ShapeOf(pod);
+  EXPECT_EQ(shape.affinity.size(), 100U);
+  EXPECT_EQ(shape.anti_affinity.size(), 100U);
+  EXPECT_EQ(shape.spread.size(), 100U);
+  EXPECT_EQ(shape.host_ports.size(), 100U);
+}
+
 }  // namespace
 }  // namespace grus
