@@ -270,6 +270,20 @@ kube::Pod LauncherPodOf(const ElasticHorovodJob& job) {
   return ReadPod(pod ? *pod : Json(), job.metadata.ns);
 }
 
+std::string UnreadableField(const ElasticHorovodJob& job) {
+  const std::pair<const char*, const Json*> templates[] = {
+      {"spec.workersSpec.template.", &job.spec.workers.pod_template},
+      {"spec.launcherSpec.template.", &job.spec.launcher.pod_template}};
+  for (const auto& [path, user_template] : templates) {
+    if (!user_template->is_object()) continue;
+    Json pod = *user_template;
+    pod["apiVersion"] = "v1";
+    pod["kind"] = "Pod";
+    if (auto read = kube::Decode<kube::Pod>(kube::ToText(pod)); !read) return path + read.error().message();
+  }
+  return {};
+}
+
 Json PodOfTemplate(const Json& workload) {
   const Json* pod_template = workload.At({"spec", "template"});
   Json pod = pod_template && pod_template->is_object() ? *pod_template : Json::MakeObject();

@@ -26,6 +26,9 @@ kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
 // Likewise the launcher's, for quotas.
 kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);
+// What of its templates is no pod, as far as grus reads pods: "spec.workersSpec.template.spec.containers: expected a
+// list, found a string"; empty: nothing.
+std::string UnreadableField(const api::ElasticHorovodJob& job);
 // A pod of the template of a StatefulSet or Job of ours, to be named by the API server.
 kube::Json PodOfTemplate(const kube::Json& workload);
 

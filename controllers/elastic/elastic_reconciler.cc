@@ -321,6 +321,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
     VerifiedLocked(*view.job).is_namespace_ending = true;
     return Action::AwaitChange();
   }
+  // Of a quantity that is none the API server says neither where it is nor what.
+  const std::string field = error.code() == ErrorCode::kInvalidArgument ? UnreadableField(*view.job) : "";
+  const std::string message = error.message() + (field.empty() ? "" : "; " + field);
   Reason reason;
   switch (error.code()) {
     case ErrorCode::kAlreadyExists: reason = Reason::kNameTaken; break;
@@ -332,14 +335,14 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
     default: return error;
   }
   GiveBackUnmade(view);
-  log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
+  log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", message}});
   // How a job ended is not overwritten by what went wrong while it was cleaned up.
   if (plan.status.phase == kPhaseSucceeded || plan.status.phase == kPhaseFailed) return Action::After(kRefusedRetry);
-  const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, error.message());
+  const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
   if (is_new) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
-                   "WriteChildren", error.message());
+                   "WriteChildren", message);
   }
   std::optional<kube::Duration> deferred;
   if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();

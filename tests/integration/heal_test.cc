@@ -322,8 +322,13 @@ TEST_F(ElasticJob, SaysWhatTheApiServerRefusedAndGoesOnWithTheNextEdit) {
       {"type", R"({"workersSpec":{"template":{"spec":{"terminationGracePeriodSeconds":"soon"}}}})",
        "terminationGracePeriodSeconds",
        R"({"spec":{"workersSpec":{"template":{"spec":{"terminationGracePeriodSeconds":5}}}}})"},
+      {"quantity",
+       R"({"workersSpec":{"template":{"spec":{"containers":[
+           {"name":"worker","resources":{"limits":{"cpu":"4 cores"}}}]}}}})",
+       "spec.workersSpec.template.spec.containers[0].resources.limits[cpu]: \"4 cores\" is no quantity",
+       R"({"spec":{"workersSpec":{"template":{"spec":{"containers":null}}}}})"},
   };
-  AddNode(3);
+  AddNode(4);
 
   for (const Case& c : cases) Create(c.spec, c.job);
 
