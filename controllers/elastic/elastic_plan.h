@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "clientlib/runtime/event_recorder.h"
 #include "controllers/elastic/worker_plan.h"
+#include "controllers/frame/planned_event.h"
 
 namespace grus {
 
@@ -34,11 +34,6 @@ enum class Reason {
   kNotPermitted,      // grus itself lacks a permission.
 };
 std::string_view ToString(Reason reason);
-
-struct PlannedEvent {
-  kube::EventType type = kube::EventType::kNormal;
-  std::string reason, action, note;
-};
 
 struct Plan {
   bool delete_job = false;  // Its time to live after the end is over.

@@ -255,6 +255,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     }
     // If it was deleted, the garbage collector takes the children with it.
     writes_.Forget(key);
+    statuses_.Forget(key);
     missing_pods_.Forget(key);
     training_output_.Forget(key);
     quotas_.Forget(key);
@@ -304,10 +305,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   if (Status done = Execute(view, plan, children, writer, deferred, stop); !done) {
     return Refused(view, plan, std::move(done).error(), stop);
   }
-  for (const PlannedEvent& event : plan.events) {
-    log_.Info(event.note, {{"job", key.ToString()}, {"reason", event.reason}});
-    events_.Record(event.type, KindOf<ElasticHorovodJob>(), job->metadata, event.reason, event.action, event.note);
-  }
+  Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
   return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
                                  missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
@@ -354,41 +352,16 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
 
 Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
                                       std::optional<kube::Duration>& deferred, std::stop_token stop) {
-  if (status == view.job->status) return {};
-  if (const kube::Duration patience = PatienceFor(view.job->status, status); patience > kube::Duration::zero()) {
-    std::lock_guard lock(mutex_);
-    Verified& verified = VerifiedLocked(*view.job);
-    if (!verified.minor_change_since) verified.minor_change_since = clock_.Now();
-    const kube::Duration left = *verified.minor_change_since + patience - clock_.Now();
-    if (left > kube::Duration::zero()) {
-      deferred = left;
-      return {};
-    }
+  auto written = statuses_.Write(*view.job, status, PatienceFor(view.job->status, status), stop);
+  if (!written) {
+    if (written.error().code() == ErrorCode::kNotFound) return {};  // Deleted meanwhile.
+    return std::move(written).error();
   }
-  Json patch = Json::MakeObject();
-  // The UID is a precondition: a status never lands on another job of the same name.
-  patch["metadata"]["uid"] = std::string(view.job->metadata.uid);
-  Json had = kube::ToJson(view.job->status);
-  const Json has = kube::ToJson(status);
-  if (view.job->status.observed_generation == 0) {
-    // The first of ours says everything, also zeros.
-    for (const auto& [field, value] : *has.AsObject()) had.Erase(field);
+  deferred = written->deferred;
+  if (written->object) {
+    writes_.Note(view.job->metadata.Key(), std::string(view.job->metadata.uid), KindOf<ElasticHorovodJob>(),
+                 std::string(written->object->metadata.resource_version));
   }
-  patch["status"] = kube::MergePatchBetween(had, has);
-  if (patch["status"].AsObject()->empty()) return {};
-  const ObjectKey key = view.job->metadata.Key();
-  kube::WriteOptions options;
-  options.subresource = "status";
-  auto patched = client_.Patch(KindOf<ElasticHorovodJob>(), key, kube::PatchType::kMerge, patch, options, stop);
-  if (!patched) {
-    if (patched.error().code() == ErrorCode::kNotFound) return {};  // Deleted meanwhile.
-    return std::move(patched).error().with("write status of ElasticHorovodJob " + key.ToString());
-  }
-  writes_.Note(key, std::string(view.job->metadata.uid), KindOf<ElasticHorovodJob>(),
-               std::string((*patched)->metadata.resource_version));
-  std::lock_guard lock(mutex_);
-  const auto verified = verified_.find(key);
-  if (verified != verified_.end()) verified->second.minor_change_since.reset();
   return {};
 }
 

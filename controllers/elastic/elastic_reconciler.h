@@ -25,6 +25,7 @@
 #include "controllers/elastic/job_quotas.h"
 #include "controllers/elastic/missing_pods.h"
 #include "controllers/elastic/training_output.h"
+#include "controllers/frame/status_writer.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -55,7 +56,6 @@ class ElasticReconciler final : public kube::Reconciler {
     std::string uid, service_version, hosts_version;
     std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
     int failed_tries = 0;  // See View.
-    std::optional<kube::TimePoint> minor_change_since;  // A change of the status waits for company.
     bool is_namespace_ending = false;  // And the job with it.
   };
 
@@ -117,6 +117,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::Store::IndexId jobs_by_profile_ = 0;  // If there are profiles: by the name that spec.profile means.
   ClusterRoom& room_;
   kube::WriteTracker writes_;
+  StatusWriter statuses_{client_, clock_};
   MissingPods missing_pods_;
   TrainingOutput training_output_;
   JobPods pods_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/elastic/scripts.h"
+#include "controllers/frame/kstatus.h"
 #include "controllers/policy/worker_devices.h"
 
 namespace grus {
@@ -11,29 +12,12 @@ namespace {
 
 using Status = api::ElasticHorovodJobStatus;
 
-void Set(Status& status, const View& view, std::string_view type, std::string_view value, std::string_view reason,
-         const std::string& message) {
-  kube::Condition condition;
-  condition.type = std::string(type);
-  condition.status = std::string(value);
-  condition.reason = std::string(reason);
-  condition.message = message;
-  condition.observed_generation = view.job->metadata.generation;
-  kube::SetCondition(status.conditions, std::move(condition), view.now.value);
+Kstatus ConditionsOf(Status& status, const View& view) {
+  return Kstatus(status.conditions, view.job->metadata.generation, view.now);
 }
 
-void Set(Status& status, const View& view, std::string_view type, bool is_true, std::string_view reason,
-         const std::string& message) {
-  Set(status, view, type, std::string_view(is_true ? "True" : "False"), reason, message);
-}
-
-// The three of kstatus together: exactly one of "fine", "under way", "stuck" is said.
-void SetKstatus(Status& status, const View& view, bool is_ready, bool is_reconciling, bool is_stalled, Reason reason,
-                const std::string& message) {
-  const std::string_view name = ToString(reason);
-  Set(status, view, "Ready", is_ready, name, message);
-  Set(status, view, "Reconciling", is_reconciling, name, is_reconciling ? message : "");
-  Set(status, view, "Stalled", is_stalled, name, is_stalled ? message : "");
+void Say(Status& status, const View& view, Standing standing, Reason reason, const std::string& message) {
+  ConditionsOf(status, view).Say(standing, ToString(reason), message);
 }
 
 std::string Gpus(const View& view, int workers) {
@@ -105,9 +89,7 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
 
 // Whether it trains is not known: neither ready nor known to be stuck.
 void SetSilent(Status& status, const View& view, const LauncherPod& launcher, const std::string& workers) {
-  Set(status, view, "Reconciling", false, ToString(Reason::kNoOutput), "");
-  Set(status, view, "Stalled", false, ToString(Reason::kNoOutput), "");
-  Set(status, view, "Ready", std::string_view("Unknown"), ToString(Reason::kNoOutput),
+  Say(status, view, Standing::kUnknown, Reason::kNoOutput,
       workers + "; launcher " + launcher.name + " has printed nothing since " + kube::ToText(*launcher.silent_since) +
           ": if its training hangs, delete that pod; spec.runPolicy.progressDeadlineSeconds (" +
           std::to_string(view.job->spec.run_policy.progress_deadline_seconds) + ") says when silence is told");
@@ -150,16 +132,16 @@ void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
   status.phase = kPhaseWaiting;
   const bool is_start = !view.workers || view.workers->replicas == 0;
   if (is_start && view.quota && view.quota->workers < sizes.NeededToStart()) {
-    return SetKstatus(status, view, false, true, false, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
+    return Say(status, view, Standing::kReconciling, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
   }
   if (!WaitsForRepair(status)) {
-    return SetKstatus(status, view, false, true, false, Reason::kWaitingForRoom,
+    return Say(status, view, Standing::kReconciling, Reason::kWaitingForRoom,
                       WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
   const bool is_news = view.workers && view.workers->replicas > 0;
   if (!is_news && ready && ready->reason == ToString(Reason::kPodsBroken)) return;  // As it was said then.
-  SetKstatus(status, view, false, false, true, Reason::kPodsBroken,
+  Say(status, view, Standing::kStalled, Reason::kPodsBroken,
              BrokenMessage(view) + "; gave all workers back, tries again after 5 minutes or a change of the spec");
 }
 
@@ -230,13 +212,9 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     status.phase = kPhaseSuspended;
     status.replicas.granted = 0;
     const std::string message = "suspended by spec.runPolicy.suspend";
-    SetKstatus(status, view, false, false, false, Reason::kSuspended, message);
-    Set(status, view, "Suspended", true, ToString(Reason::kSuspended), message);
-    return;
+    return Say(status, view, Standing::kSuspended, Reason::kSuspended, message);
   }
-  if (kube::FindCondition(status.conditions, "Suspended")) {
-    Set(status, view, "Suspended", false, "Resumed", "");
-  }
+  ConditionsOf(status, view).SayResumed();
   status.replicas.granted = plan.workers ? plan.workers->granted : 0;
   const std::string workers = WorkersMessage(view, status, sizes);
   const auto& launchers = view.launcher_pods;
@@ -247,7 +225,7 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
   const std::string trouble = TroubleMessage(view);
   if (sizes.wanted == 0) {
     status.phase = kPhaseWaiting;
-    SetKstatus(status, view, false, false, false, Reason::kNoWorkersWanted, "no workers are wanted");
+    Say(status, view, Standing::kAtRest, Reason::kNoWorkersWanted, "no workers are wanted");
   } else if (!plan.workers || plan.workers->replicas == 0) {
     SetWaiting(status, view, sizes);
   } else if (!is_running && !has_just_ended) {
@@ -255,13 +233,13 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     if (trouble.empty()) {
       const Reason reason = plan.wants_launcher ? Reason::kLauncherStarting : Reason::kWorkersStarting;
       const bool are_refused = status.replicas.created == 0 && !view.pod_refusal.empty();
-      SetKstatus(status, view, false, true, false, reason, workers + (are_refused ? "; " + view.pod_refusal : ""));
+      Say(status, view, Standing::kReconciling, reason, workers + (are_refused ? "; " + view.pod_refusal : ""));
     } else {
-      SetKstatus(status, view, false, false, true, Reason::kPodsBroken, workers + "; " + trouble);
+      Say(status, view, Standing::kStalled, Reason::kPodsBroken, workers + "; " + trouble);
     }
   } else if (status.replicas.ready < sizes.NeededToRun()) {
     status.phase = kPhaseRunning;
-    SetKstatus(status, view, false, true, false, Reason::kBelowMinimum,
+    Say(status, view, Standing::kReconciling, Reason::kBelowMinimum,
                "trains on fewer workers than the minimum of " + std::to_string(sizes.NeededToRun()) + ": " + workers +
                    (trouble.empty() ? "" : "; " + trouble));
   } else if (const auto silent = std::find_if(launchers.begin(), launchers.end(),
@@ -271,22 +249,22 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     SetSilent(status, view, *silent, workers);
   } else {
     status.phase = kPhaseRunning;
-    SetKstatus(status, view, true, false, false, Reason::kTraining,
+    Say(status, view, Standing::kReady, Reason::kTraining,
                workers + (trouble.empty() ? "" : "; " + trouble));
   }
 }
 
 void SetStalled(Status& status, const View& view, Reason reason, const std::string& message) {
   if (status.phase.empty()) status.phase = kPhasePending;
-  SetKstatus(status, view, false, false, true, reason, message);
+  Say(status, view, Standing::kStalled, reason, message);
 }
 
 void SetEnd(Status& status, const View& view, Reason reason, const std::string& message) {
   const bool is_success = reason == Reason::kSucceeded;
   status.phase = is_success ? kPhaseSucceeded : kPhaseFailed;
   status.completion_time = view.now;
-  SetKstatus(status, view, is_success, false, !is_success, reason, message);
-  Set(status, view, is_success ? "Complete" : "Failed", true, ToString(reason), message);
+  Say(status, view, is_success ? Standing::kReady : Standing::kStalled, reason, message);
+  ConditionsOf(status, view).Set(is_success ? "Complete" : "Failed", true, ToString(reason), message);
 }
 
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason) {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "clientlib/runtime/event_recorder.h"
+#include "controllers/frame/planned_event.h"
 #include "controllers/gang/gang_needs.h"
 
 namespace grus {
@@ -48,11 +48,6 @@ inline constexpr char kGangRunning[] = "Running";
 inline constexpr char kGangFinished[] = "Finished";
 inline constexpr char kGangFailed[] = "Failed";
 
-struct GangEvent {
-  kube::EventType type = kube::EventType::kNormal;
-  std::string reason, action, note;
-};
-
 struct Nomination {
   const Member* member;  // Points into the view.
   std::string node;      // Empty: clear it.
@@ -69,7 +64,7 @@ struct GangPlan {
   bool must_replan = false;          // The places are not safe any more: ask for others.
   bool is_verifying = false;         // All are held, and the scheduler may be at a pod from before.
   api::PodGroupStatus status;
-  std::vector<GangEvent> events;
+  std::vector<PlannedEvent> events;
   std::optional<kube::Duration> look_again;
 };
 

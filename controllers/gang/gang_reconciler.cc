@@ -307,10 +307,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   if (done) done = members_.End(view, plan, stop);
   if (!done) return Refused(view, plan, std::move(done).error(), stop);
   // With the status, and so once.
-  for (const GangEvent& event : deferred ? std::vector<GangEvent>() : plan.events) {
-    log_.Info(event.note, {{"gang", gang}, {"reason", event.reason}});
-    events_.Record(event.type, kind_, group->metadata, event.reason, event.action, event.note);
-  }
+  if (!deferred) Tell(plan.events, events_, log_, kind_, group->metadata, "gang");
   kube::Duration again =
       std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync});
   if (const auto change = view.demand ? room_.next_change(gang) : std::nullopt) {

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "controllers/frame/kstatus.h"
+
 namespace grus {
 namespace {
 
@@ -20,17 +22,6 @@ bool IsStalled(GangReason reason) {
     case GangReason::kPodsRefused: return true;
     default: return false;
   }
-}
-
-void Set(api::PodGroupStatus& status, const GangView& view, std::string_view type, bool is_true, GangReason reason,
-         const std::string& message) {
-  kube::Condition condition;
-  condition.type = std::string(type);
-  condition.status = is_true ? "True" : "False";
-  condition.reason = std::string(ToString(reason));
-  condition.message = message;
-  condition.observed_generation = view.group->metadata.generation;
-  kube::SetCondition(status.conditions, std::move(condition), view.now.value);
 }
 
 // "team-a/driver, team-a/workers": who makes the members of this run, in order of their names.
@@ -96,11 +87,10 @@ api::PodGroupStatus BaseGangStatus(const GangView& view) {
 void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std::string& phase, GangReason reason,
                    const std::string& message) {
   status.phase = phase;
-  const bool is_ready = IsReady(reason), is_stalled = IsStalled(reason);
-  const bool is_reconciling = !is_ready && !is_stalled;
-  Set(status, view, "Ready", is_ready, reason, message);
-  Set(status, view, "Reconciling", is_reconciling, reason, is_reconciling ? message : "");
-  Set(status, view, "Stalled", is_stalled, reason, is_stalled ? message : "");
+  const Standing standing = IsReady(reason)     ? Standing::kReady
+                            : IsStalled(reason) ? Standing::kStalled
+                                                : Standing::kReconciling;
+  Kstatus(status.conditions, view.group->metadata.generation, view.now).Say(standing, ToString(reason), message);
 }
 
 std::string GangReasonBefore(const GangView& view) {

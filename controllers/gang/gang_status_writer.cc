@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "clientlib/client/patch.h"
-#include "clientlib/model/json_writer.h"
 #include "controllers/gang/gang_status.h"
 
 namespace grus {
@@ -31,7 +29,7 @@ void KeepUpstreamFields(Json& status) {
 GangStatusWriter::GangStatusWriter(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
                                    const LeaseWatch* plugins, kube::WriteTracker& writes, kube::EventRecorder& events,
                                    const kube::Clock& clock, const kube::Log& log)
-    : client_(client),
+    : statuses_(client, clock),
       kind_(kind),
       groups_(groups),
       plugins_(plugins),
@@ -64,6 +62,7 @@ void GangStatusWriter::Remember(const GangView& view, std::optional<api::PodGrou
 void GangStatusWriter::Forget(const kube::ObjectKey& key) {
   std::lock_guard lock(mutex_);
   memory_.erase(key);
+  statuses_.Forget(key);
 }
 
 GangStatusWriter::Group GangStatusWriter::WithWhatWasSaid(const Group& group) {
@@ -93,20 +92,6 @@ void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupSt
                      ") and write the status; grus goes on starting pods that have its gate, and says so in events");
 }
 
-std::optional<kube::Duration> GangStatusWriter::Defer(const GangView& view, const api::PodGroupStatus& before,
-                                                      const api::PodGroupStatus& status) {
-  std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(*view.group);
-  if (IsMinorGangChange(before, status)) {
-    if (!memory.minor_change_since) memory.minor_change_since = clock_.Now();
-    const kube::Duration wait = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
-    const kube::Duration left = *memory.minor_change_since + wait - clock_.Now();
-    if (left > kube::Duration::zero()) return left;
-  }
-  memory.minor_change_since.reset();
-  return std::nullopt;
-}
-
 kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status,
                                                                     std::stop_token stop) {
   const bool is_others = IsOthersFor().has_value();
@@ -126,33 +111,26 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
   const api::PodGroupStatus& before = cached ? cached->status : view.group->status;
   if (&kind_ == &kube::KindOf<api::LegacyPodGroup>()) status.phase = LegacyPhase(status, view.group->spec.min_member);
   if (status == before) return std::optional<kube::Duration>();
-  if (const auto wait = Defer(view, before, status)) return wait;
-
-  Json patch = Json::MakeObject();
-  // The UID is a precondition: a status never lands on another group of the same name.
-  patch["metadata"]["uid"] = std::string(view.group->metadata.uid);
-  Json had = kube::ToJson(before);
-  const Json has = kube::ToJson(status);
-  if (before.observed_generation == 0) {
-    // The first of ours says everything, also zeros.
-    for (const auto& [field, value] : *has.AsObject()) had.Erase(field);
-  }
-  patch["status"] = kube::MergePatchBetween(had, has);
+  StatusChange change{kube::ToJson(before), kube::ToJson(status), before.observed_generation == 0};
   const bool is_narrow = memory.said && !memory.is_left_to_others;
-  if (is_narrow) KeepUpstreamFields(patch["status"]);
-  if (patch["status"].AsObject()->empty()) {
+  if (is_narrow) {
+    KeepUpstreamFields(change.before);
+    KeepUpstreamFields(change.after);
+  }
+  kube::Duration patience = kube::Duration::zero();
+  if (IsMinorGangChange(before, status)) patience = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
+  auto written = statuses_.Write(kind_, view.group->metadata, std::move(change), patience, stop);
+  if (!written) {
+    if (written.error().code() == kube::ErrorCode::kNotFound) return std::optional<kube::Duration>();
+    return std::move(written).error();
+  }
+  if (written->deferred) return written->deferred;
+  if (!written->object) {
     if (is_narrow) Remember(view, status);
     return std::optional<kube::Duration>();
   }
-  kube::WriteOptions options;
-  options.subresource = "status";
-  auto patched = client_.Patch(kind_, key, kube::PatchType::kMerge, patch, options, stop);
-  if (!patched) {
-    if (patched.error().code() == kube::ErrorCode::kNotFound) return std::optional<kube::Duration>();
-    return std::move(patched).error().with("write the status of PodGroup " + key.ToString());
-  }
-  writes_.Note(key, std::string(view.group->metadata.uid), kind_, std::string((*patched)->metadata.resource_version));
-  const auto& kept = static_cast<const api::PodGroup&>(**patched).status.conditions;
+  writes_.Note(key, std::string(view.group->metadata.uid), kind_, std::string(written->object->metadata.resource_version));
+  const auto& kept = static_cast<const api::PodGroup&>(*written->object).status.conditions;
   const bool is_pruned = kept.empty() && !status.conditions.empty();
   if (is_pruned) Remember(view, status);
   else if (memory.is_left_to_others) Remember(view, std::nullopt);

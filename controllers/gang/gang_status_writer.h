@@ -19,6 +19,7 @@
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "controllers/cluster/lease_watch.h"
+#include "controllers/frame/status_writer.h"
 #include "controllers/gang/gang_view.h"
 
 namespace grus {
@@ -44,7 +45,6 @@ class GangStatusWriter {
  private:
   struct Memory {
     std::string uid;
-    std::optional<kube::TimePoint> minor_change_since;
     std::optional<api::PodGroupStatus> said;
     bool is_left_to_others = false;  // Nothing was written since.
   };
@@ -53,10 +53,8 @@ class GangStatusWriter {
   Memory MemoryOf(const api::PodGroup& group);
   void Remember(const GangView& view, std::optional<api::PodGroupStatus> said);
   void LeaveToOthers(const GangView& view, const api::PodGroupStatus& status);
-  std::optional<kube::Duration> Defer(const GangView& view, const api::PodGroupStatus& before,
-                                      const api::PodGroupStatus& status);
 
-  kube::Client& client_;
+  StatusWriter statuses_;
   const kube::Kind& kind_;
   kube::Informer& groups_;
   const LeaseWatch* const plugins_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "controllers/frame/kstatus.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/policy/wording.h"
@@ -231,13 +232,9 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
     if (!type.model.gpu_type.empty()) knees += " on " + type.model.gpu_type;
   }
 
-  const auto set = [&](const char* type, bool is_true, const char* reason, const std::string& message) {
-    kube::SetCondition(status.conditions,
-                       {type, is_true ? "True" : "False", reason, message, {}, profile.metadata.generation},
-                       now);
-  };
+  Kstatus conditions(status.conditions, profile.metadata.generation, kube::Time{now});
   const bool has_points = status.points > 0;
-  set("Ready", has_points, has_points ? "Measured" : "NothingMeasured",
+  conditions.Set("Ready", has_points, has_points ? "Measured" : "NothingMeasured",
       !has_points
           ? "no measurement yet"
           : Count(status.points, "measurement") + (knees.empty() ? "; knee not known" : "; knee: " + knees));
@@ -245,13 +242,13 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
   if (status.drift) {
     const std::string message = DriftMessage(*status.drift, profile.spec.throughput_unit);
     if (IsMeasuredSince(profile.spec, *status.drift)) {
-      set("Drifted", false, kReasonMeasuredAgain, "measured again since; before: " + message);
+      conditions.Set("Drifted", false, kReasonMeasuredAgain, "measured again since; before: " + message);
       status.drift.reset();
     } else {
-      set("Drifted", true, IsSlower(*status.drift) ? kReasonSlower : kReasonFaster, message);
+      conditions.Set("Drifted", true, IsSlower(*status.drift) ? kReasonSlower : kReasonFaster, message);
     }
   } else if (before && before->is_true()) {
-    set("Drifted", false, kReasonAgrees, "");
+    conditions.Set("Drifted", false, kReasonAgrees, "");
   }
   return status;
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "clientlib/runtime/event_recorder.h"
+#include "controllers/frame/planned_event.h"
 #include "controllers/trial/trial_children.h"
 #include "controllers/trial/trial_view.h"
 
@@ -21,11 +21,6 @@ namespace grus {
 
 inline constexpr std::chrono::seconds kPoll{5};          // A TrialJob with running trials is looked at so often.
 inline constexpr std::chrono::seconds kSilence{120};     // A training that prints nothing for so long is given up.
-
-struct TrialEvent {
-  kube::EventType type = kube::EventType::kNormal;
-  std::string reason, action, note;
-};
 
 struct TrialPlan {
   bool is_ignored = false;
@@ -37,7 +32,7 @@ struct TrialPlan {
   std::vector<std::string> park;     // Trials whose child stays, and holds nothing.
   std::vector<std::string> measure;  // Trials to be measured.
   std::optional<std::int32_t> apply_replicas;  // For the job of jobRef, before the status is written.
-  std::vector<TrialEvent> events;    // Once the status is written.
+  std::vector<PlannedEvent> events;    // Once the status is written.
   std::optional<kube::Duration> look_again;
 };
 

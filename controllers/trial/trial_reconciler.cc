@@ -306,6 +306,7 @@ Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token 
   if (!job) {
     measurements_.Measure(key, {});
     writes_.Forget(key);
+    statuses_.Forget(key);
     std::lock_guard lock(mutex_);
     memory_.erase(key);
     std::erase_if(trial_jobs_, [&](const auto& entry) { return entry.first.ns == key.ns && entry.second == key.name; });
@@ -321,10 +322,7 @@ Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token 
   std::optional<kube::Duration> deferred;
   if (Status done = Execute(view, plan, deferred, stop); !done) return Refused(view, std::move(done).error(), stop);
   measurements_.Measure(key, TargetsOf(view, plan));
-  for (const TrialEvent& event : plan.events) {
-    log_.Info(event.note, {{"trial_job", key.ToString()}, {"reason", event.reason}});
-    events_.Record(event.type, KindOf<TrialJob>(), job->metadata, event.reason, event.action, event.note);
-  }
+  Tell(plan.events, events_, log_, KindOf<TrialJob>(), job->metadata, "trial_job");
   return Action::After(
       std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync}));
 }

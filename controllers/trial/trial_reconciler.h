@@ -21,6 +21,7 @@
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "controllers/cluster/cluster_room.h"
+#include "controllers/frame/status_writer.h"
 #include "controllers/trial/profile_store.h"
 #include "controllers/trial/prometheus.h"
 #include "controllers/trial/trial_holdings.h"
@@ -70,7 +71,6 @@ class TrialReconciler final : public kube::Reconciler {
     std::map<std::string, Refusal> refusals;        // Of its child, by the API server.
     std::map<std::string, kube::TimePoint> stalled;  // When its child was first seen refused.
     std::optional<std::string> pattern_error;       // Of this generation's patterns; none: not tried yet.
-    std::optional<kube::TimePoint> minor_change_since;
     std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
     std::string source_error;                                // What view.source_error was after that.
   };
@@ -130,6 +130,7 @@ class TrialReconciler final : public kube::Reconciler {
   const PodTrials pod_trials_;
   const kube::Store::IndexId trial_jobs_by_workload_;
   kube::WriteTracker writes_;
+  StatusWriter statuses_{client_, clock_};
   kube::WorkQueue* queue_ = nullptr;
 
   std::mutex mutex_;  // Guards what follows.

@@ -11,17 +11,6 @@ namespace {
 
 constexpr std::string_view kPhaseWords[] = {"waiting", "starting", "warming up", "measuring"};
 
-void Set(api::TrialJobStatus& status, const TrialView& view, std::string_view type, bool is_true,
-         std::string_view reason, const std::string& message) {
-  kube::Condition condition;
-  condition.type = std::string(type);
-  condition.status = is_true ? "True" : "False";
-  condition.reason = std::string(reason);
-  condition.message = message;
-  condition.observed_generation = view.generation();
-  kube::SetCondition(status.conditions, std::move(condition), view.now.value);
-}
-
 }  // namespace
 
 api::TrialJobStatus BaseTrialStatus(const TrialView& view) {
@@ -42,16 +31,12 @@ void SetStanding(api::TrialJobStatus& status, const TrialView& view, api::TrialJ
                  api::TrialJobReason why, const std::string& message, bool is_end) {
   const std::string_view reason = api::ToString(why);
   status.phase = phase;
-  const bool is_reconciling = standing == Standing::kReconciling, is_stalled = standing == Standing::kStalled;
-  Set(status, view, "Ready", standing == Standing::kReady, reason, message);
-  Set(status, view, "Reconciling", is_reconciling, reason, is_reconciling ? message : "");
-  Set(status, view, "Stalled", is_stalled, reason, is_stalled ? message : "");
-  const bool is_suspended = standing == Standing::kSuspended;
-  if (is_suspended) Set(status, view, "Suspended", true, reason, message);
-  else if (kube::FindCondition(status.conditions, "Suspended")) Set(status, view, "Suspended", false, "Resumed", "");
+  Kstatus conditions(status.conditions, view.generation(), view.now);
+  conditions.Say(standing, reason, message);
+  if (standing != Standing::kSuspended) conditions.SayResumed();
   for (const char* type : {"Complete", "Failed"}) {
     const bool is_this = is_end && (type == std::string_view("Complete")) == (phase == api::TrialJobPhase::kSucceeded);
-    if (is_this) Set(status, view, type, true, reason, message);
+    if (is_this) conditions.Set(type, true, reason, message);
     else kube::RemoveCondition(status.conditions, type);
   }
 }

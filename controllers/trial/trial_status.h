@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "controllers/frame/kstatus.h"
 #include "controllers/trial/trial_view.h"
 
 namespace grus {
@@ -15,8 +16,6 @@ bool WasSuspended(const api::TrialJobStatus& status);
 
 // "PodGroup \"tune-g8-x\""
 std::string TakenName(const std::string& trial, const TrialChild& child);
-
-enum class Standing { kReconciling, kReady, kStalled, kSuspended };
 
 // Phase, and the conditions Ready, Reconciling and Stalled, and Suspended where it ever was. `is_end` adds Complete
 // or Failed.

@@ -111,39 +111,14 @@ Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan
     return named.second.held_since.has_value() && !HoldsGpus(named.second);
   });
   if (IsSame(job.status, plan.status)) return {};
-  {
-    std::lock_guard lock(mutex_);
-    Memory& memory = MemoryLocked(job);
-    if (!plan.is_urgent && !has_freed) {
-      if (!memory.minor_change_since) memory.minor_change_since = clock_.Now();
-      const kube::Duration left = *memory.minor_change_since + kProgressWait - clock_.Now();
-      if (left > kube::Duration::zero()) {
-        deferred = left;
-        return {};
-      }
-    }
-    memory.minor_change_since.reset();
+  const kube::Duration patience = plan.is_urgent || has_freed ? kube::Duration::zero() : kProgressWait;
+  auto written = statuses_.Write(job, plan.status, patience, stop);
+  if (!written) {
+    if (written.error().code() == ErrorCode::kNotFound) return kube::Error(ErrorCode::kGone, "the TrialJob is deleted");
+    return std::move(written).error();
   }
-  Json had = kube::ToJson(job.status);
-  const Json has = kube::ToJson(plan.status);
-  if (job.status.observed_generation == 0) {
-    // The first of ours says everything.
-    for (const auto& [field, value] : *has.AsObject()) had.Erase(field);
-  }
-  Json patch = Json::MakeObject();
-  // The UID is a precondition: a status never lands on another TrialJob of the same name.
-  patch["metadata"]["uid"] = job.metadata.uid;
-  patch["status"] = kube::MergePatchBetween(had, has);
-  if (patch["status"].AsObject()->empty()) return {};
-  kube::WriteOptions options;
-  options.subresource = "status";
-  const ObjectKey key = job.metadata.Key();
-  const auto patched = client_.Patch(KindOf<TrialJob>(), key, kube::PatchType::kMerge, patch, options, stop);
-  if (!patched) {
-    if (patched.error().code() == ErrorCode::kNotFound) return kube::Error(ErrorCode::kGone, "the TrialJob is deleted");
-    return kube::Error(patched.error()).with("write the status of TrialJob " + key.ToString());
-  }
-  Note(job, KindOf<TrialJob>(), **patched);
+  deferred = written->deferred;
+  if (written->object) Note(job, KindOf<TrialJob>(), *written->object);
   return {};
 }
 

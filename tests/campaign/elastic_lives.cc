@@ -70,7 +70,7 @@ std::function<void(World&)> TightCluster(int nodes, const char* spec) {
   return [=](World& world) {
     Json range = Parse(kTightRange);
     range["metadata"]["namespace"] = kNamespace;
-    Must(world.server.Create("limitranges", std::move(range), "kubectl"));
+    Must(world.server.Create("limitranges", std::move(range)));
     Cluster(nodes, 8, spec)(world);
   };
 }

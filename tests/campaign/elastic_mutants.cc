@@ -24,7 +24,7 @@ void MakePod(World& world, const std::string& name, const std::string& role, con
   Json pod = Parse(R"({"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"main","image":"train:1"}]}})");
   pod["metadata"] = Json::MakeObject(
       {{"name", name}, {"namespace", kNamespace}, {"labels", Labels(role)}, {"annotations", annotations}});
-  Must(world.server.Create(kPods, std::move(pod), "naive"));
+  Must(world.server.Create(kPods, std::move(pod)));
 }
 
 // Lists both workers, and says that the job trains, whatever they and the launcher do.
@@ -37,11 +37,11 @@ void SayTraining(World& world) {
   map["metadata"] =
       Json::MakeObject({{"name", "train-hosts"}, {"namespace", kNamespace}, {"labels", Labels("launcher")}});
   map["data"]["hosts"] = std::move(hosts);
-  Must(world.server.Create("configmaps", std::move(map), "naive"));
+  Must(world.server.Create("configmaps", std::move(map)));
   Json job = *world.server.Get(kJobs, {kNamespace, kName});
   job["status"]["conditions"] = Parse(R"([{"type":"Ready","status":"True","reason":"Training","message":"",
       "lastTransitionTime":"2026-01-02T03:04:05Z"}])");
-  Must(world.server.Update(kJobs, std::move(job), "naive", "status"));
+  Must(world.server.Update(kJobs, std::move(job), "status"));
 }
 
 // Somebody in place of grus who makes two workers and a launcher with these annotations and looks no more, not even

@@ -10,14 +10,13 @@ constexpr char kFour[] = R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})";
 // So many GPUs for the pods of any priority class but "spare".
 void AddQuota(World& world, int gpus) {
   Must(world.server.Create("priorityclasses.scheduling.k8s.io", Parse(R"({"apiVersion":"scheduling.k8s.io/v1",
-      "kind":"PriorityClass","metadata":{"name":"spare"},"value":0})"),
-                           "kubectl"));
+      "kind":"PriorityClass","metadata":{"name":"spare"},"value":0})")));
   Json quota = Parse(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"team"},
       "spec":{"scopeSelector":{"matchExpressions":[
       {"scopeName":"PriorityClass","operator":"NotIn","values":["spare"]}]}}})");
   quota["metadata"]["namespace"] = kNamespace;
   quota["spec"]["hard"]["requests.nvidia.com/gpu"] = std::to_string(gpus);
-  Must(world.server.Create(kQuotas, std::move(quota), "kubectl"));
+  Must(world.server.Create(kQuotas, std::move(quota)));
 }
 std::function<void(World&)> Sets(int gpus) {
   return [gpus](World& world) {

@@ -38,7 +38,7 @@ void Annotate(World& world, const std::function<bool(const Json& pod)>& is_it, s
       changed["metadata"]["annotations"].Erase(annotation);
     else
       changed["metadata"]["annotations"][annotation] = value;
-    Must(world.server.Update(kPods, std::move(changed), "kubectl"));
+    Must(world.server.Update(kPods, std::move(changed)));
   }
 }
 Act Annotates(const std::string& pod, std::string annotation, std::string value) {
@@ -68,7 +68,7 @@ void Refuse(World& world, std::string_view level) {
     labels.Erase(kube::testing::kEnforceLabel);
   else
     labels[kube::testing::kEnforceLabel] = level;
-  Must(world.server.Update("namespaces", std::move(ns), "kubectl"));
+  Must(world.server.Update("namespaces", std::move(ns)));
 }
 
 Step UntilBroken(Act act = nullptr) {
@@ -268,7 +268,7 @@ ElasticStory NameTaken() {
                                          "spec":{"clusterIP":"None","selector":{"app":"foreign"}}})");
                 service["metadata"]["name"] = kTakenName;
                 service["metadata"]["namespace"] = kNamespace;
-                Must(world.server.Create("services", std::move(service), "kubectl"));
+                Must(world.server.Create("services", std::move(service)));
                 Cluster(1, 8, R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})")(world);
               },
           .steps = {Until("it says that a name is taken",

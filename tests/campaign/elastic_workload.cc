@@ -177,7 +177,7 @@ void Submit(World& world, const std::string& name, std::string_view spec) {
   job["metadata"]["name"] = name;
   job["metadata"]["namespace"] = kNamespace;
   kube::MergePatch(job["spec"], Parse(spec));
-  Must(world.server.Create(kJobs, std::move(job), "kubectl"));
+  Must(world.server.Create(kJobs, std::move(job)));
 }
 
 void KeepPrinting(World& world) {
@@ -199,7 +199,7 @@ void EndTraining(World& world, const std::string& name, const std::string& outco
     if (Text(*pod, {"status", "phase"}) != "Running") continue;
     Json ended = *pod;
     ended["metadata"]["annotations"]["grus.test/outcome"] = outcome;
-    Must(world.server.Update(kPods, std::move(ended), "training"));
+    Must(world.server.Update(kPods, std::move(ended)));
   }
   // A launcher that is started once more ends as soon.
   world.simulation.After(std::chrono::seconds(5), [&world, name, outcome] { EndTraining(world, name, outcome); });

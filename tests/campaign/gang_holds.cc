@@ -170,8 +170,8 @@ void SetScheduler(World& world, const std::string& holder) {
   lease["metadata"]["name"] = key.name;
   lease["metadata"]["namespace"] = key.ns;
   lease["spec"]["holderIdentity"] = holder;
-  Must(before ? world.server.Update(kLeases, std::move(lease), "kube-scheduler")
-              : world.server.Create(kLeases, std::move(lease), "kube-scheduler"));
+  Must(before ? world.server.Update(kLeases, std::move(lease))
+              : world.server.Create(kLeases, std::move(lease)));
 }
 
 bool IsHeldBy(const World& world, const std::string& scheduler, int members) {

@@ -77,8 +77,7 @@ GangStory Preempted() {
                 AddNodes(world, 2, 8);
                 Must(world.server.Create("priorityclasses.scheduling.k8s.io",
                                          Parse(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",
-                                                   "metadata":{"name":"urgent"},"value":1000})"),
-                                         "kubectl"));
+                                                   "metadata":{"name":"urgent"},"value":1000})")));
                 SubmitGang(world, 4, 4, 4, kShortTimeout);
               },
           .steps = {UntilRuns(4,

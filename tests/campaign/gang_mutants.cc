@@ -27,7 +27,7 @@ WorkloadPtr LiftsEachAtOnce(int replicas, const std::string& node = {}) {
       world.simulation.After({}, [&world, node, made = change.after] {
         Json pod = *made;
         pod["spec"].Erase("schedulingGates");
-        Must(world.server.Update("pods", std::move(pod), "naive"));
+        Must(world.server.Update("pods", std::move(pod)));
         if (!node.empty()) (void)world.server.Bind({kNamespace, Text(*made, {"metadata", "name"})}, node);
       });
     });
@@ -76,14 +76,14 @@ WorkloadPtr RollsBackAtOnce(int replicas) {
     const auto write_status = [&world](std::string_view status) {
       Json group = *world.server.Get(kGroups, {kNamespace, "gang"});
       group["status"] = Parse(status);
-      Must(world.server.Update(kGroups, std::move(group), "hasty", "status"));
+      Must(world.server.Update(kGroups, std::move(group), "status"));
     };
     write_status(R"({"startedMinMember":2,"attempts":0})");
     Once(world, [](const ServerChange& change) { return change.resource == "pods" && !change.before; },
          [write_status](World& here, const ServerChange& change) {
            Json pod = *change.after;
            pod["spec"].Erase("schedulingGates");
-           Must(here.server.Update("pods", std::move(pod), "hasty"));
+           Must(here.server.Update("pods", std::move(pod)));
            (void)here.server.Bind({kNamespace, Text(*change.after, {"metadata", "name"})}, "node-0");
            here.simulation.After(std::chrono::seconds(5),
                                  [write_status] { write_status(R"({"startedMinMember":0,"attempts":1})"); });
@@ -111,7 +111,7 @@ WorkloadPtr SaysOnce(const std::string& message) {
       group["status"]["conditions"] = Parse(R"([{"type":"Ready","status":"False","reason":"WaitingForRoom",
           "lastTransitionTime":"2026-01-02T03:04:05Z"}])");
       (*group["status"]["conditions"].AsArray())[0]["message"] = message;
-      Must(world.server.Update(kGroups, std::move(group), "naive", "status"));
+      Must(world.server.Update(kGroups, std::move(group), "status"));
     });
   };
   Step step = Until("it is told something",

@@ -34,7 +34,7 @@ void SubmitPod(World& world, const std::string& name, Json labels, Json spec) {
   pod["metadata"]["namespace"] = kNamespace;
   pod["metadata"]["labels"] = std::move(labels);
   pod["spec"] = std::move(spec);
-  Must(world.server.Create(kPods, std::move(pod), "kubectl"));
+  Must(world.server.Create(kPods, std::move(pod)));
 }
 
 std::string Replaced(std::string text, const std::string& what, const std::string& by) {
@@ -111,7 +111,7 @@ void SubmitGroup(World& world, const std::string& name, int min_member, int seco
   group["metadata"]["name"] = name;
   group["metadata"]["namespace"] = kNamespace;
   group["spec"] = Json::MakeObject({{"minMember", min_member}, {"scheduleTimeoutSeconds", seconds}});
-  Must(world.server.Create(kGroups, std::move(group), "kubectl"));
+  Must(world.server.Create(kGroups, std::move(group)));
 }
 
 void SubmitSet(World& world, const std::string& name, int replicas, int gpus, const std::string& group,
@@ -128,7 +128,7 @@ void SubmitSet(World& world, const std::string& name, int replicas, int gpus, co
   spec["template"]["metadata"]["labels"][api::kPodGroupLabel] = group.empty() ? name : group;
   spec["template"]["spec"] = PodSpec(gpus, pod_spec);
   AddGate(spec["template"]["spec"]);
-  Must(world.server.Create(kSets, std::move(set), "kubectl"));
+  Must(world.server.Create(kSets, std::move(set)));
 }
 
 void SubmitJob(World& world, const std::string& name, int pods, int gpus, const std::string& group,
@@ -143,7 +143,7 @@ void SubmitJob(World& world, const std::string& name, int pods, int gpus, const 
   spec["template"]["spec"] = PodSpec(gpus, R"({"restartPolicy":"Never"})");
   AddGate(spec["template"]["spec"]);
   kube::MergePatch(spec, Parse(job_spec));
-  Must(world.server.Create("jobs.batch", std::move(job), "kubectl"));
+  Must(world.server.Create("jobs.batch", std::move(job)));
 }
 
 void SubmitMember(World& world, const std::string& name, const std::string& group, int gpus) {
@@ -165,7 +165,7 @@ void EndWork(World& world, const std::string& group) {
     if (GroupOf(*pod) != group || IsBeingDeleted(*pod) || Text(*pod, {"status", "phase"}) != "Running") continue;
     Json ended = *pod;
     ended["metadata"]["annotations"]["grus.test/outcome"] = "succeed";
-    Must(world.server.Update(kPods, std::move(ended), "work"));
+    Must(world.server.Update(kPods, std::move(ended)));
   }
 }
 

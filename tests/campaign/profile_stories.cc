@@ -70,14 +70,14 @@ class Drift final : public kube::testing::Workload {
         "time":"2020-01-01T00:00:00Z"}]}})");
     profile["metadata"]["name"] = kProfile;
     profile["spec"]["fingerprint"] = kProfile;
-    Must(world.server.Create(kProfiles, std::move(profile), "kubectl"));
+    Must(world.server.Create(kProfiles, std::move(profile)));
     Submit(world, kName, R"({"workersSpec":{"minReplicas":4,"maxReplicas":4}})");
     Edit(world, kName, std::string(R"({"profile":")") + kProfile + R"("})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 1); });
     world.simulation.After(std::chrono::minutes(150), [&world] {
       Json later = Parse(R"({"apiVersion":"v1","kind":"Namespace"})");
       later["metadata"]["name"] = kLater;
-      Must(world.server.Create("namespaces", std::move(later), "kubectl"));
+      Must(world.server.Create("namespaces", std::move(later)));
     });
   }
   std::vector<Step> Steps() const override {

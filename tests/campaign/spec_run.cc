@@ -31,7 +31,7 @@ bool SetSpec(World& world, const Json& spec) {
   if (!job) return true;  // Its time to live is over.
   Json edited = *job;
   edited["spec"] = spec;
-  return world.server.Update(kJobs, std::move(edited), "kubectl").ok();
+  return world.server.Update(kJobs, std::move(edited)).ok();
 }
 
 Json WithSuspend(const Json& job, bool is_suspended) {
@@ -158,7 +158,7 @@ Outcome RunFresh(const SpecBase& base, std::uint64_t seed, const Json& job) {
                                    {"kind", *job.Find("kind")},
                                    {"metadata", Json::MakeObject({{"name", kEditedJob}, {"namespace", kNamespace}})},
                                    {"spec", *job.Find("spec")}});
-    const auto made = world.server.Create(kJobs, std::move(fresh), "kubectl");
+    const auto made = world.server.Create(kJobs, std::move(fresh));
     if (!made) throw std::runtime_error(made.error().message());
   };
   return RunSteps({&base, seed, false, {}}, {AtRest()}, submit);

@@ -62,7 +62,7 @@ void CreateCrds(World& world) {
   for (const kube::CrdInfo& info : api::AllCrds()) {
     Json crd = kube::MakeCrd(info);
     const std::string name = *crd.At({"metadata", "name"})->AsString();
-    if (!world.server.Get(kCrds, {"", name})) Must(world.server.Create(kCrds, std::move(crd), "kubectl"));
+    if (!world.server.Get(kCrds, {"", name})) Must(world.server.Create(kCrds, std::move(crd)));
   }
 }
 
@@ -79,7 +79,7 @@ void EditSpec(World& world, const std::string& resource, const std::string& name
   if (!object) return;
   Json edited = *object;
   kube::MergePatch(edited["spec"], Parse(spec));
-  Must(world.server.Update(resource, std::move(edited), "kubectl"));
+  Must(world.server.Update(resource, std::move(edited)));
 }
 
 void Delete(World& world, const std::string& resource, const std::string& name) {

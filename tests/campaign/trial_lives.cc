@@ -51,7 +51,7 @@ void End(World& world, const Json& pod, const Training& training, const std::str
   if (training.container == "launcher") return EndTraining(world, training.trial, outcome);
   Json ended = pod;
   ended["metadata"]["annotations"]["grus.test/outcome"] = outcome;
-  Must(world.server.Update("pods", std::move(ended), "training"));
+  Must(world.server.Update("pods", std::move(ended)));
 }
 
 // What a training prints every two seconds, and what becomes of it. One of them ends after so many lines.
@@ -92,7 +92,7 @@ void Submit(World& world, const std::string& name, std::string_view spec) {
       "launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},"workersSpec":{"image":"a"}}}}}})");
   job["metadata"]["name"] = name;
   kube::MergePatch(job["spec"], Parse(spec));
-  Must(world.server.Create(kTrialJobs, std::move(job), "kubectl"));
+  Must(world.server.Create(kTrialJobs, std::move(job)));
 }
 
 std::string PhaseOfTrials(const World& world, const std::string& name) {
@@ -279,8 +279,7 @@ Life Applied(std::string name) {
   const auto begin = [](World& world) {
     Must(world.server.Create(kJobs, Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob",
         "metadata":{"name":"train","namespace":"default"},"spec":{"launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},
-        "workersSpec":{"image":"a","maxReplicas":8},"runPolicy":{"suspend":true}}})"),
-                             "kubectl"));
+        "workersSpec":{"image":"a","maxReplicas":8},"runPolicy":{"suspend":true}}})")));
     Submit(world, kTune, R"({"workload":{"template":null,"jobRef":{"name":"train"}},"space":{"gpuCounts":[1,2,4],
         "batchSizes":[32]},"strategy":{"parallelism":2},"apply":"Apply","cleanup":"Never"})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 0); });

@@ -30,7 +30,7 @@ void Train(World& world) {
       Json pushed = *trial;
       Json& rate = pushed["metadata"]["annotations"][kPushedSamplesAnnotation];
       rate = rate == Json("100.2") ? "99.8" : "100.2";
-      (void)world.server.Update(resource, std::move(pushed), "training");
+      (void)world.server.Update(resource, std::move(pushed));
     }
   }
   world.simulation.After(std::chrono::seconds(2), [&world] { Train(world); });
@@ -66,7 +66,7 @@ class TrialWorkload final : public kube::testing::Workload {
         "metadata":{"name":"tune","namespace":"default"},"spec":{"space":{"gpuCounts":[2,4]},
         "measure":{"source":"Push"},"earlyStop":true}})");
     tune["spec"]["workload"] = Parse(workload_);
-    Must(world.server.Create(kTrialJobs, std::move(tune), "kubectl"));
+    Must(world.server.Create(kTrialJobs, std::move(tune)));
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world); });
   }
   std::vector<Step> Steps() const override {

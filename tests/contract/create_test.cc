@@ -56,34 +56,6 @@ TEST_F(Creating, StoresWhatItAnswered) {
   EXPECT_EQ(read.body, made.body);
 }
 
-TEST_F(Creating, WritesDownWhoOwnsWhat) {
-  const auto now = [this] { return ToText(Time{clock().WallNow()}); };
-  const std::string before = now();
-
-  const Answer made = Post(ConfigMaps() + "?fieldManager=tester", ConfigMap("a", R"({"k":"v"})"));
-
-  EXPECT_EQ(made.FieldsOf("tester", "Update"), J(R"({"f:data":{".":{},"f:k":{}}})"));
-  EXPECT_EQ(made["metadata.managedFields.0.apiVersion"], "v1");
-  EXPECT_EQ(made["metadata.managedFields.0.fieldsType"], "FieldsV1");
-  EXPECT_THAT(made["metadata.managedFields.0.time"], AllOf(Ge(before), Le(now())));
-}
-
-TEST_F(Creating, OwnsDefaultsToo) {
-  const Answer made = Post(Widgets() + "?fieldManager=tester", Widget("w"));
-
-  EXPECT_EQ(made.FieldsOf("tester", "Update"),
-            J(R"({"f:spec":{".":{},"f:color":{},"f:made":{".":{},"f:by":{}},"f:replicas":{},"f:size":{}}})"));
-}
-
-TEST_F(Creating, NamesTheManagerAfterTheUserAgentUpToTheSlash) {
-  HttpRequest request{.method = "POST", .target = ConfigMaps(), .body = ConfigMap("a", R"({"k":"v"})")};
-  request.headers = {{"Content-Type", "application/json"}, {"User-Agent", "kubectl-like/v1.2 (linux)"}};
-
-  ASSERT_EQ(transport().Send(request, {})->status, 201);
-
-  EXPECT_EQ(Get(ConfigMaps() + "/a")["metadata.managedFields.0.manager"], "kubectl-like");
-}
-
 TEST_F(Creating, AppendsFiveCharactersToGenerateName) {
   const Answer first = Post(ConfigMaps(), R"({"metadata":{"generateName":"gen-"}})");
   const Answer second = Post(ConfigMaps(), R"({"metadata":{"generateName":"gen-"}})");

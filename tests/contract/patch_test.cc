@@ -201,25 +201,6 @@ TEST_F(Patching, StoresNothingInADryRun) {
   EXPECT_EQ(Get(W())["spec.size"], "1");
 }
 
-TEST_F(Patching, MovesOwnershipToTheWriter) {
-  Post(Widgets() + "?fieldManager=first", Widget("w", R"({"size":1,"code":"abc"})"));
-
-  const Answer patched = Merge(W() + "?fieldManager=second", R"({"spec":{"size":2,"code":null}})");
-
-  EXPECT_EQ(patched.FieldsOf("second", "Update"), J(R"({"f:spec":{"f:size":{}}})"));
-  EXPECT_EQ(patched.FieldsOf("first", "Update"),
-            J(R"({"f:spec":{".":{},"f:color":{},"f:made":{".":{},"f:by":{}},"f:replicas":{}}})"));
-}
-
-TEST_F(Patching, KeepsStatusWritersApart) {
-  Post(Widgets() + "?fieldManager=one", Widget("w"));
-
-  const Answer patched = Merge(W() + "/status?fieldManager=one", R"({"status":{"phase":"p"}})");
-
-  EXPECT_EQ(patched.FieldsOf("one", "Update", "status"), J(R"({"f:status":{".":{},"f:phase":{}}})"));
-  EXPECT_NE(patched.FieldsOf("one", "Update").Find("f:spec"), nullptr);
-}
-
 TEST_F(Patching, RefusesForceOutsideOfApply) {
   MakeWidget("w");
 

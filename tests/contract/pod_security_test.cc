@@ -12,6 +12,10 @@ class PodSecurity : public PodContract {
         Merge("/api/v1/namespaces/" + ns(),
               R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":)" + level + "}}}");
     ASSERT_EQ(labelled.status, 200) << labelled.http.body;
+    // What admits pods hears of the label a little later.
+    const int wanted = level == R"("restricted")" ? 403 : 201;
+    const TimePoint until = clock().Now() + kLimit;
+    while (TryPod("probe", "{}", "?dryRun=All").status != wanted) ASSERT_LT(clock().Now(), until);
   }
 };
 

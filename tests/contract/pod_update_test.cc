@@ -280,11 +280,6 @@ TEST_F(PodUpdates, NominationsAreSetOnTheStatusByEveryPatch) {
             "(none)");
   EXPECT_EQ(Strategic(status, kNominate)[name], "node-a");
   EXPECT_EQ(Merge(status, R"({"status":{"nominatedNodeName":""}})")[name], "(none)");
-  const std::string object = R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"status":)";
-  const Answer applied = Apply(status, "gangs", object + R"({"nominatedNodeName":"node-c"}})");
-  EXPECT_EQ(applied[name], "node-c");
-  EXPECT_EQ(applied.FieldsOf("gangs", "Apply", "status"), J(R"({"f:status":{"f:nominatedNodeName":{}}})"));
-  EXPECT_EQ(Apply(status, "gangs", object + "{}}")[name], "(none)");
 }
 
 TEST_F(PodUpdates, NominationsAreNoPartOfThePodItself) {

@@ -189,21 +189,6 @@ std::vector<std::string> Answer::Warnings() const {
   return warnings;
 }
 
-Json Answer::FieldsOf(std::string_view manager, std::string_view operation,
-                      std::string_view subresource) const {
-  const Json* managers = body.At({"metadata", "managedFields"});
-  if (managers == nullptr || managers->AsArray() == nullptr) return {};
-  for (const Json& entry : *managers->AsArray()) {
-    const std::string of = TextAt(entry, "subresource");
-    if (TextAt(entry, "manager") == manager && TextAt(entry, "operation") == operation &&
-        (of == kMissing ? "" : of) == subresource) {
-      const Json* fields = entry.Find("fieldsV1");
-      return fields != nullptr ? *fields : Json();
-    }
-  }
-  return {};
-}
-
 ::testing::AssertionResult Refused(const Answer& answer, int code, std::string_view reason,
                                    std::string_view message) {
   if (answer.status == code && answer["kind"] == "Status" && answer["apiVersion"] == "v1" &&
@@ -276,12 +261,6 @@ Answer Contract::JsonPatch(const std::string& target, const std::string& patch) 
 
 Answer Contract::Strategic(const std::string& target, const std::string& patch) {
   return Send("PATCH", target, patch, "application/strategic-merge-patch+json");
-}
-
-Answer Contract::Apply(const std::string& target, const std::string& manager, const std::string& object,
-                       const std::string& query) {
-  return Send("PATCH", AddQuery(target, "fieldManager=" + manager + query), object,
-              "application/apply-patch+yaml");
 }
 
 Stream Contract::Watch(const std::string& target) {

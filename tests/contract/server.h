@@ -48,10 +48,6 @@ struct Answer {
   std::string operator[](std::string_view path) const { return TextAt(body, path); }
   std::vector<std::string> Names() const;     // Of the items of a list.
   std::vector<std::string> Warnings() const;  // The texts of the Warning headers.
-  // The one writer of that name, operation and subresource in metadata.managedFields: its fieldsV1; null if
-  // none.
-  Json FieldsOf(std::string_view manager, std::string_view operation,
-                std::string_view subresource = {}) const;
 };
 
 // True for a Status object of that HTTP status, reason ("(none)": it has none) and message.
@@ -112,9 +108,6 @@ class Contract : public ::testing::Test {
   Answer Merge(const std::string& target, const std::string& patch);
   Answer JsonPatch(const std::string& target, const std::string& patch);
   Answer Strategic(const std::string& target, const std::string& patch);
-  // `object` as `manager`; `query` is added: "&force=true".
-  Answer Apply(const std::string& target, const std::string& manager, const std::string& object,
-               const std::string& query = {});
   Stream Watch(const std::string& target);  // `target` with its query but watch=true.
 
   // Creates one and returns the answer; throws unless it is 201. `spec` is JSON, `metadata` more members of

@@ -73,7 +73,7 @@ TEST_F(Gang, APodThatIsResizedInPlaceLeavesLessRoom) {
             R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"30"},"limits":{"nvidia.com/gpu":"1"}}}]})");
 
   ASSERT_TRUE(Await("the gang waits", [&] { return GroupReason() == "WaitingForRoom" && GroupSays("cpu"); }));
-  EXPECT_EQ(Gated(), 2);
+  EXPECT_TRUE(Await("both wait at their gates", [&] { return Gated() == 2; }));
   resize("2");
   EXPECT_TRUE(Await("it starts when there is room", [&] { return Bound() == 2; }));
 }

@@ -35,7 +35,7 @@ FakeApiServer::FakeApiServer(const Clock& clock, FakeApiServerOptions options)
   for (const auto& info : BuiltinResources()) impl_->storage.Add(info);
   for (const char* const name : {"default", "kube-system"}) {
     const Result<ObjectPtr> made =
-        Create("namespaces", Json::MakeObject({{"metadata", Json::MakeObject({{"name", name}})}}), "kube-apiserver");
+        Create("namespaces", Json::MakeObject({{"metadata", Json::MakeObject({{"name", name}})}}));
     (void)made;  // Cannot fail: the names are good and nothing is there yet.
   }
 }
@@ -76,27 +76,25 @@ std::vector<FakeApiServer::ObjectPtr> FakeApiServer::List(std::string_view resou
   return objects;
 }
 
-Result<FakeApiServer::ObjectPtr> FakeApiServer::Create(std::string_view resource, Json object,
-                                                       std::string_view manager) {
+Result<FakeApiServer::ObjectPtr> FakeApiServer::Create(std::string_view resource, Json object) {
   std::lock_guard lock(impl_->lock);
   Table* const table = impl_->TableOf(resource);
   if (!table) return NoSuchResource(resource).ToError();
   SetIfMissing(object, "kind", table->info->kind);
   SetIfMissing(object, "apiVersion", table->info->ApiVersion());
   const std::string ns(TextAt(object, {"metadata", "namespace"}));
-  Outcome<Written> written =
-      impl_->router.writer().Create(*table, ns, std::move(object), {.manager = std::string(manager)});
+  Outcome<Written> written = impl_->router.writer().Create(*table, ns, std::move(object), {});
   if (!written) return written.error().ToError();
   return JsonOf(written->revision);
 }
 
-Result<FakeApiServer::ObjectPtr> FakeApiServer::Update(std::string_view resource, Json object, std::string_view manager,
+Result<FakeApiServer::ObjectPtr> FakeApiServer::Update(std::string_view resource, Json object,
                                                        std::string_view subresource) {
   std::lock_guard lock(impl_->lock);
   Table* const table = impl_->TableOf(resource);
   if (!table) return NoSuchResource(resource).ToError();
   const ObjectKey key = KeyOf(object);
-  const WriteOptions options{.manager = std::string(manager), .subresource = std::string(subresource)};
+  const WriteOptions options{.subresource = std::string(subresource)};
   Writer& writer = impl_->router.writer();
   if (subresource == "scale") {
     Outcome<Json> scaled = writer.UpdateScale(*table, key, object, options);
@@ -121,7 +119,7 @@ Status FakeApiServer::Delete(std::string_view resource, const ObjectKey& key, co
 Status FakeApiServer::Bind(const ObjectKey& pod, std::string_view node) {
   std::lock_guard lock(impl_->lock);
   const Json binding = Json::MakeObject({{"target", Json::MakeObject({{"kind", "Node"}, {"name", node}})}});
-  Check bound = impl_->router.writer().Bind(pod, binding, {.manager = "kube-scheduler"});
+  Check bound = impl_->router.writer().Bind(pod, binding, {});
   if (!bound) return bound.error().ToError();
   return {};
 }

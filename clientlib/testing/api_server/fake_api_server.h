@@ -55,9 +55,9 @@ class FakeApiServer final : public Transport {
   // `resource` as in ServerChange. Errors as a client would see them.
   ObjectPtr Get(std::string_view resource, const ObjectKey& key) const;                    // Null if there is none.
   std::vector<ObjectPtr> List(std::string_view resource, std::string_view ns = {}) const;  // By key.
-  Result<ObjectPtr> Create(std::string_view resource, Json object, std::string_view manager);
+  Result<ObjectPtr> Create(std::string_view resource, Json object);
   // Replaces spec and metadata, or the status. A metadata.resourceVersion in `object` must be the current one.
-  Result<ObjectPtr> Update(std::string_view resource, Json object, std::string_view manager,
+  Result<ObjectPtr> Update(std::string_view resource, Json object,
                            std::string_view subresource = {});
   // `options`: a DeleteOptions object, or null.
   Status Delete(std::string_view resource, const ObjectKey& key, const Json& options = {});

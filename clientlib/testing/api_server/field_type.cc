@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/testing/api_server/field_type.h"
 
-#include <algorithm>
 #include <cassert>
 
 namespace kube::testing {
@@ -16,8 +15,7 @@ constexpr std::string_view kObjectMeta = R"({"type": "object", "properties": {
   "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
   "finalizers": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
   "ownerReferences": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["uid"],
-    "items": {"type": "object", "x-kubernetes-map-type": "atomic", "x-kubernetes-preserve-unknown-fields": true}},
-  "managedFields": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}})";
+    "items": {"type": "object", "x-kubernetes-map-type": "atomic", "x-kubernetes-preserve-unknown-fields": true}}}})";
 
 const StructuralSchema* ObjectMetaSchema() {
   static const std::shared_ptr<const StructuralSchema> kSchema = [] {
@@ -35,49 +33,6 @@ const StructuralSchema* ObjectMetaSchema() {
 FieldType FieldType::Field(std::string_view name) const {
   if (is_root_ && name == "metadata") return FieldType(ObjectMetaSchema(), false);
   return FieldType(schema_ ? schema_->Property(name) : nullptr, false);
-}
-
-bool FieldType::IsNamed(std::string_view name) const {
-  if (is_root_ && (name == "apiVersion" || name == "kind" || name == "metadata")) return true;
-  return schema_ && schema_->HasProperty(name);
-}
-
-const Json* FieldType::KeyOf(const Json& item, std::string_view key) const {
-  if (const Json* const value = item.Find(key)) return value;
-  const StructuralSchema* const items = schema_->Items();
-  const StructuralSchema* const field = items ? items->Property(key) : nullptr;
-  return field ? field->default_value() : nullptr;
-}
-
-std::string FieldType::ElementOf(const Json& item) const {
-  if (list_type() == ListType::kSet) return "v:" + ToText(item);
-  Json::Object keys;
-  for (const std::string& key : schema_->list_map_keys()) {
-    if (const Json* const value = KeyOf(item, key)) keys.emplace_back(key, *value);
-  }
-  if (keys.empty()) return {};
-  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return "k:" + ToText(Json(std::move(keys)));
-}
-
-bool FieldType::IsSameItem(const Json& a, const Json& b) const {
-  if (list_type() == ListType::kSet) return a == b;
-  const std::vector<std::string>& keys = schema_->list_map_keys();
-  return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
-    const Json* const left = KeyOf(a, key);
-    const Json* const right = KeyOf(b, key);
-    return left && right ? *left == *right : left == right;
-  });
-}
-
-bool FieldType::IsMergeable(const Json::Array& items) const {
-  if (list_type() == ListType::kAtomic) return false;
-  if (list_type() == ListType::kSet) return true;
-  const std::vector<std::string>& keys = schema_->list_map_keys();
-  return std::all_of(items.begin(), items.end(), [&](const Json& item) {
-    return std::any_of(keys.begin(), keys.end(),
-                       [&](const std::string& key) { return KeyOf(item, key) != nullptr; });
-  });
 }
 
 Json KeysOf(const StructuralSchema& list, const Json& item) {

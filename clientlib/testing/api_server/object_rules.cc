@@ -166,14 +166,6 @@ ApiError Missing(const ResourceInfo& info, std::string_view field, const Json& o
                             "' is missing in '", text, "' (", text, ")"}));
 }
 
-Json WithoutTimes(const Json* managed_fields) {
-  Json copy = managed_fields ? *managed_fields : Json();
-  if (copy.AsArray()) {
-    for (Json& entry : *copy.AsArray()) entry.Erase("time");
-  }
-  return copy;
-}
-
 // Maps of text hold nothing else.
 Check CheckTexts(const ResourceInfo& info, const Json& object) {
   const auto check = [&](const Json* map, std::string_view field) -> Check {
@@ -307,14 +299,6 @@ std::vector<FieldError> ValidateMetadata(const ResourceInfo& info, const Json& o
   CheckOwners(object, errors);
   if (before) CheckFinalizers(object, *before, errors);
   return errors;
-}
-
-bool IsUnchanged(const Json& before, const Json& after) {
-  if (!SameMembers(before, after, {"metadata"})) return false;
-  const Json& old = *before.Find("metadata");
-  const Json& now = *after.Find("metadata");
-  return SameMembers(old, now, {"managedFields"}) &&
-         WithoutTimes(old.Find("managedFields")) == WithoutTimes(now.Find("managedFields"));
 }
 
 bool IsNewGeneration(const ResourceInfo& info, const Json& before, const Json& after) {

@@ -28,9 +28,6 @@ std::string_view WhyNoSubdomain(std::string_view name);
 
 std::vector<FieldError> ValidateMetadata(const ResourceInfo& info, const Json& object, const Json* before);
 
-// True if only times of managedFields differ.
-bool IsUnchanged(const Json& before, const Json& after);
-
 // True if something besides metadata and status differs.
 bool IsNewGeneration(const ResourceInfo& info, const Json& before, const Json& after);
 

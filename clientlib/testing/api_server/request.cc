@@ -36,15 +36,6 @@ bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   });
 }
 
-std::string ManagerOf(const HttpRequest& request, const Target& target) {
-  std::string_view manager = target.Query("fieldManager");
-  if (manager.empty()) {
-    manager = HeaderOf(request, "user-agent");
-    manager = manager.substr(0, manager.find('/'));
-  }
-  return manager.empty() ? "unknown" : std::string(manager);
-}
-
 }  // namespace
 
 std::string_view Target::Query(std::string_view name) const {
@@ -113,8 +104,7 @@ std::optional<ResourcePath> ParseResourcePath(const std::vector<std::string>& pa
 }
 
 Outcome<WriteOptions> ParseWriteOptions(const HttpRequest& request, const Target& target) {
-  WriteOptions options{.manager = ManagerOf(request, target)};
-  const bool is_apply = request.method == "PATCH" && MediaType(request) == "application/apply-patch+yaml";
+  WriteOptions options;
   const char* const kind = request.method == "POST"    ? "CreateOptions"
                            : request.method == "PUT"   ? "UpdateOptions"
                            : request.method == "PATCH" ? "PatchOptions"
@@ -127,7 +117,7 @@ Outcome<WriteOptions> ParseWriteOptions(const HttpRequest& request, const Target
                       Concat({"Unsupported value: [\"", dry_run, "\"]: supported values: \"All\""}), "dryRun"});
   }
   const std::string_view validation = target.Query("fieldValidation");
-  options.is_strict = validation == "Strict" || is_apply;
+  options.is_strict = validation == "Strict";
   options.warns = validation.empty() || validation == "Warn";
   if (!validation.empty() && validation != "Strict" && validation != "Warn" && validation != "Ignore") {
     errors.push_back(
@@ -135,14 +125,10 @@ Outcome<WriteOptions> ParseWriteOptions(const HttpRequest& request, const Target
          Concat({"Unsupported value: \"", validation}) + R"(": supported values: "", "Ignore", "Strict", "Warn")",
          "fieldValidation"});
   }
-  options.is_forced = target.IsTrue("force");
   if (target.Query("fieldManager").size() > 128) {
     errors.push_back({"FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager"});
   }
-  if (is_apply && target.Query("fieldManager").empty()) {
-    errors.push_back(RequiredField("fieldManager", "is required for apply patch"));
-  }
-  if (!is_apply && request.method == "PATCH" && target.HasQuery("force")) {
+  if (request.method == "PATCH" && target.HasQuery("force")) {
     errors.push_back(ForbiddenField("force", "may not be specified for non-apply patch"));
   }
   if (!errors.empty()) return Invalid("meta.k8s.io", kind, "", errors);

@@ -34,12 +34,10 @@ std::optional<ResourcePath> ParseResourcePath(const std::vector<std::string>& pa
 
 // What writes are asked besides their objects.
 struct WriteOptions {
-  std::string manager;
   std::string subresource = {};
   bool is_dry_run = false;
   bool is_strict = false;  // fieldValidation=Strict: unknown fields are errors.
   bool warns = false;      // fieldValidation=Warn
-  bool is_forced = false;
   std::vector<std::string> duplicate_fields = {};  // Of the body.
 };
 Outcome<WriteOptions> ParseWriteOptions(const HttpRequest& request, const Target& target);

@@ -171,10 +171,10 @@ Outcome<HttpResponse> Router::OnSubresource(Table& table, const ResourcePath& pa
   const ObjectKey key{path.ns, path.name};
   const std::string& name = path.subresource;
   if (name == "status" && info.has_status)
-    return OnObject(table, key, request, target, {.manager = {}, .subresource = name});
+    return OnObject(table, key, request, target, {.subresource = name});
   if (name == "finalize" && info.Is("", "namespaces")) {
     if (request.method != "PUT") return MethodNotAllowed();
-    return OnObject(table, key, request, target, {.manager = {}, .subresource = name});
+    return OnObject(table, key, request, target, {.subresource = name});
   }
   const bool is_binding = name == "binding" && info.Is("", "pods");
   const bool is_eviction = name == "eviction" && info.Is("", "pods");

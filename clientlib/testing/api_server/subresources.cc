@@ -81,7 +81,7 @@ Outcome<Json> Writer::UpdateScale(Table& table, const ObjectKey& key, const Json
   CopyMember(*scale.Find("metadata"), object["metadata"], "resourceVersion");
   WriteOptions as_scale = options;
   as_scale.subresource = "scale";
-  Outcome<Written> written = Store(table, live, std::move(object), as_scale, Tracking::kUpdate);
+  Outcome<Written> written = Store(table, live, std::move(object), as_scale);
   if (!written) return written.error();
   return ScaleOf(*info, written->revision->object());
 }
@@ -121,9 +121,6 @@ Check Writer::Bind(const ObjectKey& pod, const Json& binding, const WriteOptions
                                       {"lastProbeTime", Json()},
                                       {"lastTransitionTime", storage_.Now()}}));
   if (options.is_dry_run) return Done();
-  WriteOptions as_binding = options;
-  as_binding.subresource = "binding";
-  Track(*pods.info, old, object, as_binding);
   Commit(pods, std::move(object));
   return Done();
 }
@@ -145,7 +142,7 @@ Outcome<Written> Writer::Finalize(Table& namespaces, const ObjectKey& key, const
   }
   WriteOptions as_finalize = options;
   as_finalize.subresource = "finalize";
-  return Store(namespaces, live, std::move(changed), as_finalize, Tracking::kUpdate);
+  return Store(namespaces, live, std::move(changed), as_finalize);
 }
 
 }  // namespace kube::testing

@@ -7,7 +7,6 @@
 #include "clientlib/testing/api_server/event_mirror.h"
 #include "clientlib/testing/api_server/json_access.h"
 #include "clientlib/testing/api_server/lenient_json.h"
-#include "clientlib/testing/api_server/managed_fields.h"
 #include "clientlib/testing/api_server/object_rules.h"
 #include "clientlib/testing/api_server/quota.h"
 
@@ -21,11 +20,7 @@ void CarryForStatus(const ResourceInfo& info, const Json& before, Json& object) 
   Json status = object.Find("status") ? *object.Find("status") : Json();
   Json metadata = *object.Find("metadata");
   object = before;
-  if (info.is_custom) {
-    CopyMember(metadata, object["metadata"], "managedFields");
-  } else {
-    object["metadata"] = std::move(metadata);
-  }
+  if (!info.is_custom) object["metadata"] = std::move(metadata);
   if (status.is_null()) {
     object.Erase("status");
   } else {
@@ -37,14 +32,6 @@ bool WaitsForNothing(const Json& object) {
   return IsBeingDeleted(object) && IsEmptyAt(object, {"metadata", "finalizers"}) &&
          IntAt(object, {"metadata", "deletionGracePeriodSeconds"}) == 0 &&
          !(TextAt(object, {"kind"}) == "Namespace" && !IsEmptyAt(object, {"spec", "finalizers"}));
-}
-
-// [] and [{}] are how a client has all managers forgotten.
-bool ForgetsManagers(const Json& object) {
-  const Json* const managers = object.At({"metadata", "managedFields"});
-  if (!managers || !managers->AsArray()) return false;
-  const Json::Array& list = *managers->AsArray();
-  return list.empty() || (list.size() == 1 && IsEmpty(&list[0]));
 }
 
 void WarnOfFinalizers(const Json& object, std::vector<std::string>& warnings) {
@@ -155,18 +142,8 @@ std::vector<FieldError> Writer::Validate(const ResourceInfo& info, const Json& o
   return errors;
 }
 
-void Writer::Track(const ResourceInfo& info, const Json& before, Json& object, const WriteOptions& options) const {
-  TrackUpdate(info.schema.get(), before, object, {options.manager, "Update", info.ApiVersion(), options.subresource},
-              storage_.Now());
-}
-
 Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, const WriteOptions& options) {
   if (Json* const metadata = object.Find("metadata")) metadata->Erase("managedFields");
-  return Create(table, ns, std::move(object), options, Tracking::kUpdate);
-}
-
-Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, const WriteOptions& options,
-                                Tracking tracking) {
   const std::shared_ptr<const ResourceInfo> info = table.info;
   Written written{nullptr, true};
   if (Check decoded = Decode(*info, object, options, written.warnings); !decoded) return decoded.error();
@@ -202,7 +179,6 @@ Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, 
   metadata["uid"] = storage_.MakeUid();
   metadata["creationTimestamp"] = storage_.Now();
   if (info->has_generation) metadata["generation"] = 1;
-  if (tracking == Tracking::kUpdate) Track(*info, {}, object, options);
   if (info->rules && info->rules->admit) {
     if (const std::string why = info->rules->admit(object, storage_); !why.empty()) return Forbidden(*info, asked, why);
   }
@@ -271,13 +247,13 @@ Outcome<Written> Writer::Update(Table& table, const ObjectKey& key, Json object,
   if (!has_version && !info->is_unconditional_update_allowed) return MissingVersion(*info, key.name);
   std::vector<std::string> warnings;
   if (Check decoded = Decode(*info, object, options, warnings); !decoded) return decoded.error();
-  Outcome<Written> written = Store(table, before, std::move(object), options, Tracking::kUpdate);
+  Outcome<Written> written = Store(table, before, std::move(object), options);
   if (written) written->warnings = std::move(warnings);
   return written;
 }
 
-Outcome<Written> Writer::Store(Table& table, const RevisionPtr& before, Json object, const WriteOptions& options,
-                               Tracking tracking) {
+Outcome<Written> Writer::Store(Table& table, const RevisionPtr& before, Json object,
+                               const WriteOptions& options) {
   const std::shared_ptr<const ResourceInfo> info = table.info;
   const Json& old = before->object();
   const std::string name(NameOf(old));
@@ -285,7 +261,7 @@ Outcome<Written> Writer::Store(Table& table, const RevisionPtr& before, Json obj
   if (!version.empty() && version != "0" && version != std::to_string(before->number())) {
     return ModifiedMeanwhile(*info, name);
   }
-  const bool forgets_managers = ForgetsManagers(object);
+  if (Json* const metadata = object.Find("metadata")) metadata->Erase("managedFields");
   if (options.subresource == "status") {
     CarryForStatus(*info, old, object);
   } else if (info->has_status) {
@@ -301,12 +277,7 @@ Outcome<Written> Writer::Store(Table& table, const RevisionPtr& before, Json obj
   if (info->has_generation && IsNewGeneration(*info, old, object)) {
     object["metadata"]["generation"] = IntAt(old, {"metadata", "generation"}) + 1;
   }
-  if (forgets_managers) {
-    object["metadata"].Erase("managedFields");
-  } else if (tracking == Tracking::kUpdate) {
-    Track(*info, old, object, options);
-  }
-  if (IsUnchanged(old, object)) return Written{before};
+  if (old == object) return Written{before};
   if (info->Is(kDefinitionGroup, kDefinitions)) {
     if (Check served = ServeDefinition(object, options.is_dry_run); !served) return served.error();
   }

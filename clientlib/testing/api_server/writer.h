@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out writes: admission, preconditions, ownership of fields, and then the storage.
+// Carries out writes: admission, preconditions, and then the storage.
 // The server's lock is held throughout.
 #pragma once
 
@@ -47,19 +47,12 @@ class Writer {
   Outcome<Written> Finalize(Table& namespaces, const ObjectKey& key, const Json& object, const WriteOptions& options);
 
  private:
-  enum class Tracking { kUpdate, kDone };  // kDone: managedFields are as they shall be.
-
-  Outcome<Written> Create(Table& table, std::string_view ns, Json object, const WriteOptions& options,
-                          Tracking tracking);
   Check CheckNamespace(const ResourceInfo& info, const std::string& ns, std::string_view name);
   // Takes in what a client sent: kind, unknown fields, defaults.
   Check Decode(const ResourceInfo& info, Json& object, const WriteOptions& options, std::vector<std::string>& warnings);
   std::vector<FieldError> Validate(const ResourceInfo& info, const Json& object, const Json* before) const;
   // An update of any kind, from `before` to `object`, which was decoded.
-  Outcome<Written> Store(Table& table, const RevisionPtr& before, Json object, const WriteOptions& options,
-                         Tracking tracking);
-  Outcome<Written> Apply(Table& table, const ObjectKey& key, std::string_view body, const WriteOptions& options);
-  void Track(const ResourceInfo& info, const Json& before, Json& object, const WriteOptions& options) const;
+  Outcome<Written> Store(Table& table, const RevisionPtr& before, Json object, const WriteOptions& options);
 
   RevisionPtr Commit(Table& table, Json object);
   RevisionPtr Remove(Table& table, const RevisionPtr& live);  // What watches see last.

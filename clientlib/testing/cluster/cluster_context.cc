@@ -19,14 +19,14 @@ constexpr int kMostConflicts = 5;  // Nothing runs between a read and its write:
 std::string ClusterContext::Now() const { return ToText(Time{simulation.WallNow()}); }
 
 bool ClusterContext::Modify(std::string_view resource, const ObjectKey& key, std::string_view uid,
-                            std::string_view manager, std::string_view subresource,
+                            std::string_view subresource,
                             const std::function<bool(Json&)>& change) const {
   for (int tries = 0; tries < kMostConflicts; ++tries) {
     const FakeApiServer::ObjectPtr found = server.Get(resource, key);
     if (!found || UidOf(*found) != uid) return true;
     Json object = *found;
     if (!change(object)) return true;
-    const auto written = server.Update(resource, std::move(object), manager, subresource);
+    const auto written = server.Update(resource, std::move(object), subresource);
     if (written || written.error().code() == ErrorCode::kNotFound) return true;
     if (written.error().code() != ErrorCode::kConflict) return false;
   }

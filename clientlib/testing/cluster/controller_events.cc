@@ -77,7 +77,7 @@ void ControllerEvents::Write(Json event) {
   written.first = TextAt(event, {"firstTimestamp"});
   event["metadata"] = Json::MakeObject({{"name", written.name}, {"namespace", ns}});
   // Refused in a namespace that ends; no controller tries again.
-  (void)context_.server.Create("events", std::move(event), "kube-controller-manager");
+  (void)context_.server.Create("events", std::move(event));
 }
 
 bool ControllerEvents::IsTooMuch(const std::string& object_and_type) {
@@ -93,7 +93,7 @@ bool ControllerEvents::IsTooMuch(const std::string& object_and_type) {
 bool ControllerEvents::Count(const std::string& ns, const Written& written, const Json& event) {
   const FakeApiServer::ObjectPtr there = context_.server.Get("events", {ns, written.name});
   if (!there) return false;
-  return context_.Modify("events", {ns, written.name}, UidOf(*there), "kube-controller-manager", {}, [&](Json& object) {
+  return context_.Modify("events", {ns, written.name}, UidOf(*there), {}, [&](Json& object) {
     for (const std::string_view field : {"count", "lastTimestamp", "message"}) object[field] = *event.Find(field);
     return true;
   });

@@ -70,12 +70,12 @@ Status FakeCluster::AddNode(const std::string& name, int gpus, const NodeOptions
     SetCondition(object, {"Ready", "True", "KubeletReady", "kubelet is posting ready status"}, now);
   };
   set_status(node);
-  const auto created = impl_->context.server.Create("nodes", std::move(node), "kubelet");
+  const auto created = impl_->context.server.Create("nodes", std::move(node));
   if (!created) return created.error();
   if ((*created)->At({"status", "allocatable"})) return {};
   Json object = **created;
   set_status(object);
-  const auto updated = impl_->context.server.Update("nodes", std::move(object), "kubelet", "status");
+  const auto updated = impl_->context.server.Update("nodes", std::move(object), "status");
   return updated ? Status() : Status(updated.error());
 }
 
@@ -92,7 +92,7 @@ void FakeCluster::SetNodeReady(const std::string& name, bool is_ready) {
 void FakeCluster::SetCordoned(const std::string& name, bool is_cordoned) {
   const FakeApiServer::ObjectPtr node = impl_->context.server.Get("nodes", {"", name});
   if (!node) return;
-  impl_->context.Modify("nodes", {"", name}, UidOf(*node), "kubectl-cordon", "", [&](Json& object) {
+  impl_->context.Modify("nodes", {"", name}, UidOf(*node), "", [&](Json& object) {
     if (IsTrueAt(object, {"spec", "unschedulable"}) == is_cordoned) return false;
     if (is_cordoned) {
       object["spec"]["unschedulable"] = true;

@@ -9,7 +9,6 @@
 namespace kube::testing {
 namespace {
 
-constexpr std::string_view kManager = "kube-controller-manager";
 constexpr std::string_view kForeground = "foregroundDeletion";
 constexpr std::string_view kOrphan = "orphan";
 
@@ -108,7 +107,7 @@ bool GarbageCollector::ReleaseAfterChildren(const Item& item, const std::string&
                                            [&](const Owner& owner) { return owner.uid == uid && owner.blocks; });
     if (blocks) return true;  // Its end, or its new owners, bring us back.
   }
-  return context_.Modify(item.resource, item.key, uid, kManager, {},
+  return context_.Modify(item.resource, item.key, uid, {},
                          [](Json& object) { return RemoveFinalizer(object, kForeground); });
 }
 
@@ -117,7 +116,7 @@ bool GarbageCollector::OrphanChildren(const Item& item, const std::string& uid) 
     const Item* const its = Find(child);
     if (its && !DropOwners(Item(*its), child, {uid})) return false;
   }
-  return context_.Modify(item.resource, item.key, uid, kManager, {},
+  return context_.Modify(item.resource, item.key, uid, {},
                          [](Json& object) { return RemoveFinalizer(object, kOrphan); });
 }
 
@@ -146,7 +145,7 @@ bool GarbageCollector::Judge(const Item& item, const std::string& uid, const Jso
 
 bool GarbageCollector::DropOwners(const Item& item, const std::string& uid,
                                   const std::set<std::string, std::less<>>& owners) {
-  return context_.Modify(item.resource, item.key, uid, kManager, {}, [&](Json& object) {
+  return context_.Modify(item.resource, item.key, uid, {}, [&](Json& object) {
     Json* const references = object["metadata"].Find("ownerReferences");
     if (!references || !references->AsArray()) return false;
     const bool has_changed = std::erase_if(*references->AsArray(), [&](const Json& owner) {

@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kManager = "kube-controller-manager";
 constexpr std::string_view kJobs = "jobs.batch";
 constexpr std::string_view kTracking = "batch.kubernetes.io/job-tracking";
 
@@ -225,7 +224,7 @@ void JobController::Create(Pass& pass, std::int64_t count) {
   metadata["ownerReferences"] = Json::MakeArray({ControllerReference(pass.job, "batch/v1", "Job")});
   if (const Json* const from = pass.job.At({"spec", "template", "spec"})) pod["spec"] = *from;
   for (std::int64_t i = 0; i < count; ++i) {
-    const Result<ObjectPtr> created = context_.server.Create("pods", pod, kManager);
+    const Result<ObjectPtr> created = context_.server.Create("pods", pod);
     if (!created) {
       pass.has_failed_to_act = true;
       events_.Record(pass.job, "Warning", "FailedCreate", "Error creating: " + created.error().message());
@@ -302,7 +301,7 @@ bool JobController::Track(Pass& pass) {
 }
 
 bool JobController::WriteStatus(const Pass& pass) {
-  return context_.Modify(kJobs, pass.key, UidOf(pass.job), kManager, "status", [&](Json& object) {
+  return context_.Modify(kJobs, pass.key, UidOf(pass.job), "status", [&](Json& object) {
     const Json* const live = object.Find("status");
     const Json& wanted = *pass.job.Find("status");
     if (live && *live == wanted) return false;
@@ -331,7 +330,7 @@ bool JobController::CleanUp(const Json& job) {
 }
 
 bool JobController::RemoveTracking(const Json& pod) {
-  return context_.Modify("pods", KeyOf(pod), UidOf(pod), kManager, {},
+  return context_.Modify("pods", KeyOf(pod), UidOf(pod), {},
                          [](Json& object) { return RemoveFinalizer(object, kTracking); });
 }
 

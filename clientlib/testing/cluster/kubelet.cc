@@ -11,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kManager = "kubelet";
 constexpr std::string_view kCreating = "ContainerCreating";
 constexpr int kTerminated = 143, kKilled = 137;  // By SIGTERM and SIGKILL.
 // A pod whose image could not be pulled is looked at again after that time; one whose containers may not be
@@ -256,7 +255,7 @@ bool Kubelet::ReportRunning(const ObjectKey& key, const Json& pod, Record& recor
 }
 
 bool Kubelet::Report(const ObjectKey& key, const Record& record, const std::function<void(Json& pod)>& change) {
-  return context_.Modify("pods", key, record.uid, kManager, "status", [&](Json& object) {
+  return context_.Modify("pods", key, record.uid, "status", [&](Json& object) {
     const Json before = object["status"];
     change(object);
     return !(object["status"] == before);

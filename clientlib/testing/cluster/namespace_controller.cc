@@ -10,7 +10,6 @@
 namespace kube::testing {
 namespace {
 
-constexpr std::string_view kManager = "kube-controller-manager";
 
 }  // namespace
 
@@ -58,7 +57,7 @@ bool NamespaceController::Reconcile(const std::string& name) {
     if (resource != "pods" && !Empty(resource, name, grace)) return false;
   }
   if (contents_.contains(name)) return false;  // Finalizers hold something; look again.
-  return context_.Modify("namespaces", {"", name}, UidOf(*ns), kManager, "finalize", [](Json& object) {
+  return context_.Modify("namespaces", {"", name}, UidOf(*ns), "finalize", [](Json& object) {
     object["spec"]["finalizers"] = Json::MakeArray();
     return true;
   });

@@ -10,7 +10,6 @@
 namespace kube::testing {
 namespace {
 
-constexpr std::string_view kManager = "kube-controller-manager";
 constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
 constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
 constexpr std::string_view kUnschedulable = "node.kubernetes.io/unschedulable";
@@ -84,7 +83,7 @@ bool NodeLifecycle::ReconcileNode(const std::string& name) {
   const bool is_ready = !is_dark && AnnotationOf(*node, "grus.test/ready") != "false";
   const bool was_ready = HasTrueCondition(*node, "Ready");
   const std::string uid(UidOf(*node));
-  bool is_done = context_.Modify("nodes", {"", name}, uid, is_dark ? kManager : "kubelet", "status", [&](Json& object) {
+  bool is_done = context_.Modify("nodes", {"", name}, uid, "status", [&](Json& object) {
     if (is_ready)
       return SetCondition(object, {"Ready", "True", "KubeletReady", "kubelet is posting ready status"}, now);
     if (!is_dark) {
@@ -92,7 +91,7 @@ bool NodeLifecycle::ReconcileNode(const std::string& name) {
     }
     return SetCondition(object, {"Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status."}, now);
   });
-  is_done &= context_.Modify("nodes", {"", name}, uid, kManager, {}, [&](Json& object) {
+  is_done &= context_.Modify("nodes", {"", name}, uid, {}, [&](Json& object) {
     bool has_changed = false;
     for (const std::string_view effect : {"NoSchedule", "NoExecute"}) {
       has_changed |= SetTaint(object, kUnreachable, effect, is_dark, now);
@@ -126,7 +125,7 @@ bool NodeLifecycle::MarkPodsNotReady(const std::string& node) {
   bool is_done = true;
   for (const FakeApiServer::ObjectPtr& pod : context_.server.List("pods")) {
     if (NodeOf(*pod) != node) continue;
-    is_done &= context_.Modify("pods", KeyOf(*pod), UidOf(*pod), kManager, "status", [&](Json& object) {
+    is_done &= context_.Modify("pods", KeyOf(*pod), UidOf(*pod), "status", [&](Json& object) {
       return HasTrueCondition(object, "Ready") &&
              SetCondition(object, {"Ready", "False", "NodeNotReady", "Node is not ready"}, context_.Now());
     });
@@ -155,7 +154,7 @@ bool NodeLifecycle::Evict(const ObjectKey& key) {
     pods_.AddAfter(key, left);
     return true;
   }
-  return context_.Modify("pods", key, UidOf(*pod), kManager, "status", [&](Json& object) {
+  return context_.Modify("pods", key, UidOf(*pod), "status", [&](Json& object) {
     return SetCondition(
         object,
         {"DisruptionTarget", "True", "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"},
@@ -175,7 +174,7 @@ void NodeLifecycle::CollectAfterQuarantine(const std::string& node) {
 void NodeLifecycle::CollectPods(const std::string& node) {
   for (const FakeApiServer::ObjectPtr& pod : context_.server.List("pods")) {
     if (NodeOf(*pod) != node) continue;
-    const bool is_done = context_.Modify("pods", KeyOf(*pod), UidOf(*pod), kManager, "status", [&](Json& object) {
+    const bool is_done = context_.Modify("pods", KeyOf(*pod), UidOf(*pod), "status", [&](Json& object) {
       if (HasEnded(object)) return false;
       object["status"]["phase"] = "Failed";
       SetCondition(object, {"DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node no longer exists"},

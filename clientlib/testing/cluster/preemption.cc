@@ -86,7 +86,7 @@ void Scheduler::Evict(const Victims& victims, std::int64_t priority) {
   if (const auto holds = holds_.find(victims.node); holds != holds_.end()) {
     for (const auto& [key, needs] : holds->second) {
       if (needs->priority >= priority) continue;
-      context_.Modify("pods", key, UidOf(needs->object), kManager, "status", [](Json& object) {
+      context_.Modify("pods", key, UidOf(needs->object), "status", [](Json& object) {
         object["status"].Erase("nominatedNodeName");
         return true;
       });
@@ -95,7 +95,7 @@ void Scheduler::Evict(const Victims& victims, std::int64_t priority) {
   for (const auto& [unused, key] : victims.pods) {
     const ObjectPtr pod = context_.server.Get("pods", key);
     if (!pod || UidOf(*pod) != placed_.at(key).uid || IsBeingDeleted(*pod)) continue;
-    context_.Modify("pods", key, UidOf(*pod), kManager, "status", [&](Json& object) {
+    context_.Modify("pods", key, UidOf(*pod), "status", [&](Json& object) {
       return SetCondition(object,
                           {"DisruptionTarget", "True", "PreemptionByScheduler",
                            "default-scheduler: preempting to accommodate a higher priority pod"},

@@ -7,7 +7,6 @@
 namespace kube::testing {
 namespace {
 
-constexpr std::string_view kManager = "kube-controller-manager";
 
 }  // namespace
 
@@ -37,7 +36,7 @@ void QuotaController::Observe(const ServerChange& change) {
 bool QuotaController::Reconcile(const ObjectKey& key) {
   const FakeApiServer::ObjectPtr quota = context_.server.Get("resourcequotas", key);
   if (!quota) return true;
-  return context_.Modify("resourcequotas", key, UidOf(*quota), kManager, "status", [&](Json& object) {
+  return context_.Modify("resourcequotas", key, UidOf(*quota), "status", [&](Json& object) {
     const Json* const hard = object.At({"spec", "hard"});
     ResourceList used;
     for (const auto& [name, amount] : ReadAmounts(hard)) used.emplace_back(name, 0);

@@ -292,7 +292,7 @@ void Scheduler::Park(const ObjectKey& key, const Json& pod, std::string_view rea
   waiting.ready_at = waiting.last_attempt + kFlush;
   const bool is_renominated = outcome.nomination && *outcome.nomination != NominationOf(pod);
   if (outcome.nomination) Hold(key, pod, *outcome.nomination);
-  context_.Modify("pods", key, UidOf(pod), kManager, "status", [&](Json& object) {
+  context_.Modify("pods", key, UidOf(pod), "status", [&](Json& object) {
     if (is_renominated) object["status"]["nominatedNodeName"] = *outcome.nomination;
     return SetCondition(object, {"PodScheduled", "False", reason, outcome.message}, context_.Now()) || is_renominated;
   });

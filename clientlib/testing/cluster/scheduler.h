@@ -36,7 +36,6 @@ class Scheduler {
 
  private:
   using ObjectPtr = FakeApiServer::ObjectPtr;
-  static constexpr std::string_view kManager = "kube-scheduler";
   using NeedsPtr = std::shared_ptr<const PodNeeds>;
 
   struct Waiting {

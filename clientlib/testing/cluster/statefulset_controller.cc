@@ -12,7 +12,6 @@
 namespace kube::testing {
 namespace {
 
-constexpr std::string_view kManager = "kube-controller-manager";
 constexpr std::string_view kSets = "statefulsets.apps";
 constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 
@@ -142,7 +141,7 @@ std::vector<std::pair<int, FakeApiServer::ObjectPtr>> StatefulSetController::Cla
       if (matches && ordinal) {
         claimed.emplace_back(*ordinal, std::move(pod));
       } else if (!IsBeingDeleted(set)) {  // Its labels were changed: it is let go.
-        context_.Modify("pods", KeyOf(*pod), UidOf(*pod), kManager, {}, [&](Json& object) {
+        context_.Modify("pods", KeyOf(*pod), UidOf(*pod), {}, [&](Json& object) {
           Json* const owners = object["metadata"].Find("ownerReferences");
           return owners && owners->AsArray() && std::erase_if(*owners->AsArray(), [&](const Json& reference) {
                                                   return TextAt(reference, {"uid"}) == UidOf(set);
@@ -152,7 +151,7 @@ std::vector<std::pair<int, FakeApiServer::ObjectPtr>> StatefulSetController::Cla
       continue;
     }
     if (!matches || !ordinal || IsBeingDeleted(*pod) || IsBeingDeleted(set)) continue;
-    const bool is_done = context_.Modify("pods", KeyOf(*pod), UidOf(*pod), kManager, {}, [&](Json& object) {
+    const bool is_done = context_.Modify("pods", KeyOf(*pod), UidOf(*pod), {}, [&](Json& object) {
       object["metadata"]["ownerReferences"].Append(ControllerReference(set, "apps/v1", "StatefulSet"));
       return true;
     });
@@ -243,7 +242,7 @@ bool StatefulSetController::CreatePod(Pass& pass, int ordinal) {
   if (const std::string_view service = TextAt(pass.set, {"spec", "serviceName"}); !service.empty()) {
     pod["spec"]["subdomain"] = service;
   }
-  const Result<ObjectPtr> created = context_.server.Create("pods", std::move(pod), kManager);
+  const Result<ObjectPtr> created = context_.server.Create("pods", std::move(pod));
   const std::string what = "Create Pod " + name + " in StatefulSet " + key.name;
   if (created) {
     events_.Record(pass.set, "Normal", "SuccessfulCreate", what + " successful");
@@ -265,7 +264,7 @@ bool StatefulSetController::IsAvailable(const Json& pod, Pass& pass) const {
 }
 
 bool StatefulSetController::WriteStatus(const Pass& pass) {
-  return context_.Modify(kSets, KeyOf(pass.set), UidOf(pass.set), kManager, "status", [&](Json& object) {
+  return context_.Modify(kSets, KeyOf(pass.set), UidOf(pass.set), "status", [&](Json& object) {
     Json wanted = pass.status;
     if (const Json* const conditions = object.At({"status", "conditions"})) wanted["conditions"] = *conditions;
     if (const Json* const now = object.Find("status"); now && *now == wanted) return false;

@@ -209,14 +209,14 @@ class FaultRun {
       Json object = *world_.server.Get(resource, key);
       if (fault.Is("child-labels-lost")) object["metadata"].Erase("labels");
       else if (!workload_.Damage(resource, object)) return;
-      (void)world_.server.Update(resource, std::move(object), "somebody");
+      (void)world_.server.Update(resource, std::move(object));
     });
   }
   void StealLease() {
     for (const auto& lease : world_.server.List("leases.coordination.k8s.io")) {
       Json stolen = *lease;
       stolen["spec"]["holderIdentity"] = "thief";
-      (void)world_.server.Update("leases.coordination.k8s.io", std::move(stolen), "thief");
+      (void)world_.server.Update("leases.coordination.k8s.io", std::move(stolen));
     }
   }
 

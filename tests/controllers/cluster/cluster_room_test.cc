@@ -42,7 +42,7 @@ class ClusterRoomTest : public ::testing::Test {
   static void Must(const T& done) {
     ASSERT_TRUE(done) << done.error().message();
   }
-  void Create(const char* resource, Json object) { Must(server_.Create(resource, std::move(object), "test")); }
+  void Create(const char* resource, Json object) { Must(server_.Create(resource, std::move(object))); }
   // Both watches have nothing more to tell.
   void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(2)); }
 

@@ -22,7 +22,7 @@ class LeaseWatchTest : public ::testing::Test {
 
   void SetUp() override {
     Json ns = *kube::ParseJson(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"elsewhere"}})");
-    ASSERT_TRUE(server_.Create("namespaces", std::move(ns), "test"));
+    ASSERT_TRUE(server_.Create("namespaces", std::move(ns)));
     watch_.OnChange([this] { ++changes_; });
   }
   // Ends the watch before what it tells.
@@ -48,7 +48,7 @@ class LeaseWatchTest : public ::testing::Test {
     lease["metadata"]["name"] = name;
     lease["metadata"]["namespace"] = ns;
     lease["spec"] = Spec(holder, renewals_++);
-    const auto made = server_.Create("leases.coordination.k8s.io", std::move(lease), "test");
+    const auto made = server_.Create("leases.coordination.k8s.io", std::move(lease));
     ASSERT_TRUE(made) << made.error().message();
   }
   void Renew(const std::string& holder) {

@@ -61,7 +61,7 @@ class NominationProbeTest : public ::testing::Test {
     });
   }
   void Create(const char* resource, std::string_view text) {
-    const auto made = server_.Create(resource, *kube::ParseJson(text), "test");
+    const auto made = server_.Create(resource, *kube::ParseJson(text));
     ASSERT_TRUE(made) << made.error().message();
   }
   void AddNode(std::string_view spec = "{}") {
@@ -90,7 +90,7 @@ class NominationProbeTest : public ::testing::Test {
     Json condition = *kube::ParseJson(R"({"type":"PodScheduled","status":"False","reason":"Unschedulable"})");
     condition["message"] = kRefused;
     guest["status"]["conditions"] = Json::MakeArray({std::move(condition)});
-    (void)test.server_.Update("pods", std::move(guest), "kube-scheduler", "status");
+    (void)test.server_.Update("pods", std::move(guest), "status");
   }
   static void Bind(NominationProbeTest& test) { (void)test.server_.Bind({kNamespace, kGuest}, "node-0"); }
 
@@ -145,8 +145,8 @@ TEST_F(NominationProbeTest, NothingOfItStays) {
 
 TEST_F(NominationProbeTest, WhatACrashHasLeftIsNotInTheWay) {
   AddNode();
-  ASSERT_TRUE(server_.Create("pods", HeldProbePod(kNamespace), "test"));
-  ASSERT_TRUE(server_.Create("pods", GuestProbePod(kNamespace, "elsewhere"), "test"));
+  ASSERT_TRUE(server_.Create("pods", HeldProbePod(kNamespace)));
+  ASSERT_TRUE(server_.Create("pods", GuestProbePod(kNamespace, "elsewhere")));
   scheduler_ = Refuse;
   EXPECT_EQ(Probe(), std::vector{Honoured::kYes});
   EXPECT_TRUE(server_.List("pods", kNamespace).empty());

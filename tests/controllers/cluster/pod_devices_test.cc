@@ -40,7 +40,7 @@ class PodDevicesTest : public ::testing::Test {
     ASSERT_TRUE(clock_.AwaitWaiters(6));
   }
   void Create(std::string_view resource, std::string_view text) {
-    const auto created = server_.Create(resource, *kube::ParseJson(text), "test");
+    const auto created = server_.Create(resource, *kube::ParseJson(text));
     ASSERT_TRUE(created) << created.error().message();
     Settle();
   }

@@ -46,7 +46,7 @@ class PodVolumesTest : public ::testing::Test {
   }
   std::vector<kube::Informer*> Informers() { return {&claims_, &pvs_, &classes_, &priorities_, &pods_, &nodes_}; }
   void Create(std::string_view resource, std::string_view text) {
-    const auto created = server_.Create(resource, *kube::ParseJson(text), "test");
+    const auto created = server_.Create(resource, *kube::ParseJson(text));
     ASSERT_TRUE(created) << created.error().message();
     Settle();
   }

@@ -27,7 +27,7 @@ class Ungate : public ::testing::Test {
     }
   }
   void Create(const char* resource, const std::string& object) {
-    const auto created = server_.Create(resource, *kube::ParseJson(object), "test");
+    const auto created = server_.Create(resource, *kube::ParseJson(object));
     if (!created) throw std::logic_error(created.error().message());
   }
   // `gates`: "a,b". `more`: further metadata.
@@ -38,7 +38,7 @@ class Ungate : public ::testing::Test {
     pod["metadata"]["name"] = name;
     pod["metadata"]["namespace"] = ns;
     for (const std::string& gate : gates) pod["spec"]["schedulingGates"].Append(Json::MakeObject({{"name", gate}}));
-    const auto created = server_.Create("pods", std::move(pod), "test");
+    const auto created = server_.Create("pods", std::move(pod));
     if (!created) throw std::logic_error(created.error().message());
   }
   std::vector<std::string> GatesOf(const std::string& ns, const std::string& name) {

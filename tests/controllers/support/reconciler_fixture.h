@@ -63,7 +63,7 @@ class ReconcilerFixture : public ::testing::Test {
     return object;
   }
   void Create(std::string_view resource, kube::Json object) {
-    const auto created = server_.Create(resource, std::move(object), "test");
+    const auto created = server_.Create(resource, std::move(object));
     ASSERT_TRUE(created) << created.error().message();
   }
   // `change` takes the object as it is, a Json&. REQUIRES: it is there.
@@ -71,7 +71,7 @@ class ReconcilerFixture : public ::testing::Test {
   void Edit(std::string_view resource, const kube::ObjectKey& key, F change, std::string_view subresource = {}) {
     kube::Json object = *server_.Get(resource, key);
     change(object);
-    const auto updated = server_.Update(resource, std::move(object), "test", subresource);
+    const auto updated = server_.Update(resource, std::move(object), subresource);
     ASSERT_TRUE(updated) << updated.error().message();
   }
   void SetStatus(std::string_view resource, const kube::ObjectKey& key, std::string_view status) {

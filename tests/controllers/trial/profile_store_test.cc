@@ -60,7 +60,7 @@ class ProfileStoreTest : public ::testing::Test {
   void SetUp() override {
     for (const kube::CrdInfo& info : api::AllCrds()) {
       ASSERT_TRUE(
-          server_.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(info), "test"));
+          server_.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(info)));
     }
     profiles_.Start();
     ASSERT_TRUE(profiles_.WaitForSync(clock_.Now() + 1h));

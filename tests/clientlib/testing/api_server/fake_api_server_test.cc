@@ -22,7 +22,7 @@ Json ConfigMap(std::string_view name) {
 
 class FakeApiServerTest : public ::testing::Test {
  protected:
-  void Make(std::string_view name) { ASSERT_TRUE(server_.Create("configmaps", ConfigMap(name), "test")); }
+  void Make(std::string_view name) { ASSERT_TRUE(server_.Create("configmaps", ConfigMap(name))); }
 
   std::unique_ptr<ByteStream> Watch(const std::string& query) {
     Result<StreamResponse> opened =
@@ -62,7 +62,7 @@ TEST_F(FakeApiServerTest, KeepsOpenWatchesThroughACompaction) {
 TEST_F(FakeApiServerTest, ForgetsTheOldestEventsByItself) {
   FakeApiServer server(clock_, {.events_kept = 2});
   const std::string first = std::to_string(server.revision());
-  for (const char* const name : {"a", "b", "c"}) ASSERT_TRUE(server.Create("configmaps", ConfigMap(name), "test"));
+  for (const char* const name : {"a", "b", "c"}) ASSERT_TRUE(server.Create("configmaps", ConfigMap(name)));
 
   Result<StreamResponse> opened = server.Open({.target = "/api/v1/configmaps?watch=1&resourceVersion=" + first}, {});
 
@@ -72,7 +72,7 @@ TEST_F(FakeApiServerTest, ForgetsTheOldestEventsByItself) {
 
 TEST_F(FakeApiServerTest, SendsBookmarksByItsClock) {
   const auto stream = Watch("&allowWatchBookmarks=true&resourceVersion=" + Version());
-  ASSERT_TRUE(server_.Create("secrets", ConfigMap("elsewhere"), "test"));
+  ASSERT_TRUE(server_.Create("secrets", ConfigMap("elsewhere")));
   clock_.Advance(59s);
   EXPECT_EQ(ReadNow(*stream), "error: no bytes in time");
 
@@ -130,7 +130,7 @@ TEST_F(FakeApiServerTest, TellsObserversInOrder) {
   Make("a");
   Json labelled = *server_.Get("configmaps", {"default", "a"});
   labelled["metadata"]["labels"] = Json::MakeObject({{"x", "y"}});
-  ASSERT_TRUE(server_.Update("configmaps", std::move(labelled), "test"));
+  ASSERT_TRUE(server_.Update("configmaps", std::move(labelled)));
   ASSERT_TRUE(server_.Delete("configmaps", {"default", "a"}));
 
   EXPECT_THAT(seen, ElementsAre("+configmaps a", "~configmaps a", "-configmaps a"));
@@ -139,7 +139,7 @@ TEST_F(FakeApiServerTest, TellsObserversInOrder) {
 TEST_F(FakeApiServerTest, DrawsTheSameUidsForTheSameSeed) {
   FakeApiServer one(clock_, {.seed = 7}), same(clock_, {.seed = 7}), other(clock_, {.seed = 8});
   const auto uid = [](FakeApiServer& server) {
-    return *(*server.Create("configmaps", ConfigMap("a"), "test"))->At({"metadata", "uid"})->AsString();
+    return *(*server.Create("configmaps", ConfigMap("a")))->At({"metadata", "uid"})->AsString();
   };
 
   const std::string first = uid(one);
@@ -152,7 +152,7 @@ TEST_F(FakeApiServerTest, BindsAPodOnce) {
   Json pod = ConfigMap("p");
   pod["spec"] =
       Json::MakeObject({{"containers", Json::MakeArray({Json::MakeObject({{"name", "c"}, {"image", "i"}})})}});
-  ASSERT_TRUE(server_.Create("pods", std::move(pod), "test"));
+  ASSERT_TRUE(server_.Create("pods", std::move(pod)));
 
   EXPECT_TRUE(server_.Bind({"default", "p"}, "node-1"));
 

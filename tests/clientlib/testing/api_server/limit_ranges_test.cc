@@ -17,12 +17,11 @@ class LimitRanges : public ::testing::Test {
     Json range = *ParseJson(R"({"spec":{"limits":[{"type":"Container"}]}})");
     range["metadata"] = Json::MakeObject({{"name", name}, {"namespace", ns}});
     range["spec"]["limits"].AsArray()->front()["defaultRequest"] = *ParseJson(defaults);
-    ASSERT_TRUE(server_.Create("limitranges", range, "test"));
+    ASSERT_TRUE(server_.Create("limitranges", range));
   }
   std::string ResourcesOfNewPod() {
     const auto made = server_.Create("pods", *ParseJson(R"({"metadata":{"name":"p","namespace":"default"},
-                                                           "spec":{"containers":[{"name":"c","image":"i"}]}})"),
-                                     "test");
+                                                           "spec":{"containers":[{"name":"c","image":"i"}]}})"));
     if (!made) return made.error().message();
     const Json* const resources = ItemsAt(**made, {"spec", "containers"}).front().Find("resources");
     return ToText(*resources);
@@ -40,7 +39,7 @@ TEST_F(LimitRanges, TheFirstGivesAndTheOthersGiveTheRest) {
 }
 
 TEST_F(LimitRanges, AreForTheirNamespaceAlone) {
-  ASSERT_TRUE(server_.Create("namespaces", *ParseJson(R"({"metadata":{"name":"other"}})"), "test"));
+  ASSERT_TRUE(server_.Create("namespaces", *ParseJson(R"({"metadata":{"name":"other"}})")));
   MakeRange("other", "a", R"({"cpu":"1"})");
 
   EXPECT_EQ(ResourcesOfNewPod(), "{}");

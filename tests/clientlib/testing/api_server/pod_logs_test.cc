@@ -20,7 +20,7 @@ class PodLogsTest : public ::testing::Test {
   PodLogsTest() {
     Result<Json> pod = ParseJson(R"({"metadata":{"name":"train-0","namespace":"default"},
         "spec":{"nodeName":"node-0","containers":[{"name":"main","image":"i"}]}})");
-    EXPECT_TRUE(server_.Create("pods", *std::move(pod), "test"));
+    EXPECT_TRUE(server_.Create("pods", *std::move(pod)));
   }
   // `state` as in containerStatuses.
   void SetState(const std::string& state) {
@@ -29,7 +29,7 @@ class PodLogsTest : public ::testing::Test {
         ParseJson(R"({"phase":"Running","containerStatuses":[{"name":"main","state":)" + state + "}]}");
     ASSERT_TRUE(status);
     pod["status"] = *std::move(status);
-    ASSERT_TRUE(server_.Update("pods", std::move(pod), "test", "status"));
+    ASSERT_TRUE(server_.Update("pods", std::move(pod), "status"));
   }
   void Run() { SetState(R"({"running":{}})"); }
   void Finish() { SetState(R"({"terminated":{"exitCode":0}})"); }
@@ -171,10 +171,10 @@ TEST_F(PodLogsTest, NothingIsLoggedByAPodThatIsNotThere) {
   Result<Json> pod = ParseJson(R"({"metadata":{"name":"later","namespace":"default"},
       "spec":{"nodeName":"node-0","containers":[{"name":"main","image":"i"}]},
       "status":{"containerStatuses":[{"name":"main","state":{"running":{}}}]}})");
-  ASSERT_TRUE(server_.Create("pods", *pod, "test"));
+  ASSERT_TRUE(server_.Create("pods", *pod));
   pod = *server_.Get("pods", {"default", "later"});
   (*pod)["status"] = *ParseJson(R"({"containerStatuses":[{"name":"main","state":{"running":{}}}]})");
-  ASSERT_TRUE(server_.Update("pods", *pod, "test", "status"));
+  ASSERT_TRUE(server_.Update("pods", *pod, "status"));
   Result<HttpResponse> got = server_.Send({.target = "/api/v1/namespaces/default/pods/later/log"}, {});
   ASSERT_TRUE(got);
   EXPECT_EQ(got->body, "");

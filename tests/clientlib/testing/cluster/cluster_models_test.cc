@@ -159,8 +159,8 @@ std::vector<std::string> HistoryOf(std::uint64_t seed) {
   });
   FakeCluster cluster(simulation, server);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(cluster.AddNode("node-" + std::to_string(i), 8));
-  EXPECT_TRUE(server.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 34), "test"));
-  EXPECT_TRUE(server.Create("jobs.batch", ClusterWorld::Job("train", 1), "test"));
+  EXPECT_TRUE(server.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 34)));
+  EXPECT_TRUE(server.Create("jobs.batch", ClusterWorld::Job("train", 1)));
   simulation.RunFor(1min);
   cluster.RemoveNode("node-1");
   simulation.RunFor(3min);

@@ -56,7 +56,7 @@ struct ClusterWorld {
   }
 
   void Create(std::string_view resource, Json object) {
-    const auto created = server.Create(resource, std::move(object), "test");
+    const auto created = server.Create(resource, std::move(object));
     ASSERT_TRUE(created) << created.error().message();
   }
   void Change(std::string_view resource, const std::string& name, const std::function<void(Json&)>& change) {
@@ -64,7 +64,7 @@ struct ClusterWorld {
     ASSERT_TRUE(found) << name;
     Json object = *found;
     change(object);
-    const auto updated = server.Update(resource, std::move(object), "test");
+    const auto updated = server.Update(resource, std::move(object));
     ASSERT_TRUE(updated) << updated.error().message();
   }
   void Delete(std::string_view resource, const std::string& name, const std::string& propagation = {}) {
@@ -84,7 +84,7 @@ struct ClusterWorld {
     Json& labels = ns["metadata"]["labels"];
     if (level.empty()) labels.Erase(kEnforceLabel);
     else labels[kEnforceLabel] = level;
-    const auto updated = server.Update("namespaces", std::move(ns), "test");
+    const auto updated = server.Update("namespaces", std::move(ns));
     ASSERT_TRUE(updated) << updated.error().message();
   }
   // Of that reason, about the object of that name: as text, "COUNT x MESSAGE".

@@ -52,7 +52,7 @@ TEST(QuotaController, APodThatIsGoneOrHasEndedGivesBack) {
   QuotaWorld world("2");
   for (const char* name : {"a", "b"}) world.Create("pods", ClusterWorld::Pod(name));
   EXPECT_EQ(world.Of("used"), "2");
-  EXPECT_FALSE(world.server.Create("pods", ClusterWorld::Pod("c"), "test"));
+  EXPECT_FALSE(world.server.Create("pods", ClusterWorld::Pod("c")));
 
   world.Delete("pods", "a");
   world.Run(1min);

@@ -56,7 +56,7 @@ inline std::string NominationOf(ClusterWorld& world, const std::string& pod) {
 inline void Nominate(ClusterWorld& world, const std::string& pod, const std::string& node) {
   Json object = world.Get("pods", pod);
   object["status"]["nominatedNodeName"] = node;
-  const auto updated = world.server.Update("pods", std::move(object), "test", "status");
+  const auto updated = world.server.Update("pods", std::move(object), "status");
   ASSERT_TRUE(updated) << updated.error().message();
 }
 

@@ -28,10 +28,10 @@ Json Source(const std::string& name, const std::string& text) {
        {"data", Json::MakeObject({{"text", text}})}});
 }
 void Make(World& world, const std::string& name, const std::string& text) {
-  ASSERT_TRUE(world.server.Create(kMaps, Source(name, text), "kubectl"));
+  ASSERT_TRUE(world.server.Create(kMaps, Source(name, text)));
 }
 void Edit(World& world, const std::string& name, const std::string& text) {
-  ASSERT_TRUE(world.server.Update(kMaps, Source(name, text), "kubectl"));
+  ASSERT_TRUE(world.server.Update(kMaps, Source(name, text)));
 }
 void Remove(World& world, const std::string& name) {
   ASSERT_TRUE(world.server.Delete(kMaps, {"default", name}));

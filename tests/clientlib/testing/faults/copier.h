@@ -102,7 +102,7 @@ class Copier final : public Reconciler {
   }
 
   Status Apply(const ObjectKey& key, const Json& wanted, const std::stop_token& stop) {
-    auto applied = client_.Apply(KindOf<ConfigMap>(), key, wanted, {.force = true}, stop);
+    auto applied = client_.Patch(KindOf<ConfigMap>(), key, PatchType::kMerge, wanted, {}, stop);
     return applied ? Status() : Status(std::move(applied).error());
   }
 

@@ -48,7 +48,7 @@ class LogFollowerFaults : public ::testing::TestWithParam<std::uint64_t> {
   void MakePod(int pod) {
     Result<Json> object = ParseJson(R"({"metadata":{"name":")" + KeyOf(pod).name + R"(","namespace":"default"},
         "spec":{"nodeName":"node-0","containers":[{"name":"main","image":"i"}]}})");
-    ASSERT_TRUE(server_.Create("pods", *std::move(object), "test"));
+    ASSERT_TRUE(server_.Create("pods", *std::move(object)));
   }
   void SetStatus(int pod, const std::string& phase, const std::string& state) {
     Json object = *server_.Get("pods", KeyOf(pod));
@@ -56,7 +56,7 @@ class LogFollowerFaults : public ::testing::TestWithParam<std::uint64_t> {
                                     state + "}]}");
     ASSERT_TRUE(status);
     object["status"] = *std::move(status);
-    ASSERT_TRUE(server_.Update("pods", std::move(object), "test", "status"));
+    ASSERT_TRUE(server_.Update("pods", std::move(object), "status"));
   }
 
   Simulation simulation_{GetParam()};

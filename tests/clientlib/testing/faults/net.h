@@ -62,7 +62,7 @@ class Net {
   void Make(const std::string& name) {
     Json object;
     object["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
-    ASSERT_TRUE(server.Create("configmaps", std::move(object), "test"));
+    ASSERT_TRUE(server.Create("configmaps", std::move(object)));
   }
 
   Simulation simulation;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/frame/kstatus.h"
+
+#include <utility>
+
+namespace grus {
+
+void Kstatus::Set(std::string_view type, std::string_view value, std::string_view reason, const std::string& message) {
+  kube::Condition condition;
+  condition.type = std::string(type);
+  condition.status = std::string(value);
+  condition.reason = std::string(reason);
+  condition.message = message;
+  condition.observed_generation = generation_;
+  kube::SetCondition(conditions_, std::move(condition), now_.value);
+}
+
+void Kstatus::Say(Standing standing, std::string_view reason, const std::string& message) {
+  const bool is_reconciling = standing == Standing::kReconciling, is_stalled = standing == Standing::kStalled;
+  if (standing == Standing::kUnknown) Set("Ready", std::string_view("Unknown"), reason, message);
+  else Set("Ready", standing == Standing::kReady, reason, message);
+  Set("Reconciling", is_reconciling, reason, is_reconciling ? message : "");
+  Set("Stalled", is_stalled, reason, is_stalled ? message : "");
+  if (standing == Standing::kSuspended) Set("Suspended", true, reason, message);
+}
+
+void Kstatus::SayResumed() {
+  if (kube::FindCondition(conditions_, "Suspended")) Set("Suspended", false, "Resumed", "");
+}
+
+}  // namespace grus

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/frame/status_writer.h"
+
+#include <gmock/gmock.h>
+
+#include "crds/types/pod_group.h"
+#include "tests/controllers/support/reconciler_fixture.h"
+
+namespace grus {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr char kGroups[] = "podgroups.scheduling.x-k8s.io";
+const kube::ObjectKey kKey{"team-a", "g"};
+
+class StatusWriterTest : public testing::ReconcilerFixture {
+ protected:
+  void SetUp() override {
+    ReconcilerFixture::SetUp();
+    kube::Json group = Named("scheduling.x-k8s.io/v1alpha1", "PodGroup", "g", "team-a");
+    group["spec"]["minMember"] = 2;
+    Create(kGroups, std::move(group));
+  }
+  api::PodGroup Group() { return static_cast<const api::PodGroup&>(**client_.Get(kube::KindOf<api::PodGroup>(), kKey)); }
+  static api::PodGroupStatus Running(int count) {
+    api::PodGroupStatus status;
+    status.observed_generation = 1;
+    status.phase = "Running";
+    status.running = count;
+    return status;
+  }
+  WrittenStatus Write(const api::PodGroup& group, const api::PodGroupStatus& status, kube::Duration patience = {}) {
+    auto written = writer_.Write(group, status, patience, {});
+    EXPECT_TRUE(written) << written.error().message();
+    return written ? *written : WrittenStatus{};
+  }
+
+  StatusWriter writer_{client_, clock_};
+};
+
+TEST_F(StatusWriterTest, TheFirstSaysAllAndWhatIsTheSameIsNotWritten) {
+  const WrittenStatus first = Write(Group(), Running(0));
+  ASSERT_TRUE(first.object);
+  EXPECT_THAT(kube::ToText(*server_.Get(kGroups, kKey)), HasSubstr(R"("running":0)"));
+  EXPECT_FALSE(Write(Group(), Running(0)).object);
+  EXPECT_EQ(Group().metadata.resource_version, first.object->metadata.resource_version);
+}
+
+TEST_F(StatusWriterTest, AChangeThatMayWaitIsWrittenWhenItHasWaited) {
+  Write(Group(), Running(1));
+  EXPECT_EQ(Write(Group(), Running(2), 3s).deferred, 3s);
+  clock_.Advance(2s);
+  EXPECT_EQ(Write(Group(), Running(3), 3s).deferred, 1s) << "since the first that waits";
+  clock_.Advance(1s);
+  EXPECT_TRUE(Write(Group(), Running(3), 3s).object);
+  EXPECT_EQ(Group().status.running, 3);
+  EXPECT_EQ(Write(Group(), Running(4), 3s).deferred, 3s) << "another one begins to wait";
+}
+
+TEST_F(StatusWriterTest, AChangeThatMayNotWaitTakesTheOthersAlong) {
+  Write(Group(), Running(1));
+  EXPECT_TRUE(Write(Group(), Running(2), 3s).deferred);
+  EXPECT_TRUE(Write(Group(), Running(3)).object);
+  clock_.Advance(3s);
+  EXPECT_EQ(Write(Group(), Running(4), 3s).deferred, 3s);
+}
+
+TEST_F(StatusWriterTest, AnotherObjectOfThatNameIsNotTouched) {
+  api::PodGroup other = Group();
+  other.metadata.uid = "another";
+  EXPECT_FALSE(writer_.Write(other, Running(2), {}, {}));
+  EXPECT_EQ(Group().status.running, 0);
+}
+
+TEST_F(StatusWriterTest, WhatIsGoneIsAnErrorThatSaysSo) {
+  const api::PodGroup group = Group();
+  ASSERT_TRUE(server_.Delete(kGroups, kKey));
+  const auto written = writer_.Write(group, Running(2), {}, {});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), kube::ErrorCode::kNotFound);
+  EXPECT_THAT(written.error().message(), HasSubstr("write the status of PodGroup team-a/g"));
+}
+
+}  // namespace
+}  // namespace grus
