@@ -30,9 +30,10 @@ class Query {
   QueryBuilder builder_;
 };
 
-std::string WriteTarget(std::string path, const WriteOptions& options, std::string_view field_manager) {
+std::string WriteTarget(std::string path, const WriteOptions& options, std::string_view default_manager) {
   return Query(std::move(path))
-      .Add("fieldManager", field_manager)
+      .Add("fieldManager", options.field_manager.empty() ? default_manager : options.field_manager)
+      .Add("force", options.force ? "true" : "")
       .Add("dryRun", options.dry_run ? "All" : "")
       .Target();
 }
@@ -143,6 +144,18 @@ Result<Client::ObjectPtr> Client::Create(const Kind& kind, std::string_view ns, 
   request.body = ToText(object);
   request.timeout = options.timeout.value_or(options_.timeout);
   return SendForObject("create", kind, std::move(request), std::move(stop));
+}
+
+Result<Client::ObjectPtr> Client::Apply(const Kind& kind, const ObjectKey& key, const Json& object,
+                                        const WriteOptions& options, std::stop_token stop) {
+  HttpRequest request;
+  request.method = "PATCH";
+  request.target = WriteTarget(ObjectPath(kind, key, options.subresource), options, options_.field_manager);
+  AcceptAnswer(request, options);
+  // JSON is YAML; the server takes it under this type since server-side apply exists.
+  request.headers.emplace_back("Content-Type", "application/apply-patch+yaml");
+  request.body = ToText(object);
+  return SendForObject("apply", kind, std::move(request), std::move(stop));
 }
 
 Result<Client::ObjectPtr> Client::Patch(const Kind& kind, const ObjectKey& key, PatchType type, const Json& patch,

@@ -62,6 +62,8 @@ struct ObjectList {
 
 struct WriteOptions {
   std::string subresource{};    // "status", "scale" or empty.
+  std::string field_manager{};  // Empty: the client's.
+  bool force = false;           // Apply only: take fields from other managers.
   bool dry_run = false;
   bool metadata_only = false;   // Of the object that comes back: less to write, to send and to read.
   std::optional<Duration> timeout{};  // Of a create; no longer than the client's.
@@ -98,6 +100,9 @@ class Client {
                           std::stop_token stop = {});
   Result<ObjectPtr> Create(const Kind& kind, std::string_view ns, const Json& object,
                            const WriteOptions& options = {}, std::stop_token stop = {});
+  // Server-side apply: fields of ours that `object` leaves out are removed.
+  Result<ObjectPtr> Apply(const Kind& kind, const ObjectKey& key, const Json& object,
+                          const WriteOptions& options = {}, std::stop_token stop = {});
   Result<ObjectPtr> Patch(const Kind& kind, const ObjectKey& key, PatchType type, const Json& patch,
                           const WriteOptions& options = {}, std::stop_token stop = {});
   // Success if the object is gone already. kConflict: a precondition does not hold.

@@ -114,9 +114,10 @@ TEST_F(ClientTest, H1AWriteIsNotRepeatedWhenItsConnectionBreaks) {
   transport_.Handle("PATCH", "/", [](auto&, auto&) { return ConnectionLost(); });
   transport_.Handle("DELETE", "/", [](auto&, auto&) { return ConnectionLost(); });
   EXPECT_FALSE(client().Create(kMaps, "team-a", Json::MakeObject()));
+  EXPECT_FALSE(client().Apply(kMaps, {"team-a", "a"}, Json::MakeObject()));
   EXPECT_FALSE(client().Patch(kMaps, {"team-a", "a"}, PatchType::kMerge, Json::MakeObject()));
   EXPECT_FALSE(client().Delete(kMaps, {"team-a", "a"}));
-  EXPECT_THAT(transport_.requests(), SizeIs(3));
+  EXPECT_THAT(transport_.requests(), SizeIs(4));
 }
 
 TEST_F(ClientTest, H1AServerThatCannotBeReachedIsTheCallersMatter) {

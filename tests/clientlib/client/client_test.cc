@@ -128,6 +128,26 @@ TEST_F(ClientTest, CreatePostsToTheCollection) {
   EXPECT_THAT(LastHeader("Content-Type"), ElementsAre("application/json"));
 }
 
+TEST_F(ClientTest, F4ApplyPatchesWithItsFieldManager) {
+  transport_.Expect("PATCH", "/", MapAnswer());
+
+  ASSERT_TRUE(client().Apply(
+      kMaps, {"team-a", "a"}, Json::MakeObject({{"data", Json::MakeObject({{"x", "1"}})}}),
+      {.subresource = "status", .field_manager = "grus-status", .force = true, .dry_run = true}));
+
+  EXPECT_EQ(Last().method, "PATCH");
+  EXPECT_EQ(Last().target,
+            "/api/v1/namespaces/team-a/configmaps/a/status?fieldManager=grus-status&force=true&dryRun=All");
+  EXPECT_EQ(Last().body, R"({"data":{"x":"1"}})");
+  EXPECT_THAT(LastHeader("Content-Type"), ElementsAre("application/apply-patch+yaml"));
+}
+
+TEST_F(ClientTest, F4ApplyDoesNotForceUnlessTold) {
+  transport_.Expect("PATCH", "/", MapAnswer());
+  ASSERT_TRUE(client().Apply(kMaps, {"team-a", "a"}, Json::MakeObject()));
+  EXPECT_EQ(Last().target, "/api/v1/namespaces/team-a/configmaps/a?fieldManager=grus-test");
+}
+
 TEST_F(ClientTest, AWriteMayAskForMetadataAlone) {
   transport_.Expect("PATCH", "/", JsonAnswer(200, R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",
                                                       "metadata":{"name":"a","namespace":"team-a","resourceVersion":"8"}})"));
