@@ -143,13 +143,18 @@ void AddGate(Json& pod, const char* gate) {
   MergeNamed(pod["spec"], "schedulingGates", Json::MakeArray({Json::MakeObject({{"name", gate}})}), "name");
 }
 
+// REQUIRES: an object.
+kube::Result<std::shared_ptr<kube::Pod>> DecodeTemplate(Json pod_template) {
+  pod_template["apiVersion"] = "v1";
+  pod_template["kind"] = "Pod";
+  return kube::Decode<kube::Pod>(kube::ToText(pod_template));
+}
+
 // A pod of a template as the API server completes it: what has a limit has a request.
 kube::Pod ReadPod(Json json, const std::string& ns) {
   kube::Pod pod;
   if (json.is_object()) {
-    json["apiVersion"] = "v1";
-    json["kind"] = "Pod";
-    if (auto read = kube::Decode<kube::Pod>(kube::ToText(json))) pod = std::move(**read);
+    if (auto read = DecodeTemplate(std::move(json))) pod = std::move(**read);
   }
   pod.metadata.name.clear();
   pod.metadata.ns = ns;
@@ -276,10 +281,7 @@ std::string UnreadableField(const ElasticHorovodJob& job) {
       {"spec.launcherSpec.template.", &job.spec.launcher.pod_template}};
   for (const auto& [path, user_template] : templates) {
     if (!user_template->is_object()) continue;
-    Json pod = *user_template;
-    pod["apiVersion"] = "v1";
-    pod["kind"] = "Pod";
-    if (auto read = kube::Decode<kube::Pod>(kube::ToText(pod)); !read) return path + read.error().message();
+    if (auto read = DecodeTemplate(*user_template); !read) return path + read.error().message();
   }
   return {};
 }

@@ -75,7 +75,10 @@ Plan ElasticReconciler::MakePlan(View& view) {
   for (const JobPod* pod : {&launcher, &worker}) {
     if (pod->refusal) view.pod_refusal = pod->refusal->message();
   }
-  const ShapePtr shape = ShapeOf(worker), launcher_shape = ShapeOf(launcher);
+  VolumeLimits volumes = room_.VolumesOf(*worker.pod), launcher_volumes = room_.VolumesOf(*launcher.pod);
+  const std::string problem = volumes.problem.empty() ? launcher_volumes.problem : volumes.problem;
+  const ShapePtr shape = room_.ShapeOf(*worker.pod, std::move(volumes));
+  const ShapePtr launcher_shape = room_.ShapeOf(*launcher.pod, std::move(launcher_volumes));
   std::lock_guard lock(planning_mutex_);
   const int owed = OwedWorkers(view);
   const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
@@ -84,10 +87,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   if (is_start) {
     view.has_unknown_pods = !worker.is_known || !launcher.is_known;
     view.pod_changes = worker.is_changed ? TextOf(shape->request) : "";
-    for (const JobPod* pod : {&launcher, &worker}) {
-      const std::string problem = room_.VolumesOf(*pod->pod).problem;
-      if (!problem.empty()) view.why_no_room = "no pod of it can be placed: " + problem;
-    }
+    if (!problem.empty()) view.why_no_room = "no pod of it can be placed: " + problem;
     is_queued = AskForStart(view, Admitted(view, sizes), *worker.pod, shape, launcher_shape);
   } else if (granted < sizes.wanted) {
     // Of one that runs already, in case this process has not claimed it yet.

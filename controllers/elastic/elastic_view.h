@@ -111,7 +111,7 @@ struct View {
   bool has_unknown_pods = false;        // The API server could not say what the pods will be.
   std::string pod_refusal;              // Its words, if it makes none like them; empty: it does.
   std::string pod_changes;              // What it makes of a worker, if that is more than the template says: "cpu 40".
-  std::string why_no_room;              // Of a start that waits for room, as WhyNoRoom() says it; empty: not asked.
+  std::string why_no_room;              // Why a start waits: WhyNoRoom(), or what its volumes or devices lack.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                            // For workers beyond those granted, claims of others set aside.
   std::optional<QuotaLimit> quota;      // nullopt: all that are wanted.

@@ -32,7 +32,7 @@ struct TrialPlan {
   std::vector<std::string> park;     // Trials whose child stays, and holds nothing.
   std::vector<std::string> measure;  // Trials to be measured.
   std::optional<std::int32_t> apply_replicas;  // For the job of jobRef, before the status is written.
-  std::vector<PlannedEvent> events;    // Once the status is written.
+  std::vector<PlannedEvent> events;  // Once the status is written.
   std::optional<kube::Duration> look_again;
 };
 
