@@ -16,10 +16,10 @@ class ChildProcess {
   ~ChildProcess();  // SIGTERM, and waits.
 
   bool IsRunning();
-  double CpuSeconds() const;      // User and system, so far.
-  double PeakMemoryMib() const;   // VmHWM.
-  double MemoryMib() const;       // VmRSS.
-  int Stop();                     // SIGTERM and wait: the exit status, 128 + signal if it was killed.
+  double CpuSeconds() const;     // User and system, so far.
+  double PeakMemoryMib() const;  // VmHWM.
+  double MemoryMib() const;      // VmRSS.
+  int Stop();                    // SIGTERM and wait: the exit status, 128 + signal if it was killed.
 
  private:
   double MemoryField(const char* name) const;

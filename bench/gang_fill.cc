@@ -90,8 +90,8 @@ bool RunSide(const GangWorld& world, Side& side, int pods, const std::string& la
     before = manager->Counters();
   }
   const kube::TimePoint start = world.clock.Now();
-  const bool is_done = side.create(ns.name()) &&
-                       Measure(world, side, pods, ns.name(), start, manager ? &*manager : nullptr, before);
+  const bool is_done =
+      side.create(ns.name()) && Measure(world, side, pods, ns.name(), start, manager ? &*manager : nullptr, before);
   manager.reset();
   return ns.Remove() && is_done;
 }
@@ -146,9 +146,8 @@ Side PlainSide(const GangWorld& world, std::vector<GangSize> gangs) {
 
 Side GangSide(const GangWorld& world, const std::string& name, const std::string& nominations,
               std::vector<GangSize> gangs) {
-  return {name, world.ManagerArguments("gang", nominations), [&world, gangs = std::move(gangs)](const std::string& ns) {
-            return CreateGangs(world, ns, gangs);
-          }};
+  return {name, world.ManagerArguments("gang", nominations),
+          [&world, gangs = std::move(gangs)](const std::string& ns) { return CreateGangs(world, ns, gangs); }};
 }
 
 // No controller at all: what gates themselves cost. No gang of pods that are born with a gate can be faster.
@@ -160,8 +159,7 @@ Side FloorSide(const GangWorld& world, const std::string& name, bool is_nominate
 
 // Both ways of gangs, each beside its floor.
 std::vector<Side> GangSides(const GangWorld& world, const std::vector<GangSize>& gangs) {
-  return {PlainSide(world, gangs),
-          GangSide(world, "gangs, always held", "always", gangs),
+  return {PlainSide(world, gangs), GangSide(world, "gangs, always held", "always", gangs),
           GangSide(world, "gangs, no outsider about", "auto", gangs),
           FloorSide(world, "no controller: nominated and lifted", true, gangs),
           FloorSide(world, "no controller: lifted", false, gangs)};

@@ -30,7 +30,7 @@ inline constexpr char kGpus[] = "nvidia.com/gpu";
 
 struct GangSize {
   std::string name;
-  int members = 8, units = 1;  // Each member asks for so many units
+  int members = 8, units = 1;    // Each member asks for so many units
   std::string resource = kGpus;  // of this.
   std::string priority_class = {};
 };

@@ -68,9 +68,9 @@ class GangObserver {
   kube::Informer pods_, groups_, namespaces_;
   std::mutex mutex_;  // Guards what follows.
   kube::CondVar changed_;
-  std::map<std::string, PodCounts> counts_;                             // By namespace.
-  std::map<std::string, std::map<std::string, GroupState>> by_group_;   // By namespace, then name.
-  std::set<std::string> existing_;                                      // Namespaces.
+  std::map<std::string, PodCounts> counts_;                            // By namespace.
+  std::map<std::string, std::map<std::string, GroupState>> by_group_;  // By namespace, then name.
+  std::set<std::string> existing_;                                     // Namespaces.
   std::string recorded_;
   std::deque<Event> events_;
 };

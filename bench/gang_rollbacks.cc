@@ -147,9 +147,8 @@ class RolledBackJob {
   }
   bool RemoveGroupAndOutsider() {
     return Check(world_.client.Delete(KindOf<api::PodGroup>(), {ns_, kGang.name})) &&
-           Check(world_.client.Delete(KindOf<kube::Pod>(), {ns_, kOutsider})) && Wait("a deletion", [&] {
-             return Group().phase.empty() && Pods().all == kGang.members;
-           });
+           Check(world_.client.Delete(KindOf<kube::Pod>(), {ns_, kOutsider})) &&
+           Wait("a deletion", [&] { return Group().phase.empty() && Pods().all == kGang.members; });
   }
 
   const GangWorld& world_;

@@ -336,9 +336,9 @@ class Round {
   kube::TimePoint last_event_, last_bind_;
   std::vector<LiveOutsider> outsiders_;
   std::vector<LiveVictim> victims_;
-  std::map<std::string, Member> members_;   // By UID.
-  std::set<std::string> refused_;           // UIDs.
-  std::array<int, kMoments> count_{};       // Of members that ever came so far.
+  std::map<std::string, Member> members_;  // By UID.
+  std::set<std::string> refused_;          // UIDs.
+  std::array<int, kMoments> count_{};      // Of members that ever came so far.
   bool is_gang_created_ = false, is_over_ = false;
   RoundReport report_;
 };

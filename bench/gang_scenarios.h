@@ -35,7 +35,7 @@ struct RaceOptions {
   int rounds = 300;
   std::uint64_t seed = 1;
   std::vector<RaceKind> kinds;
-  std::string only;  // "auto" or "never"; empty: both.
+  std::string only;         // "auto" or "never"; empty: both.
   bool is_verbose = false;  // The history of every round, not only of the bad ones.
 };
 // Gangs and outsiders that come at the worst moments.

@@ -77,8 +77,8 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
              const std::string& ns, int port, const kube::Clock& clock, double& took, Figures& figures) {
   if (!CreateNamespace(client, ns)) return false;
   const std::string metrics = "127.0.0.1:" + std::to_string(port), health = "127.0.0.1:" + std::to_string(port + 1);
-  ChildProcess manager({args.manager, "--kubeconfig", args.kubeconfig, "--metrics-address", metrics,
-                        "--health-address", health, "--log-level", "warn"},
+  ChildProcess manager({args.manager, "--kubeconfig", args.kubeconfig, "--metrics-address", metrics, "--health-address",
+                        health, "--log-level", "warn"},
                        "build/grus-manager-bench.log");
   const kube::TimePoint ready_until = clock.Now() + seconds(30);
   while (ScrapeManager(port).requests < 5 && clock.Now() < ready_until && manager.IsRunning()) usleep(100'000);

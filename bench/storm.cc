@@ -155,8 +155,8 @@ bool CreatePlainObjects(kube::Client& client, const std::string& ns, const Storm
 }
 
 bool CreateNamespace(kube::Client& client, const std::string& ns) {
-  const Json object = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Namespace"},
-                                        {"metadata", Json::MakeObject({{"name", ns}})}});
+  const Json object =
+      Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", Json::MakeObject({{"name", ns}})}});
   auto made = client.Create(KindOf<kube::Namespace>(), "", object);
   if (!made) std::fprintf(stderr, "create Namespace %s: %s\n", ns.c_str(), made.error().message().c_str());
   return made.ok();

@@ -18,7 +18,7 @@ struct StormOptions {
   int jobs = 400;
   int workers = 2;
   int min_workers = 1;
-  int threads = 8;  // That create the objects.
+  int threads = 8;        // That create the objects.
   bool is_gated = false;  // A scheduling gate of their owner's in the pods.
 };
 
@@ -38,8 +38,8 @@ class Observer {
 
  private:
   struct JobTimes {
-    std::vector<kube::TimePoint> pod_ready;      // k-th ready worker.
-    std::vector<kube::TimePoint> status_ready;   // First status that counts k workers.
+    std::vector<kube::TimePoint> pod_ready;     // k-th ready worker.
+    std::vector<kube::TimePoint> status_ready;  // First status that counts k workers.
   };
   void OnPod(const kube::Change& change);
   void OnJob(const kube::Change& change);
@@ -48,10 +48,10 @@ class Observer {
   kube::Informer pods_, jobs_;
   std::mutex mutex_;  // Guards what follows.
   kube::CondVar changed_;
-  std::map<std::string, std::set<std::string>> all_, running_;       // By namespace: names.
-  std::map<std::string, std::map<std::string, std::string>> phases_; // By namespace: job, phase.
+  std::map<std::string, std::set<std::string>> all_, running_;        // By namespace: names.
+  std::map<std::string, std::map<std::string, std::string>> phases_;  // By namespace: job, phase.
   std::set<std::string> ready_uids_;
-  std::map<std::string, JobTimes> times_;                            // By namespace/job.
+  std::map<std::string, JobTimes> times_;  // By namespace/job.
 };
 
 api::ElasticHorovodJob MakeJob(const std::string& ns, int index, const StormOptions& options);

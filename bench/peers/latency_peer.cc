@@ -21,8 +21,7 @@ namespace {
 std::string Namespace(int i) { return (i < 10 ? "team-0" : "team-") + std::to_string(i); }
 
 std::int64_t RealTimeNanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 

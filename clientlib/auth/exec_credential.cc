@@ -33,8 +33,7 @@ Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_vi
   if (!parsed) return Malformed("printed no valid JSON");
   if (TextAt(*parsed, {"kind"}) != "ExecCredential") return Malformed("printed no ExecCredential");
   if (TextAt(*parsed, {"apiVersion"}) != api_version) {
-    return Malformed("printed another apiVersion than the kubeconfig asks for, which is " +
-                     std::string(api_version));
+    return Malformed("printed another apiVersion than the kubeconfig asks for, which is " + std::string(api_version));
   }
 
   ExecCredential credential;
@@ -55,8 +54,7 @@ Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_vi
     }
     credential.certificate = std::move(certificate);
   }
-  if (credential.token.empty() && !credential.certificate)
-    return Malformed("gave neither a token nor a certificate");
+  if (credential.token.empty() && !credential.certificate) return Malformed("gave neither a token nor a certificate");
 
   const std::string expiry = TextAt(*parsed, {"status", "expirationTimestamp"});
   if (!expiry.empty()) {
@@ -119,12 +117,10 @@ Status ExecCredentialSource::Refresh() {
 
 Result<ExecCredential> ExecCredentialSource::RunPlugin() const {
   if (config_.interactive_mode == "Always") {
-    return Error(
-        ErrorCode::kInvalidArgument,
-        config_.command + " wants a terminal (interactiveMode Always), which this process does not offer");
+    return Error(ErrorCode::kInvalidArgument,
+                 config_.command + " wants a terminal (interactiveMode Always), which this process does not offer");
   }
-  ProgramCall call{
-      .program = config_.command, .args = config_.args, .env = config_.env, .output_limit = kOutputLimit};
+  ProgramCall call{.program = config_.command, .args = config_.args, .env = config_.env, .output_limit = kOutputLimit};
   call.env.emplace_back("KUBERNETES_EXEC_INFO", exec_info_);
   Result<std::string> output = RunProgram(call);
   if (!output) {

@@ -34,15 +34,13 @@ Result<std::string> ReadSmallFile(const std::string& path) {
   std::string content;
   char bytes[16384];
   ssize_t got = 0;
-  while (content.size() <= kMaxBytes &&
-         ((got = read(fd, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR))) {
+  while (content.size() <= kMaxBytes && ((got = read(fd, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR))) {
     if (got > 0) content.append(bytes, static_cast<std::size_t>(got));
   }
   const int error = errno;
   close(fd);
   if (content.size() > kMaxBytes) {
-    return Error(ErrorCode::kTooLarge,
-                 "read " + path + ": larger than " + std::to_string(kMaxBytes) + " bytes");
+    return Error(ErrorCode::kTooLarge, "read " + path + ": larger than " + std::to_string(kMaxBytes) + " bytes");
   }
   if (got < 0) return FileError(path, error);
   return content;

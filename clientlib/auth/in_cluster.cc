@@ -34,8 +34,7 @@ Result<ClientConfig> LoadInCluster(const std::string& root) {
   ClientConfig config;
   const std::string host = Environment("KUBERNETES_SERVICE_HOST");
   const bool is_ipv6 = host.find(':') != std::string::npos;
-  config.server =
-      "https://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + Environment("KUBERNETES_SERVICE_PORT");
+  config.server = "https://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + Environment("KUBERNETES_SERVICE_PORT");
   config.source = kSource;
 
   // Without it the system's CAs would be trusted, none of which signs a cluster's certificates.

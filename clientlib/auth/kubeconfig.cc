@@ -96,8 +96,7 @@ class Entry {
     if (!error_) error_ = ErrorHere(std::move(why));
   }
   Error ErrorHere(std::string why) const {
-    return Invalid("kubeconfig " + Quoted(file_) + ", " + kind_ + " " + Quoted(name_) + ": " +
-                   std::move(why));
+    return Invalid("kubeconfig " + Quoted(file_) + ", " + kind_ + " " + Quoted(name_) + ": " + std::move(why));
   }
 
  private:
@@ -134,19 +133,15 @@ class MergedConfig {
 };
 
 Status MergedConfig::Add(const std::string& file, const std::string& text) {
-  const auto invalid = [&](const std::string& why) {
-    return Invalid("kubeconfig " + Quoted(file) + ": " + why);
-  };
+  const auto invalid = [&](const std::string& why) { return Invalid("kubeconfig " + Quoted(file) + ": " + why); };
   const Result<std::vector<YAML::Node>> documents = LoadYaml(text);
   if (!documents) return invalid(documents.error().message());
   for (const YAML::Node& document : *documents) {
     if (document.IsNull()) continue;
     if (!document.IsMap()) return invalid("is no YAML map");
     const YAML::Node current = document["current-context"];
-    if (current_context_.empty() && current.IsDefined() && current.IsScalar())
-      current_context_ = current.Scalar();
-    for (const auto& [list, kind] :
-         {std::pair{"clusters", "cluster"}, {"users", "user"}, {"contexts", "context"}}) {
+    if (current_context_.empty() && current.IsDefined() && current.IsScalar()) current_context_ = current.Scalar();
+    for (const auto& [list, kind] : {std::pair{"clusters", "cluster"}, {"users", "user"}, {"contexts", "context"}}) {
       if (Status status = AddEntries(file, document, list, kind); !status) return status;
     }
   }
@@ -164,15 +159,13 @@ Status MergedConfig::AddEntries(const std::string& file, const YAML::Node& docum
       return Invalid("kubeconfig " + Quoted(file) + ": an entry of " + list + " has no name");
     }
     const YAML::Node content = item[kind].IsDefined() ? item[kind] : YAML::Node(YAML::NodeType::Map);
-    const auto [entry, is_new] =
-        entries_[kind].try_emplace(name.Scalar(), kind, name.Scalar(), file, content);
+    const auto [entry, is_new] = entries_[kind].try_emplace(name.Scalar(), kind, name.Scalar(), file, content);
     if (!is_new && entry->second.file() == file) return entry->second.ErrorHere("is there twice; remove one");
   }
   return {};
 }
 
-Result<Entry> MergedConfig::Find(const std::string& kind, const std::string& name,
-                                 const std::string& wanted_by) const {
+Result<Entry> MergedConfig::Find(const std::string& kind, const std::string& name, const std::string& wanted_by) const {
   std::string known;
   if (const auto named = entries_.find(kind); named != entries_.end()) {
     if (const auto found = named->second.find(name); found != named->second.end()) return found->second;
@@ -185,8 +178,7 @@ Result<Entry> MergedConfig::Find(const std::string& kind, const std::string& nam
 Status ReadCluster(Entry cluster, const FileReader& read_file, ClientConfig& config) {
   config.server = cluster.Text("server");
   while (config.server.ends_with('/')) config.server.pop_back();
-  config.ca_pem =
-      cluster.Pem("certificate-authority-data", "certificate-authority", config.ca_file, read_file);
+  config.ca_pem = cluster.Pem("certificate-authority-data", "certificate-authority", config.ca_file, read_file);
   config.tls_server_name = cluster.Text("tls-server-name");
   config.proxy_url = cluster.Text("proxy-url");
   config.insecure_skip_verify = cluster.Flag("insecure-skip-tls-verify");
@@ -205,8 +197,7 @@ Status ReadCluster(Entry cluster, const FileReader& read_file, ClientConfig& con
     return cluster.ErrorHere("proxy-url must start with http://, https:// or socks5://");
   }
   if (config.insecure_skip_verify && (!config.ca_pem.empty() || !config.ca_file.empty())) {
-    return cluster.ErrorHere(
-        "insecure-skip-tls-verify and a certificate authority exclude each other; remove one");
+    return cluster.ErrorHere("insecure-skip-tls-verify and a certificate authority exclude each other; remove one");
   }
   if (!config.ca_pem.empty() || !config.ca_file.empty()) {
     if (Status status = CheckCaCertificate(config.ca_pem); !status) {
@@ -234,8 +225,7 @@ Status ReadExec(Entry exec, ClientConfig& config) {
   if (plugin.command.empty()) return exec.ErrorHere("exec has no command");
   if (plugin.api_version != "client.authentication.k8s.io/v1" &&
       plugin.api_version != "client.authentication.k8s.io/v1beta1") {
-    return exec.ErrorHere("exec apiVersion is " + Quoted(plugin.api_version) +
-                          "; use client.authentication.k8s.io/v1");
+    return exec.ErrorHere("exec apiVersion is " + Quoted(plugin.api_version) + "; use client.authentication.k8s.io/v1");
   }
   if (plugin.command.find('/') != std::string::npos) plugin.command = exec.Resolve(plugin.command);
   config.exec = std::move(plugin);
@@ -249,8 +239,7 @@ Status ReadImpersonation(Entry& user, ClientConfig& config) {
   if (user.error()) return *user.error();
   // Leaving it out would act with other rights than the user asked for.
   if (user.Has("as-user-extra")) return user.ErrorHere("as-user-extra is not supported; remove it");
-  if (config.impersonate_user.empty() &&
-      !(config.impersonate_uid.empty() && config.impersonate_groups.empty())) {
+  if (config.impersonate_user.empty() && !(config.impersonate_uid.empty() && config.impersonate_groups.empty())) {
     return user.ErrorHere("as-uid and as-groups need as");
   }
   return {};
@@ -320,9 +309,7 @@ Result<FileList> FilesOf(const KubeconfigOptions& options) {
 
 }  // namespace
 
-Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options) {
-  return LoadKubeconfig(options, ReadSmallFile);
-}
+Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options) { return LoadKubeconfig(options, ReadSmallFile); }
 
 Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options, const FileReader& read_file) {
   Result<FileList> files = FilesOf(options);
@@ -344,8 +331,7 @@ Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options, const File
 
   const std::string context_name = options.context.empty() ? merged.current_context() : options.context;
   if (context_name.empty()) {
-    return Invalid("kubeconfig " + names +
-                   ": no current context; choose one with `kubectl config use-context NAME`");
+    return Invalid("kubeconfig " + names + ": no current context; choose one with `kubectl config use-context NAME`");
   }
   const std::string asker = options.context.empty() ? "current-context" : "the caller";
   Result<Entry> context = merged.Find("context", context_name, "kubeconfig " + names + ": " + asker);

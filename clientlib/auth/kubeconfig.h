@@ -10,8 +10,8 @@
 namespace kube {
 
 struct KubeconfigOptions {
-  std::string path{};  // Empty: $KUBECONFIG (a list, merged: the first file that names an entry wins), else
-                       // ~/.kube/config.
+  std::string path{};     // Empty: $KUBECONFIG (a list, merged: the first file that names an entry wins), else
+                          // ~/.kube/config.
   std::string context{};  // Empty: current-context.
 };
 

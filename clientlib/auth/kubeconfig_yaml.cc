@@ -22,16 +22,12 @@ class Guard final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& at, YAML::anchor_t) override { Count(at); }
   void OnAlias(const YAML::Mark& at, YAML::anchor_t) override { Count(at); }
-  void OnScalar(const YAML::Mark& at, const std::string&, YAML::anchor_t, const std::string&) override {
-    Count(at);
-  }
-  void OnSequenceStart(const YAML::Mark& at, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {
+  void OnScalar(const YAML::Mark& at, const std::string&, YAML::anchor_t, const std::string&) override { Count(at); }
+  void OnSequenceStart(const YAML::Mark& at, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
     Count(at);
   }
   void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark& at, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& at, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
     Count(at);
   }
   void OnMapEnd() override {}

@@ -19,8 +19,7 @@
 namespace kube {
 namespace {
 
-using SteadyTime =
-    std::chrono::steady_clock::time_point;  // A child process lives in real time, not a Clock's.
+using SteadyTime = std::chrono::steady_clock::time_point;  // A child process lives in real time, not a Clock's.
 
 std::vector<std::string> EnvironmentWith(const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> all;
@@ -62,10 +61,9 @@ int Spawn(const ProgramCall& call, int out, pid_t& pid) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  const int error = posix_spawnp(&pid, call.program.c_str(), &files, &attributes, Pointers(args).data(),
-                                 Pointers(env).data());
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const int error =
+      posix_spawnp(&pid, call.program.c_str(), &files, &attributes, Pointers(args).data(), Pointers(env).data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   return error;
@@ -94,11 +92,9 @@ class Descriptor {
 Result<std::string> ReadUntilExit(const ProgramCall& call, Descriptor& in, int exited, SteadyTime deadline) {
   std::string output;
   for (bool has_exited = false;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
-      return Error(ErrorCode::kTimeout,
-                   "did not end within " + std::to_string(call.time_limit.count()) + " ms");
+      return Error(ErrorCode::kTimeout, "did not end within " + std::to_string(call.time_limit.count()) + " ms");
     }
     pollfd events[] = {{in.get(), POLLIN, 0}, {exited, POLLIN, 0}};
     if (poll(events, 2, static_cast<int>(left.count())) <= 0) continue;
@@ -127,8 +123,7 @@ Result<std::string> ReadUntilExit(const ProgramCall& call, Descriptor& in, int e
 Status CollectExit(pid_t pid) {
   int status = 0;
   while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR)
-      return Error(ErrorCode::kUnavailable, "waiting for its end failed: " + SystemMessage(errno));
+    if (errno != EINTR) return Error(ErrorCode::kUnavailable, "waiting for its end failed: " + SystemMessage(errno));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   if (WIFEXITED(status)) {

@@ -25,9 +25,7 @@ struct ErrorQueueGuard {
 
 Error Invalid(std::string message) { return Error(ErrorCode::kInvalidArgument, std::move(message)); }
 
-Bio Open(const std::string& pem) {
-  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
-}
+Bio Open(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free); }
 
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
@@ -83,8 +81,8 @@ Result<std::string> DecodeBase64(std::string_view text) {
 std::string EncodeBase64(std::string_view bytes) {
   std::string out(4 * ((bytes.size() + 2) / 3), '\0');
   // Writes a final NUL too, where std::string has one of its own.
-  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                  reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
   return out;
 }
 

@@ -30,9 +30,7 @@ class TokenSource {
 
   // The certificate that an exec plugin gave, for CurlTransport::Reload(); nullopt from all other sources:
   // theirs stands in the ClientConfig. May block as AuthorizationHeader().
-  virtual Result<std::optional<ClientCertificate>> PluginCertificate() {
-    return std::optional<ClientCertificate>();
-  }
+  virtual Result<std::optional<ClientCertificate>> PluginCertificate() { return std::optional<ClientCertificate>(); }
 
   // The server answered 401 to a request that was sent at `sent`: credentials older than that are dropped.
   virtual void Refused(TimePoint sent) = 0;

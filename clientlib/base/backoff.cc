@@ -19,8 +19,7 @@ Duration Backoff::Next() {
   if (tries_ < 1000) ++tries_;
   if (policy_.jitter <= 0) return delay;
   const double u = std::uniform_real_distribution<double>(0.0, 1.0)(random_);
-  return Duration(
-      static_cast<Duration::rep>(static_cast<double>(delay.count()) * (1.0 + policy_.jitter * u)));
+  return Duration(static_cast<Duration::rep>(static_cast<double>(delay.count()) * (1.0 + policy_.jitter * u)));
 }
 
 }  // namespace kube

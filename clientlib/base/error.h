@@ -18,21 +18,21 @@ namespace kube {
 using Duration = std::chrono::nanoseconds;
 
 enum class ErrorCode {
-  kInvalidArgument,   // The caller's or the user's input is wrong; trying again cannot help.
-  kUnauthorized,      // 401
-  kForbidden,         // 403
-  kNotFound,          // 404
-  kAlreadyExists,     // 409, reason AlreadyExists
-  kConflict,          // 409, reason Conflict: the object changed, a precondition or a patch test failed.
-  kGone,              // 410, or an ERROR event saying Expired or Gone.
-  kInvalid,           // 422: the API server's validation refused the object.
-  kTooLarge,          // A body, line or document is over our limit, or the server answered 413.
-  kTooManyRequests,   // 429
-  kTimeout,           // Our deadline passed, or the server answered 504.
-  kUnavailable,       // The server could not be reached, the connection broke, or it answered 5xx.
-  kCancelled,         // A stop was requested.
-  kDecode,            // Bytes from outside are not what they should be.
-  kInternal,          // Everything else.
+  kInvalidArgument,  // The caller's or the user's input is wrong; trying again cannot help.
+  kUnauthorized,     // 401
+  kForbidden,        // 403
+  kNotFound,         // 404
+  kAlreadyExists,    // 409, reason AlreadyExists
+  kConflict,         // 409, reason Conflict: the object changed, a precondition or a patch test failed.
+  kGone,             // 410, or an ERROR event saying Expired or Gone.
+  kInvalid,          // 422: the API server's validation refused the object.
+  kTooLarge,         // A body, line or document is over our limit, or the server answered 413.
+  kTooManyRequests,  // 429
+  kTimeout,          // Our deadline passed, or the server answered 504.
+  kUnavailable,      // The server could not be reached, the connection broke, or it answered 5xx.
+  kCancelled,        // A stop was requested.
+  kDecode,           // Bytes from outside are not what they should be.
+  kInternal,         // Everything else.
 };
 
 std::string_view ToString(ErrorCode code);

@@ -75,8 +75,7 @@ struct Log::Sink {
 
 Log::Log(LogLevel level, LogFormat format) : level_(level), format_(format), sink_(std::make_unique<Sink>()) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>(
-      format == LogFormat::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v})"
-                                 : "%Y-%m-%dT%H:%M:%S.%eZ %v",
+      format == LogFormat::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %v",
       spdlog::pattern_time_type::utc);
   sink_->logger.set_formatter(std::move(formatter));
   sink_->logger.set_level(ToSpdlog(level));

@@ -26,8 +26,7 @@ class LogField {
   LogField(std::string_view name, const char* value) : LogField(name, std::string_view(value)) {}
   LogField(std::string_view name, const std::string& value) : LogField(name, std::string_view(value)) {}
   template <typename T>
-    requires std::integral<T> || std::floating_point<T>
-  LogField(std::string_view name, T value)
+  requires std::integral<T> || std::floating_point<T> LogField(std::string_view name, T value)
       : name_(name), value_(std::to_string(value)), is_quoted_(false) {
     if constexpr (std::same_as<T, bool>) value_ = value ? "true" : "false";
     if constexpr (std::floating_point<T>) is_quoted_ = !std::isfinite(value);  // JSON has no infinity.

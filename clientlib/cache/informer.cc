@@ -42,9 +42,7 @@ class Informer::Source final : private ReflectorSink {
     const Change change = informer_.store_.Remove(*last_state, scope_);
     if (change.before) informer_.Tell(change, false);
   }
-  void OnBookmark(const std::string& resource_version) override {
-    informer_.store_.Advance(resource_version, scope_);
-  }
+  void OnBookmark(const std::string& resource_version) override { informer_.store_.Advance(resource_version, scope_); }
   void OnRefused() override { Synced(); }
 
   void Synced() {

@@ -44,7 +44,7 @@ class Informer {
   // Waits until the first complete list is stored and every handler was told of it.
   bool WaitForSync(TimePoint until, std::stop_token stop = {}) const;
   bool HasSynced() const;
-  bool HasList() const;  // The first complete list is stored.
+  bool HasList() const;          // The first complete list is stored.
   ReflectorStats stats() const;  // Summed over the reflectors.
 
   // Typed reads.

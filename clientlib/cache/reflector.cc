@@ -32,8 +32,7 @@ constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 
 // True if the server refused the version we asked for, not the request itself (L2).
 bool IsVersionRefused(const Error& error) {
-  return error.code() == ErrorCode::kGone ||
-         error.message().find("Too large resource version") != std::string::npos;
+  return error.code() == ErrorCode::kGone || error.message().find("Too large resource version") != std::string::npos;
 }
 
 // The same error as kGone if it says that.
@@ -74,8 +73,8 @@ Result<Bookmark> ReadBookmark(std::string_view object) {
 
 }  // namespace
 
-Reflector::Reflector(Client& client, const Kind& kind, ReflectorOptions options, const Clock& clock,
-                     const Log& log, ReflectorSink& sink, std::uint64_t seed)
+Reflector::Reflector(Client& client, const Kind& kind, ReflectorOptions options, const Clock& clock, const Log& log,
+                     ReflectorSink& sink, std::uint64_t seed)
     : client_(client),
       kind_(kind),
       options_(std::move(options)),
@@ -174,7 +173,9 @@ Status Reflector::ListAll(std::stop_token stop) {
   list.label_selector = options_.label_selector;
   list.field_selector = options_.field_selector;
   // "0": served from the watch cache, may be old. Later: not older than what was seen (L1).
-  list.resource_version = position_.is_refused ? "" : position_.resource_version.empty() ? "0" : position_.resource_version;
+  list.resource_version = position_.is_refused                 ? ""
+                          : position_.resource_version.empty() ? "0"
+                                                               : position_.resource_version;
   std::vector<ConstObject> objects;
   std::string version;
   do {
@@ -291,9 +292,7 @@ Status Reflector::HandleLine(std::string_view line, bool& is_initial, std::vecto
     case WatchEventType::kAdded:
     case WatchEventType::kModified:
     case WatchEventType::kDeleted: break;
-    case WatchEventType::kUnknown:
-      CountBadEvent(Error(ErrorCode::kDecode, "unknown event type"));
-      return {};
+    case WatchEventType::kUnknown: CountBadEvent(Error(ErrorCode::kDecode, "unknown event type")); return {};
   }
 
   Result<std::shared_ptr<Object>> object = DecodeObject(kind_, event->object);

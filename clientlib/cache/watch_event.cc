@@ -8,8 +8,8 @@ namespace {
 
 WatchEventType TypeOf(std::string_view name) {
   static constexpr std::pair<std::string_view, WatchEventType> kTypes[] = {
-      {"ADDED", WatchEventType::kAdded},       {"MODIFIED", WatchEventType::kModified},
-      {"DELETED", WatchEventType::kDeleted},   {"BOOKMARK", WatchEventType::kBookmark},
+      {"ADDED", WatchEventType::kAdded},     {"MODIFIED", WatchEventType::kModified},
+      {"DELETED", WatchEventType::kDeleted}, {"BOOKMARK", WatchEventType::kBookmark},
       {"ERROR", WatchEventType::kError},
   };
   for (const auto& [text, type] : kTypes) {
@@ -47,9 +47,7 @@ std::size_t SkipSpace(std::string_view text, std::size_t at) {
   return at;
 }
 
-Error BadLine(std::string_view what) {
-  return Error(ErrorCode::kDecode, "watch event: ").with(what);
-}
+Error BadLine(std::string_view what) { return Error(ErrorCode::kDecode, "watch event: ").with(what); }
 
 }  // namespace
 

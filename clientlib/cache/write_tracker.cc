@@ -21,7 +21,8 @@ bool WriteTracker::HasCaughtUp(const ObjectKey& owner, const std::string& owner_
     records_.erase(it);
     return true;
   }
-  std::erase_if(it->second.versions, [&](const auto& noted) { return !IsOlder(version_of(*noted.first), noted.second); });
+  std::erase_if(it->second.versions,
+                [&](const auto& noted) { return !IsOlder(version_of(*noted.first), noted.second); });
   it->second.is_awaited = !it->second.versions.empty();
   if (it->second.is_awaited) return false;
   records_.erase(it);

@@ -69,8 +69,8 @@ Error ErrorFromResponse(const HttpResponse& response, WallTime now) {
   // Which rule of API Priority and Fairness was short of room: what an administrator has to widen (H2).
   const std::string& flow = response.Header("x-kubernetes-pf-flowschema-uid");
   if (response.status == 429 && !flow.empty()) {
-    error = Error(error.code(), error.message() + " (flow schema " + flow + ")")
-                .with_http(response.status, error.reason());
+    error =
+        Error(error.code(), error.message() + " (flow schema " + flow + ")").with_http(response.status, error.reason());
   }
   if (const auto wait = ParseRetryAfter(response.Header("retry-after"), now)) {
     return std::move(error).with_retry_after(*wait);

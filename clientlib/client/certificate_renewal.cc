@@ -39,8 +39,7 @@ Result<std::string> CertificateRenewal::AuthorizationHeader() {
     fresh.cert_pem = std::move((*plugin)->cert_pem);
     fresh.key_pem = std::move((*plugin)->key_pem);
     // Without it the request would go out as somebody else.
-    if (Status used = Use(std::move(fresh), "exec plugin"); !used)
-      return std::move(used).error().with("exec plugin");
+    if (Status used = Use(std::move(fresh), "exec plugin"); !used) return std::move(used).error().with("exec plugin");
   }
   if (clock_.Now() >= read_again_) RenewFromFiles();
   return header;
@@ -52,15 +51,13 @@ void CertificateRenewal::RenewFromFiles() {
   const Status used = fresh ? Use(*std::move(fresh), "files") : Status(std::move(fresh).error());
   if (used) return;
   read_again_ = clock_.Now() + kRetryInterval;
-  if (log_)
-    log_->Warn("certificates not renewed, the old ones stay in use", {{"error", used.error().message()}});
+  if (log_) log_->Warn("certificates not renewed, the old ones stay in use", {{"error", used.error().message()}});
 }
 
 Result<TransportOptions> CertificateRenewal::ReadFiles() const {
   TransportOptions fresh = options_;
-  for (const auto& [path, text] :
-       {std::pair{&ca_file_, &fresh.ca_pem}, std::pair{&cert_file_, &fresh.cert_pem},
-        std::pair{&key_file_, &fresh.key_pem}}) {
+  for (const auto& [path, text] : {std::pair{&ca_file_, &fresh.ca_pem}, std::pair{&cert_file_, &fresh.cert_pem},
+                                   std::pair{&key_file_, &fresh.key_pem}}) {
     if (path->empty()) continue;
     Result<std::string> content = ReadSmallFile(*path);
     if (!content) return std::move(content).error();
@@ -68,8 +65,7 @@ Result<TransportOptions> CertificateRenewal::ReadFiles() const {
   }
   // An empty file too is none: the transport would take it for "the system's CAs" or "no client certificate".
   if (!ca_file_.empty()) {
-    if (Status checked = CheckCaCertificate(fresh.ca_pem); !checked)
-      return std::move(checked).error().with(ca_file_);
+    if (Status checked = CheckCaCertificate(fresh.ca_pem); !checked) return std::move(checked).error().with(ca_file_);
   }
   if (!cert_file_.empty() || !key_file_.empty()) {
     Status checked = CheckClientCertificate(fresh.cert_pem, fresh.key_pem);
@@ -79,8 +75,7 @@ Result<TransportOptions> CertificateRenewal::ReadFiles() const {
 }
 
 Status CertificateRenewal::Use(TransportOptions fresh, std::string_view source) {
-  if (fresh.ca_pem == options_.ca_pem && fresh.cert_pem == options_.cert_pem &&
-      fresh.key_pem == options_.key_pem) {
+  if (fresh.ca_pem == options_.ca_pem && fresh.cert_pem == options_.cert_pem && fresh.key_pem == options_.key_pem) {
     return {};
   }
   if (Status reloaded = transport_.Reload(fresh); !reloaded) return reloaded;

@@ -22,13 +22,11 @@ namespace kube {
 class CertificateRenewal final : public TokenSource {
  public:
   // `options` are those that `transport` was made with. `log` may be null. All must outlive this.
-  CertificateRenewal(std::unique_ptr<TokenSource> tokens, const ClientConfig& config,
-                     TransportOptions options, CurlTransport& transport, const Clock& clock, const Log* log);
+  CertificateRenewal(std::unique_ptr<TokenSource> tokens, const ClientConfig& config, TransportOptions options,
+                     CurlTransport& transport, const Clock& clock, const Log* log);
 
   Result<std::string> AuthorizationHeader() override;
-  Result<std::optional<ClientCertificate>> PluginCertificate() override {
-    return tokens_->PluginCertificate();
-  }
+  Result<std::optional<ClientCertificate>> PluginCertificate() override { return tokens_->PluginCertificate(); }
   void Refused(TimePoint sent) override { tokens_->Refused(sent); }
 
  private:

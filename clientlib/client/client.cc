@@ -68,8 +68,7 @@ Status Client::Authorize(HttpRequest& request) {
   return {};
 }
 
-Result<HttpResponse> Client::Send(std::string_view verb, const Kind& kind, HttpRequest request,
-                                  std::stop_token stop) {
+Result<HttpResponse> Client::Send(std::string_view verb, const Kind& kind, HttpRequest request, std::stop_token stop) {
   request.pool = options_.pool;
   request.timeout = std::min(request.timeout, options_.timeout);
   const std::size_t plain_headers = request.headers.size();
@@ -185,8 +184,8 @@ Status Client::Delete(const Kind& kind, const ObjectKey& key, const DeleteOption
   return {};
 }
 
-Result<std::unique_ptr<ByteStream>> Client::Watch(const Kind& kind, std::string_view ns,
-                                                  const WatchOptions& options, std::stop_token stop) {
+Result<std::unique_ptr<ByteStream>> Client::Watch(const Kind& kind, std::string_view ns, const WatchOptions& options,
+                                                  std::stop_token stop) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options.timeout).count();
   Query query(CollectionPath(kind, ns));
   query.Add("watch", "1").Add("allowWatchBookmarks", "true").Add("timeoutSeconds", std::to_string(seconds));

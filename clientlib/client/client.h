@@ -65,7 +65,7 @@ struct WriteOptions {
   std::string field_manager{};  // Empty: the client's.
   bool force = false;           // Apply only: take fields from other managers.
   bool dry_run = false;
-  bool metadata_only = false;   // Of the object that comes back: less to write, to send and to read.
+  bool metadata_only = false;         // Of the object that comes back: less to write, to send and to read.
   std::optional<Duration> timeout{};  // Of a create; no longer than the client's.
 };
 
@@ -98,16 +98,15 @@ class Client {
   Result<ObjectPtr> Get(const Kind& kind, const ObjectKey& key, std::stop_token stop = {});
   Result<ObjectList> List(const Kind& kind, std::string_view ns, const ListOptions& options = {},
                           std::stop_token stop = {});
-  Result<ObjectPtr> Create(const Kind& kind, std::string_view ns, const Json& object,
-                           const WriteOptions& options = {}, std::stop_token stop = {});
+  Result<ObjectPtr> Create(const Kind& kind, std::string_view ns, const Json& object, const WriteOptions& options = {},
+                           std::stop_token stop = {});
   // Server-side apply: fields of ours that `object` leaves out are removed.
-  Result<ObjectPtr> Apply(const Kind& kind, const ObjectKey& key, const Json& object,
-                          const WriteOptions& options = {}, std::stop_token stop = {});
+  Result<ObjectPtr> Apply(const Kind& kind, const ObjectKey& key, const Json& object, const WriteOptions& options = {},
+                          std::stop_token stop = {});
   Result<ObjectPtr> Patch(const Kind& kind, const ObjectKey& key, PatchType type, const Json& patch,
                           const WriteOptions& options = {}, std::stop_token stop = {});
   // Success if the object is gone already. kConflict: a precondition does not hold.
-  Status Delete(const Kind& kind, const ObjectKey& key, const DeleteOptions& options = {},
-                std::stop_token stop = {});
+  Status Delete(const Kind& kind, const ObjectKey& key, const DeleteOptions& options = {}, std::stop_token stop = {});
   // Opens a watch. The stream's lines are watch events; see cache/reflector.h for the protocol.
   Result<std::unique_ptr<ByteStream>> Watch(const Kind& kind, std::string_view ns, const WatchOptions& options,
                                             std::stop_token stop = {});
@@ -127,8 +126,7 @@ class Client {
 
  private:
   Result<HttpResponse> Send(std::string_view verb, const Kind& kind, HttpRequest request, std::stop_token stop);
-  Result<ObjectPtr> SendForObject(std::string_view verb, const Kind& kind, HttpRequest request,
-                                  std::stop_token stop);
+  Result<ObjectPtr> SendForObject(std::string_view verb, const Kind& kind, HttpRequest request, std::stop_token stop);
   Result<StreamResponse> Open(std::string_view verb, const Kind& kind, HttpRequest request, std::stop_token stop);
   Status Authorize(HttpRequest& request);
 

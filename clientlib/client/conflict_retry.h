@@ -17,8 +17,8 @@ struct ConflictRetry {
 };
 
 // For objects with many writers.
-inline constexpr ConflictRetry kContended{
-    4, {std::chrono::milliseconds(10), std::chrono::milliseconds(1250), 5.0, 0.1}};
+inline constexpr ConflictRetry kContended{4,
+                                          {std::chrono::milliseconds(10), std::chrono::milliseconds(1250), 5.0, 0.1}};
 
 // Calls `attempt` until it returns something else than kConflict, or `retry.tries` times. REQUIRES: each
 // attempt reads the object again and computes its write from that (rule F5). In a reconciler prefer to return

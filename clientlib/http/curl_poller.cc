@@ -90,7 +90,8 @@ int CurlPoller::MillisecondsToWait() const {
 }
 
 void CurlPoller::Drive() {
-  // A timer that is due runs after this wait, which then takes no time: a transfer that it ends is left to read at once.
+  // A timer that is due runs after this wait, which then takes no time: a transfer that it ends is left to read at
+  // once.
   std::array<epoll_event, 32> events{};
   int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), MillisecondsToWait());
   const bool has_bytes = std::any_of(events.begin(), events.begin() + std::max(count, 0),

@@ -22,9 +22,8 @@ CurlPool::CurlPool(std::shared_ptr<const TransportOptions> transport, PoolOption
     : options_(std::move(options)),
       multi_(curl_multi_init()),
       poller_(multi_, options_.gather),
-      shared_{.options = std::move(transport),
-              .tls_sessions = curl_share_init(),
-              .connections_opened = connections_opened},
+      shared_{
+          .options = std::move(transport), .tls_sessions = curl_share_init(), .connections_opened = connections_opened},
       is_http1_(shared_.options->server.starts_with("http://")) {
   if (multi_ == nullptr || shared_.tls_sessions == nullptr) throw std::bad_alloc();
   // Only the I/O thread uses the share, so it needs no lock functions.

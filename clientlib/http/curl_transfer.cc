@@ -46,8 +46,7 @@ std::string LowerFirst(std::string_view text) {
 
 std::string ExplainCertificate(std::string_view detail, bool has_own_ca) {
   const auto mentions = [&](std::string_view words) { return detail.find(words) != std::string_view::npos; };
-  std::string_view what =
-      has_own_ca ? "is not trusted by the configured CA" : "is not trusted by the system's CAs";
+  std::string_view what = has_own_ca ? "is not trusted by the configured CA" : "is not trusted by the system's CAs";
   if (mentions("subject name") || mentions("does not match")) what = "is for another name";
   if (mentions("expired") || mentions("not yet valid")) what = "is out of date";
   return std::string("the server's certificate ").append(what).append(" (").append(detail).append(")");
@@ -218,8 +217,7 @@ Error CurlTransfer::ErrorFor(CURLcode code) const {
     // Terminal: no number of tries makes the certificate a trusted one.
     return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + why).as_terminal();
   }
-  if (!was_sent_)
-    return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + LowerFirst(detail));
+  if (!was_sent_) return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + LowerFirst(detail));
   // BeforeRequest() is the only callback that aborts: it refused to send a write a second time.
   const std::string why = code == CURLE_ABORTED_BY_CALLBACK ? "the server closed it" : LowerFirst(detail);
   return Error(ErrorCode::kUnavailable,

@@ -116,8 +116,7 @@ CurlTransport::Impl::Pools CurlTransport::Impl::MakePools(std::shared_ptr<const 
       make("http-lease", from->lease_connections, std::max(from->lease_connections, 2))};
 }
 
-Result<CurlTransport::Impl::Started> CurlTransport::Impl::Start(Exchange::Kind kind,
-                                                                const HttpRequest& request) {
+Result<CurlTransport::Impl::Started> CurlTransport::Impl::Start(Exchange::Kind kind, const HttpRequest& request) {
   if (Status status = CheckRequest(request); !status) return std::move(status).error();
   Started started;
   started.deadline = DeadlineAfter(clock.Now(), request.timeout);
@@ -126,8 +125,7 @@ Result<CurlTransport::Impl::Started> CurlTransport::Impl::Start(Exchange::Kind k
       std::lock_guard lock(mutex);
       started.pool = pools[static_cast<std::size_t>(request.pool)];
       if (!started.exchange) {
-        const std::size_t limit =
-            kind == Exchange::Kind::kWhole ? options->body_limit : options->stream_buffer_limit;
+        const std::size_t limit = kind == Exchange::Kind::kWhole ? options->body_limit : options->stream_buffer_limit;
         started.exchange = std::make_shared<Exchange>(kind, request, limit, clock);
       }
     }

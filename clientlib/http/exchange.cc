@@ -96,8 +96,8 @@ bool Exchange::OnStreamBody(std::string_view bytes) {
   {
     std::lock_guard lock(mutex_);
     if (bytes.size() > limit_ - unread_bytes_) {
-      refusal_ = Error(ErrorCode::kTooLarge,
-                       "the reader fell behind by more than " + std::to_string(limit_) + " bytes");
+      refusal_ =
+          Error(ErrorCode::kTooLarge, "the reader fell behind by more than " + std::to_string(limit_) + " bytes");
       chunks_.clear();
       return false;
     }

@@ -30,8 +30,7 @@ std::optional<unsigned> Month(std::string_view name) {
 // "Sun, 06 Nov 1994 08:49:37 GMT": the only form servers have been allowed to send since 1999.
 std::optional<std::chrono::sys_seconds> ParseHttpDate(std::string_view text) {
   constexpr std::string_view kForm = "Sun, 06 Nov 1994 08:49:37 GMT";
-  if (text.size() != kForm.size() || !text.ends_with(" GMT") || text[3] != ',' || text[19] != ':' ||
-      text[22] != ':') {
+  if (text.size() != kForm.size() || !text.ends_with(" GMT") || text[3] != ',' || text[19] != ':' || text[22] != ':') {
     return std::nullopt;
   }
   const auto day = Number(text.substr(5, 2));

@@ -9,8 +9,7 @@ namespace {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 bool IsUnreserved(char c) {
-  return IsDigit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_' ||
-         c == '~';
+  return IsDigit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 void AppendEscaped(std::string& out, std::string_view text) {
@@ -49,9 +48,7 @@ QueryBuilder& QueryBuilder::Add(std::string_view name, std::string_view value) {
   return *this;
 }
 
-QueryBuilder& QueryBuilder::Add(std::string_view name, std::int64_t value) {
-  return Add(name, std::to_string(value));
-}
+QueryBuilder& QueryBuilder::Add(std::string_view name, std::int64_t value) { return Add(name, std::to_string(value)); }
 
 Result<ServerUrl> ParseServerUrl(std::string_view url) {
   const auto invalid = [](std::string_view why) {

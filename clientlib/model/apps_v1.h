@@ -18,8 +18,7 @@ struct StatefulSetSpec {
 
 struct StatefulSetStatus {
   std::int64_t observed_generation = 0;
-  std::int32_t replicas = 0, ready_replicas = 0, available_replicas = 0, current_replicas = 0,
-               updated_replicas = 0;
+  std::int32_t replicas = 0, ready_replicas = 0, available_replicas = 0, current_replicas = 0, updated_replicas = 0;
   CompactString current_revision, update_revision;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const StatefulSetStatus&, const StatefulSetStatus&) = default;

@@ -28,9 +28,7 @@ constexpr std::size_t kSlots = 4096;  // 32 kB a decoding thread; a power of two
 
 }  // namespace
 
-CompactString::Block* CompactString::block() const {
-  return std::bit_cast<Block*>(static_cast<std::uintptr_t>(word_));
-}
+CompactString::Block* CompactString::block() const { return std::bit_cast<Block*>(static_cast<std::uintptr_t>(word_)); }
 
 std::string_view CompactString::view() const {
   if (is_block()) return {block()->bytes(), block()->size};

@@ -20,7 +20,7 @@ namespace kube {
 class CompactString {
  public:
   CompactString() = default;
-  CompactString(std::string_view text) { Assign(text); }  // NOLINT: implicit on purpose
+  CompactString(std::string_view text) { Assign(text); }                             // NOLINT: implicit on purpose
   CompactString(const std::string& text) : CompactString(std::string_view(text)) {}  // NOLINT
   CompactString(const char* text) : CompactString(std::string_view(text)) {}         // NOLINT
   CompactString(const CompactString& other) noexcept : word_(other.word_) { Retain(); }
@@ -54,9 +54,7 @@ class CompactString {
   friend auto operator<=>(const CompactString& a, std::string_view b) { return a.view() <=> b; }
   friend std::ostream& operator<<(std::ostream& out, const CompactString& s) { return out << s.view(); }
   friend std::string operator+(const CompactString& a, std::string_view b) { return a.str().append(b); }
-  friend std::string operator+(std::string_view a, const CompactString& b) {
-    return std::string(a).append(b.view());
-  }
+  friend std::string operator+(std::string_view a, const CompactString& b) { return std::string(a).append(b.view()); }
 
  private:
   struct Block;

@@ -51,8 +51,8 @@ bool RemoveCondition(std::vector<Condition>& conditions, std::string_view type);
 // The condition of that type; null if there is none.
 template <typename C>
 const C* FindCondition(const std::vector<C>& conditions, std::string_view type) {
-  const auto found = std::find_if(conditions.begin(), conditions.end(),
-                                  [&](const C& condition) { return condition.type == type; });
+  const auto found =
+      std::find_if(conditions.begin(), conditions.end(), [&](const C& condition) { return condition.type == type; });
   return found == conditions.end() ? nullptr : &*found;
 }
 template <typename C>

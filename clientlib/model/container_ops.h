@@ -31,13 +31,12 @@ constexpr auto DropOf() -> void (*)(void*) {
 template <typename T>
 struct TypeOpsOf<std::vector<T>> {
   using V = std::vector<T>;
-  static constexpr TypeOps kOps{
-      .shape = Shape::kList,
-      .element = &TypeOpsOf<T>::kOps,
-      .size = [](const void* v) { return static_cast<const V*>(v)->size(); },
-      .resize = [](void* v, std::size_t n) { *static_cast<V*>(v) = V(n); },
-      .at = [](void* v, std::size_t i) -> void* { return &(*static_cast<V*>(v))[i]; },
-      .drop = DropOf<T>()};
+  static constexpr TypeOps kOps{.shape = Shape::kList,
+                                .element = &TypeOpsOf<T>::kOps,
+                                .size = [](const void* v) { return static_cast<const V*>(v)->size(); },
+                                .resize = [](void* v, std::size_t n) { *static_cast<V*>(v) = V(n); },
+                                .at = [](void* v, std::size_t i) -> void* { return &(*static_cast<V*>(v))[i]; },
+                                .drop = DropOf<T>()};
 };
 
 // The table of a map-like type M with values of type T: `insert` tells them apart.
@@ -57,9 +56,9 @@ constexpr TypeOps MapOps(void* (*insert)(void*, std::string_view), void (*resize
 template <typename T>
 struct TypeOpsOf<std::map<std::string, T>> {
   using M = std::map<std::string, T>;
-  static constexpr TypeOps kOps = MapOps<M, T>(
-      [](void* m, std::string_view key) -> void* { return &(*static_cast<M*>(m))[std::string(key)]; },
-      [](void* m, std::size_t) { static_cast<M*>(m)->clear(); });
+  static constexpr TypeOps kOps =
+      MapOps<M, T>([](void* m, std::string_view key) -> void* { return &(*static_cast<M*>(m))[std::string(key)]; },
+                   [](void* m, std::size_t) { static_cast<M*>(m)->clear(); });
 };
 // A map in the order of the text, as ResourceList.
 template <typename T>

@@ -39,8 +39,8 @@ const Kind& Node::ResourceKind() {
       Field<&Node::spec>("spec"),
       Field<&Node::status>("status"),
   };
-  static const Kind kKind = MakeKind<Node>(
-      {.version = "v1", .kind = "Node", .plural = "nodes", .is_namespaced = false, .fields = kFields});
+  static const Kind kKind =
+      MakeKind<Node>({.version = "v1", .kind = "Node", .plural = "nodes", .is_namespaced = false, .fields = kFields});
   return kKind;
 }
 
@@ -96,11 +96,8 @@ std::span<const FieldInfo> NamespaceStatus::Fields() {
 
 const Kind& Namespace::ResourceKind() {
   static constexpr FieldInfo kFields[] = {Field<&Namespace::status>("status")};
-  static const Kind kKind = MakeKind<Namespace>({.version = "v1",
-                                                 .kind = "Namespace",
-                                                 .plural = "namespaces",
-                                                 .is_namespaced = false,
-                                                 .fields = kFields});
+  static const Kind kKind = MakeKind<Namespace>(
+      {.version = "v1", .kind = "Namespace", .plural = "namespaces", .is_namespaced = false, .fields = kFields});
   return kKind;
 }
 

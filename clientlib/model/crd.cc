@@ -25,8 +25,7 @@ Json RootSchema(const Kind& kind, std::string_view doc, std::span<const CelRule>
   Json schema = SchemaOf(kind.fields, doc, cel);
   // In front of our own fields, as kubectl explain shows them.
   Json properties = Json::MakeObject({
-      {"apiVersion",
-       Json::MakeObject({{"description", "Version of the schema of this object."}, {"type", "string"}})},
+      {"apiVersion", Json::MakeObject({{"description", "Version of the schema of this object."}, {"type", "string"}})},
       {"kind", Json::MakeObject({{"description", "What this object is."}, {"type", "string"}})},
       {"metadata", Json::MakeObject({{"type", "object"}})},
   });
@@ -60,15 +59,13 @@ Json Subresources(const CrdInfo& info) {
 }
 
 Json VersionJson(const CrdInfo& info, const CrdVersion& version, bool is_stored) {
-  Json json = Json::MakeObject(
-      {{"name", version.kind->version}, {"served", version.is_served}, {"storage", is_stored}});
+  Json json =
+      Json::MakeObject({{"name", version.kind->version}, {"served", version.is_served}, {"storage", is_stored}});
   if (version.is_deprecated) json["deprecated"] = true;
   if (!version.deprecation_warning.empty()) json["deprecationWarning"] = version.deprecation_warning;
   json["schema"]["openAPIV3Schema"] = RootSchema(*version.kind, version.doc, info.cel);
-  if (Json subresources = Subresources(info); !subresources.is_null())
-    json["subresources"] = std::move(subresources);
-  for (const PrinterColumn& column : info.printer_columns)
-    json["additionalPrinterColumns"].Append(ColumnJson(column));
+  if (Json subresources = Subresources(info); !subresources.is_null()) json["subresources"] = std::move(subresources);
+  for (const PrinterColumn& column : info.printer_columns) json["additionalPrinterColumns"].Append(ColumnJson(column));
   for (const std::string_view path : info.selectable_fields) {
     json["selectableFields"].Append(Json::MakeObject({{"jsonPath", path}}));
   }
@@ -79,11 +76,10 @@ Json VersionJson(const CrdInfo& info, const CrdVersion& version, bool is_stored)
 
 Json MakeCrd(const CrdInfo& info) {
   const Kind& kind = *info.kind;
-  Json names =
-      Json::MakeObject({{"kind", kind.kind},
-                        {"listKind", std::string(kind.kind) + "List"},
-                        {"plural", kind.plural},
-                        {"singular", info.singular.empty() ? Lower(kind.kind) : std::string(info.singular)}});
+  Json names = Json::MakeObject({{"kind", kind.kind},
+                                 {"listKind", std::string(kind.kind) + "List"},
+                                 {"plural", kind.plural},
+                                 {"singular", info.singular.empty() ? Lower(kind.kind) : std::string(info.singular)}});
   if (!info.short_names.empty()) names["shortNames"] = ListOf(info.short_names);
   if (!info.categories.empty()) names["categories"] = ListOf(info.categories);
 
@@ -97,8 +93,7 @@ Json MakeCrd(const CrdInfo& info) {
                               true));
   for (const CrdVersion& version : info.more_versions) versions.Append(VersionJson(info, version, false));
 
-  Json crd =
-      Json::MakeObject({{"apiVersion", "apiextensions.k8s.io/v1"}, {"kind", "CustomResourceDefinition"}});
+  Json crd = Json::MakeObject({{"apiVersion", "apiextensions.k8s.io/v1"}, {"kind", "CustomResourceDefinition"}});
   crd["metadata"]["name"] = std::string(kind.plural).append(".").append(kind.group);
   if (!info.api_approval.empty()) {
     crd["metadata"]["annotations"] = Json::MakeObject({{"api-approved.kubernetes.io", info.api_approval}});

@@ -49,7 +49,7 @@ struct CrdInfo {
   std::optional<ScalePaths> scale = {};
   std::vector<PrinterColumn> printer_columns = {};
   std::vector<std::string_view> selectable_fields = {};  // ".spec.queueName": for field selectors.
-  std::vector<CelRule> cel = {};  // Over the whole object; may look at self.metadata.name.
+  std::vector<CelRule> cel = {};                         // Over the whole object; may look at self.metadata.name.
 
   // Annotation api-approved.kubernetes.io, which the API server demands of groups that end in ".k8s.io".
   std::string_view api_approval = {};

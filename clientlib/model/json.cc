@@ -16,8 +16,7 @@ std::string_view FindDuplicate(const JsonToken& object) {
   std::vector<std::string_view> keys;
   keys.reserve(object.count);
   const JsonToken* const end = object.next();
-  for (const JsonToken* key = object.first(); key != end; key = (key + 1)->next())
-    keys.push_back(key->string());
+  for (const JsonToken* key = object.first(); key != end; key = (key + 1)->next()) keys.push_back(key->string());
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
   return twice == keys.end() ? std::string_view() : *twice;
@@ -28,21 +27,11 @@ std::string_view FindDuplicate(const JsonToken& object) {
 Status internal::JsonFromToken(const JsonToken& token, Json& json) {
   using Type = JsonToken::Type;
   switch (token.type) {
-    case Type::kNull:
-      json = Json();
-      break;
-    case Type::kBool:
-      json = Json(token.integer != 0);
-      break;
-    case Type::kInt:
-      json = Json(token.integer);
-      break;
-    case Type::kDouble:
-      json = Json(token.number);
-      break;
-    case Type::kString:
-      json = Json(token.string());
-      break;
+    case Type::kNull: json = Json(); break;
+    case Type::kBool: json = Json(token.integer != 0); break;
+    case Type::kInt: json = Json(token.integer); break;
+    case Type::kDouble: json = Json(token.number); break;
+    case Type::kString: json = Json(token.string()); break;
     case Type::kArray: {
       Json::Array items(token.count);
       const JsonToken* item = token.first();
@@ -126,8 +115,7 @@ bool operator==(const Json& a, const Json& b) {
   const Json::Object* const right = b.AsObject();
   if (!left || !right) return a.value_ == b.value_;
   std::size_t next = 0;
-  return left->size() == right->size() &&
-         std::all_of(left->begin(), left->end(), [&](const Json::Member& member) {
+  return left->size() == right->size() && std::all_of(left->begin(), left->end(), [&](const Json::Member& member) {
            const Json* const other = b.FindFrom(next, member.first);
            return other && *other == member.second;
          });
@@ -152,8 +140,7 @@ Json ToJson(std::span<const FieldInfo> fields, const void* source) {
   writer.StartObject();
   writer.Members(fields, source);
   writer.EndObject();
-  Result<Json> json =
-      ParseJson(writer.Take(), {.max_bytes = SIZE_MAX, .max_depth = INT32_MAX, .max_values = SIZE_MAX});
+  Result<Json> json = ParseJson(writer.Take(), {.max_bytes = SIZE_MAX, .max_depth = INT32_MAX, .max_values = SIZE_MAX});
   assert(json && "what JsonWriter wrote can be read");
   return *std::move(json);
 }

@@ -23,8 +23,7 @@ bool IsEmpty(const Json& json) {
   if (const std::string* s = json.AsString()) return s->empty();
   if (const Json::Array* a = json.AsArray()) return a->empty();
   if (const Json::Object* o = json.AsObject()) {
-    return std::all_of(o->begin(), o->end(),
-                       [](const Json::Member& member) { return IsEmpty(member.second); });
+    return std::all_of(o->begin(), o->end(), [](const Json::Member& member) { return IsEmpty(member.second); });
   }
   return true;
 }
@@ -53,8 +52,7 @@ bool Covers(const Json& wanted, const Json& live, bool is_quantity);
 // The member by which the items of `items` are known; empty if there is none.
 std::string_view ItemKey(const Json::Array& items) {
   for (const std::string_view key : kItemKeys) {
-    if (!items.empty() &&
-        std::all_of(items.begin(), items.end(), [&](const Json& i) { return i.Find(key); })) {
+    if (!items.empty() && std::all_of(items.begin(), items.end(), [&](const Json& i) { return i.Find(key); })) {
       return key;
     }
   }

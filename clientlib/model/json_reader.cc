@@ -27,20 +27,13 @@ bool ReadFields(std::span<const FieldInfo> fields, const JsonToken& token, void*
 
 std::string_view Describe(const JsonToken& token) {
   switch (token.type) {
-    case Type::kNull:
-      return "null";
-    case Type::kBool:
-      return "a boolean";
-    case Type::kInt:
-      return "an integer";
-    case Type::kDouble:
-      return "a number with a fraction or out of range";
-    case Type::kString:
-      return "a string";
-    case Type::kArray:
-      return "a list";
-    case Type::kObject:
-      return "an object";
+    case Type::kNull: return "null";
+    case Type::kBool: return "a boolean";
+    case Type::kInt: return "an integer";
+    case Type::kDouble: return "a number with a fraction or out of range";
+    case Type::kString: return "a string";
+    case Type::kArray: return "a list";
+    case Type::kObject: return "an object";
   }
   return "something else";
 }
@@ -157,17 +150,14 @@ bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Proble
       if (token.type != Type::kBool) return Unexpected("a boolean", token, problem);
       *static_cast<bool*>(target) = token.integer != 0;
       return true;
-    case Shape::kInt32:
-      return ReadInt32(token, *static_cast<std::int32_t*>(target), problem);
+    case Shape::kInt32: return ReadInt32(token, *static_cast<std::int32_t*>(target), problem);
     case Shape::kInt64:
       if (token.type != Type::kInt) return Unexpected("an integer", token, problem);
       *static_cast<std::int64_t*>(target) = token.integer;
       return true;
     case Shape::kDouble:
-      if (token.type != Type::kInt && token.type != Type::kDouble)
-        return Unexpected("a number", token, problem);
-      *static_cast<double*>(target) =
-          token.type == Type::kInt ? static_cast<double>(token.integer) : token.number;
+      if (token.type != Type::kInt && token.type != Type::kDouble) return Unexpected("a number", token, problem);
+      *static_cast<double*>(target) = token.type == Type::kInt ? static_cast<double>(token.integer) : token.number;
       return true;
     case Shape::kString:
       if (token.type != Type::kString) return Unexpected("a string", token, problem);
@@ -177,26 +167,16 @@ bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Proble
       if (token.type != Type::kString) return Unexpected("a string", token, problem);
       *static_cast<CompactString*>(target) = CompactString::Shared(token.string());
       return true;
-    case Shape::kTime:
-      return ReadTime(token, *static_cast<Time*>(target), problem);
-    case Shape::kMicroTime:
-      return ReadTime(token, *static_cast<MicroTime*>(target), problem);
-    case Shape::kQuantity:
-      return ReadQuantity(token, *static_cast<Quantity*>(target), problem);
-    case Shape::kIntOrString:
-      return ReadIntOrString(token, *static_cast<IntOrString*>(target), problem);
-    case Shape::kJson:
-      return ReadJson(token, *static_cast<Json*>(target), problem);
-    case Shape::kEnum:
-      return ReadEnum(type, token, target, problem);
-    case Shape::kStruct:
-      return ReadFields(type.fields(), token, target, problem);
-    case Shape::kOptional:
-      return ReadValue(*type.element, token, type.emplace(target), problem);
-    case Shape::kList:
-      return ReadList(type, token, target, problem);
-    case Shape::kMap:
-      return ReadMap(type, token, target, problem);
+    case Shape::kTime: return ReadTime(token, *static_cast<Time*>(target), problem);
+    case Shape::kMicroTime: return ReadTime(token, *static_cast<MicroTime*>(target), problem);
+    case Shape::kQuantity: return ReadQuantity(token, *static_cast<Quantity*>(target), problem);
+    case Shape::kIntOrString: return ReadIntOrString(token, *static_cast<IntOrString*>(target), problem);
+    case Shape::kJson: return ReadJson(token, *static_cast<Json*>(target), problem);
+    case Shape::kEnum: return ReadEnum(type, token, target, problem);
+    case Shape::kStruct: return ReadFields(type.fields(), token, target, problem);
+    case Shape::kOptional: return ReadValue(*type.element, token, type.emplace(target), problem);
+    case Shape::kList: return ReadList(type, token, target, problem);
+    case Shape::kMap: return ReadMap(type, token, target, problem);
   }
   return false;
 }
@@ -244,12 +224,10 @@ bool ReadFields(std::span<const FieldInfo> fields, const JsonToken& token, void*
 Status ReadStruct(std::span<const FieldInfo> fields, const JsonToken& token, void* target) {
   Problem problem;
   if (ReadFields(fields, token, target, problem)) return {};
-  return Error(ErrorCode::kDecode,
-               problem.path.empty() ? std::move(problem.what) : problem.path + ": " + problem.what);
+  return Error(ErrorCode::kDecode, problem.path.empty() ? std::move(problem.what) : problem.path + ": " + problem.what);
 }
 
-Status ReadText(std::span<const FieldInfo> fields, std::string_view text, void* target,
-                const JsonLimits& limits) {
+Status ReadText(std::span<const FieldInfo> fields, std::string_view text, void* target, const JsonLimits& limits) {
   Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, limits, JsonTokens::Filter::kNone);
   if (!root) return std::move(root).error();
   return ReadStruct(fields, **root, target);

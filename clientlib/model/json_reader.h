@@ -19,8 +19,7 @@ struct JsonToken;
 Status ReadStruct(std::span<const FieldInfo> fields, const JsonToken& token, void* target);
 
 // Reads any JSON text into a struct with Fields(): files, bodies that are no API objects.
-Status ReadText(std::span<const FieldInfo> fields, std::string_view text, void* target,
-                const JsonLimits& limits = {});
+Status ReadText(std::span<const FieldInfo> fields, std::string_view text, void* target, const JsonLimits& limits = {});
 
 template <typename T>
 Result<T> ReadText(std::string_view text, const JsonLimits& limits = {}) {

@@ -26,7 +26,7 @@ namespace {
 
 using Type = JsonToken::Type;
 
-constexpr int kMaxDepth = 500;  // Json values nest on the stack; this many are safe with sanitizers too.
+constexpr int kMaxDepth = 500;               // Json values nest on the stack; this many are safe with sanitizers too.
 constexpr std::size_t kPadding = 32;         // Zeros after the text: its end, and room for reads of 16 bytes.
 constexpr std::size_t kKeepBytes = 4 << 20;  // Larger buffers are given back after use.
 
@@ -65,8 +65,7 @@ std::size_t FindControl(std::string_view text) {
 // Takes RapidJSON's events and appends tokens.
 class Handler {
  public:
-  Handler(std::vector<JsonToken>& tokens, std::size_t max_depth, std::size_t max_tokens,
-          JsonTokens::Filter filter)
+  Handler(std::vector<JsonToken>& tokens, std::size_t max_depth, std::size_t max_tokens, JsonTokens::Filter filter)
       : tokens_(tokens), max_depth_(max_depth), max_tokens_(max_tokens), filter_(filter) {}
 
   const std::string& problem() const { return problem_; }
@@ -216,11 +215,10 @@ std::string Lower(std::string text) {
 
 Result<const JsonToken*> JsonTokens::Parse(std::string_view text, const JsonLimits& limits, Filter filter) {
   // A token counts its inner tokens in 32 bits, and there are at most as many as bytes.
-  const std::size_t max_bytes =
-      std::min<std::size_t>(limits.max_bytes, std::numeric_limits<std::uint32_t>::max());
+  const std::size_t max_bytes = std::min<std::size_t>(limits.max_bytes, std::numeric_limits<std::uint32_t>::max());
   if (text.size() > max_bytes) {
-    return Error(ErrorCode::kTooLarge, "JSON of " + std::to_string(text.size()) +
-                                           " bytes is over the limit of " + std::to_string(max_bytes));
+    return Error(ErrorCode::kTooLarge,
+                 "JSON of " + std::to_string(text.size()) + " bytes is over the limit of " + std::to_string(max_bytes));
   }
   if (text_.capacity() > kKeepBytes) text_ = {};
   if (tokens_.capacity() > kKeepBytes / sizeof(JsonToken)) tokens_ = {};
@@ -247,8 +245,7 @@ Result<const JsonToken*> JsonTokens::Parse(std::string_view text, const JsonLimi
   }
   rapidjson::SkipWhitespace(stream);
   // A zero byte ends the text for RapidJSON; only the one after the last byte is its end.
-  if (stream.Tell() != text.size())
-    return AtByte(ErrorCode::kDecode, stream.Tell(), "text goes on after the value");
+  if (stream.Tell() != text.size()) return AtByte(ErrorCode::kDecode, stream.Tell(), "text goes on after the value");
   return tokens_.data();
 }
 

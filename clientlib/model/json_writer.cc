@@ -18,51 +18,34 @@ bool IsOmitted(const FieldInfo& field, const void* source);
 // Only of what can be left out: numbers and booleans are not empty.
 bool IsEmpty(const TypeOps& type, const void* source) {
   switch (type.shape) {
-    case Shape::kString:
-      return static_cast<const std::string*>(source)->empty();
-    case Shape::kCompactString:
-      return static_cast<const CompactString*>(source)->empty();
-    case Shape::kTime:
-      return *static_cast<const Time*>(source) == Time{};
-    case Shape::kMicroTime:
-      return *static_cast<const MicroTime*>(source) == MicroTime{};
-    case Shape::kJson:
-      return static_cast<const Json*>(source)->is_null();
-    case Shape::kEnum:
-      return type.enum_names()[type.enum_index(source)].empty();
-    case Shape::kOptional:
-      return type.value(source) == nullptr;
+    case Shape::kString: return static_cast<const std::string*>(source)->empty();
+    case Shape::kCompactString: return static_cast<const CompactString*>(source)->empty();
+    case Shape::kTime: return *static_cast<const Time*>(source) == Time{};
+    case Shape::kMicroTime: return *static_cast<const MicroTime*>(source) == MicroTime{};
+    case Shape::kJson: return static_cast<const Json*>(source)->is_null();
+    case Shape::kEnum: return type.enum_names()[type.enum_index(source)].empty();
+    case Shape::kOptional: return type.value(source) == nullptr;
     case Shape::kList:
-    case Shape::kMap:
-      return type.size(source) == 0;
+    case Shape::kMap: return type.size(source) == 0;
     case Shape::kStruct:
       for (const FieldInfo& field : type.fields()) {
         if (!IsOmitted(field, field.get(const_cast<void*>(source)))) return false;
       }
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 
 bool IsZero(const TypeOps& type, const void* source) {
   switch (type.shape) {
-    case Shape::kBool:
-      return !*static_cast<const bool*>(source);
-    case Shape::kInt32:
-      return *static_cast<const std::int32_t*>(source) == 0;
-    case Shape::kInt64:
-      return *static_cast<const std::int64_t*>(source) == 0;
-    case Shape::kDouble:
-      return *static_cast<const double*>(source) == 0;
-    case Shape::kQuantity:
-      return static_cast<const Quantity*>(source)->is_zero();
-    case Shape::kIntOrString:
-      return *static_cast<const IntOrString*>(source) == IntOrString{};
-    case Shape::kEnum:
-      return type.enum_index(source) == 0;
-    default:
-      return false;
+    case Shape::kBool: return !*static_cast<const bool*>(source);
+    case Shape::kInt32: return *static_cast<const std::int32_t*>(source) == 0;
+    case Shape::kInt64: return *static_cast<const std::int64_t*>(source) == 0;
+    case Shape::kDouble: return *static_cast<const double*>(source) == 0;
+    case Shape::kQuantity: return static_cast<const Quantity*>(source)->is_zero();
+    case Shape::kIntOrString: return *static_cast<const IntOrString*>(source) == IntOrString{};
+    case Shape::kEnum: return type.enum_index(source) == 0;
+    default: return false;
   }
 }
 
@@ -135,28 +118,17 @@ void JsonWriter::Members(std::span<const FieldInfo> fields, const void* source) 
 
 void JsonWriter::Typed(const TypeOps& type, const void* source) {
   switch (type.shape) {
-    case Shape::kBool:
-      return Bool(*static_cast<const bool*>(source));
-    case Shape::kInt32:
-      return Int(*static_cast<const std::int32_t*>(source));
-    case Shape::kInt64:
-      return Int(*static_cast<const std::int64_t*>(source));
-    case Shape::kDouble:
-      return Double(*static_cast<const double*>(source));
-    case Shape::kString:
-      return String(*static_cast<const std::string*>(source));
-    case Shape::kCompactString:
-      return String(static_cast<const CompactString*>(source)->view());
-    case Shape::kTime:
-      return String(ToText(*static_cast<const Time*>(source)));
-    case Shape::kMicroTime:
-      return String(ToMicroText(*static_cast<const MicroTime*>(source)));
-    case Shape::kQuantity:
-      return String(ToText(*static_cast<const Quantity*>(source)));
-    case Shape::kJson:
-      return Value(*static_cast<const Json*>(source));
-    case Shape::kEnum:
-      return String(type.enum_names()[type.enum_index(source)]);
+    case Shape::kBool: return Bool(*static_cast<const bool*>(source));
+    case Shape::kInt32: return Int(*static_cast<const std::int32_t*>(source));
+    case Shape::kInt64: return Int(*static_cast<const std::int64_t*>(source));
+    case Shape::kDouble: return Double(*static_cast<const double*>(source));
+    case Shape::kString: return String(*static_cast<const std::string*>(source));
+    case Shape::kCompactString: return String(static_cast<const CompactString*>(source)->view());
+    case Shape::kTime: return String(ToText(*static_cast<const Time*>(source)));
+    case Shape::kMicroTime: return String(ToMicroText(*static_cast<const MicroTime*>(source)));
+    case Shape::kQuantity: return String(ToText(*static_cast<const Quantity*>(source)));
+    case Shape::kJson: return Value(*static_cast<const Json*>(source));
+    case Shape::kEnum: return String(type.enum_names()[type.enum_index(source)]);
     case Shape::kIntOrString: {
       const auto& value = *static_cast<const IntOrString*>(source);
       return value.AsInt() ? Int(*value.AsInt()) : String(*value.AsString());
@@ -171,8 +143,7 @@ void JsonWriter::Typed(const TypeOps& type, const void* source) {
       return EndObject();
     case Shape::kList:
       StartArray();
-      for (std::size_t i = 0; i < type.size(source); ++i)
-        Typed(*type.element, type.at(const_cast<void*>(source), i));
+      for (std::size_t i = 0; i < type.size(source); ++i) Typed(*type.element, type.at(const_cast<void*>(source), i));
       return EndArray();
     case Shape::kMap: {
       struct Context {

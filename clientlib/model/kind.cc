@@ -41,8 +41,7 @@ Result<std::shared_ptr<Object>> ObjectFromToken(const Kind& kind, const JsonToke
   if (Status read = ReadStruct(kHeadFields, token, &head); !read) return std::move(read).error();
   // The items of a list have no kind.
   if (!head.kind.empty() && head.kind != kind.kind && head.kind != "PartialObjectMetadata") {
-    return Error(ErrorCode::kDecode,
-                 "kind: expected " + std::string(kind.kind) + ", found " + head.kind.substr(0, 64));
+    return Error(ErrorCode::kDecode, "kind: expected " + std::string(kind.kind) + ", found " + head.kind.substr(0, 64));
   }
   std::shared_ptr<Object> object = kind.make();
   if (Status read = ReadStruct(kObjectFields, token, object.get()); !read) return std::move(read).error();
@@ -74,8 +73,7 @@ Result<std::shared_ptr<Object>> DecodeObject(const Kind& kind, std::string_view 
 }
 
 Result<DecodedList> DecodeObjectList(const Kind& kind, std::string_view text, const JsonLimits& limits) {
-  const Result<const JsonToken*> root =
-      ThreadJsonTokens().Parse(text, limits, JsonTokens::Filter::kManagement);
+  const Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, limits, JsonTokens::Filter::kManagement);
   if (!root) return root.error();
   ListHead head;
   if (Status read = ReadStruct(kListFields, **root, &head); !read) return std::move(read).error();

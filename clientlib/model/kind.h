@@ -27,7 +27,7 @@ struct Kind {
 
   std::span<const FieldInfo> fields = {};       // Of the C++ type, without apiVersion, kind and metadata.
   std::shared_ptr<Object> (*make)() = nullptr;  // A new, empty object of the C++ type.
-  void* (*body)(Object&) = nullptr;  // The struct that `fields` describes (the derived object itself).
+  void* (*body)(Object&) = nullptr;             // The struct that `fields` describes (the derived object itself).
 
   std::string ApiVersion() const;  // "apps/v1", "v1"
 };
@@ -66,8 +66,7 @@ inline constexpr JsonLimits kListLimits{.max_bytes = 1UL << 30, .max_values = 1U
 
 // Reads a list of objects of `kind`. Errors: kDecode: "items[3].spec.nodeName: expected a string, found a
 // list".
-Result<DecodedList> DecodeObjectList(const Kind& kind, std::string_view text,
-                                     const JsonLimits& limits = kListLimits);
+Result<DecodedList> DecodeObjectList(const Kind& kind, std::string_view text, const JsonLimits& limits = kListLimits);
 
 // The whole object with apiVersion and kind, compact JSON. What the C++ type does not hold is missing, so
 // never send it as an update; tests and new objects use it.

@@ -126,17 +126,13 @@ std::span<const FieldInfo> LabelSelector::Fields() {
 bool LabelRequirement::Matches(const StringMap& labels) const {
   const auto label = labels.find(key);
   const bool is_there = label != labels.end();
-  const bool is_listed = is_there && std::any_of(values.begin(), values.end(),
-                                                 [&](const auto& v) { return label->second == v; });
+  const bool is_listed =
+      is_there && std::any_of(values.begin(), values.end(), [&](const auto& v) { return label->second == v; });
   switch (op) {
-    case SelectorOperator::kIn:
-      return is_listed;
-    case SelectorOperator::kNotIn:
-      return !is_listed;
-    case SelectorOperator::kExists:
-      return is_there;
-    case SelectorOperator::kDoesNotExist:
-      return !is_there;
+    case SelectorOperator::kIn: return is_listed;
+    case SelectorOperator::kNotIn: return !is_listed;
+    case SelectorOperator::kExists: return is_there;
+    case SelectorOperator::kDoesNotExist: return !is_there;
   }
   return false;
 }
@@ -156,18 +152,10 @@ std::string ToText(const LabelSelector& selector) {
   for (const auto& [key, value] : selector.match_labels) add(key + "=" + value.str());
   for (const LabelRequirement& requirement : selector.match_expressions) {
     switch (requirement.op) {
-      case SelectorOperator::kIn:
-        add(requirement.key + " in (" + Join(requirement.values) + ")");
-        break;
-      case SelectorOperator::kNotIn:
-        add(requirement.key + " notin (" + Join(requirement.values) + ")");
-        break;
-      case SelectorOperator::kExists:
-        add(requirement.key);
-        break;
-      case SelectorOperator::kDoesNotExist:
-        add("!" + requirement.key);
-        break;
+      case SelectorOperator::kIn: add(requirement.key + " in (" + Join(requirement.values) + ")"); break;
+      case SelectorOperator::kNotIn: add(requirement.key + " notin (" + Join(requirement.values) + ")"); break;
+      case SelectorOperator::kExists: add(requirement.key); break;
+      case SelectorOperator::kDoesNotExist: add("!" + requirement.key); break;
     }
   }
   return text;

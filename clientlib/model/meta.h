@@ -46,10 +46,8 @@ struct ObjectMeta {
   ObjectKey Key() const { return {ns, name}; }
   bool is_being_deleted() const { return deletion_timestamp.has_value(); }
   const OwnerReference* Controller() const;  // The reference with controller=true; null if none.
-  std::string_view Label(std::string_view key) const { return labels.Get(key); }  // Empty if missing.
-  std::string_view Annotation(std::string_view key) const {
-    return annotations.Get(key);
-  }  // Empty if missing.
+  std::string_view Label(std::string_view key) const { return labels.Get(key); }            // Empty if missing.
+  std::string_view Annotation(std::string_view key) const { return annotations.Get(key); }  // Empty if missing.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 };

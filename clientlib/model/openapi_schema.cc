@@ -7,14 +7,12 @@ namespace kube {
 namespace {
 
 Json IntOrStringSchema() {
-  return Json::MakeObject({{"anyOf", Json::MakeArray({Json::MakeObject({{"type", "integer"}}),
-                                                      Json::MakeObject({{"type", "string"}})})},
-                           {"x-kubernetes-int-or-string", true}});
+  return Json::MakeObject(
+      {{"anyOf", Json::MakeArray({Json::MakeObject({{"type", "integer"}}), Json::MakeObject({{"type", "string"}})})},
+       {"x-kubernetes-int-or-string", true}});
 }
 
-Json OpaqueObject() {
-  return Json::MakeObject({{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}});
-}
+Json OpaqueObject() { return Json::MakeObject({{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}); }
 
 Json OpaqueSchema(std::string_view json_type) {
   if (json_type == "any") return Json::MakeObject({{"x-kubernetes-preserve-unknown-fields", true}});
@@ -37,39 +35,28 @@ Json SchemaOfType(const TypeOps& type, const FieldRules& rules) {
     return Json::MakeObject({{"type", name}, {"format", format}});
   };
   switch (type.shape) {
-    case Shape::kBool:
-      return typed("boolean");
-    case Shape::kInt32:
-      return formatted("integer", "int32");
-    case Shape::kInt64:
-      return formatted("integer", "int64");
-    case Shape::kDouble:
-      return formatted("number", "double");
+    case Shape::kBool: return typed("boolean");
+    case Shape::kInt32: return formatted("integer", "int32");
+    case Shape::kInt64: return formatted("integer", "int64");
+    case Shape::kDouble: return formatted("number", "double");
     case Shape::kString:
-    case Shape::kCompactString:
-      return typed("string");
+    case Shape::kCompactString: return typed("string");
     case Shape::kTime:
-    case Shape::kMicroTime:
-      return formatted("string", "date-time");
-    case Shape::kIntOrString:
-      return IntOrStringSchema();
+    case Shape::kMicroTime: return formatted("string", "date-time");
+    case Shape::kIntOrString: return IntOrStringSchema();
     case Shape::kQuantity: {
       Json schema = IntOrStringSchema();
-      schema["pattern"] =
-          R"(^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]+))?$)";
+      schema["pattern"] = R"(^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]+))?$)";
       return schema;
     }
-    case Shape::kJson:
-      return OpaqueSchema(rules.json_type);
+    case Shape::kJson: return OpaqueSchema(rules.json_type);
     case Shape::kEnum: {
       Json schema = typed("string");
       schema["enum"] = StringsOf(type.enum_names());
       return schema;
     }
-    case Shape::kStruct:
-      return SchemaOf(type.fields());
-    case Shape::kOptional:
-      return SchemaOfType(*type.element, rules);
+    case Shape::kStruct: return SchemaOf(type.fields());
+    case Shape::kOptional: return SchemaOfType(*type.element, rules);
     case Shape::kList: {
       Json schema = typed("array");
       schema["items"] = SchemaOfType(*type.element, rules);
@@ -125,8 +112,7 @@ Json SchemaOf(const FieldInfo& field) {
     schema["default"] = *std::move(value);
   }
   if (!rules.list_type.empty()) schema["x-kubernetes-list-type"] = rules.list_type;
-  if (!rules.list_map_key.empty())
-    schema["x-kubernetes-list-map-keys"] = Json::MakeArray({rules.list_map_key});
+  if (!rules.list_map_key.empty()) schema["x-kubernetes-list-map-keys"] = Json::MakeArray({rules.list_map_key});
   AddCel(schema, rules.cel);
   return schema;
 }

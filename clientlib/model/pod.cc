@@ -164,8 +164,7 @@ const Kind& Pod::ResourceKind() {
       Field<&Pod::spec>("spec"),
       Field<&Pod::status>("status"),
   };
-  static const Kind kKind =
-      MakeKind<Pod>({.version = "v1", .kind = "Pod", .plural = "pods", .fields = kFields});
+  static const Kind kKind = MakeKind<Pod>({.version = "v1", .kind = "Pod", .plural = "pods", .fields = kFields});
   return kKind;
 }
 

@@ -33,7 +33,7 @@ struct ResourceRequirements {
 };
 
 struct ContainerPort {
-  std::int32_t host_port = 0;               // 0: none of the node's.
+  std::int32_t host_port = 0;                 // 0: none of the node's.
   CompactString protocol = {}, host_ip = {};  // Empty: TCP, all addresses.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const ContainerPort&, const ContainerPort&) = default;

@@ -14,8 +14,7 @@ constexpr int kMinScale = -9;
 // More digits than this cannot change a saturated or rounded result, and keep Wide from overflowing.
 constexpr int kMaxDigits = 27;
 
-constexpr std::string_view kDecimalSuffixes[] = {"n", "u", "m", "",  "k",
-                                                 "M", "G", "T", "P", "E"};  // 10^-9..10^18
+constexpr std::string_view kDecimalSuffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};  // 10^-9..10^18
 constexpr std::string_view kBinarySuffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
 
 Wide Power10(int exponent) {
@@ -86,8 +85,7 @@ Quantity Quantity::Make(Wide number, int scale, Format format) {
     if (number > kMax || number < -Wide{kMax}) break;
   }
   // Digits that do not fit are given up from the right, while there is a fraction to give up.
-  for (; scale < 0 && (number > kMax || number < -Wide{kMax}); ++scale)
-    number = DivideAwayFromZero(number, 10);
+  for (; scale < 0 && (number > kMax || number < -Wide{kMax}); ++scale) number = DivideAwayFromZero(number, 10);
   made.number_ = Saturate(number);
   made.scale_ = static_cast<std::int8_t>(std::min(scale, 0));
   made.Reduce();
@@ -108,9 +106,7 @@ std::int64_t Quantity::MilliValue() const {
   return Saturate(DivideAwayFromZero(Wide{number_} * 1000, Power10(-scale_)));
 }
 
-double Quantity::AsDouble() const {
-  return static_cast<double>(number_) / static_cast<double>(Power10(-scale_));
-}
+double Quantity::AsDouble() const { return static_cast<double>(number_) / static_cast<double>(Power10(-scale_)); }
 
 Quantity operator+(const Quantity& a, const Quantity& b) {
   const int scale = std::min(a.scale_, b.scale_);

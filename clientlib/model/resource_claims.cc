@@ -90,11 +90,8 @@ const Kind& ResourceClaim::ResourceKind() {
       Field<&ResourceClaim::spec>("spec"),
       Field<&ResourceClaim::status>("status"),
   };
-  static const Kind kKind = MakeKind<ResourceClaim>({.group = kGroup,
-                                                     .version = "v1",
-                                                     .kind = "ResourceClaim",
-                                                     .plural = "resourceclaims",
-                                                     .fields = kFields});
+  static const Kind kKind = MakeKind<ResourceClaim>(
+      {.group = kGroup, .version = "v1", .kind = "ResourceClaim", .plural = "resourceclaims", .fields = kFields});
   return kKind;
 }
 

@@ -51,7 +51,7 @@ struct ResourceClaimSpec {
 
 // One device that the scheduler gave to a claim.
 struct DeviceAllocation {
-  CompactString request;  // By name; of a sub-request "REQUEST/SUBREQUEST".
+  CompactString request;        // By name; of a sub-request "REQUEST/SUBREQUEST".
   CompactString share_id = {};  // Of a device that several claims share.
   bool admin_access = false;
   static std::span<const FieldInfo> Fields();

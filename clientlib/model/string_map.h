@@ -33,9 +33,7 @@ class StringMap {
   StringMap(const std::map<std::string, std::string>& entries) {  // NOLINT: implicit on purpose
     for (const auto& [key, value] : entries) entries_.emplace_back(key, value);
   }
-  operator std::map<std::string, std::string>() const {
-    return {begin(), end()};
-  }  // NOLINT: implicit on purpose
+  operator std::map<std::string, std::string>() const { return {begin(), end()}; }  // NOLINT: implicit on purpose
 
   const_iterator begin() const { return entries_.begin(); }
   const_iterator end() const { return entries_.end(); }
@@ -75,9 +73,8 @@ class StringMap {
 
  private:
   const_iterator LowerBound(std::string_view key) const {
-    return std::lower_bound(begin(), end(), key, [](const value_type& entry, std::string_view k) {
-      return entry.first.view() < k;
-    });
+    return std::lower_bound(begin(), end(), key,
+                            [](const value_type& entry, std::string_view k) { return entry.first.view() < k; });
   }
   std::pair<CompactString&, bool> Slot(std::string_view key) {
     // Go writes maps in order, so the end is the usual place.

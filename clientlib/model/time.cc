@@ -65,8 +65,7 @@ Result<Time> ParseTime(std::string_view text) {
       text[16] != ':' || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) {
     return NoTime(text);
   }
-  const std::chrono::year_month_day date{std::chrono::year(year),
-                                         std::chrono::month(static_cast<unsigned>(month)),
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
   if (year < 0 || month < 0 || day < 0 || !date.ok()) return NoTime(text);
 

@@ -19,15 +19,18 @@ const std::vector<double>& Bounds() {
 }  // namespace
 
 void ClientMetrics::OnRequest(std::string_view verb, const Kind& kind, int code, Duration took) {
-  registry_.GetCounter("rest_client_requests_total", "Number of HTTP requests, by status code, method and host.",
-                       {"code", "method", "host"}, {code == 0 ? "<error>" : std::to_string(code), MethodOf(verb), host_})
+  registry_
+      .GetCounter("rest_client_requests_total", "Number of HTTP requests, by status code, method and host.",
+                  {"code", "method", "host"}, {code == 0 ? "<error>" : std::to_string(code), MethodOf(verb), host_})
       .Add();
-  registry_.GetCounter("grus_requests_total", "Requests by verb and kind.", {"verb", "kind"},
-                       {std::string(verb), std::string(kind.kind)})
+  registry_
+      .GetCounter("grus_requests_total", "Requests by verb and kind.", {"verb", "kind"},
+                  {std::string(verb), std::string(kind.kind)})
       .Add();
   if (verb == "watch" || verb == "log") return;  // Their durations say nothing.
-  registry_.GetHistogram("rest_client_request_duration_seconds", "Request latency in seconds, by verb and host.",
-                         Bounds(), {"verb", "host"}, {MethodOf(verb), host_})
+  registry_
+      .GetHistogram("rest_client_request_duration_seconds", "Request latency in seconds, by verb and host.", Bounds(),
+                    {"verb", "host"}, {MethodOf(verb), host_})
       .Observe(std::chrono::duration<double>(took).count());
 }
 

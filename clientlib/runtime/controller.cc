@@ -8,7 +8,8 @@ namespace kube {
 namespace {
 
 const std::vector<double>& LatencyBounds() {
-  static const std::vector<double> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
+  static const std::vector<double> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                                              0.5,   1,      2.5,   5,    10,    30,   60};
   return kBounds;
 }
 
@@ -26,18 +27,19 @@ struct Controller::Metrics {
       : success(Outcome(registry, name, "success")),
         requeue_after(Outcome(registry, name, "requeue_after")),
         error(Outcome(registry, name, "error")),
-        errors(registry.GetCounter("controller_runtime_reconcile_errors_total",
-                                   "Reconciliation errors per controller.", {"controller"}, {name})),
+        errors(registry.GetCounter("controller_runtime_reconcile_errors_total", "Reconciliation errors per controller.",
+                                   {"controller"}, {name})),
         terminal(registry.GetCounter("controller_runtime_terminal_reconcile_errors_total",
                                      "Terminal reconciliation errors per controller.", {"controller"}, {name})),
         panics(registry.GetCounter("controller_runtime_reconcile_panics_total",
                                    "Exceptions in reconciles per controller.", {"controller"}, {name})),
         timeouts(registry.GetCounter("controller_runtime_reconcile_timeouts_total",
-                                     "Reconciles that outlived their deadline per controller.", {"controller"}, {name})),
+                                     "Reconciles that outlived their deadline per controller.", {"controller"},
+                                     {name})),
         retries(registry.GetCounter("workqueue_retries_total", "Retries handled by workqueue.", {"name"}, {name})),
         time(registry.GetHistogram("controller_runtime_reconcile_time_seconds",
-                                   "Length of time per reconciliation per controller.", LatencyBounds(),
-                                   {"controller"}, {name})),
+                                   "Length of time per reconciliation per controller.", LatencyBounds(), {"controller"},
+                                   {name})),
         waited(registry.GetHistogram("workqueue_queue_duration_seconds",
                                      "How long an item stays in workqueue before being requested.", LatencyBounds(),
                                      {"name"}, {name})),
@@ -46,8 +48,10 @@ struct Controller::Metrics {
                                      {name})),
         active(registry.GetGauge("controller_runtime_active_workers", "Number of currently used reconcile threads.",
                                  {"controller"}, {name})) {
-    registry.GetGauge("controller_runtime_max_concurrent_reconciles", "Number of reconcile threads.", {"controller"},
-                      {name}).Set(threads);
+    registry
+        .GetGauge("controller_runtime_max_concurrent_reconciles", "Number of reconcile threads.", {"controller"},
+                  {name})
+        .Set(threads);
     registry.AddGaugeFunction("workqueue_depth", "Current depth of workqueue.", {"name"}, {name},
                               [&queue] { return static_cast<double>(queue.counts().depth); });
     registry.AddCounterFunction("workqueue_adds_total", "Number of adds handled by workqueue.", {"name"}, {name},

@@ -43,16 +43,15 @@ class Reconciler {
 };
 
 struct ControllerOptions {
-  std::string name;  // Label of its metrics.
-  int threads = 4;    // A quarter of them, one at least, takes keys of low priority.
+  std::string name;                             // Label of its metrics.
+  int threads = 4;                              // A quarter of them, one at least, takes keys of low priority.
   Duration deadline = std::chrono::minutes(2);  // Of one pass.
   RateLimits rate_limits{};
 };
 
 class Controller {
  public:
-  Controller(Reconciler& reconciler, ControllerOptions options, const Clock& clock, const Log& log,
-             Registry& metrics);
+  Controller(Reconciler& reconciler, ControllerOptions options, const Clock& clock, const Log& log, Registry& metrics);
   ~Controller();  // Stops and joins.
 
   WorkQueue& queue() { return queue_; }

@@ -73,8 +73,7 @@ std::string Cut(std::string_view text, std::size_t limit) {
 // "<name>.<hex>", made to be a DNS subdomain: some kinds (ClusterRole) allow other names.
 std::string EventName(std::string_view regarding, std::uint64_t unique) {
   char hex[16];
-  const std::string_view suffix(hex,
-                                static_cast<std::size_t>(std::to_chars(hex, hex + 16, unique, 16).ptr - hex));
+  const std::string_view suffix(hex, static_cast<std::size_t>(std::to_chars(hex, hex + 16, unique, 16).ptr - hex));
   std::string name(regarding.substr(0, kMaxName - 1 - suffix.size()));
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -87,8 +86,7 @@ std::string EventName(std::string_view regarding, std::uint64_t unique) {
 }
 
 Json SeriesJson(const Series& series) {
-  return Json::MakeObject(
-      {{"count", series.count}, {"lastObservedTime", ToMicroText(Time{series.last_wall})}});
+  return Json::MakeObject({{"count", series.count}, {"lastObservedTime", ToMicroText(Time{series.last_wall})}});
 }
 
 bool IsTransient(const Error& error) {
@@ -97,10 +95,8 @@ bool IsTransient(const Error& error) {
     case ErrorCode::kTimeout:
     case ErrorCode::kTooManyRequests:
     case ErrorCode::kConflict:
-    case ErrorCode::kUnauthorized:
-      return true;  // The last: a token that was just replaced.
-    default:
-      return false;
+    case ErrorCode::kUnauthorized: return true;  // The last: a token that was just replaced.
+    default: return false;
   }
 }
 
@@ -121,8 +117,8 @@ struct EventRecorder::Impl {
   }
 
   static Counter& Dropped(Registry& registry, const char* reason) {
-    return registry.GetCounter("event_recorder_dropped_total", "Events that were recorded but not written.",
-                               {"reason"}, {reason});
+    return registry.GetCounter("event_recorder_dropped_total", "Events that were recorded but not written.", {"reason"},
+                               {reason});
   }
 
   void Run();
@@ -233,31 +229,29 @@ bool EventRecorder::Impl::Create(Series& series) {
   series.event = {first.ns.empty() ? "default" : first.ns, EventName(first.name, last_unique)};
   series.is_dirty = false;
 
-  Json regarding =
-      Json::MakeObject({{"apiVersion", first.api_version}, {"kind", first.kind}, {"name", first.name}});
+  Json regarding = Json::MakeObject({{"apiVersion", first.api_version}, {"kind", first.kind}, {"name", first.name}});
   if (!first.ns.empty()) regarding["namespace"] = first.ns;
   if (!first.uid.empty()) regarding["uid"] = first.uid;
   if (!first.resource_version.empty()) regarding["resourceVersion"] = first.resource_version;
   const Kind& kind = KindOf<Event>();
-  Json event = Json::MakeObject(
-      {{"apiVersion", kind.ApiVersion()},
-       {"kind", kind.kind},
-       {"metadata", Json::MakeObject({{"name", series.event.name}, {"namespace", series.event.ns}})},
-       {"eventTime", ToMicroText(Time{first.wall})},
-       {"reportingController", options.controller},
-       {"reportingInstance", options.instance},
-       {"type", first.type == EventType::kNormal ? "Normal" : "Warning"},
-       {"reason", first.reason},
-       {"action", first.action},
-       {"regarding", std::move(regarding)},
-       {"note", first.note}});
+  Json event =
+      Json::MakeObject({{"apiVersion", kind.ApiVersion()},
+                        {"kind", kind.kind},
+                        {"metadata", Json::MakeObject({{"name", series.event.name}, {"namespace", series.event.ns}})},
+                        {"eventTime", ToMicroText(Time{first.wall})},
+                        {"reportingController", options.controller},
+                        {"reportingInstance", options.instance},
+                        {"type", first.type == EventType::kNormal ? "Normal" : "Warning"},
+                        {"reason", first.reason},
+                        {"action", first.action},
+                        {"regarding", std::move(regarding)},
+                        {"note", first.note}});
   if (series.count > 1) event["series"] = SeriesJson(series);
 
   const Status created = Retry([&]() -> Status {
     auto done_event = client.Create(kind, series.event.ns, event, {}, abort.get_token());
     // The name is ours alone: a try before this one came through, but not its answer.
-    if (!done_event && done_event.error().code() != ErrorCode::kAlreadyExists)
-      return std::move(done_event).error();
+    if (!done_event && done_event.error().code() != ErrorCode::kAlreadyExists) return std::move(done_event).error();
     return {};
   });
   return created || GiveUp(series, created.error());
@@ -283,8 +277,7 @@ Status EventRecorder::Impl::Retry(const std::function<Status()>& attempt) {
     if (abort.stop_requested()) return Error(ErrorCode::kCancelled, "the recorder ends");
     Status done_status = attempt();
     if (done_status || !IsTransient(done_status.error()) || tries == kTries) return done_status;
-    const Duration asked =
-        std::min(done_status.error().retry_after().value_or(Duration{}), kLongestRetryAfter);
+    const Duration asked = std::min(done_status.error().retry_after().value_or(Duration{}), kLongestRetryAfter);
     if (!WaitFor(clock, std::max(backoff.Next(), asked), closing.get_token())) return done_status;
   }
 }
@@ -316,13 +309,13 @@ EventRecorder::~EventRecorder() {
   impl_->thread.Join();
 }
 
-void EventRecorder::Record(EventType type, const Kind& kind, const ObjectMeta& regarding,
-                           std::string_view reason, std::string_view action, std::string_view note) {
+void EventRecorder::Record(EventType type, const Kind& kind, const ObjectMeta& regarding, std::string_view reason,
+                           std::string_view action, std::string_view note) {
   assert(!reason.empty() && !action.empty() && "the API server wants both");
-  const bool is_queued = impl_->queue.Put({type, kind.ApiVersion(), std::string(kind.kind), regarding.ns,
-                                           regarding.name, regarding.uid, regarding.resource_version,
-                                           Cut(reason, kMaxWord), Cut(action, kMaxWord), Cut(note, kMaxNote),
-                                           impl_->clock.WallNow(), impl_->clock.Now()});
+  const bool is_queued =
+      impl_->queue.Put({type, kind.ApiVersion(), std::string(kind.kind), regarding.ns, regarding.name, regarding.uid,
+                        regarding.resource_version, Cut(reason, kMaxWord), Cut(action, kMaxWord), Cut(note, kMaxNote),
+                        impl_->clock.WallNow(), impl_->clock.Now()});
   if (!is_queued) impl_->dropped_full.Add();
 }
 

@@ -35,9 +35,7 @@ struct Shared {  // Used by the server's thread only.
 // owns it.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) {
-    ++shared_.connections;
-  }
+  Session(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) { ++shared_.connections; }
   ~Session() { --shared_.connections; }
 
   void Read() {
@@ -57,8 +55,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (error == http::error::header_limit || error == http::error::buffer_overflow) {
       return Refuse(http::status::request_header_fields_too_large);
     }
-    const bool is_http_error =
-        error && error.category() == make_error_code(http::error::bad_method).category();
+    const bool is_http_error = error && error.category() == make_error_code(http::error::bad_method).category();
     if (is_http_error && error != http::error::end_of_stream && error != http::error::partial_message) {
       return Refuse(http::status::bad_request);
     }
@@ -68,8 +65,7 @@ class Session : public std::enable_shared_from_this<Session> {
     const bool is_head = request.method() == http::verb::head;
     if (request.method() != http::verb::get && !is_head) return Refuse(http::status::method_not_allowed);
     // A GET with a body has no meaning here. What is left of it would be taken for the next request.
-    if (parser_->chunked() || parser_->content_length().value_or(0) > 0)
-      return Refuse(http::status::bad_request);
+    if (parser_->chunked() || parser_->content_length().value_or(0) > 0) return Refuse(http::status::bad_request);
     if (request.version() >= 11 && request.count(http::field::host) != 1) {
       return Refuse(http::status::bad_request);  // RFC 9112, 3.2
     }
@@ -100,8 +96,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.version(11);
     response_.result(static_cast<unsigned>(reply.status));
     response_.set(http::field::content_type, reply.content_type);
-    if (response_.result() == http::status::method_not_allowed)
-      response_.set(http::field::allow, "GET, HEAD");
+    if (response_.result() == http::status::method_not_allowed) response_.set(http::field::allow, "GET, HEAD");
     response_.keep_alive(after == After::kNextRequest);
     response_.content_length(reply.body.size());  // Of a HEAD too, though its body stays here.
     if (!is_head) response_.body() = std::move(reply.body);
@@ -147,8 +142,8 @@ std::optional<HostPort> SplitAddress(const std::string& address) {
   } else if (out.host.find(':') != std::string::npos) {
     return std::nullopt;  // An IPv6 address needs brackets.
   }
-  const bool is_number = !out.port.empty() && out.port.size() <= 5 &&
-                         out.port.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_number =
+      !out.port.empty() && out.port.size() <= 5 && out.port.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number || std::stoi(out.port) > 65535) return std::nullopt;
   return out;
 }
@@ -221,8 +216,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address
     }
   } else {
     tcp::resolver resolver(impl->io);
-    const auto found = resolver.resolve(split->host, split->port,
-                                        tcp::resolver::passive | tcp::resolver::numeric_service, error);
+    const auto found =
+        resolver.resolve(split->host, split->port, tcp::resolver::passive | tcp::resolver::numeric_service, error);
     if (!error) error = Listen(impl->acceptor, found.begin()->endpoint());
   }
   if (error) return Error(ErrorCode::kUnavailable, error.message()).with("listen on " + address);

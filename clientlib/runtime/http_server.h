@@ -33,8 +33,7 @@ class HttpServer {
   // `address` is "host:port", ":port" (all addresses) or "[v6]:port"; port 0 picks a free one. Listening
   // starts here; an address that cannot be bound is an error that names it. Handlers, found by path, run on
   // the server's thread, one at a time.
-  static Result<std::unique_ptr<HttpServer>> Start(const std::string& address,
-                                                   std::map<std::string, Handler> handlers,
+  static Result<std::unique_ptr<HttpServer>> Start(const std::string& address, std::map<std::string, Handler> handlers,
                                                    HttpServerLimits limits = {});
   ~HttpServer();  // Closes all connections and joins.
 

@@ -70,13 +70,10 @@ struct LeaderElector::Impl {
   bool is_lost = false;
 };
 
-Result<std::unique_ptr<LeaderElector>> LeaderElector::Create(Client& client, const Clock& clock,
-                                                             const Log& log, LeaderElectionOptions options) {
-  const auto invalid = [](const char* why) {
-    return Error(ErrorCode::kInvalidArgument, why).with("leader election");
-  };
-  if (options.lease.ns.empty() || options.lease.name.empty())
-    return invalid("the lease has no namespace or name");
+Result<std::unique_ptr<LeaderElector>> LeaderElector::Create(Client& client, const Clock& clock, const Log& log,
+                                                             LeaderElectionOptions options) {
+  const auto invalid = [](const char* why) { return Error(ErrorCode::kInvalidArgument, why).with("leader election"); };
+  if (options.lease.ns.empty() || options.lease.name.empty()) return invalid("the lease has no namespace or name");
   if (options.identity.empty()) return invalid("the identity is empty");
   if (options.retry_period <= Duration::zero()) return invalid("the retry period must be positive");
   if (options.lease_duration <= options.renew_deadline) {
@@ -106,8 +103,7 @@ bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
     const Result<bool> held = TryHold(stop);
     if (held && *held && !stop.stop_requested()) return true;
     if (!held && !stop.stop_requested()) {
-      log.Warn("lease not acquired",
-               {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
+      log.Warn("lease not acquired", {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }
     Duration wait = std::max(backoff.Next(), RetryAfter(held));
     // Not later than the moment when the lease can be had.
@@ -231,8 +227,7 @@ void LeaderElector::Impl::Release() {
   if (released) {
     log.Info("lease given back", {{"lease", options.lease.ToString()}});
   } else {
-    log.Warn("lease not given back",
-             {{"lease", options.lease.ToString()}, {"error", released.error().message()}});
+    log.Warn("lease not given back", {{"lease", options.lease.ToString()}, {"error", released.error().message()}});
   }
 }
 
@@ -251,8 +246,7 @@ Result<bool> LeaderElector::Impl::TryHold(std::stop_token stop) {
 
 bool LeaderElector::IsLeader() const {
   std::lock_guard lock(impl_->mutex);
-  return impl_->is_working && !impl_->is_lost &&
-         impl_->clock.Now() < impl_->renewed_at + impl_->options.renew_deadline;
+  return impl_->is_working && !impl_->is_lost && impl_->clock.Now() < impl_->renewed_at + impl_->options.renew_deadline;
 }
 
 std::string LeaderElector::Holder() const {

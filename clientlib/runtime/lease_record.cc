@@ -18,13 +18,8 @@ Json ToJson(const LeaseSpec& spec) {
 
 }  // namespace
 
-LeaseRecord::LeaseRecord(Client& client, const Clock& clock, ObjectKey lease, std::string identity,
-                         Duration duration)
-    : client_(client),
-      clock_(clock),
-      lease_(std::move(lease)),
-      identity_(std::move(identity)),
-      duration_(duration) {}
+LeaseRecord::LeaseRecord(Client& client, const Clock& clock, ObjectKey lease, std::string identity, Duration duration)
+    : client_(client), clock_(clock), lease_(std::move(lease)), identity_(std::move(identity)), duration_(duration) {}
 
 const std::string& LeaseRecord::holder() const {
   static const std::string kNone;
@@ -93,8 +88,7 @@ LeaseSpec LeaseRecord::Wanted() const {
   const bool is_takeover = exists_ && !IsOurs() && transitions < std::numeric_limits<std::int32_t>::max();
   LeaseSpec wanted;
   wanted.holder_identity = identity_;
-  wanted.lease_duration_seconds =
-      static_cast<std::int32_t>(std::chrono::ceil<std::chrono::seconds>(duration_).count());
+  wanted.lease_duration_seconds = static_cast<std::int32_t>(std::chrono::ceil<std::chrono::seconds>(duration_).count());
   wanted.acquire_time = IsOurs() && spec_.acquire_time ? *spec_.acquire_time : now;
   wanted.renew_time = now;
   wanted.lease_transitions = transitions + (is_takeover ? 1 : 0);
@@ -127,10 +121,8 @@ Result<bool> LeaseRecord::Write(const LeaseSpec& spec, std::stop_token stop) {
   switch (written.error().code()) {
     case ErrorCode::kConflict:
     case ErrorCode::kAlreadyExists:
-    case ErrorCode::kNotFound:
-      return false;  // The last: deleted since we saw it.
-    default:
-      break;
+    case ErrorCode::kNotFound: return false;  // The last: deleted since we saw it.
+    default: break;
   }
   // A status in the 4xx range is a refusal; anything else may hide a write that was carried out.
   if (written.error().http_status() < 400 || written.error().http_status() >= 500) is_outcome_unknown_ = true;

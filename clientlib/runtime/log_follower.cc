@@ -89,7 +89,7 @@ class LastLine {
 
 // What the pod says of the container.
 struct Look {
-  bool is_gone = false;   // The pod is.
+  bool is_gone = false;    // The pod is.
   bool has_ended = false;  // For good: nothing will be written any more.
 };
 
@@ -218,7 +218,8 @@ class LogFollower::Run {
     }
   }
 
-  // After a stream that was cut off at the limit: if it got no further than its first second, the next one may have more.
+  // After a stream that was cut off at the limit: if it got no further than its first second, the next one may have
+  // more.
   void ChooseLimit(const std::optional<Time>& since) {
     const bool got_on = last_line_.time() && (!since || ToText(*last_line_.time()) != ToText(*since));
     most_bytes_ = got_on ? kMostBytes : 2 * most_bytes_;
@@ -227,9 +228,9 @@ class LogFollower::Run {
   std::string Name() const { return "log of pod " + options_.pod.ToString(); }
 
   void TellFailure(const Error& error) {
-    const bool is_refused =
-        error.code() == ErrorCode::kForbidden ||
-        ((error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInvalid) && !IsWaitingToStart(error));
+    const bool is_refused = error.code() == ErrorCode::kForbidden ||
+                            ((error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInvalid) &&
+                             !IsWaitingToStart(error));
     Tell(is_refused ? LogState::kRefused : LogState::kWaiting, error.message());
   }
 

@@ -7,9 +7,9 @@
 // Lines are lost where the node has dropped them: by its rotation of long logs, or, of a container that is started
 // anew, what the one before wrote while no stream was open. A container that may be started again has not ended.
 //
-// Backoff 0.8 s doubling to 30 s, with jitter; it begins anew with each new line. A quiet stream is no broken one, but the
-// pod is looked at now and then, and after five looks the stream is replaced. A stream has 4 MiB at most, more only if
-// one second has more, so that no more than this waits for a slow sink; then another one goes on.
+// Backoff 0.8 s doubling to 30 s, with jitter; it begins anew with each new line. A quiet stream is no broken one, but
+// the pod is looked at now and then, and after five looks the stream is replaced. A stream has 4 MiB at most, more only
+// if one second has more, so that no more than this waits for a slow sink; then another one goes on.
 //
 // One thread each (Clock::Spawn), which blocks in reads and so costs its stack; whoever makes followers bounds their
 // number. All times are of the node that wrote them, and sent back to it: no clock of ours is compared with them.
@@ -51,10 +51,10 @@ class LogSink {
 
 struct LogFollowerOptions {
   ObjectKey pod{};
-  std::string uid{};                        // Another pod of that name is not followed. Empty: any.
-  std::string container{};                  // Empty: the pod's only one.
-  std::optional<Time> since{};              // The first stream begins there;
-  std::optional<std::int64_t> tail_lines{};  // and with no more than so many lines.
+  std::string uid{};                              // Another pod of that name is not followed. Empty: any.
+  std::string container{};                        // Empty: the pod's only one.
+  std::optional<Time> since{};                    // The first stream begins there;
+  std::optional<std::int64_t> tail_lines{};       // and with no more than so many lines.
   Duration look_after = std::chrono::minutes(1);  // How long a stream may be quiet before the pod is looked at.
   TimePoint not_before{};                         // The first request: busy_until() of the one whose place it takes.
 };

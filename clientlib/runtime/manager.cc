@@ -73,9 +73,8 @@ Status Manager::Run(std::stop_token stop, LeaderElector* elector) {
     if (elector == nullptr) {
       Work(stop, {});
     } else {
-      result = elector->Run(stop, [this](std::stop_token lead, std::stop_token lost) {
-        Work(std::move(lead), std::move(lost));
-      });
+      result = elector->Run(
+          stop, [this](std::stop_token lead, std::stop_token lost) { Work(std::move(lead), std::move(lost)); });
     }
   }
   is_ready_ = false;

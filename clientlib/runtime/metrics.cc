@@ -21,12 +21,9 @@ enum class Type { kCounter, kGauge, kHistogram };
 
 std::string_view ToString(Type type) {
   switch (type) {
-    case Type::kCounter:
-      return "counter";
-    case Type::kGauge:
-      return "gauge";
-    case Type::kHistogram:
-      return "histogram";
+    case Type::kCounter: return "counter";
+    case Type::kGauge: return "gauge";
+    case Type::kHistogram: return "histogram";
   }
   return "";
 }
@@ -50,14 +47,10 @@ struct Family {
 // A help text escapes backslash and line feed, a label value the quote as well.
 void AppendEscaped(std::string& out, std::string_view text, bool is_label) {
   for (const char c : text) {
-    if (c == '\\')
-      out += "\\\\";
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '"' && is_label)
-      out += "\\\"";
-    else
-      out += c;
+    if (c == '\\') out += "\\\\";
+    else if (c == '\n') out += "\\n";
+    else if (c == '"' && is_label) out += "\\\"";
+    else out += c;
   }
 }
 
@@ -157,8 +150,8 @@ struct Registry::Impl {
 Registry::Registry() : impl_(std::make_unique<Impl>()) {}
 Registry::~Registry() = default;
 
-Counter& Registry::GetCounter(std::string_view name, std::string_view help,
-                              std::vector<std::string> label_names, LabelValues values) {
+Counter& Registry::GetCounter(std::string_view name, std::string_view help, std::vector<std::string> label_names,
+                              LabelValues values) {
   return impl_->Get<Counter>(Type::kCounter, name, help, std::move(label_names), std::move(values));
 }
 
@@ -167,22 +160,18 @@ Gauge& Registry::GetGauge(std::string_view name, std::string_view help, std::vec
   return impl_->Get<Gauge>(Type::kGauge, name, help, std::move(label_names), std::move(values));
 }
 
-Histogram& Registry::GetHistogram(std::string_view name, std::string_view help,
-                                  const std::vector<double>& bounds, std::vector<std::string> label_names,
-                                  LabelValues values) {
-  return impl_->Get<Histogram>(Type::kHistogram, name, help, std::move(label_names), std::move(values),
-                               bounds);
+Histogram& Registry::GetHistogram(std::string_view name, std::string_view help, const std::vector<double>& bounds,
+                                  std::vector<std::string> label_names, LabelValues values) {
+  return impl_->Get<Histogram>(Type::kHistogram, name, help, std::move(label_names), std::move(values), bounds);
 }
 
-void Registry::AddGaugeFunction(std::string_view name, std::string_view help,
-                                std::vector<std::string> label_names, LabelValues values,
-                                std::function<double()> read) {
+void Registry::AddGaugeFunction(std::string_view name, std::string_view help, std::vector<std::string> label_names,
+                                LabelValues values, std::function<double()> read) {
   impl_->Add(Type::kGauge, name, help, std::move(label_names), std::move(values), std::move(read));
 }
 
-void Registry::AddCounterFunction(std::string_view name, std::string_view help,
-                                  std::vector<std::string> label_names, LabelValues values,
-                                  std::function<double()> read) {
+void Registry::AddCounterFunction(std::string_view name, std::string_view help, std::vector<std::string> label_names,
+                                  LabelValues values, std::function<double()> read) {
   impl_->Add(Type::kCounter, name, help, std::move(label_names), std::move(values), std::move(read));
 }
 

@@ -22,8 +22,8 @@ std::string_view TextAt(const Json& object, std::initializer_list<std::string_vi
 
 // Another UID under that name is an owner that was deleted and created again.
 bool IsReferenceTo(const Json& reference, const Kind& kind, const ObjectMeta& owner) {
-  return GroupOf(TextAt(reference, {"apiVersion"})) == kind.group &&
-         TextAt(reference, {"kind"}) == kind.kind && TextAt(reference, {"name"}) == owner.name;
+  return GroupOf(TextAt(reference, {"apiVersion"})) == kind.group && TextAt(reference, {"kind"}) == kind.kind &&
+         TextAt(reference, {"name"}) == owner.name;
 }
 
 bool IsController(const Json& reference) {
@@ -35,8 +35,7 @@ bool IsController(const Json& reference) {
 
 std::optional<ObjectKey> ControllerKey(const Kind& owner, const ObjectMeta& child) {
   const OwnerReference* reference = child.Controller();
-  if (reference == nullptr || reference->kind != owner.kind ||
-      GroupOf(reference->api_version.view()) != owner.group) {
+  if (reference == nullptr || reference->kind != owner.kind || GroupOf(reference->api_version.view()) != owner.group) {
     return std::nullopt;
   }
   return ObjectKey{owner.is_namespaced ? child.ns : std::string(), std::string(reference->name)};
@@ -73,8 +72,7 @@ Status SetControllerReference(const Kind& kind, const ObjectMeta& owner, Json& c
   const auto same = [&](const Json& reference) { return IsReferenceTo(reference, kind, owner); };
   for (const Json& reference : references) {
     if (!IsController(reference) || same(reference)) continue;
-    return refuse(ErrorCode::kAlreadyExists, "it is controlled by " +
-                                                 std::string(TextAt(reference, {"kind"})) + " " +
+    return refuse(ErrorCode::kAlreadyExists, "it is controlled by " + std::string(TextAt(reference, {"kind"})) + " " +
                                                  std::string(TextAt(reference, {"name"})));
   }
   Json reference = Json::MakeObject({{"apiVersion", kind.ApiVersion()},
@@ -84,10 +82,8 @@ Status SetControllerReference(const Kind& kind, const ObjectMeta& owner, Json& c
                                      {"controller", true},
                                      {"blockOwnerDeletion", true}});
   const auto old = std::find_if(references.begin(), references.end(), same);
-  if (old != references.end())
-    *old = std::move(reference);
-  else
-    references.push_back(std::move(reference));
+  if (old != references.end()) *old = std::move(reference);
+  else references.push_back(std::move(reference));
   child["metadata"]["ownerReferences"] = std::move(references);
   return {};
 }

@@ -61,16 +61,15 @@ void AddProcessMetrics(Registry& registry) {
   const double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
   const double page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
   const double started = BootTime() + ReadProcessStat().start_ticks / ticks_per_second;
-  registry.AddCounterFunction("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.",
-                              {}, {}, [ticks_per_second] {
+  registry.AddCounterFunction("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", {}, {},
+                              [ticks_per_second] {
                                 const ProcessStat stat = ReadProcessStat();
                                 return (stat.user_ticks + stat.system_ticks) / ticks_per_second;
                               });
   registry.AddGaugeFunction("process_resident_memory_bytes", "Resident memory size in bytes.", {}, {},
                             [page_bytes] { return ReadProcessStat().resident_pages * page_bytes; });
-  registry.AddGaugeFunction("process_start_time_seconds",
-                            "Start time of the process since unix epoch in seconds.", {}, {},
-                            [started] { return started; });
+  registry.AddGaugeFunction("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", {},
+                            {}, [started] { return started; });
   registry.AddGaugeFunction("process_open_fds", "Number of open file descriptors.", {}, {}, OpenFiles);
 }
 

@@ -51,9 +51,9 @@ class WorkQueue {
   // The same, but nothing brings it back earlier: the API server asked for that time. Events meanwhile are not lost.
   // REQUIRES: the key is in process.
   void HoldFor(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
-  std::optional<Item> Get();         // Blocks; nullopt once shut down.
-  void Done(const ObjectKey& key);   // REQUIRES: once for each key from Get().
-  void ShutDown();                   // Wakes all; delayed and ready keys are dropped.
+  std::optional<Item> Get();        // Blocks; nullopt once shut down.
+  void Done(const ObjectKey& key);  // REQUIRES: once for each key from Get().
+  void ShutDown();                  // Wakes all; delayed and ready keys are dropped.
   // After ShutDown(): waits until no key is in process. False if `until`, or another ShutDown(), came first.
   bool Drain(TimePoint until);
   Counts counts() const;
@@ -67,9 +67,7 @@ class WorkQueue {
     TimePoint delayed_until = TimePoint::max();
     TimePoint held_until = TimePoint::min();  // No earlier than this.
     int places = 0;                           // How often it stands in ready_.
-    bool IsIdle() const {
-      return !is_ready && !is_in_process && places == 0 && delayed_until == TimePoint::max();
-    }
+    bool IsIdle() const { return !is_ready && !is_in_process && places == 0 && delayed_until == TimePoint::max(); }
   };
   using Entries = std::unordered_map<ObjectKey, Entry>;
   struct Delayed {

@@ -36,8 +36,7 @@ WallTime FakeClock::WallNow() const {
   return wall_;
 }
 
-void FakeClock::WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition,
-                          TimePoint until) const {
+void FakeClock::WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition, TimePoint until) const {
   {
     std::lock_guard own_lock(mutex_);
     if (now_ >= until) return;

@@ -35,8 +35,7 @@ class FakeClock final : public Clock {
 
   TimePoint Now() const override;
   WallTime WallNow() const override;
-  void WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition,
-                 TimePoint until) const override;
+  void WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition, TimePoint until) const override;
 
   // Waits until `count` threads wait on this clock, each for a time that has not come, and found nothing else
   // to do since this call began; false after 20 s of real time.
@@ -52,8 +51,7 @@ class FakeClock final : public Clock {
   mutable std::condition_variable waiters_changed_;
   TimePoint now_ = kStart;
   WallTime wall_ = kWallStart;
-  mutable std::map<std::thread::id, Waiter>
-      waiters_;  // A thread that has gone on leaves its last one behind.
+  mutable std::map<std::thread::id, Waiter> waiters_;  // A thread that has gone on leaves its last one behind.
   mutable std::uint64_t round_ = 0;
 };
 

@@ -85,8 +85,7 @@ void FakeStream::Break(Error error) {
 }
 
 bool FakeStream::AwaitDrained() const {
-  return state_->Await(
-      [this] { return (state_->pushed.empty() && state_->is_reading) || state_->is_closed; });
+  return state_->Await([this] { return (state_->pushed.empty() && state_->is_reading) || state_->is_closed; });
 }
 
 bool FakeStream::AwaitOpened() const {
@@ -143,8 +142,7 @@ Result<HttpResponse> FakeTransport::Respond(const Answer& answer, const HttpRequ
   if (const auto* fixed = std::get_if<Result<HttpResponse>>(&answer)) return *fixed;
   if (const auto* handler = std::get_if<Handler>(&answer)) return (*handler)(request, stop);
   if (std::holds_alternative<HangForever>(answer)) return Hang(request, stop);
-  return Error(ErrorCode::kInternal,
-               "the test has a stream for " + request.target + ", which was not opened as one");
+  return Error(ErrorCode::kInternal, "the test has a stream for " + request.target + ", which was not opened as one");
 }
 
 Result<HttpResponse> FakeTransport::Send(const HttpRequest& request, std::stop_token stop) {

@@ -83,8 +83,7 @@ class FakeTransport final : public Transport {
     }
   };
   Answer Find(const HttpRequest& request);
-  Result<HttpResponse> Respond(const Answer& answer, const HttpRequest& request,
-                               const std::stop_token& stop) const;
+  Result<HttpResponse> Respond(const Answer& answer, const HttpRequest& request, const std::stop_token& stop) const;
 
   const Clock& clock_;
   mutable std::mutex mutex_;  // Guards everything below.

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods claim of devices and what nodes have of them: the part of ClusterRoom that adds it to what their
+// What pods claim of devices and what nodes have of them: the part of ClusterAccount that adds it to what their
 // own objects say. Claims and slices are read under the lock, so that of two who account one pod or node the
 // later has seen all.
 #include <set>
 
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/owners.h"
 
 namespace grus {
 
-VolumeLimits ClusterRoom::VolumesOf(const kube::Pod& pod) const {
+VolumeLimits ClusterAccount::VolumesOf(const kube::Pod& pod) const {
   VolumeLimits limits = volumes_ ? volumes_->LimitsOf(pod) : VolumeLimits();
   if (devices_ && limits.problem.empty()) limits.problem = devices_->NeedsOf(pod).problem;
   return limits;
 }
 
-void ClusterRoom::OnDevices(const std::string& name) {
+void ClusterAccount::OnDevices(const std::string& name) {
   bool is_news = false;
   const auto account = [&](const kube::Node& node) {
     const LedgerNode* known = ledger_.FindNode(node.metadata.name);
@@ -38,7 +38,7 @@ void ClusterRoom::OnDevices(const std::string& name) {
   }
 }
 
-void ClusterRoom::OnNeeds(const std::string& key) {
+void ClusterAccount::OnNeeds(const std::string& key) {
   std::set<std::string> starting;
   {
     std::lock_guard lock(mutex_);

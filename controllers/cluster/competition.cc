@@ -37,7 +37,8 @@ bool IsShort(const LedgerNode& node, const Resources& asked, const Resources& mo
          std::any_of(asked.extended.begin(), asked.extended.end(), [&](const auto& resource) {
            const auto& [name, each] = resource;
            const std::int64_t extra = more.Extended(name);
-           return lacks(each, extra, all.Extended(name), used.Extended(name)) || (each > 0 && extra > 0 && IsDevice(name));
+           return lacks(each, extra, all.Extended(name), used.Extended(name)) ||
+                  (each > 0 && extra > 0 && IsDevice(name));
          });
 }
 
@@ -64,10 +65,10 @@ bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint no
   ++kind.waiting;
   if (pod.is_undecided && !was_undecided) known.undecided_since = now;
   known.pod = std::move(pod);
-  const bool has_claim = !known.pod.owner.empty() && ExcessOf(known.pod.owner) <= 0;
-  // It may be given a claim after the fact; the next one may come as it did.
-  if (is_new && !known.pod.owner.empty() && !has_claim) kind.recent.push_back(now);
-  return !has_claim && (is_new || (known.pod.is_undecided && !was_undecided));
+  const bool has_place = !known.pod.owner.empty() && ExcessOf(known.pod.owner) <= 0;
+  // It may be given a place after the fact; the next one may come as it did.
+  if (is_new && !known.pod.owner.empty() && !has_place) kind.recent.push_back(now);
+  return !has_place && (is_new || (known.pod.is_undecided && !was_undecided));
 }
 
 bool Competition::Remove(const std::string& uid, kube::TimePoint now) {
@@ -88,7 +89,7 @@ ShapePtr Competition::NeedOf(const std::string& uid) const {
 }
 
 void Competition::AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now) {
-  // All its claims are for others: nobody planned this one.
+  // All its places are for others: nobody planned this one.
   if (ExcessOf(owner) >= 0) kinds_[{owner, need}].recent.push_back(now);
 }
 
@@ -110,7 +111,7 @@ int Competition::ExcessOf(const std::string& owner) const {
   for (auto it = kinds_.lower_bound({owner, nullptr}); it != kinds_.end() && it->first.first == owner; ++it) {
     waiting += it->second.waiting;
   }
-  return waiting - static_cast<int>(ledger_.ClaimsOf(owner).size());
+  return waiting - static_cast<int>(ledger_.PlacesOf(owner).size());
 }
 
 std::vector<Competition::Demand> Competition::DemandAgainst(const std::string& gang, kube::TimePoint now) const {
@@ -152,7 +153,7 @@ bool Competition::IsTooMuch(const std::vector<Demand>& demands, const std::vecto
 }
 
 bool Competition::Suits(const ShapePtr& need, const std::string& gang) const {
-  const std::vector<Place>& places = ledger_.ClaimsOf(gang);
+  const std::vector<Place>& places = ledger_.PlacesOf(gang);
   return std::any_of(places.begin(), places.end(), [&](const Place& place) {
     const LedgerNode* node = ledger_.FindNode(place.node);
     return node && Accepts(node->state, *need);
@@ -160,7 +161,7 @@ bool Competition::Suits(const ShapePtr& need, const std::string& gang) const {
 }
 
 bool Competition::Threatens(const std::string& gang, kube::TimePoint now) const {
-  const std::vector<Place>& places = ledger_.ClaimsOf(gang);
+  const std::vector<Place>& places = ledger_.PlacesOf(gang);
   return !places.empty() && IsTooMuch(DemandAgainst(gang, now), places);
 }
 
@@ -182,8 +183,7 @@ bool Competition::IsAtOneOf(const std::vector<Place>& places, const std::string&
 bool Competition::DoesAnyoneWaitForDevice() const {
   return std::any_of(pods_.begin(), pods_.end(), [](const auto& known) {
     const WaitingPod& pod = known.second.pod;
-    return !pod.is_undecided && pod.owner.empty() &&
-           !pod.need->request.Accelerator().empty();
+    return !pod.is_undecided && pod.owner.empty() && !pod.need->request.Accelerator().empty();
   });
 }
 

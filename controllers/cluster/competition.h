@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who could take a place that is claimed for a gang: pods that no claim in the ledger stands for, in any resource.
+// Who could take a place that is planned for a gang: pods that no place in the ledger stands for, in any resource.
 //
-// These are all pods outside gangs and jobs of ours, and of a gang or job as many as wait beyond its claims, such as
-// members that somebody made without a gate. Those that wait for a node may take a place now, those that did in the last
-// ten minutes may come again. Of each kind that runs, or waits at somebody's gate, one more may come at any time.
+// These are all pods outside gangs and jobs of ours, and of a gang or job as many as wait beyond its places, such as
+// members that somebody made without a gate. Those that wait for a node may take a place now, those that did in the
+// last ten minutes may come again. Of each kind that runs, or waits at somebody's gate, one more may come at any time.
 //
 // Pure data structure: no I/O, clock or lock; the owner serialises access and passes the time in.
 #pragma once
@@ -24,8 +24,8 @@ namespace grus {
 
 // A pod without a node that no gate holds back.
 struct WaitingPod {
-  std::string owner;          // See OwnerOf().
-  ShapePtr need;              // See AloneOf(). One pointer for all that are alike.
+  std::string owner;  // See OwnerOf().
+  ShapePtr need;      // See AloneOf(). One pointer for all that are alike.
   int priority = 0;
   bool is_undecided = false;  // The scheduler may be at it: it was not found unschedulable.
   bool comes_alone = false;   // That it came says of no other that it may come.
@@ -51,12 +51,12 @@ class Competition {
   void ForgetOwners();
 
   // Whether some place of `gang` could be taken from it. One that asks for devices (GPUs and their like): if anybody
-  // asks for such. Else: if all that suit the place's node, together, do not fit beside what is held and claimed there.
+  // asks for such. Else: if all that suit the place's node, together, do not fit beside what is held and planned there.
   bool Threatens(const std::string& gang, kube::TimePoint now) const;
   // Whether a node of its places could hold such a pod.
   bool Suits(const ShapePtr& need, const std::string& gang) const;
-  // As Threatens(), for what the scheduler is at, of that priority or more, since before `held`. Claims or not: nothing
-  // keeps a pod that is not nominated to the place that is claimed for it.
+  // As Threatens(), for what the scheduler is at, of that priority or more, since before `held`. Places or not: nothing
+  // keeps a pod that is not nominated to the place that is planned for it.
   bool IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
                  kube::TimePoint now) const;
   // A pod of nobody waits for an accelerator, and the scheduler found no place for it.
@@ -70,7 +70,7 @@ class Competition {
   };
   struct Kind {
     int waiting = 0, present = 0;
-    // Of nobody: when those that wait no longer were bound or gone. Of an owner: when those came that had no claim. The
+    // Of nobody: when those that wait no longer were bound or gone. Of an owner: when those came that had no place. The
     // oldest first.
     std::deque<kube::TimePoint> recent;
     kube::TimePoint about_until{};  // After the last of those that did not wait.
@@ -81,13 +81,13 @@ class Competition {
     int waiting, recent;    // So many together.
     bool is_about = false;  // One more, of any of these kinds.
   };
-  int ExcessOf(const std::string& owner) const;  // How many wait beyond its claims.
+  int ExcessOf(const std::string& owner) const;  // How many wait beyond its places.
   void Sweep(kube::TimePoint now);
   std::vector<Demand> DemandAgainst(const std::string& gang, kube::TimePoint now) const;
   bool IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const;
 
   const ClusterLedger& ledger_;
-  std::unordered_map<std::string, Known> pods_;    // By UID.
+  std::unordered_map<std::string, Known> pods_;             // By UID.
   std::map<std::pair<std::string, ShapePtr>, Kind> kinds_;  // By owner (nobody: empty), and what they need.
   kube::TimePoint swept_at_{};
 };

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which places the scheduler must be held to: the part of ClusterRoom that looks at what it might do instead.
+// Which places the scheduler must be held to: the part of ClusterAccount that looks at what it might do instead.
 #include <algorithm>
 #include <map>
 
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/node_match.h"
 
 namespace grus {
 
-std::string ClusterRoom::ReservedFrom(const std::string& owner, const PodShape& shape) const {
+std::string ClusterAccount::ReservedFrom(const std::string& owner, const PodShape& shape) const {
   std::lock_guard lock(mutex_);
   return ReservedFromLocked(owner, shape);
 }
 
-const std::string& ClusterRoom::ReservedFromLocked(const std::string& owner, const PodShape& shape) const {
+const std::string& ClusterAccount::ReservedFromLocked(const std::string& owner, const PodShape& shape) const {
   static const std::string kNobody;
-  if (planner_.holder() == owner) return kNobody;
+  if (planner_.reserved_for() == owner) return kNobody;
   const bool is_open = std::any_of(ledger_.reserved().begin(), ledger_.reserved().end(), [&](const auto& entry) {
     const LedgerNode* node = ledger_.NodeAt(entry.first);
     return node && node->is_known && Accepts(node->state, shape) &&
            CopiesThatFit(node->state.allocatable, node->used, shape.request, 1) > 0;
   });
-  return is_open ? planner_.holder() : kNobody;
+  return is_open ? planner_.reserved_for() : kNobody;
 }
 
-bool ClusterRoom::HaveOthersClaims(const std::string& owner) const {
+bool ClusterAccount::HaveOthersPlaces(const std::string& owner) const {
   std::lock_guard lock(mutex_);
-  return ledger_.HasClaims([&](const std::string& other) { return other != owner && other != LauncherOwner(owner); });
+  return ledger_.HasPlaces([&](const std::string& other) { return other != owner && other != LauncherOwner(owner); });
 }
 
 // Workers on the nodes where it fits, as many as there is room for, leave it none.
-bool ClusterRoom::CouldShutOutLauncherLocked(const std::string& job) const {
+bool ClusterAccount::CouldShutOutLauncherLocked(const std::string& job) const {
   const std::string launcher_owner = LauncherOwner(job);
-  const std::vector<Place>&workers = ledger_.ClaimsOf(job), &launchers = ledger_.ClaimsOf(launcher_owner);
+  const std::vector<Place>&workers = ledger_.PlacesOf(job), &launchers = ledger_.PlacesOf(launcher_owner);
   if (workers.empty() || launchers.empty()) return false;
   const PodShape &worker = *workers.front().shape, &launcher = *launchers.front().shape;
   if (launcher.has_pod_constraints()) return true;
@@ -43,12 +43,11 @@ bool ClusterRoom::CouldShutOutLauncherLocked(const std::string& job) const {
     if (node == nullptr || !node->is_known || !Accepts(node->state, launcher)) continue;
     const Resources& all = node->state.allocatable;
     Resources used = node->used;
-    for (const NodeHolder& holder : node->by_owner) {
-      if (holder.owner == ids[0] || holder.owner == ids[1]) used -= holder.claimed;
+    for (const NodeUse& use : node->by_owner) {
+      if (use.owner == ids[0] || use.owner == ids[1]) used -= use.unbound;
     }
-    const int most = Accepts(node->state, worker)
-                         ? CopiesThatFit(all, used, worker.request, static_cast<int>(workers.size()))
-                         : 0;
+    const int most =
+        Accepts(node->state, worker) ? CopiesThatFit(all, used, worker.request, static_cast<int>(workers.size())) : 0;
     Resources of_workers = worker.request;
     of_workers *= most;
     used += of_workers;
@@ -57,10 +56,10 @@ bool ClusterRoom::CouldShutOutLauncherLocked(const std::string& job) const {
   return true;
 }
 
-bool ClusterRoom::MustHold(const std::string& gang) {
+bool ClusterAccount::MustHold(const std::string& gang) {
   if (nominations_ != Nominations::kAuto) return nominations_ != Nominations::kNever;
   std::lock_guard lock(mutex_);
-  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
+  const std::vector<Place>& own = ledger_.PlacesOf(gang);
   if (own.empty()) return false;
   if (competition_.Threatens(gang, clock_.Now())) {
     if (const auto placed = placed_.find(gang); placed != placed_.end()) placed->second = true;
@@ -72,35 +71,35 @@ bool ClusterRoom::MustHold(const std::string& gang) {
   if (std::any_of(own.begin(), own.end(), is_other)) return true;
   if (!ReservedFromLocked(gang, *own.front().shape).empty() || CouldShutOutLauncherLocked(gang)) return true;
   return std::any_of(placed_.begin(), placed_.end(), [&](const auto& other) {
-    const std::vector<Place>& places = ledger_.ClaimsOf(other.first);
+    const std::vector<Place>& places = ledger_.PlacesOf(other.first);
     return std::any_of(places.begin(), places.end(), is_other);
   });
 }
 
-bool ClusterRoom::SharesNodes(const std::string& gang) const {
+bool ClusterAccount::SharesNodes(const std::string& gang) const {
   if (nominations_ != Nominations::kAuto) return false;
   std::lock_guard lock(mutex_);
   const OwnerId id = ledger_.FindOwner(gang);
-  const std::vector<Place>& own = ledger_.ClaimsOf(gang);
+  const std::vector<Place>& own = ledger_.PlacesOf(gang);
   return std::any_of(own.begin(), own.end(), [&](const Place& place) {
     const std::string_view device = place.shape->request.Accelerator();
     const LedgerNode* node = ledger_.FindNode(place.node);
     if (device.empty() || node == nullptr) return false;
     const auto held = std::find_if(node->by_owner.begin(), node->by_owner.end(),
-                                   [id](const NodeHolder& holder) { return holder.owner == id; });
+                                   [id](const NodeUse& use) { return use.owner == id; });
     return held->held.Extended(device) < node->state.allocatable.Extended(device);
   });
 }
 
-Safety ClusterRoom::Check(const std::string& gang, const std::vector<Place>& places, int priority,
-                          kube::TimePoint held) const {
+Safety ClusterAccount::Check(const std::string& gang, const std::vector<Place>& places, int priority,
+                             kube::TimePoint held) const {
   std::lock_guard lock(mutex_);
   std::map<std::string, const LedgerNode*> nodes;
   for (const Place& place : places) nodes.try_emplace(place.node, ledger_.FindNode(place.node));
   for (const Place& place : places) {
     const LedgerNode* node = nodes.at(place.node);
     if (node == nullptr || !node->is_known || !Accepts(node->state, *place.shape)) return Safety::kTaken;
-    // The claims are part of what is used: a node that holds more than it has was taken by somebody else.
+    // The places are part of what is used: a node that holds more than it has was taken by somebody else.
     Resources others = node->used;
     others -= place.shape->request;
     if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;

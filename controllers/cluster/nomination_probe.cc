@@ -19,8 +19,8 @@ constexpr char kProbeLabel[] = "ai.centauruscloud.io/nomination-probe";
 constexpr kube::Duration kLookEvery = std::chrono::milliseconds(250);
 constexpr kube::Duration kPatience = std::chrono::seconds(20);
 constexpr kube::Duration kNextTry = std::chrono::minutes(10);  // After one that told nothing, or no good.
-// Of tries in a row that show that nominations are not honoured. One proves nothing: a scheduler that lists all pods anew
-// right then, as after a watch that broke, may see the guest before the pod that holds the node.
+// Of tries in a row that show that nominations are not honoured. One proves nothing: a scheduler that lists all pods
+// anew right then, as after a watch that broke, may see the guest before the pod that holds the node.
 constexpr int kTriesForNo = 3;
 
 Json ProbePod(const std::string& ns, const std::string& name, std::string_view role) {

@@ -6,17 +6,17 @@ namespace grus {
 // When members of a gang are nominated for their nodes before their gates are lifted. Where a cluster does not honour
 // nominations, members are pinned to their nodes instead, at the same times.
 enum class Nominations {
-  kAuto,    // While a foreign pod could take a place.
+  kAuto,  // While a foreign pod could take a place.
   kAlways,
-  kNever,   // The scheduler may give a place away while a gang is on its way to it.
-  kPin,     // None: members are pinned, always.
+  kNever,  // The scheduler may give a place away while a gang is on its way to it.
+  kPin,    // None: members are pinned, always.
 };
 
 // Whether places can be given to the scheduler.
 enum class Safety {
   kSafe,
   kUndecided,  // The scheduler may be about to bind another's pod to one of the places.
-  kTaken,      // A node is gone, does not take such pods any more, or has no room for all that is claimed there.
+  kTaken,      // A node is gone, does not take such pods any more, or has no room for all that is planned there.
 };
 
 }  // namespace grus

@@ -23,7 +23,7 @@ std::string GangKey(const kube::Kind& kind, const kube::ObjectKey& group);
 // The other way round; nullopt: it is the key of another kind's.
 std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_view gang);
 
-// A job's launcher is an owner of its own, beside the job whose workers they are: their claims end with other pods.
+// A job's launcher is an owner of its own, beside the job whose workers they are: their places end with other pods.
 std::string LauncherOwner(const std::string& job);
 
 // On a member that may go to this node alone: nominations are not honoured.
@@ -31,7 +31,7 @@ inline constexpr char kGangPinnedAnnotation[] = "scheduling.ai.centauruscloud.io
 // As the pod was planned for: without the pin that came later.
 kube::PodSpec WithoutPin(const kube::Pod& pod);
 
-// Whose claims a bound pod ends: those of a gang, or of the job whose worker or launcher it is. Empty: nobody's.
+// Whose places a bound pod ends: those of a gang, or of the job whose worker or launcher it is. Empty: nobody's.
 std::string OwnerOf(const kube::Pod& pod);
 
 }  // namespace grus

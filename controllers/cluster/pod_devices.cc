@@ -35,9 +35,7 @@ std::string_view ClaimNameOf(const kube::Pod& pod, const kube::PodResourceClaim&
   return {};
 }
 
-std::string PoolKey(const ResourceSlice& slice) {
-  return slice.spec.driver.str() + "/" + slice.spec.pool.name.str();
-}
+std::string PoolKey(const ResourceSlice& slice) { return slice.spec.driver.str() + "/" + slice.spec.pool.name.str(); }
 
 // Claims are written for more than that.
 bool IsSameToConsumers(const ResourceClaim& a, const ResourceClaim& b) {
@@ -70,13 +68,13 @@ PodDevices::PodDevices(Caches caches, const kube::Log& log)
       slices_by_pool_(caches.slices.AddIndex([](const kube::Object& slice) -> std::vector<std::string> {
         return {PoolKey(static_cast<const ResourceSlice&>(slice))};
       })) {
-  caches.claims.AddHandler([this](const kube::Change& change, bool) { OnClaim(change); });
+  caches.claims.AddHandler([this](const kube::Change& change, bool) { OnResourceClaim(change); });
   caches.templates.AddHandler([this](const kube::Change& change, bool) { OnTemplate(change); });
   caches.classes.AddHandler([this](const kube::Change& change, bool) { OnClass(change); });
   caches.slices.AddHandler([this](const kube::Change& change, bool) { OnSlice(change); });
 }
 
-void PodDevices::OnClaim(const kube::Change& change) {
+void PodDevices::OnResourceClaim(const kube::Change& change) {
   const auto* before = static_cast<const ResourceClaim*>(change.before.get());
   const auto* after = static_cast<const ResourceClaim*>(change.after.get());
   if (before && after) {
@@ -110,7 +108,8 @@ void PodDevices::OnClass(const kube::Change& change) {
     if (after == nullptr) {
       classes_.erase(name);
     } else {
-      Class& its_class = classes_[name] = {DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}};
+      Class& its_class =
+          classes_[name] = {DeviceFilter::Read(after->spec), after->spec.extended_resource_name.str(), {}};
       for (const auto& slice : caches_.slices.List<ResourceSlice>()) {
         NoteSlice(slice->metadata.name, slice.get(), its_class);
       }
@@ -126,13 +125,10 @@ void PodDevices::NoteSlice(const std::string& name, const ResourceSlice* slice, 
   const bool is_uncountable =
       slice && its_class.filter &&
       std::any_of(slice->spec.devices.begin(), slice->spec.devices.end(), [&](const kube::Device& device) {
-        return !IsCountable(slice->spec, device) &&
-               its_class.filter->Selects(slice->spec.driver.view(), device);
+        return !IsCountable(slice->spec, device) && its_class.filter->Selects(slice->spec.driver.view(), device);
       });
-  if (is_uncountable)
-    its_class.uncountable_slices.insert(name);
-  else
-    its_class.uncountable_slices.erase(name);
+  if (is_uncountable) its_class.uncountable_slices.insert(name);
+  else its_class.uncountable_slices.erase(name);
 }
 
 void PodDevices::OnSlice(const kube::Change& change) {

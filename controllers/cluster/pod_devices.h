@@ -47,13 +47,9 @@ class PodDevices {
 
   // REQUIRES of both: before the informers start.
   // Pods with this key may need something else than before.
-  void OnNeeds(std::function<void(const std::string& key)> callback) {
-    on_needs_.push_back(std::move(callback));
-  }
+  void OnNeeds(std::function<void(const std::string& key)> callback) { on_needs_.push_back(std::move(callback)); }
   // A node may have others than before; empty: any node.
-  void OnNode(std::function<void(const std::string& node)> callback) {
-    on_node_.push_back(std::move(callback));
-  }
+  void OnNode(std::function<void(const std::string& node)> callback) { on_node_.push_back(std::move(callback)); }
 
   // Of a claim that several pods name, what was allocated counts for the first of those that it is reserved
   // for.
@@ -67,7 +63,7 @@ class PodDevices {
     std::set<std::string> uncountable_slices;  // With devices of it that are not to be counted.
     bool Counts() const { return filter && uncountable_slices.empty(); }
   };
-  void OnClaim(const kube::Change& change);
+  void OnResourceClaim(const kube::Change& change);
   void OnTemplate(const kube::Change& change);
   void OnClass(const kube::Change& change);
   void OnSlice(const kube::Change& change);
@@ -84,7 +80,7 @@ class PodDevices {
   const kube::Store::IndexId slices_by_node_, slices_by_pool_;
   std::vector<std::function<void(const std::string&)>> on_needs_, on_node_;
 
-  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;     // Guards what follows.
   bool has_seen_slice_ = false;  // They can be read, although the first list of them may not be complete.
   std::map<std::string, Class, std::less<>> classes_;
 };

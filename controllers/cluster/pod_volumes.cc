@@ -29,12 +29,13 @@ PodVolumes::PodVolumes(kube::Informer& claims, kube::Informer& volumes, kube::In
 }
 
 void PodVolumes::Tell(const ObjectKey& claim) const {
-  for (const auto& tell : on_claim_) tell(claim);
+  for (const auto& tell : on_volume_claim_) tell(claim);
 }
 
 void PodVolumes::TellOfVolume(const kube::Change& change) const {
-  if (change.before && change.after && static_cast<const PersistentVolume&>(*change.before).spec ==
-                                           static_cast<const PersistentVolume&>(*change.after).spec) {
+  if (change.before && change.after &&
+      static_cast<const PersistentVolume&>(*change.before).spec ==
+          static_cast<const PersistentVolume&>(*change.after).spec) {
     return;
   }
   const kube::ClaimReference& claim = static_cast<const PersistentVolume&>(change.Any()).spec.claim_ref;
@@ -52,7 +53,7 @@ void PodVolumes::TellOfClass(const kube::Change& change) const {
 VolumeLimits PodVolumes::LimitsOf(const kube::Pod& pod) const {
   VolumeLimits limits;
   if (pod.spec.volumes.empty() || !claims_.HasList()) return limits;
-  for (const std::string& name : ClaimsOf(pod)) {
+  for (const std::string& name : VolumeClaimsOf(pod)) {
     const ObjectKey key{pod.metadata.ns, name};
     const auto claim = claims_.Get<PersistentVolumeClaim>(key);
     std::shared_ptr<const PersistentVolume> volume;

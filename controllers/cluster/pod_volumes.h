@@ -19,7 +19,9 @@ class PodVolumes {
   PodVolumes(kube::Informer& claims, kube::Informer& volumes, kube::Informer& classes);
 
   // A claim by which a pod may be placed otherwise than before. REQUIRES: before the informers start.
-  void OnClaim(std::function<void(const kube::ObjectKey& claim)> callback) { on_claim_.push_back(std::move(callback)); }
+  void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
+    on_volume_claim_.push_back(std::move(callback));
+  }
 
   VolumeLimits LimitsOf(const kube::Pod& pod) const;
 
@@ -31,7 +33,7 @@ class PodVolumes {
   const kube::Informer& claims_;
   const kube::Informer& volumes_;
   const kube::Informer& classes_;
-  std::vector<std::function<void(const kube::ObjectKey&)>> on_claim_;
+  std::vector<std::function<void(const kube::ObjectKey&)>> on_volume_claim_;
 };
 
 }  // namespace grus

@@ -37,11 +37,11 @@ Json Selector(const ElasticHorovodJob& job, const char* role) {
 
 Json Head(const ElasticHorovodJob& job, const char* api_version, const char* kind, const std::string& name,
           const char* role) {
-  Json head = Json::MakeObject({{"apiVersion", api_version},
-                                {"kind", kind},
-                                {"metadata", Json::MakeObject({{"name", name},
-                                                               {"namespace", job.metadata.ns},
-                                                               {"labels", Labels(job, role)}})}});
+  Json head = Json::MakeObject(
+      {{"apiVersion", api_version},
+       {"kind", kind},
+       {"metadata",
+        Json::MakeObject({{"name", name}, {"namespace", job.metadata.ns}, {"labels", Labels(job, role)}})}});
   // A job out of the cache has a UID, and the child is new and in its namespace.
   [[maybe_unused]] const kube::Status owned =
       kube::SetControllerReference(ElasticHorovodJob::ResourceKind(), job.metadata, head);
@@ -51,8 +51,8 @@ Json Head(const ElasticHorovodJob& job, const char* api_version, const char* kin
 
 Json SshVolume(const ElasticHorovodJob& job) {
   // 0440 so that a user other than root can read it through fsGroup; the scripts make private copies.
-  return Json::MakeObject({{"name", "grus-ssh"},
-                           {"secret", Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}})}});
+  return Json::MakeObject(
+      {{"name", "grus-ssh"}, {"secret", Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}})}});
 }
 
 Json Mount(const char* name, const char* path) {
@@ -73,8 +73,8 @@ void AddOriginalVolumes(const ElasticHorovodJob& job, Json& volumes) {
 }
 
 Json EmptyDir(const char* name, const char* medium = "") {
-  return Json::MakeObject({{"name", name}, {"emptyDir", *medium == 0 ? Json::MakeObject()
-                                                                     : Json::MakeObject({{"medium", medium}})}});
+  return Json::MakeObject(
+      {{"name", name}, {"emptyDir", *medium == 0 ? Json::MakeObject() : Json::MakeObject({{"medium", medium}})}});
 }
 
 Json WritableMount(const char* name, const char* path) {
@@ -129,9 +129,8 @@ Json WorkerTemplate(const ElasticHorovodJob& job) {
   // Ready when the ssh server answers; asked until then only, as sshd logs each connection.
   worker.defaults.emplace_back(
       std::vector<std::string>{"startupProbe"},
-      Json::MakeObject({{"tcpSocket", Json::MakeObject({{"port", kSshPort}})},
-                        {"periodSeconds", 1},
-                        {"failureThreshold", 60}}));
+      Json::MakeObject(
+          {{"tcpSocket", Json::MakeObject({{"port", kSshPort}})}, {"periodSeconds", 1}, {"failureThreshold", 60}}));
   // A deleted, drained or evicted worker ends when the training has left it.
   Json stop = Json::MakeArray({"/bin/sh", "-c", WorkerPreStopScript(PreStopSeconds(job))});
   worker.defaults.emplace_back(std::vector<std::string>{"lifecycle", "preStop"},
@@ -189,8 +188,7 @@ Json MakeSecret(const ElasticHorovodJob& job, const SshKey& key) {
 Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
   Json config_map = Head(job, "v1", "ConfigMap", HostsName(job), nullptr);
   config_map["metadata"]["annotations"] = Json::MakeObject({{kPublishedAnnotation, kube::ToText(list.published)}});
-  config_map["data"] = Json::MakeObject({{"hosts", HostListText(list)},
-                                         {"discover_hosts.sh", DiscoveryScript()}});
+  config_map["data"] = Json::MakeObject({{"hosts", HostListText(list)}, {"discover_hosts.sh", DiscoveryScript()}});
   return config_map;
 }
 
@@ -216,13 +214,12 @@ Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
 }
 
 Json MakeLauncher(const ElasticHorovodJob& job) {
-  OurContainer launcher = MakeContainer(job, "launcher", job.spec.launcher.image,
-                                        LauncherScript(job.spec, SizesOf(job.spec)));
+  OurContainer launcher =
+      MakeContainer(job, "launcher", job.spec.launcher.image, LauncherScript(job.spec, SizesOf(job.spec)));
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
   // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
   const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
-  const Json pushed =
-      Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
+  const Json pushed = Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
   launcher.volumes.Append(Json::MakeObject(
       {{"name", "grus-hosts"},
        {"projected",
@@ -232,23 +229,21 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
               Json::MakeArray({Json::MakeObject({{"configMap", Json::MakeObject({{"name", HostsName(job)}})}}),
                                Json::MakeObject({{"downwardAPI",
                                                   Json::MakeObject({{"items", Json::MakeArray({pushed})}})}})})}})}}));
-  Json pod = OverlayTemplate(job.spec.launcher.pod_template, launcher, Labels(job, "launcher"),
-                             job.spec.priority_class_name);
+  Json pod =
+      OverlayTemplate(job.spec.launcher.pod_template, launcher, Labels(job, "launcher"), job.spec.priority_class_name);
   if (pod.is_object() && (pod["spec"].is_null() || pod["spec"].is_object())) pod["spec"]["restartPolicy"] = "Never";
 
   Json launcher_job = Head(job, "batch/v1", "Job", LauncherName(job), "launcher");
   // A launcher that was evicted, preempted or lost with its node did not fail, nor did one that lost its workers.
   const Json disrupted = Json::MakeObject({{"type", "DisruptionTarget"}, {"status", "True"}});
-  const Json alone = Json::MakeObject({{"containerName", launcher.name},
-                                       {"operator", "In"},
-                                       {"values", Json::MakeArray({kWorkersLostExitCode})}});
+  const Json alone = Json::MakeObject(
+      {{"containerName", launcher.name}, {"operator", "In"}, {"values", Json::MakeArray({kWorkersLostExitCode})}});
   const Json rules =
       Json::MakeArray({Json::MakeObject({{"action", "Ignore"}, {"onPodConditions", Json::MakeArray({disrupted})}}),
                        Json::MakeObject({{"action", "Ignore"}, {"onExitCodes", alone}})});
-  launcher_job["spec"] =
-      Json::MakeObject({{"backoffLimit", job.spec.run_policy.backoff_limit},
-                        {"podFailurePolicy", Json::MakeObject({{"rules", rules}})},
-                        {"template", std::move(pod)}});
+  launcher_job["spec"] = Json::MakeObject({{"backoffLimit", job.spec.run_policy.backoff_limit},
+                                           {"podFailurePolicy", Json::MakeObject({{"rules", rules}})},
+                                           {"template", std::move(pod)}});
   return launcher_job;
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/elastic/elastic_news.h"
 
-#include "crds/types/pod_group.h"
-
 #include <tuple>
 #include <utility>
 
 #include "clientlib/model/apps_v1.h"
 #include "clientlib/model/batch_v1.h"
 #include "controllers/elastic/elastic_view.h"
+#include "crds/types/pod_group.h"
 
 namespace grus {
 

@@ -124,7 +124,8 @@ PlannedEvent LossOf(const View& view, const std::string& pod, std::size_t left) 
   return {is_leaving ? kube::EventType::kNormal : kube::EventType::kWarning, is_leaving ? "WorkerLeaves" : "WorkerLost",
           "UpdateHosts",
           "worker " + pod + (is_leaving ? " leaves the training: " : " was lost: ") + why + "; " +
-              Count(static_cast<std::int64_t>(left), "worker") + (trains ? (left == 1 ? " goes on" : " go on") : " left")};
+              Count(static_cast<std::int64_t>(left), "worker") +
+              (trains ? (left == 1 ? " goes on" : " go on") : " left")};
 }
 
 void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
@@ -141,8 +142,8 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
     if (workers == sizes.wanted) return;  // The usual start needs no event.
     plan.events.push_back({kube::EventType::kNormal, "LauncherStarted", "StartLauncher",
                            "started the launcher with " + Count(workers, "worker") + " of the " +
-                               std::to_string(sizes.wanted) + " that are wanted (minimum " +
-                               std::to_string(sizes.min) + ")"});
+                               std::to_string(sizes.wanted) + " that are wanted (minimum " + std::to_string(sizes.min) +
+                               ")"});
     return;
   }
   plan.wants_launcher = true;

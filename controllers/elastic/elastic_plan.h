@@ -16,34 +16,34 @@ namespace grus {
 
 // Reasons of the Ready condition: a closed list.
 enum class Reason {
-  kWorkersStarting,   // Workers exist; not enough are ready to start the launcher.
+  kWorkersStarting,  // Workers exist; not enough are ready to start the launcher.
   kLauncherStarting,
   kTraining,
-  kNoOutput,          // The launcher runs and has printed nothing for long.
-  kBelowMinimum,      // Trains, on fewer workers than the minimum.
-  kPodsBroken,        // Workers or the launcher cannot start.
-  kNoWorkersWanted,   // Scaled to none.
-  kWaitingForRoom,    // The minimum does not fit.
-  kWaitingForQuota,   // The quotas of the namespace do not admit it.
+  kNoOutput,         // The launcher runs and has printed nothing for long.
+  kBelowMinimum,     // Trains, on fewer workers than the minimum.
+  kPodsBroken,       // Workers or the launcher cannot start.
+  kNoWorkersWanted,  // Scaled to none.
+  kWaitingForRoom,   // The minimum does not fit.
+  kWaitingForQuota,  // The quotas of the namespace do not admit it.
   kSuspended,
   kSucceeded,
   kLauncherFailed,
   kDeadlineExceeded,
-  kNameTaken,         // A child's name belongs to somebody else.
-  kTemplateRefused,   // The API server refused a child.
-  kNotPermitted,      // grus itself lacks a permission.
+  kNameTaken,        // A child's name belongs to somebody else.
+  kTemplateRefused,  // The API server refused a child.
+  kNotPermitted,     // grus itself lacks a permission.
 };
 std::string_view ToString(Reason reason);
 
 struct Plan {
   bool delete_job = false;  // Its time to live after the end is over.
 
-  bool wants_base = false;             // Service and Secret.
-  bool check_secret = false;           // Make the Secret again if it is gone.
-  std::optional<WorkersState> workers; // The StatefulSet; nullopt: none.
-  std::optional<HostList> hosts;       // The ConfigMap; nullopt: none.
+  bool wants_base = false;              // Service and Secret.
+  bool check_secret = false;            // Make the Secret again if it is gone.
+  std::optional<WorkersState> workers;  // The StatefulSet; nullopt: none.
+  std::optional<HostList> hosts;        // The ConfigMap; nullopt: none.
   bool wants_launcher = false;
-  bool restart_launcher = false;       // Delete the Job that is there.
+  bool restart_launcher = false;  // Delete the Job that is there.
 
   std::vector<const Worker*> park, lift;          // See WorkerPlan. Point into the view.
   std::vector<std::string> bury;                  // Pods whose node is gone, to end by force.

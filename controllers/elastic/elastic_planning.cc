@@ -50,11 +50,13 @@ int ElasticReconciler::OwedWorkers(const View& view) {
   return view.workers ? std::max(0, view.workers->granted - BoundWorkers(view)) : 0;
 }
 
-ShapePtr ElasticReconciler::ShapeOf(const JobPod& pod) { return room_.ShapeOf(*pod.pod, room_.VolumesOf(*pod.pod)); }
+ShapePtr ElasticReconciler::ShapeOf(const JobPod& pod) {
+  return account_.ShapeOf(*pod.pod, account_.VolumesOf(*pod.pod));
+}
 
 void ElasticReconciler::ForgetRoom(const std::string& owner) {
-  room_.Forget(owner);
-  room_.Forget(LauncherOwner(owner));
+  account_.Forget(owner);
+  account_.Forget(LauncherOwner(owner));
 }
 
 Plan ElasticReconciler::MakePlan(View& view) {
@@ -64,7 +66,7 @@ Plan ElasticReconciler::MakePlan(View& view) {
   const int bound = BoundWorkers(view);
   const std::string owner = job.metadata.Key().ToString();
   if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted && HasBoundLauncher(view))) {
-    // Also of what a pass claimed that had not seen the last binds.
+    // Also of what a pass planned that had not seen the last binds.
     ForgetRoom(owner);
     Plan plan = PlanElasticJob(view);
     if (plan.workers && view.workers) plan.workers->gang = view.workers->gang;
@@ -75,10 +77,10 @@ Plan ElasticReconciler::MakePlan(View& view) {
   for (const JobPod* pod : {&launcher, &worker}) {
     if (pod->refusal) view.pod_refusal = pod->refusal->message();
   }
-  VolumeLimits volumes = room_.VolumesOf(*worker.pod), launcher_volumes = room_.VolumesOf(*launcher.pod);
+  VolumeLimits volumes = account_.VolumesOf(*worker.pod), launcher_volumes = account_.VolumesOf(*launcher.pod);
   const std::string problem = volumes.problem.empty() ? launcher_volumes.problem : volumes.problem;
-  const ShapePtr shape = room_.ShapeOf(*worker.pod, std::move(volumes));
-  const ShapePtr launcher_shape = room_.ShapeOf(*launcher.pod, std::move(launcher_volumes));
+  const ShapePtr shape = account_.ShapeOf(*worker.pod, std::move(volumes));
+  const ShapePtr launcher_shape = account_.ShapeOf(*launcher.pod, std::move(launcher_volumes));
   std::lock_guard lock(planning_mutex_);
   const int owed = OwedWorkers(view);
   const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
@@ -90,20 +92,20 @@ Plan ElasticReconciler::MakePlan(View& view) {
     if (!problem.empty()) view.why_no_room = "no pod of it can be placed: " + problem;
     is_queued = AskForStart(view, Admitted(view, sizes), *worker.pod, shape, launcher_shape);
   } else if (granted < sizes.wanted) {
-    // Of one that runs already, in case this process has not claimed it yet.
-    if (!HasBoundLauncher(view)) room_.Claim(LauncherOwner(owner), launcher_shape, 1);
-    view.room = room_.RoomFor(owner, shape, sizes.wanted - granted + owed);
+    // Of one that runs already, in case this process has not planned it yet.
+    if (!HasBoundLauncher(view)) account_.KeepPlaces(LauncherOwner(owner), launcher_shape, 1);
+    view.room = account_.RoomFor(owner, shape, sizes.wanted - granted + owed);
     view.room.copies = std::max(0, view.room.copies - owed);
-    view.reserved_for = room_.ReservedFrom(owner, *shape);
-    view.do_others_have_claims = room_.HaveOthersClaims(owner);
+    view.reserved_for = account_.ReservedFrom(owner, *shape);
+    view.do_others_have_places = account_.HaveOthersPlaces(owner);
   }
   if (view.workers && view.workers->gang == Gang::kGated && owed > 0) {
     // A place may have been lost to others.
-    const auto has = [&] { return static_cast<int>(room_.PlacesOf(owner).size()); };
+    const auto has = [&] { return static_cast<int>(account_.PlacesOf(owner).size()); };
     const int before = has();
-    room_.Claim(owner, shape, owed);
+    account_.KeepPlaces(owner, shape, owed);
     view.lacks_places = has() < owed;
-    if (before < owed && !view.lacks_places) room_.TellPlaced(owner);
+    if (before < owed && !view.lacks_places) account_.TellPlaced(owner);
   }
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);
@@ -113,27 +115,27 @@ Plan ElasticReconciler::MakePlan(View& view) {
     plan.look_again = std::min(plan.look_again.value_or(soon), soon);
   }
   // Workers of the last run that are still there are none of those that start.
-  const int claims = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
-  if (is_queued && claims == 0 && !HasEnded(plan.status)) {
+  const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
+  if (is_queued && places == 0 && !HasEnded(plan.status)) {
     // Its place in the queue stays until there is room: who comes first does not depend on whose pass does.
-    if (const auto change = room_.next_change(owner)) {
+    if (const auto change = account_.next_change(owner)) {
       const kube::Duration until = std::max<kube::Duration>(
           kube::WallTime(std::chrono::seconds(*change)) - view.now.value, std::chrono::seconds(1));
       plan.look_again = std::min(plan.look_again.value_or(until), until);
     }
-  } else if (is_start && claims == 0) {
+  } else if (is_start && places == 0) {
     ForgetRoom(owner);
   } else {
-    if (is_queued) room_.StopAsking(owner);  // Its workers are made without places, for others to see.
+    if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for others to see.
     const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !HasBoundLauncher(view));
-    room_.Claim(LauncherOwner(owner), launcher_shape, needs_launcher ? 1 : 0);
-    room_.Claim(owner, shape, claims);
+    account_.KeepPlaces(LauncherOwner(owner), launcher_shape, needs_launcher ? 1 : 0);
+    account_.KeepPlaces(owner, shape, places);
   }
   if (plan.workers && caches_.groups) {
     // Decided where workers are started, and kept while there are any: their template is not touched.
     const bool has_workers = view.workers && view.workers->replicas > 0;
     const bool is_first = plan.workers->replicas > 0 && !has_workers;
-    if (is_first) plan.workers->gang = !is_queued && room_.MustHold(owner) ? Gang::kGated : Gang::kUngated;
+    if (is_first) plan.workers->gang = !is_queued && account_.MustHold(owner) ? Gang::kGated : Gang::kUngated;
     else plan.workers->gang = view.workers ? view.workers->gang : Gang::kNone;
   }
   return plan;
@@ -146,8 +148,8 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   const bool wants_start =
       !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
   if (!wants_start) {
-    room_.StopAsking(owner);
-    view.room = room_.RoomFor(owner, shape, sizes.wanted);
+    account_.StopAsking(owner);
+    view.room = account_.RoomFor(owner, shape, sizes.wanted);
     return false;
   }
   {
@@ -158,7 +160,7 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   if (view.has_unknown_pods || !view.why_no_room.empty()) {
     // Nor could they be made while the API server cannot say what they will be; and without its volumes none starts.
     view.may_start = false;
-    room_.StopAsking(owner);
+    account_.StopAsking(owner);
     return false;
   }
   const std::string_view class_name = worker.spec.priority_class_name;
@@ -166,24 +168,24 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   if (!priority) {
     view.may_start = false;
     view.refusal = "PriorityClass \"" + std::string(class_name) + "\" does not exist";
-    room_.StopAsking(owner);
+    account_.StopAsking(owner);
     return false;
   }
   if (view.quota && view.quota->workers < sizes.NeededToStart()) {
     // Pods that cannot be made need no room, and stand before nobody.
     view.may_start = false;
-    room_.StopAsking(owner);
+    account_.StopAsking(owner);
     return false;
   }
-  const std::vector<Place> places = room_.PlacesOf(owner);
+  const std::vector<Place> places = account_.PlacesOf(owner);
   if (static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *shape)) {
     // Placed while others were planned, or in a pass whose children were refused.
     view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
-    room_.StopAsking(owner);
+    account_.StopAsking(owner);
     return false;
   }
   if (!places.empty()) ForgetRoom(owner);
-  else room_.Forget(LauncherOwner(owner));  // What was kept for one that is lost: none comes before workers do.
+  else account_.Forget(LauncherOwner(owner));  // What was kept for one that is lost: none comes before workers do.
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;
@@ -194,14 +196,14 @@ bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::
   demand.needed = sizes.NeededToStart() + 1;
   const kube::Time since = job.metadata.creation_timestamp.value_or(view.now);
   demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
-  const GangStanding standing = room_.Ask(demand);
+  const GangStanding standing = account_.Ask(demand);
   view.may_start = standing.is_placed;
-  view.room = room_.RoomFor(owner, shape, sizes.wanted);
+  view.room = account_.RoomFor(owner, shape, sizes.wanted);
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
   } else {
     view.why_no_room = WhyNoRoom(demand, standing, WordsOf(job.spec));
-    if (room_.RoomFor(LauncherOwner(owner), launcher, 1).nodes == 0) view.launcher_lacks = LauncherLacks::kAnyNode;
+    if (account_.RoomFor(LauncherOwner(owner), launcher, 1).nodes == 0) view.launcher_lacks = LauncherLacks::kAnyNode;
     else if (standing.fitting == sizes.NeededToStart()) view.launcher_lacks = LauncherLacks::kRoom;
   }
   return !standing.is_placed;
@@ -228,12 +230,12 @@ void ElasticReconciler::GiveBackUnmade(const View& view) {
   quotas_.Forget(view.job->metadata.Key());
   const std::string owner = view.job->metadata.Key().ToString();
   if (const int owed = OwedWorkers(view); owed > 0) {
-    room_.Claim(owner, ShapeOf(pods_.Worker(*view.job)), owed);
+    account_.KeepPlaces(owner, ShapeOf(pods_.Worker(*view.job)), owed);
   } else {
-    room_.Forget(owner);
+    account_.Forget(owner);
   }
   // Workers that run, or are about to, still wait for it.
-  if (!view.workers || view.workers->granted == 0) room_.Forget(LauncherOwner(owner));
+  if (!view.workers || view.workers->granted == 0) account_.Forget(LauncherOwner(owner));
 }
 
 }  // namespace grus

@@ -43,7 +43,7 @@ bool IsNotPermitted(const Error& error) {
 
 }  // namespace
 
-ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterRoom& room,
+ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterAccount& account,
                                      kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       caches_(caches),
@@ -51,7 +51,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
-      room_(room),
+      account_(account),
       missing_pods_(client, clock),
       training_output_(client, clock),
       pods_(client, clock),
@@ -62,8 +62,8 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       return name ? std::vector<std::string>{*name} : std::vector<std::string>{};
     });
   }
-  room_.KeepRoomOfLaunchers();
-  room_.OnFreed([this] { OnFreedRoom(); });
+  account_.KeepRoomOfLaunchers();
+  account_.OnFreed([this] { OnFreedRoom(); });
 }
 
 void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
@@ -78,13 +78,13 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     }
     queue.Add(key);
   });
-  room_.OnStanding([this](const std::string& owner, bool is_urgent) {
+  account_.OnStanding([this](const std::string& owner, bool is_urgent) {
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
     if (!key || !caches_.jobs.store().Get(*key)) return;
     if (is_urgent) queue_->Add(*key);
     else queue_->AddAfter(*key, kMinorChangeWait);  // What it is told is another sentence.
   });
-  room_.OnClaim([this](const ObjectKey& claim) { OnClaim(claim); });
+  account_.OnVolumeClaim([this](const ObjectKey& claim) { OnVolumeClaim(claim); });
   quotas_.OnMore([&queue](const ObjectKey& job) { queue.Add(job); });
   if (caches_.priority_classes != nullptr) {
     caches_.priority_classes->AddHandler([this](const kube::Change& change, bool) {
@@ -155,8 +155,8 @@ void ElasticReconciler::OnFreedRoom() {
   for (const ObjectKey& key : hungry_) queue_->Add(key);
 }
 
-// A claim of jobs that wait may let them go to other nodes now.
-void ElasticReconciler::OnClaim(const ObjectKey& claim) {
+// A volume claim of jobs that wait may let them go to other nodes now.
+void ElasticReconciler::OnVolumeClaim(const ObjectKey& claim) {
   std::lock_guard lock(mutex_);
   for (const ObjectKey& key : hungry_) {
     if (key.ns == claim.ns && pods_.HasVolumes(key)) queue_->AddAfter(key, kCacheLag);
@@ -206,9 +206,9 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
     if (owner == nullptr) continue;
     const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
     if (ordinal && children.workers && owner->uid == children.workers->metadata.uid) {
-      view.pods.push_back(ReadWorker(*pod, *ordinal, room_.HasNode(pod->spec.node_name)));
+      view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
     } else if (children.launcher && owner->uid == children.launcher->metadata.uid) {
-      view.launcher_pods.push_back(ReadLauncherPod(*pod, room_.HasNode(pod->spec.node_name)));
+      view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
     }
   }
   std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
@@ -268,9 +268,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   const Children children = FindChildren(*job);
   ChildWriter writer(client_, writes_, *job, stop);
-  const auto has_pods = [&] {
-    return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, key.ToString()).empty();
-  };
+  const auto has_pods = [&] { return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, key.ToString()).empty(); };
   if (!children.workers && (job->status.replicas.granted > 0 || has_pods())) {
     // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.
     Result<bool> is_back = RestoreHiddenWorkers(*job, writer, stop);
@@ -287,8 +285,9 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   {
     std::lock_guard lock(mutex_);
     const Sizes sizes = SizesOf(job->spec);
-    const bool wants_more = (plan.status.replicas.granted < sizes.wanted || view.lacks_places) && !job->spec.run_policy.suspend &&
-                            plan.status.phase != kPhaseSucceeded && plan.status.phase != kPhaseFailed;
+    const bool wants_more = (plan.status.replicas.granted < sizes.wanted || view.lacks_places) &&
+                            !job->spec.run_policy.suspend && plan.status.phase != kPhaseSucceeded &&
+                            plan.status.phase != kPhaseFailed;
     if (wants_more) hungry_.insert(key);
     else hungry_.erase(key);
   }

@@ -18,7 +18,7 @@
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/elastic/child_writer.h"
 #include "controllers/elastic/elastic_caches.h"
 #include "controllers/elastic/elastic_plan.h"
@@ -33,7 +33,7 @@ namespace grus {
 class ElasticReconciler final : public kube::Reconciler {
  public:
   // Adds the indexes and handlers that it needs to `caches`. REQUIRES: the informers are not started yet.
-  ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterRoom& room, kube::EventRecorder& events,
+  ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterAccount& account, kube::EventRecorder& events,
                     const kube::Clock& clock, const kube::Log& log);
 
   // Sends keys of changed jobs to `queue`. Call once, before the informers start.
@@ -55,7 +55,7 @@ class ElasticReconciler final : public kube::Reconciler {
   struct Verified {
     std::string uid, service_version, hosts_version;
     std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
-    int failed_tries = 0;  // See View.
+    int failed_tries = 0;              // See View.
     bool is_namespace_ending = false;  // And the job with it.
   };
 
@@ -89,7 +89,7 @@ class ElasticReconciler final : public kube::Reconciler {
   // What the pass was going to start, and cannot, holds no room. What comes free for others does not wake the job.
   void GiveBackUnmade(const View& view);
   void NoteTry(const View& view, const Plan& plan);
-  static bool WantsMore(const View& view);  // More workers than are granted.
+  static bool WantsMore(const View& view);   // More workers than are granted.
   static int OwedWorkers(const View& view);  // Granted before this pass, and not bound.
   bool HasCaughtUp(const api::ElasticHorovodJob& job);
   // True if an event brought no more than a write of our own back.
@@ -97,7 +97,7 @@ class ElasticReconciler final : public kube::Reconciler {
   bool IsHungry(const kube::ObjectKey& job);
   bool ArePodsCurrent(const kube::ObjectKey& job);
   ShapePtr ShapeOf(const JobPod& pod);
-  void ForgetRoom(const std::string& owner);  // All that the job has claimed.
+  void ForgetRoom(const std::string& owner);  // All places of the job.
   template <typename T>
   std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
                                       const std::string& name) const;
@@ -106,7 +106,7 @@ class ElasticReconciler final : public kube::Reconciler {
   // The record of `job`, empty if the one that was kept is about another job or spec. REQUIRES: mutex_ is held.
   Verified& VerifiedLocked(const api::ElasticHorovodJob& job);
   void OnFreedRoom();
-  void OnClaim(const kube::ObjectKey& claim);
+  void OnVolumeClaim(const kube::ObjectKey& claim);
 
   kube::Client& client_;
   ElasticCaches caches_;
@@ -115,7 +115,7 @@ class ElasticReconciler final : public kube::Reconciler {
   const kube::Log& log_;
   kube::Store::IndexId pods_by_job_;
   kube::Store::IndexId jobs_by_profile_ = 0;  // If there are profiles: by the name that spec.profile means.
-  ClusterRoom& room_;
+  ClusterAccount& account_;
   kube::WriteTracker writes_;
   StatusWriter statuses_{client_, clock_};
   MissingPods missing_pods_;
@@ -124,8 +124,8 @@ class ElasticReconciler final : public kube::Reconciler {
   JobQuotas quotas_;
   kube::WorkQueue* queue_ = nullptr;
 
-  std::mutex planning_mutex_;  // Held from the look at the free room to the claim of it.
-  std::mutex mutex_;           // Guards what follows.
+  std::mutex planning_mutex_;         // Held from the look at the free room until its places are kept.
+  std::mutex mutex_;                  // Guards what follows.
   std::set<kube::ObjectKey> hungry_;  // Jobs with fewer workers than they want.
   std::unordered_map<kube::ObjectKey, Verified> verified_;
   // The version of the StatefulSet when we last gave it its first workers. An older view of the pods shows those from

@@ -7,7 +7,7 @@
 namespace grus {
 
 struct Sizes {
-  int min = 1;       // Training goes on with this many or more.
+  int min = 1;  // Training goes on with this many or more.
   int max = 1;
   int wanted = 1;    // The user's target, or max while no allocator chooses.
   int at_start = 1;  // It starts with this many or more.

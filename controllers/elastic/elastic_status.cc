@@ -24,7 +24,8 @@ std::string Gpus(const View& view, int workers) {
   const WorkerDevices devices = DevicesOf(view.job->spec.workers);
   const int count = workers * devices.count;
   if (count <= 0) return {};
-  return " (" + (devices.resource == kGpuResource ? Count(count, "GPU") : std::to_string(count) + " " + devices.resource) +
+  return " (" +
+         (devices.resource == kGpuResource ? Count(count, "GPU") : std::to_string(count) + " " + devices.resource) +
          ")";
 }
 
@@ -59,7 +60,8 @@ std::string QuotaMessage(const View& view, const Sizes& sizes) {
   const QuotaLimit& limit = *view.quota;
   std::string text = "waiting: " + QuotaName(view);
   if (limit.is_of_launcher) text += " leaves no room for the launcher";
-  else if (limit.workers == 0) text += " leaves no room for any of the " + Count(sizes.NeededToStart(), "worker") + " needed";
+  else if (limit.workers == 0)
+    text += " leaves no room for any of the " + Count(sizes.NeededToStart(), "worker") + " needed";
   else {
     text += " leaves room for " + Count(limit.workers, "more worker") + " of the " +
             std::to_string(sizes.NeededToStart()) + " needed";
@@ -136,13 +138,13 @@ void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
   }
   if (!WaitsForRepair(status)) {
     return Say(status, view, Standing::kReconciling, Reason::kWaitingForRoom,
-                      WaitingMessage(view, sizes, status.last_scale));
+               WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
   const bool is_news = view.workers && view.workers->replicas > 0;
   if (!is_news && ready && ready->reason == ToString(Reason::kPodsBroken)) return;  // As it was said then.
   Say(status, view, Standing::kStalled, Reason::kPodsBroken,
-             BrokenMessage(view) + "; gave all workers back, tries again after 5 minutes or a change of the spec");
+      BrokenMessage(view) + "; gave all workers back, tries again after 5 minutes or a change of the spec");
 }
 
 }  // namespace
@@ -240,8 +242,8 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
   } else if (status.replicas.ready < sizes.NeededToRun()) {
     status.phase = kPhaseRunning;
     Say(status, view, Standing::kReconciling, Reason::kBelowMinimum,
-               "trains on fewer workers than the minimum of " + std::to_string(sizes.NeededToRun()) + ": " + workers +
-                   (trouble.empty() ? "" : "; " + trouble));
+        "trains on fewer workers than the minimum of " + std::to_string(sizes.NeededToRun()) + ": " + workers +
+            (trouble.empty() ? "" : "; " + trouble));
   } else if (const auto silent = std::find_if(launchers.begin(), launchers.end(),
                                               [](const LauncherPod& pod) { return pod.silent_since.has_value(); });
              silent != launchers.end()) {
@@ -249,8 +251,7 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     SetSilent(status, view, *silent, workers);
   } else {
     status.phase = kPhaseRunning;
-    Say(status, view, Standing::kReady, Reason::kTraining,
-               workers + (trouble.empty() ? "" : "; " + trouble));
+    Say(status, view, Standing::kReady, Reason::kTraining, workers + (trouble.empty() ? "" : "; " + trouble));
   }
 }
 
@@ -268,8 +269,8 @@ void SetEnd(Status& status, const View& view, Reason reason, const std::string& 
 }
 
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason) {
-  const std::string change = std::string(to > from ? "grown" : "shrunk") + " from " + std::to_string(from) + " to " +
-                             Count(to, "worker");
+  const std::string change =
+      std::string(to > from ? "grown" : "shrunk") + " from " + std::to_string(from) + " to " + Count(to, "worker");
   switch (reason) {
     case ScaleReason::kUnschedulable:
       return change + ": the rest was unschedulable for " +

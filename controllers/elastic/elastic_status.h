@@ -15,9 +15,9 @@ namespace grus {
 // Before its first look at a worker's ssh server the kubelet may take so long under load.
 inline constexpr kube::Duration kSilenceGrace = std::chrono::seconds(10);
 
-inline constexpr char kPhasePending[] = "Pending";      // Workers are starting.
-inline constexpr char kPhaseWaiting[] = "Waiting";      // The minimum does not fit.
-inline constexpr char kPhaseStarting[] = "Starting";    // The launcher is starting.
+inline constexpr char kPhasePending[] = "Pending";    // Workers are starting.
+inline constexpr char kPhaseWaiting[] = "Waiting";    // The minimum does not fit.
+inline constexpr char kPhaseStarting[] = "Starting";  // The launcher is starting.
 inline constexpr char kPhaseRunning[] = "Running";
 inline constexpr char kPhaseSuspended[] = "Suspended";
 inline constexpr char kPhaseSucceeded[] = "Succeeded";

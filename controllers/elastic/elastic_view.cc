@@ -84,8 +84,7 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
         worker.unready_since = scheduled->last_transition_time;
         if (ready) worker.unready_since = std::max(*worker.unready_since, ready->last_transition_time);
       }
-    }
-    else if (scheduled->reason == "Unschedulable" && !worker.is_bound) {
+    } else if (scheduled->reason == "Unschedulable" && !worker.is_bound) {
       // PodScheduled was False while the pod was gated too, and its time tells of the first False.
       const kube::Time since = scheduled->last_transition_time;
       worker.unschedulable_since = std::max(worker.asked_since.value_or(since), since);
@@ -119,9 +118,8 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
 }
 
 bool HasBoundLauncher(const View& view) {
-  return std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(), [](const LauncherPod& pod) {
-    return pod.is_bound && !pod.is_ending && !pod.has_lost_node;
-  });
+  return std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(),
+                     [](const LauncherPod& pod) { return pod.is_bound && !pod.is_ending && !pod.has_lost_node; });
 }
 
 WorkersState ReadWorkersState(const kube::StatefulSet& set) {

@@ -22,10 +22,10 @@ namespace grus {
 struct Worker {
   int ordinal = 0;
   std::string name, uid, resource_version;
-  bool is_gated = false;     // Parked: created, and held back by our scheduling gate.
-  bool is_bound = false;     // Has a node.
+  bool is_gated = false;  // Parked: created, and held back by our scheduling gate.
+  bool is_bound = false;  // Has a node.
   bool is_ready = false;
-  bool is_ending = false;    // Deleted or failed; the StatefulSet replaces it.
+  bool is_ending = false;      // Deleted or failed; the StatefulSet replaces it.
   bool has_lost_node = false;  // Its node is not in the cluster any more.
   std::string address;         // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
   std::string trouble;         // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
@@ -67,12 +67,12 @@ enum class Gang {
 
 // What the StatefulSet says of our last decision about its size.
 struct WorkersState {
-  int replicas = 0;         // Ordinals that exist.
-  int granted = 0;          // Of these, how many may run.
-  bool is_gated = false;    // New pods are born with the gate.
-  bool is_observed = false; // Its controller has seen this spec.
+  int replicas = 0;          // Ordinals that exist.
+  int granted = 0;           // Of these, how many may run.
+  bool is_gated = false;     // New pods are born with the gate.
+  bool is_observed = false;  // Its controller has seen this spec.
   Gang gang = Gang::kNone;
-  int promised = 0;         // What was granted, which is more if somebody scaled the StatefulSet down by hand.
+  int promised = 0;  // What was granted, which is more if somebody scaled the StatefulSet down by hand.
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
@@ -81,7 +81,7 @@ struct QuotaLimit {
   int workers = 0;
   // As of QuotaRoom. The API server itself said it: no quota is named, `why` says it all.
   std::string quota, resource, why;
-  bool is_of_launcher = false;   // It is the launcher that finds no room.
+  bool is_of_launcher = false;                    // It is the launcher that finds no room.
   std::optional<kube::Duration> look_again = {};  // If no change of a quota tells that it may be wider.
 };
 
@@ -94,30 +94,30 @@ struct View {
   std::shared_ptr<const api::ElasticHorovodJob> job;
   kube::Time now;
   bool has_service = false;
-  bool may_start = true;                // The planner found places for the minimum; view.room.copies says how many.
-  std::string refusal;                  // Why the API server would refuse the workers; empty: nothing known.
+  bool may_start = true;  // The planner found places for the minimum; view.room.copies says how many.
+  std::string refusal;    // Why the API server would refuse the workers; empty: nothing known.
   std::optional<Refusal> refused_workers, refused_launcher;
   std::optional<WorkersState> workers;  // Of the StatefulSet, if there is one.
   std::optional<HostList> hosts;        // Of the ConfigMap, if there is one.
   LauncherState launcher = LauncherState::kAbsent;
-  bool is_launcher_ending = false;      // The Job is being deleted.
-  std::string launcher_message;         // Why it failed.
-  std::vector<Worker> pods;             // By ordinal.
-  bool are_pods_current = true;         // False: they may be those from before the workers were last stopped.
+  bool is_launcher_ending = false;  // The Job is being deleted.
+  std::string launcher_message;     // Why it failed.
+  std::vector<Worker> pods;         // By ordinal.
+  bool are_pods_current = true;     // False: they may be those from before the workers were last stopped.
   std::vector<LauncherPod> launcher_pods;
-  bool has_stray_launcher = false;  // A pod runs as a launcher, but belongs to no launcher that is there.
+  bool has_stray_launcher = false;         // A pod runs as a launcher, but belongs to no launcher that is there.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
-  int failed_tries = 0;                 // Starts and growths in a row for which the scheduler found no nodes.
-  bool has_unknown_pods = false;        // The API server could not say what the pods will be.
-  std::string pod_refusal;              // Its words, if it makes none like them; empty: it does.
-  std::string pod_changes;              // What it makes of a worker, if that is more than the template says: "cpu 40".
-  std::string why_no_room;              // Why a start waits: WhyNoRoom(), or what its volumes or devices lack.
+  int failed_tries = 0;                    // Starts and growths in a row for which the scheduler found no nodes.
+  bool has_unknown_pods = false;           // The API server could not say what the pods will be.
+  std::string pod_refusal;                 // Its words, if it makes none like them; empty: it does.
+  std::string pod_changes;  // What it makes of a worker, if that is more than the template says: "cpu 40".
+  std::string why_no_room;  // Why a start waits: WhyNoRoom(), or what its volumes or devices lack.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
-  Room room;                            // For workers beyond those granted, claims of others set aside.
-  std::optional<QuotaLimit> quota;      // nullopt: all that are wanted.
-  bool lacks_places = false;            // A member of its gang has no place any more: none of those that are gated starts.
-  bool do_others_have_claims = false;   // On room that looks free to the scheduler.
-  std::string reserved_for;             // Who waits for room that more workers could take; empty: nobody.
+  Room room;                        // For workers beyond those granted, places of others set aside.
+  std::optional<QuotaLimit> quota;  // nullopt: all that are wanted.
+  bool lacks_places = false;        // A member of its gang has no place any more: none of those that are gated starts.
+  bool do_others_have_places = false;  // On room that looks free to the scheduler.
+  std::string reserved_for;            // Who waits for room that more workers could take; empty: nobody.
 };
 
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.

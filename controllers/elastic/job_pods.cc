@@ -80,12 +80,12 @@ JobPods::Answer JobPods::AnswerTo(const Json& workload, const char* kind, const 
   Json pod = PodOfTemplate(workload);
   // As its controller makes it: policies look at that, too. No UID of an object that is: there may be none yet.
   const Json* name = workload.At({"metadata", "name"});
-  pod["metadata"]["ownerReferences"] = Json::MakeArray(
-      {Json::MakeObject({{"apiVersion", *workload.Find("apiVersion")},
-                         {"kind", kind},
-                         {"name", name ? *name : Json("workload")},
-                         {"uid", "00000000-0000-0000-0000-000000000000"},
-                         {"controller", true}})});
+  pod["metadata"]["ownerReferences"] =
+      Json::MakeArray({Json::MakeObject({{"apiVersion", *workload.Find("apiVersion")},
+                                         {"kind", kind},
+                                         {"name", name ? *name : Json("workload")},
+                                         {"uid", "00000000-0000-0000-0000-000000000000"},
+                                         {"controller", true}})});
   auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
   Answer answer;
   answer.when = clock_.Now();
@@ -133,8 +133,7 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     answer = std::move(fresh);
     return can_answer;
   };
-  const bool goes_on =
-      !is_worker_old || ask(MakeWorkers(job, {1, 1, false, false}), "StatefulSet", question->worker);
+  const bool goes_on = !is_worker_old || ask(MakeWorkers(job, {1, 1, false, false}), "StatefulSet", question->worker);
   if (goes_on && is_launcher_old) (void)ask(MakeLauncher(job), "Job", question->launcher);
   std::lock_guard lock(mutex_);
   if (--in_flight_[ns] == 0) in_flight_.erase(ns);

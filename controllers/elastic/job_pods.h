@@ -84,7 +84,7 @@ class JobPods {
   kube::Client& client_;
   const kube::Clock& clock_;
 
-  mutable std::mutex mutex_;      // Guards what follows.
+  mutable std::mutex mutex_;  // Guards what follows.
   std::map<std::string, Silence> silences_;
   std::map<std::string, int> in_flight_;  // Questions, by namespace.
   std::map<kube::ObjectKey, Memory> memory_;

@@ -60,8 +60,8 @@ JobQuotas::Wanted JobQuotas::WantedOf(const JobPod& pod, const QuotaList& quotas
   }
   if (pod.refusal && QuotaRoomFor(quotas, wanted.pod, {}, 1).is_unstated) {
     wanted.refusal = RefusalOf(*pod.refusal);
-    // It is not allowed to ask, or the pod is refused for another reason: as if nothing were asked for. What passes, such
-    // as a webhook that is being restarted, is asked again.
+    // It is not allowed to ask, or the pod is refused for another reason: as if nothing were asked for. What passes,
+    // such as a webhook that is being restarted, is asked again.
     if (wanted.refusal.empty() && IsFinal(*pod.refusal)) wanted.pod.unstated.clear();
     // No change of a quota tells that the API server would make another pod.
     wanted.look_again = pod.look_again;

@@ -21,14 +21,16 @@ constexpr kube::Duration kHeardLate = std::chrono::minutes(1);  // Since pods ar
 
 auto LastSeen(const kube::Event& event) {
   const kube::Time recorded = event.deprecated_last_timestamp.value_or(kube::Time{});
-  return std::max({recorded.value, event.event_time.value,
-                   event.series ? event.series->last_observed_time.value : recorded.value});
+  return std::max(
+      {recorded.value, event.event_time.value, event.series ? event.series->last_observed_time.value : recorded.value});
 }
 
 // What the kubelet does next shows that what it warned of is over.
 bool IsProgress(const kube::Event& event) {
-  constexpr std::string_view kProgress[] = {"Scheduled", "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started"};
-  return event.type == "Normal" && std::find(std::begin(kProgress), std::end(kProgress), event.reason.view()) != std::end(kProgress);
+  constexpr std::string_view kProgress[] = {"Scheduled", "SuccessfulAttachVolume", "Pulling", "Pulled", "Created",
+                                            "Started"};
+  return event.type == "Normal" &&
+         std::find(std::begin(kProgress), std::end(kProgress), event.reason.view()) != std::end(kProgress);
 }
 
 // The last warning since then, unless it is over; empty if there is none.
@@ -124,8 +126,8 @@ std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::State
   const auto found = records_.find(job);
   if (found == records_.end()) return kPatience;
   const Record& record = found->second;
-  const kube::Duration left = record.asked ? kAskAgain - (clock_.Now() - *record.asked)
-                                           : kPatience - Waited(view.now, record.since);
+  const kube::Duration left =
+      record.asked ? kAskAgain - (clock_.Now() - *record.asked) : kPatience - Waited(view.now, record.since);
   return std::max<kube::Duration>(left, seconds(1));
 }
 

@@ -29,10 +29,10 @@ class MissingPods {
 
  private:
   struct Record {
-    std::string uid;            // Of what waits for pods, or is one that does not start.
-    kube::Time since{};         // First seen so.
+    std::string uid;     // Of what waits for pods, or is one that does not start.
+    kube::Time since{};  // First seen so.
     std::optional<kube::TimePoint> asked;
-    std::string text;           // Of its last warning; empty: none.
+    std::string text;  // Of its last warning; empty: none.
   };
   // Asks once it was seen so for `patience`.
   Record Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience, const kube::Time& now,

@@ -12,7 +12,7 @@
 namespace grus {
 
 struct OurContainer {
-  std::string name;   // A container of this name in the user's template is merged with ours.
+  std::string name;  // A container of this name in the user's template is merged with ours.
   std::string image;
   std::vector<std::string> command;
   kube::Json volume_mounts, volumes;  // Arrays; added, and replacing the user's of the same name.

@@ -47,8 +47,8 @@ umask "$(cat /tmp/grus/umask)"
          R"sh(exec "$shell" -c "$SSH_ORIGINAL_COMMAND"
 EOF
 )sh" + WritePatch() +
-         R"sh(exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f /dev/null -p )sh" +
-         std::to_string(kSshPort) + R"sh( -h /tmp/grus/host_key \
+         R"sh(exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f /dev/null -p )sh" + std::to_string(kSshPort) +
+         R"sh( -h /tmp/grus/host_key \
   -o AuthorizedKeysFile=/etc/grus/ssh/authorized_keys -o StrictModes=no -o UsePAM=no -o PidFile=none \
   -o PasswordAuthentication=no -o PermitRootLogin=prohibit-password -o MaxStartups=1000 \
   -o ClientAliveInterval=5 -o ForceCommand='/bin/sh /tmp/grus/session'
@@ -96,15 +96,13 @@ export PATH="/tmp/grus/bin:$PATH"
 training= stopped=
 trap 'stopped=yes; [ -z "$training" ] || kill "$training" 2>/dev/null' TERM INT
 )sh" + WritePatch() +
-         kUsePatch + R"sh({ exec horovodrun --gloo -np )sh" +
-         std::to_string(sizes.NeededToRun() * sizes.slots) + " --min-np 1 --max-np " +
-         std::to_string(sizes.max * sizes.slots) +
+         kUsePatch + R"sh({ exec horovodrun --gloo -np )sh" + std::to_string(sizes.NeededToRun() * sizes.slots) +
+         " --min-np 1 --max-np " + std::to_string(sizes.max * sizes.slots) +
          " --host-discovery-script /etc/grus/hosts/discover_hosts.sh"
          " --network-interfaces \"${GRUS_NETWORK_INTERFACE:-eth0}\""
          " --blacklist-cooldown-range 2 60 --gloo-timeout-seconds \"${HOROVOD_GLOO_TIMEOUT_SECONDS:-60}\"" +
          Flag("elastic-timeout", spec.elastic.timeout_seconds) + Flag("reset-limit", spec.elastic.reset_limit) +
-         " --ssh-port " +
-         std::to_string(kSshPort) + " --ssh-identity-file /tmp/grus/id_ed25519" + command + R"sh(
+         " --ssh-port " + std::to_string(kSshPort) + " --ssh-identity-file /tmp/grus/id_ed25519" + command + R"sh(
 } &
 training=$!
 [ -z "$stopped" ] || kill "$training" 2>/dev/null
@@ -122,7 +120,8 @@ kill "$watch" 2>/dev/null
 [ -z "$stopped" ] || [ "$code" -ne 0 ] || code=143
 if [ "$code" -eq 0 ] || [ -n "$stopped" ] || [ ! -s /tmp/grus/hosts ]; then exit "$code"; fi
 while read -r host; do
-  (ssh -n)sh" + ssh + R"sh( -o BatchMode=yes -o StrictHostKeyChecking=no -o ConnectTimeout=5 -- \
+  (ssh -n)sh" +
+         ssh + R"sh( -o BatchMode=yes -o StrictHostKeyChecking=no -o ConnectTimeout=5 -- \
     "${host%%:*}" true \
     >/dev/null 2>&1 && : >/tmp/grus/reached) &
 done </tmp/grus/hosts
@@ -132,9 +131,11 @@ if [ ! -e /tmp/grus/connected ]; then
          std::to_string(kSshPort) + R"sh(, does the launcher's user have an entry in its image's /etc/passwd?" >&2
 elif [ -e /tmp/grus/exchanged ] || [ ! -e /tmp/grus/reached ]; then
   echo "grus: all workers of this training were lost (horovodrun: exit code $code); it starts again with others" >&2
-  exit )sh" + std::to_string(kWorkersLostExitCode) + R"sh(
+  exit )sh" +
+         std::to_string(kWorkersLostExitCode) + R"sh(
 fi
-[ "$code" -ne )sh" + std::to_string(kWorkersLostExitCode) + R"sh( ] || code=1
+[ "$code" -ne )sh" +
+         std::to_string(kWorkersLostExitCode) + R"sh( ] || code=1
 exit "$code"
 )sh";
 }

@@ -27,8 +27,8 @@ class TrainingOutput {
 
  private:
   struct Record {
-    std::string uid;                            // Of the launcher's pod.
-    kube::Duration limit{};                     // Of the job.
+    std::string uid;         // Of the launcher's pod.
+    kube::Duration limit{};  // Of the job.
     // As it was when last asked: a clock that jumps, or a new limit, makes nothing of an old look.
     std::optional<kube::Time> silent_since{};
     kube::TimePoint ask_at{};

@@ -16,7 +16,7 @@ struct Census {
   std::vector<const Worker*> waiting;  // Not bound, not gated: the scheduler's turn, within the grace.
   std::vector<const Worker*> expired;  // Unschedulable, or bound and broken, for longer than the grace.
   std::vector<const Worker*> gated;
-  bool has_broken = false;             // Of those expired.
+  bool has_broken = false;  // Of those expired.
   std::optional<Duration> next_expiry;
 };
 
@@ -67,9 +67,7 @@ Census Count(const View& view, int replicas, Duration grace) {
   return census;
 }
 
-void LookAgain(WorkerPlan& plan, Duration delay) {
-  plan.look_again = std::min(plan.look_again.value_or(delay), delay);
-}
+void LookAgain(WorkerPlan& plan, Duration delay) { plan.look_again = std::min(plan.look_again.value_or(delay), delay); }
 
 bool LastReasonIs(const View& view, ScaleReason reason) {
   const auto& last = view.job->status.last_scale;
@@ -121,7 +119,8 @@ ScaleReason ReasonToGiveBack(const View& view, const Sizes& sizes, std::optional
   for (const LauncherPod& pod : view.launcher_pods) {
     const bool is_unjudged = pod.trouble.empty() && !pod.is_bound;
     if (pod.is_ending || pod.is_running || !pod.created || (pod.trouble.empty() && !is_unjudged)) continue;
-    if (IsOver(view, *pod.created, is_unjudged ? kLongestDecision : kBrokenGrace, next)) return ScaleReason::kPodsBroken;
+    if (IsOver(view, *pod.created, is_unjudged ? kLongestDecision : kBrokenGrace, next))
+      return ScaleReason::kPodsBroken;
   }
   const auto ready = std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) { return w.is_usable(); });
   const kube::Condition* below = kube::FindCondition(view.job->status.conditions, "Ready");
@@ -142,8 +141,8 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   }
   int start = std::min(Admitted(view, sizes).wanted, view.room.copies);
   if (!view.may_start || start < sizes.NeededToStart()) {
-    const bool may_be_made = view.refusal.empty() && !view.has_unknown_pods &&
-                             Admitted(view, sizes).wanted >= sizes.NeededToStart();
+    const bool may_be_made =
+        view.refusal.empty() && !view.has_unknown_pods && Admitted(view, sizes).wanted >= sizes.NeededToStart();
     plan.is_waiting = !may_be_made || !IsUngated(*view.job);
     if (plan.is_waiting) return plan;
     start = sizes.NeededToStart();  // To be seen.
@@ -202,15 +201,15 @@ void PlanLifts(WorkerPlan& plan, const Census& census) {
   }
 }
 
-// What growth there is to have now: asked for blindly when the user just chose, unless that could take what is claimed
-// for the launcher or by others; else as far as there is room. Nothing says where more workers go: none may while others
-// wait for room that they could take.
+// What growth there is to have now: asked for blindly when the user just chose, unless that could take what is planned
+// for the launcher or by others; else as far as there is room. Nothing says where more workers go: none may while
+// others wait for room that they could take.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
   if (!view.reserved_for.empty()) return;
   const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
-  const bool is_room_kept = view.do_others_have_claims || !HasBoundLauncher(view);
+  const bool is_room_kept = view.do_others_have_places || !HasBoundLauncher(view);
   // Of a wish beyond what anybody has, no thousand pods are made to find out.
   const int blind = std::min(sizes.wanted, now.granted + view.room.copies + std::max(kMostBlind, now.granted));
   if (LastReasonIs(view, ScaleReason::kStarted)) {
@@ -219,8 +218,8 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
     if (are_all_bound && most > now.granted) GrowTo(plan, now, most, ScaleReason::kRequested);
     return;
   }
-  const bool did_user_choose = job.status.observed_generation != job.metadata.generation &&
-                               job.spec.workers.target_replicas.has_value();
+  const bool did_user_choose =
+      job.status.observed_generation != job.metadata.generation && job.spec.workers.target_replicas.has_value();
   if (did_user_choose && now.granted == now.replicas && !is_room_kept) {
     GrowTo(plan, now, blind, ScaleReason::kSpecChanged);
     return;

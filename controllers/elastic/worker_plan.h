@@ -22,23 +22,23 @@ namespace grus {
 // Why the size changes; stands in status.lastScale.reason.
 enum class ScaleReason {
   kNone,
-  kStarted,        // First workers, as many as there is room for.
-  kRequested,      // The rest of what is wanted, asked of the scheduler once.
+  kStarted,    // First workers, as many as there is room for.
+  kRequested,  // The rest of what is wanted, asked of the scheduler once.
   kSpecChanged,
   kUnschedulable,  // Shrunk to what fits.
   kRoomAppeared,
-  kBelowMinimum,   // Gave everything back.
-  kPodsBroken,     // Gave back what pods that cannot start held.
+  kBelowMinimum,  // Gave everything back.
+  kPodsBroken,    // Gave back what pods that cannot start held.
 };
 std::string_view ToString(ScaleReason reason);
 
 struct WorkerPlan {
-  WorkersState size;                      // What the StatefulSet should say. replicas 0: no worker may run.
+  WorkersState size;                        // What the StatefulSet should say. replicas 0: no worker may run.
   ScaleReason reason = ScaleReason::kNone;  // Set when `granted` changes.
-  std::vector<const Worker*> park;        // Unschedulable pods to delete so that they come back gated.
-  std::vector<const Worker*> lift;        // Gated pods that may run now.
-  bool is_waiting = false;                // There is no room for the minimum.
-  bool must_drain = false;                // Ordinals from size.replicas on are wanted away: unpublish them first.
+  std::vector<const Worker*> park;          // Unschedulable pods to delete so that they come back gated.
+  std::vector<const Worker*> lift;          // Gated pods that may run now.
+  bool is_waiting = false;                  // There is no room for the minimum.
+  bool must_drain = false;                  // Ordinals from size.replicas on are wanted away: unpublish them first.
   std::optional<kube::Duration> look_again;
 };
 

@@ -99,7 +99,8 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   const auto waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch());
   demand.waiting_since = is_half_started ? 0 : waiting_since.count();
   demand.avoid = view.avoid;
-  if (const auto& runtime = group.spec.expected_runtime_seconds) demand.runtime_seconds = std::min(*runtime, api::kLongestRuntime);
+  if (const auto& runtime = group.spec.expected_runtime_seconds)
+    demand.runtime_seconds = std::min(*runtime, api::kLongestRuntime);
   return demand;
 }
 

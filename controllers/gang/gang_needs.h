@@ -12,7 +12,7 @@ namespace grus {
 
 inline constexpr std::chrono::seconds kLongestGangBackoff{600};
 
-// Which claim is for which unbound member: that of its own pin or nomination first, then in order.
+// Which place is for which unbound member: that of its own pin or nomination first, then in order.
 struct Assignment {
   const Member* member;  // Points into the view.
   Place place;

@@ -56,9 +56,9 @@ std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Po
   return is_without ? std::optional(kube::ObjectKey{pod.metadata.ns, ""}) : std::nullopt;
 }
 
-std::vector<std::string> ClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod) {
+std::vector<std::string> VolumeClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod) {
   if (pod.spec.volumes.empty() || !pod.spec.node_name.empty() || GroupNameOf(kind, pod.metadata).empty()) return {};
-  std::vector<std::string> claims = ClaimsOf(pod);
+  std::vector<std::string> claims = VolumeClaimsOf(pod);
   for (std::string& claim : claims) claim = kube::ObjectKey{pod.metadata.ns, claim}.ToString();
   return claims;
 }

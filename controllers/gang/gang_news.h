@@ -19,11 +19,11 @@ enum class GangNews {
 GangNews NewsOf(const kube::Pod* before, const kube::Pod* after);
 
 bool HasGangGate(const kube::Pod& pod);
-// The group of `kind` that a pod belongs to, as far as its labels say; nullopt: none. A pod that has the gate and no label
-// at all is of the group without a name, which nobody can make: so it can be told.
+// The group of `kind` that a pod belongs to, as far as its labels say; nullopt: none. A pod that has the gate and no
+// label at all is of the group without a name, which nobody can make: so it can be told.
 std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod);
 
-// "namespace/name" of the claims on which it depends where a member without a node can run. `kind`: the group's.
-std::vector<std::string> ClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod);
+// "namespace/name" of the volume claims on which it depends where a member without a node can run. `kind`: the group's.
+std::vector<std::string> VolumeClaimsAwaitedBy(const kube::Kind& kind, const kube::Pod& pod);
 
 }  // namespace grus

@@ -23,8 +23,7 @@ Json NominationPatch(const GangView& view, const Nomination& nomination) {
 Json LiftPatch(const GangView& view, const Member& member, kube::Time now, const std::optional<Pin>& pin) {
   Json patch = Json::MakeObject();
   patch["metadata"]["uid"] = member.uid;
-  const bool is_short =
-      view.is_planned_by_owner && member.created_at && Waited(now, *member.created_at) < kShortGate;
+  const bool is_short = view.is_planned_by_owner && member.created_at && Waited(now, *member.created_at) < kShortGate;
   if (!is_short) patch["metadata"]["annotations"][api::kGangLiftedAnnotation] = kube::ToText(now);
   patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
   if (pin) {

@@ -25,10 +25,11 @@ struct Pin {
 kube::Json LiftPatch(const GangView& view, const Member& member, kube::Time now,
                      const std::optional<Pin>& pin = std::nullopt);
 
-// Of the status of a bound member of a Job that is about to be deleted: for the Job's podFailurePolicy it was disrupted.
+// Of the status of a bound member of a Job that is about to be deleted: for the Job's podFailurePolicy it was
+// disrupted.
 kube::Json DisruptionPatch(const GangView& view, const Member& member);
-// Then its Job counts it no more, neither as failed nor as succeeded: as when the Job itself ends pods that are too many.
-// `resource_version`: a member that has changed since it was looked at may have ended, which must count.
+// Then its Job counts it no more, neither as failed nor as succeeded: as when the Job itself ends pods that are too
+// many. `resource_version`: a member that has changed since it was looked at may have ended, which must count.
 kube::Json UncountPatch(const Member& member, std::string_view resource_version);
 
 }  // namespace grus

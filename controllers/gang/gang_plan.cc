@@ -63,14 +63,12 @@ class Planner {
     if (reason_before_ == ToString(reason)) return;
     if (reason == GangReason::kBelowMinimum && tally_.ending > 0) return;  // Somebody ends it; that is no surprise.
     switch (reason) {
-      case GangReason::kWaitingForRoom:
-        return Tell(kube::EventType::kNormal, reason, "PlaceGang", message);
+      case GangReason::kWaitingForRoom: return Tell(kube::EventType::kNormal, reason, "PlaceGang", message);
       case GangReason::kCannotFit:
       case GangReason::kInvalidMinimum:
       case GangReason::kGatedByOthers:
       case GangReason::kFailed:
-      case GangReason::kBelowMinimum:
-        return Tell(kube::EventType::kWarning, reason, "PlaceGang", message);
+      case GangReason::kBelowMinimum: return Tell(kube::EventType::kWarning, reason, "PlaceGang", message);
       default: return;  // The usual start needs no event.
     }
   }
@@ -334,7 +332,7 @@ class Planner {
     const bool waits = view_.demand && !view_.standing.is_placed;
     if (is_under_way && !waits) return SayStarting();
     const PendingWords words{.minimum = min_ > 1 ? "minMember" : ""};
-    const std::string why = waits                        ? WhyPending(*view_.demand, view_.standing, words)
+    const std::string why = waits                       ? WhyPending(*view_.demand, view_.standing, words)
                             : view_.is_planned_by_owner ? "waiting for room, for which its ElasticHorovodJob looks"
                                                         : std::string("waiting for room");
     Say(is_under_way ? kGangScheduling : kGangPending,
@@ -364,14 +362,15 @@ class Planner {
   }
 
   void SayTogether() {
-    std::string message =
-        IsRunning() ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
-                   : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
+    std::string message = IsRunning()
+                              ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
+                              : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
     // Those that others or their volumes hold back wait for them, not for room.
     if (const int waiting = tally_.unbound() - HeldBack(); waiting > 0) {
       message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
-      if (const auto& next = plan_.status.next_attempt_time) message += ", and the next try begins at " + kube::ToText(*next);
+      if (const auto& next = plan_.status.next_attempt_time)
+        message += ", and the next try begins at " + kube::ToText(*next);
     }
     plan_.status.schedule_start_time.reset();
     plan_.status.started_min_member = min_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What should be done about a gang: pure functions of the view. No I/O, no clock.
 //
-// Two phases, as no scheduler takes a gang whole: the planner finds places for the minimum and claims them in the
+// Two phases, as no scheduler takes a gang whole: the planner finds places for the minimum and keeps them in the
 // ledger; while a foreign pod could take one, each member is nominated for its node while it is still gated, which
 // keeps others out; then the gates are lifted, lowest ordinals first. Where nominations do not help, members are pinned
 // to their nodes as their gates are lifted: others may still come in between, but no two gangs take each other's
@@ -24,20 +24,20 @@ namespace grus {
 
 // Reasons of the Ready condition: a closed list.
 enum class GangReason {
-  kWaitingForMembers,   // Fewer pods than minMember exist.
-  kWaitingForRoom,      // The minimum does not fit now.
-  kCannotFit,           // Nor would it if the cluster were empty.
-  kBackingOff,          // A start did not come together; the next one comes later.
-  kPreparing,           // The nodes are being held.
-  kStarting,            // Gates are lifted; the scheduler binds.
+  kWaitingForMembers,  // Fewer pods than minMember exist.
+  kWaitingForRoom,     // The minimum does not fit now.
+  kCannotFit,          // Nor would it if the cluster were empty.
+  kBackingOff,         // A start did not come together; the next one comes later.
+  kPreparing,          // The nodes are being held.
+  kStarting,           // Gates are lifted; the scheduler binds.
   kRunning,
-  kBelowMinimum,        // It ran, and members were lost.
+  kBelowMinimum,  // It ran, and members were lost.
   kSucceeded,
   kFailed,
-  kInvalidMinimum,      // minMember below 1.
-  kGatedByOthers,       // Members have gates of other controllers.
-  kNotPermitted,        // grus itself lacks a permission.
-  kPodsRefused,         // The API server refuses to change members.
+  kInvalidMinimum,  // minMember below 1.
+  kGatedByOthers,   // Members have gates of other controllers.
+  kNotPermitted,    // grus itself lacks a permission.
+  kPodsRefused,     // The API server refuses to change members.
 };
 std::string_view ToString(GangReason reason);
 
@@ -54,15 +54,15 @@ struct Nomination {
 };
 
 struct GangPlan {
-  bool is_ignored = false;           // The group is being deleted.
-  std::vector<Nomination> nominate;  // If not empty, nothing is lifted yet.
-  std::vector<const Member*> lift;   // In this order.
+  bool is_ignored = false;                    // The group is being deleted.
+  std::vector<Nomination> nominate;           // If not empty, nothing is lifted yet.
+  std::vector<const Member*> lift;            // In this order.
   std::map<const Member*, std::string> pins;  // Of those, the ones that may go to this node alone.
-  std::vector<const Member*> end;    // Delete: a roll-back, or an extra that found no place.
-  std::set<std::string> refused;     // Of a roll-back: where members were to go and did not. The next try avoids them.
-  std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
-  bool must_replan = false;          // The places are not safe any more: ask for others.
-  bool is_verifying = false;         // All are held, and the scheduler may be at a pod from before.
+  std::vector<const Member*> end;             // Delete: a roll-back, or an extra that found no place.
+  std::set<std::string> refused;   // Of a roll-back: where members were to go and did not. The next try avoids them.
+  std::vector<Place> keep_places;  // What the gang holds in the ledger from now on.
+  bool must_replan = false;        // The places are not safe any more: ask for others.
+  bool is_verifying = false;       // All are held, and the scheduler may be at a pod from before.
   api::PodGroupStatus status;
   std::vector<PlannedEvent> events;
   std::optional<kube::Duration> look_again;

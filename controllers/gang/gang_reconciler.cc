@@ -30,12 +30,12 @@ constexpr int kMostLooks = 5;  // At a large gang, the members of which are bein
 }  // namespace
 
 GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
-                               kube::Informer& pods, ClusterRoom& room, GangPeers peers,
+                               kube::Informer& pods, ClusterAccount& account, GangPeers peers,
                                kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
     : kind_(kind),
       groups_(groups),
       pods_(pods),
-      room_(room),
+      account_(account),
       peers_(peers),
       events_(events),
       clock_(clock),
@@ -45,16 +45,17 @@ GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kub
         if (!group) return {};
         return {group->ToString()};
       })),
-      pods_by_claim_(pods.AddIndex(
-          [&kind](const kube::Object& pod) { return ClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod)); })),
-      members_(client, room, writes_, clock, log),
+      pods_by_volume_claim_(pods.AddIndex([&kind](const kube::Object& pod) {
+        return VolumeClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod));
+      })),
+      members_(client, account, writes_, clock, log),
       status_(client, kind, groups, peers.scheduler_plugins, writes_, events, clock, log) {}
 
 void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
   groups_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
     const ObjectKey key = change.Any().metadata.Key();
-    const bool is_echo = change.before && change.after &&
-                         writes_.IsOwnEcho(key, kind_, change.after->metadata.resource_version);
+    const bool is_echo =
+        change.before && change.after && writes_.IsOwnEcho(key, kind_, change.after->metadata.resource_version);
     if (!is_echo) queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
   });
   pods_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
@@ -77,23 +78,23 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     if (is_urgent) queue.Add(*key);
     else queue.AddAfter(*key, kStandingWait);
   };
-  room_.BeforePlanning([this] {
+  account_.BeforePlanning([this] {
     for (const auto& group : groups_.List<api::PodGroup>()) {
       const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
       // Where the members are to go that were let go without a nomination nobody knows: they come first.
       const std::optional<GangDemand> demand = NeedsOf(view);
-      if (demand && demand->waiting_since == 0) room_.Enqueue(*demand);
+      if (demand && demand->waiting_since == 0) account_.Enqueue(*demand);
     }
   });
-  room_.OnClaim([this, &queue](const ObjectKey& claim) {
-    for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_claim_, claim.ToString())) {
+  account_.OnVolumeClaim([this, &queue](const ObjectKey& claim) {
+    for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_volume_claim_, claim.ToString())) {
       queue.Add({pod->metadata.ns, std::string(GroupNameOf(kind_, pod->metadata))});
     }
   });
-  room_.OnStanding(add_gang);
-  room_.OnFreed([this, &queue] {
+  account_.OnStanding(add_gang);
+  account_.OnFreed([this, &queue] {
     // Not at the first pod that goes: what ends together should be free together, for those that need much at once.
-    const std::optional<ObjectKey> key = GroupOfGang(kind_, room_.AnyWaiting());
+    const std::optional<ObjectKey> key = GroupOfGang(kind_, account_.AnyWaiting());
     if (key && groups_.store().Get(*key)) queue.AddAfter(*key, kFreedWait);
   });
   if (peers_.scheduler != nullptr) {
@@ -141,10 +142,10 @@ GangReconciler::Memory GangReconciler::MemoryOf(const api::PodGroup& group) {
 }
 
 ShapePtr GangReconciler::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
-  if (pod.metadata.Annotation(kGangPinnedAnnotation).empty()) return room_.ShapeOf(pod, std::move(volumes));
+  if (pod.metadata.Annotation(kGangPinnedAnnotation).empty()) return account_.ShapeOf(pod, std::move(volumes));
   kube::Pod free = pod;
   free.spec = WithoutPin(pod);
-  return room_.ShapeOf(free, std::move(volumes));
+  return account_.ShapeOf(free, std::move(volumes));
 }
 
 GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
@@ -162,9 +163,9 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   // A member that is bound between the two looks would seem to have lost its place, and the gang to need one more.
   std::vector<Place> before;
   for (int looks = 0; looks == 0 || (view.is_torn && looks < kMostLooks); ++looks) {
-    before = room_.PlacesOf(gang);
+    before = account_.PlacesOf(gang);
     view.members = ReadMembers(*group, view.is_planned_by_owner);
-    view.places = room_.PlacesOf(gang);
+    view.places = account_.PlacesOf(gang);
     view.is_torn = view.places != before;
   }
   const Memory memory = MemoryOf(*group);
@@ -174,9 +175,9 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
     if (view.places.empty()) {
       for (const Member& member : view.members) {
         const std::string& node = member.planned_node();
-        if (member.IsUnbound() && !node.empty()) room_.Hold(gang, {node, member.shape});
+        if (member.IsUnbound() && !node.empty()) account_.AddPlace(gang, {node, member.shape});
       }
-      view.places = room_.PlacesOf(gang);
+      view.places = account_.PlacesOf(gang);
     }
     std::lock_guard lock(mutex_);
     MemoryLocked(*group).is_adopted = true;
@@ -189,7 +190,7 @@ std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, group.metadata.Key().ToString())) {
     const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
     const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
-    VolumeLimits volumes = is_unbound ? room_.VolumesOf(*pod) : VolumeLimits();
+    VolumeLimits volumes = is_unbound ? account_.VolumesOf(*pod) : VolumeLimits();
     // An owner that plans for its pods gives them to the scheduler as they are.
     const std::string problem = has_planning_owner ? std::string() : volumes.problem;
     members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr, has_planning_owner));
@@ -203,7 +204,7 @@ std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool
 void GangReconciler::AskLedger(GangView& view) {
   view.demand = NeedsOf(view);
   if (view.demand) {
-    view.standing = room_.Ask(*view.demand);
+    view.standing = account_.Ask(*view.demand);
     if (!view.standing.is_placed && !view.demand->avoid.empty()) {
       // Better a node that was refused once than none.
       view.demand->avoid.clear();
@@ -211,37 +212,37 @@ void GangReconciler::AskLedger(GangView& view) {
         std::lock_guard lock(mutex_);
         MemoryLocked(*view.group).avoid.clear();
       }
-      view.standing = room_.Ask(*view.demand);
+      view.standing = account_.Ask(*view.demand);
     }
-    view.places = room_.PlacesOf(view.key);
+    view.places = account_.PlacesOf(view.key);
   } else if (!view.is_planned_by_owner) {
-    room_.StopAsking(view.key);
+    account_.StopAsking(view.key);
   }
-  const bool must_hold = room_.MustHold(view.key), pins = room_.Pins();
+  const bool must_hold = account_.MustHold(view.key), pins = account_.Pins();
   // The workers of a job were planned before their pods: those without a gate go where the scheduler likes.
-  const bool is_packed = !view.is_planned_by_owner && room_.SharesNodes(view.key);
+  const bool is_packed = !view.is_planned_by_owner && account_.SharesNodes(view.key);
   view.must_nominate = (must_hold || is_packed) && !pins;
   view.must_pin = must_hold && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
   const kube::TimePoint held_since = MemoryOf(*view.group).held_since.value_or(clock_.Now());
-  view.safety = must_hold ? room_.Check(view.key, view.places, priority, held_since) : Safety::kSafe;
+  view.safety = must_hold ? account_.Check(view.key, view.places, priority, held_since) : Safety::kSafe;
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
   if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
     const auto start = ready->last_transition_time.value.time_since_epoch();
-    room_.SetEnd(view.key, std::chrono::duration_cast<std::chrono::seconds>(start).count() +
-                               std::min(*runtime, api::kLongestRuntime));
+    account_.SetEnd(view.key, std::chrono::duration_cast<std::chrono::seconds>(start).count() +
+                                  std::min(*runtime, api::kLongestRuntime));
   } else if (!runtime && !view.is_planned_by_owner) {
-    room_.SetEnd(view.key, std::nullopt);
+    account_.SetEnd(view.key, std::nullopt);
   }
 }
 
 Result<Action> GangReconciler::TellOrphans(const ObjectKey& key) {
-  const std::string why =
-      key.name.empty()
-          ? "the pod has the scheduling gate " + std::string(api::kGangGate) + " and no label that says of which " +
-                "PodGroup it is: add the label " + std::string(api::kPodGroupLabel) + ", or remove the gate"
-          : "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
-                ", which does not exist in its namespace; create it or correct the label";
+  const std::string why = key.name.empty()
+                              ? "the pod has the scheduling gate " + std::string(api::kGangGate) +
+                                    " and no label that says of which " + "PodGroup it is: add the label " +
+                                    std::string(api::kPodGroupLabel) + ", or remove the gate"
+                              : "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
+                                    ", which does not exist in its namespace; create it or correct the label";
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, key.ToString())) {
     if (!HasGangGate(*pod) || pod->metadata.is_being_deleted()) continue;
     events_.Record(kube::EventType::kWarning, KindOf<kube::Pod>(), pod->metadata, "NoPodGroup", "PlaceGang", why);
@@ -262,7 +263,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
         memory_.erase(it);
       }
     }
-    if (was_planned_here) room_.Forget(gang);  // A job goes on without its group, and with what it has claimed.
+    if (was_planned_here) account_.Forget(gang);  // A job goes on without its group, and with its places.
     status_.Forget(key);
     return TellOrphans(key);
   }
@@ -273,7 +274,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   AskLedger(view);
   const GangPlan plan = PlanGang(view);
   if (plan.is_ignored) {
-    if (!view.is_planned_by_owner) room_.Forget(gang);
+    if (!view.is_planned_by_owner) account_.Forget(gang);
     return Action::AwaitChange();
   }
   {
@@ -284,11 +285,11 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   }
   if (view.is_planned_by_owner) {
     // Its owner shrinks what finds no node, but not what waits at its gate for one that was taken.
-    if (plan.must_replan) room_.KeepWhatHolds(gang);
+    if (plan.must_replan) account_.KeepWhatHolds(gang);
   } else if (plan.must_replan) {
-    room_.Forget(gang);
+    account_.Forget(gang);
   } else {
-    room_.SetPlaces(gang, plan.keep_places);
+    account_.SetPlaces(gang, plan.keep_places);
   }
 
   Status done = plan.end.empty() ? members_.Start(view, plan, stop) : Status();
@@ -310,11 +311,12 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
   if (!deferred) Tell(plan.events, events_, log_, kind_, group->metadata, "gang");
   kube::Duration again =
       std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync});
-  if (const auto change = view.demand ? room_.next_change(gang) : std::nullopt) {
+  if (const auto change = view.demand ? account_.next_change(gang) : std::nullopt) {
     const kube::Duration until = kube::WallTime(std::chrono::seconds(*change)) - view.now.value;
     again = std::min(again, std::max<kube::Duration>(until, std::chrono::seconds(1)));
   }
-  if (const auto others = status_.IsOthersFor()) again = std::min(again, *others + std::chrono::milliseconds(1));
+  if (const auto others = status_.TimeUntilOthersLose())
+    again = std::min(again, *others + std::chrono::milliseconds(1));
   // At once: that look finds the cache behind, and so the event that brings the last nomination back wakes the key.
   if (!plan.nominate.empty()) again = std::chrono::milliseconds(1);
   return Action::After(again);
@@ -324,7 +326,7 @@ Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& pla
   const ErrorCode code = error.code();
   if (code != ErrorCode::kForbidden && code != ErrorCode::kInvalid && code != ErrorCode::kInvalidArgument) return error;
   // Those that are let go already may be bound at any time.
-  if (!view.is_planned_by_owner && !HasBegun(view)) room_.Forget(view.key);
+  if (!view.is_planned_by_owner && !HasBegun(view)) account_.Forget(view.key);
   const GangReason reason = code == ErrorCode::kForbidden ? GangReason::kNotPermitted : GangReason::kPodsRefused;
   api::PodGroupStatus status = plan.status;  // The time that a gang has to come together goes on.
   SetGangReason(status, view, status.phase, reason, error.message());

@@ -16,7 +16,7 @@
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/gang/gang_plan.h"
 #include "controllers/gang/gang_status_writer.h"
 #include "controllers/gang/member_writer.h"
@@ -33,7 +33,7 @@ class GangReconciler final : public kube::Reconciler {
  public:
   // `kind`: PodGroup or LegacyPodGroup. Adds indexes to `pods`. REQUIRES: the informers are not started yet.
   GangReconciler(kube::Client& client, const kube::Kind& kind, kube::Informer& groups, kube::Informer& pods,
-                 ClusterRoom& room, GangPeers peers, kube::EventRecorder& events, const kube::Clock& clock,
+                 ClusterAccount& account, GangPeers peers, kube::EventRecorder& events, const kube::Clock& clock,
                  const kube::Log& log);
 
   // Sends keys of changed groups to `queue`. Call once, before the informers start.
@@ -46,9 +46,9 @@ class GangReconciler final : public kube::Reconciler {
   // What is kept of a group between passes; nothing is lost with it.
   struct Memory {
     std::string uid;
-    std::set<std::string> avoid;  // Nodes that were planned and refused.
-    bool is_planned_by_owner = false;  // As GangView says.
-    bool is_adopted = false;      // The places that an earlier process had planned are in the ledger.
+    std::set<std::string> avoid;                // Nodes that were planned and refused.
+    bool is_planned_by_owner = false;           // As GangView says.
+    bool is_adopted = false;                    // The places that an earlier process had planned are in the ledger.
     std::optional<kube::TimePoint> held_since;  // All of its places, while they are verified.
   };
 
@@ -68,12 +68,12 @@ class GangReconciler final : public kube::Reconciler {
   const kube::Kind& kind_;
   kube::Informer& groups_;
   kube::Informer& pods_;
-  ClusterRoom& room_;
+  ClusterAccount& account_;
   const GangPeers peers_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  const kube::Store::IndexId pods_by_group_, pods_by_claim_;
+  const kube::Store::IndexId pods_by_group_, pods_by_volume_claim_;
   kube::WriteTracker writes_;
   MemberWriter members_;
   GangStatusWriter status_;

@@ -74,7 +74,7 @@ GangStatusWriter::Group GangStatusWriter::WithWhatWasSaid(const Group& group) {
   return whole;
 }
 
-std::optional<kube::Duration> GangStatusWriter::IsOthersFor() const {
+std::optional<kube::Duration> GangStatusWriter::TimeUntilOthersLose() const {
   const auto until = plugins_ ? plugins_->held_until() : std::nullopt;
   if (!until) return std::nullopt;
   return *until - clock_.Now();
@@ -94,7 +94,7 @@ void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupSt
 
 kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status,
                                                                     std::stop_token stop) {
-  const bool is_others = IsOthersFor().has_value();
+  const bool is_others = TimeUntilOthersLose().has_value();
   if (was_others_.exchange(is_others) != is_others) {
     log_.Info(is_others ? "the status of PodGroups is left to the controllers of scheduler-plugins"
                         : "the status of PodGroups is written again",
@@ -129,7 +129,8 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
     if (is_narrow) Remember(view, status);
     return std::optional<kube::Duration>();
   }
-  writes_.Note(key, std::string(view.group->metadata.uid), kind_, std::string(written->object->metadata.resource_version));
+  writes_.Note(key, std::string(view.group->metadata.uid), kind_,
+               std::string(written->object->metadata.resource_version));
   const auto& kept = static_cast<const api::PodGroup&>(*written->object).status.conditions;
   const bool is_pruned = kept.empty() && !status.conditions.empty();
   if (is_pruned) Remember(view, status);

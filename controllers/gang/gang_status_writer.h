@@ -39,7 +39,7 @@ class GangStatusWriter {
   kube::Result<std::optional<kube::Duration>> Write(const GangView& view, api::PodGroupStatus status,
                                                     std::stop_token stop);
   // While the status is another controller's: how long that holds if its lease is not renewed.
-  std::optional<kube::Duration> IsOthersFor() const;
+  std::optional<kube::Duration> TimeUntilOthersLose() const;
   void Forget(const kube::ObjectKey& key);
 
  private:

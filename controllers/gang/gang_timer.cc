@@ -44,7 +44,9 @@ std::optional<kube::Time> StartOf(const GangView& view, const Tally& tally) {
   const bool was_under_way = status.phase == kGangScheduling || status.phase == kGangRunning;
   const std::optional<kube::Time> said = was_under_way ? status.schedule_start_time : std::nullopt;
   // One that ran goes on with what it has while its pods are made again: to take the rest away helps nobody.
-  const std::optional<kube::Time> start = IsReplacing(view, tally) ? LastLift(view, tally) : said ? said : FirstLift(view);
+  const std::optional<kube::Time> start = IsReplacing(view, tally) ? LastLift(view, tally)
+                                          : said                   ? said
+                                                                   : FirstLift(view);
   if (!start || !IsAhead(view.now, *start)) return start;
   return said && !IsAhead(view.now, *said) ? *said : view.now;
 }

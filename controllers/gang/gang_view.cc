@@ -139,8 +139,8 @@ void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now) {
   if (present.empty() && last != nullptr) present.push_back(last);
   for (Member& member : members) {
     const bool is_past = HasEnded(member) && std::none_of(present.begin(), present.end(), [&](const Member* of_run) {
-      return IsOfRun(member, *of_run, now);
-    });
+                           return IsOfRun(member, *of_run, now);
+                         });
     if (is_past) member.state = MemberState::kPast;
   }
 }
@@ -158,9 +158,8 @@ std::string WhatIsMissing(const GangView& view, int missing) {
 }
 
 void SortMembers(std::vector<Member>& members) {
-  std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
-    return std::tie(a.ordinal, a.name) < std::tie(b.ordinal, b.name);
-  });
+  std::sort(members.begin(), members.end(),
+            [](const Member& a, const Member& b) { return std::tie(a.ordinal, a.name) < std::tie(b.ordinal, b.name); });
 }
 
 }  // namespace grus

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "clientlib/model/pod.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/owners.h"
 #include "crds/types/pod_group.h"
 
@@ -25,35 +25,35 @@ inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centaurusclo
 inline constexpr char kJobTracking[] = "batch.kubernetes.io/job-tracking";
 
 enum class MemberState {
-  kGated,      // Waits for us, or (foreign_gate) for others too.
-  kLifted,     // The scheduler's turn.
+  kGated,   // Waits for us, or (foreign_gate) for others too.
+  kLifted,  // The scheduler's turn.
   kBound,
   kSucceeded,
   kFailed,
-  kEnding,     // Being deleted.
-  kPast,       // Of a run before the one that is now there (MarkEarlierRuns): counts for nothing.
+  kEnding,  // Being deleted.
+  kPast,    // Of a run before the one that is now there (MarkEarlierRuns): counts for nothing.
 };
 
 struct Member {
   std::string name, uid, resource_version;
-  int ordinal = 0;                    // The number at the end of its name; 0: none.
+  int ordinal = 0;  // The number at the end of its name; 0: none.
   MemberState state = MemberState::kGated;
   bool is_running = false;
-  std::string foreign_gate;           // Another controller's: the pod cannot start whatever we do. Empty: none.
-  std::string volume_problem;         // Why the scheduler would not take it; see VolumeLimits.
-  bool has_controller = false;        // Somebody makes it again when it is deleted.
+  std::string foreign_gate;     // Another controller's: the pod cannot start whatever we do. Empty: none.
+  std::string volume_problem;   // Why the scheduler would not take it; see VolumeLimits.
+  bool has_controller = false;  // Somebody makes it again when it is deleted.
   bool is_of_stateful_set = false;
-  std::string owner, owner_uid;       // "team-a/bert": the object that controls it; else empty.
-  bool is_tracked_by_job = false;     // Its Job counts how it ends, and takes a deletion for a failure.
+  std::string owner, owner_uid;    // "team-a/bert": the object that controls it; else empty.
+  bool is_tracked_by_job = false;  // Its Job counts how it ends, and takes a deletion for a failure.
   std::string node, nominated;
-  std::string nominated_to;           // The scheduler that was told; empty: not known.
-  std::string pinned;                 // The node that we pinned it to; empty: we did not.
+  std::string nominated_to;                                  // The scheduler that was told; empty: not known.
+  std::string pinned;                                        // The node that we pinned it to; empty: we did not.
   bool has_node_selector = false, has_own_hostname = false;  // The latter: a pin that is not ours.
   int priority = 0;
-  ShapePtr shape;                     // Of members that are not bound.
+  ShapePtr shape;  // Of members that are not bound.
   std::optional<kube::Time> created_at, lifted_at;
   std::optional<kube::Time> bound_at, ended_at;  // The latter: of one that succeeded or failed.
-  std::string unschedulable_message;  // The scheduler's.
+  std::string unschedulable_message;             // The scheduler's.
 
   const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
   bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }
@@ -71,15 +71,15 @@ struct GangView {
   std::vector<Member> members;  // By ordinal, then name.
   // An ElasticHorovodJob found the places before it made the pods, and looks after those that do not find theirs.
   bool is_planned_by_owner = false;
-  bool is_torn = false;         // Members were bound all the while it was read: members and places may not agree.
-  std::string scheduler;        // Which one leads; empty: not known.
+  bool is_torn = false;   // Members were bound all the while it was read: members and places may not agree.
+  std::string scheduler;  // Which one leads; empty: not known.
 
   // From the ledger.
   std::optional<GangDemand> demand;  // What it was asked for, as NeedsOf() says.
-  GangStanding standing;        // Its answer, if there is a demand.
-  std::vector<Place> places;    // Claims of this gang, with those that the answer brought.
-  bool must_nominate = false;   // The node matters: it is held by nomination before the gate is lifted.
-  bool must_pin = false;        // The same, where nominations do not help: pin members when their gates are lifted.
+  GangStanding standing;             // Its answer, if there is a demand.
+  std::vector<Place> places;         // Of this gang, with those that the answer brought.
+  bool must_nominate = false;        // The node matters: it is held by nomination before the gate is lifted.
+  bool must_pin = false;  // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;
   std::set<std::string> avoid;  // Nodes that the scheduler refused in earlier starts.
 };

@@ -42,8 +42,7 @@ Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::stop
 
 Status MemberWriter::End(const GangView& view, const GangPlan& plan, std::stop_token stop) {
   return kube::ForEachParallel(
-      clock_, plan.end.size(), kParallelWrites,
-      [&](std::size_t i) { return EndOne(view, *plan.end[i], stop); }, stop);
+      clock_, plan.end.size(), kParallelWrites, [&](std::size_t i) { return EndOne(view, *plan.end[i], stop); }, stop);
 }
 
 Status MemberWriter::EndOne(const GangView& view, const Member& member, std::stop_token stop) {
@@ -119,7 +118,7 @@ Status MemberWriter::Nominate(const GangView& view, const Nomination& nomination
 
 Status MemberWriter::Lift(const GangView& view, const Member& member, const std::string& node, std::stop_token stop) {
   std::optional<Pin> pin;
-  if (!node.empty()) pin = Pin{node, room_.HostnameOf(node)};
+  if (!node.empty()) pin = Pin{node, account_.HostnameOf(node)};
   if (pin && pin->hostname.empty()) pin.reset();  // It is gone, or goes by no name.
   const ObjectKey pod{view.group->metadata.ns, member.name};
   auto patched = PatchPod(view, member, LiftPatch(view, member, kube::Time{clock_.WallNow()}, pin), "", stop);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a plan wants of the members of a gang: nominations, lifted gates, ends. Each write is preconditioned on the
-// pod's UID, and noted with the tracker. Thread-safe.
+// Writes what a plan wants of the members of a gang: nominations, lifted gates, ends. Each write is preconditioned on
+// the pod's UID, and noted with the tracker. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,16 @@
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
 #include "clientlib/client/client.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/gang/gang_plan.h"
 
 namespace grus {
 
 class MemberWriter {
  public:
-  MemberWriter(kube::Client& client, const ClusterRoom& room, kube::WriteTracker& writes, const kube::Clock& clock,
-               const kube::Log& log)
-      : client_(client), room_(room), writes_(writes), clock_(clock), log_(log) {}
+  MemberWriter(kube::Client& client, const ClusterAccount& account, kube::WriteTracker& writes,
+               const kube::Clock& clock, const kube::Log& log)
+      : client_(client), account_(account), writes_(writes), clock_(clock), log_(log) {}
 
   // Nominates or lifts.
   kube::Status Start(const GangView& view, const GangPlan& plan, std::stop_token stop);
@@ -40,7 +40,7 @@ class MemberWriter {
                                                        std::stop_token stop);
 
   kube::Client& client_;
-  const ClusterRoom& room_;
+  const ClusterAccount& account_;
   kube::WriteTracker& writes_;
   const kube::Clock& clock_;
   const kube::Log& log_;

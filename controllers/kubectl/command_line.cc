@@ -86,13 +86,13 @@ int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& e
 
 po::options_description FitOptionsDescription() {
   po::options_description description("Options", 100);
-  description.add_options()
-      ("points", po::value<std::string>()->value_name("FILE"),
-       "CSV with the columns num_nodes, num_replicas, local_bsz (samples per replica and step), step_time (s).")
-      ("predict", po::value<std::string>()->value_name("FILE"),
-       "CSV with the columns num_nodes, num_replicas, local_bsz of the sizes that are asked for.")
-      ("max-ratio", po::value<double>()->value_name("RATIO")->default_value(FitOptions{}.max_interval_ratio),
-       "Answers whose 90 % band is wider than this (high / low) are Unknown: their step_time is a guess.");
+  description.add_options()(
+      "points", po::value<std::string>()->value_name("FILE"),
+      "CSV with the columns num_nodes, num_replicas, local_bsz (samples per replica and step), step_time (s).")(
+      "predict", po::value<std::string>()->value_name("FILE"),
+      "CSV with the columns num_nodes, num_replicas, local_bsz of the sizes that are asked for.")(
+      "max-ratio", po::value<double>()->value_name("RATIO")->default_value(FitOptions{}.max_interval_ratio),
+      "Answers whose 90 % band is wider than this (high / low) are Unknown: their step_time is a guess.");
   return description;
 }
 
@@ -105,10 +105,9 @@ auto ConnectBy(const po::variables_map& values, const kube::Clock& clock) {
 }
 
 void AddConnectOptions(po::options_description& description, const char* of_namespace) {
-  description.add_options()
-      ("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), of_namespace)
-      ("kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")
-      ("context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.");
+  description.add_options()("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), of_namespace)(
+      "kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")(
+      "context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.");
 }
 
 kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& values) {
@@ -158,11 +157,10 @@ po::options_description PlotOptionsDescription() {
   const PlotSize size;
   po::options_description description("Options", 100);
   AddConnectOptions(description, "Of the TrialJob; else the context's.");
-  description.add_options()
-      ("svg", po::value<std::string>()->value_name("FILE"), "Write an SVG image instead of text.")
-      ("width", po::value<int>()->value_name("N")->default_value(size.width),
-       "Characters in a line of a chart; at least 68.")
-      ("height", po::value<int>()->value_name("N")->default_value(size.height), "Lines of a chart; at least 10.");
+  description.add_options()("svg", po::value<std::string>()->value_name("FILE"), "Write an SVG image instead of text.")(
+      "width", po::value<int>()->value_name("N")->default_value(size.width),
+      "Characters in a line of a chart; at least 68.")(
+      "height", po::value<int>()->value_name("N")->default_value(size.height), "Lines of a chart; at least 10.");
   return description;
 }
 
@@ -180,9 +178,8 @@ int Ungate(const po::variables_map& values, std::ostream& out, std::ostream& err
 po::options_description UngateOptionsDescription() {
   po::options_description description("Options", 100);
   AddConnectOptions(description, "Whose pods; else the context's.");
-  description.add_options()
-      ("all-namespaces,A", po::bool_switch(), "The pods of all namespaces.")
-      ("yes", po::bool_switch(), "Do it.");
+  description.add_options()("all-namespaces,A", po::bool_switch(), "The pods of all namespaces.")(
+      "yes", po::bool_switch(), "Do it.");
   return description;
 }
 
@@ -224,12 +221,12 @@ int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostrea
   if (command->run == TrialPlot) positional.add("name", -1);
   po::variables_map values;
   try {
-    po::store(
-        po::command_line_parser({arguments.begin() + static_cast<std::ptrdiff_t>(command->words.size()), arguments.end()})
-            .options(all)
-            .positional(positional)
-            .run(),
-        values);
+    po::store(po::command_line_parser(
+                  {arguments.begin() + static_cast<std::ptrdiff_t>(command->words.size()), arguments.end()})
+                  .options(all)
+                  .positional(positional)
+                  .run(),
+              values);
   } catch (const po::error& wrong) {
     return SayWrongUse(error, wrong.what());
   }

@@ -135,8 +135,7 @@ Error BadField(const CsvTable& table, const CsvRow& row, std::size_t column, std
   for (char& c : value) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';  // The message stays one line.
   }
-  return At(table.name, row.line,
-            "column " + table.header.fields[column] + ": \"" + value + "\" " + std::string(what));
+  return At(table.name, row.line, "column " + table.header.fields[column] + ": \"" + value + "\" " + std::string(what));
 }
 
 }  // namespace grus

@@ -25,12 +25,10 @@ struct Series {
 
 std::vector<Series> SeriesOf(const api::TrialJobStatus& status) {
   std::map<std::pair<std::string, std::int32_t>, std::vector<api::CurvePoint>> found;
-  for (const api::CurvePoint& point : status.curve)
-    found[{point.gpu_type, point.batch_size}].push_back(point);
+  for (const api::CurvePoint& point : status.curve) found[{point.gpu_type, point.batch_size}].push_back(point);
   std::vector<Series> all;
   for (auto& [key, points] : found) {
-    std::stable_sort(points.begin(), points.end(),
-                     [](const auto& a, const auto& b) { return a.gpus < b.gpus; });
+    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.gpus < b.gpus; });
     all.push_back({key.first, key.second, std::move(points)});
   }
   return all;
@@ -38,28 +36,20 @@ std::vector<Series> SeriesOf(const api::TrialJobStatus& status) {
 
 std::string UnitOf(api::ThroughputUnit unit) {
   switch (unit) {
-    case api::ThroughputUnit::kSamplesPerSecond:
-      return "samples/s";
-    case api::ThroughputUnit::kBatchesPerSecond:
-      return "batches/s";
-    case api::ThroughputUnit::kStepsPerSecond:
-      return "steps/s";
-    case api::ThroughputUnit::kNotKnown:
-      break;
+    case api::ThroughputUnit::kSamplesPerSecond: return "samples/s";
+    case api::ThroughputUnit::kBatchesPerSecond: return "batches/s";
+    case api::ThroughputUnit::kStepsPerSecond: return "steps/s";
+    case api::ThroughputUnit::kNotKnown: break;
   }
   return "work/s";
 }
 
 PredictionSource SourceOf(api::CurveSource source) {
   switch (source) {
-    case api::CurveSource::kMeasured:
-      return PredictionSource::kMeasured;
-    case api::CurveSource::kInterpolated:
-      return PredictionSource::kInterpolated;
-    case api::CurveSource::kExtrapolated:
-      return PredictionSource::kExtrapolated;
-    case api::CurveSource::kUnknown:
-      break;
+    case api::CurveSource::kMeasured: return PredictionSource::kMeasured;
+    case api::CurveSource::kInterpolated: return PredictionSource::kInterpolated;
+    case api::CurveSource::kExtrapolated: return PredictionSource::kExtrapolated;
+    case api::CurveSource::kUnknown: break;
   }
   return PredictionSource::kUnknown;
 }
@@ -84,8 +74,7 @@ std::vector<CurvePoint> Drawn(const Series& series) {
 
 std::optional<int> KneeOf(const api::TrialJobStatus& status, const Series& series) {
   for (const api::Recommendation& r : status.recommendation) {
-    if (r.goal == api::Goal::kKnee && r.gpu_type == series.gpu_type && r.batch_size == series.batch_size)
-      return r.gpus;
+    if (r.goal == api::Goal::kKnee && r.gpu_type == series.gpu_type && r.batch_size == series.batch_size) return r.gpus;
   }
   return std::nullopt;
 }
@@ -131,9 +120,8 @@ std::string SizesOf(const Series& series, const std::string& unit) {
   for (const api::CurvePoint& point : series.points) {
     const bool has_band = !point.throughput_low.empty() && !point.throughput_high.empty();
     rows.push_back({std::to_string(point.gpus), OrDash(point.throughput),
-                    has_band ? point.throughput_low + " to " + point.throughput_high : "-",
-                    OrDash(point.speed_up), OrDash(point.efficiency),
-                    std::string(ToString(SourceOf(point.source)))});
+                    has_band ? point.throughput_low + " to " + point.throughput_high : "-", OrDash(point.speed_up),
+                    OrDash(point.efficiency), std::string(ToString(SourceOf(point.source)))});
   }
   return TableOf(rows);
 }
@@ -198,12 +186,11 @@ kube::Result<std::string> PlotAsSvg(const TrialJob& trial) {
   for (const Series& series : all) {
     const std::string chart = ChartAsSvg(Drawn(series), OptionsOf(trial, series, {}));
     if (chart.empty()) continue;
-    charts +=
-        "<g transform=\"translate(0," + std::to_string(kSvgHeight * count++) + ")\">\n" + chart + "</g>\n";
+    charts += "<g transform=\"translate(0," + std::to_string(kSvgHeight * count++) + ")\">\n" + chart + "</g>\n";
   }
   const std::string height = std::to_string(kSvgHeight * count), width = std::to_string(kSvgWidth);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
-         "\" viewBox=\"0 0 " + width + " " + height + "\">\n" + Printable(std::move(charts)) + "</svg>\n";
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height + "\" viewBox=\"0 0 " +
+         width + " " + height + "\">\n" + Printable(std::move(charts)) + "</svg>\n";
 }
 
 }  // namespace grus

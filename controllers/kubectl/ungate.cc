@@ -121,10 +121,15 @@ int UngatePods(kube::Client& client, const std::string& ns, bool must_lift, std:
       error << "kubectl grus: " << lifted.error().message() << "\n";
     }
   }
-  if (must_lift) out << "\n" << Count(static_cast<std::int64_t>(pods->size() - failed), "pod") << " let go" << where << ".\n";
-  else out << "\n" << Count(static_cast<std::int64_t>(pods->size()), "pod") << " would start" << where << "; nothing was changed. --yes lifts the gates.\n";
+  if (must_lift)
+    out << "\n" << Count(static_cast<std::int64_t>(pods->size() - failed), "pod") << " let go" << where << ".\n";
+  else
+    out << "\n"
+        << Count(static_cast<std::int64_t>(pods->size()), "pod") << " would start" << where
+        << "; nothing was changed. --yes lifts the gates.\n";
   if (const std::string makers = MakersOf(*pods); !makers.empty()) {
-    out << "\nPods that these make from now on wait again, unless the gate is taken out of their templates:\n" << makers;
+    out << "\nPods that these make from now on wait again, unless the gate is taken out of their templates:\n"
+        << makers;
   }
   return failed == 0 ? 0 : 1;
 }

@@ -19,11 +19,12 @@ struct GatedPod {
   bool has_foreign_gate = false;   // It will still wait.
 };
 
-// Those in `ns`, or in all namespaces if that is empty, by namespace and name. Pods that are being deleted are left out.
+// Those in `ns`, or in all namespaces if that is empty, by namespace and name. Pods that are being deleted are left
+// out.
 kube::Result<std::vector<GatedPod>> FindGatedPods(kube::Client& client, const std::string& ns);
 
-// From then on the pod is the scheduler's. It does not say that grus lifted the gate: if grus comes back, it leaves the pod
-// as it is. A pod that is gone is no error.
+// From then on the pod is the scheduler's. It does not say that grus lifted the gate: if grus comes back, it leaves the
+// pod as it is. A pod that is gone is no error.
 kube::Status LiftGates(kube::Client& client, const GatedPod& pod);
 
 // Says which pods wait and, if `must_lift`, lifts their gates; else how to. One that fails does not stop the others.

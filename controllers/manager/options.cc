@@ -45,39 +45,44 @@ kube::Result<kube::LogLevel> LevelOf(const std::string& text) {
 kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
   Options options;
   std::string controllers = "elastic,gang,trial", namespaces, level = "info", format = "text", nominations = "auto";
-  po::options_description description("grus-manager runs the controllers of grus against a Kubernetes API server.\n\n"
-                                      "Usage: grus-manager [options]\n\nOptions", 100);
-  description.add_options()
-      ("kubeconfig", po::value(&options.kubeconfig)->value_name("FILE"),
-       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
-       "~/.kube/config.")
-      ("context", po::value(&options.context)->value_name("NAME"), "Context of the kubeconfig (its current one).")
-      ("controllers", po::value(&controllers)->value_name("LIST")->default_value(controllers),
-       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), "
-       "trial (TrialJob, whose trials need elastic).")
-      ("namespaces", po::value(&namespaces)->value_name("LIST"),
-       "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when "
-       "free GPUs are.")
-      ("leader-elect", po::value(&options.leader_elect)->value_name("BOOL")->implicit_value(true, "true"),
-       "Work only while holding a lease, so that several replicas may run (false).")
-      ("leader-elect-namespace", po::value(&options.leader_elect_namespace)->value_name("NAMESPACE"),
-       "Namespace of the lease (the one of the pod or of the kubeconfig's context).")
-      ("leader-elect-name", po::value(&options.leader_elect_name)->value_name("NAME")
-       ->default_value(options.leader_elect_name), "Name of the lease.")
-      ("metrics-address", po::value(&options.metrics_address)->value_name("HOST:PORT")
-       ->default_value(options.metrics_address), "Where /metrics is served; 0: nowhere.")
-      ("health-address", po::value(&options.health_address)->value_name("HOST:PORT")
-       ->default_value(options.health_address), "Where /healthz and /readyz are served; 0: nowhere.")
-      ("reconcile-threads", po::value(&options.reconcile_threads)->value_name("N")
-       ->default_value(options.reconcile_threads), "Threads of each controller, 1 to 256.")
-      ("nominations", po::value(&nominations)->value_name("WHEN")->default_value(nominations),
-       "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods "
-       "that ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the "
-       "planned node alone.")
-      ("log-level", po::value(&level)->value_name("LEVEL")->default_value(level), "debug, info, warn or error.")
-      ("log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")
-      ("version", "Print the version and the commit, and exit.")
-      ("help,h", "Print this help and exit.");
+  po::options_description description(
+      "grus-manager runs the controllers of grus against a Kubernetes API server.\n\n"
+      "Usage: grus-manager [options]\n\nOptions",
+      100);
+  description.add_options()(
+      "kubeconfig", po::value(&options.kubeconfig)->value_name("FILE"),
+      "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
+      "~/.kube/config.")("context", po::value(&options.context)->value_name("NAME"),
+                         "Context of the kubeconfig (its current one).")(
+      "controllers", po::value(&controllers)->value_name("LIST")->default_value(controllers),
+      "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), "
+      "trial (TrialJob, whose trials need elastic).")(
+      "namespaces", po::value(&namespaces)->value_name("LIST"),
+      "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when "
+      "free GPUs are.")("leader-elect",
+                        po::value(&options.leader_elect)->value_name("BOOL")->implicit_value(true, "true"),
+                        "Work only while holding a lease, so that several replicas may run (false).")(
+      "leader-elect-namespace", po::value(&options.leader_elect_namespace)->value_name("NAMESPACE"),
+      "Namespace of the lease (the one of the pod or of the kubeconfig's context).")(
+      "leader-elect-name",
+      po::value(&options.leader_elect_name)->value_name("NAME")->default_value(options.leader_elect_name),
+      "Name of the lease.")(
+      "metrics-address",
+      po::value(&options.metrics_address)->value_name("HOST:PORT")->default_value(options.metrics_address),
+      "Where /metrics is served; 0: nowhere.")(
+      "health-address",
+      po::value(&options.health_address)->value_name("HOST:PORT")->default_value(options.health_address),
+      "Where /healthz and /readyz are served; 0: nowhere.")(
+      "reconcile-threads",
+      po::value(&options.reconcile_threads)->value_name("N")->default_value(options.reconcile_threads),
+      "Threads of each controller, 1 to 256.")(
+      "nominations", po::value(&nominations)->value_name("WHEN")->default_value(nominations),
+      "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods "
+      "that ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the "
+      "planned node alone.")("log-level", po::value(&level)->value_name("LEVEL")->default_value(level),
+                             "debug, info, warn or error.")(
+      "log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")(
+      "version", "Print the version and the commit, and exit.")("help,h", "Print this help and exit.");
 
   po::variables_map values;
   try {

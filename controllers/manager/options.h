@@ -16,7 +16,7 @@ struct Options {
   std::vector<std::string> controllers = {"elastic", "gang", "trial"};
   std::vector<std::string> namespaces;  // Empty: all.
   bool leader_elect = false;
-  std::string leader_elect_namespace;   // Empty: the namespace we run in.
+  std::string leader_elect_namespace;  // Empty: the namespace we run in.
   std::string leader_elect_name = "grus-manager";
   std::string metrics_address = ":8080", health_address = ":8081";  // "0": off.
   Nominations nominations = Nominations::kAuto;

@@ -23,8 +23,8 @@ Status CheckKinds(kube::Client& client, const std::vector<const kube::Kind*>& ki
     if (answer) continue;
     const std::string name = std::string(kind->plural) + "." + std::string(kind->group);
     if (answer.error().code() == ErrorCode::kNotFound) {
-      return Error(ErrorCode::kNotFound, "the CustomResourceDefinition " + name +
-                                             " is not installed: kubectl apply -f crds/generated");
+      return Error(ErrorCode::kNotFound,
+                   "the CustomResourceDefinition " + name + " is not installed: kubectl apply -f crds/generated");
     }
     return std::move(answer).error().with("list " + name);
   }

@@ -7,8 +7,8 @@
 
 #include "clientlib/runtime/client_metrics.h"
 #include "clientlib/runtime/http_server.h"
+#include "controllers/manager/app.h"
 #include "controllers/manager/server_wait.h"
-#include "controllers/manager/suite.h"
 #include "controllers/manager/version.h"
 
 namespace grus {
@@ -34,8 +34,8 @@ Result<std::unique_ptr<kube::LeaderElector>> MakeElector(const Options& options,
                                                          const kube::Clock& clock, const kube::Log& log) {
   if (!options.leader_elect) return std::unique_ptr<kube::LeaderElector>();
   kube::LeaderElectionOptions election;
-  election.lease.ns = options.leader_elect_namespace.empty() ? connection.config.default_namespace
-                                                             : options.leader_elect_namespace;
+  election.lease.ns =
+      options.leader_elect_namespace.empty() ? connection.config.default_namespace : options.leader_elect_namespace;
   election.lease.name = options.leader_elect_name;
   election.identity = Identity();
   return kube::LeaderElector::Create(*connection.lease_client, clock, log, std::move(election));
@@ -77,24 +77,24 @@ int RunManager(const Options& options, std::stop_token stop) {
   }
 
   Options known = options;
-  known.own_namespace = options.leader_elect_namespace.empty() ? connection.config.default_namespace
-                                                               : options.leader_elect_namespace;
-  Suite suite(known, *connection.client, elector->get(), clock, log, metrics, HostName());
+  known.own_namespace =
+      options.leader_elect_namespace.empty() ? connection.config.default_namespace : options.leader_elect_namespace;
+  App app(known, *connection.client, elector->get(), clock, log, metrics, HostName());
   Result<std::unique_ptr<kube::HttpServer>> health = Serve(
-      options.health_address,
-      {{"/healthz",
-        [&](const std::string&) {
-          return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status());
-        }},
-       {"/readyz", [&](const std::string&) {
-          if (suite.IsReady()) return Check(Status());
-          return Check(kube::Error(kube::ErrorCode::kUnavailable, "caches are not synced"));
-        }}});
+      options.health_address, {{"/healthz",
+                                [&](const std::string&) {
+                                  return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status());
+                                }},
+                               {"/readyz", [&](const std::string&) {
+                                  if (app.IsReady()) return Check(Status());
+                                  return Check(kube::Error(kube::ErrorCode::kUnavailable, "caches are not synced"));
+                                }}});
   if (!health) return fail(health.error());
-  Result<std::unique_ptr<kube::HttpServer>> scrape = Serve(
-      options.metrics_address, {{"/metrics", [&](const std::string&) {
-        return kube::HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics.Text()};
-      }}});
+  Result<std::unique_ptr<kube::HttpServer>> scrape =
+      Serve(options.metrics_address,
+            {{"/metrics", [&](const std::string&) {
+                return kube::HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics.Text()};
+              }}});
   if (!scrape) return fail(scrape.error());
 
   log.Info("starting", {{"version", kVersion},
@@ -103,10 +103,10 @@ int RunManager(const Options& options, std::stop_token stop) {
                         {"metrics_port", *scrape ? (*scrape)->port() : 0},
                         {"health_port", *health ? (*health)->port() : 0}});
   const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
-  const Status ready = WaitForServer(connection, Suite::Kinds(options), ns, clock, log, stop);
+  const Status ready = WaitForServer(connection, App::Kinds(options), ns, clock, log, stop);
   if (!ready) return fail(ready.error());
 
-  if (Status ran = suite.Run(stop); !ran) return fail(ran.error());
+  if (Status ran = app.Run(stop); !ran) return fail(ran.error());
   log.Info("stopped");
   return 0;
 }

@@ -20,9 +20,8 @@ constexpr double kShortestEta = 20;  // Seconds: of less, the fraction that is c
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 constexpr std::array<string_view, 4> kAverages = {"avg", "average", "mean", "running"};
-constexpr std::array<string_view, 11> kSettings = {"total",        "max",      "every",  "warmup",
-                                                   "save",         "logging",  "of",     "number",
-                                                   "accumulation", "interval", "skipped"};
+constexpr std::array<string_view, 11> kSettings = {"total", "max",    "every",        "warmup",   "save",   "logging",
+                                                   "of",    "number", "accumulation", "interval", "skipped"};
 template <std::size_t N>
 bool IsOneOf(string_view word, const std::array<string_view, N>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -152,8 +151,7 @@ class LineReader {
     const Words label(figure.label);
     if (IsStepNoun(before)) {
       AddSpeed(figure, unit, label, nullptr);
-    } else if (before.empty() || before == "last" || before == "train" || before == "training" ||
-               before == "elapsed") {
+    } else if (before.empty() || before == "last" || before == "train" || before == "training" || before == "elapsed") {
       AddReading(figure, unit, Trust::kUnclear, SeriesOf(before, SeriesOf("time")));
     }
     return true;
@@ -204,9 +202,7 @@ class LineReader {
   }
 
   // The unit must follow the number at once: in "3 loss, it/s" it belongs to what comes next.
-  static bool IsNearFront(const Words& words) {
-    return words[1] == "per" || (words.size() > 2 && words[2] == "per");
-  }
+  static bool IsNearFront(const Words& words) { return words[1] == "per" || (words.size() > 2 && words[2] == "per"); }
 
   static void TakeTimeUnit(const Figure& figure, Unit& unit) {
     const Words words(figure.unit);
@@ -243,10 +239,8 @@ class LineReader {
     const auto is_same = [&](const Reading& r) { return r.measure == reading.measure && r.series == series; };
     const auto all = result_.all();
     const auto same = std::find_if(all.begin(), all.end(), is_same);
-    if (same != all.end() && reading.trust < same->trust)
-      *same = reading;  // "RunningAvg...=12.3, Curr...=12.5"
-    if (same != all.end() || all.size() == LineReadings::kMost)
-      return ignored_;  // "0.3 s/it (0.4 s/it)": the average.
+    if (same != all.end() && reading.trust < same->trust) *same = reading;        // "RunningAvg...=12.3, Curr...=12.5"
+    if (same != all.end() || all.size() == LineReadings::kMost) return ignored_;  // "0.3 s/it (0.4 s/it)": the average.
     result_.Add(reading);
     return result_.all().back();
   }
@@ -258,8 +252,7 @@ class LineReader {
     reading.value = figure.value;
     reading.total = figure.total;
     const auto all = result_.all();
-    const bool has =
-        std::any_of(all.begin(), all.end(), [](const Reading& r) { return r.measure == Measure::kEpoch; });
+    const bool has = std::any_of(all.begin(), all.end(), [](const Reading& r) { return r.measure == Measure::kEpoch; });
     if (!has) result_.Add(reading);
     return true;
   }
@@ -305,8 +298,7 @@ class LineReader {
     for (const Reading& reading : result_.all()) {
       if (reading.measure == Measure::kStepSeconds) return;
     }
-    const double seconds =
-        ReadRemaining(text_.substr(at + kEta.size())) + 0.5;  // It is cut off, not rounded.
+    const double seconds = ReadRemaining(text_.substr(at + kEta.size())) + 0.5;  // It is cut off, not rounded.
     const double steps = plain_counter_->total - plain_counter_->value;
     if (seconds < kShortestEta || steps <= 0) return;
     Reading reading;
@@ -364,9 +356,8 @@ class LineReader {
     // last line with the validation.
     const bool is_keras = keras_time_ && keras_time_ != &ignored_ && IsKerasLine();
     if (is_keras) keras_time_->averaged_over = IsPaddleLine() ? counter_->value : plain_counter_->value - 1;
-    const bool is_mixed =
-        (is_keras && text_.find("val_") != string_view::npos) ||
-        text_.find("train_runtime") != string_view::npos;  // The summary of Hugging Face's Trainer.
+    const bool is_mixed = (is_keras && text_.find("val_") != string_view::npos) ||
+                          text_.find("train_runtime") != string_view::npos;  // The summary of Hugging Face's Trainer.
     if (!is_mixed) return;
     for (Reading& reading : result_.all()) reading.trust = Trust::kMixed;
   }

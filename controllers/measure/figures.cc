@@ -25,9 +25,8 @@ std::size_t DigitsEnd(std::string_view text, std::size_t at) {
 // The end of the number, date, time of day, version or address, path or name that begins at `at`: what is not
 // a number is passed over as a whole.
 std::size_t TokenEnd(std::string_view text, std::size_t at) {
-  while (at < text.size() &&
-         (IsDigit(text[at]) || IsLetter(text[at]) || text[at] == '_' ||
-          ((text[at] == '.' || text[at] == ':' || text[at] == '-') && IsDigit(At(text, at + 1))))) {
+  while (at < text.size() && (IsDigit(text[at]) || IsLetter(text[at]) || text[at] == '_' ||
+                              ((text[at] == '.' || text[at] == ':' || text[at] == '-') && IsDigit(At(text, at + 1))))) {
     ++at;
   }
   return at;
@@ -43,8 +42,7 @@ bool IsSeparator(char c) { return c == ',' || c == '|' || c == ';' || c == '\t' 
 
 // A number before "GPU(s)" belongs to the words around it: "img/sec on 8 GPU(s): 1920".
 bool IsPartOfLabel(std::string_view text, std::size_t end) {
-  return At(text, end) == ' ' &&
-         (text.substr(end + 1).starts_with("GPU") || text.substr(end + 1).starts_with("gpu"));
+  return At(text, end) == ' ' && (text.substr(end + 1).starts_with("GPU") || text.substr(end + 1).starts_with("gpu"));
 }
 
 // The "-" of "speed: -3" and "(-3)"; in "12-45" and "run-3" it is none.
@@ -68,8 +66,7 @@ void SetLabel(std::string_view text, std::size_t from, std::size_t end, Figure& 
     while (is_space_before(last)) --last;
     if (last > from && text[last - 1] == '|') --last;
   }
-  while (last > from && !IsLetter(text[last - 1]) && text[last - 1] != ')' && !IsSeparator(text[last - 1]))
-    --last;
+  while (last > from && !IsLetter(text[last - 1]) && text[last - 1] != ')' && !IsSeparator(text[last - 1])) --last;
   std::size_t begin = last;
   while (begin > from && !IsSeparator(text[begin - 1])) --begin;
   figure.label = text.substr(begin, last - begin);

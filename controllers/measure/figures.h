@@ -47,8 +47,7 @@ class Words {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::string_view operator[](std::size_t i) const { return words_[i]; }
-  std::string_view last(
-      std::size_t back = 0) const {  // The last, the one before it, ...; empty if there is none.
+  std::string_view last(std::size_t back = 0) const {  // The last, the one before it, ...; empty if there is none.
     return back < size_ ? words_[size_ - 1 - back] : std::string_view();
   }
   bool has(std::string_view word) const;

@@ -29,14 +29,14 @@ namespace grus {
 
 struct LogLine {
   std::optional<WallTime> time;  // None if the line had none, or none that can be read.
-  std::optional<int> rank;             // As written in front of the line.
-  std::string_view text;               // Valid during the call only.
+  std::optional<int> rank;       // As written in front of the line.
+  std::string_view text;         // Valid during the call only.
 };
 
 // How far a log was read.
 struct LogPosition {
-  std::optional<WallTime> time;  // Of the last line that ended.
-  std::int64_t lines_at_time = 0;      // How many of the last lines have exactly this time.
+  std::optional<WallTime> time;    // Of the last line that ended.
+  std::int64_t lines_at_time = 0;  // How many of the last lines have exactly this time.
   friend bool operator==(const LogPosition&, const LogPosition&) = default;
 };
 
@@ -84,8 +84,8 @@ class LogLines {
   bool is_first_piece_ = true;   // Of its line: the one with the time.
   bool is_passed_over_ = false;  // The current line.
   bool is_resuming_ = false;
-  std::int64_t again_at_time_ = 0;      // Lines seen again with the position's time.
-  std::optional<WallTime> time_;  // Of the current line.
+  std::int64_t again_at_time_ = 0;  // Lines seen again with the position's time.
+  std::optional<WallTime> time_;    // Of the current line.
   std::optional<int> rank_;
 };
 

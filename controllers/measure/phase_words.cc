@@ -22,8 +22,7 @@ constexpr std::array<string_view, 42> kPhases = {
 // For each first letter the lengths of those words, as bits.
 constexpr std::array<std::uint32_t, 26> kPhaseLengths = [] {
   std::array<std::uint32_t, 26> lengths{};
-  for (const string_view word : kPhases)
-    lengths[static_cast<std::size_t>(word[0] - 'a')] |= 1U << word.size();
+  for (const string_view word : kPhases) lengths[static_cast<std::size_t>(word[0] - 'a')] |= 1U << word.size();
   return lengths;
 }();
 
@@ -73,8 +72,7 @@ Phase PhaseOfWord(string_view text, std::size_t begin, std::size_t end) {
   std::size_t next = end;
   while (next < text.size() && !IsLetter(text[next])) ++next;
   const LowerWord following(text.substr(next, WordEnd(text, next) - next));
-  if (std::find(kMetrics.begin(), kMetrics.end(), following.text()) != kMetrics.end())
-    return Phase::kTraining;
+  if (std::find(kMetrics.begin(), kMetrics.end(), following.text()) != kMetrics.end()) return Phase::kTraining;
   return IsEvaluationWord(word.text()) ? Phase::kEvaluation : Phase::kOther;
 }
 

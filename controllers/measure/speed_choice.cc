@@ -12,8 +12,7 @@ namespace {
 constexpr std::size_t kEnoughSamples = 3;
 constexpr double kCoarse = 0.04;  // Half the last place against the value: "12ms/step" is not, "1s/step" is.
 constexpr double kAgreement = 0.25;
-constexpr double kWeightWhenDone =
-    0.2;  // So much the time of a finished bar counts against one that still moves.
+constexpr double kWeightWhenDone = 0.2;  // So much the time of a finished bar counts against one that still moves.
 
 // What a series of this measure tells about.
 Measure ToldBy(Measure measure) {
@@ -25,18 +24,12 @@ Measure ToldBy(Measure measure) {
 int PlaceOf(const SeriesKey& key) {
   const bool is_counted = IsCounter(key.measure);
   switch (key.trust) {
-    case Trust::kPattern:
-      return is_counted ? 1 : 0;
-    case Trust::kStated:
-      return is_counted ? 5 : 2;
-    case Trust::kUnclear:
-      return 3;
-    case Trust::kAverage:
-      return 4;
-    case Trust::kWeak:
-      return 6;
-    case Trust::kMixed:
-      return is_counted ? 8 : 7;
+    case Trust::kPattern: return is_counted ? 1 : 0;
+    case Trust::kStated: return is_counted ? 5 : 2;
+    case Trust::kUnclear: return 3;
+    case Trust::kAverage: return 4;
+    case Trust::kWeak: return 6;
+    case Trust::kMixed: return is_counted ? 8 : 7;
   }
   return 9;
 }
@@ -51,8 +44,7 @@ struct Candidate {
     const bool has_no_interval = !std::isfinite(steady.half_width_seconds);
     const bool is_coarse = series->resolution_seconds() > kCoarse * steady.mean_seconds;
     const double weight = series->is_done() ? kWeightWhenDone : 1;
-    return std::tuple(is_short, is_coarse, has_no_interval, PlaceOf(series->key()),
-                      -weight * series->seconds());
+    return std::tuple(is_short, is_coarse, has_no_interval, PlaceOf(series->key()), -weight * series->seconds());
   }
 };
 
@@ -63,9 +55,8 @@ std::optional<Candidate> CandidateOf(const SpeedSeries& series) {
 }
 
 const Candidate* BestOf(const std::vector<Candidate>& candidates) {
-  const auto best =
-      std::min_element(candidates.begin(), candidates.end(),
-                       [](const Candidate& a, const Candidate& b) { return a.Order() < b.Order(); });
+  const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                     [](const Candidate& a, const Candidate& b) { return a.Order() < b.Order(); });
   return best == candidates.end() ? nullptr : &*best;
 }
 
@@ -114,8 +105,7 @@ std::optional<Candidate> Cleared(const Candidate& unclear, const Candidate* cloc
 
 }  // namespace
 
-std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series, Measure measure,
-                                         Scope scope) {
+std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series, Measure measure, Scope scope) {
   std::vector<Candidate> candidates, counted, unclear;
   for (const SpeedSeries& one : series) {
     if (ToldBy(one.key().measure) != measure || one.key().scope != scope) continue;

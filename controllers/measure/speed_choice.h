@@ -38,7 +38,6 @@ struct MeasuredSpeed {
 };
 
 // The speed of the measure and, for throughput, of the scope. None: no series tells it.
-std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series, Measure measure,
-                                         Scope scope);
+std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series, Measure measure, Scope scope);
 
 }  // namespace grus

@@ -13,7 +13,7 @@ namespace grus {
 namespace {
 
 constexpr std::chrono::minutes kSetBack{1};  // Less is lines out of order.
-constexpr std::size_t kLongestShown = 120;  // Of a line that is shown to the user.
+constexpr std::size_t kLongestShown = 120;   // Of a line that is shown to the user.
 
 const Reading* FindCounter(const LineReadings& readings) {
   for (const Reading& reading : readings.all()) {
@@ -67,8 +67,7 @@ const MeasuredSpeed* SpeedObservation::main() const {
     const bool is_mixed = speed.trust == Trust::kMixed || speed.measure == Measure::kEpoch;
     return std::tuple(!std::isfinite(speed.steady.half_width_seconds), is_mixed, speed.is_counted);
   };
-  for (const std::optional<MeasuredSpeed>* speed :
-       {&step, &throughput, &gpu_throughput, &token_throughput, &epoch}) {
+  for (const std::optional<MeasuredSpeed>* speed : {&step, &throughput, &gpu_throughput, &token_throughput, &epoch}) {
     if (*speed && (!best || order(**speed) < order(*best))) best = &**speed;
   }
   return best;
@@ -189,9 +188,9 @@ std::optional<std::size_t> SpeedReader::FindSeries(const SeriesKey& key, bool ma
     if (!may_replace) return std::nullopt;
     // The one that tells least makes room; a log in which numbers keep getting new names must not blind the
     // reader.
-    const auto least = std::min_element(
-        series_.begin(), series_.end(),
-        [](const SpeedSeries& a, const SpeedSeries& b) { return a.samples().size() < b.samples().size(); });
+    const auto least = std::min_element(series_.begin(), series_.end(), [](const SpeedSeries& a, const SpeedSeries& b) {
+      return a.samples().size() < b.samples().size();
+    });
     if (least->samples().size() > 1) return std::nullopt;
     *least = SpeedSeries(key);
     return static_cast<std::size_t>(least - series_.begin());
@@ -206,8 +205,7 @@ SpeedObservation SpeedReader::Observe(WallTime now) const {
   seen.throughput = ChooseSpeed(series_, Measure::kSamplesPerSecond, Scope::kJob);
   seen.gpu_throughput = ChooseSpeed(series_, Measure::kSamplesPerSecond, Scope::kGpu);
   seen.token_throughput = ChooseSpeed(series_, Measure::kTokensPerSecond, Scope::kJob);
-  if (!seen.token_throughput)
-    seen.token_throughput = ChooseSpeed(series_, Measure::kTokensPerSecond, Scope::kGpu);
+  if (!seen.token_throughput) seen.token_throughput = ChooseSpeed(series_, Measure::kTokensPerSecond, Scope::kGpu);
   seen.epoch = ChooseSpeed(series_, Measure::kEpoch, Scope::kJob);
   seen.samples_per_step = samples_per_step_;
   seen.counts = counts_;
@@ -223,8 +221,7 @@ SpeedState SpeedReader::StateAt(WallTime now, const SpeedObservation& seen) cons
   if (speed && speed->steady.has_precision(options_.precision)) return SpeedState::kPrecise;
   if (now - options_.started >= options_.slice) return SpeedState::kSliceSpent;
   if (counts_.matched_lines > 0) return SpeedState::kMeasuring;
-  if (!has_output_)
-    return now - options_.started >= options_.patience ? SpeedState::kSilent : SpeedState::kWaiting;
+  if (!has_output_) return now - options_.started >= options_.patience ? SpeedState::kSilent : SpeedState::kWaiting;
   // A node's clock that is ahead of ours must not make the wait longer.
   const WallTime since = std::min(first_output_.value_or(options_.started), now);
   return now - since >= options_.patience ? SpeedState::kNotMatched : SpeedState::kWaiting;

@@ -27,7 +27,7 @@ namespace grus {
 struct SpeedReaderOptions {
   std::vector<SpeedPattern> patterns = {};             // None: what ReadLine() recognises.
   bool has_auto = false;                               // That as well as the patterns.
-  WallTime started = {};                         // When the job did.
+  WallTime started = {};                               // When the job did.
   LogPosition position = {};                           // Where to go on in the log.
   kube::Duration warm_up{};                            // After the first line that tells a speed: what does not count.
   double precision = 0.05;                             // Half of the 90 % interval against the mean.
@@ -47,10 +47,10 @@ enum class SpeedState {
 struct SpeedCounts {
   LogCounts log;
   std::int64_t matched_lines = 0;
-  std::int64_t not_numbers = 0;  // Found by a pattern of the user, where a number should be.
-  std::int64_t refused = 0;      // Speeds that are zero, negative, infinite or NaN.
-  std::int64_t other_ranks = 0;  // Lines of ranks that are not read.
-  std::int64_t not_kept = 0;     // Readings of more kinds than are kept.
+  std::int64_t not_numbers = 0;    // Found by a pattern of the user, where a number should be.
+  std::int64_t refused = 0;        // Speeds that are zero, negative, infinite or NaN.
+  std::int64_t other_ranks = 0;    // Lines of ranks that are not read.
+  std::int64_t not_kept = 0;       // Readings of more kinds than are kept.
   std::int64_t out_of_memory = 0;  // Lines in which a framework says that the GPU's memory does not do.
 };
 
@@ -110,8 +110,8 @@ class SpeedReader {
   SpeedCounts counts_;
   std::optional<WallTime> first_output_, first_match_, last_match_, first_speed_, last_speed_;
   bool has_output_ = false;
-  std::optional<int> rank_;  // The one that is read.
-  std::int64_t gaps_ = 0;    // Lines that are not about training.
+  std::optional<int> rank_;        // The one that is read.
+  std::int64_t gaps_ = 0;          // Lines that are not about training.
   bool is_under_heading_ = false;  // All since "Evaluation begins" had a counter that began anew.
   double last_step_ = -1;          // Of the counter in training; below zero before the first.
   double samples_per_step_ = 0;

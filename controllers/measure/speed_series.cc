@@ -81,8 +81,7 @@ bool SpeedSeries::AddCount(double count, WallTime time, std::int64_t gaps, Speed
   }
   const kube::Duration took = time - anchor_->time;
   if (took < kShortest || count <= anchor_->count) return true;
-  const SpeedSample sample{.seconds = std::chrono::duration<double>(took).count(),
-                           .steps = count - anchor_->count};
+  const SpeedSample sample{.seconds = std::chrono::duration<double>(took).count(), .steps = count - anchor_->count};
   if (gaps == anchor_->gaps) {
     AddSample(sample);
   } else if (mixed) {

@@ -17,11 +17,11 @@ bool IsOneOf(string_view word, const std::array<string_view, N>& words) {
 constexpr std::array<string_view, 13> kSteps = {"step",   "steps",     "it",         "its",   "iter",
                                                 "iters",  "iteration", "iterations", "batch", "batches",
                                                 "update", "updates",   "minibatch"};
-constexpr std::array<string_view, 30> kSamples = {
-    "sample",   "samples",   "image", "images", "img",      "imgs",      "example", "examples",
-    "sequence", "sequences", "seq",   "seqs",   "sentence", "sentences", "record",  "records",
-    "item",     "items",     "frame", "frames", "instance", "instances", "sent",    "pairs",
-    "row",      "rows",      "clip",  "clips",  "video",    "videos"};
+constexpr std::array<string_view, 30> kSamples = {"sample",   "samples",   "image",    "images",    "img",   "imgs",
+                                                  "example",  "examples",  "sequence", "sequences", "seq",   "seqs",
+                                                  "sentence", "sentences", "record",   "records",   "item",  "items",
+                                                  "frame",    "frames",    "instance", "instances", "sent",  "pairs",
+                                                  "row",      "rows",      "clip",     "clips",     "video", "videos"};
 constexpr std::array<string_view, 6> kTokens = {"token", "tokens", "tok", "toks", "word", "words"};
 constexpr std::array<string_view, 12> kGpus = {"gpu",    "gpus", "device",  "devices", "chip", "core",
                                                "worker", "rank", "process", "replica", "card", "accelerator"};
@@ -66,8 +66,7 @@ std::optional<Unit> PerSecond(string_view what, string_view before) {
 bool EndsAfter(const Words& words, std::size_t at) {
   for (++at; at < words.size(); ++at) {
     const string_view word = words[at];
-    if (word != "per" && word != "on" && !IsTimeWord(word) && !SecondsIn(word) && !IsOneOf(word, kGpus))
-      return false;
+    if (word != "per" && word != "on" && !IsTimeWord(word) && !SecondsIn(word) && !IsOneOf(word, kGpus)) return false;
   }
   return true;
 }

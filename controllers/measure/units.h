@@ -22,8 +22,8 @@ struct Unit {
 };
 
 bool IsStepNoun(std::string_view word);
-bool IsTimeWord(std::string_view word);  // "time", "cost", "duration", "latency".
-bool IsByteNoun(std::string_view word);  // "b", "mb", "bytes", "flops": a rate that is no job's speed.
+bool IsTimeWord(std::string_view word);                  // "time", "cost", "duration", "latency".
+bool IsByteNoun(std::string_view word);                  // "b", "mb", "bytes", "flops": a rate that is no job's speed.
 std::optional<double> SecondsIn(std::string_view word);  // Of "ms": 0.001.
 
 // The first "X per Y" among the words that is a speed or a step's time; of a label, only one that it ends

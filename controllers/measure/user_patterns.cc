@@ -60,8 +60,7 @@ kube::Result<UserPatterns> UserPatterns::Make(const std::vector<SpeedPattern>& p
       // RE2 tells the part that is wrong, or all of it; where the part begins is looked up.
       const std::string& part = regex->error_arg();
       const std::size_t at = part.empty() || part == pattern.regex ? std::string::npos : pattern.regex.find(part);
-      const std::string place =
-          at == std::string::npos ? "" : " (at character " + std::to_string(at + 1) + ")";
+      const std::string place = at == std::string::npos ? "" : " (at character " + std::to_string(at + 1) + ")";
       return Wrong(pattern, regex->error() + place);
     }
     if (regex->NumberOfCapturingGroups() < 1) {

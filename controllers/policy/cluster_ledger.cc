@@ -57,9 +57,9 @@ void ClusterLedger::PutNode(NodeState state) {
   const Resources taken = TakenOn(node);
   for (const auto& index : indexes_) {
     // Whose devices count for the index depends on whether its shape may use the node, which may change now.
-    for (const NodeHolder& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
+    for (const NodeUse& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
     index->SetNode(node.id, &node.state, taken);
-    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
+    for (const NodeUse& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
   }
 }
 
@@ -73,10 +73,10 @@ void ClusterLedger::RemoveNode(const std::string& name) {
   node.state = NodeState{};
   node.state.name = name;
   for (const auto& index : indexes_) {
-    for (const NodeHolder& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
+    for (const NodeUse& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
     index->SetNode(node.id, nullptr, {});
   }
-  if (node.holders == 0) Forget(node);
+  if (node.uses == 0) Forget(node);
 }
 
 OwnerId ClusterLedger::Intern(const std::string& owner) {
@@ -111,19 +111,19 @@ void ClusterLedger::Reindex(LedgerNode& node, OwnerId owner, const Resources& re
 }
 
 void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape,
-                         bool is_claim) {
+                         bool is_place) {
   node.used += request;
-  ++node.holders;
+  ++node.uses;
   ++owners_[owner].holdings;
-  auto holder = std::find_if(node.by_owner.begin(), node.by_owner.end(),
-                             [owner](const NodeHolder& h) { return h.owner == owner; });
-  if (holder == node.by_owner.end()) {
-    holder = node.by_owner.emplace(holder);
-    holder->owner = owner;
+  auto use =
+      std::find_if(node.by_owner.begin(), node.by_owner.end(), [owner](const NodeUse& h) { return h.owner == owner; });
+  if (use == node.by_owner.end()) {
+    use = node.by_owner.emplace(use);
+    use->owner = owner;
   }
-  ++holder->pods;
-  holder->held += request;
-  if (is_claim) holder->claimed += request;
+  ++use->pods;
+  use->held += request;
+  if (is_place) use->unbound += request;
   if (shape) {
     node.pods.push_back(shape);
     if (!shape->anti_affinity.empty()) {
@@ -137,13 +137,13 @@ void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& reque
 }
 
 void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape,
-                             bool is_claim) {
+                             bool is_place) {
   node.used -= request;
-  const auto holder = std::find_if(node.by_owner.begin(), node.by_owner.end(),
-                                   [owner](const NodeHolder& h) { return h.owner == owner; });
-  holder->held -= request;
-  if (is_claim) holder->claimed -= request;
-  if (--holder->pods == 0) node.by_owner.erase(holder);
+  const auto use =
+      std::find_if(node.by_owner.begin(), node.by_owner.end(), [owner](const NodeUse& h) { return h.owner == owner; });
+  use->held -= request;
+  if (is_place) use->unbound -= request;
+  if (--use->pods == 0) node.by_owner.erase(use);
   if (shape) {
     node.pods.erase(std::find(node.pods.begin(), node.pods.end(), shape));
     if (const auto guard = guards_.find(shape.get()); guard != guards_.end()) {
@@ -158,7 +158,7 @@ void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& r
     owners_[owner] = {};
     free_owners_.push_back(owner);
   }
-  if (--node.holders == 0 && !node.is_known) Forget(node);
+  if (--node.uses == 0 && !node.is_known) Forget(node);
 }
 
 void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, const Resources& request,
@@ -167,15 +167,15 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   Release(pod_uid);
   const OwnerId id = Intern(owner);
   std::optional<Place> ended;
-  if (std::vector<Place>& claims = owners_[id].claims; is_new && id != 0 && !claims.empty()) {
+  if (std::vector<Place>& places = owners_[id].places; is_new && id != 0 && !places.empty()) {
     const auto is_here = [&](const Place& p) { return p.node == node; };
     const auto is_alike = [&](const Place& p) { return p.shape->request == request; };
-    auto place = std::find_if(claims.begin(), claims.end(), [&](const Place& p) { return is_here(p) && is_alike(p); });
-    if (place == claims.end()) place = std::find_if(claims.begin(), claims.end(), is_alike);
-    if (place == claims.end()) place = std::find_if(claims.begin(), claims.end(), is_here);
-    if (place == claims.end()) place = claims.end() - 1;
+    auto place = std::find_if(places.begin(), places.end(), [&](const Place& p) { return is_here(p) && is_alike(p); });
+    if (place == places.end()) place = std::find_if(places.begin(), places.end(), is_alike);
+    if (place == places.end()) place = std::find_if(places.begin(), places.end(), is_here);
+    if (place == places.end()) place = places.end() - 1;
     ended = std::move(*place);
-    claims.erase(place);
+    places.erase(place);
     if (!shape) shape = ended->shape;
   }
   LedgerNode& at = NodeNamed(node);
@@ -189,19 +189,20 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
 }
 
 void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {
-  const auto freed = nodes_.find(to);  // Gone with its last holder if it was no node of the cluster.
+  const auto freed = nodes_.find(to);  // Gone with its last use if it was no node of the cluster.
   if (freed == nodes_.end() || !freed->second.is_known) return;
-  for (const NodeHolder& holder : from.by_owner) {
-    for (Place& place : owners_[holder.owner].claims) {
+  for (const NodeUse& use : from.by_owner) {
+    for (Place& place : owners_[use.owner].places) {
       if (place.node != from.state.name) continue;
       Resources others = from.used;
       others -= place.shape->request;
-      if (CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0) continue;  // It has its room still.
+      if (CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0)
+        continue;  // It has its room still.
       if (!Accepts(freed->second.state, *place.shape) ||
           CopiesThatFit(freed->second.state.allocatable, TakenOn(freed->second), place.shape->request, 1) == 0) {
         continue;
       }
-      const OwnerId owner = holder.owner;  // `holder` may go with its last claim.
+      const OwnerId owner = use.owner;  // `use` may go with its last place.
       place.node = to;
       Take(freed->second, owner, place.shape->request, place.shape, true);
       GiveBack(from, owner, place.shape->request, place.shape, true);
@@ -224,38 +225,38 @@ const Resources* ClusterLedger::RequestOf(const std::string& pod_uid) const {
   return it == bindings_.end() ? nullptr : &it->second.request;
 }
 
-void ClusterLedger::Hold(const std::string& owner, const std::string& node, ShapePtr shape) {
+void ClusterLedger::AddPlace(const std::string& owner, const std::string& node, ShapePtr shape) {
   const OwnerId id = Intern(owner);
   Take(NodeNamed(node), id, shape->request, shape, true);
-  owners_[id].claims.push_back({node, std::move(shape)});
+  owners_[id].places.push_back({node, std::move(shape)});
 }
 
-const std::vector<Place>& ClusterLedger::ClaimsOf(const std::string& owner) const {
+const std::vector<Place>& ClusterLedger::PlacesOf(const std::string& owner) const {
   static const std::vector<Place> kNone;
   const OwnerId id = FindOwner(owner);
-  return id == 0 ? kNone : owners_[id].claims;
+  return id == 0 ? kNone : owners_[id].places;
 }
 
-bool ClusterLedger::HasClaims(const std::function<bool(const std::string& owner)>& of) const {
+bool ClusterLedger::HasPlaces(const std::function<bool(const std::string& owner)>& of) const {
   return std::any_of(owners_.begin(), owners_.end(),
-                     [&](const Owner& owner) { return !owner.claims.empty() && of(owner.name); });
+                     [&](const Owner& owner) { return !owner.places.empty() && of(owner.name); });
 }
 
-void ClusterLedger::DropClaims(const std::string& owner) {
+void ClusterLedger::DropPlaces(const std::string& owner) {
   const OwnerId id = FindOwner(owner);
   if (id == 0) return;
-  const std::vector<Place> claims = std::exchange(owners_[id].claims, {});
-  if (!claims.empty()) ++room_version_;
-  for (const Place& place : claims) GiveBack(nodes_.at(place.node), id, place.shape->request, place.shape, true);
+  const std::vector<Place> places = std::exchange(owners_[id].places, {});
+  if (!places.empty()) ++room_version_;
+  for (const Place& place : places) GiveBack(nodes_.at(place.node), id, place.shape->request, place.shape, true);
 }
 
-int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int count) {
-  const std::vector<Place>& earlier = owners_[FindOwner(owner)].claims;  // Of nobody: none.
+int ClusterLedger::KeepPlaces(const std::string& owner, const PodShape& shape, int count) {
+  const std::vector<Place>& earlier = owners_[FindOwner(owner)].places;  // Of nobody: none.
   if (!earlier.empty() && earlier.size() == static_cast<std::size_t>(std::max(0, count)) &&
       std::all_of(earlier.begin(), earlier.end(), [&](const Place& place) { return *place.shape == shape; })) {
     return count;
   }
-  DropClaims(owner);
+  DropPlaces(owner);
   if (count <= 0 || owner.empty()) return 0;
   const auto shared = std::make_shared<const PodShape>(shape);
   std::vector<std::string> places;
@@ -267,7 +268,7 @@ int ClusterLedger::Claim(const std::string& owner, const PodShape& shape, int co
                   static_cast<std::size_t>(CopiesThatFit(node.state.allocatable, node.used, shape.request, wanted)),
                   name);
   }
-  for (const std::string& place : places) Hold(owner, place, shared);
+  for (const std::string& place : places) AddPlace(owner, place, shared);
   return static_cast<int>(places.size());
 }
 
@@ -283,9 +284,9 @@ Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int
     if (room.copies >= at_most) continue;
     Resources used = may_use_reserved ? node.used : TakenOn(node);
     if (id != 0) {
-      const auto own = std::find_if(node.by_owner.begin(), node.by_owner.end(),
-                                    [id](const NodeHolder& h) { return h.owner == id; });
-      if (own != node.by_owner.end()) used -= own->claimed;
+      const auto own =
+          std::find_if(node.by_owner.begin(), node.by_owner.end(), [id](const NodeUse& h) { return h.owner == id; });
+      if (own != node.by_owner.end()) used -= own->unbound;
     }
     room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
   }
@@ -300,7 +301,7 @@ std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
   const auto index = std::make_shared<FitIndex>(AloneOf(shape));
   for (const auto& [name, node] : nodes_) {
     index->SetNode(node.id, node.is_known ? &node.state : nullptr, TakenOn(node));
-    for (const NodeHolder& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
+    for (const NodeUse& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
   }
   indexes_.push_back(index);
   return index;

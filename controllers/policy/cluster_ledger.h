@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds what on which node, and what is still free.
 //
-// Two kinds of holdings: pods that are bound (facts of the cluster), and claims, the pods a job or gang was granted
+// Two kinds of holdings: pods that are bound (facts of the cluster), and places, for the pods a job or gang was granted
 // that are not bound yet, so that two that are planned one after the other do not count on the same free GPU. The
 // ledger is rebuilt from the cluster at every start and never stored.
 // For each shape that somebody plans with it keeps an index of the nodes by the room there is.
@@ -22,8 +22,8 @@ namespace grus {
 
 // What is free for a shape, for the message of a job that waits.
 struct Room {
-  int copies = 0;            // Pods of the shape that fit now, at most what was asked for.
-  int nodes = 0;             // Nodes that could hold the shape at all, were they empty.
+  int copies = 0;  // Pods of the shape that fit now, at most what was asked for.
+  int nodes = 0;   // Nodes that could hold the shape at all, were they empty.
 };
 
 // One pod that is not bound yet, and where it is to run.
@@ -34,20 +34,20 @@ struct Place {
 };
 
 // What one owner holds on one node.
-struct NodeHolder {
+struct NodeUse {
   OwnerId owner = 0;
   int pods = 0;
-  Resources held, claimed;  // `claimed` is the part of `held` that is not bound yet.
+  Resources held, unbound;  // `unbound` is the part of `held` that is not bound yet.
 };
 
 struct LedgerNode {
   NodeId id = 0;
   bool is_known = false;  // False: pods are bound to it, but the node is not (or no longer) there.
-  int holders = 0;        // Pods and claims. An unknown node that nobody holds is forgotten.
+  int uses = 0;           // Pods and places. An unknown node that nobody holds is forgotten.
   NodeState state;
-  Resources used;         // By bound pods and by claims.
-  Resources reserved;     // For a gang that waits; nobody else may count on it.
-  std::vector<NodeHolder> by_owner;
+  Resources used;      // By bound pods and by places.
+  Resources reserved;  // For a gang that waits; nobody else may count on it.
+  std::vector<NodeUse> by_owner;
   std::vector<ShapePtr> pods;  // Of those whose shape is known.
 };
 
@@ -60,26 +60,26 @@ class ClusterLedger {
   bool HasNode(const std::string& name) const;
   std::size_t node_count() const { return nodes_.size(); }  // With those that are gone and still held.
 
-  // A bound pod of `owner` (empty: nobody that claims). Binding again with the same UID replaces. One claim of the
+  // A bound pod of `owner` (empty: nobody that has places). Binding again with the same UID replaces. One place of the
   // owner ends with each pod that is bound for the first time: one that asks for as much, best on that node; else any.
-  // Without a `shape` the pod has that of the claim; else no constraint of another pod sees it.
+  // Without a `shape` the pod has that of the place; else no constraint of another pod sees it.
   void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner,
             ShapePtr shape = nullptr);
   void Release(const std::string& pod_uid);
-  const Resources* RequestOf(const std::string& pod_uid) const;  // Of a bound pod; null: it is not. As ClaimsOf().
+  const Resources* RequestOf(const std::string& pod_uid) const;  // Of a bound pod; null: it is not. As PlacesOf().
 
-  // `owner` counts on `count` more pods of `shape` than are bound; replaces all its claims, unless they are just that.
+  // `owner` counts on `count` more pods of `shape` than are bound; replaces all its places, unless they are just that.
   // First fit, without regard for reservations. Returns how many found a place.
-  int Claim(const std::string& owner, const PodShape& shape, int count);
-  // One claim more, at a place that is known. It may over-commit the node: a fact is a fact.
+  int KeepPlaces(const std::string& owner, const PodShape& shape, int count);
+  // One place more, on a node that is known. It may over-commit the node: a fact is a fact.
   // REQUIRES: an owner, and a shape.
-  void Hold(const std::string& owner, const std::string& node, ShapePtr shape);
-  const std::vector<Place>& ClaimsOf(const std::string& owner) const;  // Valid until the next change.
-  bool HasClaims(const std::function<bool(const std::string& owner)>& of) const;
-  void DropClaims(const std::string& owner);
+  void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape);
+  const std::vector<Place>& PlacesOf(const std::string& owner) const;  // Valid until the next change.
+  bool HasPlaces(const std::function<bool(const std::string& owner)>& of) const;
+  void DropPlaces(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 
-  // Room for pods of `shape` beside all bound pods, what is reserved (for others), and all claims but those of `owner`.
+  // Room for pods of `shape` beside all bound pods, what is reserved (for others), and all places but those of `owner`.
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved = false) const;
 
   // For planning. The index is kept true for as long as the caller, too, holds it.
@@ -116,17 +116,17 @@ class ClusterLedger {
   struct Owner {
     std::string name;
     int holdings = 0;
-    std::vector<Place> claims;
+    std::vector<Place> places;
   };
   LedgerNode& NodeNamed(const std::string& name);
   void Forget(LedgerNode& node);
   OwnerId Intern(const std::string& owner);
-  void Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_claim);
-  void GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_claim);
+  void Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_place);
+  void GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_place);
   void Reindex(LedgerNode& node, OwnerId owner, const Resources& request, bool is_taken);
   static Resources TakenOn(const LedgerNode& node);
-  // A pod was bound to `from` where another owner had a claim, and left a claim of its own at `to`: the scheduler
-  // swapped them. The other's claim moves, if it does not fit any more where it was.
+  // A pod was bound to `from` where another owner had a place, and left a place of its own at `to`: the scheduler
+  // swapped them. The other's place moves, if it does not fit any more where it was.
   void PassOn(LedgerNode& from, const std::string& to);
 
   std::map<std::string, LedgerNode> nodes_;

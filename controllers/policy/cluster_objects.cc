@@ -6,8 +6,8 @@
 namespace grus {
 namespace {
 
-// Users may write any number. No machine has more than this (a PiB), and sums over thousands of such pods are exact: what
-// is added can be taken off again.
+// Users may write any number. No machine has more than this (a PiB), and sums over thousands of such pods are exact:
+// what is added can be taken off again.
 constexpr std::int64_t kMostOfOne = std::int64_t{1} << 50;
 
 std::int64_t Amount(std::int64_t stated) { return std::clamp(stated, -kMostOfOne, kMostOfOne); }

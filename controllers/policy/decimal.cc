@@ -27,8 +27,7 @@ std::string ToDecimal(double value, int digits) {
   constexpr double kLimit = 1e15;
   constexpr int kMostBehindPoint = 9;
   if (!std::isfinite(value) || value < 0 || value >= kLimit - 1) return "";
-  const int before =
-      value > 0 ? static_cast<int>(std::floor(std::log10(value))) + 1 : 1;  // Digits before the point.
+  const int before = value > 0 ? static_cast<int>(std::floor(std::log10(value))) + 1 : 1;  // Digits before the point.
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", std::clamp(digits - before, 0, kMostBehindPoint), value);
   std::string decimal = text;

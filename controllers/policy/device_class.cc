@@ -30,8 +30,7 @@ class Scanner {
   std::optional<std::string> TakeText() {
     if (rest_.empty() || (rest_.front() != '"' && rest_.front() != '\'')) return std::nullopt;
     const std::size_t end = rest_.find(rest_.front(), 1);
-    if (end == std::string_view::npos || rest_.substr(0, end).find('\\') != std::string_view::npos)
-      return std::nullopt;
+    if (end == std::string_view::npos || rest_.substr(0, end).find('\\') != std::string_view::npos) return std::nullopt;
     rest_.remove_prefix(1);
     std::string text = Cut(end - 1);
     Drop(1);
@@ -129,16 +128,14 @@ bool IsUsable(const kube::Device& device) {
 }
 
 bool IsPlain(const kube::ExactDeviceRequest& request) {
-  return (request.allocation_mode.empty() || request.allocation_mode == "ExactCount") &&
-         !request.admin_access && request.selectors.empty() && request.tolerations.empty() &&
-         !request.capacity;
+  return (request.allocation_mode.empty() || request.allocation_mode == "ExactCount") && !request.admin_access &&
+         request.selectors.empty() && request.tolerations.empty() && !request.capacity;
 }
 
 std::string_view ClassOf(const kube::DeviceAllocation& allocation, const kube::ResourceClaimSpec& claim) {
   const std::string_view path = allocation.request.view();
   const std::size_t slash = path.find('/');
-  const std::string_view sub_name =
-      slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
+  const std::string_view sub_name = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
   for (const kube::DeviceRequest& request : claim.devices.requests) {
     if (request.name != path.substr(0, slash)) continue;
     if (request.exactly) return request.exactly->device_class_name.view();

@@ -125,7 +125,9 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
   SetTaken(id, taken);
 }
 
-void FitIndex::AddHeld(NodeId id, OwnerId owner, const Resources& held) { ChangeHeld(id, owner, held.Extended(device_)); }
+void FitIndex::AddHeld(NodeId id, OwnerId owner, const Resources& held) {
+  ChangeHeld(id, owner, held.Extended(device_));
+}
 
 void FitIndex::RemoveHeld(NodeId id, OwnerId owner, const Resources& held) {
   ChangeHeld(id, owner, -held.Extended(device_));
@@ -137,7 +139,7 @@ void FitIndex::ChangeHeld(NodeId id, OwnerId owner, std::int64_t devices) {
   held_[owner] += devices;
 }
 
-std::vector<FitIndex::OwnerDevices> FitIndex::LargestHolders(std::size_t count) const {
+std::vector<FitIndex::OwnerDevices> FitIndex::LargestUses(std::size_t count) const {
   std::vector<OwnerDevices> largest;
   if (count == 0) return largest;
   for (OwnerId owner = 0; owner < held_.size(); ++owner) {

@@ -52,7 +52,7 @@ class FitIndex {
   int eligible_nodes() const { return eligible_nodes_; }
   int largest_capacity() const { return largest_capacity_; }  // No node holds more; perhaps none so many.
   const std::vector<Amount>& amounts() const { return amounts_; }
-  std::vector<OwnerDevices> LargestHolders(std::size_t count) const;  // Of such devices on eligible nodes.
+  std::vector<OwnerDevices> LargestUses(std::size_t count) const;  // Of such devices on eligible nodes.
 
   bool IsEligible(NodeId id) const { return id < slots_.size() && slots_[id].capacity > 0; }
   int CopiesOn(NodeId id) const { return id < slots_.size() ? slots_[id].rank.copies : 0; }

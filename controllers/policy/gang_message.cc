@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/policy/gang_message.h"
 
-#include "controllers/policy/wording.h"
-
 #include <algorithm>
 #include <chrono>
 
 #include "clientlib/model/quantity.h"
 #include "clientlib/model/time.h"
+#include "controllers/policy/wording.h"
 
 namespace grus {
 namespace {
@@ -47,8 +46,8 @@ std::string Ordinal(int n) {
 
 std::string HeldBy(const GangStanding& standing) {
   std::string text;
-  for (const Holder& holder : standing.holders) {
-    text += ", " + std::to_string(holder.devices) + " by " + (holder.owner.empty() ? "other pods" : holder.owner);
+  for (const DeviceUse& use : standing.uses) {
+    text += ", " + std::to_string(use.devices) + " by " + (use.owner.empty() ? "other pods" : use.owner);
   }
   return text;
 }
@@ -72,8 +71,8 @@ std::string MainResource(const GangDemand& demand) {
 std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   const int needed = std::max(1, demand.needed);
   if (standing.eligible_nodes == 0) {
-    return "no node can hold such a " + std::string(words.member) + ": see its resources, node selector, affinity and tolerations" +
-           ByVolumes(demand);
+    return "no node can hold such a " + std::string(words.member) +
+           ": see its resources, node selector, affinity and tolerations" + ByVolumes(demand);
   }
   const bool can_be_fewer = !words.minimum.empty() && standing.capacity > 0;
   const std::string advice =
@@ -121,7 +120,8 @@ std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, co
   std::string text = WhatIsMissing(demand, standing) + ByVolumes(demand);
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
   if (standing.has_reservation) text += ", what becomes free is kept from other gangs and jobs";
-  if (standing.reserves_from) text += "; what becomes free is kept from other gangs and jobs again at " + At(*standing.reserves_from);
+  if (standing.reserves_from)
+    text += "; what becomes free is kept from other gangs and jobs again at " + At(*standing.reserves_from);
   if (standing.expected_start) text += "; expected to start at " + At(*standing.expected_start);
   return text;
 }

@@ -38,12 +38,12 @@ struct Gang {
   GangDemand demand;
   std::vector<GangPart> parts;
   GangStanding standing;
-  bool is_changed = true;            // Since its standing was last told.
+  bool is_changed = true;  // Since its standing was last told.
   bool is_constrained = false;
   std::uint64_t guards_version = 0;  // For which that holds.
   std::uint64_t nodes_version = 0;   // For which standing.capacity holds.
   bool is_capacity_thorough = false;
-  std::optional<int> searched;       // How many had a place when there seemed to be room for enough, but was not.
+  std::optional<int> searched;  // How many had a place when there seemed to be room for enough, but was not.
 };
 
 }  // namespace
@@ -58,7 +58,7 @@ struct GangPlanner::Impl {
 
   ReservationTurns turns;
 
-  std::string holder;  // Of the reservation; empty: none.
+  std::string reserved_for;  // Of the reservation; empty: none.
   std::int64_t held_since = 0, turn_length = 0;
   Reservation reservation;
   std::int64_t reserved_at = 0;
@@ -84,7 +84,9 @@ struct GangPlanner::Impl {
     return query;
   }
 
-  bool IsReservedForOther(const Gang& gang) const { return !ledger.reserved().empty() && holder != gang.demand.key; }
+  bool IsReservedForOther(const Gang& gang) const {
+    return !ledger.reserved().empty() && reserved_for != gang.demand.key;
+  }
 
   // Copies of an index that there were room for, but for the reservation.
   std::int64_t ReservedCopies(const FitIndex& index) {
@@ -114,7 +116,7 @@ struct GangPlanner::Impl {
   bool TryToPlace(Gang& gang, std::int64_t now) {
     GangToPlace query = QueryOf(gang);
     gang.searched.reset();
-    query.may_use_reserved = holder == gang.demand.key;
+    query.may_use_reserved = reserved_for == gang.demand.key;
     if (Search(gang, query, now)) return true;
     if (!IsReservedForOther(gang) || !EndsInTime(gang, now) || !WouldFitOnReserved(gang)) return false;
     query.may_use_reserved = true;
@@ -135,8 +137,8 @@ struct GangPlanner::Impl {
     const std::string& key = gang.demand.key;
     for (std::size_t i = 0; i < places.nodes.size(); ++i) {
       const GangDemand::Companion& companion = gang.demand.companion;
-      ledger.Hold(static_cast<int>(i) == companion.member ? companion.owner : key,
-                  ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
+      ledger.AddPlace(static_cast<int>(i) == companion.member ? companion.owner : key,
+                      ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
     }
     // The extras of a gang that runs say nothing of its end.
     if (gang.demand.needed > 0 && gang.demand.runtime_seconds) ends[key] = now + *gang.demand.runtime_seconds;
@@ -154,8 +156,7 @@ struct GangPlanner::Impl {
     gang.nodes_version = ledger.nodes_version();
     gang.is_capacity_thorough = is_thorough;
     gang.is_changed |= Update(gang.standing.capacity, CapacityFor(ledger, QueryOf(gang), is_thorough));
-    gang.is_changed |=
-        Update(gang.standing.can_never_fit, gang.standing.capacity < std::max(1, gang.demand.needed));
+    gang.is_changed |= Update(gang.standing.can_never_fit, gang.standing.capacity < std::max(1, gang.demand.needed));
   }
 
   // The search failed although there is room: for constraints between pods.
@@ -188,7 +189,8 @@ struct GangPlanner::Impl {
 
   // False: there is no set of nodes that would do.
   bool Reserve(const Gang& gang, std::int64_t now) {
-    const bool is_stale = holder != gang.demand.key || now >= reserved_at + kReservationSeconds || now < reserved_at ||
+    const bool is_stale = reserved_for != gang.demand.key || now >= reserved_at + kReservationSeconds ||
+                          now < reserved_at ||
                           // What was freed just now is nearer than nodes that others still hold.
                           (reservation.start != now && reserved_room != ledger.room_version()) ||
                           reservation.nodes.empty() || (reservation.start && *reservation.start <= now) ||
@@ -208,11 +210,11 @@ struct GangPlanner::Impl {
       reserved_copies.clear();
     }
     if (reservation.nodes.empty()) return false;
-    if (holder != gang.demand.key) {
+    if (reserved_for != gang.demand.key) {
       held_since = now;
       turn_length = turns.LengthFor(gang.demand.key, now);
     }
-    holder = gang.demand.key;
+    reserved_for = gang.demand.key;
     if (ledger.reserved() != reservation.nodes) {
       reserved_copies.clear();
       ledger.Reserve(reservation.nodes);
@@ -242,14 +244,14 @@ struct GangPlanner::Impl {
   // False: a reservation ended.
   bool PlaceInTurn(std::int64_t now) {
     // Whoever comes before the one with the reservation is not bound by it.
-    if (queue.empty() || queue.begin()->second->demand.key != holder) DropReservation();
+    if (queue.empty() || queue.begin()->second->demand.key != reserved_for) DropReservation();
     bool is_reserved = false;
     for (auto it = queue.begin(); it != queue.end();) {
       Gang& gang = *it->second;
       UpdateCapacity(gang, false);
       if (TryToPlace(gang, now)) {
-        if (gang.demand.key == holder) {
-          holder.clear();
+        if (gang.demand.key == reserved_for) {
+          reserved_for.clear();
           DropReservation();
         }
         changed.push_back(gang.demand.key);
@@ -261,22 +263,22 @@ struct GangPlanner::Impl {
         is_reserved = !gang.standing.can_never_fit && Reserve(gang, now);
         if (is_reserved && EndTurn(gang.demand, now)) {
           DropReservation();
-          holder.clear();
+          reserved_for.clear();
           return false;
         }
       }
-      if (!is_reserved && gang.demand.key == holder) DropReservation();
+      if (!is_reserved && gang.demand.key == reserved_for) DropReservation();
       ++it;
     }
     if (!is_reserved) {
       DropReservation();
-      holder.clear();
+      reserved_for.clear();
     }
     return true;
   }
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
-    if (demand.key == holder) {
+    if (demand.key == reserved_for) {
       if (!IsStartKnown(planned_at)) return held_since + turn_length;
       return std::max(*reservation.start, planned_at + 1);  // If it is late, a later time is to be found.
     }
@@ -284,13 +286,13 @@ struct GangPlanner::Impl {
     return demand.needed > 0 && at > planned_at ? std::optional(at) : std::nullopt;
   }
 
-  // Whether a change is due: while there is a reservation, of its holder alone.
+  // Whether a change is due: while there is a reservation, of the gang that has it.
   bool IsDue(std::int64_t now) const {
     const auto is_due = [&](const Gang& gang) {
       const std::optional<std::int64_t> at = ChangeOf(gang.demand);
       return at && *at <= now;
     };
-    if (const auto it = gangs.find(holder); it != gangs.end()) return is_due(it->second);
+    if (const auto it = gangs.find(reserved_for); it != gangs.end()) return is_due(it->second);
     return std::any_of(queue.begin(), queue.end(), [&](const auto& entry) { return is_due(*entry.second); });
   }
 
@@ -299,20 +301,20 @@ struct GangPlanner::Impl {
     int position = 0;
     for (auto& [key, gang] : queue) {
       GangStanding& standing = gang->standing;
-      const bool is_holder = gang->demand.key == holder;
+      const bool is_reserved_for_it = gang->demand.key == reserved_for;
       GangToPlace query = QueryOf(*gang);
-      query.may_use_reserved = is_holder;
+      query.may_use_reserved = is_reserved_for_it;
       bool is_new = std::exchange(gang->is_changed, false);
       is_new |= Update(standing.position, ++position);
       is_new |= Describe(ledger, query, gang->searched, facts, standing);
-      is_new |= Update(standing.has_reservation, is_holder);
+      is_new |= Update(standing.has_reservation, is_reserved_for_it);
       const std::int64_t rests_until = turns.ReservesFrom(gang->demand.key, planned_at);
       const bool rests = gang->demand.needed > 0 && !standing.can_never_fit && rests_until > planned_at;
       is_new |= Update(standing.reserves_from, rests ? std::optional(rests_until) : std::nullopt);
-      is_new |= Update(standing.expected_start, is_holder ? reservation.start : std::nullopt);
-      const bool is_blocked = !is_holder && IsReservedForOther(*gang) && !LacksOnlyAPlace(*gang) &&
+      is_new |= Update(standing.expected_start, is_reserved_for_it ? reservation.start : std::nullopt);
+      const bool is_blocked = !is_reserved_for_it && IsReservedForOther(*gang) && !LacksOnlyAPlace(*gang) &&
                               standing.fitting < std::max(1, gang->demand.needed) && WouldFitOnReserved(*gang);
-      is_new |= Update(standing.blocked_by, is_blocked ? std::string_view(holder) : std::string_view());
+      is_new |= Update(standing.blocked_by, is_blocked ? std::string_view(reserved_for) : std::string_view());
       if (is_new) changed.push_back(gang->demand.key);
     }
   }
@@ -335,15 +337,15 @@ void GangPlanner::Put(GangDemand demand) {
   // A new index may lie where one lay that is gone.
   for (const GangPart& part : gang.parts) impl_->reserved_copies.erase(part.index.get());
   impl_->queue.emplace(KeyOf(gang.demand), &gang);
-  if (gang.demand.key == impl_->holder) impl_->reserved_at = 0;  // What it needs may be something else now.
+  if (gang.demand.key == impl_->reserved_for) impl_->reserved_at = 0;  // What it needs may be something else now.
   impl_->is_dirty = true;
 }
 
 void GangPlanner::Remove(const std::string& key) {
   impl_->Erase(key);
-  if (impl_->holder != key) return;
+  if (impl_->reserved_for != key) return;
   impl_->DropReservation();
-  impl_->holder.clear();
+  impl_->reserved_for.clear();
 }
 
 void GangPlanner::SetEnd(const std::string& key, std::optional<std::int64_t> at) {
@@ -375,7 +377,7 @@ const GangStanding* GangPlanner::StandingOf(const std::string& key) const {
 
 std::size_t GangPlanner::waiting() const { return impl_->queue.size(); }
 
-const std::string& GangPlanner::holder() const { return impl_->holder; }
+const std::string& GangPlanner::reserved_for() const { return impl_->reserved_for; }
 
 std::optional<std::int64_t> GangPlanner::next_change(const std::string& key) const {
   const auto it = impl_->gangs.find(key);

@@ -4,9 +4,9 @@
 // A gang holds nothing while it waits, so gangs that fit one at a time run one after another. Order: priority, then
 // time of waiting. A gang that does not fit lets later ones pass, until it has waited `reserve_after`: then it, the
 // first such gang, holds a reservation, and others may only take room that it does not need, or use its room and be
-// gone before it could start. Where nobody knows when that is, its turn ends (ReservationTurns): so little stays idle for
-// a gang that nobody can place, and one that only waits for others to end starts in the end. What the planner places is a
-// claim in the ledger (owner: the gang's key) until its pods are bound or the claim is dropped.
+// gone before it could start. Where nobody knows when that is, its turn ends (ReservationTurns): so little stays idle
+// for a gang that nobody can place, and one that only waits for others to end starts in the end. What the planner
+// places is a place in the ledger (owner: the gang's key) until its pods are bound or the place is dropped.
 //
 // Pure data structure: no I/O, clock or lock; the owner serialises access and passes the time in.
 #pragma once
@@ -24,46 +24,46 @@ namespace grus {
 
 // The pods of a gang that have no place yet.
 struct GangDemand {
-  std::string key;                 // "namespace/name".
+  std::string key;  // "namespace/name".
   int priority = 0;
   std::int64_t waiting_since = 0;  // Unix seconds.
   int needed = 0;                  // Of `members` at least so many, or none. 0: none is urgent, any number helps.
   std::vector<ShapePtr> members;   // In the order in which they are to start; equal shapes share a pointer.
   std::set<std::string> avoid;     // Nodes that the scheduler refused although they looked free.
-  // The member whose claim another owner gets than `key`.
+  // The member whose place another owner gets than `key`.
   struct Companion {
     int member = -1;
     std::string owner;
     friend bool operator==(const Companion&, const Companion&) = default;
   };
-  Companion companion = {};        // -1: none.
+  Companion companion = {};                     // -1: none.
   std::optional<std::int64_t> runtime_seconds;  // How long it will run, declared or measured.
   friend bool operator==(const GangDemand&, const GangDemand&) = default;
 };
 
 // Who holds accelerators of the kind that a waiting gang lacks.
-struct Holder {
+struct DeviceUse {
   std::string owner;  // A gang or job, "namespace/name"; empty: pods that belong to neither.
   std::int64_t devices = 0;
-  friend bool operator==(const Holder&, const Holder&) = default;
+  friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
 };
 
 struct GangStanding {
-  bool is_placed = false;          // The claims are in the ledger; the gang waits no longer.
-  int placed = 0;                  // So many of the first members, when it was placed.
+  bool is_placed = false;  // The places are in the ledger; the gang waits no longer.
+  int placed = 0;          // So many of the first members, when it was placed.
   // Of a gang that waits:
-  int position = 0;                // In the queue, from 1.
-  int fitting = 0;                 // How many of the needed members there is room for now.
+  int position = 0;  // In the queue, from 1.
+  int fitting = 0;   // How many of the needed members there is room for now.
   int needed = 0;
-  bool can_never_fit = false;      // Not even if the cluster were empty.
-  int capacity = 0;                // How many of the members an empty cluster could hold, at most members.size().
-  std::string lacking;             // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
+  bool can_never_fit = false;  // Not even if the cluster were empty.
+  int capacity = 0;            // How many of the members an empty cluster could hold, at most members.size().
+  std::string lacking;         // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
   std::int64_t lacking_free = 0, lacking_total = 0;  // Of that resource, on nodes that its members may use; reserved
                                                      // room is free room.
-  int eligible_nodes = 0;          // Nodes that its members may use, were they empty.
-  std::vector<Holder> holders;     // Of such devices on these nodes, the largest three.
+  int eligible_nodes = 0;                            // Nodes that its members may use, were they empty.
+  std::vector<DeviceUse> uses;                       // Of such devices on these nodes, the largest three.
   bool has_reservation = false;
-  std::string blocked_by;          // There is room, but this gang has reserved it.
+  std::string blocked_by;  // There is room, but this gang has reserved it.
   // Unix seconds: its namespace had its turn, and reserves nothing until then.
   std::optional<std::int64_t> reserves_from;
   // Unix seconds; of the gang with the reservation, if all that it waits for said how long it runs.
@@ -77,9 +77,9 @@ class GangPlanner {
   ~GangPlanner();
 
   // New, or changed; the same again costs nothing. One that was placed waits again when its demand is another one: what
-  // is left to place, beside its claims.
+  // is left to place, beside its places.
   void Put(GangDemand demand);
-  void Remove(const std::string& key);   // It waits no longer; its claims stay.
+  void Remove(const std::string& key);  // It waits no longer; its places stay.
   // When a gang that is in the ledger is expected to end, Unix seconds, for backfill and expected starts. For a gang
   // that it places the planner reckons with its runtime from then on, until it is told better; nullopt: it has ended.
   void SetEnd(const std::string& key, std::optional<std::int64_t> at);
@@ -90,7 +90,7 @@ class GangPlanner {
   // Null: it never waited, or was removed.
   const GangStanding* StandingOf(const std::string& key) const;
   std::size_t waiting() const;
-  const std::string& holder() const;  // Of the reservation; empty: nobody.
+  const std::string& reserved_for() const;  // Whose the reservation is; empty: nobody.
   // When Plan() should run for this gang although nothing happens: it may ask for its reservation then, or it has one
   // and should have started. nullopt: never.
   std::optional<std::int64_t> next_change(const std::string& key) const;

@@ -19,7 +19,7 @@ const IndexFacts& FactsCache::Of(const FitIndex& index) {
   const auto [it, is_new] = facts_.try_emplace(&index);
   IndexFacts& facts = it->second;
   if (!is_new) return facts;
-  for (const auto& [owner, gpus] : index.LargestHolders(3)) facts.holders.push_back({ledger_.OwnerName(owner), gpus});
+  for (const auto& [owner, gpus] : index.LargestUses(3)) facts.uses.push_back({ledger_.OwnerName(owner), gpus});
   facts.copies = index.copies();
   for (const FitIndex::Amount& amount : index.amounts()) facts.free.push_back(amount.free);
   for (const auto& [id, reserved] : ledger_.reserved()) {
@@ -94,7 +94,7 @@ bool Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optiona
   is_new |= Update(standing.lacking_free, lacking ? ToInt64(free) : 0);
   is_new |= Update(standing.lacking_total, lacking ? ToInt64(lacking->total) : 0);
   is_new |= Update(standing.eligible_nodes, worst->index->eligible_nodes());
-  is_new |= Update(standing.holders, facts.Of(*worst->index).holders);
+  is_new |= Update(standing.uses, facts.Of(*worst->index).uses);
   return is_new;
 }
 

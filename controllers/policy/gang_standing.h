@@ -12,9 +12,9 @@ namespace grus {
 
 // What is there for the shape of an index, reservations aside. Asked for once a pass.
 struct IndexFacts {
-  std::vector<Holder> holders;     // The largest, of GPUs on its nodes.
-  std::int64_t copies = 0;         // That fit.
-  std::vector<kube::Wide> free;    // By amount.
+  std::vector<DeviceUse> uses;   // The largest, of GPUs on its nodes.
+  std::int64_t copies = 0;       // That fit.
+  std::vector<kube::Wide> free;  // By amount.
 };
 
 class FactsCache {

@@ -182,8 +182,8 @@ bool HasConstraints(const ClusterLedger& ledger, const std::vector<ShapePtr>& me
 int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int limit) {
   int room = limit;
   for (const GangPart& part : *gang.parts) {
-    const bool is_plain = !gang.on_empty_cluster && gang.avoid.empty() &&
-                          (!gang.may_use_reserved || ledger.reserved().empty());
+    const bool is_plain =
+        !gang.on_empty_cluster && gang.avoid.empty() && (!gang.may_use_reserved || ledger.reserved().empty());
     const std::int64_t copies =
         is_plain ? part.index->copies() : CopiesWith(*part.index, OverridesFor(ledger, gang, *part.index, {}));
     // The first member without a place ends it.
@@ -232,15 +232,15 @@ std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int 
   return PlaceGang(ledger, gang).nodes;
 }
 
-void ClaimPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count) {
-  const std::vector<Place>& earlier = ledger.ClaimsOf(owner);
+void KeepConstrainedPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count) {
+  const std::vector<Place>& earlier = ledger.PlacesOf(owner);
   if (static_cast<int>(earlier.size()) == count &&
       std::all_of(earlier.begin(), earlier.end(), [&](const Place& place) { return *place.shape == *shape; })) {
     return;
   }
-  ledger.DropClaims(owner);
+  ledger.DropPlaces(owner);
   for (const NodeId id : PlacesFor(ledger, shape, count, true)) {
-    ledger.Hold(owner, ledger.NodeAt(id)->state.name, shape);
+    ledger.AddPlace(owner, ledger.NodeAt(id)->state.name, shape);
   }
 }
 

@@ -7,7 +7,7 @@
 // Exact for members that are alike and ask nothing of other pods: what fits is found. With several kinds of members,
 // or with constraints between pods, it is a greedy search that can miss a place; it never gives a wrong one.
 //
-// Pure functions; all but ClaimPlaces() read the ledger and change nothing that can be seen.
+// Pure functions; all but KeepConstrainedPlaces() read the ledger and change nothing that can be seen.
 #pragma once
 
 #include <memory>
@@ -32,9 +32,9 @@ struct GangToPlace {
   const std::vector<GangPart>* parts = nullptr;
   int needed = 0;
   std::vector<NodeId> avoid;
-  bool is_constrained = false;       // See HasConstraints().
+  bool is_constrained = false;  // See HasConstraints().
   bool may_use_reserved = false;
-  bool on_empty_cluster = false;     // Could it ever fit?
+  bool on_empty_cluster = false;  // Could it ever fit?
 };
 
 struct GangPlaces {
@@ -58,7 +58,7 @@ GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang);
 // Of pods that are alike, beside all that is held: as many as fit, at most `at_most`.
 std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, bool may_use_reserved);
 
-// As ClusterLedger::Claim(), for pods that ask something of others or of which others ask it.
-void ClaimPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count);
+// As ClusterLedger::KeepPlaces(), for pods that ask something of others or of which others ask it.
+void KeepConstrainedPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count);
 
 }  // namespace grus

@@ -18,9 +18,8 @@ int CountOf(const std::map<std::string, int, std::less<>>& counts, std::string_v
 
 // An affinity counts pods that all its terms are about.
 bool AllTermsMatch(const PodShape& shape, const PodShape& other) {
-  return std::all_of(shape.affinity.begin(), shape.affinity.end(), [&](const kube::PodAffinityTerm& term) {
-    return TermMatches(term, shape.ns, other, false);
-  });
+  return std::all_of(shape.affinity.begin(), shape.affinity.end(),
+                     [&](const kube::PodAffinityTerm& term) { return TermMatches(term, shape.ns, other, false); });
 }
 
 bool Selects(const kube::TopologySpreadConstraint& constraint, const PodShape& shape, const PodShape& other) {

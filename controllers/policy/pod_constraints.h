@@ -65,7 +65,7 @@ class PodConstraints {
   bool PortsAreFree(const PodShape& shape, const LedgerNode& node) const;
 
   const ClusterLedger& ledger_;
-  std::list<Terms> terms_;  // Rules point into it.
+  std::list<Terms> terms_;                             // Rules point into it.
   std::unordered_map<const PodShape*, Guard> guards_;  // Likewise. Only ever more.
   std::unordered_map<const PodShape*, Rules> rules_;
   std::unordered_map<NodeId, std::vector<ShapePtr>> added_;

@@ -57,8 +57,7 @@ bool FitAlike(const PodShape& a, const PodShape& b) {
          a.node_affinity == b.node_affinity && a.volume_affinity == b.volume_affinity;
 }
 
-bool TermMatches(const kube::PodAffinityTerm& term, const std::string& own_ns, const PodShape& other,
-                 bool if_unknown) {
+bool TermMatches(const kube::PodAffinityTerm& term, const std::string& own_ns, const PodShape& other, bool if_unknown) {
   return term.label_selector && term.label_selector->Matches(other.labels) &&
          NamespaceMatches(term, own_ns, other.ns, if_unknown);
 }

@@ -37,7 +37,7 @@ struct PodShape {
   Resources request;
   std::map<std::string, std::string> node_selector;
   std::vector<Toleration> tolerations;
-  kube::Box<kube::NodeSelector> node_affinity;  // None: any.
+  kube::Box<kube::NodeSelector> node_affinity;      // None: any.
   std::vector<kube::NodeSelector> volume_affinity;  // Where its volumes can be used: each must match.
 
   // What it requires of the other pods there. Only what is required: preferences are the scheduler's.

@@ -14,8 +14,7 @@ struct Interval {
 };
 
 bool IsSameSetting(const api::TrialConfig& measured, const api::TrialConfig& seen) {
-  return measured.gpu_type == seen.gpu_type && measured.gpus == seen.gpus &&
-         measured.batch_size == seen.batch_size &&
+  return measured.gpu_type == seen.gpu_type && measured.gpus == seen.gpus && measured.batch_size == seen.batch_size &&
          (measured.nodes == seen.nodes || measured.nodes == 0 || seen.nodes == 0);
 }
 

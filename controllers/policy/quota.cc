@@ -178,8 +178,9 @@ bool IsInScope(const QuotaPod& pod, const kube::ScopeRequirement& scope) {
 
 bool Covers(const kube::ResourceQuota& quota, const QuotaPod& pod) {
   const auto& names = quota.spec.scopes;
-  if (!std::all_of(names.begin(), names.end(),
-                   [&](const std::string& name) { return IsInScope(pod, {name, "Exists", {}}); })) {
+  if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+        return IsInScope(pod, {name, "Exists", {}});
+      })) {
     return false;
   }
   if (!quota.spec.scope_selector) return true;

@@ -2,8 +2,8 @@
 // How many more pods the ResourceQuotas of a namespace admit, as the API server decides it when a pod is created. Pure
 // functions.
 //
-// Counted is what the server counts by: status.hard and status.used. Not looked at: what a server is configured to refuse
-// where no quota covers it, and pod affinity that is only preferred (scope CrossNamespacePodAffinity).
+// Counted is what the server counts by: status.hard and status.used. Not looked at: what a server is configured to
+// refuse where no quota covers it, and pod affinity that is only preferred (scope CrossNamespacePodAffinity).
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ using QuotaList = std::vector<std::shared_ptr<const kube::ResourceQuota>>;
 struct QuotaPod {
   std::string priority_class;  // As the server will fill it in.
   bool is_best_effort = false, has_deadline = false, names_namespaces = false;
-  kube::ResourceList usage;    // By the names that quotas have for it: pods, requests.cpu, limits.memory, ...
+  kube::ResourceList usage;  // By the names that quotas have for it: pods, requests.cpu, limits.memory, ...
   // A quota on cpu or memory takes only pods whose containers all state it: what is not stated, and by which container.
   std::vector<std::pair<std::string, std::string>> unstated;
 };

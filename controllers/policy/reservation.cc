@@ -58,9 +58,9 @@ class Search {
     };
     const auto mine = result_.nodes.find(node.id);
     leaving_.clear();
-    for (const NodeHolder& holder : node.by_owner) {
-      const std::int64_t end = EndOf(holder.owner);
-      if (end != kNever) leaving_.emplace_back(end, &holder);
+    for (const NodeUse& use : node.by_owner) {
+      const std::int64_t end = EndOf(use.owner);
+      if (end != kNever) leaving_.emplace_back(end, &use);
     }
     if (leaving_.empty() && mine == result_.nodes.end() && node.reserved.pods == 0) {  // Most nodes, and cheap.
       add(now_, index.CopiesOn(node.id));
@@ -165,7 +165,7 @@ class Search {
   std::vector<Step> steps_;
   std::vector<Outlook> outlooks_;
   // Of LookAt(); here to keep their memory.
-  std::vector<std::pair<std::int64_t, const NodeHolder*>> leaving_;
+  std::vector<std::pair<std::int64_t, const NodeUse*>> leaving_;
   Resources taken_;
 };
 

@@ -17,8 +17,8 @@
 namespace grus {
 
 struct Reservation {
-  std::map<NodeId, Resources> nodes;    // What the gang needs on each.
-  std::optional<std::int64_t> start;    // Unix seconds; nullopt: something that must end first did not say when.
+  std::map<NodeId, Resources> nodes;  // What the gang needs on each.
+  std::optional<std::int64_t> start;  // Unix seconds; nullopt: something that must end first did not say when.
 };
 
 // For the first gang.needed members, were there no other reservation. Without nodes: they would not fit even then.

@@ -2,8 +2,8 @@
 // For how long a gang may keep room when nobody knows when it can start.
 //
 // A turn lasts ten minutes. Then gangs of its namespace reserve nothing for as long, and the next turn of that gang is
-// twice as long, a day at most; until the gang has started, or its last turn is as long ago as it lasted. Times are Unix
-// seconds; gangs go by their keys in the ledger.
+// twice as long, a day at most; until the gang has started, or its last turn is as long ago as it lasted. Times are
+// Unix seconds; gangs go by their keys in the ledger.
 #pragma once
 
 #include <algorithm>

@@ -25,9 +25,21 @@ std::int64_t Product(std::int64_t a, std::int64_t b) {
 }
 
 constexpr std::string_view kAccelerators[] = {
-    kGpuResource, "nvidia.com/gpu.shared", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu",
-    "habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neurondevice", "aws.amazon.com/neuroncore",
-    "cambricon.com/mlu", "hygon.com/dcu", "hygon.com/dcunum", "metax-tech.com/gpu", "qualcomm.com/qaic",
+    kGpuResource,
+    "nvidia.com/gpu.shared",
+    "amd.com/gpu",
+    "gpu.intel.com/i915",
+    "gpu.intel.com/xe",
+    "google.com/tpu",
+    "habana.ai/gaudi",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neurondevice",
+    "aws.amazon.com/neuroncore",
+    "cambricon.com/mlu",
+    "hygon.com/dcu",
+    "hygon.com/dcunum",
+    "metax-tech.com/gpu",
+    "qualcomm.com/qaic",
 };
 constexpr std::string_view kMigPrefix = "nvidia.com/mig-", kAscendPrefix = "huawei.com/Ascend";
 // Channels between nodes that come by the thousand beside the GPUs.

@@ -6,7 +6,7 @@
 namespace grus {
 namespace {
 
-constexpr char kBindCompleted[] = "pv.kubernetes.io/bind-completed";  // Set by who binds, when both sides are.
+constexpr char kBindCompleted[] = "pv.kubernetes.io/bind-completed";     // Set by who binds, when both sides are.
 constexpr char kOldClass[] = "volume.beta.kubernetes.io/storage-class";  // Still comes before spec.storageClassName.
 
 bool IsBound(const kube::PersistentVolumeClaim& claim) {
@@ -50,7 +50,7 @@ void AddClaim(VolumeLimits& limits, const std::string& name, const ClaimFacts& f
   }
 }
 
-std::vector<std::string> ClaimsOf(const kube::Pod& pod) {
+std::vector<std::string> VolumeClaimsOf(const kube::Pod& pod) {
   std::vector<std::string> names;
   for (const kube::Volume& volume : pod.spec.volumes) {
     if (volume.claim) {

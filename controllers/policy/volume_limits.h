@@ -21,8 +21,8 @@ struct VolumeLimits {
 // What is known of one claim. Null: it does not exist, unless it cannot be known.
 struct ClaimFacts {
   const kube::PersistentVolumeClaim* claim = nullptr;
-  const kube::PersistentVolume* volume = nullptr;        // That the claim names.
-  const kube::StorageClass* storage_class = nullptr;     // Of the claim.
+  const kube::PersistentVolume* volume = nullptr;           // That the claim names.
+  const kube::StorageClass* storage_class = nullptr;        // Of the claim.
   bool are_volumes_known = true, are_classes_known = true;  // False: grus may not read them, and nothing follows.
 };
 
@@ -33,6 +33,6 @@ std::string ClassOf(const kube::PersistentVolumeClaim& claim);
 void AddClaim(VolumeLimits& limits, const std::string& name, const ClaimFacts& facts);
 
 // The names of the claims of a pod, in its namespace. Those of ephemeral volumes only of a pod that has a name.
-std::vector<std::string> ClaimsOf(const kube::Pod& pod);
+std::vector<std::string> VolumeClaimsOf(const kube::Pod& pod);
 
 }  // namespace grus

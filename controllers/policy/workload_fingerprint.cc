@@ -18,8 +18,7 @@ namespace {
 using kube::Json;
 using kube::Quantity;
 
-constexpr char kScheme[] =
-    "1";  // Other rules need another number: old fingerprints are then not found any more.
+constexpr char kScheme[] = "1";  // Other rules need another number: old fingerprints are then not found any more.
 constexpr std::size_t kFingerprintBytes = 16;
 constexpr std::string_view kDigestMark = "sha256:";
 
@@ -47,8 +46,7 @@ Amounts AmountsOf(const Json* container, std::string_view list) {
   if (!given || !given->AsObject()) return amounts;
   for (const auto& [name, value] : *given->AsObject()) {
     if (name == kGpuResource) continue;
-    const kube::Result<Quantity> amount =
-        kube::ParseQuantity(value.AsString() ? *value.AsString() : ToText(value));
+    const kube::Result<Quantity> amount = kube::ParseQuantity(value.AsString() ? *value.AsString() : ToText(value));
     if (amount) amounts[name] = *amount;
   }
   return amounts;
@@ -77,8 +75,8 @@ Json EnvironmentOf(const Json* container) {
 // "sha256:..." of an image that ends with it.
 std::string_view DigestIn(std::string_view image) {
   const std::size_t at = image.rfind(kDigestMark);
-  const bool is_digest = at != std::string_view::npos && image.size() > at + kDigestMark.size() &&
-                         (at == 0 || image[at - 1] == '@');
+  const bool is_digest =
+      at != std::string_view::npos && image.size() > at + kDigestMark.size() && (at == 0 || image[at - 1] == '@');
   return is_digest ? image.substr(at) : std::string_view();
 }
 
@@ -92,8 +90,7 @@ std::string Joined(const std::vector<std::string>& words) {
 
 std::string FirstHexOfSha256(const std::string& text) {
   unsigned char digest[EVP_MAX_MD_SIZE];
-  [[maybe_unused]] const int is_done =
-      EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
+  [[maybe_unused]] const int is_done = EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
   assert(is_done == 1);  // It fails for want of memory alone.
   constexpr char kHex[] = "0123456789abcdef";
   std::string hex;
@@ -151,8 +148,7 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
 
   WorkloadIdentity identity;
   api::ProfiledWorkload& workload = identity.workload;
-  workload.image =
-      digest.empty() ? spec.workers.image : WithoutDigest(spec.workers.image) + "@" + std::string(digest);
+  workload.image = digest.empty() ? spec.workers.image : WithoutDigest(spec.workers.image) + "@" + std::string(digest);
   workload.command = spec.launcher.python_command;
   workload.resources = requests;
   workload.gpus_per_worker = DevicesOf(spec.workers).count;

@@ -20,7 +20,7 @@ struct ChartOptions {
   std::string title;
   std::string unit = "samples/s";  // Of the throughput.
   std::optional<int> knee = {};    // Replicas; shown if the curve reaches so far.
-  int width = 72, height = 20;  // Of the text, in characters, all included. Raised to 68 x 10 if less.
+  int width = 72, height = 20;     // Of the text, in characters, all included. Raised to 68 x 10 if less.
 };
 
 // Lines of at most options.width characters in UTF-8 (braille patterns for lines), each ended by a newline; the title

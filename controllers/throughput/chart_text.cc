@@ -8,7 +8,7 @@
 namespace grus {
 namespace {
 
-constexpr int kNarrowest = 68;  // The legend.
+constexpr int kNarrowest = 68;                 // The legend.
 constexpr int kDotsAcross = 2, kDotsDown = 4;  // Of a braille character.
 
 // Letters on a grid, with braille dots, shade and marks. Later ones win, but dots share a cell.

@@ -13,9 +13,8 @@ double PerReplica(const CurvePoint& point) { return point.throughput / point.siz
 // The first of the largest; nullptr if there is none.
 template <typename Score>
 const CurvePoint* Largest(const std::vector<CurvePoint>& points, Score score) {
-  const auto largest = std::max_element(points.begin(), points.end(), [&](const CurvePoint& a, const CurvePoint& b) {
-    return score(a) < score(b);
-  });
+  const auto largest = std::max_element(points.begin(), points.end(),
+                                        [&](const CurvePoint& a, const CurvePoint& b) { return score(a) < score(b); });
   return largest == points.end() ? nullptr : &*largest;
 }
 
@@ -27,9 +26,8 @@ const CurvePoint* Choose(Goal goal, const std::vector<CurvePoint>& points) {
   const CurvePoint* fastest = Fastest(points);
   if (goal == Goal::kFastest || !fastest) return fastest;
   if (goal == Goal::kCheapest) return Largest(points, PerReplica);
-  return &*std::find_if(points.begin(), points.end(), [&](const CurvePoint& point) {
-    return point.throughput >= kKneeShare * fastest->throughput;
-  });
+  return &*std::find_if(points.begin(), points.end(),
+                        [&](const CurvePoint& point) { return point.throughput >= kKneeShare * fastest->throughput; });
 }
 
 bool MightBeBetter(Goal goal, const CurvePoint& unknown, const CurvePoint& best) {
@@ -63,9 +61,7 @@ kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& 
 
 std::vector<CurveSize> DoublingSizes(int most, int gpus_per_node) {
   std::vector<CurveSize> sizes;
-  const auto add = [&](int replicas) {
-    sizes.push_back({(replicas - 1) / gpus_per_node + 1, replicas});
-  };
+  const auto add = [&](int replicas) { sizes.push_back({(replicas - 1) / gpus_per_node + 1, replicas}); };
   for (int replicas = 1; replicas < most; replicas = std::min(most, replicas > most / 2 ? most : 2 * replicas)) {
     add(replicas);
   }

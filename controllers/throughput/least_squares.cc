@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kMaxSteps = 30;
 constexpr int kMaxDampings = 8;
-constexpr double kLongestMove = 2;         // Of one parameter in one step; they are logarithms.
-constexpr double kSmallestGain = 1e-7;     // A step that gains less than this share of the cost is the last.
+constexpr double kLongestMove = 2;      // Of one parameter in one step; they are logarithms.
+constexpr double kSmallestGain = 1e-7;  // A step that gains less than this share of the cost is the last.
 
 double CostOf(const Residuals& residuals, const NormalPrior& prior, const std::vector<double>& at) {
   double cost = 0;
@@ -92,9 +92,8 @@ std::vector<double> InverseOf(const std::vector<double>& matrix, std::size_t n) 
 
 }  // namespace
 
-LeastSquaresSolution SolveLeastSquares(
-    const std::function<Residuals(const std::vector<double>&)>& residuals_of, const NormalPrior& prior,
-    std::vector<double> start) {
+LeastSquaresSolution SolveLeastSquares(const std::function<Residuals(const std::vector<double>&)>& residuals_of,
+                                       const NormalPrior& prior, std::vector<double> start) {
   const std::size_t n = start.size();
   std::vector<double> at = std::move(start);
   Residuals residuals = residuals_of(at);

@@ -29,9 +29,8 @@ struct LeastSquaresSolution {
   Residuals residuals;             // At the solution.
 };
 
-LeastSquaresSolution SolveLeastSquares(
-    const std::function<Residuals(const std::vector<double>&)>& residuals_of, const NormalPrior& prior,
-    std::vector<double> start);
+LeastSquaresSolution SolveLeastSquares(const std::function<Residuals(const std::vector<double>&)>& residuals_of,
+                                       const NormalPrior& prior, std::vector<double> start);
 
 // Variance of a quantity whose gradient is `gradient`.
 double VarianceAlong(const std::vector<double>& covariance, const std::vector<double>& gradient);

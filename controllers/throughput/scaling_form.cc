@@ -102,8 +102,9 @@ LogStep LogStepSeconds(const ScalingForm& form, const Parameters& parameters, co
   step.gradient[kIntraGrowth] = sync_share * growth.intra * intra * (1 - intra) / times;
   step.gradient[kNodeGrowth] = sync_share * growth.node * node * (1 - node) / times;
   step.gradient[kLocalGrowth] = sync_share * growth.local * local * (1 - local) / times;
-  const double by_overlap = (step.compute_share * (log_compute - largest) + sync_share * (log_sync - largest) -
-                             std::log(sum) / overlap) / overlap;
+  const double by_overlap =
+      (step.compute_share * (log_compute - largest) + sync_share * (log_sync - largest) - std::log(sum) / overlap) /
+      overlap;
   step.gradient[kOverlap] = by_overlap * (overlap - 1) * (10 - overlap) / 9;
   return step;
 }

@@ -31,14 +31,14 @@ struct JobSize {
 
 // Indices of a form's parameters. A form that has no use for one ignores it.
 enum Parameter : std::size_t {
-  kFixed,         // log of the compute time that the batch size does not change, in s
-  kPerSample,     // log of the compute time of a batch of the reference size, less the fixed part, in s
-  kIntra,         // log of the time to synchronise two replicas on one node, in s
-  kInter,         // log of the time to synchronise two nodes with one replica each, in s
-  kOverlap,       // logit of (g - 1) / 9
-  kIntraGrowth,   // logit of how much each doubling (or each replica) on one node adds, as a share of kIntra
-  kNodeGrowth,    // the same for nodes (or replicas on several nodes), as a share of kInter
-  kLocalGrowth,   // the same for each doubling of the replicas per node
+  kFixed,        // log of the compute time that the batch size does not change, in s
+  kPerSample,    // log of the compute time of a batch of the reference size, less the fixed part, in s
+  kIntra,        // log of the time to synchronise two replicas on one node, in s
+  kInter,        // log of the time to synchronise two nodes with one replica each, in s
+  kOverlap,      // logit of (g - 1) / 9
+  kIntraGrowth,  // logit of how much each doubling (or each replica) on one node adds, as a share of kIntra
+  kNodeGrowth,   // the same for nodes (or replicas on several nodes), as a share of kInter
+  kLocalGrowth,  // the same for each doubling of the replicas per node
   kParameterCount
 };
 using Parameters = std::array<double, kParameterCount>;

@@ -224,9 +224,9 @@ double GrowthVariance(const ThroughputFit& fit, const JobSize& size) {
 
 bool IsWithin(const ThroughputFit& fit, const JobSize& size) {
   const auto between = [&](auto value) {
-    const auto [low, high] = std::minmax_element(
-        fit.measurements.begin(), fit.measurements.end(),
-        [&](const Measurement& a, const Measurement& b) { return value(a.size) < value(b.size); });
+    const auto [low, high] =
+        std::minmax_element(fit.measurements.begin(), fit.measurements.end(),
+                            [&](const Measurement& a, const Measurement& b) { return value(a.size) < value(b.size); });
     return value(low->size) <= value(size) && value(size) <= value(high->size);
   };
   return between([](const JobSize& s) { return s.nodes; }) && between([](const JobSize& s) { return s.replicas; }) &&

@@ -38,7 +38,7 @@ enum class PredictionSource {
   kMeasured,      // This very size was measured.
   kInterpolated,  // Nodes, replicas and batch size each lie between those measured.
   kExtrapolated,
-  kUnknown,       // Not measured, and the band is wider than the limit.
+  kUnknown,  // Not measured, and the band is wider than the limit.
 };
 std::string_view ToString(PredictionSource source);
 
@@ -60,17 +60,17 @@ struct FittedForm {
   double leave_one_out_error = 0;  // Root mean square of the relative error at a measurement that is left out.
   double noise = 0;                // Relative scatter of the measurements around it.
   double degrees_of_freedom = 0;
-  double evidence = 0;  // As how many independent measurements all of them count.
-  Parameters parameters{};             // Of step times in units of ThroughputFit::unit_seconds.
-  std::vector<double> batch_effects;   // One for each of ThroughputFit::batch_sizes.
-  std::vector<double> covariance;      // Of parameters, then batch_effects.
+  double evidence = 0;                // As how many independent measurements all of them count.
+  Parameters parameters{};            // Of step times in units of ThroughputFit::unit_seconds.
+  std::vector<double> batch_effects;  // One for each of ThroughputFit::batch_sizes.
+  std::vector<double> covariance;     // Of parameters, then batch_effects.
 };
 
 struct ThroughputFit {
   FitOptions options;
   std::vector<Measurement> measurements;
-  std::vector<FittedForm> forms;    // By weight, largest first; there is one at least.
-  int largest_valid_replicas = 0;   // Up to here, doubling from the largest measured, the band is within the limit.
+  std::vector<FittedForm> forms;   // By weight, largest first; there is one at least.
+  int largest_valid_replicas = 0;  // Up to here, doubling from the largest measured, the band is within the limit.
 
   // What the parameters are relative to.
   double unit_seconds = 1;

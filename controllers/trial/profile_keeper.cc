@@ -22,7 +22,11 @@ kube::Result<kube::Action> ProfileKeeper::Reconcile(const kube::ObjectKey& key, 
   if (!profile || !IsBehind(*profile)) return kube::Action::AwaitChange();
   if (store_.IsBeingWritten(key.name)) return kube::Action::After(kSaverWait);
   const kube::Status brought = store_.Edit(
-      key.name, [](const api::WorkloadProfile& live) { return ProfileEdit{{}, live.status.drift}; }, std::move(stop));
+      key.name,
+      [](const api::WorkloadProfile& live) {
+        return ProfileEdit{{}, live.status.drift};
+      },
+      std::move(stop));
   if (!brought) return brought.error();
   return kube::Action::AwaitChange();
 }

@@ -62,16 +62,14 @@ Step StepOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& po
       const double batch = std::max(1, point.config.batch_size);
       return throughput > 0 ? Step{batch * gpus / throughput, batch} : Step{};
     }
-    case api::ThroughputUnit::kStepsPerSecond:
-      return {seconds, static_cast<double>(largest) / gpus};
-    default:
-      return {seconds, 1};
+    case api::ThroughputUnit::kStepsPerSecond: return {seconds, static_cast<double>(largest) / gpus};
+    default: return {seconds, 1};
   }
 }
 
 double Spread(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
-  const auto [low, high] = std::minmax_element(
-      points.begin(), points.end(), [&](const auto& a, const auto& b) { return value(a) < value(b); });
+  const auto [low, high] = std::minmax_element(points.begin(), points.end(),
+                                               [&](const auto& a, const auto& b) { return value(a) < value(b); });
   return value(*high) / value(*low);
 }
 
@@ -81,14 +79,12 @@ double Total(const Measurement& m) { return m.size.local_batch_size * m.size.rep
 double Median(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
   std::vector<double> values;
   for (const Measurement& point : points) values.push_back(value(point));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
 }
 
 // Sizes within what was measured that workers of so many GPUs can make.
-std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int gpus_per_worker,
-                                   int gpus_per_node) {
+std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int gpus_per_worker, int gpus_per_node) {
   std::map<int, int> nodes_of;
   int largest = 0;
   for (const Measurement& m : measured) largest = std::max(largest, m.size.replicas);
@@ -121,8 +117,7 @@ struct Knee {
 Knee KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured, const api::WorkloadProfileSpec& profile,
             const std::string& gpu_type) {
   CurveQuestion question;
-  question.sizes =
-      SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
+  question.sizes = SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
   question.fixed = measured.is_total_fixed ? FixedBatch::kTotal : FixedBatch::kPerReplica;
   question.batch_size = measured.batch_size;
   // One size shows no knee: more GPUs may bring as much again.
@@ -162,9 +157,8 @@ TypeResult TypeProfile(const api::WorkloadProfileSpec& profile, const std::strin
   TypeResult result;
   api::GpuTypeProfile& type = result.profile;
   type.model.gpu_type = gpu_type;
-  type.points =
-      static_cast<std::int32_t>(std::count_if(profile.points.begin(), profile.points.end(),
-                                              [&](const auto& p) { return p.config.gpu_type == gpu_type; }));
+  type.points = static_cast<std::int32_t>(std::count_if(profile.points.begin(), profile.points.end(),
+                                                        [&](const auto& p) { return p.config.gpu_type == gpu_type; }));
   const TypeMeasurements measured = MeasurementsOf(profile, gpu_type);
   const kube::Result<ThroughputFit> fit = FitThroughput(measured.all);
   if (!fit) return result;
@@ -235,9 +229,9 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
   Kstatus conditions(status.conditions, profile.metadata.generation, kube::Time{now});
   const bool has_points = status.points > 0;
   conditions.Set("Ready", has_points, has_points ? "Measured" : "NothingMeasured",
-      !has_points
-          ? "no measurement yet"
-          : Count(status.points, "measurement") + (knees.empty() ? "; knee not known" : "; knee: " + knees));
+                 !has_points
+                     ? "no measurement yet"
+                     : Count(status.points, "measurement") + (knees.empty() ? "; knee not known" : "; knee: " + knees));
   const kube::Condition* before = kube::FindCondition(status.conditions, "Drifted");
   if (status.drift) {
     const std::string message = DriftMessage(*status.drift, profile.spec.throughput_unit);

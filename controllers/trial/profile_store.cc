@@ -28,8 +28,7 @@ Json PointsJson(const std::vector<ProfilePoint>& points) {
 // A merge patch with these is refused with kConflict if `profile` has changed since it was read, or is
 // another of its name.
 Json PreconditionsOf(const WorkloadProfile& profile) {
-  return Json::MakeObject(
-      {{"resourceVersion", profile.metadata.resource_version}, {"uid", profile.metadata.uid}});
+  return Json::MakeObject({{"resourceVersion", profile.metadata.resource_version}, {"uid", profile.metadata.uid}});
 }
 
 std::string UnitName(api::ThroughputUnit unit) {
@@ -49,8 +48,7 @@ kube::Error Retried(const kube::Error& error) {
 
 }  // namespace
 
-KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seconds max_age,
-                               kube::Time now) const {
+KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const {
   KnownSpeeds known;
   const auto profile = profiles_.Get<WorkloadProfile>({"", fingerprint});
   if (!profile || profile->metadata.is_being_deleted()) return known;
@@ -67,7 +65,8 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
 
 kube::Status ProfileStore::Save(const NewSpeeds& speeds, std::stop_token stop) {
   if (speeds.points.empty()) return {};
-  kube::Status saved = Write(speeds.fingerprint, [&] { return TrySave(speeds, stop); }, stop);
+  kube::Status saved = Write(
+      speeds.fingerprint, [&] { return TrySave(speeds, stop); }, stop);
   if (!saved) return std::move(saved).error().with("save measurements to WorkloadProfile " + speeds.fingerprint);
   return saved;
 }
@@ -103,8 +102,7 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   auto found = client_.Get<WorkloadProfile>(key, stop);
   if (!found && found.error().code() != ErrorCode::kNotFound) return std::move(found).error();
   if (!found) {
-    api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit,
-                                  MergePoints({}, speeds.points)};
+    api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit, MergePoints({}, speeds.points)};
     const Json object = Json::MakeObject({{"apiVersion", kind.ApiVersion()},
                                           {"kind", kind.kind},
                                           {"metadata", Json::MakeObject({{"name", speeds.fingerprint}})},
@@ -116,9 +114,9 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   const Profile profile = *std::move(found);
   if (profile->metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
   if (profile->spec.throughput_unit != speeds.unit && !IsWithoutUnit(profile->spec)) {
-    return kube::Error(ErrorCode::kInvalidArgument,
-                       "its throughputs are in " + UnitName(profile->spec.throughput_unit) + ", these in " +
-                           UnitName(speeds.unit) + "; delete it if it is wrong");
+    return kube::Error(ErrorCode::kInvalidArgument, "its throughputs are in " +
+                                                        UnitName(profile->spec.throughput_unit) + ", these in " +
+                                                        UnitName(speeds.unit) + "; delete it if it is wrong");
   }
   const kube::Result<Profile> written = WritePoints(profile, speeds.points, speeds.unit, stop);
   if (!written) return written.error();
@@ -126,7 +124,8 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
 }
 
 kube::Status ProfileStore::Edit(const std::string& name, const Editor& edit, std::stop_token stop) {
-  kube::Status edited = Write(name, [&] { return TryEdit(name, edit, stop); }, stop);
+  kube::Status edited = Write(
+      name, [&] { return TryEdit(name, edit, stop); }, stop);
   if (!edited) return std::move(edited).error().with("update WorkloadProfile " + name);
   return edited;
 }
@@ -151,8 +150,8 @@ kube::Result<ProfileStore::Profile> ProfileStore::WritePoints(const Profile& pro
   Json patch = Json::MakeObject({{"metadata", PreconditionsOf(*profile)}});
   patch["spec"]["points"] = PointsJson(points);
   if (IsWithoutUnit(profile->spec)) patch["spec"]["throughputUnit"] = UnitName(unit);
-  auto written = client_.Patch(KindOf<WorkloadProfile>(), profile->metadata.Key(), kube::PatchType::kMerge,
-                               patch, {}, stop);
+  auto written =
+      client_.Patch(KindOf<WorkloadProfile>(), profile->metadata.Key(), kube::PatchType::kMerge, patch, {}, stop);
   if (!written) return Retried(written.error());
   return std::static_pointer_cast<const WorkloadProfile>(*std::move(written));
 }
@@ -167,8 +166,8 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
   patch["status"] = kube::MergePatchBetween(kube::ToJson(profile.status), kube::ToJson(status));
   kube::WriteOptions options;
   options.subresource = "status";
-  const auto written = client_.Patch(KindOf<WorkloadProfile>(), profile.metadata.Key(),
-                                     kube::PatchType::kMerge, patch, options, stop);
+  const auto written =
+      client_.Patch(KindOf<WorkloadProfile>(), profile.metadata.Key(), kube::PatchType::kMerge, patch, options, stop);
   if (!written) return Retried(written.error());
   return {};
 }
@@ -178,8 +177,8 @@ std::string PointName(const api::TrialConfig& config) {
          std::to_string(config.nodes) + "n-" + std::to_string(config.batch_size) + "b";
 }
 
-std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points,
-                                      const std::vector<ProfilePoint>& added, std::size_t limit) {
+std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points, const std::vector<ProfilePoint>& added,
+                                      std::size_t limit) {
   for (ProfilePoint point : added) {
     point.name = PointName(point.config);
     // As the API keeps it, so that the same point saved again is no newer.
@@ -194,19 +193,17 @@ std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points,
       points.push_back(std::move(point));
       continue;
     }
-    const bool is_old = std::any_of(same, points.end(), [&](const ProfilePoint& other) {
-      return is_same(other) && other.time >= point.time;
-    });
+    const bool is_old = std::any_of(
+        same, points.end(), [&](const ProfilePoint& other) { return is_same(other) && other.time >= point.time; });
     if (is_old) continue;
     const auto at = same - points.begin();
     points.erase(std::remove_if(same, points.end(), is_same), points.end());
     points.insert(points.begin() + at, std::move(point));
   }
   while (points.size() > limit) {
-    points.erase(
-        std::min_element(points.begin(), points.end(), [](const ProfilePoint& a, const ProfilePoint& b) {
-          return std::tie(a.time, a.name) < std::tie(b.time, b.name);
-        }));
+    points.erase(std::min_element(points.begin(), points.end(), [](const ProfilePoint& a, const ProfilePoint& b) {
+      return std::tie(a.time, a.name) < std::tie(b.time, b.name);
+    }));
   }
   return points;
 }

@@ -43,8 +43,8 @@ struct NewSpeeds {
 
 // What shall become of a profile.
 struct ProfileEdit {
-  std::vector<api::ProfilePoint> points = {};    // To be added. Their names are given by the store.
-  std::optional<api::ProfileDrift> drift = {};   // Of the status; goes all the same if a point is newer.
+  std::vector<api::ProfilePoint> points = {};   // To be added. Their names are given by the store.
+  std::optional<api::ProfileDrift> drift = {};  // Of the status; goes all the same if a point is newer.
 };
 
 class ProfileStore {
@@ -90,8 +90,8 @@ class ProfileStore {
   kube::Client& client_;
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
-  mutable std::mutex mutex_;           // Guards what follows.
-  std::map<std::string, Held> held_;   // By the profile's name.
+  mutable std::mutex mutex_;          // Guards what follows.
+  std::map<std::string, Held> held_;  // By the profile's name.
   std::multiset<std::string> being_written_;
 };
 

@@ -48,7 +48,7 @@ class Prometheus {
   kube::Result<std::shared_ptr<kube::Transport>> ServerOf(const std::string& server);
 
   const Connect connect_;
-  std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;                                                             // Guards what follows.
   std::list<std::pair<std::string, std::shared_ptr<kube::Transport>>> servers_;  // The last used first.
 };
 

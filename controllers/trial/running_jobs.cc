@@ -21,11 +21,8 @@ using kube::Action;
 using kube::KindOf;
 using kube::ObjectKey;
 
-
 // The same for a job in every process, and evenly over kSampleEvery for many.
-kube::Duration SpreadOf(const std::string& uid) {
-  return kSampleEvery / 3600 * (SeriesOf(uid) % 3600);
-}
+kube::Duration SpreadOf(const std::string& uid) { return kSampleEvery / 3600 * (SeriesOf(uid) % 3600); }
 
 std::string_view TypeOf(const kube::Node& node) { return node.metadata.Label(kGpuProductLabel); }
 
@@ -104,8 +101,8 @@ kube::Result<Action> RunningJobs::Pass(const ObjectKey& key, std::stop_token sto
     if (!memory.sample) {
       if (!TakesTurnLocked(key)) return Action::After(kSampleEvery);
       memory.until = now + kSlice;
-      memory.sample = std::make_unique<LogSample>(client_, clock_, ObjectKey{key.ns, setting->launcher},
-                                                  setting->launcher_uid);
+      memory.sample =
+          std::make_unique<LogSample>(client_, clock_, ObjectKey{key.ns, setting->launcher}, setting->launcher_uid);
       return Action::After(kLookEvery);
     }
   }

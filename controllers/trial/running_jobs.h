@@ -30,7 +30,7 @@ namespace grus {
 
 inline constexpr std::size_t kMostSamples = 4;
 inline constexpr kube::Duration kSampleEvery = std::chrono::hours(1);
-inline constexpr kube::Duration kSettle = std::chrono::minutes(1);      // Horovod makes its ring anew, caches fill.
+inline constexpr kube::Duration kSettle = std::chrono::minutes(1);  // Horovod makes its ring anew, caches fill.
 inline constexpr kube::Duration kSlice = std::chrono::minutes(5);
 inline constexpr kube::Duration kLeastSample = std::chrono::seconds(30);  // A glimpse is not how a long run goes.
 inline constexpr kube::Duration kLookEvery = std::chrono::seconds(5);
@@ -64,7 +64,7 @@ class RunningJobs final : public kube::Reconciler {
     SpeedVerdict verdict = SpeedVerdict::kNotComparable;  // The last one of this setting.
     std::optional<api::Measurement> drifted;              // What it was about, if it was kDrifts.
     bool is_refusal_told = false;
-    kube::TimePoint until;             // Of the sample.
+    kube::TimePoint until;  // Of the sample.
     std::unique_ptr<LogSample> sample;
   };
 

@@ -22,7 +22,7 @@ inline constexpr double kUsablePrecision = 0.1;  // Half of the 90 % interval ag
 
 enum class SpeedVerdict {
   kNotComparable,
-  kNew,     // The profile has no such configuration.
+  kNew,  // The profile has no such configuration.
   kAgrees,
   kDrifts,
   kReplaces,  // The profile's value, which drifted.
@@ -40,8 +40,8 @@ struct DriftContext {
 
 struct JudgedSpeed {
   SpeedVerdict verdict = SpeedVerdict::kNotComparable;
-  ProfileEdit edit;                         // What it makes of the profile; of equal ones nothing is written.
-  std::optional<api::ProfileDrift> drift;   // Between the job and the profile.
+  ProfileEdit edit;                        // What it makes of the profile; of equal ones nothing is written.
+  std::optional<api::ProfileDrift> drift;  // Between the job and the profile.
 };
 
 // What the log of a job that runs on `config` said, in the unit of a profile. None: nothing that can be compared.

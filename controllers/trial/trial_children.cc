@@ -152,10 +152,9 @@ Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& wo
 
   const kube::Kind& kind = api::ElasticHorovodJob::ResourceKind();
   const kube::Result<Json> encoded = kube::ParseJson(kube::EncodeObject(kind, child));
-  Json made = Json::MakeObject(
-      {{"apiVersion", "ai.centauruscloud.io/v1alpha1"},
-       {"kind", "ElasticHorovodJob"},
-       {"metadata", MetadataOf(job, trial, Json::MakeObject(), Json::MakeObject())}});
+  Json made = Json::MakeObject({{"apiVersion", "ai.centauruscloud.io/v1alpha1"},
+                                {"kind", "ElasticHorovodJob"},
+                                {"metadata", MetadataOf(job, trial, Json::MakeObject(), Json::MakeObject())}});
   if (encoded && encoded->Find("spec") != nullptr) made["spec"] = *encoded->Find("spec");
   SetOwner(job, made);
   return made;
@@ -164,11 +163,11 @@ Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& wo
 Json MakePodTrial(const api::TrialJob& job, const Json& pod_template, const TrialStart& trial, bool is_gang) {
   Json labels = TextsOf(pod_template, "labels");
   if (is_gang) labels[api::kPodGroupLabel] = trial.name;
-  Json made = Json::MakeObject(
-      {{"apiVersion", "v1"},
-       {"kind", "Pod"},
-       {"metadata", MetadataOf(job, trial, std::move(labels), TextsOf(pod_template, "annotations"))},
-       {"spec", *pod_template.Find("spec")}});
+  Json made =
+      Json::MakeObject({{"apiVersion", "v1"},
+                        {"kind", "Pod"},
+                        {"metadata", MetadataOf(job, trial, std::move(labels), TextsOf(pod_template, "annotations"))},
+                        {"spec", *pod_template.Find("spec")}});
   SelectNodes(made, NodesOf(job.spec.space, trial.config.gpu_type));
   EndQuickly(made);
   Json* container = TrainingContainerOf(made);

@@ -58,8 +58,9 @@ void TrialHoldings::Complete(const std::string& trial, const api::Trial* written
     const bool is_behind = !made && wall < bound->value;
     kube::Duration so_far = std::max<kube::Duration>(wall - bound->value, Counted(written, *run.child));
     if (made) so_far = std::min(so_far, now - *made);
-    held = held_.emplace(trial, Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall, is_behind})
-               .first;
+    held =
+        held_.emplace(trial, Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall, is_behind})
+            .first;
   }
   if (held == held_.end()) return;
   const Held& it = held->second;

@@ -137,7 +137,8 @@ void TrialMeasurements::Measure(const kube::ObjectKey& trial_job, const std::vec
       if (count_ >= kMost) continue;
       kube::Result<SpeedReader> reader = SpeedReader::Make(target.options);
       if (!reader) continue;  // Patterns are tried before any trial starts.
-      auto source = std::make_shared<Source>(clock_, target, *std::move(reader), [this, trial_job] { wake_(trial_job); });
+      auto source =
+          std::make_shared<Source>(clock_, target, *std::move(reader), [this, trial_job] { wake_(trial_job); });
       if (target.follows_log) {
         // The one before may have been of another pod of that name.
         const auto busy = busy_.find(target.pod);

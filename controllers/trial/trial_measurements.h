@@ -26,7 +26,7 @@ namespace grus {
 // What is to be measured of one trial.
 struct MeasureTarget {
   std::string trial;
-  kube::ObjectKey pod;      // The launcher's.
+  kube::ObjectKey pod;  // The launcher's.
   std::string pod_uid;
   std::string container;    // Of which the log is read.
   bool follows_log = true;  // False: it is given lines with AddLine().

@@ -102,8 +102,8 @@ void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods
   }
   const auto group = groups_ != nullptr ? groups_->Get<api::PodGroup>(key) : nullptr;
   const kube::OwnerReference* group_owner = group ? group->metadata.Controller() : nullptr;
-  const bool is_of_a_trial = group_owner != nullptr && group_owner->kind == KindOf<kube::Pod>().kind &&
-                             group_owner->name == trial;
+  const bool is_of_a_trial =
+      group_owner != nullptr && group_owner->kind == KindOf<kube::Pod>().kind && group_owner->name == trial;
   if (group && !pod && !is_of_a_trial) {
     run.child.emplace();  // The pod would be a member of somebody else's gang.
     run.child->kind = KindOf<api::PodGroup>().kind;

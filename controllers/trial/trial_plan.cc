@@ -148,9 +148,9 @@ void Planner::Stall(TrialJobReason reason, const std::string& message, TrialJobP
 bool Planner::StandsStill() {
   if (job_.spec.suspend) {
     StopActive(TrialReason::kNone, "");
-    SetStanding(status_, view_, TrialJobPhase::kSuspended, Standing::kSuspended, TrialJobReason::kSuspended,
-                HasLeftovers(view_) ? "suspended by spec.suspend; trials are being stopped"
-                                    : "suspended by spec.suspend");
+    SetStanding(
+        status_, view_, TrialJobPhase::kSuspended, Standing::kSuspended, TrialJobReason::kSuspended,
+        HasLeftovers(view_) ? "suspended by spec.suspend; trials are being stopped" : "suspended by spec.suspend");
     return true;
   }
   if (!view_.workload_error.empty()) {
@@ -211,8 +211,8 @@ bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
     trial.start_time = view_.now;
     trial.end_time.reset();
     Tell(kube::EventType::kNormal, "TrialStarted", "StartTrial",
-         ToText(trial.config) + " as " + std::string(view_.workload->trial_kind) + " " + trial.name +
-             ", for at most " + std::to_string(*slice) + " s");
+         ToText(trial.config) + " as " + std::string(view_.workload->trial_kind) + " " + trial.name + ", for at most " +
+             std::to_string(*slice) + " s");
   }
   if (!status_.start_time) status_.start_time = view_.now;
   plan_.start.push_back({trial.name, trial.config, *slice, trial.gpu_seconds});

@@ -29,7 +29,6 @@ constexpr kube::Duration kPodWait = std::chrono::milliseconds(200);  // Pods of 
 // With a look every kPoll no more than half a minute passes from the first output to a word on it.
 constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
 
-
 bool IsDone(const api::TrialJob& job) {
   return job.status.completion_time && job.status.observed_generation == job.metadata.generation;
 }
@@ -67,12 +66,12 @@ bool HasLabels(const kube::ObjectMeta& metadata, const std::map<std::string, std
 
 }  // namespace
 
-TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room,
+TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterAccount& account,
                                  ProfileStore& profiles, Prometheus& prometheus, kube::EventRecorder& events,
                                  const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       caches_(caches),
-      room_(room),
+      account_(account),
       profiles_(profiles),
       prometheus_(prometheus),
       events_(events),
@@ -99,8 +98,8 @@ void TrialReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
   caches_.jobs.AddHandler([this, &queue](const kube::Change& change, bool) {
     for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) queue.Add(key);
-    const bool is_new_spec = !change.before || !change.after ||
-                             change.before->metadata.generation != change.after->metadata.generation;
+    const bool is_new_spec =
+        !change.before || !change.after || change.before->metadata.generation != change.after->metadata.generation;
     if (!is_new_spec) return;
     const kube::ObjectMeta& metadata = change.Any().metadata;
     const std::string workload = metadata.Key().ToString();
@@ -184,7 +183,7 @@ std::map<std::string, TypeNodes> TrialReconciler::NodesFor(const TrialJob& job, 
 }
 
 bool TrialReconciler::DoOthersWait() const {
-  return room_.IsAnyoneWaiting([this](const std::string& gang) {
+  return account_.IsAnyoneWaiting([this](const std::string& gang) {
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), gang);  // It has the name of its job, or of the trial's pod.
     return !key || (!job_trials_.IsTrial(*key) && !pod_trials_.IsTrial(*key));
   });

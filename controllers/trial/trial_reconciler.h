@@ -20,7 +20,7 @@
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/frame/status_writer.h"
 #include "controllers/trial/profile_store.h"
 #include "controllers/trial/prometheus.h"
@@ -42,7 +42,7 @@ struct TrialCaches {
 class TrialReconciler final : public kube::Reconciler {
  public:
   // Adds the indexes that it needs to `caches`. REQUIRES: the informers are not started yet.
-  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterRoom& room, ProfileStore& profiles,
+  TrialReconciler(kube::Client& client, TrialCaches caches, const ClusterAccount& account, ProfileStore& profiles,
                   Prometheus& prometheus, kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log);
 
   // Sends keys of changed TrialJobs to `queue`. Call once, before the informers start.
@@ -66,11 +66,11 @@ class TrialReconciler final : public kube::Reconciler {
     std::string uid;
     std::int64_t generation = 0;
     TrialHoldings held;
-    std::map<std::string, LivePods> live;           // By trial, of those whose pods are doubted.
-    std::map<std::string, kube::TimePoint> made;    // When this process made its child.
-    std::map<std::string, Refusal> refusals;        // Of its child, by the API server.
-    std::map<std::string, kube::TimePoint> stalled;  // When its child was first seen refused.
-    std::optional<std::string> pattern_error;       // Of this generation's patterns; none: not tried yet.
+    std::map<std::string, LivePods> live;                    // By trial, of those whose pods are doubted.
+    std::map<std::string, kube::TimePoint> made;             // When this process made its child.
+    std::map<std::string, Refusal> refusals;                 // Of its child, by the API server.
+    std::map<std::string, kube::TimePoint> stalled;          // When its child was first seen refused.
+    std::optional<std::string> pattern_error;                // Of this generation's patterns; none: not tried yet.
     std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
     std::string source_error;                                // What view.source_error was after that.
   };
@@ -86,7 +86,8 @@ class TrialReconciler final : public kube::Reconciler {
   // Null: the cache is as new. REQUIRES: mutex_ is held.
   const LivePods* NewerThanCache(const api::TrialJob& job, const std::string& trial, const Memory& memory) const;
   // Of a trial, as it was seen last; null: it is not there.
-  std::shared_ptr<const kube::Pod> NewestPod(const api::TrialJob& job, const std::string& trial, const std::string& name);
+  std::shared_ptr<const kube::Pod> NewestPod(const api::TrialJob& job, const std::string& trial,
+                                             const std::string& name);
   std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const Workload& workload) const;
   // What its WorkloadProfile knows, with the GPU types as its space names them. REQUIRES: the view has the nodes.
   std::vector<KnownTrial> KnownFor(const TrialView& view) const;
@@ -120,7 +121,7 @@ class TrialReconciler final : public kube::Reconciler {
 
   kube::Client& client_;
   TrialCaches caches_;
-  const ClusterRoom& room_;
+  const ClusterAccount& account_;
   ProfileStore& profiles_;
   Prometheus& prometheus_;
   kube::EventRecorder& events_;

@@ -29,7 +29,7 @@ std::vector<std::int32_t> Sorted(std::vector<std::int32_t> numbers) {
 std::vector<std::int32_t> DefaultCounts(const Workload& workload) {
   const std::int32_t most = std::max(1, workload.most_workers.value_or(kDefaultWorkers));
   std::vector<std::int32_t> counts;
-  for (std::int32_t n = 1; n < most; n = n > most / 2 ? most : 2 * n) counts.push_back(n * workload.gpus_per_worker);
+  for (std::int32_t n = 1; n<most; n = n> most / 2 ? most : 2 * n) counts.push_back(n * workload.gpus_per_worker);
   counts.push_back(most * workload.gpus_per_worker);
   return counts;
 }
@@ -42,8 +42,7 @@ kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& spa
     return kube::Error(kube::ErrorCode::kInvalidArgument,
                        "the workload's workersSpec.gpusPerWorker is 0, and a trial measures GPUs");
   }
-  std::vector<std::int32_t> counts =
-      space.gpu_counts.empty() ? DefaultCounts(workload) : Sorted(space.gpu_counts);
+  std::vector<std::int32_t> counts = space.gpu_counts.empty() ? DefaultCounts(workload) : Sorted(space.gpu_counts);
   std::erase_if(counts, [&](std::int32_t n) { return n < per_worker || n % per_worker != 0; });
   if (counts.empty()) {
     return kube::Error(kube::ErrorCode::kInvalidArgument,

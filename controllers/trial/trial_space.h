@@ -41,8 +41,8 @@ class SkipRules {
   struct Memory {
     int gpus = 0, batch_size = 0;
   };
-  std::map<std::string, std::vector<Memory>> out_of_memory_;      // By GPU type.
-  std::map<std::pair<std::string, int>, int> no_gain_from_;  // GPU type and batch size: above so many GPUs.
+  std::map<std::string, std::vector<Memory>> out_of_memory_;  // By GPU type.
+  std::map<std::pair<std::string, int>, int> no_gain_from_;   // GPU type and batch size: above so many GPUs.
 };
 
 }  // namespace grus

@@ -34,8 +34,8 @@ struct TrialChild {
   bool is_ours = false;
   bool is_ending = false;
   bool is_suspended = false;
-  std::string phase, message;  // Of its status; the message of its Ready condition.
-  std::string refusal;         // Why it cannot be carried out, as it says; empty: it can.
+  std::string phase, message;    // Of its status; the message of its Ready condition.
+  std::string refusal;           // Why it cannot be carried out, as it says; empty: it can.
   kube::Duration refused_for{};  // Since it was first seen so.
   std::int64_t slice_seconds = 0;
   std::int64_t spent_before = 0;  // GPU seconds.
@@ -54,18 +54,18 @@ struct PodPart {
 // The pods of a trial, those on their way out too. Workers are those with GPUs. The launcher is the one whose log is
 // read; of a trial that is a pod it is the worker, too.
 struct TrialPods {
-  int all = 0;                             // And what goes with them.
-  int holding = 0;                         // Workers that are bound and have not ended: they hold GPUs.
-  std::set<std::string> nodes;             // That workers are bound to, those that have ended, too.
-  std::optional<kube::Time> first_bound;   // Of the workers.
-  std::optional<kube::Time> last_end;      // Of those that have ended, as their pods say;
-  bool has_unknown_end = false;            // and one of them does not.
-  std::string launcher, launcher_uid;      // The newest; empty: there is none.
+  int all = 0;                            // And what goes with them.
+  int holding = 0;                        // Workers that are bound and have not ended: they hold GPUs.
+  std::set<std::string> nodes;            // That workers are bound to, those that have ended, too.
+  std::optional<kube::Time> first_bound;  // Of the workers.
+  std::optional<kube::Time> last_end;     // Of those that have ended, as their pods say;
+  bool has_unknown_end = false;           // and one of them does not.
+  std::string launcher, launcher_uid;     // The newest; empty: there is none.
   std::string launcher_container;
   std::optional<kube::Time> launcher_started;
-  std::string image_problem;               // The kubelet's words on why an image cannot be had.
-  std::string out_of_memory;               // "pod x-0"; empty: nobody was killed for it.
-  std::string exit;                        // How the training ended: "exit code 1 (Error)".
+  std::string image_problem;  // The kubelet's words on why an image cannot be had.
+  std::string out_of_memory;  // "pod x-0"; empty: nobody was killed for it.
+  std::string exit;           // How the training ended: "exit code 1 (Error)".
   bool has_lost_node = false;
 };
 
@@ -80,13 +80,13 @@ struct TrialRun {
   std::optional<TrialChild> child;
   TrialPods pods;
   std::optional<SpeedObservation> speed;
-  bool is_log_awaited = false;           // More of its log is there to be read than `speed` knows of.
-  GpuUse gpu_use;                        // Empty as well when it was not asked for in this pass.
-  std::optional<kube::Time> held_since;  // As was seen before, when its pods may be gone now.
-  std::int64_t held_spent_before = 0;    // Of the same try.
+  bool is_log_awaited = false;             // More of its log is there to be read than `speed` knows of.
+  GpuUse gpu_use;                          // Empty as well when it was not asked for in this pass.
+  std::optional<kube::Time> held_since;    // As was seen before, when its pods may be gone now.
+  std::int64_t held_spent_before = 0;      // Of the same try.
   std::optional<kube::Duration> held_for;  // It holds nothing any more, and how long it did is known from its pods.
-  std::string name_taken;                // Why its job cannot be made: the name is somebody else's;
-  std::string refusal;                   // or the API server does not take it.
+  std::string name_taken;                  // Why its job cannot be made: the name is somebody else's;
+  std::string refusal;                     // or the API server does not take it.
 };
 
 // A measurement that need not be made.
@@ -99,8 +99,8 @@ struct KnownTrial {
 
 // Nodes that a GPU type may run on.
 struct TypeNodes {
-  int most_gpus = 0;      // At most in one trial, if nobody else were there.
-  int gpus_per_node = 0;  // Of the largest.
+  int most_gpus = 0;         // At most in one trial, if nobody else were there.
+  int gpus_per_node = 0;     // Of the largest.
   std::string product = {};  // The label nvidia.com/gpu.product, if they have the same; else empty.
 };
 
@@ -109,8 +109,8 @@ struct TrialView {
   kube::Time now;
   std::optional<Workload> workload;  // None: the job of jobRef is not there, or there is an error.
   std::string workload_error;
-  std::string pattern_error;         // Of measure.patterns.
-  std::string source_error;          // The source of measurements does not answer.
+  std::string pattern_error;               // Of measure.patterns.
+  std::string source_error;                // The source of measurements does not answer.
   std::map<std::string, TypeNodes> nodes;  // By GPU type.
   std::map<std::string, TrialRun> runs;    // By trial.
   bool others_wait = false;                // For GPUs.

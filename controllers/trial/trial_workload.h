@@ -16,10 +16,10 @@ namespace grus {
 
 struct Workload {
   std::variant<api::ElasticHorovodJobSpec, kube::Json> made_from;  // The spec of a job, or a pod template.
-  int gpus_per_worker = 1;                           // The GPUs of a trial are a multiple of it.
-  std::optional<int> most_workers;                   // Where the space names no sizes.
-  bool is_on_one_node = false;                       // All GPUs of a trial are.
-  std::map<std::string, std::string> node_selector;  // Of the pods with GPUs, from their template.
+  int gpus_per_worker = 1;                                         // The GPUs of a trial are a multiple of it.
+  std::optional<int> most_workers;                                 // Where the space names no sizes.
+  bool is_on_one_node = false;                                     // All GPUs of a trial are.
+  std::map<std::string, std::string> node_selector;                // Of the pods with GPUs, from their template.
   std::string_view trial_kind = "ElasticHorovodJob";
 };
 

@@ -127,8 +127,7 @@ void TrialReconciler::ForgetFreed(const TrialView& view) {
   Memory& memory = MemoryLocked(*view.job);
   for (const auto& [name, run] : view.runs) {
     // Workers of a running job may come again, and what they held before counts on.
-    const bool is_over =
-        !run.child || run.child->is_ending || run.child->is_suspended || HasFinished(*run.child);
+    const bool is_over = !run.child || run.child->is_ending || run.child->is_suspended || HasFinished(*run.child);
     if (run.held_since && !HoldsGpus(run) && is_over) memory.held.Forget(name);
   }
 }

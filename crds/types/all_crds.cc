@@ -14,8 +14,9 @@ kube::CrdInfo ElasticHorovodJobCrd() {
   crd.kind = &ElasticHorovodJob::ResourceKind();
   crd.short_names = {"ehj"};
   crd.categories = {"grus", "all"};
-  crd.doc = "ElasticHorovodJob runs an elastic Horovod training: one launcher, and workers whose number follows the "
-            "free GPUs between a minimum and a maximum.";
+  crd.doc =
+      "ElasticHorovodJob runs an elastic Horovod training: one launcher, and workers whose number follows the "
+      "free GPUs between a minimum and a maximum.";
   crd.scale = kube::ScalePaths{".spec.workersSpec.targetReplicas", ".status.availableReplicas", ".status.selector"};
   crd.printer_columns = {
       {"Phase", "string", ".status.phase", "What the job is doing."},
@@ -66,8 +67,9 @@ kube::CrdInfo TrialJobCrd() {
   crd.kind = &TrialJob::ResourceKind();
   crd.short_names = {"tj"};
   crd.categories = {"grus", "all"};
-  crd.doc = "TrialJob runs a training for a short while on several numbers and types of GPUs, and says how fast it is "
-            "on each, how fast it would be on more, and what to run it on.";
+  crd.doc =
+      "TrialJob runs a training for a short while on several numbers and types of GPUs, and says how fast it is "
+      "on each, how fast it would be on more, and what to run it on.";
   crd.printer_columns = {
       {"Phase", "string", ".status.phase", "What the TrialJob is doing."},
       {"Trials", "string", ".status.progress", "Trials that ended, and all that are to be run."},

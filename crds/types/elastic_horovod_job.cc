@@ -20,9 +20,9 @@ std::span<const std::string_view> EnumNames(WorkloadClass) {
 std::span<const FieldInfo> LauncherSpec::Fields() {
   using T = LauncherSpec;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::image>("image", {.doc = "Image of the launcher; needs horovodrun and an ssh client.",
-                                 .required = true,
-                                 .min_length = 1}),
+      Field<&T::image>(
+          "image",
+          {.doc = "Image of the launcher; needs horovodrun and an ssh client.", .required = true, .min_length = 1}),
       Field<&T::python_command>(
           "pythonCommand", {.doc = "The training command; its words are joined by blanks and given to a shell after "
                                    "horovodrun and its options.",
@@ -135,23 +135,24 @@ std::span<const FieldInfo> ElasticPolicy::Fields() {
                                         .minimum = 0,
                                         .default_json = "15"}),
       Field<&T::scale_up>("scaleUp", {.doc = "Grow again when GPUs are free.", .default_json = "true"}),
-      Field<&T::cooldown_seconds>("cooldownSeconds",
-                                  {.doc = "The least time between a change of size and the next growth.",
-                                   .minimum = 0,
-                                   .default_json = "30"}),
+      Field<&T::cooldown_seconds>(
+          "cooldownSeconds",
+          {.doc = "The least time between a change of size and the next growth.", .minimum = 0, .default_json = "30"}),
       Field<&T::shrink_grace_seconds>(
           "shrinkGraceSeconds", {.doc = "The time between a worker's leaving host discovery and the end of its pod, so "
                                         "that training goes on from memory.",
                                  .minimum = 0,
                                  .default_json = "30"}),
       Field<&T::timeout_seconds>(
-          "timeoutSeconds", {.doc = "Horovod's --elastic-timeout: a training that has found no worker for so long fails. "
-                                    "Horovod's own default is 600. Counts from the launcher's next start on.",
-                             .minimum = 1}),
+          "timeoutSeconds",
+          {.doc = "Horovod's --elastic-timeout: a training that has found no worker for so long fails. "
+                  "Horovod's own default is 600. Counts from the launcher's next start on.",
+           .minimum = 1}),
       Field<&T::reset_limit>(
-          "resetLimit", {.doc = "Horovod's --reset-limit: a training whose workers have changed so often, lost or resized, "
-                                "fails. No limit if not set. Counts from the launcher's next start on.",
-                         .minimum = 1}),
+          "resetLimit",
+          {.doc = "Horovod's --reset-limit: a training whose workers have changed so often, lost or resized, "
+                  "fails. No limit if not set. Counts from the launcher's next start on.",
+           .minimum = 1}),
   };
   return kFields;
 }

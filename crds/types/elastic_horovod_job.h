@@ -115,7 +115,7 @@ struct Progress {
 
 // What was measured of the job's workload before.
 struct JobProfile {
-  std::string name;                        // Of the WorkloadProfile.
+  std::string name;                       // Of the WorkloadProfile.
   std::optional<std::int32_t> knee_gpus;  // On the GPU type that the job runs on, if that is known.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const JobProfile&, const JobProfile&) = default;
@@ -142,6 +142,5 @@ struct ElasticHorovodJob : kube::Object {
   ElasticHorovodJobStatus status;
   static const kube::Kind& ResourceKind();
 };
-
 
 }  // namespace api

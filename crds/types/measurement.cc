@@ -14,12 +14,12 @@ std::span<const std::string_view> EnumNames(ThroughputUnit) {
 std::span<const FieldInfo> TrialConfig::Fields() {
   using T = TrialConfig;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::gpu_type>(
-          "gpuType", {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
+      Field<&T::gpu_type>("gpuType",
+                          {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
       Field<&T::gpus>("gpus", {.doc = "GPUs in all.", .minimum = 0}),
       Field<&T::nodes>("nodes", {.doc = "Nodes that they are on.", .omit_zero = true, .minimum = 0}),
-      Field<&T::batch_size>(
-          "batchSize", {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
+      Field<&T::batch_size>("batchSize",
+                            {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
   };
   return kFields;
 }
@@ -27,22 +27,20 @@ std::span<const FieldInfo> TrialConfig::Fields() {
 std::span<const FieldInfo> Measurement::Fields() {
   using T = Measurement;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::throughput>("throughput", {.doc = "Work a second, in the object's throughputUnit.",
-                                           .pattern = kDecimalPattern}),
+      Field<&T::throughput>("throughput",
+                            {.doc = "Work a second, in the object's throughputUnit.", .pattern = kDecimalPattern}),
       Field<&T::throughput_low>("throughputLow",
                                 {.doc = "Lower end of its 90 % interval.", .pattern = kDecimalPattern}),
       Field<&T::throughput_high>("throughputHigh",
                                  {.doc = "Upper end of its 90 % interval.", .pattern = kDecimalPattern}),
       Field<&T::step_milliseconds>("stepMilliseconds",
                                    {.doc = "Mean time of a training step.", .pattern = kDecimalPattern}),
-      Field<&T::step_milliseconds_low>(
-          "stepMillisecondsLow", {.doc = "Lower end of its 90 % interval.", .pattern = kDecimalPattern}),
-      Field<&T::step_milliseconds_high>(
-          "stepMillisecondsHigh", {.doc = "Upper end of its 90 % interval.", .pattern = kDecimalPattern}),
-      Field<&T::steps>("steps",
-                       {.doc = "Training steps that were measured, without the warm-up.", .minimum = 0}),
-      Field<&T::peak_memory_bytes>("peakMemoryBytes",
-                                   {.doc = "Most memory in use on any of the GPUs.", .minimum = 0}),
+      Field<&T::step_milliseconds_low>("stepMillisecondsLow",
+                                       {.doc = "Lower end of its 90 % interval.", .pattern = kDecimalPattern}),
+      Field<&T::step_milliseconds_high>("stepMillisecondsHigh",
+                                        {.doc = "Upper end of its 90 % interval.", .pattern = kDecimalPattern}),
+      Field<&T::steps>("steps", {.doc = "Training steps that were measured, without the warm-up.", .minimum = 0}),
+      Field<&T::peak_memory_bytes>("peakMemoryBytes", {.doc = "Most memory in use on any of the GPUs.", .minimum = 0}),
       Field<&T::utilization_percent>("utilizationPercent",
                                      {.doc = "Mean utilisation of the GPUs.", .minimum = 0, .maximum = 100}),
   };
@@ -52,8 +50,7 @@ std::span<const FieldInfo> Measurement::Fields() {
 std::span<const FieldInfo> ModelParameter::Fields() {
   using T = ModelParameter;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::name>("name",
-                      {.doc = "Name, with its unit.", .required = true, .min_length = 1, .max_length = 63}),
+      Field<&T::name>("name", {.doc = "Name, with its unit.", .required = true, .min_length = 1, .max_length = 63}),
       Field<&T::value>("value", {.doc = "Value, a decimal number; it may have an exponent.",
                                  .required = true,
                                  .max_length = 32,
@@ -67,15 +64,13 @@ std::span<const FieldInfo> ThroughputModel::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::gpu_type>("gpuType", {.doc = "The GPU type that it is for.", .max_length = 63}),
       Field<&T::form>("form", {.doc = "Form of the model.", .max_length = 63}),
-      Field<&T::parameters>(
-          "parameters",
-          {.doc = "Its parameters.", .max_items = 32, .list_type = "map", .list_map_key = "name"}),
+      Field<&T::parameters>("parameters",
+                            {.doc = "Its parameters.", .max_items = 32, .list_type = "map", .list_map_key = "name"}),
       Field<&T::loo_error_percent>("looErrorPercent",
                                    {.doc = "Leave-one-out error: how far the model, fitted without a point, "
                                            "is from it; the mean over all points.",
                                     .pattern = kDecimalPattern}),
-      Field<&T::valid_max_gpus>("validMaxGpus",
-                                {.doc = "It answers for so many GPUs at most.", .minimum = 0}),
+      Field<&T::valid_max_gpus>("validMaxGpus", {.doc = "It answers for so many GPUs at most.", .minimum = 0}),
   };
   return kFields;
 }

@@ -60,7 +60,7 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
                                                                   "lifted, or it lost members. scheduleTimeoutSeconds "
                                                                   "counts from here."}),
       Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran. While it runs: "
-                                               "tries of members beyond minMember since one found a node."}),
+                                              "tries of members beyond minMember since one found a node."}),
       Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again, or "
                                                               "members beyond minMember that found no node."}),
       Field<&T::started_min_member>("startedMinMember",

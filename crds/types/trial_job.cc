@@ -35,10 +35,9 @@ std::span<const std::string_view> EnumNames(TrialCleanup) {
 std::span<const FieldInfo> JobRef::Fields() {
   using T = JobRef;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::name>("name", {.doc = "Its name, in the namespace of the TrialJob.",
-                               .required = true,
-                               .min_length = 1,
-                               .max_length = 253}),
+      Field<&T::name>(
+          "name",
+          {.doc = "Its name, in the namespace of the TrialJob.", .required = true, .min_length = 1, .max_length = 253}),
   };
   return kFields;
 }
@@ -46,10 +45,9 @@ std::span<const FieldInfo> JobRef::Fields() {
 std::span<const FieldInfo> TrialTemplate::Fields() {
   using T = TrialTemplate;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::spec>(
-          "spec",
-          {.doc = "The spec of an ElasticHorovodJob. The numbers of replicas are those of each trial.",
-           .required = true}),
+      Field<&T::spec>("spec",
+                      {.doc = "The spec of an ElasticHorovodJob. The numbers of replicas are those of each trial.",
+                       .required = true}),
   };
   return kFields;
 }
@@ -57,9 +55,8 @@ std::span<const FieldInfo> TrialTemplate::Fields() {
 std::span<const FieldInfo> TrialWorkload::Fields() {
   using T = TrialWorkload;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::job_ref>("jobRef",
-                         {.doc = "An ElasticHorovodJob to measure. It is read and not touched, and may be "
-                                 "suspended; each trial is a job of its own made from its spec."}),
+      Field<&T::job_ref>("jobRef", {.doc = "An ElasticHorovodJob to measure. It is read and not touched, and may be "
+                                           "suspended; each trial is a job of its own made from its spec."}),
       Field<&T::job_template>("template", {.doc = "A job that need not exist."}),
       Field<&T::pod_template>(
           "podTemplate",
@@ -73,13 +70,12 @@ std::span<const FieldInfo> TrialWorkload::Fields() {
 std::span<const FieldInfo> GpuType::Fields() {
   using T = GpuType;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::name>("name",
-                      {.doc = "Name of the GPU type: the value of the node label nvidia.com/gpu.product, or "
-                              "any name if nodeSelector says which nodes it means.",
-                       .required = true,
-                       .min_length = 1,
-                       .max_length = 63,
-                       .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"}),
+      Field<&T::name>("name", {.doc = "Name of the GPU type: the value of the node label nvidia.com/gpu.product, or "
+                                      "any name if nodeSelector says which nodes it means.",
+                               .required = true,
+                               .min_length = 1,
+                               .max_length = 63,
+                               .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"}),
       Field<&T::node_selector>("nodeSelector",
                                {.doc = "Labels of the nodes with this GPU type. nvidia.com/gpu.product with "
                                        "the name as its value if not set.",
@@ -108,10 +104,8 @@ constexpr CelRule kSpaceRules[] = {
      "space must have at most 10000 configurations: gpuTypes times gpuCounts times batchSizes"},
 };
 constexpr CelRule kMeasureRules[] = {
-    {"self.source != 'Prometheus' || has(self.prometheus)",
-     "measure.source Prometheus needs measure.prometheus"},
-    {"self.source == 'Prometheus' || !has(self.prometheus)",
-     "measure.prometheus needs measure.source Prometheus"},
+    {"self.source != 'Prometheus' || has(self.prometheus)", "measure.source Prometheus needs measure.prometheus"},
+    {"self.source == 'Prometheus' || !has(self.prometheus)", "measure.prometheus needs measure.source Prometheus"},
     {"self.source == 'Logs' || !has(self.patterns) || size(self.patterns) == 0",
      "measure.patterns needs measure.source Logs"},
 };
@@ -135,11 +129,11 @@ constexpr CelRule kSpecRules[] = {
 std::span<const FieldInfo> TrialSpace::Fields() {
   using T = TrialSpace;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::gpu_types>(
-          "gpuTypes", {.doc = "GPU types to measure on. If not set, any node that the workload may run on.",
-                       .max_items = 16,
-                       .list_type = "map",
-                       .list_map_key = "name"}),
+      Field<&T::gpu_types>("gpuTypes",
+                           {.doc = "GPU types to measure on. If not set, any node that the workload may run on.",
+                            .max_items = 16,
+                            .list_type = "map",
+                            .list_map_key = "name"}),
       Field<&T::gpu_counts>(
           "gpuCounts",
           {.doc = "Numbers of GPUs, in any order; multiples of the workload's gpusPerWorker. If not set, 1, "
@@ -160,14 +154,14 @@ std::span<const FieldInfo> TrialSpace::Fields() {
                   "as $NAME in a job, whose command is run by a shell, and as $(NAME) in a pod.",
            .max_length = 63,
            .pattern = "^[A-Za-z_][A-Za-z0-9_]*$"}),
-      Field<&T::batch_size_option>(
-          "batchSizeOption", {.doc = "Option that gives the batch size to the training: a trial's command is "
-                                     "the workload's followed by this option and the size (of a "
-                                     "podTemplate the args, or else the command). \"--batch-size\" "
-                                     "becomes \"--batch-size 64\", and one that ends in \"=\" is joined with "
-                                     "the size. Of an option given twice, most programs take the last.",
-                              .max_length = 63,
-                              .pattern = "^-[-A-Za-z0-9_.]*=?$"}),
+      Field<&T::batch_size_option>("batchSizeOption",
+                                   {.doc = "Option that gives the batch size to the training: a trial's command is "
+                                           "the workload's followed by this option and the size (of a "
+                                           "podTemplate the args, or else the command). \"--batch-size\" "
+                                           "becomes \"--batch-size 64\", and one that ends in \"=\" is joined with "
+                                           "the size. Of an option given twice, most programs take the last.",
+                                    .max_length = 63,
+                                    .pattern = "^-[-A-Za-z0-9_.]*=?$"}),
       Field<&T::batch_size_scope>("batchSizeScope",
                                   {.doc = "What a batch size counts. PerGpu: the samples of one GPU in a "
                                           "step. PerJob: those of all GPUs together.",
@@ -197,19 +191,18 @@ std::span<const FieldInfo> TrialStrategy::Fields() {
 std::span<const FieldInfo> TrialBudget::Fields() {
   using T = TrialBudget;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::wall_seconds>("wallSeconds",
-                              {.doc = "Seconds for all trials together. With 0 no trial is run, and the "
-                                      "result is made of what the cache has. No limit if not set.",
-                               .minimum = 0}),
+      Field<&T::wall_seconds>("wallSeconds", {.doc = "Seconds for all trials together. With 0 no trial is run, and the "
+                                                     "result is made of what the cache has. No limit if not set.",
+                                              .minimum = 0}),
       Field<&T::gpu_seconds>("gpuSeconds",
                              {.doc = "GPU seconds for all trials together. With 0 no trial is run, and the "
                                      "result is made of what the cache has. No limit if not set.",
                               .minimum = 0}),
-      Field<&T::per_trial_seconds>(
-          "perTrialSeconds", {.doc = "A trial that is not measured this long after its pods started fails.",
-                              .minimum = 1,
-                              .maximum = 86400,
-                              .default_json = "600"}),
+      Field<&T::per_trial_seconds>("perTrialSeconds",
+                                   {.doc = "A trial that is not measured this long after its pods started fails.",
+                                    .minimum = 1,
+                                    .maximum = 86400,
+                                    .default_json = "600"}),
   };
   return kFields;
 }
@@ -217,10 +210,10 @@ std::span<const FieldInfo> TrialBudget::Fields() {
 std::span<const FieldInfo> Extrapolation::Fields() {
   using T = Extrapolation;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::max_gpus>(
-          "maxGpus", {.doc = "The curve goes on to so many GPUs. To the largest measured size if not set.",
-                      .minimum = 1,
-                      .maximum = 65536}),
+      Field<&T::max_gpus>("maxGpus",
+                          {.doc = "The curve goes on to so many GPUs. To the largest measured size if not set.",
+                           .minimum = 1,
+                           .maximum = 65536}),
       Field<&T::max_interval_ratio>(
           "maxIntervalRatio",
           {.doc = "Where the upper end of the 90 % interval is more than this many times the lower end, the "
@@ -235,14 +228,12 @@ std::span<const FieldInfo> Extrapolation::Fields() {
 std::span<const FieldInfo> TrialCache::Fields() {
   using T = TrialCache;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::policy>("policy",
-                        {.doc = "Use: what the WorkloadProfile has is not measured again. Refresh: all is "
-                                "measured again and kept there. Off: it is neither read nor written.",
-                         .default_json = "\"Use\""}),
-      Field<&T::max_age_seconds>("maxAgeSeconds",
-                                 {.doc = "Older measurements are not used. 30 days if not set.",
-                                  .minimum = 0,
-                                  .default_json = "2592000"}),
+      Field<&T::policy>("policy", {.doc = "Use: what the WorkloadProfile has is not measured again. Refresh: all is "
+                                          "measured again and kept there. Off: it is neither read nor written.",
+                                   .default_json = "\"Use\""}),
+      Field<&T::max_age_seconds>(
+          "maxAgeSeconds",
+          {.doc = "Older measurements are not used. 30 days if not set.", .minimum = 0, .default_json = "2592000"}),
   };
   return kFields;
 }
@@ -257,35 +248,32 @@ std::span<const FieldInfo> TrialJobSpec::Fields() {
                                         "space still has is not run again.",
                                  .default_json = "{}",
                                  .cel = kSpaceRules}),
-      Field<&T::strategy>("strategy",
-                          {.doc = "Which configurations of the space are run.", .default_json = "{}"}),
+      Field<&T::strategy>("strategy", {.doc = "Which configurations of the space are run.", .default_json = "{}"}),
       // The API server tries the rules on this default before it fills in those below it.
-      Field<&T::measure>("measure", {.doc = "How the speed is measured.",
-                                     .default_json = R"({"source":"Logs"})",
-                                     .cel = kMeasureRules}),
+      Field<&T::measure>(
+          "measure",
+          {.doc = "How the speed is measured.", .default_json = R"({"source":"Logs"})", .cel = kMeasureRules}),
       Field<&T::budget>("budget", {.doc = "What the trials may cost.", .default_json = "{}"}),
       Field<&T::early_stop>("earlyStop",
                             {.doc = "Ends a trial once its speed is known to measure.precisionPercent, and "
                                     "the ladder once more GPUs cannot help.",
                              .default_json = "true"}),
-      Field<&T::idle_only>(
-          "idleOnly",
-          {.doc = "Trials use only GPUs that nobody waits for, and give them back when somebody does.",
-           .default_json = "false"}),
-      Field<&T::extrapolate>(
-          "extrapolate", {.doc = "How far the curve goes beyond what was measured.", .default_json = "{}"}),
-      Field<&T::cache>("cache", {.doc = "Whether measurements of the same workload are used again.",
-                                 .default_json = "{}"}),
+      Field<&T::idle_only>("idleOnly",
+                           {.doc = "Trials use only GPUs that nobody waits for, and give them back when somebody does.",
+                            .default_json = "false"}),
+      Field<&T::extrapolate>("extrapolate",
+                             {.doc = "How far the curve goes beyond what was measured.", .default_json = "{}"}),
+      Field<&T::cache>("cache",
+                       {.doc = "Whether measurements of the same workload are used again.", .default_json = "{}"}),
       Field<&T::apply>("apply", {.doc = "Recommend: the result is in the status. Apply: the size of the knee "
                                         "is also set in the job of workload.jobRef.",
                                  .default_json = "\"Recommend\""}),
       Field<&T::cleanup>(
-          "cleanup",
-          {.doc = "When the job of an ended trial is deleted. OnSuccess keeps those of failed trials, for a "
-                  "look at their logs. What is kept holds no GPUs and goes with the TrialJob.",
-           .default_json = "\"Always\""}),
-      Field<&T::suspend>("suspend", {.doc = "Stops the trials; they hold no GPU until set to false.",
-                                     .default_json = "false"}),
+          "cleanup", {.doc = "When the job of an ended trial is deleted. OnSuccess keeps those of failed trials, for a "
+                             "look at their logs. What is kept holds no GPUs and goes with the TrialJob.",
+                      .default_json = "\"Always\""}),
+      Field<&T::suspend>("suspend",
+                         {.doc = "Stops the trials; they hold no GPU until set to false.", .default_json = "false"}),
   };
   return kFields;
 }
@@ -295,12 +283,11 @@ const kube::Kind& TrialJob::ResourceKind() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::spec>("spec", {.doc = "What the user wants.", .required = true, .cel = kSpecRules}),
       // What a new one shows until grus has looked at it: to kstatus it is under way, not ready.
-      Field<&T::status>(
-          "status",
-          {.doc = "What grus observed.",
-           .default_json = R"({"phase":"Pending","conditions":[{"type":"Reconciling","status":"True",)"
-                           R"("reason":"Pending","message":"waiting for grus-manager",)"
-                           R"("lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
+      Field<&T::status>("status",
+                        {.doc = "What grus observed.",
+                         .default_json = R"({"phase":"Pending","conditions":[{"type":"Reconciling","status":"True",)"
+                                         R"("reason":"Pending","message":"waiting for grus-manager",)"
+                                         R"("lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
   };
   static const kube::Kind kKind = kube::MakeKind<T>({.group = "ai.centauruscloud.io",
                                                      .version = "v1alpha1",

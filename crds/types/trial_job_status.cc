@@ -20,10 +20,8 @@ std::span<const FieldInfo> LogPosition::Fields() {
   using T = LogPosition;
   static constexpr FieldInfo kFields[] = {
       Field<&T::pod>("pod", {.doc = "The pod whose log it is.", .max_length = 253}),
-      Field<&T::time>("time",
-                      {.doc = "Time of the last line that was read, with nanoseconds.", .max_length = 40}),
-      Field<&T::lines_at_time>("linesAtTime",
-                               {.doc = "So many lines of that very time were read.", .minimum = 0}),
+      Field<&T::time>("time", {.doc = "Time of the last line that was read, with nanoseconds.", .max_length = 40}),
+      Field<&T::lines_at_time>("linesAtTime", {.doc = "So many lines of that very time were read.", .minimum = 0}),
   };
   return kFields;
 }
@@ -31,10 +29,9 @@ std::span<const FieldInfo> LogPosition::Fields() {
 std::span<const FieldInfo> Trial::Fields() {
   using T = Trial;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::name>("name", {.doc = "Name of the trial's ElasticHorovodJob.",
-                               .required = true,
-                               .min_length = 1,
-                               .max_length = 63}),
+      Field<&T::name>(
+          "name",
+          {.doc = "Name of the trial's ElasticHorovodJob.", .required = true, .min_length = 1, .max_length = 63}),
       Field<&T::config>("config", {.doc = "What was to be measured.", .required = true}),
       Field<&T::phase>("phase", {.doc = "What the trial is doing.", .required = true}),
       Field<&T::reason>("reason", {.doc = "Why it is in this phase, in one word."}),
@@ -42,8 +39,7 @@ std::span<const FieldInfo> Trial::Fields() {
       Field<&T::start_time>("startTime", {.doc = "When its job was made."}),
       Field<&T::end_time>("endTime", {.doc = "When it ended."}),
       Field<&T::measured>("measured", {.doc = "What was measured, so far or in the end."}),
-      Field<&T::gpu_seconds>("gpuSeconds",
-                             {.doc = "GPUs times the seconds that it held them.", .minimum = 0}),
+      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPUs times the seconds that it held them.", .minimum = 0}),
       Field<&T::log>("log", {.doc = "Up to where its log was read."}),
   };
   return kFields;
@@ -52,11 +48,11 @@ std::span<const FieldInfo> Trial::Fields() {
 std::span<const FieldInfo> CurvePoint::Fields() {
   using T = CurvePoint;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::gpu_type>(
-          "gpuType", {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
+      Field<&T::gpu_type>("gpuType",
+                          {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
       Field<&T::gpus>("gpus", {.doc = "GPUs in all.", .required = true, .minimum = 1}),
-      Field<&T::batch_size>(
-          "batchSize", {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
+      Field<&T::batch_size>("batchSize",
+                            {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
       Field<&T::source>("source", {.doc = "Measured by a trial, or predicted by the model between or beyond "
                                           "the measured sizes. Unknown: the model's interval is wider than "
                                           "spec.extrapolate.maxIntervalRatio, so there is no number.",
@@ -70,8 +66,8 @@ std::span<const FieldInfo> CurvePoint::Fields() {
       Field<&T::speed_up>("speedUp", {.doc = "Throughput compared with that of one GPU. If one GPU was not "
                                              "measured, the smallest size counts as perfectly scaled.",
                                       .pattern = kDecimalPattern}),
-      Field<&T::efficiency>(
-          "efficiency", {.doc = "Speed-up by GPUs: \"1\" is linear scaling.", .pattern = kDecimalPattern}),
+      Field<&T::efficiency>("efficiency",
+                            {.doc = "Speed-up by GPUs: \"1\" is linear scaling.", .pattern = kDecimalPattern}),
   };
   return kFields;
 }
@@ -82,12 +78,11 @@ std::span<const FieldInfo> Recommendation::Fields() {
       Field<&T::goal>("goal", {.doc = "Fastest: the highest throughput. Cheapest: the most work for a GPU "
                                       "second. Knee: the size after which more GPUs bring too little.",
                                .required = true}),
-      Field<&T::gpus>("gpus",
-                      {.doc = "GPUs in all. Missing: not known, and the message says why.", .minimum = 1}),
-      Field<&T::gpu_type>(
-          "gpuType", {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
-      Field<&T::batch_size>(
-          "batchSize", {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
+      Field<&T::gpus>("gpus", {.doc = "GPUs in all. Missing: not known, and the message says why.", .minimum = 1}),
+      Field<&T::gpu_type>("gpuType",
+                          {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
+      Field<&T::batch_size>("batchSize",
+                            {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
       Field<&T::source>("source", {.doc = "Whether this size was measured or predicted.", .required = true}),
       Field<&T::throughput>("throughput",
                             {.doc = "Work a second, in status.throughputUnit.", .pattern = kDecimalPattern}),
@@ -100,11 +95,9 @@ std::span<const FieldInfo> Recommendation::Fields() {
 std::span<const FieldInfo> TrialCost::Fields() {
   using T = TrialCost;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::gpu_seconds>("gpuSeconds",
-                             {.doc = "GPUs times the seconds that trials held them.", .minimum = 0}),
-      Field<&T::wall_seconds>(
-          "wallSeconds",
-          {.doc = "Seconds since the first trial began, without suspended time.", .minimum = 0}),
+      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPUs times the seconds that trials held them.", .minimum = 0}),
+      Field<&T::wall_seconds>("wallSeconds",
+                              {.doc = "Seconds since the first trial began, without suspended time.", .minimum = 0}),
   };
   return kFields;
 }
@@ -112,11 +105,9 @@ std::span<const FieldInfo> TrialCost::Fields() {
 std::span<const FieldInfo> CacheSavings::Fields() {
   using T = CacheSavings;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::gpu_seconds>(
-          "gpuSeconds",
-          {.doc = "GPU seconds that the measurements taken from the cache had cost.", .minimum = 0}),
-      Field<&T::trials>("trials",
-                        {.doc = "Trials that were not run because the cache had them.", .minimum = 0}),
+      Field<&T::gpu_seconds>("gpuSeconds",
+                             {.doc = "GPU seconds that the measurements taken from the cache had cost.", .minimum = 0}),
+      Field<&T::trials>("trials", {.doc = "Trials that were not run because the cache had them.", .minimum = 0}),
   };
   return kFields;
 }
@@ -131,8 +122,8 @@ std::span<const FieldInfo> TrialJobStatus::Fields() {
                                            .max_items = 16,
                                            .list_type = "map",
                                            .list_map_key = "type"}),
-      Field<&T::progress>(
-          "progress", {.doc = "Trials that ended, and all that are to be run: \"5/8\".", .max_length = 15}),
+      Field<&T::progress>("progress",
+                          {.doc = "Trials that ended, and all that are to be run: \"5/8\".", .max_length = 15}),
       Field<&T::throughput_unit>(
           "throughputUnit",
           {.doc = "Unit of every throughput here. BatchesPerSecond: batches of one GPU, when the samples in "

@@ -19,14 +19,12 @@ std::span<const std::string_view> EnumNames(SpeedKind) {
 std::span<const FieldInfo> LogPattern::Fields() {
   using T = LogPattern;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::name>("name",
-                      {.doc = "Name, for messages.", .required = true, .min_length = 1, .max_length = 63}),
-      Field<&T::regex>(
-          "regex",
-          {.doc = "Regular expression (RE2 syntax) for a line of the log. Its first group is the number.",
-           .required = true,
-           .min_length = 1,
-           .max_length = 1024}),
+      Field<&T::name>("name", {.doc = "Name, for messages.", .required = true, .min_length = 1, .max_length = 63}),
+      Field<&T::regex>("regex",
+                       {.doc = "Regular expression (RE2 syntax) for a line of the log. Its first group is the number.",
+                        .required = true,
+                        .min_length = 1,
+                        .max_length = 1024}),
       Field<&T::kind>("kind", {.doc = "What the number is. Step: the step reached. SamplesPerSecond: of the "
                                       "whole job. StepSeconds: seconds of a step. Epoch: the epoch reached.",
                                .required = true}),
@@ -70,21 +68,19 @@ std::span<const FieldInfo> TrialMeasure::Fields() {
                                           "Prometheus: what it exports. Push: what it sends to grus.",
                                    .default_json = "\"Logs\""}),
       Field<&T::patterns>(
-          "patterns",
-          {.doc = "How to read the log. If not set, the formats of the usual frameworks are recognised.",
-           .max_items = 16,
-           .list_type = "map",
-           .list_map_key = "name"}),
+          "patterns", {.doc = "How to read the log. If not set, the formats of the usual frameworks are recognised.",
+                       .max_items = 16,
+                       .list_type = "map",
+                       .list_map_key = "name"}),
       Field<&T::warmup_seconds>("warmupSeconds",
                                 {.doc = "What is printed in this time after the first step does not count. "
                                         "If not set, the warm-up is found in the measurements.",
                                  .minimum = 0,
                                  .maximum = 86400}),
-      Field<&T::window_seconds>("windowSeconds",
-                                {.doc = "A trial is measured for at most this long after its warm-up.",
-                                 .minimum = 1,
-                                 .maximum = 86400,
-                                 .default_json = "60"}),
+      Field<&T::window_seconds>("windowSeconds", {.doc = "A trial is measured for at most this long after its warm-up.",
+                                                  .minimum = 1,
+                                                  .maximum = 86400,
+                                                  .default_json = "60"}),
       Field<&T::precision_percent>("precisionPercent",
                                    {.doc = "With earlyStop, a trial ends before that, as soon as the 90 % "
                                            "interval of its speed is within this much of the mean.",

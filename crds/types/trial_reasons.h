@@ -47,8 +47,8 @@ enum class TrialReason {
   kFromCache,         // Succeeded, without a run.
   kTimeSpent,         // budget.perTrialSeconds ended it before it was measured.
   kNoOutput,
-  kNothingMatched,  // There was output, and no pattern matched it, or no speed above zero.
-  kWorkloadEnded,   // The training ended by itself before it was measured.
+  kNothingMatched,    // There was output, and no pattern matched it, or no speed above zero.
+  kWorkloadEnded,     // The training ended by itself before it was measured.
   kImageUnavailable,  // The kubelet cannot get its image.
   kOutOfMemory,
   kCrashed,

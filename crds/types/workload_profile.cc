@@ -10,20 +10,15 @@ using kube::FieldInfo;
 std::span<const FieldInfo> ProfiledWorkload::Fields() {
   using T = ProfiledWorkload;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::image>(
-          "image", {.doc = "Image of the workers, by its digest where that is known.", .max_length = 512}),
+      Field<&T::image>("image", {.doc = "Image of the workers, by its digest where that is known.", .max_length = 512}),
       Field<&T::command>(
-          "command",
-          {.doc = "Words of the training command. Whoever may read profiles reads them.", .max_items = 256}),
-      Field<&T::args>(
-          "args", {.doc = "Arguments of the container, if the workload has them apart.", .max_items = 256}),
-      Field<&T::resources>("resources",
-                           {.doc = "What each worker asks for besides its GPUs.", .max_items = 32}),
-      Field<&T::gpus_per_worker>(
-          "gpusPerWorker", {.doc = "GPUs of each worker.", .minimum = 0, .maximum = 64, .default_json = "1"}),
+          "command", {.doc = "Words of the training command. Whoever may read profiles reads them.", .max_items = 256}),
+      Field<&T::args>("args", {.doc = "Arguments of the container, if the workload has them apart.", .max_items = 256}),
+      Field<&T::resources>("resources", {.doc = "What each worker asks for besides its GPUs.", .max_items = 32}),
+      Field<&T::gpus_per_worker>("gpusPerWorker",
+                                 {.doc = "GPUs of each worker.", .minimum = 0, .maximum = 64, .default_json = "1"}),
       Field<&T::model>("model", {.doc = "What is trained, if the workload says so.", .max_length = 253}),
-      Field<&T::dataset>("dataset",
-                         {.doc = "What it is trained on, if the workload says so.", .max_length = 253}),
+      Field<&T::dataset>("dataset", {.doc = "What it is trained on, if the workload says so.", .max_length = 253}),
   };
   return kFields;
 }
@@ -52,8 +47,7 @@ namespace {
 constexpr CelRule kFingerprintRules[] = {
     {"self == oldSelf", "fingerprint must not change: it is the profile's identity"}};
 constexpr CelRule kWorkloadRules[] = {
-    {"self == oldSelf",
-     "workload must not change: another workload has another fingerprint, and a profile of its own"},
+    {"self == oldSelf", "workload must not change: another workload has another fingerprint, and a profile of its own"},
 };
 constexpr CelRule kUnitRules[] = {
     {"self == oldSelf", "throughputUnit must not change: the points are in it"},
@@ -66,15 +60,14 @@ std::span<const FieldInfo> WorkloadProfileSpec::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::fingerprint>(
           "fingerprint",
-          {.doc =
-               "Of the workload: all that can change its speed on given GPUs. Also the name of the profile.",
+          {.doc = "Of the workload: all that can change its speed on given GPUs. Also the name of the profile.",
            .required = true,
            .min_length = 1,
            .max_length = 63,
            .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
            .cel = kFingerprintRules}),
-      Field<&T::workload>(
-          "workload", {.doc = "What was measured, for people.", .default_json = "{}", .cel = kWorkloadRules}),
+      Field<&T::workload>("workload",
+                          {.doc = "What was measured, for people.", .default_json = "{}", .cel = kWorkloadRules}),
       Field<&T::throughput_unit>(
           "throughputUnit",
           {.doc = "Unit of every throughput here. BatchesPerSecond: batches of one GPU, when the samples in "
@@ -94,8 +87,7 @@ std::span<const FieldInfo> GpuTypeProfile::Fields() {
       Field<&T::model>("model", {.doc = "The model made of its points."}),
       Field<&T::points>("points", {.doc = "Points that are about this GPU type.", .minimum = 0}),
       Field<&T::knee_gpus>(
-          "kneeGpus",
-          {.doc = "The size after which more GPUs bring too little. Missing: not known.", .minimum = 1}),
+          "kneeGpus", {.doc = "The size after which more GPUs bring too little. Missing: not known.", .minimum = 1}),
   };
   return kFields;
 }
@@ -123,12 +115,11 @@ std::span<const FieldInfo> WorkloadProfileStatus::Fields() {
       Field<&T::gpus>("gpus", {.doc = "The GPU types of the points, joined by commas.", .max_length = 1024}),
       Field<&T::knee>(
           "knee", {.doc = "GPUs at the knee of each of them, joined by commas. \"?\": not known; \"8+\": 8 or more, "
-                           "the largest size measured.",
+                          "the largest size measured.",
                    .max_length = 128}),
       Field<&T::points>("points", {.doc = "Number of points.", .minimum = 0}),
-      Field<&T::gpu_types>(
-          "gpuTypes",
-          {.doc = "What the points of each GPU type say.", .max_items = 16, .list_type = "atomic"}),
+      Field<&T::gpu_types>("gpuTypes",
+                           {.doc = "What the points of each GPU type say.", .max_items = 16, .list_type = "atomic"}),
       Field<&T::drift>(
           "drift",
           {.doc = "The job that is not as fast as measured; gone once it is again, or that was measured again."}),

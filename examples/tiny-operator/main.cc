@@ -25,12 +25,12 @@ class Mirror final : public kube::Reconciler {
                                          {"kind", "ConfigMap"},
                                          {"name", source->metadata.name},
                                          {"uid", std::string(source->metadata.uid)}});
-    const Json copy = Json::MakeObject({{"apiVersion", "v1"},
-                                        {"kind", "ConfigMap"},
-                                        {"metadata", Json::MakeObject({{"name", name},
-                                                                       {"namespace", key.ns},
-                                                                       {"ownerReferences", Json::MakeArray({owner})}})},
-                                        {"data", source->data_json()}});
+    const Json copy = Json::MakeObject(
+        {{"apiVersion", "v1"},
+         {"kind", "ConfigMap"},
+         {"metadata",
+          Json::MakeObject({{"name", name}, {"namespace", key.ns}, {"ownerReferences", Json::MakeArray({owner})}})},
+         {"data", source->data_json()}});
     kube::WriteOptions apply;
     apply.field_manager = "tiny-operator";
     apply.force = true;

@@ -221,16 +221,15 @@ constexpr kube::Duration kBrokenMayTake = std::chrono::seconds(60 + 5);
 }  // namespace
 
 std::vector<Invariant> ElasticInvariants(kube::Duration slack) {
-  std::vector<Invariant> invariants{
-          OneLauncher,
-          RunningLauncherStays,
-          GrantsWithinLimits,
-          NoGpuTwice,
-          LauncherWaitsForWorkers(),
-          NotForLong(WrongTrainings, slack),
-          NotForLong(SilentTrainings, slack + kSilenceMayTake),
-          NotForLong(WrongHosts, slack),
-          NotForLong(BrokenPods, slack + kBrokenMayTake)};
+  std::vector<Invariant> invariants{OneLauncher,
+                                    RunningLauncherStays,
+                                    GrantsWithinLimits,
+                                    NoGpuTwice,
+                                    LauncherWaitsForWorkers(),
+                                    NotForLong(WrongTrainings, slack),
+                                    NotForLong(SilentTrainings, slack + kSilenceMayTake),
+                                    NotForLong(WrongHosts, slack),
+                                    NotForLong(BrokenPods, slack + kBrokenMayTake)};
   for (Invariant& invariant : WaitInvariants(slack)) invariants.push_back(std::move(invariant));
   return invariants;
 }

@@ -83,15 +83,14 @@ Traits LimitRange() {
 }
 
 Traits LimitRangeTaken() {
-  return {.name = "limit-range-taken",
-          .prepare = TightCluster(1, R"({"workersSpec":{"minReplicas":4,"maxReplicas":4}})"),
-          .steps = {Until(
-                        "it waits and holds nothing",
-                        [](const World& world) {
-                          return PhaseOf(world, kName) == "Waiting" && HoldsNothing(world, kName);
-                        },
-                        [](World& world) { Delete(world, "limitranges", "range"); }),
-                    UntilTrains(4)}};
+  return {
+      .name = "limit-range-taken",
+      .prepare = TightCluster(1, R"({"workersSpec":{"minReplicas":4,"maxReplicas":4}})"),
+      .steps = {Until(
+                    "it waits and holds nothing",
+                    [](const World& world) { return PhaseOf(world, kName) == "Waiting" && HoldsNothing(world, kName); },
+                    [](World& world) { Delete(world, "limitranges", "range"); }),
+                UntilTrains(4)}};
 }
 
 // A cluster autoscaler adds nodes when it sees pods that cannot be scheduled.
@@ -158,8 +157,7 @@ Traits DeletedForGood() {
           .prepare = Cluster(2, 8, kFour),
           .steps = {UntilTrains(4, [](World& world) { Delete(world, kJobs, kName); }),
                     Until("nothing is left", [](const World& world) {
-                      return LeftNothing(world, kName) && world.All("services").empty() &&
-                             world.All("secrets").empty();
+                      return LeftNothing(world, kName) && world.All("services").empty() && world.All("secrets").empty();
                     })}};
 }
 
@@ -202,8 +200,7 @@ Traits CrdDeleted() {
                     Until(
                         "its job and all that it held are gone",
                         [](const World& world) {
-                          return world.All(kJobs).empty() && world.All("services").empty() &&
-                                 LeftNothing(world, kName);
+                          return world.All(kJobs).empty() && world.All("services").empty() && LeftNothing(world, kName);
                         },
                         [](World& world) {
                           CreateCrds(world);
@@ -225,10 +222,12 @@ Traits TwoManagers() {
 }  // namespace
 
 std::vector<ElasticStory> ElasticLives() {
-  return {StartAndSucceed(),  LauncherFails(), ScaleUpAndDown(), ShrinkAndGrow(),       NodeLost(),
-          LauncherNeedsRoom(), LimitRange(), LimitRangeTaken(), UngatedForAnAutoscaler(),
-          SuspendAndResume(), WaitForRoom(), TwoJobs(),
-          DeletedAndMadeAgain(), DeletedForGood(), NamespaceDeleted(), WorkerCrashes(), TimeToLive(), CrdDeleted(),
+  return {StartAndSucceed(),     LauncherFails(),   ScaleUpAndDown(),
+          ShrinkAndGrow(),       NodeLost(),        LauncherNeedsRoom(),
+          LimitRange(),          LimitRangeTaken(), UngatedForAnAutoscaler(),
+          SuspendAndResume(),    WaitForRoom(),     TwoJobs(),
+          DeletedAndMadeAgain(), DeletedForGood(),  NamespaceDeleted(),
+          WorkerCrashes(),       TimeToLive(),      CrdDeleted(),
           TwoManagers()};
 }
 

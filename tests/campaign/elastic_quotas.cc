@@ -55,14 +55,16 @@ ElasticStory QuotaRaised() {
     Submit(world, kOther, R"({"priorityClassName":"spare","workersSpec":{"minReplicas":4,"maxReplicas":4}})");
   };
   const auto other_ends = [](World& world) { EndTraining(world, kOther, "succeed"); };
-  return {.name = "quota-raised",
-          .prepare = Limited(1, 4, 1),
-          .steps = {UntilInForce(1, submits), UntilWaits(submits_other),
-                    Until("the other one trains", [](const World& world) { return Trains(world, kOther, 4); },
-                          other_ends),
-                    Until("the other one is done",
-                          [](const World& world) { return PhaseOf(world, kOther) == "Succeeded"; }, Sets(4)),
-                    UntilTrains(4)}};
+  return {
+      .name = "quota-raised",
+      .prepare = Limited(1, 4, 1),
+      .steps = {UntilInForce(1, submits), UntilWaits(submits_other),
+                Until(
+                    "the other one trains", [](const World& world) { return Trains(world, kOther, 4); }, other_ends),
+                Until(
+                    "the other one is done", [](const World& world) { return PhaseOf(world, kOther) == "Succeeded"; },
+                    Sets(4)),
+                UntilTrains(4)}};
 }
 
 // It runs on a part, which is all that it may have, and takes the rest when it may.
@@ -92,12 +94,13 @@ ElasticStory QuotaShared() {
   return {.name = "quota-shared",
           .prepare = Limited(2, 4, 3),
           .steps = {UntilInForce(3, submits), UntilTrains(3, submits_other),
-                    Until("the other one waits for the quota",
-                          [](const World& world) {
-                            return ConditionReason(world, kOther, "Reconciling") == "WaitingForQuota" &&
-                                   HoldsNothing(world, kOther);
-                          },
-                          Ends("succeed")),
+                    Until(
+                        "the other one waits for the quota",
+                        [](const World& world) {
+                          return ConditionReason(world, kOther, "Reconciling") == "WaitingForQuota" &&
+                                 HoldsNothing(world, kOther);
+                        },
+                        Ends("succeed")),
                     Until("the other one trains", [](const World& world) { return Trains(world, kOther, 2); })},
           .has_rival = true,
           .has_retries = true};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ElasticHorovodJobs in a namespace with a ResourceQuota: they wait without keeping anything from others, run on what is
-// admitted, and go on when it is more.
+// ElasticHorovodJobs in a namespace with a ResourceQuota: they wait without keeping anything from others, run on what
+// is admitted, and go on when it is more.
 #pragma once
 
 #include <vector>

@@ -34,10 +34,8 @@ void Annotate(World& world, const std::function<bool(const Json& pod)>& is_it, s
   for (const auto& pod : world.server.List(kPods, kNamespace)) {
     if (!is_it(*pod) || AnnotationOf(*pod, annotation) == value) continue;
     Json changed = *pod;
-    if (value.empty())
-      changed["metadata"]["annotations"].Erase(annotation);
-    else
-      changed["metadata"]["annotations"][annotation] = value;
+    if (value.empty()) changed["metadata"]["annotations"].Erase(annotation);
+    else changed["metadata"]["annotations"][annotation] = value;
     Must(world.server.Update(kPods, std::move(changed)));
   }
 }
@@ -64,10 +62,8 @@ void KeepTakingOff(World& world, const std::string& annotation, int times = 500)
 void Refuse(World& world, std::string_view level) {
   Json ns = *world.server.Get("namespaces", {"", kNamespace});
   Json& labels = ns["metadata"]["labels"];
-  if (level.empty())
-    labels.Erase(kube::testing::kEnforceLabel);
-  else
-    labels[kube::testing::kEnforceLabel] = level;
+  if (level.empty()) labels.Erase(kube::testing::kEnforceLabel);
+  else labels[kube::testing::kEnforceLabel] = level;
   Must(world.server.Update("namespaces", std::move(ns)));
 }
 
@@ -271,16 +267,18 @@ ElasticStory NameTaken() {
                 Must(world.server.Create("services", std::move(service)));
                 Cluster(1, 8, R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})")(world);
               },
-          .steps = {Until("it says that a name is taken",
-                          [](const World& world) { return ReadyReason(world) == "NameTaken"; },
-                          [](World& world) {
-                            Submit(world, kOther, R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})");
-                          }),
-                    Until("the other one trains", [](const World& world) { return Trains(world, kOther, 8); },
-                          [](World& world) {
-                            Delete(world, "services", kTakenName);
-                            EndTraining(world, kOther, "succeed");
-                          }),
+          .steps = {Until(
+                        "it says that a name is taken",
+                        [](const World& world) { return ReadyReason(world) == "NameTaken"; },
+                        [](World& world) {
+                          Submit(world, kOther, R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})");
+                        }),
+                    Until(
+                        "the other one trains", [](const World& world) { return Trains(world, kOther, 8); },
+                        [](World& world) {
+                          Delete(world, "services", kTakenName);
+                          EndTraining(world, kOther, "succeed");
+                        }),
                     UntilTrains(8)},
           .has_retries = true};
 }
@@ -303,22 +301,30 @@ ElasticStory LauncherFallsSilent() {
   };
   return {.name = "launcher-falls-silent",
           .prepare = Cluster(2, 8, kFour),
-          .steps = {UntilTrains(4, silence("true")),
-                    Until(
-                        "it is said to be silent, or another one was made",
-                        [](const World& world) { return ReadyReason(world) == "NoOutput" || !IsSilent(world); },
-                        silence("")),
-                    Until("it is said to train again", [](const World& world) {
-                      return ReadyReason(world) == "Training" && Trains(world, kName, 4);
-                    })}};
+          .steps = {
+              UntilTrains(4, silence("true")),
+              Until(
+                  "it is said to be silent, or another one was made",
+                  [](const World& world) { return ReadyReason(world) == "NoOutput" || !IsSilent(world); }, silence("")),
+              Until("it is said to train again",
+                    [](const World& world) { return ReadyReason(world) == "Training" && Trains(world, kName, 4); })}};
 }
 
 }  // namespace
 
 std::vector<ElasticStory> ElasticTroubles() {
-  return {ImageRepaired(),       RegistryComesBack(), LauncherCannotStart(), WorkerCrashesInPlace(),
-          WorkerKeepsCrashing(), AllWorkersLost(),    SlowDrain(),           PodsRefused(),
-          LauncherRefused(),     WorkerFallsSilent(), BelowMinimumForLong(), LauncherFallsSilent(),
+  return {ImageRepaired(),
+          RegistryComesBack(),
+          LauncherCannotStart(),
+          WorkerCrashesInPlace(),
+          WorkerKeepsCrashing(),
+          AllWorkersLost(),
+          SlowDrain(),
+          PodsRefused(),
+          LauncherRefused(),
+          WorkerFallsSilent(),
+          BelowMinimumForLong(),
+          LauncherFallsSilent(),
           NameTaken()};
 }
 

@@ -44,7 +44,7 @@ void ElasticWorkload::RunProcess(const kube::testing::ProcessContext& context, s
     kube::WaitFor(context.clock, std::chrono::hours(24 * 365), stop);
     return;
   }
-  RunSuite(context, traits_.uses_leases, Nominations::kAuto, std::move(stop));
+  RunApp(context, traits_.uses_leases, Nominations::kAuto, std::move(stop));
 }
 
 std::vector<std::string> ElasticWorkload::owned_resources() const {

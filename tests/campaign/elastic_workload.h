@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/campaign/suite_workload.h"
+#include "tests/campaign/app_workload.h"
 
 namespace grus::testing {
 

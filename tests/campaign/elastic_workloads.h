@@ -3,7 +3,7 @@
 #pragma once
 
 #include "clientlib/testing/faults/campaign.h"
-#include "tests/campaign/suite_workload.h"
+#include "tests/campaign/app_workload.h"
 
 namespace grus::testing {
 

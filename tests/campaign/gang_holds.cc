@@ -62,9 +62,10 @@ GangStory OnlyNodeCordoned() {
                      [](World& it, const ServerChange&) { it.cluster.SetCordoned("node-0", true); });
               },
           .steps = {UntilOutsiderRuns(kShortTimeout),
-                    Until("it runs or waits, whole",
-                          [](const World& world) { return Runs(world, kGang, 3) || WaitsWhole(world, kGang, 3); },
-                          [](World& world) { world.cluster.SetCordoned("node-0", false); }),
+                    Until(
+                        "it runs or waits, whole",
+                        [](const World& world) { return Runs(world, kGang, 3) || WaitsWhole(world, kGang, 3); },
+                        [](World& world) { world.cluster.SetCordoned("node-0", false); }),
                     UntilRuns(3)},
           .rules = {.may_roll_back = true}};
 }
@@ -75,17 +76,19 @@ GangStory OutsiderBetween() {
           .prepare =
               [](World& world) {
                 WithOutsider(2)(world);
-                Once(world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
-                     [](World& it, const ServerChange&) { SubmitOutsider(it, "late", 4); });
+                Once(
+                    world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
+                    [](World& it, const ServerChange&) { SubmitOutsider(it, "late", 4); });
               },
           .steps = {UntilOutsiderRuns(),
-                    Until("one has the place, the other one waits",
-                          [](const World& world) {
-                            const bool has_late = world.Get("pods", {kNamespace, "late"}) != nullptr;
-                            const bool waits = IsRunning(world, "late") && WaitsWhole(world, kGang, 3);
-                            return has_late && (Runs(world, kGang, 3) || waits);
-                          },
-                          AddsNode("node-9", 8)),
+                    Until(
+                        "one has the place, the other one waits",
+                        [](const World& world) {
+                          const bool has_late = world.Get("pods", {kNamespace, "late"}) != nullptr;
+                          const bool waits = IsRunning(world, "late") && WaitsWhole(world, kGang, 3);
+                          return has_late && (Runs(world, kGang, 3) || waits);
+                        },
+                        AddsNode("node-9", 8)),
                     Until("both run",
                           [](const World& world) { return Runs(world, kGang, 3) && IsRunning(world, "late"); })},
           .rules = {.most_members = 3}};
@@ -103,8 +106,9 @@ GangStory OutsiderBetweenForProcessors() {
   traits.prepare = [](World& world) {
     AddNodes(world, 2, 0);
     SubmitOutsider(world, "early", 0, Cpus(20));
-    Once(world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
-         [](World& it, const ServerChange&) { SubmitOutsider(it, "late", 0, Cpus(40)); });
+    Once(
+        world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
+        [](World& it, const ServerChange&) { SubmitOutsider(it, "late", 0, Cpus(40)); });
   };
   traits.steps[0] = UntilPodRuns("early", [](World& world) {
     SubmitGroup(world, kGang, 3);
@@ -121,10 +125,12 @@ GangStory UngatedMemberBetween() {
   traits.prepare = [](World& world) {
     AddNodes(world, 2, 8);
     SubmitGroup(world, "others", 1);
-    Once(world, [](const ServerChange& change) { return change.resource == kGroups && change.before; },
-         [](World& it, const ServerChange&) { SubmitUngated(it, "early", "others", 1); });
-    Once(world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
-         [](World& it, const ServerChange&) { SubmitUngated(it, "late", "others", 4); });
+    Once(
+        world, [](const ServerChange& change) { return change.resource == kGroups && change.before; },
+        [](World& it, const ServerChange&) { SubmitUngated(it, "early", "others", 1); });
+    Once(
+        world, [](const ServerChange& change) { return IsNomination(change) || IsLift(change); },
+        [](World& it, const ServerChange&) { SubmitUngated(it, "late", "others", 4); });
   };
   traits.rules = {.may_roll_back = true};  // A process that began later does not know that there was one before.
   return traits;
@@ -170,8 +176,7 @@ void SetScheduler(World& world, const std::string& holder) {
   lease["metadata"]["name"] = key.name;
   lease["metadata"]["namespace"] = key.ns;
   lease["spec"]["holderIdentity"] = holder;
-  Must(before ? world.server.Update(kLeases, std::move(lease))
-              : world.server.Create(kLeases, std::move(lease)));
+  Must(before ? world.server.Update(kLeases, std::move(lease)) : world.server.Create(kLeases, std::move(lease)));
 }
 
 bool IsHeldBy(const World& world, const std::string& scheduler, int members) {
@@ -198,23 +203,26 @@ GangStory NextSchedulerIsTold() {
                   it.simulation.After(downtime + std::chrono::seconds(1), [&it] { SetScheduler(it, "second"); });
                 });
               },
-          .steps = {Until("the next scheduler is told", [](const World& world) { return IsHeldBy(world, "second", 3); },
-                          [](World& world) { SubmitOutsider(world, "late", 5); }),
-                    Until("an outsider waits",
-                          [](const World& world) {
-                            const Json* pod = world.Get("pods", {kNamespace, "late"});
-                            const Json* scheduled = pod ? kube::testing::ConditionOf(*pod, "PodScheduled") : nullptr;
-                            return scheduled && Text(*scheduled, {"reason"}) == "Unschedulable";
-                          },
-                          [](World& world) { Delete(world, "pods", "undecided"); }),
+          .steps = {Until(
+                        "the next scheduler is told", [](const World& world) { return IsHeldBy(world, "second", 3); },
+                        [](World& world) { SubmitOutsider(world, "late", 5); }),
+                    Until(
+                        "an outsider waits",
+                        [](const World& world) {
+                          const Json* pod = world.Get("pods", {kNamespace, "late"});
+                          const Json* scheduled = pod ? kube::testing::ConditionOf(*pod, "PodScheduled") : nullptr;
+                          return scheduled && Text(*scheduled, {"reason"}) == "Unschedulable";
+                        },
+                        [](World& world) { Delete(world, "pods", "undecided"); }),
                     // Where the clock jumped, its time may be over before it runs.
-                    Until("the gang runs, or was rolled back",
-                          [](const World& world) {
-                            const Json* group = world.Get(kGroups, {kNamespace, kGang});
-                            const auto attempts = group ? kube::testing::IntAt(*group, {"status", "attempts"}) : 0;
-                            return attempts > 0 || Runs(world, kGang, 3);
-                          },
-                          AddsNode("node-9", 8)),
+                    Until(
+                        "the gang runs, or was rolled back",
+                        [](const World& world) {
+                          const Json* group = world.Get(kGroups, {kNamespace, kGang});
+                          const auto attempts = group ? kube::testing::IntAt(*group, {"status", "attempts"}) : 0;
+                          return attempts > 0 || Runs(world, kGang, 3);
+                        },
+                        AddsNode("node-9", 8)),
                     UntilRuns(3), UntilPodRuns("late")},
           .rules = {.most_members = 3}};
 }

@@ -11,8 +11,8 @@
 namespace grus::testing {
 namespace {
 
-using kube::testing::Invariant;
 using kube::testing::IntAt;
+using kube::testing::Invariant;
 using kube::testing::IsBeingDeleted;
 using kube::testing::ServerChange;
 
@@ -48,7 +48,8 @@ Members Count(const World& world, const kube::ObjectKey& group) {
   std::erase_if(succeeded, [&](const Json* pod) { return !owners.contains(OwnerUidOf(*pod)); });
   for (const auto& pods : {unfinished, succeeded}) {
     members.existing += static_cast<int>(pods.size());
-    members.bound += static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Json* p) { return IsBound(*p); }));
+    members.bound +=
+        static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Json* p) { return IsBound(*p); }));
   }
   return members;
 }
@@ -169,17 +170,20 @@ Invariant NoHastyRollBack() {
     if (change.resource == kPods && change.after && !IsGated(*change.after)) {
       lifted.try_emplace(Text(*change.after, {"metadata", "uid"}), now - DelayOfLift(world, *change.after));
     }
-    if (has_jumped || !IsRollBack(change) || IntAt(*change.before, {"status", "startedMinMember"}) == 0) return std::string();
+    if (has_jumped || !IsRollBack(change) || IntAt(*change.before, {"status", "startedMinMember"}) == 0)
+      return std::string();
     const std::string name = Text(*change.after, {"metadata", "name"});
     const kube::ObjectKey key{Text(*change.after, {"metadata", "namespace"}), name};
     const Members members = Count(world, key);
-    if (IntAt(*change.after, {"status", "startedMinMember"}) > 0 || members.bound == 0) return std::string();  // Extras.
+    if (IntAt(*change.after, {"status", "startedMinMember"}) > 0 || members.bound == 0)
+      return std::string();  // Extras.
     if (!CouldBeWhole(*change.after, members)) return name + " is rolled back while a member is still to be made";
     for (const auto& [pod_key, pod] : world.All(kPods)) {
       if (pod_key.ns != key.ns || GroupOf(*pod) != name || IsBound(*pod) || IsBeingDeleted(*pod)) continue;
       const auto since = lifted.find(Text(*pod, {"metadata", "uid"}));
       // Times in objects are in whole seconds.
-      const bool had_time = since != lifted.end() && now - since->second > TimeoutOf(*change.after) - std::chrono::seconds(2);
+      const bool had_time =
+          since != lifted.end() && now - since->second > TimeoutOf(*change.after) - std::chrono::seconds(2);
       if (!had_time) return name + " is rolled back before the scheduler had its time for " + pod_key.name;
     }
     return std::string();
@@ -193,7 +197,8 @@ std::string NoJobIsCharged(const World&, const ServerChange& change) {
   const bool is_of_gang = labels && labels->Find(api::kPodGroupLabel) != nullptr;
   const std::int64_t failed = IntAt(*change.after, {"status", "failed"});
   if (!is_of_gang || failed == 0) return {};
-  return "Job " + Text(*change.after, {"metadata", "name"}) + " is charged with " + std::to_string(failed) + " failures";
+  return "Job " + Text(*change.after, {"metadata", "name"}) + " is charged with " + std::to_string(failed) +
+         " failures";
 }
 
 Invariant NoMoreMembersThan(int most) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/campaign/suite_workload.h"
+#include "tests/campaign/app_workload.h"
 
 namespace grus::testing {
 
@@ -17,18 +17,18 @@ struct GangRules {
   int most_members = 0;  // So many are created in the whole story, at most. 0: chance.
 };
 
-// No gang has some, but fewer than its minimum, of its members on nodes for longer than its timeout and the slack, while
-// there are pods for the rest. No gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU is given
-// twice. No member that runs is ended before all that its gang lacks have been the scheduler's for its timeout. No Job
-// is charged with a failure. No gang is rolled back, and no member made anew, but where the story has it (or the wall
-// clock jumped).
+// No gang has some, but fewer than its minimum, of its members on nodes for longer than its timeout and the slack,
+// while there are pods for the rest. No gate is lifted while fewer than the minimum exist, unless the gang ran. No GPU
+// is given twice. No member that runs is ended before all that its gang lacks have been the scheduler's for its
+// timeout. No Job is charged with a failure. No gang is rolled back, and no member made anew, but where the story has
+// it (or the wall clock jumped).
 std::vector<kube::testing::Invariant> GangInvariants(const GangRules& rules);
 
 // At rest no gang is there in part, no gated member holds a node, and none is lifted in vain.
 void CheckGangs(const World& world, std::vector<std::string>& complaints);
 
-std::string GroupOf(const Json& pod);  // Empty: it is no member.
-bool IsGated(const Json& pod);         // By us.
+std::string GroupOf(const Json& pod);                    // Empty: it is no member.
+bool IsGated(const Json& pod);                           // By us.
 bool IsLift(const kube::testing::ServerChange& change);  // A gate of ours is taken away.
 
 }  // namespace grus::testing

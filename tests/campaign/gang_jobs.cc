@@ -23,12 +23,13 @@ bool RunsAll(const World& world, const std::string& job, std::ptrdiff_t pods) {
 }
 
 Step UntilRolledBack(int times, Act act) {
-  return Until("it was rolled back " + std::to_string(times) + " times",
-               [=](const World& world) {
-                 const Json* group = world.Get(kGroups, {kNamespace, kGang});
-                 return group && kube::testing::IntAt(*group, {"status", "attempts"}) >= times;
-               },
-               std::move(act));
+  return Until(
+      "it was rolled back " + std::to_string(times) + " times",
+      [=](const World& world) {
+        const Json* group = world.Get(kGroups, {kNamespace, kGang});
+        return group && kube::testing::IntAt(*group, {"status", "attempts"}) >= times;
+      },
+      std::move(act));
 }
 
 // As a CronJob does: the pods of the first are still there when those of the second come, for which there is half the
@@ -42,12 +43,14 @@ GangStory SecondJob() {
                 SubmitJob(world, "monday", 4, 2);
               },
           .steps = {UntilRuns(4, [](World& world) { EndWork(world, kGang); }),
-                    Until("it is finished", [](const World& world) { return HasPhase(world, "Finished"); },
-                          [](World& world) { SubmitOutsider(world, kOutsider, 4); }),
+                    Until(
+                        "it is finished", [](const World& world) { return HasPhase(world, "Finished"); },
+                        [](World& world) { SubmitOutsider(world, kOutsider, 4); }),
                     UntilPodRuns(kOutsider, [](World& world) { SubmitJob(world, "tuesday", 4, 2); }),
                     UntilWaits(4, [](World& world) { Delete(world, "pods", kOutsider); }),
-                    Until("the second one runs", [](const World& world) { return RunsAll(world, "tuesday", 4); },
-                          [](World& world) { EndWork(world, kGang); }),
+                    Until(
+                        "the second one runs", [](const World& world) { return RunsAll(world, "tuesday", 4); },
+                        [](World& world) { EndWork(world, kGang); }),
                     Until("it is finished again", [](const World& world) { return HasPhase(world, "Finished"); })},
           .rules = {.most_members = 8}};
 }
@@ -70,9 +73,7 @@ GangStory JobRolledBack(std::string name, std::string_view job_spec) {
 // The replacement comes when the gang's time has long passed since the loss.
 GangStory LateReplacement() {
   const auto scale = [](int replicas) {
-    return [=](World& world) {
-      EditSpec(world, kSets, kGang, R"({"replicas":)" + std::to_string(replicas) + "}");
-    };
+    return [=](World& world) { EditSpec(world, kSets, kGang, R"({"replicas":)" + std::to_string(replicas) + "}"); };
   };
   return {.name = "gang-late-replacement",
           .prepare =
@@ -85,8 +86,9 @@ GangStory LateReplacement() {
                      .when = [](const World& world) { return ReasonOf(world, kGang) == "BelowMinimum"; },
                      .act = [](World&) {},
                      .lasts = std::chrono::seconds(2 * kLongTimeout)},
-                    Until("they still do", [](const World& world) { return ReasonOf(world, kGang) == "BelowMinimum"; },
-                          scale(4)),
+                    Until(
+                        "they still do", [](const World& world) { return ReasonOf(world, kGang) == "BelowMinimum"; },
+                        scale(4)),
                     UntilRuns(4)},
           .rules = {.most_members = 5}};
 }

@@ -59,34 +59,34 @@ GangStory TimesOut() {
                 SubmitSet(world, kGang, 3, 4);
                 SubmitSet(world, "odd", 1, 0, kGang, R"({"schedulerName":"other"})");
               },
-          .steps = {Until("it was rolled back twice",
-                          [](const World& world) {
-                            const Json* group = world.Get(kGroups, {kNamespace, kGang});
-                            return group && kube::testing::IntAt(*group, {"status", "attempts"}) >= 2;
-                          },
-                          StartOtherScheduler),
+          .steps = {Until(
+                        "it was rolled back twice",
+                        [](const World& world) {
+                          const Json* group = world.Get(kGroups, {kNamespace, kGang});
+                          return group && kube::testing::IntAt(*group, {"status", "attempts"}) >= 2;
+                        },
+                        StartOtherScheduler),
                     UntilRuns(4)},
           .rules = {.may_roll_back = true}};
 }
 
 // A pod of higher priority takes a member's place. The gang cannot go on without, gives all back, and comes back later.
 GangStory Preempted() {
-  return {.name = "gang-preempted",
-          .prepare =
-              [](World& world) {
-                AddNodes(world, 2, 8);
-                Must(world.server.Create("priorityclasses.scheduling.k8s.io",
-                                         Parse(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",
+  return {
+      .name = "gang-preempted",
+      .prepare =
+          [](World& world) {
+            AddNodes(world, 2, 8);
+            Must(world.server.Create("priorityclasses.scheduling.k8s.io",
+                                     Parse(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",
                                                    "metadata":{"name":"urgent"},"value":1000})")));
-                SubmitGang(world, 4, 4, 4, kShortTimeout);
-              },
-          .steps = {UntilRuns(4,
-                              [](World& world) {
-                                SubmitOutsider(world, "urgent", 4, R"({"priorityClassName":"urgent"})");
-                              }),
-                    UntilPodRuns("urgent"), UntilWaits(4, [](World& world) { Delete(world, "pods", "urgent"); }),
-                    UntilRuns(4)},
-          .rules = {.may_roll_back = true}};
+            SubmitGang(world, 4, 4, 4, kShortTimeout);
+          },
+      .steps = {UntilRuns(
+                    4, [](World& world) { SubmitOutsider(world, "urgent", 4, R"({"priorityClassName":"urgent"})"); }),
+                UntilPodRuns("urgent"), UntilWaits(4, [](World& world) { Delete(world, "pods", "urgent"); }),
+                UntilRuns(4)},
+      .rules = {.may_roll_back = true}};
 }
 
 GangStory MemberDies() {
@@ -130,16 +130,17 @@ GangStory TwoContend() {
                 AddNodes(world, 2, 8);
                 for (const char* name : {"first", "second"}) SubmitGang(world, 4, 4, 4, kLongTimeout, name);
               },
-          .steps = {Until("one runs, the other one waits",
-                          [](const World& world) {
-                            return (Runs(world, "first", 4) && WaitsWhole(world, "second", 4)) ||
-                                   (Runs(world, "second", 4) && WaitsWhole(world, "first", 4));
-                          },
-                          [](World& world) {
-                            const std::string winner = Runs(world, "first", 4) ? "first" : "second";
-                            Delete(world, kSets, winner);
-                            Delete(world, kGroups, winner);
-                          }),
+          .steps = {Until(
+                        "one runs, the other one waits",
+                        [](const World& world) {
+                          return (Runs(world, "first", 4) && WaitsWhole(world, "second", 4)) ||
+                                 (Runs(world, "second", 4) && WaitsWhole(world, "first", 4));
+                        },
+                        [](World& world) {
+                          const std::string winner = Runs(world, "first", 4) ? "first" : "second";
+                          Delete(world, kSets, winner);
+                          Delete(world, kGroups, winner);
+                        }),
                     Until("then the other one runs",
                           [](const World& world) {
                             const bool one_runs = Runs(world, "first", 4) || Runs(world, "second", 4);
@@ -158,8 +159,9 @@ GangStory WaitsForJob() {
                 KeepPrinting(world);
                 Submit(world, "train", R"({"workersSpec":{"minReplicas":6,"maxReplicas":6}})");
               },
-          .steps = {Until("the job trains", [](const World& world) { return Trains(world, "train", 6); },
-                          [](World& world) { SubmitGang(world, 2, 2, 2); }),
+          .steps = {Until(
+                        "the job trains", [](const World& world) { return Trains(world, "train", 6); },
+                        [](World& world) { SubmitGang(world, 2, 2, 2); }),
                     UntilWaits(2, [](World& world) { EndTraining(world, "train", "succeed"); }), UntilRuns(2)},
           .rules = {.most_members = 8}};
 }
@@ -175,7 +177,8 @@ GangStory RoomIsKept() {
   Step kept = Until("room is kept for the gang", IsToldOfKeptRoom, [](World& world) {
     world.simulation.After(std::chrono::minutes(1), [&world] { Delete(world, kSets, "second"); });
     for (const char* name : {"small-0", "small-1", "small-2"}) {
-      world.simulation.After(std::chrono::minutes(2), [&world, name] { SubmitGang(world, 1, 1, 1, kLongTimeout, name); });
+      world.simulation.After(std::chrono::minutes(2),
+                             [&world, name] { SubmitGang(world, 1, 1, 1, kLongTimeout, name); });
     }
   });
   kept.lasts = std::chrono::minutes(4);
@@ -186,26 +189,27 @@ GangStory RoomIsKept() {
                 KeepPrinting(world);
                 SubmitGang(world, 1, 1, 8, kLongTimeout, "second");
               },
-          .steps = {UntilRuns(1,
-                              [](World& world) {
-                                Submit(world, "train",
-                                       R"({"workersSpec":{"minReplicas":4,"maxReplicas":24,"gpusPerWorker":1}})");
-                              },
-                              "second"),
-                    Until("the job trains on what is free", [](const World& world) { return Trains(world, "train", 16); },
-                          [](World& world) { SubmitGang(world, 2, 2, 8); }),
+          .steps = {UntilRuns(
+                        1,
+                        [](World& world) {
+                          Submit(world, "train",
+                                 R"({"workersSpec":{"minReplicas":4,"maxReplicas":24,"gpusPerWorker":1}})");
+                        },
+                        "second"),
+                    Until(
+                        "the job trains on what is free", [](const World& world) { return Trains(world, "train", 16); },
+                        [](World& world) { SubmitGang(world, 2, 2, 8); }),
                     std::move(kept),
-                    Until("nobody has taken it", [](const World& world) { return WaitsWhole(world, kGang, 2); },
-                          [](World& world) {
-                            EndTraining(world, "train", "succeed");
-                            // Where the clock was set back, the small ones are older.
-                            for (const char* node : {"node-8", "node-9"}) AddsNode(node, 8)(world);
-                          }),
-                    UntilRuns(2),
-                    Until("the small ones run",
-                          [](const World& world) {
-                            return Runs(world, "small-0", 1) && Runs(world, "small-1", 1) && Runs(world, "small-2", 1);
-                          })}};
+                    Until(
+                        "nobody has taken it", [](const World& world) { return WaitsWhole(world, kGang, 2); },
+                        [](World& world) {
+                          EndTraining(world, "train", "succeed");
+                          // Where the clock was set back, the small ones are older.
+                          for (const char* node : {"node-8", "node-9"}) AddsNode(node, 8)(world);
+                        }),
+                    UntilRuns(2), Until("the small ones run", [](const World& world) {
+                      return Runs(world, "small-0", 1) && Runs(world, "small-1", 1) && Runs(world, "small-2", 1);
+                    })}};
 }
 
 GangStory Extras() {
@@ -249,11 +253,12 @@ GangStory DeletedAndMadeAgain() {
                 SubmitGang(world, 4, 4, 4);
               },
           .steps = {UntilWaits(4, [](World& world) { Delete(world, kGroups, kGang); }),
-                    Until("it is gone", [](const World& world) { return world.All(kGroups).empty(); },
-                          [](World& world) {
-                            AddNode(world, "node-9", 4);
-                            SubmitGroup(world, kGang, 3);
-                          }),
+                    Until(
+                        "it is gone", [](const World& world) { return world.All(kGroups).empty(); },
+                        [](World& world) {
+                          AddNode(world, "node-9", 4);
+                          SubmitGroup(world, kGang, 3);
+                        }),
                     UntilRuns(3)},
           .rules = {.most_members = 4}};
 }
@@ -275,9 +280,9 @@ GangStory TwoManagers() {
 }  // namespace
 
 std::vector<GangStory> GangLives() {
-  return {Fits(),           BarePods(),            DoesNotFit(), TimesOut(),   Preempted(),
-          MemberDies(),     NodeLost(),            TwoContend(), WaitsForJob(), RoomIsKept(), Extras(),
-          MinimumChanged(), DeletedAndMadeAgain(), TwoManagers()};
+  return {Fits(),       BarePods(),       DoesNotFit(),          TimesOut(),    Preempted(),
+          MemberDies(), NodeLost(),       TwoContend(),          WaitsForJob(), RoomIsKept(),
+          Extras(),     MinimumChanged(), DeletedAndMadeAgain(), TwoManagers()};
 }
 
 }  // namespace grus::testing

@@ -55,12 +55,13 @@ WorkloadPtr DeletesPodsOfAJob() {
     SubmitGroup(world, "gang", 2);
     SubmitJob(world, "train", 2, 1);
   };
-  traits.steps = {Until("its pods are there", [](const World& world) { return world.All("pods").size() == 2; },
-                        [](World& world) {
-                          for (const auto& pod : world.server.List("pods", kNamespace)) {
-                            Delete(world, "pods", Text(*pod, {"metadata", "name"}));
-                          }
-                        })};
+  traits.steps = {Until(
+      "its pods are there", [](const World& world) { return world.All("pods").size() == 2; },
+      [](World& world) {
+        for (const auto& pod : world.server.List("pods", kNamespace)) {
+          Delete(world, "pods", Text(*pod, {"metadata", "name"}));
+        }
+      })};
   traits.is_without_grus = true;
   return std::make_unique<GangWorkload>(std::move(traits));
 }
@@ -79,15 +80,16 @@ WorkloadPtr RollsBackAtOnce(int replicas) {
       Must(world.server.Update(kGroups, std::move(group), "status"));
     };
     write_status(R"({"startedMinMember":2,"attempts":0})");
-    Once(world, [](const ServerChange& change) { return change.resource == "pods" && !change.before; },
-         [write_status](World& here, const ServerChange& change) {
-           Json pod = *change.after;
-           pod["spec"].Erase("schedulingGates");
-           Must(here.server.Update("pods", std::move(pod)));
-           (void)here.server.Bind({kNamespace, Text(*change.after, {"metadata", "name"})}, "node-0");
-           here.simulation.After(std::chrono::seconds(5),
-                                 [write_status] { write_status(R"({"startedMinMember":0,"attempts":1})"); });
-         });
+    Once(
+        world, [](const ServerChange& change) { return change.resource == "pods" && !change.before; },
+        [write_status](World& here, const ServerChange& change) {
+          Json pod = *change.after;
+          pod["spec"].Erase("schedulingGates");
+          Must(here.server.Update("pods", std::move(pod)));
+          (void)here.server.Bind({kNamespace, Text(*change.after, {"metadata", "name"})}, "node-0");
+          here.simulation.After(std::chrono::seconds(5),
+                                [write_status] { write_status(R"({"startedMinMember":0,"attempts":1})"); });
+        });
   };
   traits.steps = {Until("it is rolled back", [](const World& world) {
     return kube::testing::IntAt(*world.Get(kGroups, {kNamespace, "gang"}), {"status", "attempts"}) == 1;
@@ -97,8 +99,8 @@ WorkloadPtr RollsBackAtOnce(int replicas) {
   return std::make_unique<GangWorkload>(std::move(traits));
 }
 
-// Somebody in place of grus who tells a gang that waits this, and looks no more. Meanwhile a member of others, which was
-// made without the gate, gets a node.
+// Somebody in place of grus who tells a gang that waits this, and looks no more. Meanwhile a member of others, which
+// was made without the gate, gets a node.
 WorkloadPtr SaysOnce(const std::string& message) {
   GangWorkload::Traits traits;
   traits.name = "says-once";
@@ -114,15 +116,15 @@ WorkloadPtr SaysOnce(const std::string& message) {
       Must(world.server.Update(kGroups, std::move(group), "status"));
     });
   };
-  Step step = Until("it is told something",
-                    [](const World& world) { return !ReasonOf(world, "gang").empty(); },
-                    [](World& world) {
-                      world.simulation.After(std::chrono::minutes(15), [&world] {
-                        SubmitUngated(world, "theirs", "others", 4);
-                        Must(world.server.Bind({kNamespace, "theirs"}, "node-0"));
-                      });
-                      world.simulation.After(std::chrono::minutes(30), [&world] { AddNode(world, "node-1", 0); });
-                    });
+  Step step = Until(
+      "it is told something", [](const World& world) { return !ReasonOf(world, "gang").empty(); },
+      [](World& world) {
+        world.simulation.After(std::chrono::minutes(15), [&world] {
+          SubmitUngated(world, "theirs", "others", 4);
+          Must(world.server.Bind({kNamespace, "theirs"}, "node-0"));
+        });
+        world.simulation.After(std::chrono::minutes(30), [&world] { AddNode(world, "node-1", 0); });
+      });
   step.lasts = std::chrono::minutes(31);
   traits.steps = {std::move(step)};
   traits.is_without_grus = true;
@@ -152,8 +154,6 @@ std::vector<Mutant> Mutants() {
 
 }  // namespace
 
-std::vector<std::string> CheckGangRules(int& asked) {
-  return CheckRules(GangWorkloads(kUsualSlack), Mutants(), asked);
-}
+std::vector<std::string> CheckGangRules(int& asked) { return CheckRules(GangWorkloads(kUsualSlack), Mutants(), asked); }
 
 }  // namespace grus::testing

@@ -20,13 +20,15 @@ Act AddsNode(std::string name, int gpus) {
 }
 
 Step UntilRuns(int members, Act act, const std::string& gang) {
-  return Until(gang + " runs with " + std::to_string(members),
-               [=](const World& world) { return Runs(world, gang, members); }, std::move(act));
+  return Until(
+      gang + " runs with " + std::to_string(members), [=](const World& world) { return Runs(world, gang, members); },
+      std::move(act));
 }
 
 Step UntilWaits(int members, Act act, const std::string& gang) {
-  return Until(gang + " waits, none of it started",
-               [=](const World& world) { return WaitsWhole(world, gang, members); }, std::move(act));
+  return Until(
+      gang + " waits, none of it started", [=](const World& world) { return WaitsWhole(world, gang, members); },
+      std::move(act));
 }
 
 void StartOtherScheduler(World& world) {
@@ -41,7 +43,8 @@ void StartOtherScheduler(World& world) {
 }
 
 Step UntilPodRuns(const std::string& pod, Act act) {
-  return Until(pod + " runs", [=](const World& world) { return IsRunning(world, pod); }, std::move(act));
+  return Until(
+      pod + " runs", [=](const World& world) { return IsRunning(world, pod); }, std::move(act));
 }
 
 }  // namespace grus::testing

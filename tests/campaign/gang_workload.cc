@@ -62,7 +62,7 @@ void GangWorkload::Prepare(World& world) const {
 }
 
 void GangWorkload::RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const {
-  if (!traits_.is_without_grus) return RunSuite(context, traits_.uses_leases, traits_.nominations, std::move(stop));
+  if (!traits_.is_without_grus) return RunApp(context, traits_.uses_leases, traits_.nominations, std::move(stop));
   while (kube::WaitFor(context.clock, std::chrono::hours(1), stop)) {
   }
 }
@@ -88,7 +88,7 @@ void GangWorkload::Mask(std::string_view resource, Json& object) const {
     Json& metadata = object["metadata"];
     const bool is_lifted = !GroupOf(object).empty() && !IsGated(object);
     metadata = Json::MakeObject({{"group", GroupOf(object)}, {"lifted", is_lifted}});
-    object["spec"].Erase("hostname");  // With the ordinal.
+    object["spec"].Erase("hostname");      // With the ordinal.
     object["spec"].Erase("nodeSelector");  // The node it is pinned to.
   }
   if (resource == kGroups) SortConditions(object);

@@ -83,9 +83,10 @@ int RunSpecChanges(const grus::testing::SpecCampaignOptions& options) {
   });
   std::printf("\n%s\n", report.table.c_str());
   for (const std::string& failure : report.failures) std::printf("FAIL  %s\n", failure.c_str());
-  std::printf("%d operations in %.1f s: %d refused by the API, %d more skipped because they break a rule of the CRD; "
-              "%d looks after a restart\n",
-              report.operations, report.seconds, report.refused, report.skipped, report.restarts);
+  std::printf(
+      "%d operations in %.1f s: %d refused by the API, %d more skipped because they break a rule of the CRD; "
+      "%d looks after a restart\n",
+      report.operations, report.seconds, report.refused, report.skipped, report.restarts);
   std::printf("%d passed, %d failed\n", report.plans - report.failed, report.failed);
   return report.failed == 0 ? 0 : 1;
 }
@@ -115,10 +116,10 @@ int Run(const kube::testing::Workloads& workloads, const kube::testing::Campaign
   std::printf("\n%s\n", report.table.c_str());
   for (const std::string& failure : report.failures) std::printf("FAIL  %s\n", failure.c_str());
   const double takeover = std::chrono::duration<double>(report.longest_takeover).count();
-  std::printf("%d schedules in %.1f s: %d divergences; %d runs without faults: %d false alarms; %d schedules missed "
-              "their fault\n",
-              report.schedules, report.seconds, report.divergences, report.controls, report.false_alarms,
-              report.unreached);
+  std::printf(
+      "%d schedules in %.1f s: %d divergences; %d runs without faults: %d false alarms; %d schedules missed "
+      "their fault\n",
+      report.schedules, report.seconds, report.divergences, report.controls, report.false_alarms, report.unreached);
   if (takeover > 0)
     std::printf("longest time from a leader's death to the next one's lease: %.1f s (virtual)\n", takeover);
   int asked = 0;
@@ -142,9 +143,8 @@ int main(int argc, char** argv) {
     return names;
   };
   std::vector<std::string> played = add(grus::testing::ElasticWorkloads());
-  for (const auto& names :
-       {add(grus::testing::TrialWorkloads()), add(grus::testing::TrialLivesUnderFaults()),
-        add(grus::testing::GangWorkloads()), add(grus::testing::ProfileStories())}) {
+  for (const auto& names : {add(grus::testing::TrialWorkloads()), add(grus::testing::TrialLivesUnderFaults()),
+                            add(grus::testing::GangWorkloads()), add(grus::testing::ProfileStories())}) {
     played.insert(played.end(), names.begin(), names.end());
   }
   const std::vector<std::string> swept = add(grus::testing::TrialLives());

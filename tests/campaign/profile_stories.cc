@@ -16,7 +16,7 @@ namespace {
 constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io";
 constexpr char kProfile[] = "0123456789abcdef0123456789abcdef", kName[] = "train";
 constexpr char kLater[] = "later";  // A namespace that comes late: steps are looked at when something changes.
-constexpr double kSpeed = 500;  // The profile says 800.
+constexpr double kSpeed = 500;      // The profile says 800.
 
 // What the launcher prints every two seconds, for ever.
 void Train(World& world, int step) {
@@ -46,15 +46,15 @@ std::string Drifted(const World& world) {
 // A drift is one write of the status, and what replaces a point one of the spec and one of the status.
 kube::testing::Invariant ProfileIsWrittenSeldom() {
   constexpr std::size_t kMost = 4;
-  return [writes = std::deque<kube::TimePoint>()](const World& world,
-                                                  const kube::testing::ServerChange& change) mutable {
-    if (change.resource != kProfiles || !change.before) return std::string();
-    const kube::TimePoint now = world.simulation.Now();
-    writes.push_back(now);
-    while (now - writes.front() > std::chrono::minutes(30)) writes.pop_front();
-    if (writes.size() <= kMost) return std::string();
-    return "the profile is written " + std::to_string(writes.size()) + " times in half an hour";
-  };
+  return
+      [writes = std::deque<kube::TimePoint>()](const World& world, const kube::testing::ServerChange& change) mutable {
+        if (change.resource != kProfiles || !change.before) return std::string();
+        const kube::TimePoint now = world.simulation.Now();
+        writes.push_back(now);
+        while (now - writes.front() > std::chrono::minutes(30)) writes.pop_front();
+        if (writes.size() <= kMost) return std::string();
+        return "the profile is written " + std::to_string(writes.size()) + " times in half an hour";
+      };
 }
 
 // A job that is slower than its profile says, and goes on so: the profile says it, and an hour later has the new speed.
@@ -81,15 +81,17 @@ class Drift final : public kube::testing::Workload {
     });
   }
   std::vector<Step> Steps() const override {
-    return {Until("it drifts", [](const World& world) { return Drifted(world) == "True SlowerThanMeasured"; }),
-            // Who begins anew samples within an hour, and a write that failed is one more.
-            Until("it has run for two hours and a half",
-                  [](const World& world) { return world.Get("namespaces", {"", kLater}) != nullptr; }),
-            Until("that is what it runs at",
-                  [](const World& world) { return Drifted(world) == "False MeasuredAgain"; })};
+    return {
+        Until("it drifts", [](const World& world) { return Drifted(world) == "True SlowerThanMeasured"; }),
+        // Who begins anew samples within an hour, and a write that failed is one more.
+        Until("it has run for two hours and a half",
+              [](const World& world) {
+                return world.Get("namespaces", {"", kLater}) != nullptr;
+              }),
+        Until("that is what it runs at", [](const World& world) { return Drifted(world) == "False MeasuredAgain"; })};
   }
   void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override {
-    RunSuite(context, false, Nominations::kAuto, std::move(stop));
+    RunApp(context, false, Nominations::kAuto, std::move(stop));
   }
   std::vector<std::string> owned_resources() const override { return elastic_.owned_resources(); }
   bool Damage(std::string_view resource, Json& object) const override { return elastic_.Damage(resource, object); }

@@ -21,11 +21,11 @@ struct SpecCampaignOptions {
 
 struct SpecCampaignReport {
   int plans = 0, failed = 0;
-  int operations = 0;  // Edits and undoings that reached a live job.
-  int refused = 0;     // Of these, by the API server; nothing changed.
-  int skipped = 0;     // Edits that break a rule in CEL, which the fake server does not evaluate.
-  int restarts = 0;    // Looks at a job after its pods, older than their templates, were made again.
-  std::string table;   // By field.
+  int operations = 0;                 // Edits and undoings that reached a live job.
+  int refused = 0;                    // Of these, by the API server; nothing changed.
+  int skipped = 0;                    // Edits that break a rule in CEL, which the fake server does not evaluate.
+  int restarts = 0;                   // Looks at a job after its pods, older than their templates, were made again.
+  std::string table;                  // By field.
   std::vector<std::string> failures;  // A plan that ReplaySpec() plays again, then what was wrong, indented.
   double seconds = 0;
 };

@@ -20,8 +20,8 @@ Snapshot ParseSnapshot(const std::map<std::string, std::string>& state);
 std::string PhaseIn(const Snapshot& snapshot);  // "" if there is no job.
 bool HasEnded(const Snapshot& snapshot);        // Succeeded, Failed or deleted.
 bool IsStalled(const Snapshot& snapshot);
-bool IsShort(const Snapshot& snapshot);         // Granted fewer workers than it wants.
-bool IsForeign(const Json& job);                // Left to another controller.
+bool IsShort(const Snapshot& snapshot);  // Granted fewer workers than it wants.
+bool IsForeign(const Json& job);         // Left to another controller.
 
 // How the templates of two specs differ.
 struct TemplateChange {

@@ -44,10 +44,11 @@ Step AtRest(std::function<void(World&)> act = nullptr) {
 
 Outcome RunSteps(const SpecPlan& plan, std::vector<Step> steps, std::function<void(World&)> submit) {
   const ElasticWorkload workload({.name = plan.base->name,
-                                  .prepare = [&](World& world) {
-                                    AddNodes(world, *plan.base);
-                                    submit(world);
-                                  },
+                                  .prepare =
+                                      [&](World& world) {
+                                        AddNodes(world, *plan.base);
+                                        submit(world);
+                                      },
                                   .steps = std::move(steps)});
   return kube::testing::Run(workload, {plan.base->name, plan.seed, {}});
 }

@@ -132,8 +132,8 @@ class Ledger {
     return {};
   }
 
-  const double lateness_;  // Seconds.
-  std::map<std::string, Held> held_;      // By trial.
+  const double lateness_;                           // Seconds.
+  std::map<std::string, Held> held_;                // By trial.
   std::map<std::string, double> spent_, rounding_;  // By TrialJob: of tries whose pods are gone; of all.
 };
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/campaign/suite_workload.h"
+#include "tests/campaign/app_workload.h"
 
 namespace grus::testing {
 

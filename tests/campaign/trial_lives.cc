@@ -134,7 +134,7 @@ class TrialLife final : public kube::testing::Workload {
   }
   std::vector<Step> Steps() const override { return life_.steps; }
   void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override {
-    RunSuite(context, false, Nominations::kAuto, std::move(stop));
+    RunApp(context, false, Nominations::kAuto, std::move(stop));
   }
   // Under faults a trial that was to be stopped may have ended before, and then it is not made again.
   std::vector<std::string> owned_resources() const override {
@@ -286,9 +286,8 @@ Life Applied(std::string name) {
   };
   return {std::move(name),
           begin,
-          {Until("it succeeds and nothing is held", [](const World& world) {
-            return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world);
-          })},
+          {Until("it succeeds and nothing is held",
+                 [](const World& world) { return PhaseOfTrials(world, kTune) == "Succeeded" && NoTrialHolds(world); })},
           true};
 }
 
@@ -300,9 +299,7 @@ Life Budget() {
         "earlyStop":false,"measure":{"windowSeconds":3600}})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 0); });
   };
-  return {"trial-budget-under-faults",
-          begin,
-          {Until("it ends and nothing is left", [](const World& world) {
+  return {"trial-budget-under-faults", begin, {Until("it ends and nothing is left", [](const World& world) {
             const std::string phase = PhaseOfTrials(world, kTune);
             return phase == "Succeeded" && NoTrialHolds(world);
           })}};

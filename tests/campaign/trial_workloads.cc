@@ -76,7 +76,7 @@ class TrialWorkload final : public kube::testing::Workload {
     })};
   }
   void RunProcess(const kube::testing::ProcessContext& context, std::stop_token stop) const override {
-    RunSuite(context, false, Nominations::kAuto, std::move(stop));
+    RunApp(context, false, Nominations::kAuto, std::move(stop));
   }
   std::vector<std::string> owned_resources() const override { return {}; }
   bool Damage(std::string_view, Json&) const override { return false; }

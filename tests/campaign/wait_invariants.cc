@@ -183,14 +183,16 @@ std::vector<int> NeedsOf(const World& world, const Waiter& waiter) {
   std::vector<int> needs;
   if (waiter.is_job) {
     if (waiter.object->At({"spec", "workersSpec", "template"}) != nullptr) return needs;
-    const std::int64_t min = std::max<std::int64_t>(1, IntAt(*waiter.object, {"spec", "workersSpec", "minReplicas"}, 1));
+    const std::int64_t min =
+        std::max<std::int64_t>(1, IntAt(*waiter.object, {"spec", "workersSpec", "minReplicas"}, 1));
     const std::int64_t gpus = IntAt(*waiter.object, {"spec", "workersSpec", "gpusPerWorker"}, 1);
     needs.assign(static_cast<std::size_t>(min), static_cast<int>(gpus));
     return needs;
   }
   for (const auto& [key, pod] : world.All(kPods)) {
     if (key.ns != waiter.key.ns || GroupOf(*pod) != waiter.key.name || HasEnded(*pod) || IsBeingDeleted(*pod)) continue;
-    if (!IsGated(*pod) || pod->At({"spec", "nodeSelector"}) || pod->At({"spec", "affinity"}) || GpusOf(*pod) == 0) return {};
+    if (!IsGated(*pod) || pod->At({"spec", "nodeSelector"}) || pod->At({"spec", "affinity"}) || GpusOf(*pod) == 0)
+      return {};
     needs.push_back(GpusOf(*pod));
   }
   const auto min = static_cast<std::size_t>(std::max<std::int64_t>(1, IntAt(*waiter.object, {"spec", "minMember"}, 1)));
@@ -244,7 +246,8 @@ Invariant NotForLong(Complaints (*look)(const World&), kube::Duration slack) {
 }
 
 bool IsBind(const ServerChange& change) {
-  return change.resource == kPods && change.after && IsBound(*change.after) && !(change.before && IsBound(*change.before));
+  return change.resource == kPods && change.after && IsBound(*change.after) &&
+         !(change.before && IsBound(*change.before));
 }
 
 // What was free before the pod of `change` was bound, if it was not there.

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tests/campaign/suite_workload.h"
+#include "tests/campaign/app_workload.h"
 
 namespace grus::testing {
 

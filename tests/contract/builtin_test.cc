@@ -51,10 +51,9 @@ TEST_F(PodRules, AreBoundOnce) {
   EXPECT_EQ(pod["status.conditions.0.status"], "True");
   EXPECT_EQ(pod["status.conditions.0.observedGeneration"], "(none)");
 
-  EXPECT_TRUE(
-      Refused(Bind("p", "other"), 409, "Conflict",
-              "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node "
-              "\"not-there\""));
+  EXPECT_TRUE(Refused(Bind("p", "other"), 409, "Conflict",
+                      "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node "
+                      "\"not-there\""));
   Delete(Pods() + "/p?gracePeriodSeconds=0");
 }
 
@@ -98,8 +97,8 @@ TEST_F(PodRules, AreSelectedByNodeAndPhase) {
   EXPECT_THAT(Fielded("status.phase=Pending"), ElementsAre("bound", "free"));
   EXPECT_THAT(Fielded("status.phase!=Pending"), IsEmpty());
   EXPECT_THAT(Fielded("metadata.name=free,status.phase=Pending"), ElementsAre("free"));
-  EXPECT_TRUE(Refused(Get(Pods() + "?fieldSelector=spec.foo%3D1"), 400, "BadRequest",
-                      "field label not supported: spec.foo"));
+  EXPECT_TRUE(
+      Refused(Get(Pods() + "?fieldSelector=spec.foo%3D1"), 400, "BadRequest", "field label not supported: spec.foo"));
   Delete(Pods() + "/bound?gracePeriodSeconds=0");
 }
 
@@ -109,19 +108,16 @@ TEST_F(PodRules, ChangeTheirImageButNotTheirCommand) {
   const Answer changed = Strategic(Pods() + "/p", R"({"spec":{"containers":[{"name":"c","image":"j"}]}})");
   EXPECT_EQ(changed["spec.containers.0.image"], "j");
   EXPECT_EQ(changed["metadata.generation"], "2");
-  const Answer refused =
-      Strategic(Pods() + "/p", R"({"spec":{"containers":[{"name":"c","command":["x"]}]}})");
+  const Answer refused = Strategic(Pods() + "/p", R"({"spec":{"containers":[{"name":"c","command":["x"]}]}})");
   EXPECT_EQ(refused.status, 422);
-  EXPECT_THAT(refused["message"],
-              StartsWith("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change"));
+  EXPECT_THAT(refused["message"], StartsWith("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change"));
 }
 
 TEST_F(PodRules, TakeTheirStatusOnlyOnItsSubresource) {
   MakePod("p");
 
-  const Answer status =
-      Strategic(Pods() + "/p/status",
-                R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
+  const Answer status = Strategic(Pods() + "/p/status",
+                                  R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})");
   EXPECT_EQ(status["status.phase"], "Running");
   EXPECT_EQ(status["metadata.generation"], "1");
   EXPECT_EQ(Merge(Pods() + "/p", R"({"status":{"phase":"Failed"}})")["status.phase"], "Running");
@@ -174,10 +170,9 @@ TEST_F(LeaseRules, AreTakenByOneOfTwoCandidates) {
   second["spec"]["holderIdentity"] = "c";
 
   EXPECT_EQ(Put(Leases() + "/l", first).status, 200);
-  EXPECT_TRUE(
-      Refused(Put(Leases() + "/l", second), 409, "Conflict",
-              "Operation cannot be fulfilled on leases.coordination.k8s.io \"l\": the object has been "
-              "modified; please apply your changes to the latest version and try again"));
+  EXPECT_TRUE(Refused(Put(Leases() + "/l", second), 409, "Conflict",
+                      "Operation cannot be fulfilled on leases.coordination.k8s.io \"l\": the object has been "
+                      "modified; please apply your changes to the latest version and try again"));
   EXPECT_EQ(Get(Leases() + "/l")["spec.holderIdentity"], "b");
 }
 
@@ -188,10 +183,9 @@ TEST_F(LeaseRules, AreCreatedByOneOfTwoCandidates) {
 }
 
 TEST_F(LeaseRules, HaveADuration) {
-  EXPECT_TRUE(Refused(
-      Post(Leases(), R"({"metadata":{"name":"m"},"spec":{"leaseDurationSeconds":0}})"), 422, "Invalid",
-      "Lease.coordination.k8s.io \"m\" is invalid: spec.leaseDurationSeconds: Invalid value: 0: must "
-      "be greater than 0"));
+  EXPECT_TRUE(Refused(Post(Leases(), R"({"metadata":{"name":"m"},"spec":{"leaseDurationSeconds":0}})"), 422, "Invalid",
+                      "Lease.coordination.k8s.io \"m\" is invalid: spec.leaseDurationSeconds: Invalid value: 0: must "
+                      "be greater than 0"));
 }
 
 class EventRules : public Contract {
@@ -258,8 +252,8 @@ TEST_F(CoreEventRules, AreSelectedByWhatTheyAreAbout) {
   EXPECT_THAT(Fielded("involvedObject.namespace=" + ns() + ",involvedObject.uid=u-2"), ElementsAre("c"));
   EXPECT_THAT(Fielded("reportingComponent=job-controller,reason=SuccessfulCreate"), ElementsAre("b"));
   EXPECT_THAT(Fielded("source=job-controller,reason=SuccessfulCreate"), ElementsAre("b"));
-  EXPECT_TRUE(Refused(Get(Events() + "?fieldSelector=message%3Dm"), 400, "BadRequest",
-                      "field label not supported: message"));
+  EXPECT_TRUE(
+      Refused(Get(Events() + "?fieldSelector=message%3Dm"), 400, "BadRequest", "field label not supported: message"));
 }
 
 TEST_F(CoreEventRules, AreSelectedInTheirOwnGroupToo) {
@@ -278,14 +272,14 @@ TEST_F(CoreEventRules, AreSelectedInTheirOwnGroupToo) {
   EXPECT_EQ(warnings["items.0.deprecatedSource.component"], "job-controller");
   EXPECT_THAT(fielded("regarding.kind=Job,regarding.name=train,reason=FailedCreate").Names(), ElementsAre("a", "c"));
   EXPECT_THAT(fielded("reportingController=job-controller,type!=Warning").Names(), ElementsAre("b"));
-  EXPECT_TRUE(Refused(fielded("involvedObject.uid=u-1"), 400, "BadRequest",
-                      "field label not supported: involvedObject.uid"));
+  EXPECT_TRUE(
+      Refused(fielded("involvedObject.uid=u-1"), 400, "BadRequest", "field label not supported: involvedObject.uid"));
 }
 
 TEST_F(CoreEventRules, AreWatchedByWhatTheyAreAbout) {
-  Stream events = Watch(Events() + "?fieldSelector=" +
-                        EscapeQueryValue("involvedObject.uid=u-1,reason=FailedCreate,type=Warning") +
-                        "&resourceVersion=" + Version(Events()));
+  Stream events =
+      Watch(Events() + "?fieldSelector=" + EscapeQueryValue("involvedObject.uid=u-1,reason=FailedCreate,type=Warning") +
+            "&resourceVersion=" + Version(Events()));
   ASSERT_EQ(MakeEvent("a", "u-2", "FailedCreate", "Warning").status, 201);
   ASSERT_EQ(MakeEvent("b", "u-1", "SuccessfulCreate", "Normal").status, 201);
   ASSERT_EQ(MakeEvent("c", "u-1", "FailedCreate", "Warning").status, 201);
@@ -314,8 +308,7 @@ class ChildRules : public Contract {
 
 TEST_F(ChildRules, HeadlessServicesStayHeadless) {
   const std::string services = Collection("/api/v1", "services");
-  const Answer made =
-      Post(services, R"({"metadata":{"name":"h"},"spec":{"clusterIP":"None","selector":{"a":"b"},
+  const Answer made = Post(services, R"({"metadata":{"name":"h"},"spec":{"clusterIP":"None","selector":{"a":"b"},
       "ports":[{"name":"x","port":1234}]}})");
 
   EXPECT_EQ(made.status, 201);
@@ -346,8 +339,7 @@ TEST_F(ChildRules, StatefulSetsRaiseGenerationWithTheirSpecOnly) {
   MakeSet();
 
   EXPECT_EQ(Merge(Sets() + "/s", R"({"metadata":{"labels":{"x":"y"}}})")["metadata.generation"], "1");
-  EXPECT_EQ(Merge(Sets() + "/s/status",
-                  R"({"status":{"replicas":0,"observedGeneration":1}})")["metadata.generation"],
+  EXPECT_EQ(Merge(Sets() + "/s/status", R"({"status":{"replicas":0,"observedGeneration":1}})")["metadata.generation"],
             "1");
   EXPECT_EQ(Merge(Sets() + "/s", R"({"spec":{"minReadySeconds":1}})")["metadata.generation"], "2");
 }
@@ -368,8 +360,7 @@ TEST_F(ChildRules, JobsGetDefaultsAndASelector) {
   EXPECT_EQ(made["spec.backoffLimit"], "6");
   EXPECT_EQ(made["metadata.generation"], "1");
   const std::string uid = made["metadata.uid"];
-  const Json* selector =
-      made.body.At({"spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"});
+  const Json* selector = made.body.At({"spec", "selector", "matchLabels", "batch.kubernetes.io/controller-uid"});
   ASSERT_NE(selector, nullptr);
   EXPECT_EQ(*selector, Json(uid));
   const Json* labels = made.body.At({"spec", "template", "metadata", "labels"});
@@ -379,12 +370,11 @@ TEST_F(ChildRules, JobsGetDefaultsAndASelector) {
 }
 
 TEST_F(ChildRules, JobsNeedARestartPolicy) {
-  EXPECT_TRUE(
-      Refused(Post(Jobs(), R"({"metadata":{"name":"j"},"spec":{"template":{"spec":{
+  EXPECT_TRUE(Refused(Post(Jobs(), R"({"metadata":{"name":"j"},"spec":{"template":{"spec":{
                                        "containers":[{"name":"c","image":"i"}]}}}})"),
-              422, "Invalid",
-              "Job.batch \"j\" is invalid: spec.template.spec.restartPolicy: Required value: valid values: "
-              "\"OnFailure\", \"Never\""));
+                      422, "Invalid",
+                      "Job.batch \"j\" is invalid: spec.template.spec.restartPolicy: Required value: valid values: "
+                      "\"OnFailure\", \"Never\""));
 }
 
 TEST_F(ChildRules, SecretsTurnTextIntoData) {

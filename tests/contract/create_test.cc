@@ -99,8 +99,7 @@ TEST_F(Creating, RefusesANameTwice) {
   EXPECT_EQ(again["details"], R"({"name":"a","kind":"configmaps"})");
   const Answer widget = Post(Widgets(), Widget("w"));
   EXPECT_TRUE(Refused(widget, 409, "AlreadyExists", "widgets.contract.grus.dev \"w\" already exists"));
-  EXPECT_EQ(widget.body.At({"details"})->Find("group")->AsString()->c_str(),
-            std::string("contract.grus.dev"));
+  EXPECT_EQ(widget.body.At({"details"})->Find("group")->AsString()->c_str(), std::string("contract.grus.dev"));
 }
 
 TEST_F(Creating, RefusesANamespaceThatIsNotThere) {
@@ -113,9 +112,8 @@ TEST_F(Creating, RefusesANamespaceThatIsNotThere) {
 TEST_F(Creating, RefusesNoName) {
   const Answer answer = Post(ConfigMaps(), R"({"metadata":{}})");
 
-  EXPECT_TRUE(
-      Refused(answer, 422, "Invalid",
-              "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required"));
+  EXPECT_TRUE(Refused(answer, 422, "Invalid",
+                      "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required"));
   EXPECT_EQ(answer["details.causes.0.reason"], "FieldValueRequired");
   EXPECT_EQ(answer["details.causes.0.field"], "metadata.name");
 }
@@ -127,69 +125,60 @@ TEST_F(Creating, RefusesABadName) {
       "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
       "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
   const Answer map = Post(ConfigMaps(), ConfigMap("A_b"));
-  EXPECT_TRUE(Refused(map, 422, "Invalid",
-                      "ConfigMap \"A_b\" is invalid: metadata.name: Invalid value: \"A_b\": " + rule));
+  EXPECT_TRUE(
+      Refused(map, 422, "Invalid", "ConfigMap \"A_b\" is invalid: metadata.name: Invalid value: \"A_b\": " + rule));
   EXPECT_EQ(map["details.kind"], "ConfigMap");
   EXPECT_EQ(map["details.causes.0.reason"], "FieldValueInvalid");
-  EXPECT_TRUE(
-      Refused(Post(Widgets(), Widget("A")), 422, "Invalid",
-              "Widget.contract.grus.dev \"A\" is invalid: metadata.name: Invalid value: \"A\": " + rule));
+  EXPECT_TRUE(Refused(Post(Widgets(), Widget("A")), 422, "Invalid",
+                      "Widget.contract.grus.dev \"A\" is invalid: metadata.name: Invalid value: \"A\": " + rule));
 }
 
 TEST_F(Creating, RefusesBadLabels) {
   const Answer key = Post(Widgets(), Widget("w", R"({"size":1})", R"({"labels":{"a b":"c"}})"));
   EXPECT_EQ(key.status, 422);
   EXPECT_EQ(key["details.causes.0.field"], "metadata.labels");
-  EXPECT_THAT(key["message"],
-              StartsWith("Widget.contract.grus.dev \"w\" is invalid: metadata.labels: Invalid "
-                         "value: \"a b\": name part must consist of alphanumeric characters"));
+  EXPECT_THAT(key["message"], StartsWith("Widget.contract.grus.dev \"w\" is invalid: metadata.labels: Invalid "
+                                         "value: \"a b\": name part must consist of alphanumeric characters"));
   const Answer value = Post(ConfigMaps(), ConfigMap("c", "{}", R"({"labels":{"a":"c d"}})"));
   EXPECT_EQ(value.status, 422);
-  EXPECT_THAT(
-      value["message"],
-      StartsWith("ConfigMap \"c\" is invalid: metadata.labels: Invalid value: \"c d\": a valid label must "
-                 "be an empty string or consist of alphanumeric characters"));
+  EXPECT_THAT(value["message"],
+              StartsWith("ConfigMap \"c\" is invalid: metadata.labels: Invalid value: \"c d\": a valid label must "
+                         "be an empty string or consist of alphanumeric characters"));
 }
 
 TEST_F(Creating, RefusesAnotherKind) {
-  const Answer built_in =
-      Post(ConfigMaps(), R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}})");
+  const Answer built_in = Post(ConfigMaps(), R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}})");
   EXPECT_EQ(built_in.status, 400);
   EXPECT_EQ(built_in["reason"], "BadRequest");
   EXPECT_THAT(built_in["message"], StartsWith("Secret in version \"v1\" cannot be handled as a ConfigMap"));
 
   const Answer custom = Post(Widgets(), R"({"apiVersion":"contract.grus.dev/v1","kind":"Other",
       "metadata":{"name":"a"},"spec":{"size":1}})");
-  EXPECT_TRUE(
-      Refused(custom, 422, "Invalid",
-              "Other.contract.grus.dev \"a\" is invalid: kind: Invalid value: \"Other\": must be Widget"));
+  EXPECT_TRUE(Refused(custom, 422, "Invalid",
+                      "Other.contract.grus.dev \"a\" is invalid: kind: Invalid value: \"Other\": must be Widget"));
 }
 
 TEST_F(Creating, RefusesAnotherVersion) {
-  const Answer answer =
-      Post(ConfigMaps(), R"({"apiVersion":"apps/v1","kind":"ConfigMap","metadata":{"name":"a"}})");
+  const Answer answer = Post(ConfigMaps(), R"({"apiVersion":"apps/v1","kind":"ConfigMap","metadata":{"name":"a"}})");
 
   EXPECT_EQ(answer.status, 400);
-  EXPECT_THAT(answer["message"],
-              StartsWith("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: no kind "
-                         "\"ConfigMap\" is registered for version \"apps/v1\""));
+  EXPECT_THAT(answer["message"], StartsWith("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: no kind "
+                                            "\"ConfigMap\" is registered for version \"apps/v1\""));
 }
 
 TEST_F(Creating, TakesABuiltInWithoutKindButNoCustomOne) {
   EXPECT_EQ(Post(ConfigMaps(), R"({"metadata":{"name":"a"}})").status, 201);
   const Answer custom = Post(Widgets(), R"({"metadata":{"name":"a"},"spec":{"size":1}})");
   EXPECT_EQ(custom.status, 400);
-  EXPECT_THAT(custom["message"],
-              StartsWith("the object provided is unrecognized (must be of type Widget): Object "
-                         "'Kind' is missing in"));
+  EXPECT_THAT(custom["message"], StartsWith("the object provided is unrecognized (must be of type Widget): Object "
+                                            "'Kind' is missing in"));
 }
 
 TEST_F(Creating, RefusesAnotherNamespaceInTheBody) {
   for (const Answer& answer : {Post(ConfigMaps(), ConfigMap("a", "{}", R"({"namespace":"other"})")),
                                Post(Widgets(), Widget("a", R"({"size":1})", R"({"namespace":"other"})"))}) {
-    EXPECT_TRUE(
-        Refused(answer, 400, "BadRequest",
-                "the namespace of the provided object does not match the namespace sent on the request"));
+    EXPECT_TRUE(Refused(answer, 400, "BadRequest",
+                        "the namespace of the provided object does not match the namespace sent on the request"));
   }
 }
 
@@ -198,9 +187,8 @@ TEST_F(Creating, RefusesTextThatIsNoJson) {
     const Answer answer = Post(target, R"({"metadata":)");
     EXPECT_EQ(answer.status, 400);
     EXPECT_EQ(answer["reason"], "BadRequest");
-    EXPECT_THAT(answer["message"],
-                StartsWith("the object provided is unrecognized (must be of type " + std::string(kind) +
-                           "): couldn't get version/kind; json parse error"));
+    EXPECT_THAT(answer["message"], StartsWith("the object provided is unrecognized (must be of type " +
+                                              std::string(kind) + "): couldn't get version/kind; json parse error"));
   }
   EXPECT_EQ(Post(ConfigMaps(), "[]").status, 400);
   EXPECT_EQ(Post(ConfigMaps(), "").status, 400);
@@ -210,8 +198,7 @@ TEST_F(Creating, RefusesAMemberOfAnotherType) {
   const Answer answer = Post(ConfigMaps(), R"({"metadata":{"name":"a"},"data":{"k":1}})");
 
   EXPECT_EQ(answer.status, 400);
-  EXPECT_THAT(answer["message"],
-              StartsWith("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "));
+  EXPECT_THAT(answer["message"], StartsWith("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "));
 }
 
 TEST_F(Creating, RefusesAnotherContentType) {
@@ -243,8 +230,8 @@ TEST_F(Creating, RefusesAVerbThatAResourceDoesNotHave) {
 
   for (const Answer& answer :
        {Merge(ConfigMaps(), "{}"), Put(ConfigMaps(), J("{}")), Post(ConfigMaps() + "/a", "{}")}) {
-    EXPECT_TRUE(Refused(answer, 405, "MethodNotAllowed",
-                        "the server does not allow this method on the requested resource"));
+    EXPECT_TRUE(
+        Refused(answer, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"));
   }
 }
 
@@ -260,18 +247,15 @@ TEST_F(Creating, StoresNothingInADryRun) {
 }
 
 TEST_F(Creating, RefusesOptionsThatDoNotExist) {
-  EXPECT_TRUE(
-      Refused(Post(ConfigMaps() + "?dryRun=Some", ConfigMap("a")), 422, "Invalid",
-              "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported "
-              "values: \"All\""));
-  EXPECT_TRUE(
-      Refused(Post(ConfigMaps() + "?fieldValidation=Foo", ConfigMap("a")), 422, "Invalid",
-              "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"Foo\": "
-              "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""));
-  EXPECT_TRUE(
-      Refused(Post(ConfigMaps() + "?fieldManager=" + std::string(129, 'x'), ConfigMap("a")), 422, "Invalid",
-              "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 "
-              "bytes"));
+  EXPECT_TRUE(Refused(Post(ConfigMaps() + "?dryRun=Some", ConfigMap("a")), 422, "Invalid",
+                      "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported "
+                      "values: \"All\""));
+  EXPECT_TRUE(Refused(Post(ConfigMaps() + "?fieldValidation=Foo", ConfigMap("a")), 422, "Invalid",
+                      "CreateOptions.meta.k8s.io \"\" is invalid: fieldValidation: Unsupported value: \"Foo\": "
+                      "supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""));
+  EXPECT_TRUE(Refused(Post(ConfigMaps() + "?fieldManager=" + std::string(129, 'x'), ConfigMap("a")), 422, "Invalid",
+                      "CreateOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 "
+                      "bytes"));
 }
 
 TEST_F(Creating, TakesTheLastOfTwoEqualKeysAndWarns) {
@@ -287,17 +271,15 @@ TEST_F(Creating, TakesTheLastOfTwoEqualKeysAndWarns) {
 }
 
 TEST_F(Creating, RefusesTwoEqualKeysIfStrict) {
-  EXPECT_TRUE(Refused(
-      Post(ConfigMaps() + "?fieldValidation=Strict", R"({"metadata":{"name":"a"},"data":{"k":"1","k":"2"}})"),
-      400, "BadRequest",
-      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: duplicate "
-      "field \"data.k\""));
+  EXPECT_TRUE(
+      Refused(Post(ConfigMaps() + "?fieldValidation=Strict", R"({"metadata":{"name":"a"},"data":{"k":"1","k":"2"}})"),
+              400, "BadRequest",
+              "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: duplicate "
+              "field \"data.k\""));
 }
 
 TEST_F(Creating, WarnsOfUnknownFieldsOfBuiltInsOrRefusesThem) {
-  const auto text = [](const std::string& name) {
-    return R"({"metadata":{"name":")" + name + R"("},"foo":1})";
-  };
+  const auto text = [](const std::string& name) { return R"({"metadata":{"name":")" + name + R"("},"foo":1})"; };
   for (const std::string query : {"", "?fieldValidation=Warn"}) {
     const Answer answer = Post(ConfigMaps() + query, text("a" + std::to_string(query.size())));
     EXPECT_EQ(answer.status, 201);
@@ -305,17 +287,16 @@ TEST_F(Creating, WarnsOfUnknownFieldsOfBuiltInsOrRefusesThem) {
     EXPECT_THAT(answer.Warnings(), ElementsAre(R"(299 - "unknown field \"foo\"")"));
   }
   EXPECT_THAT(Post(ConfigMaps() + "?fieldValidation=Ignore", text("b")).Warnings(), IsEmpty());
-  EXPECT_TRUE(
-      Refused(Post(ConfigMaps() + "?fieldValidation=Strict", text("c")), 400, "BadRequest",
-              "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown "
-              "field \"foo\""));
+  EXPECT_TRUE(Refused(Post(ConfigMaps() + "?fieldValidation=Strict", text("c")), 400, "BadRequest",
+                      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: unknown "
+                      "field \"foo\""));
 }
 
 TEST_F(Creating, RefusesMoreThanThreeMebibytes) {
   const std::string text = R"({"metadata":{"name":"a"},"data":{"k":")" + std::string(3 << 20, 'x') + R"("}})";
 
-  EXPECT_TRUE(Refused(Post(ConfigMaps(), text), 413, "RequestEntityTooLarge",
-                      "Request entity too large: limit is 3145728"));
+  EXPECT_TRUE(
+      Refused(Post(ConfigMaps(), text), 413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728"));
 }
 
 TEST_F(Creating, WarnsOfFinalizersWithoutADomain) {

@@ -37,26 +37,24 @@ TEST_F(Deleting, SaysWhatIsNotThere) {
 TEST_F(Deleting, ChecksTheUid) {
   const std::string uid = MakeWidget("w")["metadata.uid"];
 
-  EXPECT_TRUE(
-      Refused(Delete(W(), R"({"preconditions":{"uid":"other"}})"), 409, "Conflict",
-              "Operation cannot be fulfilled on Widget.contract.grus.dev \"w\": the UID in the precondition "
-              "(other) does not match the UID in record (" +
-                  uid +
-                  "). The object might have been deleted and "
-                  "then recreated"));
+  EXPECT_TRUE(Refused(Delete(W(), R"({"preconditions":{"uid":"other"}})"), 409, "Conflict",
+                      "Operation cannot be fulfilled on Widget.contract.grus.dev \"w\": the UID in the precondition "
+                      "(other) does not match the UID in record (" +
+                          uid +
+                          "). The object might have been deleted and "
+                          "then recreated"));
   EXPECT_EQ(Delete(W(), R"({"preconditions":{"uid":")" + uid + R"("}})").status, 200);
 }
 
 TEST_F(Deleting, ChecksTheVersion) {
   const std::string version = MakeWidget("w")["metadata.resourceVersion"];
 
-  EXPECT_TRUE(
-      Refused(Delete(W(), R"({"preconditions":{"resourceVersion":"1"}})"), 409, "Conflict",
-              "Operation cannot be fulfilled on Widget.contract.grus.dev \"w\": the ResourceVersion in the "
-              "precondition (1) does not match the ResourceVersion in record (" +
-                  version +
-                  "). The object "
-                  "might have been modified"));
+  EXPECT_TRUE(Refused(Delete(W(), R"({"preconditions":{"resourceVersion":"1"}})"), 409, "Conflict",
+                      "Operation cannot be fulfilled on Widget.contract.grus.dev \"w\": the ResourceVersion in the "
+                      "precondition (1) does not match the ResourceVersion in record (" +
+                          version +
+                          "). The object "
+                          "might have been modified"));
   EXPECT_EQ(Delete(W(), R"({"preconditions":{"resourceVersion":")" + version + R"("}})").status, 200);
 }
 
@@ -70,10 +68,9 @@ TEST_F(Deleting, StoresNothingInADryRun) {
 TEST_F(Deleting, RefusesOptionsThatDoNotExist) {
   MakeWidget("w");
 
-  EXPECT_TRUE(
-      Refused(Delete(W() + "?propagationPolicy=Foo"), 422, "Invalid",
-              "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Foo\": "
-              "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""));
+  EXPECT_TRUE(Refused(Delete(W() + "?propagationPolicy=Foo"), 422, "Invalid",
+                      "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Foo\": "
+                      "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""));
   EXPECT_EQ(Delete(W(), R"({"orphanDependents":true,"propagationPolicy":"Orphan"})").status, 422);
 }
 
@@ -222,8 +219,8 @@ TEST_F(Deleting, DeletesOnlyInItsNamespace) {
 }
 
 TEST_F(Deleting, WorksThroughTheClient) {
-  static const Kind kWidget = MakeKind<Object>(
-      {.group = "contract.grus.dev", .version = "v1", .kind = "Widget", .plural = "widgets"});
+  static const Kind kWidget =
+      MakeKind<Object>({.group = "contract.grus.dev", .version = "v1", .kind = "Widget", .plural = "widgets"});
   MakeWidget("w");
 
   const auto refused = client().Delete(kWidget, {ns(), "w"}, {.uid = "other"});
@@ -293,9 +290,8 @@ TEST_F(Scaling, RefusesAnOldVersionButNeedsNone) {
   scale["metadata"]["resourceVersion"] = "1";
   const Answer old = Put(Scale(), scale);
   EXPECT_EQ(old.status, 409);
-  EXPECT_THAT(old["message"],
-              StartsWith("Operation cannot be fulfilled on widgets.contract.grus.dev \"w\": the "
-                         "object has been modified"));
+  EXPECT_THAT(old["message"], StartsWith("Operation cannot be fulfilled on widgets.contract.grus.dev \"w\": the "
+                                         "object has been modified"));
 
   scale["metadata"].Erase("resourceVersion");
   EXPECT_EQ(Put(Scale(), scale)["spec.replicas"], "7");
@@ -303,8 +299,7 @@ TEST_F(Scaling, RefusesAnOldVersionButNeedsNone) {
 
 TEST_F(Scaling, SetsReplicasByPatch) {
   EXPECT_EQ(Merge(Scale(), R"({"spec":{"replicas":4}})")["spec.replicas"], "4");
-  EXPECT_EQ(JsonPatch(Scale(), R"([{"op":"replace","path":"/spec/replicas","value":6}])")["spec.replicas"],
-            "6");
+  EXPECT_EQ(JsonPatch(Scale(), R"([{"op":"replace","path":"/spec/replicas","value":6}])")["spec.replicas"], "6");
   EXPECT_EQ(Get(Widgets() + "/w")["spec.replicas"], "6");
 }
 
@@ -317,8 +312,7 @@ TEST_F(Scaling, RefusesNegativeReplicas) {
 }
 
 TEST_F(Scaling, SaysWhatIsNotThere) {
-  EXPECT_TRUE(Refused(Get(Widgets() + "/none/scale"), 404, "NotFound",
-                      "widgets.contract.grus.dev \"none\" not found"));
+  EXPECT_TRUE(Refused(Get(Widgets() + "/none/scale"), 404, "NotFound", "widgets.contract.grus.dev \"none\" not found"));
 }
 
 TEST_F(Scaling, WorksForStatefulSets) {

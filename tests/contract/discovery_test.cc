@@ -72,8 +72,7 @@ TEST_F(Discovery, ListsTheResourcesOfACrd) {
   EXPECT_EQ(TextAt(widgets, "singularName"), "widget");
   EXPECT_EQ(TextAt(widgets, "namespaced"), "true");
   EXPECT_EQ(TextAt(widgets, "shortNames"), R"(["wg"])");
-  for (const char* verb :
-       {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}) {
+  for (const char* verb : {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}) {
     EXPECT_THAT(TextAt(widgets, "verbs"), HasSubstr("\"" + std::string(verb) + "\""));
   }
   EXPECT_EQ(TextAt(Resource(list, "widgets/status"), "kind"), "Widget");
@@ -111,10 +110,9 @@ TEST_F(Discovery, RefusesACrdOfAnotherName) {
   crd["metadata"] = J(R"({"name":"wrong.name"})");
   crd.Erase("status");
 
-  EXPECT_TRUE(Refused(
-      Post(kCrds, ToText(crd)), 422, "Invalid",
-      "CustomResourceDefinition.apiextensions.k8s.io \"wrong.name\" is invalid: metadata.name: Invalid "
-      "value: \"wrong.name\": must be spec.names.plural+\".\"+spec.group"));
+  EXPECT_TRUE(Refused(Post(kCrds, ToText(crd)), 422, "Invalid",
+                      "CustomResourceDefinition.apiextensions.k8s.io \"wrong.name\" is invalid: metadata.name: Invalid "
+                      "value: \"wrong.name\": must be spec.names.plural+\".\"+spec.group"));
 }
 
 // ---- Namespaces.
@@ -138,8 +136,7 @@ TEST_F(Ending, NamespacesBeginActive) {
 
   EXPECT_EQ(made["status.phase"], "Active");
   EXPECT_EQ(made["spec.finalizers"], R"(["kubernetes"])");
-  EXPECT_EQ(*made.body.At({"metadata", "labels"}),
-            Json::MakeObject({{"kubernetes.io/metadata.name", Json(ns())}}));
+  EXPECT_EQ(*made.body.At({"metadata", "labels"}), Json::MakeObject({{"kubernetes.io/metadata.name", Json(ns())}}));
 }
 
 TEST_F(Ending, NamespacesTerminateFirst) {
@@ -176,9 +173,8 @@ TEST_F(Ending, NamespacesLetWhatIsThereChange) {
 }
 
 TEST_F(Ending, NamespacesNeedAPlainName) {
-  EXPECT_TRUE(
-      Refused(Post("/api/v1/namespaces", R"({"metadata":{"name":"a.b"}})"), 422, "Invalid",
-              "Namespace \"a.b\" is invalid: metadata.name: Invalid value: \"a.b\": must not contain dots"));
+  EXPECT_TRUE(Refused(Post("/api/v1/namespaces", R"({"metadata":{"name":"a.b"}})"), 422, "Invalid",
+                      "Namespace \"a.b\" is invalid: metadata.name: Invalid value: \"a.b\": must not contain dots"));
 }
 
 }  // namespace

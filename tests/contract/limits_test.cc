@@ -178,8 +178,7 @@ TEST_F(RuntimeClasses, ChooseNodes) {
 
   ASSERT_EQ(pod.status, 201) << pod.http.body;
   EXPECT_EQ(J(pod["spec.nodeSelector"]), J(R"({"runtime":"sandbox","zone":"z"})"));
-  EXPECT_EQ(J(pod["spec.tolerations"]),
-            J(R"([{"key":"team","operator":"Exists"},
+  EXPECT_EQ(J(pod["spec.tolerations"]), J(R"([{"key":"team","operator":"Exists"},
                   {"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute",
                    "tolerationSeconds":300},
                   {"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute",

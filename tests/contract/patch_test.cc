@@ -45,8 +45,7 @@ TEST_F(Patching, KeepsTheVersionIfNothingChanges) {
 TEST_F(Patching, RefusesAnOldVersionInThePatch) {
   MakeWidget("w");
 
-  EXPECT_TRUE(Refused(Merge(W(), R"({"metadata":{"resourceVersion":"1"},"spec":{"size":8}})"), 409,
-                      "Conflict",
+  EXPECT_TRUE(Refused(Merge(W(), R"({"metadata":{"resourceVersion":"1"},"spec":{"size":8}})"), 409, "Conflict",
                       "Operation cannot be fulfilled on widgets.contract.grus.dev \"w\": the object has been "
                       "modified; please apply your changes to the latest version and try again"));
 }
@@ -54,8 +53,7 @@ TEST_F(Patching, RefusesAnOldVersionInThePatch) {
 TEST_F(Patching, TakesTheCurrentVersionInThePatch) {
   const std::string version = MakeWidget("w")["metadata.resourceVersion"];
 
-  EXPECT_EQ(Merge(W(), R"({"metadata":{"resourceVersion":")" + version + R"("},"spec":{"size":8}})").status,
-            200);
+  EXPECT_EQ(Merge(W(), R"({"metadata":{"resourceVersion":")" + version + R"("},"spec":{"size":8}})").status, 200);
 }
 
 TEST_F(Patching, RefusesAnotherUidOrName) {
@@ -63,9 +61,8 @@ TEST_F(Patching, RefusesAnotherUidOrName) {
 
   const Answer uid = Merge(W(), R"({"metadata":{"uid":"other"}})");
   EXPECT_EQ(uid.status, 422);
-  EXPECT_THAT(uid["message"],
-              StartsWith("Widget.contract.grus.dev \"w\" is invalid: metadata.uid: Invalid value: "
-                         "\"other\": field is immutable"));
+  EXPECT_THAT(uid["message"], StartsWith("Widget.contract.grus.dev \"w\" is invalid: metadata.uid: Invalid value: "
+                                         "\"other\": field is immutable"));
   EXPECT_TRUE(Refused(Merge(W(), R"({"metadata":{"name":"v"}})"), 400, "BadRequest",
                       "the name of the object (v) does not match the name on the URL (w)"));
 }
@@ -73,10 +70,9 @@ TEST_F(Patching, RefusesAnotherUidOrName) {
 TEST_F(Patching, ChecksTheSchemaOfTheResult) {
   MakeWidget("w");
 
-  EXPECT_TRUE(
-      Refused(Merge(W(), R"({"spec":{"size":800}})"), 422, "Invalid",
-              "Widget.contract.grus.dev \"w\" is invalid: spec.size: Invalid value: 800: spec.size in body "
-              "should be less than or equal to 100"));
+  EXPECT_TRUE(Refused(Merge(W(), R"({"spec":{"size":800}})"), 422, "Invalid",
+                      "Widget.contract.grus.dev \"w\" is invalid: spec.size: Invalid value: 800: spec.size in body "
+                      "should be less than or equal to 100"));
   EXPECT_EQ(Get(W())["spec.size"], "1");
 }
 
@@ -89,8 +85,8 @@ TEST_F(Patching, CreatesNothing) {
 TEST_F(Patching, RefusesTextThatIsNoPatch) {
   MakeWidget("w");
 
-  EXPECT_TRUE(Refused(Merge(W(), R"({"spec":)"), 400, "BadRequest",
-                      "error decoding patch: unexpected end of JSON input"));
+  EXPECT_TRUE(
+      Refused(Merge(W(), R"({"spec":)"), 400, "BadRequest", "error decoding patch: unexpected end of JSON input"));
   for (const Answer& answer : {Merge(W(), "[]"), JsonPatch(W(), "{}")}) {
     EXPECT_EQ(answer.status, 400);
     EXPECT_THAT(answer["message"], StartsWith("error decoding patch: json: cannot unmarshal"));
@@ -110,8 +106,8 @@ TEST_F(Patching, PrunesUnknownFieldsAndWarns) {
 TEST_F(Patching, JsonPatchTestsAndReplaces) {
   MakeWidget("w", R"({"size":7})");
 
-  const Answer patched = JsonPatch(
-      W(), R"([{"op":"test","path":"/spec/size","value":7},{"op":"replace","path":"/spec/size","value":9}])");
+  const Answer patched =
+      JsonPatch(W(), R"([{"op":"test","path":"/spec/size","value":7},{"op":"replace","path":"/spec/size","value":9}])");
 
   EXPECT_EQ(patched.status, 200);
   EXPECT_EQ(patched["spec.size"], "9");
@@ -138,9 +134,8 @@ TEST_F(Patching, JsonPatchThatDoesNotApplyIsInvalid) {
 
   for (const char* patch :
        {R"([{"op":"test","path":"/spec/size","value":1}])",
-        R"([{"op":"test","path":"/metadata/resourceVersion","value":"1"}])",
-        R"([{"op":"remove","path":"/spec/nope"}])", R"([{"op":"add","path":"/spec/nope/x","value":1}])",
-        R"([{"op":"frob","path":"/spec/size","value":1}])"}) {
+        R"([{"op":"test","path":"/metadata/resourceVersion","value":"1"}])", R"([{"op":"remove","path":"/spec/nope"}])",
+        R"([{"op":"add","path":"/spec/nope/x","value":1}])", R"([{"op":"frob","path":"/spec/size","value":1}])"}) {
     EXPECT_TRUE(Refused(JsonPatch(W(), patch), 422, "Invalid", kRejected)) << patch;
   }
 }
@@ -156,12 +151,11 @@ TEST_F(Patching, JsonPatchChangesAllOrNothing) {
 TEST_F(Patching, StrategicMergeIsNotForCustomResources) {
   MakeWidget("w");
 
-  for (const Answer& answer : {Strategic(W(), R"({"spec":{"size":3}})"),
-                               Send("PATCH", W(), R"({"spec":{"size":3}})", "application/json")}) {
-    EXPECT_TRUE(
-        Refused(answer, 415, "UnsupportedMediaType",
-                "the body of the request was in an unknown format - accepted media types include: "
-                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"));
+  for (const Answer& answer :
+       {Strategic(W(), R"({"spec":{"size":3}})"), Send("PATCH", W(), R"({"spec":{"size":3}})", "application/json")}) {
+    EXPECT_TRUE(Refused(answer, 415, "UnsupportedMediaType",
+                        "the body of the request was in an unknown format - accepted media types include: "
+                        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"));
   }
 }
 
@@ -204,10 +198,9 @@ TEST_F(Patching, StoresNothingInADryRun) {
 TEST_F(Patching, RefusesForceOutsideOfApply) {
   MakeWidget("w");
 
-  EXPECT_TRUE(Refused(
-      Merge(W() + "?force=true", R"({"spec":{"size":2}})"), 422, "Invalid",
-      "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for non-apply "
-      "patch"));
+  EXPECT_TRUE(Refused(Merge(W() + "?force=true", R"({"spec":{"size":2}})"), 422, "Invalid",
+                      "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for non-apply "
+                      "patch"));
 }
 
 // ---- Strategic merge patch, of built-in kinds.
@@ -232,14 +225,13 @@ class StrategicPatching : public Contract {
 };
 
 TEST_F(StrategicPatching, MergesContainersAndVariablesByName) {
-  const Answer patched = PatchPodSpec(
-      R"({"containers":[{"name":"one","env":[{"name":"B","value":"3"},{"name":"C","value":"4"}]}]})");
+  const Answer patched =
+      PatchPodSpec(R"({"containers":[{"name":"one","env":[{"name":"B","value":"3"},{"name":"C","value":"4"}]}]})");
 
   EXPECT_EQ(patched.status, 200);
   EXPECT_EQ(Of(patched, "0.image"), "i");
   EXPECT_EQ(Of(patched, "1.image"), "j");
-  EXPECT_EQ(Of(patched, "0.env"),
-            R"([{"name":"A","value":"1"},{"name":"B","value":"3"},{"name":"C","value":"4"}])");
+  EXPECT_EQ(Of(patched, "0.env"), R"([{"name":"A","value":"1"},{"name":"B","value":"3"},{"name":"C","value":"4"}])");
 }
 
 TEST_F(StrategicPatching, PutsNewItemsBeforeThoseThatAreThere) {
@@ -284,14 +276,11 @@ TEST_F(StrategicPatching, RemovesMembersByNull) {
 TEST_F(StrategicPatching, TreatsFinalizersAsASet) {
   MakeConfigMap("a", "{}", R"({"finalizers":["grus.dev/a"]})");
 
-  EXPECT_EQ(
-      Strategic(ConfigMaps() + "/a", R"({"metadata":{"finalizers":["grus.dev/b"]}})")["metadata.finalizers"],
-      R"(["grus.dev/b","grus.dev/a"])");
-  EXPECT_EQ(
-      Strategic(
-          ConfigMaps() + "/a",
-          R"({"metadata":{"$deleteFromPrimitiveList/finalizers":["grus.dev/a"]}})")["metadata.finalizers"],
-      R"(["grus.dev/b"])");
+  EXPECT_EQ(Strategic(ConfigMaps() + "/a", R"({"metadata":{"finalizers":["grus.dev/b"]}})")["metadata.finalizers"],
+            R"(["grus.dev/b","grus.dev/a"])");
+  EXPECT_EQ(Strategic(ConfigMaps() + "/a",
+                      R"({"metadata":{"$deleteFromPrimitiveList/finalizers":["grus.dev/a"]}})")["metadata.finalizers"],
+            R"(["grus.dev/b"])");
   Merge(ConfigMaps() + "/a", R"({"metadata":{"finalizers":null}})");
 }
 

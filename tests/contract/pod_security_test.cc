@@ -8,9 +8,8 @@ namespace {
 class PodSecurity : public PodContract {
  protected:
   void Enforce(const std::string& level) {
-    const Answer labelled =
-        Merge("/api/v1/namespaces/" + ns(),
-              R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":)" + level + "}}}");
+    const Answer labelled = Merge("/api/v1/namespaces/" + ns(),
+                                  R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":)" + level + "}}}");
     ASSERT_EQ(labelled.status, 200) << labelled.http.body;
     // What admits pods hears of the label a little later.
     const int wanted = level == R"("restricted")" ? 403 : 201;
@@ -80,10 +79,10 @@ TEST_F(PodSecurity, BaselineRefusesTheHost) {
   Enforce(R"("baseline")");
 
   EXPECT_EQ(TryPod("p", "{}").status, 201);
-  EXPECT_TRUE(Refused(
-      TryPod("q", R"({"hostPID":true,"volumes":[{"name":"v","hostPath":{"path":"/"}}]})"), 403, "Forbidden",
-      R"(pods "q" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true), )"
-      R"(hostPath volumes (volume "v"))"));
+  EXPECT_TRUE(
+      Refused(TryPod("q", R"({"hostPID":true,"volumes":[{"name":"v","hostPath":{"path":"/"}}]})"), 403, "Forbidden",
+              R"(pods "q" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true), )"
+              R"(hostPath volumes (volume "v"))"));
 }
 
 TEST_F(PodSecurity, NamesAGeneratedPod) {
@@ -93,8 +92,7 @@ TEST_F(PodSecurity, NamesAGeneratedPod) {
       "spec":{"containers":[{"name":"c","image":"i"}]}})");
 
   EXPECT_EQ(refused.status, 403);
-  EXPECT_THAT(refused["message"],
-              ::testing::MatchesRegex(R"(pods "train-launcher-[a-z0-9]{5}" is forbidden: .*)"));
+  EXPECT_THAT(refused["message"], ::testing::MatchesRegex(R"(pods "train-launcher-[a-z0-9]{5}" is forbidden: .*)"));
 }
 
 TEST_F(PodSecurity, LooksOnlyAtValidPods) {

@@ -51,8 +51,8 @@ TEST_F(PodUpdates, GatesAreRemovedOneByOne) {
 TEST_F(PodUpdates, GatesAreRemovedByAStrategicPatchThatNamesThem) {
   MakePod("p", R"({"schedulingGates":[{"name":"grus.dev/gang"},{"name":"grus.dev/quota"}]})");
 
-  const Answer changed = Strategic(
-      Pods() + "/p", R"({"spec":{"schedulingGates":[{"$patch":"delete","name":"grus.dev/gang"}]}})");
+  const Answer changed =
+      Strategic(Pods() + "/p", R"({"spec":{"schedulingGates":[{"$patch":"delete","name":"grus.dev/gang"}]}})");
 
   EXPECT_EQ(changed.status, 200);
   EXPECT_EQ(changed["spec.schedulingGates.0.name"], "grus.dev/quota");
@@ -87,10 +87,9 @@ TEST_F(PodUpdates, GatesStandInTheStatusFromTheStart) {
 TEST_F(PodUpdates, GatesAndANodeExcludeEachOther) {
   const Answer refused = TryPod("p", R"({"nodeName":"n","schedulingGates":[{"name":"grus.dev/gang"}]})");
 
-  EXPECT_TRUE(
-      Refused(refused, 422, "Invalid",
-              "Pod \"p\" is invalid: spec.nodeName: Forbidden: cannot be set until all schedulingGates "
-              "have been cleared"));
+  EXPECT_TRUE(Refused(refused, 422, "Invalid",
+                      "Pod \"p\" is invalid: spec.nodeName: Forbidden: cannot be set until all schedulingGates "
+                      "have been cleared"));
 }
 
 // ---- Placement.
@@ -102,14 +101,12 @@ TEST_F(PodUpdates, NodeSelectorGrowsWhileGated) {
   EXPECT_EQ(grown.status, 200);
   EXPECT_EQ(grown["spec.nodeSelector.pool"], "a");
   EXPECT_EQ(grown["spec.nodeSelector.zone"], "z");
-  Refuses(
-      R"({"spec":{"nodeSelector":{"pool":"b"}}})",
-      R"(spec.nodeSelector: Invalid value: {"pool":"b","zone":"z"}: only additions to spec.nodeSelector are )"
-      "allowed (no mutations or deletions)");
-  Refuses(
-      R"({"spec":{"nodeSelector":{"pool":null}}})",
-      R"(spec.nodeSelector: Invalid value: {"zone":"z"}: only additions to spec.nodeSelector are allowed (no )"
-      "mutations or deletions)");
+  Refuses(R"({"spec":{"nodeSelector":{"pool":"b"}}})",
+          R"(spec.nodeSelector: Invalid value: {"pool":"b","zone":"z"}: only additions to spec.nodeSelector are )"
+          "allowed (no mutations or deletions)");
+  Refuses(R"({"spec":{"nodeSelector":{"pool":null}}})",
+          R"(spec.nodeSelector: Invalid value: {"zone":"z"}: only additions to spec.nodeSelector are allowed (no )"
+          "mutations or deletions)");
 }
 
 TEST_F(PodUpdates, NodeAffinityIsSetWhileGated) {
@@ -118,10 +115,9 @@ TEST_F(PodUpdates, NodeAffinityIsSetWhileGated) {
   const Answer set = Change(Terms("[" + Term(In("pool", "a")) + "]"));
 
   EXPECT_EQ(set.status, 200);
-  EXPECT_EQ(
-      set["spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.0."
-          "matchExpressions.0.key"],
-      "pool");
+  EXPECT_EQ(set["spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.0."
+                "matchExpressions.0.key"],
+            "pool");
 }
 
 TEST_F(PodUpdates, NodeAffinityIsTightenedWhileGated) {
@@ -132,11 +128,11 @@ TEST_F(PodUpdates, NodeAffinityIsTightenedWhileGated) {
                          Term(In("pool", "b")) + "]"))
                 .status,
             200);
-  EXPECT_EQ(Change(Terms("[" + Term(In("pool", "a") + "," + In("kubernetes.io/hostname", "n")) +
-                         R"(,{"matchExpressions":[)" + In("pool", "b") + R"(],"matchFields":[)" +
-                         In("metadata.name", "n") + "]}]"))
-                .status,
-            200);
+  EXPECT_EQ(
+      Change(Terms("[" + Term(In("pool", "a") + "," + In("kubernetes.io/hostname", "n")) + R"(,{"matchExpressions":[)" +
+                   In("pool", "b") + R"(],"matchFields":[)" + In("metadata.name", "n") + "]}]"))
+          .status,
+      200);
 }
 
 TEST_F(PodUpdates, NodeAffinityIsNotWidened) {
@@ -154,28 +150,22 @@ TEST_F(PodUpdates, NodeAffinityIsNotWidened) {
   Refuses(Terms("[" + Term(In("pool", "b") + "," + In("zone", "z")) + "]"), only_additions);
   Refuses(Terms("[" + Term(In("zone", "z") + "," + In("pool", "a")) + "]"), only_additions);
   const std::string no_terms = path + ": Invalid value: ";
-  Refuses(Terms("[" + Term(In("pool", "a") + "," + In("zone", "z")) + "," + Term(In("pool", "b")) + "]"),
-          no_terms);
+  Refuses(Terms("[" + Term(In("pool", "a") + "," + In("zone", "z")) + "," + Term(In("pool", "b")) + "]"), no_terms);
   const Answer gone = Change(R"({"spec":{"affinity":null}})");
-  EXPECT_EQ(gone["message"],
-            "Pod \"p\" is invalid: " + path +
-                ": Invalid value: null: no additions/deletions to non-empty NodeSelectorTerms list "
-                "are allowed");
+  EXPECT_EQ(gone["message"], "Pod \"p\" is invalid: " + path +
+                                 ": Invalid value: null: no additions/deletions to non-empty NodeSelectorTerms list "
+                                 "are allowed");
 }
 
 TEST_F(PodUpdates, NodeAffinityThatIsPreferredChangesFreelyWhileGated) {
   const std::string weighted =
-      R"("preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"preference":)" +
-      Term(In("pool", "a")) + "}]";
-  MakePod("p",
-          R"({"schedulingGates":[{"name":"grus.dev/gang"}],"affinity":{"nodeAffinity":{)" + weighted + "}}}");
+      R"("preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"preference":)" + Term(In("pool", "a")) + "}]";
+  MakePod("p", R"({"schedulingGates":[{"name":"grus.dev/gang"}],"affinity":{"nodeAffinity":{)" + weighted + "}}}");
 
   EXPECT_EQ(Change(Terms("[" + Term(In("pool", "a")) + "]")).status, 200);
-  EXPECT_EQ(
-      Change(
-          R"({"spec":{"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":null}}}})")
-          .status,
-      200);
+  EXPECT_EQ(Change(R"({"spec":{"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":null}}}})")
+                .status,
+            200);
 }
 
 TEST_F(PodUpdates, PodAffinityStaysAlsoWhileGated) {
@@ -189,10 +179,8 @@ TEST_F(PodUpdates, PodAffinityStaysAlsoWhileGated) {
 TEST_F(PodUpdates, PlacementStaysOnceUngated) {
   MakePod("p", R"({"nodeSelector":{"pool":"a"}})");
 
-  Refuses(R"({"spec":{"nodeSelector":{"zone":"z"}}})",
-          "spec: Forbidden: pod updates may not change fields other than");
-  Refuses(Terms("[" + Term(In("pool", "a")) + "]"),
-          "spec: Forbidden: pod updates may not change fields other than");
+  Refuses(R"({"spec":{"nodeSelector":{"zone":"z"}}})", "spec: Forbidden: pod updates may not change fields other than");
+  Refuses(Terms("[" + Term(In("pool", "a")) + "]"), "spec: Forbidden: pod updates may not change fields other than");
 }
 
 TEST_F(PodUpdates, TheLastGateGoesWithAPlacement) {
@@ -207,17 +195,15 @@ TEST_F(PodUpdates, TheLastGateGoesWithAPlacement) {
 // ---- The rest.
 
 TEST_F(PodUpdates, TolerationsAreAddedAndKeepTheirTerms) {
-  MakePod("p",
-          R"({"tolerations":[{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":5}]})");
+  MakePod("p", R"({"tolerations":[{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":5}]})");
 
   EXPECT_EQ(JsonPatch(Pods() + "/p",
                       R"([{"op":"add","path":"/spec/tolerations/-","value":{"key":"b","operator":"Exists"}},
                           {"op":"replace","path":"/spec/tolerations/0/tolerationSeconds","value":9}])")
                 .status,
             200);
-  Refuses(
-      R"({"spec":{"tolerations":[]}})",
-      "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds");
+  Refuses(R"({"spec":{"tolerations":[]}})",
+          "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds");
 }
 
 TEST_F(PodUpdates, ActiveDeadlineIsSetAndShortened) {
@@ -273,8 +259,7 @@ TEST_F(PodUpdates, NominationsAreSetOnTheStatusByEveryPatch) {
 
   EXPECT_EQ(Merge(status, kNominate)[name], "node-a");
   EXPECT_EQ(Merge(status, R"({"status":{"nominatedNodeName":null}})")[name], "(none)");
-  EXPECT_EQ(JsonPatch(status, R"([{"op":"add","path":"/status/nominatedNodeName","value":"node-b"}])")[name],
-            "node-b");
+  EXPECT_EQ(JsonPatch(status, R"([{"op":"add","path":"/status/nominatedNodeName","value":"node-b"}])")[name], "node-b");
   EXPECT_EQ(JsonPatch(status, R"([{"op":"test","path":"/status/nominatedNodeName","value":"node-b"},
                                   {"op":"remove","path":"/status/nominatedNodeName"}])")[name],
             "(none)");
@@ -302,11 +287,10 @@ TEST_F(PodUpdates, NominationsAreNamesOfNodesThatNeedNotBeThere) {
   EXPECT_EQ(Merge(Pods() + "/p/status", R"({"status":{"nominatedNodeName":"nowhere"}})").status, 200);
   const Answer refused = Merge(Pods() + "/p/status", R"({"status":{"nominatedNodeName":"No_de"}})");
   EXPECT_EQ(refused.status, 422);
-  EXPECT_THAT(
-      refused["message"],
-      StartsWith("Pod \"p\" is invalid: status.nominatedNodeName: Invalid value: \"No_de\": a lowercase RFC "
-                 "1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-                 "start and end with an alphanumeric character"));
+  EXPECT_THAT(refused["message"],
+              StartsWith("Pod \"p\" is invalid: status.nominatedNodeName: Invalid value: \"No_de\": a lowercase RFC "
+                         "1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+                         "start and end with an alphanumeric character"));
 }
 
 TEST_F(PodUpdates, NominationsEndWithTheBinding) {
@@ -315,10 +299,9 @@ TEST_F(PodUpdates, NominationsEndWithTheBinding) {
 
   EXPECT_EQ(Bind("p").status, 201);
   EXPECT_EQ(Get(Pods() + "/p")["status.nominatedNodeName"], "(none)");
-  EXPECT_TRUE(
-      Refused(Merge(Pods() + "/p/status", kNominate), 422, "Invalid",
-              "Pod \"p\" is invalid: status.nominatedNodeName: Forbidden: may not be set on pods that are "
-              "already bound to a node"));
+  EXPECT_TRUE(Refused(Merge(Pods() + "/p/status", kNominate), 422, "Invalid",
+                      "Pod \"p\" is invalid: status.nominatedNodeName: Forbidden: may not be set on pods that are "
+                      "already bound to a node"));
   Delete(Pods() + "/p?gracePeriodSeconds=0");
 }
 

@@ -30,9 +30,8 @@ class PodContract : public Contract {
     return Post(Pods() + query, ToText(pod));
   }
   Answer Bind(const std::string& name, const std::string& node = "not-there") {
-    return Post(
-        Pods() + "/" + name + "/binding",
-        R"({"metadata":{"name":")" + name + R"("},"target":{"kind":"Node","name":")" + node + R"("}})");
+    return Post(Pods() + "/" + name + "/binding",
+                R"({"metadata":{"name":")" + name + R"("},"target":{"kind":"Node","name":")" + node + R"("}})");
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that a ResourceQuota does not admit. The status of each is set by the test: as its controller would set it, which
-// only a real cluster has.
+// Pods that a ResourceQuota does not admit. The status of each is set by the test: as its controller would set it,
+// which only a real cluster has.
 #include <chrono>
 
 #include "tests/contract/pods.h"
@@ -95,7 +95,8 @@ TEST_F(Quota, InitContainersCountBesideTheOthersOnlyIfTheyNeedMore) {
   Limit("requests.cpu", "4", With(R"({"cpu":"5"})"));
   const auto pod = [](const char* init) {
     return std::string(R"({"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}],
-        "initContainers":[{"name":"init","image":"i","resources":{"requests":{"cpu":")") + init + R"("}}}]})";
+        "initContainers":[{"name":"init","image":"i","resources":{"requests":{"cpu":")") +
+           init + R"("}}}]})";
   };
 
   EXPECT_EQ(TryPod("a", pod("500m")).status, 201);

@@ -36,8 +36,7 @@ TEST_F(Reading, SaysWhatIsNotThere) {
 }
 
 TEST_F(Reading, SaysTheObjectIsNotThereWhereTheNamespaceIsNot) {
-  EXPECT_TRUE(Refused(Get("/api/v1/namespaces/not-there/configmaps/a"), 404, "NotFound",
-                      "configmaps \"a\" not found"));
+  EXPECT_TRUE(Refused(Get("/api/v1/namespaces/not-there/configmaps/a"), 404, "NotFound", "configmaps \"a\" not found"));
 }
 
 TEST_F(Reading, ListsInTheOrderOfNames) {
@@ -63,8 +62,7 @@ TEST_F(Reading, ListsNothingAsAnEmptyArray) {
 TEST_F(Reading, ListsOneNamespaceOrAll) {
   const std::string other = MakeNamespace();
   MakeWidget("mine");
-  ASSERT_EQ(Post("/apis/contract.grus.dev/v1/namespaces/" + other + "/widgets", Widget("theirs")).status,
-            201);
+  ASSERT_EQ(Post("/apis/contract.grus.dev/v1/namespaces/" + other + "/widgets", Widget("theirs")).status, 201);
 
   EXPECT_THAT(Get(Widgets()).Names(), ElementsAre("mine"));
   EXPECT_THAT(Get("/apis/contract.grus.dev/v1/widgets").Names(), ::testing::IsSupersetOf({"mine", "theirs"}));
@@ -108,9 +106,8 @@ TEST_F(Reading, SelectsByFields) {
 TEST_F(Reading, RefusesFieldsThatCannotBeSelected) {
   EXPECT_TRUE(Refused(Get(Widgets() + "?fieldSelector=spec.color%3Dred"), 400, "BadRequest",
                       "field label not supported: spec.color"));
-  EXPECT_TRUE(
-      Refused(Get(ConfigMaps() + "?fieldSelector=data.x%3Dred"), 400, "BadRequest",
-              "\"data.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
+  EXPECT_TRUE(Refused(Get(ConfigMaps() + "?fieldSelector=data.x%3Dred"), 400, "BadRequest",
+                      "\"data.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
   EXPECT_TRUE(Refused(Get(Widgets() + "?fieldSelector=metadata.name"), 400, "BadRequest",
                       "invalid selector: 'metadata.name'; can't understand 'metadata.name'"));
 }
@@ -178,8 +175,8 @@ TEST_F(Reading, RefusesAVersionBesideAContinueToken) {
 }
 
 TEST_F(Reading, RefusesALimitThatIsNoNumber) {
-  EXPECT_TRUE(Refused(Get(Widgets() + "?limit=x"), 400, "BadRequest",
-                      "strconv.ParseInt: parsing \"x\": invalid syntax"));
+  EXPECT_TRUE(
+      Refused(Get(Widgets() + "?limit=x"), 400, "BadRequest", "strconv.ParseInt: parsing \"x\": invalid syntax"));
 }
 
 TEST_F(Reading, ListsExactlyAnOldVersion) {
@@ -214,8 +211,7 @@ TEST_F(Reading, SaysThatAVersionIsTooLarge) {
     const Answer answer = Get(target);
     EXPECT_EQ(answer.status, 504) << target;
     EXPECT_EQ(answer["reason"], "Timeout");
-    EXPECT_THAT(answer["message"],
-                StartsWith("Timeout: Too large resource version: " + kTooLarge + ", current: "));
+    EXPECT_THAT(answer["message"], StartsWith("Timeout: Too large resource version: " + kTooLarge + ", current: "));
     EXPECT_EQ(answer["details"],
               R"({"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],)"
               R"("retryAfterSeconds":1})");
@@ -224,27 +220,24 @@ TEST_F(Reading, SaysThatAVersionIsTooLarge) {
 }
 
 TEST_F(Reading, RefusesAVersionThatIsNoNumber) {
-  EXPECT_TRUE(
-      Refused(Get(Widgets() + "?resourceVersion=abc"), 400, "BadRequest",
-              "invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing "
-              "\"abc\": invalid syntax"));
+  EXPECT_TRUE(Refused(Get(Widgets() + "?resourceVersion=abc"), 400, "BadRequest",
+                      "invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing "
+                      "\"abc\": invalid syntax"));
 }
 
 TEST_F(Reading, RefusesMatchesThatMakeNoSense) {
   struct Case {
     const char *query, *message;
   };
-  for (const Case& c :
-       {Case{"resourceVersionMatch=Exact&resourceVersion=0",
-             "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""},
-        Case{"resourceVersionMatch=Exact",
-             "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"},
-        Case{"resourceVersionMatch=Foo&resourceVersion=1",
-             "Unsupported value: \"Foo\": supported values: \"Exact\", \"NotOlderThan\", \"\""}}) {
+  for (const Case& c : {Case{"resourceVersionMatch=Exact&resourceVersion=0",
+                             "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""},
+                        Case{"resourceVersionMatch=Exact",
+                             "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"},
+                        Case{"resourceVersionMatch=Foo&resourceVersion=1",
+                             "Unsupported value: \"Foo\": supported values: \"Exact\", \"NotOlderThan\", \"\""}}) {
     const Answer answer = Get(Widgets() + "?" + c.query);
-    EXPECT_TRUE(
-        Refused(answer, 422, "Invalid",
-                std::string("ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: ") + c.message));
+    EXPECT_TRUE(Refused(answer, 422, "Invalid",
+                        std::string("ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: ") + c.message));
     EXPECT_EQ(answer["details.group"], "meta.k8s.io");
     EXPECT_EQ(answer["details.causes.0.field"], "resourceVersionMatch");
   }

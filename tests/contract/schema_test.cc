@@ -28,8 +28,7 @@ TEST_P(SchemaRule, IsExplained) {
   const Answer answer = Post(Widgets(), Widget("w", GetParam().spec));
 
   const std::string field = GetParam().field, message = GetParam().message;
-  EXPECT_TRUE(Refused(answer, 422, "Invalid",
-                      "Widget.contract.grus.dev \"w\" is invalid: " + field + ": " + message));
+  EXPECT_TRUE(Refused(answer, 422, "Invalid", "Widget.contract.grus.dev \"w\" is invalid: " + field + ": " + message));
   EXPECT_EQ(answer["details.name"], "w");
   EXPECT_EQ(answer["details.group"], "contract.grus.dev");
   EXPECT_EQ(answer["details.kind"], "Widget");
@@ -70,10 +69,8 @@ INSTANTIATE_TEST_SUITE_P(
                "Invalid value: \"boolean\": spec.limit in body must be of type integer,string: \"boolean\""},
         Broken{R"({"size":1,"parts":[{"name":"a"},{"name":"a"}]})", "FieldValueDuplicate", "spec.parts[1]",
                "Duplicate value: {\"name\":\"a\"}"},
-        Broken{R"({"size":1,"parts":[{"count":1}]})", "FieldValueRequired", "spec.parts[0].name",
-               "Required value"},
-        Broken{R"({"size":1,"tags":["a","a"]})", "FieldValueDuplicate", "spec.tags[1]",
-               "Duplicate value: \"a\""},
+        Broken{R"({"size":1,"parts":[{"count":1}]})", "FieldValueRequired", "spec.parts[0].name", "Required value"},
+        Broken{R"({"size":1,"tags":["a","a"]})", "FieldValueDuplicate", "spec.tags[1]", "Duplicate value: \"a\""},
         Broken{R"({"size":1,"tags":["a","b","c","d","e"]})", "FieldValueTooMany", "spec.tags",
                "Too many: 5: must have at most 4 items"},
         Broken{R"({"size":1,"steps":[]})", "FieldValueInvalid", "spec.steps",
@@ -94,14 +91,11 @@ TEST_F(Schema, NeedsTheWholeSpec) {
 TEST_F(Schema, ExplainsAllThatIsWrong) {
   const Answer answer = Try(R"({"size":101,"color":"pink"})");
 
-  const std::string color =
-      "spec.color: Unsupported value: \"pink\": supported values: \"red\", \"green\", \"blue\"";
-  const std::string size =
-      "spec.size: Invalid value: 101: spec.size in body should be less than or equal to 100";
+  const std::string color = "spec.color: Unsupported value: \"pink\": supported values: \"red\", \"green\", \"blue\"";
+  const std::string size = "spec.size: Invalid value: 101: spec.size in body should be less than or equal to 100";
   const std::string start = "Widget.contract.grus.dev \"w\" is invalid: [";
   EXPECT_THAT(answer["message"], AnyOf(start + color + ", " + size + "]", start + size + ", " + color + "]"));
-  const std::vector<std::string> fields = {answer["details.causes.0.field"],
-                                           answer["details.causes.1.field"]};
+  const std::vector<std::string> fields = {answer["details.causes.0.field"], answer["details.causes.1.field"]};
   EXPECT_THAT(fields, UnorderedElementsAre("spec.color", "spec.size"));
 }
 
@@ -150,8 +144,8 @@ TEST_F(Schema, PrunesAndWarnsByDefault) {
 TEST_F(Schema, WarnsOfEachUnknownField) {
   const Answer answer = Try(R"({"size":1,"foo":1,"nested":{"x":1}})");
 
-  EXPECT_THAT(answer.Warnings(), ElementsAre(R"(299 - "unknown field \"spec.foo\"")",
-                                             R"(299 - "unknown field \"spec.nested.x\"")"));
+  EXPECT_THAT(answer.Warnings(),
+              ElementsAre(R"(299 - "unknown field \"spec.foo\"")", R"(299 - "unknown field \"spec.nested.x\"")"));
 }
 
 TEST_F(Schema, PrunesInSilenceIfToldSo) {
@@ -167,10 +161,9 @@ TEST_F(Schema, RefusesUnknownFieldsIfStrict) {
                              R"({"apiVersion":"contract.grus.dev/v1","kind":"Widget","metadata":{"name":"w"},
                                  "spec":{"size":1,"foo":1,"nested":{"x":1}},"bar":1})");
 
-  EXPECT_TRUE(
-      Refused(answer, 400, "BadRequest",
-              "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: unknown field "
-              "\"bar\", unknown field \"spec.foo\", unknown field \"spec.nested.x\""));
+  EXPECT_TRUE(Refused(answer, 400, "BadRequest",
+                      "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: unknown field "
+                      "\"bar\", unknown field \"spec.foo\", unknown field \"spec.nested.x\""));
   EXPECT_EQ(Get(Widgets() + "/w").status, 404);
 }
 
@@ -194,14 +187,12 @@ TEST_F(Schema, ChecksMetadataToo) {
   const Answer answer = Post(Widgets(), Widget("w", R"({"size":1})", R"({"labels":{"a":1}})"));
 
   EXPECT_EQ(answer.status, 400);
-  EXPECT_THAT(answer["message"],
-              StartsWith("Widget in version \"v1\" cannot be handled as a Widget: json: cannot "
-                         "unmarshal number into Go struct field"));
+  EXPECT_THAT(answer["message"], StartsWith("Widget in version \"v1\" cannot be handled as a Widget: json: cannot "
+                                            "unmarshal number into Go struct field"));
 }
 
 TEST_F(Schema, OfOurJobsDefaultsAndValidates) {
-  const std::string jobs =
-      Collection("/apis/ai.centauruscloud.io/v1alpha1", "elastichorovodjobs") + "?dryRun=All";
+  const std::string jobs = Collection("/apis/ai.centauruscloud.io/v1alpha1", "elastichorovodjobs") + "?dryRun=All";
   const auto text = [](const std::string& workers) {
     return R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","metadata":{"name":"j"},
         "spec":{"launcherSpec":{"image":"i","pythonCommand":["a"]},"workersSpec":)" +

@@ -64,8 +64,7 @@ class Server {
       client = connection_->client.get();
     } else if (which == "fake") {
       fake_ = std::make_unique<testing::FakeApiServer>(clock);
-      fake_client_ =
-          std::make_unique<Client>(*fake_, nullptr, clock, ClientOptions{.user_agent = "contract-test"});
+      fake_client_ = std::make_unique<Client>(*fake_, nullptr, clock, ClientOptions{.user_agent = "contract-test"});
       transport = fake_.get();
       client = fake_client_.get();
     } else {
@@ -189,16 +188,14 @@ std::vector<std::string> Answer::Warnings() const {
   return warnings;
 }
 
-::testing::AssertionResult Refused(const Answer& answer, int code, std::string_view reason,
-                                   std::string_view message) {
+::testing::AssertionResult Refused(const Answer& answer, int code, std::string_view reason, std::string_view message) {
   if (answer.status == code && answer["kind"] == "Status" && answer["apiVersion"] == "v1" &&
       answer["status"] == "Failure" && answer["code"] == std::to_string(code) && answer["reason"] == reason &&
       answer["message"] == message) {
     return ::testing::AssertionSuccess();
   }
-  return ::testing::AssertionFailure()
-         << "wanted " << code << " " << reason << ": " << message << "\nbut got " << answer.status << " "
-         << answer.http.body.substr(0, 1000);
+  return ::testing::AssertionFailure() << "wanted " << code << " " << reason << ": " << message << "\nbut got "
+                                       << answer.status << " " << answer.http.body.substr(0, 1000);
 }
 
 std::string Event::Summary() const { return type + " " + TextAt(object, "metadata.name"); }
@@ -234,8 +231,8 @@ const Clock& Contract::clock() { return Server::Instance().clock; }
 
 std::string Contract::MakeNamespace() {
   const std::string name = Server::Instance().NewNamespaceName();
-  MustBeCreated(Post("/api/v1/namespaces",
-                     ToText(Json::MakeObject({{"metadata", Json::MakeObject({{"name", name}})}}))));
+  MustBeCreated(
+      Post("/api/v1/namespaces", ToText(Json::MakeObject({{"metadata", Json::MakeObject({{"name", name}})}}))));
   more_namespaces_.push_back(name);
   return name;
 }
@@ -264,16 +261,14 @@ Answer Contract::Strategic(const std::string& target, const std::string& patch) 
 }
 
 Stream Contract::Watch(const std::string& target) {
-  return {Must(transport().Open({.target = AddQuery(target, "watch=true"), .pool = HttpPool::kWatch}, {})),
-          clock()};
+  return {Must(transport().Open({.target = AddQuery(target, "watch=true"), .pool = HttpPool::kWatch}, {})), clock()};
 }
 
 Answer Contract::MakeWidget(const std::string& name, const std::string& spec, const std::string& metadata) {
   return MustBeCreated(Post(Widgets(), Widget(name, spec, metadata)));
 }
 
-Answer Contract::MakeConfigMap(const std::string& name, const std::string& data,
-                               const std::string& metadata) {
+Answer Contract::MakeConfigMap(const std::string& name, const std::string& data, const std::string& metadata) {
   return MustBeCreated(Post(ConfigMaps(), ConfigMap(name, data, metadata)));
 }
 
@@ -281,8 +276,7 @@ std::string Contract::Widget(const std::string& name, const std::string& spec, c
   return ObjectText("contract.grus.dev/v1", "Widget", name, metadata, "spec", spec);
 }
 
-std::string Contract::ConfigMap(const std::string& name, const std::string& data,
-                                const std::string& metadata) {
+std::string Contract::ConfigMap(const std::string& name, const std::string& data, const std::string& metadata) {
   return ObjectText("v1", "ConfigMap", name, metadata, "data", data);
 }
 

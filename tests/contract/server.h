@@ -51,8 +51,7 @@ struct Answer {
 };
 
 // True for a Status object of that HTTP status, reason ("(none)": it has none) and message.
-::testing::AssertionResult Refused(const Answer& answer, int code, std::string_view reason,
-                                   std::string_view message);
+::testing::AssertionResult Refused(const Answer& answer, int code, std::string_view reason, std::string_view message);
 
 struct Event {
   std::string type;  // As on the wire; kEnd when the stream ended regularly, kNothing when the limit passed.
@@ -102,9 +101,7 @@ class Contract : public ::testing::Test {
   Answer Get(const std::string& target) { return Send("GET", target); }
   Answer Post(const std::string& target, const std::string& body) { return Send("POST", target, body); }
   Answer Put(const std::string& target, const Json& body) { return Send("PUT", target, ToText(body)); }
-  Answer Delete(const std::string& target, const std::string& options = {}) {
-    return Send("DELETE", target, options);
-  }
+  Answer Delete(const std::string& target, const std::string& options = {}) { return Send("DELETE", target, options); }
   Answer Merge(const std::string& target, const std::string& patch);
   Answer JsonPatch(const std::string& target, const std::string& patch);
   Answer Strategic(const std::string& target, const std::string& patch);
@@ -114,8 +111,7 @@ class Contract : public ::testing::Test {
   // it.
   Answer MakeWidget(const std::string& name, const std::string& spec = R"({"size":1})",
                     const std::string& metadata = "{}");
-  Answer MakeConfigMap(const std::string& name, const std::string& data = "{}",
-                       const std::string& metadata = "{}");
+  Answer MakeConfigMap(const std::string& name, const std::string& data = "{}", const std::string& metadata = "{}");
   // The text of one.
   static std::string Widget(const std::string& name, const std::string& spec = R"({"size":1})",
                             const std::string& metadata = "{}");

@@ -54,9 +54,8 @@ TEST_F(Updating, RefusesAnOldVersion) {
 
   const Answer put = Put(Widgets() + "/w", object);
 
-  EXPECT_TRUE(
-      Refused(put, 409, "Conflict",
-              "Operation cannot be fulfilled on widgets.contract.grus.dev \"w\": " + std::string(kModified)));
+  EXPECT_TRUE(Refused(put, 409, "Conflict",
+                      "Operation cannot be fulfilled on widgets.contract.grus.dev \"w\": " + std::string(kModified)));
   EXPECT_EQ(put["details"], R"({"name":"w","group":"contract.grus.dev","kind":"widgets"})");
   EXPECT_EQ(Get(Widgets() + "/w")["spec.size"], "2");
 }
@@ -67,10 +66,9 @@ TEST_F(Updating, NeedsAVersionForCustomResources) {
 
   const Answer put = Put(Widgets() + "/w", object);
 
-  EXPECT_TRUE(
-      Refused(put, 422, "Invalid",
-              "widgets.contract.grus.dev \"w\" is invalid: metadata.resourceVersion: Invalid value: 0: must "
-              "be specified for an update"));
+  EXPECT_TRUE(Refused(put, 422, "Invalid",
+                      "widgets.contract.grus.dev \"w\" is invalid: metadata.resourceVersion: Invalid value: 0: must "
+                      "be specified for an update"));
   EXPECT_EQ(put["details.causes.0.field"], "metadata.resourceVersion");
 }
 
@@ -84,10 +82,9 @@ TEST_F(Updating, NeedsNoVersionForConfigMaps) {
 }
 
 TEST_F(Updating, CreatesNothing) {
-  EXPECT_TRUE(
-      Refused(Put(ConfigMaps() + "/a", J(ConfigMap("a"))), 404, "NotFound", "configmaps \"a\" not found"));
-  EXPECT_TRUE(Refused(Put(Widgets() + "/w", J(Widget("w", R"({"size":1})", R"({"resourceVersion":"1"})"))),
-                      404, "NotFound", "widgets.contract.grus.dev \"w\" not found"));
+  EXPECT_TRUE(Refused(Put(ConfigMaps() + "/a", J(ConfigMap("a"))), 404, "NotFound", "configmaps \"a\" not found"));
+  EXPECT_TRUE(Refused(Put(Widgets() + "/w", J(Widget("w", R"({"size":1})", R"({"resourceVersion":"1"})"))), 404,
+                      "NotFound", "widgets.contract.grus.dev \"w\" not found"));
 }
 
 TEST_F(Updating, RefusesAnotherUid) {
@@ -99,10 +96,9 @@ TEST_F(Updating, RefusesAnotherUid) {
 
   EXPECT_EQ(put.status, 409);
   EXPECT_EQ(put["reason"], "Conflict");
-  EXPECT_THAT(put["message"],
-              ::testing::EndsWith("Precondition failed: UID in precondition: other, UID in object "
-                                  "meta: " +
-                                  uid));
+  EXPECT_THAT(put["message"], ::testing::EndsWith("Precondition failed: UID in precondition: other, UID in object "
+                                                  "meta: " +
+                                                  uid));
 }
 
 TEST_F(Updating, RefusesAnotherName) {
@@ -120,9 +116,8 @@ TEST_F(Updating, RefusesAnotherNamespace) {
   Json object = MakeWidget("w").body;
   object["metadata"]["namespace"] = "other";
 
-  EXPECT_TRUE(
-      Refused(Put(Widgets() + "/w", object), 400, "BadRequest",
-              "the namespace of the provided object does not match the namespace sent on the request"));
+  EXPECT_TRUE(Refused(Put(Widgets() + "/w", object), 400, "BadRequest",
+                      "the namespace of the provided object does not match the namespace sent on the request"));
 }
 
 TEST_F(Updating, KeepsServerFieldsWhateverTheBodySays) {
@@ -196,9 +191,8 @@ TEST_F(Updating, ChecksTheSchemaOfStatus) {
   const Answer answer = Merge(Widgets() + "/w/status", R"({"status":{"replicas":-1}})");
 
   EXPECT_EQ(answer.status, 422);
-  EXPECT_THAT(answer["message"],
-              StartsWith("Widget.contract.grus.dev \"w\" is invalid: [status.replicas: Invalid "
-                         "value: -1: "));
+  EXPECT_THAT(answer["message"], StartsWith("Widget.contract.grus.dev \"w\" is invalid: [status.replicas: Invalid "
+                                            "value: -1: "));
   EXPECT_EQ(answer["details.causes.0.field"], "status.replicas");
 }
 
@@ -222,10 +216,8 @@ TEST_F(Updating, KeepsTheDataOfImmutableConfigMapsAndSecrets) {
   for (const auto& [target, kind] : {std::pair{ConfigMaps(), "ConfigMap"}, std::pair{Secrets(), "Secret"}}) {
     const std::string rule = "Forbidden: field is immutable when `immutable` is set";
     const std::string start = std::string(kind) + " \"a\" is invalid: ";
-    EXPECT_TRUE(
-        Refused(Merge(target + "/a", R"({"data":{"k":"dg=="}})"), 422, "Invalid", start + "data: " + rule));
-    EXPECT_TRUE(
-        Refused(Merge(target + "/a", R"({"immutable":null})"), 422, "Invalid", start + "immutable: " + rule));
+    EXPECT_TRUE(Refused(Merge(target + "/a", R"({"data":{"k":"dg=="}})"), 422, "Invalid", start + "data: " + rule));
+    EXPECT_TRUE(Refused(Merge(target + "/a", R"({"immutable":null})"), 422, "Invalid", start + "immutable: " + rule));
     EXPECT_EQ(Merge(target + "/a", R"({"metadata":{"labels":{"a":"b"}}})").status, 200);
   }
 }

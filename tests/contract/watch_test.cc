@@ -8,8 +8,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-constexpr const char* kInitial =
-    "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+constexpr const char* kInitial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
 class Watching : public Contract {
  protected:
@@ -77,8 +76,7 @@ TEST_F(Watching, TellsOfAnObjectThatWaitsForItsFinalizer) {
   const Event deleted = stream.Next();
   EXPECT_EQ(deleted.type, "DELETED");
   EXPECT_EQ(deleted["metadata.finalizers"], R"(["grus.dev/hold"])");  // What was stored, not what was sent.
-  EXPECT_GT(std::stoull(deleted["metadata.resourceVersion"]),
-            std::stoull(waiting["metadata.resourceVersion"]));
+  EXPECT_GT(std::stoull(deleted["metadata.resourceVersion"]), std::stoull(waiting["metadata.resourceVersion"]));
 }
 
 TEST_F(Watching, SaysNothingOfAWriteThatChangesNothing) {
@@ -165,8 +163,7 @@ TEST_F(Watching, WatchesOneNamespaceOrAll) {
   // Objects of tests before may still be on their way out.
   const std::string version = Version(Widgets()), label = R"({"labels":{"test":")" + ns() + R"("}})";
   Stream mine = Watch(From(version));
-  Stream all = Watch("/apis/contract.grus.dev/v1/widgets?resourceVersion=" + version +
-                     "&labelSelector=test%3D" + ns());
+  Stream all = Watch("/apis/contract.grus.dev/v1/widgets?resourceVersion=" + version + "&labelSelector=test%3D" + ns());
 
   ASSERT_EQ(Post(other, Widget("theirs", R"({"size":1})", label)).status, 201);
   MakeWidget("mine", R"({"size":1})", label);
@@ -291,9 +288,8 @@ TEST_F(Watching, MarksTheEndForOldClientsToo) {
 TEST_F(Watching, SendsNoInitialEventsIfToldSo) {
   MakeWidget("a");
 
-  Stream stream =
-      Watch(Widgets() + "?sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=" +
-            Version(Widgets()));
+  Stream stream = Watch(
+      Widgets() + "?sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=" + Version(Widgets()));
   MakeWidget("b");
 
   EXPECT_EQ(stream.Next().Summary(), "ADDED b");
@@ -306,21 +302,19 @@ TEST_F(Watching, RefusesInitialEventsThatMakeNoSense) {
   struct Case {
     std::string query, message;
   };
-  for (const Case& c :
-       {Case{"sendInitialEvents=true&allowWatchBookmarks=true", requires_match},
-        Case{"sendInitialEvents=true&allowWatchBookmarks=true&resourceVersion=0", requires_match},
-        Case{"sendInitialEvents=false&allowWatchBookmarks=true", requires_match},
-        Case{"sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1",
-             "[" + requires_match +
-                 ", resourceVersionMatch: Unsupported value: \"Exact\": supported values: "
-                 "\"NotOlderThan\"]"},
-        Case{"resourceVersionMatch=NotOlderThan&resourceVersion=0",
-             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless "
-             "sendInitialEvents "
-             "is provided"}}) {
+  for (const Case& c : {Case{"sendInitialEvents=true&allowWatchBookmarks=true", requires_match},
+                        Case{"sendInitialEvents=true&allowWatchBookmarks=true&resourceVersion=0", requires_match},
+                        Case{"sendInitialEvents=false&allowWatchBookmarks=true", requires_match},
+                        Case{"sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1",
+                             "[" + requires_match +
+                                 ", resourceVersionMatch: Unsupported value: \"Exact\": supported values: "
+                                 "\"NotOlderThan\"]"},
+                        Case{"resourceVersionMatch=NotOlderThan&resourceVersion=0",
+                             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless "
+                             "sendInitialEvents "
+                             "is provided"}}) {
     Stream stream = Short(Widgets() + "?" + c.query);
-    EXPECT_TRUE(
-        Refused(stream.refusal(), 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: " + c.message))
+    EXPECT_TRUE(Refused(stream.refusal(), 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: " + c.message))
         << c.query;
   }
 }
@@ -364,9 +358,8 @@ TEST_F(Watching, RefusesParametersThatAreBroken) {
   EXPECT_EQ(Short(Widgets() + "?labelSelector=a%20in%20(").status(), 400);
   EXPECT_TRUE(Refused(Short(Widgets() + "?fieldSelector=spec.x%3D1").refusal(), 400, "BadRequest",
                       "field label not supported: spec.x"));
-  EXPECT_TRUE(
-      Refused(Short(From("abc")).refusal(), 500, "(none)",
-              "resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax"));
+  EXPECT_TRUE(Refused(Short(From("abc")).refusal(), 500, "(none)",
+                      "resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax"));
 }
 
 TEST_F(Watching, RefusesResourcesThatAreNotThere) {

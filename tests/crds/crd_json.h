@@ -30,9 +30,7 @@ inline kube::Json CrdOf(const kube::Kind& kind) {
 }
 
 // Its only version.
-inline kube::Json VersionOf(const kube::Kind& kind) {
-  return At(CrdOf(kind), {"spec", "versions"}).AsArray()->front();
-}
+inline kube::Json VersionOf(const kube::Kind& kind) { return At(CrdOf(kind), {"spec", "versions"}).AsArray()->front(); }
 
 // The schema of a field of that version.
 inline kube::Json SchemaOf(const kube::Kind& kind, std::initializer_list<std::string_view> fields) {

@@ -72,8 +72,7 @@ TEST(ElasticHorovodJob, TheSchemasDefaultsAreThoseOfTheTypes) {
   EXPECT_EQ(value({"spec", "runPolicy", "suspend"}), Json(spec.run_policy.suspend));
   EXPECT_EQ(value({"spec", "runPolicy", "cleanPodPolicy"}), Json("Running"));
   EXPECT_EQ(value({"spec", "runPolicy", "backoffLimit"}), Json(spec.run_policy.backoff_limit));
-  EXPECT_EQ(value({"spec", "elastic", "unschedulableGraceSeconds"}),
-            Json(spec.elastic.unschedulable_grace_seconds));
+  EXPECT_EQ(value({"spec", "elastic", "unschedulableGraceSeconds"}), Json(spec.elastic.unschedulable_grace_seconds));
   EXPECT_EQ(value({"spec", "elastic", "scaleUp"}), Json(spec.elastic.scale_up));
   EXPECT_EQ(value({"spec", "elastic", "cooldownSeconds"}), Json(spec.elastic.cooldown_seconds));
   EXPECT_EQ(value({"spec", "elastic", "shrinkGraceSeconds"}), Json(spec.elastic.shrink_grace_seconds));
@@ -107,8 +106,7 @@ TEST(ElasticHorovodJob, OnlyWhatTheOriginalRequiredIsRequired) {
 
 TEST(ElasticHorovodJob, TemplatesAreTakenAsTheyAre) {
   for (const char* spec : {"launcherSpec", "workersSpec"}) {
-    EXPECT_EQ(At(SchemaAt({"spec", spec, "template"}), {"x-kubernetes-preserve-unknown-fields"}), Json(true))
-        << spec;
+    EXPECT_EQ(At(SchemaAt({"spec", spec, "template"}), {"x-kubernetes-preserve-unknown-fields"}), Json(true)) << spec;
   }
 }
 
@@ -172,9 +170,7 @@ TEST(ElasticHorovodJobCrd, ColumnsTellPhaseSizesAndReason) {
   EXPECT_THAT(columns.wide, ElementsAre("Wanted", "Granted", "Message"));
 }
 
-TEST(ElasticHorovodJobCrd, EveryFieldHasADescription) {
-  EXPECT_THAT(FieldsWithoutDescription(TheKind()), IsEmpty());
-}
+TEST(ElasticHorovodJobCrd, EveryFieldHasADescription) { EXPECT_THAT(FieldsWithoutDescription(TheKind()), IsEmpty()); }
 
 TEST(ElasticHorovodJobCrd, RulesKeepTheSizesInOrderAndTheNamesLegal) {
   const auto rules = [](const Json& schema) {

@@ -142,8 +142,7 @@ TEST(TrialJob, TheSchemasDefaultsAreThoseOfTheTypes) {
   EXPECT_EQ(DefaultOf({"spec", "budget", "perTrialSeconds"}), Json(spec.budget.per_trial_seconds));
   EXPECT_EQ(DefaultOf({"spec", "earlyStop"}), Json(spec.early_stop));
   EXPECT_EQ(DefaultOf({"spec", "idleOnly"}), Json(spec.idle_only));
-  EXPECT_EQ(DefaultOf({"spec", "extrapolate", "maxIntervalRatio"}),
-            Json(spec.extrapolate.max_interval_ratio));
+  EXPECT_EQ(DefaultOf({"spec", "extrapolate", "maxIntervalRatio"}), Json(spec.extrapolate.max_interval_ratio));
   EXPECT_EQ(DefaultOf({"spec", "cache", "policy"}), Json("Use"));
   EXPECT_EQ(DefaultOf({"spec", "cache", "maxAgeSeconds"}), Json(spec.cache.max_age_seconds));
   EXPECT_EQ(DefaultOf({"spec", "apply"}), Json("Recommend"));
@@ -208,8 +207,8 @@ TEST(TrialJob, AStatusIsReadBackAsItWasWritten) {
   TrialJobStatus& status = job.status;
   status.observed_generation = 3;
   status.phase = TrialJobPhase::kRunning;
-  status.conditions.push_back({"Ready", "False", std::string(ToString(TrialJobReason::kTrialsRunning)),
-                               "1 of 2 trials ended", Noon(), 3});
+  status.conditions.push_back(
+      {"Ready", "False", std::string(ToString(TrialJobReason::kTrialsRunning)), "1 of 2 trials ended", Noon(), 3});
   status.progress = "1/2";
   status.throughput_unit = ThroughputUnit::kSamplesPerSecond;
   status.trials = {MeasuredTrial("bert-8g"), Trial{.name = "bert-16g"}};
@@ -240,8 +239,7 @@ TEST(TrialJob, WhatIsNotKnownIsNotWritten) {
     EXPECT_EQ(trial.Find(field), nullptr) << field;
   }
   EXPECT_EQ(At(status, {"recommendation"}).AsArray()->front().Find("gpus"), nullptr);
-  for (const char* field : {"model", "throughputUnit", "fingerprint"})
-    EXPECT_EQ(status.Find(field), nullptr) << field;
+  for (const char* field : {"model", "throughputUnit", "fingerprint"}) EXPECT_EQ(status.Find(field), nullptr) << field;
 }
 
 TEST(TrialJob, AFullStatusFitsIntoAnObject) {
@@ -254,10 +252,9 @@ TEST(TrialJob, AFullStatusFitsIntoAnObject) {
   trial.config.gpu_type = std::string(63, 'g');
   job.status.trials.assign(kMaxTrials, trial);
   const std::string number = "123456789012345.123";
-  job.status.curve.assign(kMaxCurvePoints, {std::string(63, 'g'), 65536, 65536, CurveSource::kExtrapolated,
-                                            number, number, number, number, number});
-  job.status.conditions.assign(
-      8, {"Reconciling", "False", "SourceUnreachable", std::string(1024, 'm'), Noon(), 3});
+  job.status.curve.assign(kMaxCurvePoints, {std::string(63, 'g'), 65536, 65536, CurveSource::kExtrapolated, number,
+                                            number, number, number, number});
+  job.status.conditions.assign(8, {"Reconciling", "False", "SourceUnreachable", std::string(1024, 'm'), Noon(), 3});
 
   EXPECT_LT(kube::EncodeObject(TheKind(), job).size(), kRoom);
 }
@@ -269,8 +266,7 @@ TEST(TrialJob, ReasonsAreLegalInACondition) {
   }
   EXPECT_EQ(ToString(TrialJobReason::kPending), "Pending");
   EXPECT_EQ(ToString(TrialJobReason::kNotPermitted), "NotPermitted");
-  EXPECT_EQ(EnumNames(TrialJobReason::kPending).size(),
-            static_cast<std::size_t>(TrialJobReason::kNotPermitted) + 1);
+  EXPECT_EQ(EnumNames(TrialJobReason::kPending).size(), static_cast<std::size_t>(TrialJobReason::kNotPermitted) + 1);
   EXPECT_EQ(EnumNames(TrialReason::kNone).size(), static_cast<std::size_t>(TrialReason::kOverMaxTrials) + 1);
 }
 
@@ -299,9 +295,7 @@ TEST(TrialJobCrd, ANewOneIsUnderWayToKstatus) {
   EXPECT_EQ(At(condition, {"reason"}), Json(ToString(TrialJobReason::kPending)));
 }
 
-TEST(TrialJobCrd, EveryFieldHasADescription) {
-  EXPECT_THAT(FieldsThat(TheKind(), LacksDescription), IsEmpty());
-}
+TEST(TrialJobCrd, EveryFieldHasADescription) { EXPECT_THAT(FieldsThat(TheKind(), LacksDescription), IsEmpty()); }
 
 TEST(TrialJobCrd, NoNumberIsAFloat) { EXPECT_THAT(FieldsThat(TheKind(), IsFloat), IsEmpty()); }
 
@@ -314,16 +308,15 @@ TEST(TrialJobCrd, RulesSayWhatIsWrongWithASpec) {
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "workload"})), HasSubstr("exactly one of jobRef, template and podTemplate"));
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "gpuCounts"})), HasSubstr("numbers from 1 to 65536"));
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "batchSizes"})), HasSubstr("numbers of at least 1"));
-  EXPECT_THAT(
-      RulesOf(SchemaAt({"spec", "space"})),
-      AllOf(HasSubstr("needs space.batchSizeEnv or space.batchSizeOption"), HasSubstr("at most 10000")));
+  EXPECT_THAT(RulesOf(SchemaAt({"spec", "space"})),
+              AllOf(HasSubstr("needs space.batchSizeEnv or space.batchSizeOption"), HasSubstr("at most 10000")));
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "measure"})),
               AllOf(HasSubstr("measure.source Prometheus needs measure.prometheus"),
                     HasSubstr("measure.prometheus needs measure.source Prometheus"),
                     HasSubstr("measure.patterns needs measure.source Logs")));
   EXPECT_THAT(RulesOf(SchemaAt({"spec"})),
-              AllOf(HasSubstr("gpusPerWorker must be at least 1"),
-                    HasSubstr("gpuCounts must be multiples of"), HasSubstr("Apply needs workload.jobRef")));
+              AllOf(HasSubstr("gpusPerWorker must be at least 1"), HasSubstr("gpuCounts must be multiples of"),
+                    HasSubstr("Apply needs workload.jobRef")));
   EXPECT_THAT(RulesOf(SchemaAt({})),
               AllOf(HasSubstr("at most " + std::to_string(kMaxTrialJobName) + " characters"),
                     HasSubstr("start with a letter"), HasSubstr("spec.workload must not change")));
@@ -340,13 +333,9 @@ TEST(TrialJobCrd, PatternsTakeWhatTheyShould) {
     std::vector<std::string> legal, refused;
   };
   const Case cases[] = {
-      {{"spec", "extrapolate", "maxIntervalRatio"},
-       {"1", "2.0", "999.999"},
-       {"0.9", "-1", "1e3", "2.", "NaN", ""}},
+      {{"spec", "extrapolate", "maxIntervalRatio"}, {"1", "2.0", "999.999"}, {"0.9", "-1", "1e3", "2.", "NaN", ""}},
       {{"spec", "space", "batchSizeEnv"}, {"BATCH_SIZE", "_b1"}, {"1B", "A-B", "A=B"}},
-      {{"spec", "space", "batchSizeOption"},
-       {"--batch-size", "-b", "--bs="},
-       {"batch", "--a b", "--a;rm", "$(x)"}},
+      {{"spec", "space", "batchSizeOption"}, {"--batch-size", "-b", "--bs="}, {"batch", "--a b", "--a;rm", "$(x)"}},
       {{"spec", "measure", "prometheus", "url"},
        {"http://p:9090", "https://p/x"},
        {"p:9090", "file:///etc", "http://"}},

@@ -128,15 +128,11 @@ TEST(WorkloadProfileCrd, RulesKeepTheIdentity) {
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "throughputUnit"})), HasSubstr("must not change"));
 }
 
-TEST(WorkloadProfileCrd, EveryFieldHasADescription) {
-  EXPECT_THAT(FieldsThat(TheKind(), LacksDescription), IsEmpty());
-}
+TEST(WorkloadProfileCrd, EveryFieldHasADescription) { EXPECT_THAT(FieldsThat(TheKind(), LacksDescription), IsEmpty()); }
 
 TEST(WorkloadProfileCrd, NoNumberIsAFloat) { EXPECT_THAT(FieldsThat(TheKind(), IsFloat), IsEmpty()); }
 
-TEST(WorkloadProfileCrd, EveryListHasALimit) {
-  EXPECT_THAT(FieldsThat(TheKind(), IsListWithoutLimit), IsEmpty());
-}
+TEST(WorkloadProfileCrd, EveryListHasALimit) { EXPECT_THAT(FieldsThat(TheKind(), IsListWithoutLimit), IsEmpty()); }
 
 }  // namespace
 }  // namespace api

@@ -18,15 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   response.headers = {{"retry-after", std::string(retry_after)}};
   response.body = rest;
 
-  const kube::Error error =
-      kube::ErrorFromResponse(response, kube::WallTime(std::chrono::hours(24 * 365 * 50)));
+  const kube::Error error = kube::ErrorFromResponse(response, kube::WallTime(std::chrono::hours(24 * 365 * 50)));
   fuzz::Require(!error.message().empty(), "an error says what is wrong");
   fuzz::Require(kube::IsValidUtf8(error.message()), "a message is valid UTF-8");
-  fuzz::Require(error.retry_after().value_or(kube::Duration::zero()) >= kube::Duration::zero(),
-                "no wait is negative");
+  fuzz::Require(error.retry_after().value_or(kube::Duration::zero()) >= kube::Duration::zero(), "no wait is negative");
   fuzz::Require(kube::ParseJson(rest).ok() || error.message().size() < 1000, "a page is cut short");
-  if (response.status != 0)
-    fuzz::Require(error.http_status() == response.status, "the status is the answer's");
+  if (response.status != 0) fuzz::Require(error.http_status() == response.status, "the status is the answer's");
 
   const kube::Error event = kube::ErrorFromStatus(rest);
   fuzz::Require(!event.message().empty(), "an event's error says what is wrong");

@@ -17,8 +17,7 @@ bool PassesSchema(const ElasticHorovodJob& job) {
   const api::WorkersSpec& workers = job.spec.workers;
   const api::RunPolicy& policy = job.spec.run_policy;
   const api::ElasticPolicy& elastic = job.spec.elastic;
-  return is_within(workers.min_replicas.value_or(0), 10000) &&
-         is_within(workers.max_replicas.value_or(0), 10000) &&
+  return is_within(workers.min_replicas.value_or(0), 10000) && is_within(workers.max_replicas.value_or(0), 10000) &&
          is_within(workers.target_replicas.value_or(0), 10000) && is_within(workers.gpus_per_worker, 64) &&
          policy.backoff_limit >= 0 && policy.active_deadline_seconds.value_or(1) >= 1 &&
          policy.ttl_seconds_after_finished.value_or(0) >= 0 && elastic.unschedulable_grace_seconds >= 0 &&
@@ -33,8 +32,7 @@ void RequireJson(const Json& object) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const kube::Result<std::shared_ptr<ElasticHorovodJob>> job =
-      kube::Decode<ElasticHorovodJob>(fuzz::Text(data, size));
+  const kube::Result<std::shared_ptr<ElasticHorovodJob>> job = kube::Decode<ElasticHorovodJob>(fuzz::Text(data, size));
   if (!job || !PassesSchema(**job)) return 0;
   // The API server gives each object a UID, and takes none without a name.
   kube::ObjectMeta& metadata = (*job)->metadata;
@@ -45,8 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const grus::WorkersState workers{.replicas = 2, .granted = 1, .is_gated = true, .is_observed = true};
   RequireJson(grus::MakeWorkers(**job, workers));
   RequireJson(grus::MakeLauncher(**job));
-  fuzz::Require(grus::MakeWorkers(**job, workers) == grus::MakeWorkers(**job, workers),
-                "workers are made the same");
+  fuzz::Require(grus::MakeWorkers(**job, workers) == grus::MakeWorkers(**job, workers), "workers are made the same");
   fuzz::Require(grus::ShapeOf(grus::WorkerPod(**job)) == grus::ShapeOf(grus::WorkerPod(**job)),
                 "a worker has one shape");
 
@@ -59,8 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   view.launcher = grus::LauncherState::kActive;
   const grus::Plan later = grus::PlanElasticJob(view);
   for (const grus::Plan* plan : {&first, &later}) {
-    fuzz::Require(!plan->look_again || *plan->look_again > kube::Duration::zero(),
-                  "a later look lies in the future");
+    fuzz::Require(!plan->look_again || *plan->look_again > kube::Duration::zero(), "a later look lies in the future");
   }
   return 0;
 }

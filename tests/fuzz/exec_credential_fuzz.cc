@@ -11,9 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       kube::ParseExecCredential(fuzz::Text(data, size), "client.authentication.k8s.io/v1");
   if (!credential) {
     fuzz::Require(credential.error().code() == kube::ErrorCode::kDecode, "a bad output is a decoding error");
-    const bool is_plain =
-        std::all_of(credential.error().message().begin(), credential.error().message().end(),
-                    [](char c) { return c >= ' ' && c <= '~'; });
+    const bool is_plain = std::all_of(credential.error().message().begin(), credential.error().message().end(),
+                                      [](char c) { return c >= ' ' && c <= '~'; });
     fuzz::Require(is_plain && credential.error().message().size() < 120, "a message is one of ours");
     return 0;
   }

@@ -13,13 +13,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!list) return 0;
   config_map.data["hosts"] = grus::HostListText(*list);
   const std::optional<grus::HostList> again = grus::ReadHostList(config_map);
-  fuzz::Require(again && again->hosts == list->hosts && again->revision == list->revision,
-                "a list is read as written");
+  fuzz::Require(again && again->hosts == list->hosts && again->revision == list->revision, "a list is read as written");
 
   grus::View view;
   view.now = kube::Time{kube::WallTime(std::chrono::seconds(1767323045))};
   view.hosts = *list;
-  view.pods.push_back({.ordinal = 0, .name = "bert-workers-0", .is_bound = true, .is_ready = true, .address = "10.0.0.1"});
+  view.pods.push_back(
+      {.ordinal = 0, .name = "bert-workers-0", .is_bound = true, .is_ready = true, .address = "10.0.0.1"});
   const grus::HostPlan plan = grus::PlanHosts(view, {}, 1);
   fuzz::Require(!plan.is_changed || plan.list.revision > list->revision, "a changed list is newer");
   fuzz::Require(grus::FirstHosts(view, {}, 1).revision > list->revision, "a new launcher's list is newer");

@@ -58,16 +58,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const int depth = DepthOf(*value);
   fuzz::Require(depth <= kube::JsonLimits().max_depth, "the limit on depth holds");
-  fuzz::Require(limited.ok() == (size <= kLimits.max_bytes && depth <= kLimits.max_depth &&
-                                 CountOf(*value) <= kLimits.max_values),
+  fuzz::Require(limited.ok() ==
+                    (size <= kLimits.max_bytes && depth <= kLimits.max_depth && CountOf(*value) <= kLimits.max_values),
                 "limits are exact");
   fuzz::Require(!limited || *limited == *value, "a limit changes nothing");
 
   const std::string written = kube::ToText(*value);
   const Result<Json> again = kube::ParseJson(written);
-  fuzz::Require(std::none_of(written.begin(), written.end(),
-                             [](char c) { return static_cast<unsigned char>(c) < ' '; }),
-                "control characters are escaped");
+  fuzz::Require(
+      std::none_of(written.begin(), written.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }),
+      "control characters are escaped");
   fuzz::Require(again.ok(), "what was written can be read");
   fuzz::Require(*again == *value, "what is read again is equal");
   fuzz::Require(kube::ToText(*again) == written, "equal values are written the same");

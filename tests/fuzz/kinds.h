@@ -25,8 +25,7 @@ inline const kube::Kind* const kKinds[] = {
 // Written and read again, the object stays as it is. The first time a default may take the place of what is
 // empty, and a time loses its fraction; from then on nothing changes.
 inline void RequireRoundTrip(const kube::Kind& kind, const kube::Object& object) {
-  const kube::Result<std::shared_ptr<kube::Object>> second =
-      kube::DecodeObject(kind, kube::EncodeObject(kind, object));
+  const kube::Result<std::shared_ptr<kube::Object>> second = kube::DecodeObject(kind, kube::EncodeObject(kind, object));
   Require(second.ok(), "what was written can be read");
   const std::string text = kube::EncodeObject(kind, **second);
   const kube::Result<std::shared_ptr<kube::Object>> third = kube::DecodeObject(kind, text);

@@ -27,8 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::Require(!config.error().message().empty(), "an error says what is wrong");
     return 0;
   }
-  fuzz::Require(config->server.starts_with("http://") || config->server.starts_with("https://"),
-                "there is a server");
+  fuzz::Require(config->server.starts_with("http://") || config->server.starts_with("https://"), "there is a server");
   fuzz::Require(config->cert_pem.empty() == config->key_pem.empty(), "a certificate comes with its key");
   fuzz::Require(!config->exec || !config->exec->command.empty(), "a plugin has a command");
 

@@ -20,13 +20,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   // The labels asked for, and one of the values of each requirement.
   kube::StringMap labels = selector->match_labels;
-  fuzz::Require(selector->Matches(labels) || !selector->match_expressions.empty(),
-                "labels asked for are matched");
+  fuzz::Require(selector->Matches(labels) || !selector->match_expressions.empty(), "labels asked for are matched");
   for (const kube::LabelRequirement& requirement : selector->match_expressions) {
     labels.emplace(requirement.key, requirement.values.empty() ? "" : requirement.values.front());
     fuzz::Require(requirement.Matches(labels) != (requirement.op == kube::SelectorOperator::kDoesNotExist) ||
-                      requirement.op == kube::SelectorOperator::kIn ||
-                      requirement.op == kube::SelectorOperator::kNotIn,
+                      requirement.op == kube::SelectorOperator::kIn || requirement.op == kube::SelectorOperator::kNotIn,
                   "a label that is there exists");
   }
   fuzz::Require(selector->Matches(labels) == again->Matches(labels), "both match the same");

@@ -21,11 +21,9 @@ void CheckWrite(const kube::HttpRequest& request) {
   fuzz::Require(body.ok(), "a write is JSON");
   for (const char* field : {"acquireTime", "renewTime"}) {
     const Json* time = body->At({"spec", field});
-    fuzz::Require(time && time->AsString() && kube::ParseTime(*time->AsString()).ok(),
-                  "a write's times can be read");
+    fuzz::Require(time && time->AsString() && kube::ParseTime(*time->AsString()).ok(), "a write's times can be read");
   }
-  const bool is_bound =
-      body->At({"metadata", request.method == "POST" ? "name" : "resourceVersion"}) != nullptr;
+  const bool is_bound = body->At({"metadata", request.method == "POST" ? "name" : "resourceVersion"}) != nullptr;
   fuzz::Require(is_bound, "a write is bound to a version");
 }
 

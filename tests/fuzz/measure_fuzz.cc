@@ -12,8 +12,7 @@ namespace {
 
 grus::SpeedReader Reader() {
   grus::SpeedReaderOptions options;
-  options.patterns = {{"took", "took (\\S+)", grus::Measure::kStepSeconds},
-                      {"at", "at (\\d*)", grus::Measure::kStep}};
+  options.patterns = {{"took", "took (\\S+)", grus::Measure::kStepSeconds}, {"at", "at (\\d*)", grus::Measure::kStep}};
   options.has_auto = true;
   return *grus::SpeedReader::Make(options);
 }
@@ -40,11 +39,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   RequireSpeed(seen.token_throughput);
   RequireSpeed(seen.epoch);
   const grus::SpeedObservation again = parts.Observe({});
-  fuzz::Require(seen.counts.matched_lines == again.counts.matched_lines,
-                "chunks make no difference to what matches");
-  fuzz::Require(seen.step.has_value() == again.step.has_value() &&
-                    (!seen.step || seen.step->value() == again.step->value()),
-                "chunks make no difference to the speed");
+  fuzz::Require(seen.counts.matched_lines == again.counts.matched_lines, "chunks make no difference to what matches");
+  fuzz::Require(
+      seen.step.has_value() == again.step.has_value() && (!seen.step || seen.step->value() == again.step->value()),
+      "chunks make no difference to the speed");
   const kube::Result<grus::LogPosition> position = grus::ParseLogPosition(grus::ToText(whole.position()));
   fuzz::Require(position.ok() && *position == whole.position(), "a position is read as written");
   return 0;

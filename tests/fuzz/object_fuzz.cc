@@ -4,8 +4,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const kube::Kind* kind : fuzz::kKinds) {
-    const kube::Result<std::shared_ptr<kube::Object>> object =
-        kube::DecodeObject(*kind, fuzz::Text(data, size));
+    const kube::Result<std::shared_ptr<kube::Object>> object = kube::DecodeObject(*kind, fuzz::Text(data, size));
     if (object) {
       fuzz::RequireRoundTrip(*kind, **object);
     } else {

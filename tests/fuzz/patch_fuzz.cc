@@ -23,10 +23,8 @@ bool HasNullMember(const Json& value) {
 std::string Unescaped(std::string_view part) {
   std::string text;
   for (std::size_t i = 0; i < part.size(); ++i) {
-    if (part[i] == '~')
-      text += part[++i] == '1' ? '/' : '~';
-    else
-      text += part[i];
+    if (part[i] == '~') text += part[++i] == '1' ? '/' : '~';
+    else text += part[i];
   }
   return text;
 }
@@ -58,8 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!from->is_object() || !to->is_object()) return 0;
   Json turned = *from;
   kube::MergePatch(turned, kube::MergePatchBetween(*from, *to));
-  fuzz::Require(HasNullMember(*to) || turned == *to,
-                "the patch between two objects turns one into the other");
+  fuzz::Require(HasNullMember(*to) || turned == *to, "the patch between two objects turns one into the other");
   static_cast<void>(kube::IsCovered(*from, *to));
   return 0;
 }

@@ -23,9 +23,7 @@ grus::OurContainer Ours() {
   return ours;
 }
 
-bool IsOurs(const Json& container) {
-  return container.Find("name") && *container.Find("name") == Json("worker");
-}
+bool IsOurs(const Json& container) { return container.Find("name") && *container.Find("name") == Json("worker"); }
 
 void CheckContainers(const Json::Array& before, const Json::Array& after) {
   const auto ours = std::find_if(after.begin(), after.end(), IsOurs);
@@ -47,8 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!user) return 0;
   const Json labels = Json::MakeObject({{"app.kubernetes.io/managed-by", "grus"}});
   const Json pod = grus::OverlayTemplate(*user, Ours(), labels, "high");
-  fuzz::Require(grus::OverlayTemplate(pod, Ours(), labels, "high") == pod,
-                "laid over twice is laid over once");
+  fuzz::Require(grus::OverlayTemplate(pod, Ours(), labels, "high") == pod, "laid over twice is laid over once");
   fuzz::Require(kube::IsCovered(pod, pod), "a template covers itself");
 
   const Json* const before = user->At({"spec", "containers"});

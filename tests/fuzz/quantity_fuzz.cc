@@ -22,8 +22,7 @@ void CheckAlone(const Quantity& quantity) {
   fuzz::Require(quantity + Quantity() == quantity, "nothing added changes nothing");
   fuzz::Require((quantity.AsDouble() < 0) == (quantity < Quantity()), "both forms agree on the sign");
   fuzz::Require((quantity.Value() == 0) == quantity.is_zero(), "rounding goes away from zero");
-  fuzz::Require((quantity.MilliValue() == 0) == quantity.is_zero(),
-                "rounding of thousandths goes away from zero");
+  fuzz::Require((quantity.MilliValue() == 0) == quantity.is_zero(), "rounding of thousandths goes away from zero");
 }
 
 void CheckPair(const Quantity& a, const Quantity& b) {

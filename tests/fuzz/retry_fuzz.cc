@@ -13,8 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const kube::WallTime now : {kube::WallTime::min(), kube::WallTime(std::chrono::seconds(784111777)),
                                    kube::WallTime(std::chrono::seconds(1767323045)), kube::WallTime::max()}) {
     const std::optional<kube::Duration> wait = kube::ParseRetryAfter(value, now);
-    fuzz::Require(!wait || (*wait >= kube::Duration::zero() && *wait <= std::chrono::hours(24)),
-                  "a wait is bounded");
+    fuzz::Require(!wait || (*wait >= kube::Duration::zero() && *wait <= std::chrono::hours(24)), "a wait is bounded");
     const std::optional<kube::Duration> delay = kube::RetryDelay("PATCH", response, 1, kBackoff, now);
     fuzz::Require(delay.has_value() == wait.has_value(), "an answer is tried again when it says so");
     fuzz::Require(!delay || (*delay >= kBackoff && *delay >= *wait), "no try is too soon");

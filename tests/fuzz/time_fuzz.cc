@@ -9,8 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const kube::Result<kube::Time> time = kube::ParseTime(fuzz::Text(data, size));
   if (!time) return 0;
   const kube::Result<kube::Time> micro = kube::ParseTime(kube::ToMicroText(*time));
-  fuzz::Require(micro.ok() && micro->value == floor<std::chrono::microseconds>(time->value),
-                "microseconds are kept");
+  fuzz::Require(micro.ok() && micro->value == floor<std::chrono::microseconds>(time->value), "microseconds are kept");
   const kube::Result<kube::Time> second = kube::ParseTime(kube::ToText(*time));
   fuzz::Require(second.ok() && second->value == floor<std::chrono::seconds>(time->value), "seconds are kept");
 

@@ -27,8 +27,7 @@ void CheckEscape(std::string_view text) {
   const std::string escaped = kube::EscapePathSegment(text);
   fuzz::Require(std::all_of(escaped.begin(), escaped.end(),
                             [](char c) {
-                              return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                                     (c >= 'a' && c <= 'z') ||
+                              return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
                                      std::string_view("-._~%").find(c) != std::string_view::npos;
                             }),
                 "an escaped text is safe");

@@ -12,7 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Require(kube::IsValidUtf8(text) == (repaired == text), "a valid text, and no other, needs no repair");
 
   const kube::Result<kube::Json> json = kube::ParseJson(kube::ToText(kube::Json(text)));
-  fuzz::Require(json.ok() && json->AsString() && *json->AsString() == repaired,
-                "JSON keeps a text but for its repair");
+  fuzz::Require(json.ok() && json->AsString() && *json->AsString() == repaired, "JSON keeps a text but for its repair");
   return 0;
 }

@@ -40,9 +40,8 @@ Lines Split(std::string_view text, std::size_t longest) {
 // An object of a type and an object, and nothing else. How the reader sees a name that is escaped is left
 // open.
 bool IsEvent(const Json& json, std::string_view line) {
-  return json.is_object() && json.AsObject()->size() == 2 && json.Find("type") &&
-         json.Find("type")->AsString() && json.Find("object") && json.Find("object")->is_object() &&
-         line.find("\\u") == std::string_view::npos;
+  return json.is_object() && json.AsObject()->size() == 2 && json.Find("type") && json.Find("type")->AsString() &&
+         json.Find("object") && json.Find("object")->is_object() && line.find("\\u") == std::string_view::npos;
 }
 
 void CheckLine(const std::string& line) {
@@ -51,9 +50,9 @@ void CheckLine(const std::string& line) {
   const bool is_event = json && IsEvent(*json, line);
   fuzz::Require(event.ok() || !is_event, "an event is read");
   if (!event) return;
-  fuzz::Require(event->object.data() >= line.data() &&
-                    event->object.data() + event->object.size() <= line.data() + line.size(),
-                "the object lies within its line");
+  fuzz::Require(
+      event->object.data() >= line.data() && event->object.data() + event->object.size() <= line.data() + line.size(),
+      "the object lies within its line");
   static_cast<void>(kube::DecodeObject(kube::KindOf<kube::Pod>(), event->object));
   if (!is_event) return;
   const Result<Json> object = kube::ParseJson(event->object);

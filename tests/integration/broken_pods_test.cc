@@ -12,9 +12,13 @@ TEST_F(ElasticJob, TellsInTheKubeletsWordsThatAWorkersImageCannotBePulled) {
   Create(R"({"workersSpec":{"minReplicas":2,"template":{"metadata":{"annotations":
              {"grus.test/waiting":"CreateContainerConfigError: secret \"data\" not found"}}}}})");
 
-  EXPECT_TRUE(Await("it is told", [&] {
-    return IsTrue("Stalled") && Says("Ready", R"(does not start: CreateContainerConfigError: secret "data" not found)");
-  }, seconds(15)));
+  EXPECT_TRUE(Await(
+      "it is told",
+      [&] {
+        return IsTrue("Stalled") &&
+               Says("Ready", R"(does not start: CreateContainerConfigError: secret "data" not found)");
+      },
+      seconds(15)));
   EXPECT_EQ(ReasonOf("Ready"), "PodsBroken");
   EXPECT_EQ(Phase(), "Pending");
 
@@ -27,8 +31,11 @@ TEST_F(ElasticJob, TellsInTheKubeletsWordsThatAWorkersImageCannotBePulled) {
 
 TEST_F(ElasticJob, TellsInTheControllersWordsThatPodSecurityRefusesItsPods) {
   AddNode(2);
-  ASSERT_EQ(world().Send("PATCH", "/api/v1/namespaces/" + ns(), "application/merge-patch+json",
-                         R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})").status, 200);
+  ASSERT_EQ(world()
+                .Send("PATCH", "/api/v1/namespaces/" + ns(), "application/merge-patch+json",
+                      R"({"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}})")
+                .status,
+            200);
   Create(R"({"workersSpec":{"minReplicas":2}})");
 
   EXPECT_TRUE(Await(
@@ -43,7 +50,8 @@ TEST_F(ElasticJob, ALauncherThatCannotStartGivesTheGpusBack) {
 
   EXPECT_TRUE(Await(
       "it is told", [&] { return IsTrue("Stalled") && Says("Ready", "cannot pull image"); }, seconds(30)));
-  EXPECT_TRUE(Await("the GPUs are free", [&] { return AllPods().empty(); }, seconds(120)));
+  EXPECT_TRUE(Await(
+      "the GPUs are free", [&] { return AllPods().empty(); }, seconds(120)));
   EXPECT_EQ(Phase(), "Waiting");
   EXPECT_TRUE(Says("Ready", "gave all workers back, tries again after 5 minutes or a change of the spec"));
 

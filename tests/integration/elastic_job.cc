@@ -60,8 +60,7 @@ void ElasticJob::TearDownTestSuite() {
 }
 
 void ElasticJob::StartManager(std::vector<std::string> more_arguments) {
-  more_arguments.insert(more_arguments.end(),
-                        {"--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"});
+  more_arguments.insert(more_arguments.end(), {"--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"});
   manager_ = std::make_unique<ManagerProcess>(more_arguments);
   if (!manager_->AwaitOutput("caches are synced")) {
     throw std::runtime_error("the manager did not start: " + manager_->Tail(30));
@@ -92,11 +91,10 @@ Writes ElasticJob::CountWrites() {
 
 void ElasticJob::SetUp() {
   ns_ = Unique("it");
-  const Json object = Json::MakeObject(
-      {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", Json::MakeObject({{"name", ns_}})}});
+  const Json object =
+      Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", Json::MakeObject({{"name", ns_}})}});
   Must(client().Create(KindOf<kube::Namespace>(), "", object));
-  ASSERT_TRUE(Await("the namespace is usable",
-                    [&] { return world_->Get<ServiceAccount>(ns_, "default") != nullptr; }));
+  ASSERT_TRUE(Await("the namespace is usable", [&] { return world_->Get<ServiceAccount>(ns_, "default") != nullptr; }));
 }
 
 void ElasticJob::TearDown() {
@@ -168,14 +166,11 @@ void ElasticJob::Create(std::string_view spec, const std::string& name) {
   world_->Create(KindOf<api::ElasticHorovodJob>(), ns_, Manifest(name, spec));
 }
 
-void ElasticJob::Edit(std::string_view patch, const std::string& name) {
-  Patch<api::ElasticHorovodJob>(name, patch);
-}
+void ElasticJob::Edit(std::string_view patch, const std::string& name) { Patch<api::ElasticHorovodJob>(name, patch); }
 
 void ElasticJob::Scale(int replicas, const std::string& name) {
   const kube::HttpResponse answer = world_->Send(
-      "PATCH",
-      "/apis/ai.centauruscloud.io/v1alpha1/namespaces/" + ns_ + "/elastichorovodjobs/" + name + "/scale",
+      "PATCH", "/apis/ai.centauruscloud.io/v1alpha1/namespaces/" + ns_ + "/elastichorovodjobs/" + name + "/scale",
       "application/merge-patch+json", "{\"spec\":{\"replicas\":" + std::to_string(replicas) + "}}");
   if (answer.status != 200) throw std::runtime_error("scale: " + answer.body);
 }
@@ -272,9 +267,7 @@ bool ElasticJob::Trains(int workers, const std::string& name) const {
          names.size() == static_cast<std::size_t>(workers) && Hosts(name) == names && LauncherPod(name) != nullptr;
 }
 
-bool ElasticJob::HoldsNothing(const std::string& name) const {
-  return AllPods(name).empty() && !Launcher(name);
-}
+bool ElasticJob::HoldsNothing(const std::string& name) const { return AllPods(name).empty() && !Launcher(name); }
 
 AssertionResult ElasticJob::Failure(const std::string& what) const {
   return AssertionFailure() << "not so: " << what << "\n"
@@ -324,8 +317,7 @@ bool IsUnschedulable(const kube::Pod& pod) {
 
 PodList Where(const PodList& pods, bool (*predicate)(const kube::Pod&)) {
   PodList found;
-  std::copy_if(pods.begin(), pods.end(), std::back_inserter(found),
-               [&](const PodPtr& pod) { return predicate(*pod); });
+  std::copy_if(pods.begin(), pods.end(), std::back_inserter(found), [&](const PodPtr& pod) { return predicate(*pod); });
   return found;
 }
 
@@ -334,8 +326,7 @@ AssertionResult AllSurvive(const PodList& before, const PodList& now) {
   for (const PodPtr& pod : before) {
     const auto found = uids.find(pod->metadata.name);
     if (found == uids.end()) return AssertionFailure() << pod->metadata.name << " is gone";
-    if (found->second != pod->metadata.uid)
-      return AssertionFailure() << pod->metadata.name << " is another pod now";
+    if (found->second != pod->metadata.uid) return AssertionFailure() << pod->metadata.name << " is another pod now";
   }
   return AssertionSuccess();
 }

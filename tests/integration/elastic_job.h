@@ -65,15 +65,12 @@ class ElasticJob : public ::testing::Test {
   }
   template <typename T>
   void Patch(const std::string& name, std::string_view merge_patch, const std::string& subresource = {}) {
-    world_->Patch(kube::KindOf<T>(), {ns_, name}, kube::PatchType::kMerge, FromText(merge_patch),
-                  subresource);
+    world_->Patch(kube::KindOf<T>(), {ns_, name}, kube::PatchType::kMerge, FromText(merge_patch), subresource);
   }
   void SetOutcome(const std::string& pod, const std::string& outcome);  // "succeed" or "fail"
 
   // What is there.
-  JobPtr TheJob(const std::string& name = kName) const {
-    return world_->Get<api::ElasticHorovodJob>(ns_, name);
-  }
+  JobPtr TheJob(const std::string& name = kName) const { return world_->Get<api::ElasticHorovodJob>(ns_, name); }
   std::string Phase(const std::string& name = kName) const;
   bool IsTrue(std::string_view type, const std::string& name = kName) const;
   std::string ReasonOf(std::string_view condition, const std::string& name = kName) const;
@@ -82,11 +79,10 @@ class ElasticJob : public ::testing::Test {
   std::shared_ptr<const kube::StatefulSet> Set(const std::string& name = kName) const;
   std::optional<WorkersState> SetState(const std::string& name = kName) const;
   std::shared_ptr<const kube::Job> Launcher(const std::string& name = kName) const;
-  std::set<std::string> Hosts(
-      const std::string& name = kName) const;                 // Pod names; empty without a host list.
-  PodList Workers(const std::string& name = kName) const;     // Neither ending nor failed, by ordinal.
-  PodList AllPods(const std::string& name = kName) const;     // Of a job, whatever their state.
-  PodPtr LauncherPod(const std::string& name = kName) const;  // The one that runs; null if there is none.
+  std::set<std::string> Hosts(const std::string& name = kName) const;  // Pod names; empty without a host list.
+  PodList Workers(const std::string& name = kName) const;              // Neither ending nor failed, by ordinal.
+  PodList AllPods(const std::string& name = kName) const;              // Of a job, whatever their state.
+  PodPtr LauncherPod(const std::string& name = kName) const;           // The one that runs; null if there is none.
 
   // The job trains with exactly these many workers, all of them ready and listed; beside them there are none but
   // those that are parked.

@@ -57,8 +57,7 @@ TEST_F(ElasticJob, SuspendStopsEverythingAndResumeStartsAgain) {
 
   Edit(R"({"spec":{"runPolicy":{"suspend":true}}})");
 
-  ASSERT_TRUE(
-      Await("it is suspended and holds nothing", [&] { return Phase() == "Suspended" && HoldsNothing(); }));
+  ASSERT_TRUE(Await("it is suspended and holds nothing", [&] { return Phase() == "Suspended" && HoldsNothing(); }));
   EXPECT_TRUE(IsTrue("Suspended"));
   EXPECT_EQ(TheJob()->status.replicas.granted, 0);
 
@@ -115,8 +114,7 @@ TEST_F(ElasticJob, IsDeletedWithItsChildrenAfterItsTimeToLive) {
   })) << "it was deleted before it ended";
   EXPECT_TRUE(Await("its children are gone", [&] {
     return world().List<kube::Service>(ns()).empty() && world().List<kube::StatefulSet>(ns()).empty() &&
-           world().List<kube::Job>(ns()).empty() && world().List<kube::Secret>(ns()).empty() &&
-           AllPods().empty();
+           world().List<kube::Job>(ns()).empty() && world().List<kube::Secret>(ns()).empty() && AllPods().empty();
   }));
 }
 
@@ -162,8 +160,8 @@ TEST_F(ElasticJob, AnEndedJobStaysEndedWhateverIsEdited) {
   ASSERT_TRUE(Await("it ends", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
 
   Edit(R"({"spec":{"workersSpec":{"maxReplicas":3},"runPolicy":{"suspend":true}}})");
-  ASSERT_TRUE(Await("the edit is seen",
-                    [&] { return TheJob()->status.observed_generation == TheJob()->metadata.generation; }));
+  ASSERT_TRUE(
+      Await("the edit is seen", [&] { return TheJob()->status.observed_generation == TheJob()->metadata.generation; }));
 
   EXPECT_TRUE(Stays(
       "it stays ended", [&] { return Phase() == "Succeeded" && Workers().empty(); }, seconds(1)));
@@ -180,21 +178,17 @@ TEST_F(ElasticJob, TellsItsStoryInEvents) {
     const auto events = world().List<kube::Event>(ns());
     return std::any_of(events.begin(), events.end(), [&](const auto& event) {
       return event->type == type && event->reason == reason &&
-             event->note.view().find(note) != std::string_view::npos &&
-             event->regarding.kind == "ElasticHorovodJob" && event->regarding.name == "train" &&
-             event->regarding.uid == TheJob()->metadata.uid;
+             event->note.view().find(note) != std::string_view::npos && event->regarding.kind == "ElasticHorovodJob" &&
+             event->regarding.name == "train" && event->regarding.uid == TheJob()->metadata.uid;
     });
   };
 
   EXPECT_TRUE(Await("an event of the shrink", [&] {
-    return has_event("Warning", "WorkersShrunk",
-                     "shrunk from 3 to 2 workers: the rest was unschedulable for 1 s");
+    return has_event("Warning", "WorkersShrunk", "shrunk from 3 to 2 workers: the rest was unschedulable for 1 s");
   }));
-  EXPECT_TRUE(Await("an event of the launcher", [&] {
-    return has_event("Normal", "LauncherStarted", "started the launcher with 2 workers");
-  }));
-  EXPECT_TRUE(Await("an event of the end",
-                    [&] { return has_event("Normal", "Succeeded", "the launcher succeeded"); }));
+  EXPECT_TRUE(Await("an event of the launcher",
+                    [&] { return has_event("Normal", "LauncherStarted", "started the launcher with 2 workers"); }));
+  EXPECT_TRUE(Await("an event of the end", [&] { return has_event("Normal", "Succeeded", "the launcher succeeded"); }));
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ class GangDevices : public Gang {
     return spec;
   }
   void CreateTemplate(const std::string& name, int count) {
-    Json made =
-        FromText(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{}})");
+    Json made = FromText(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{}})");
     made["metadata"]["name"] = name;
     made["spec"]["spec"] = ClaimSpec(count);
     Must(client().Create(KindOf<kube::ResourceClaimTemplate>(), ns(), made));
@@ -74,9 +73,7 @@ class GangDevices : public Gang {
     CreateSet(replicas, 0, name, name, Claiming("resourceClaimTemplateName", claim_template));
   }
   // No member was ever let go.
-  bool WaitsWhole(int members, const std::string& name) const {
-    return Gated(name) == members && Bound(name) == 0;
-  }
+  bool WaitsWhole(int members, const std::string& name) const { return Gated(name) == members && Bound(name) == 0; }
 };
 
 TEST_F(GangDevices, AGangThatDoesNotFitWaitsWholeAndNamesTheClassAndWhoHoldsItsDevices) {
@@ -90,8 +87,7 @@ TEST_F(GangDevices, AGangThatDoesNotFitWaitsWholeAndNamesTheClassAndWhoHoldsItsD
   CreateDeviceSet(3, "two", "b");
 
   EXPECT_TRUE(Await("it says what it lacks", [&] {
-    return GroupReason("b") == "WaitingForRoom" &&
-           GroupSays("3 members need 6 " + Resource() + "; 2 of 3", "b") &&
+    return GroupReason("b") == "WaitingForRoom" && GroupSays("3 members need 6 " + Resource() + "; 2 of 3", "b") &&
            GroupSays("4 of 8 " + Resource() + " are held, 4 by " + ns() + "/a", "b");
   })) << GroupMessage("b");
   EXPECT_TRUE(Stays(
@@ -125,8 +121,8 @@ TEST_F(GangDevices, ClaimsByNameAndPodsOfOthersCount) {
 // The scheduler makes the claims of pods that ask for the class by the name of an extended resource.
 TEST_F(GangDevices, DevicesCountUnderTheNameOfAnExtendedResource) {
   const std::string resource = Driver() + "/gpu";
-  const std::string asks = R"({"containers":[{"name":"c","image":"registry.test/x","resources":{"limits":{")" + resource +
-                           R"(":"2"}}}]})";
+  const std::string asks =
+      R"({"containers":[{"name":"c","image":"registry.test/x","resources":{"limits":{")" + resource + R"(":"2"}}}]})";
   CreateClass(Usual(), resource);
   AddDeviceNode(4);
   CreateTemplate("three", 3);
@@ -134,7 +130,8 @@ TEST_F(GangDevices, DevicesCountUnderTheNameOfAnExtendedResource) {
   ASSERT_TRUE(Await("the first runs", [&] { return Runs(1, "a"); }));
   CreateGroup(2, "b");
   CreateSet(2, 0, "b", "b", asks);
-  EXPECT_TRUE(Await("it waits", [&] { return GroupSays("3 of 4 " + resource + " are held", "b"); })) << GroupMessage("b");
+  EXPECT_TRUE(Await("it waits", [&] { return GroupSays("3 of 4 " + resource + " are held", "b"); }))
+      << GroupMessage("b");
   EXPECT_TRUE(WaitsWhole(2, "b"));
   Delete<kube::StatefulSet>("a");
   EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "b"); })) << GroupMessage("b");
@@ -151,8 +148,7 @@ TEST_F(GangDevices, WhatComesAfterThePodsCounts) {
     return GroupSays("DeviceClass " + Class() + " does not exist", "late");
   })) << GroupMessage("late");
   CreateClass(Usual());
-  EXPECT_TRUE(Await("it cannot fit yet", [&] { return GroupReason("late") == "CannotFit"; }))
-      << GroupMessage("late");
+  EXPECT_TRUE(Await("it cannot fit yet", [&] { return GroupReason("late") == "CannotFit"; })) << GroupMessage("late");
   EXPECT_TRUE(WaitsWhole(2, "late"));
   CreateSlice(node, 4);
   EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "late"); })) << GroupMessage("late");

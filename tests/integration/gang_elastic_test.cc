@@ -51,8 +51,7 @@ TEST_F(ElasticGang, WhenItsMinimumDoesNotFitThereIsNoPod) {
   AddNode(2);
   Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})");
 
-  ASSERT_TRUE(
-      Await("it says so", [&] { return !MessageOf("Ready").empty() && ReasonOf("Ready") != "Pending"; }));
+  ASSERT_TRUE(Await("it says so", [&] { return !MessageOf("Ready").empty() && ReasonOf("Ready") != "Pending"; }));
   EXPECT_TRUE(Stays(
       "it has no pod", [&] { return AllPods().empty(); }, kQuiet));
   EXPECT_TRUE(EverMembers(kName).empty());

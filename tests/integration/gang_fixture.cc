@@ -8,8 +8,7 @@ namespace grus::testing {
 using kube::Json;
 using kube::KindOf;
 
-void Gang::CreateGroup(int min_member, const std::string& name, std::string_view more,
-                       const kube::Kind& kind) {
+void Gang::CreateGroup(int min_member, const std::string& name, std::string_view more, const kube::Kind& kind) {
   Json group = Json::MakeObject({{"kind", "PodGroup"}});
   group["apiVersion"] = std::string(kind.group) + "/v1alpha1";
   group["metadata"]["name"] = name;
@@ -31,10 +30,8 @@ Json Gang::PodSpec(int gpus) const {
   return spec;
 }
 
-void Gang::CreateSet(int replicas, int gpus, const std::string& name, const std::string& group,
-                     std::string_view spec) {
-  Json set =
-      FromText(R"({"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"podManagementPolicy":"Parallel",
+void Gang::CreateSet(int replicas, int gpus, const std::string& name, const std::string& group, std::string_view spec) {
+  Json set = FromText(R"({"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"podManagementPolicy":"Parallel",
       "template":{"metadata":{"labels":{}}}}})");
   set["metadata"]["name"] = name;
   set["spec"]["replicas"] = replicas;
@@ -89,9 +86,8 @@ void Gang::CreateVolume() {
 }
 
 void Gang::Cordon(const std::string& node, bool is_cordoned) {
-  world().Patch(
-      KindOf<kube::Node>(), {"", node}, kube::PatchType::kMerge,
-      FromText(is_cordoned ? R"({"spec":{"unschedulable":true}})" : R"({"spec":{"unschedulable":null}})"));
+  world().Patch(KindOf<kube::Node>(), {"", node}, kube::PatchType::kMerge,
+                FromText(is_cordoned ? R"({"spec":{"unschedulable":true}})" : R"({"spec":{"unschedulable":null}})"));
 }
 
 std::shared_ptr<const api::PodGroup> Gang::Group(const std::string& name) const {
@@ -127,13 +123,9 @@ PodList Gang::Members(const std::string& name) const {
   return members;
 }
 
-int Gang::Bound(const std::string& name) const {
-  return static_cast<int>(Where(Members(name), IsBound).size());
-}
+int Gang::Bound(const std::string& name) const { return static_cast<int>(Where(Members(name), IsBound).size()); }
 
-int Gang::Gated(const std::string& name) const {
-  return static_cast<int>(Where(Members(name), IsGated).size());
-}
+int Gang::Gated(const std::string& name) const { return static_cast<int>(Where(Members(name), IsGated).size()); }
 
 bool Gang::Runs(int members, const std::string& name) const {
   return GroupPhase(name) == "Running" && Bound(name) == members;

@@ -26,16 +26,15 @@ class Gang : public ElasticJob {
   // Members; `spec` is merged over that of the pod. The group of a StatefulSet is its name if none is given.
   void CreateSet(int replicas, int gpus, const std::string& name = kGroup, const std::string& group = {},
                  std::string_view spec = "{}");
-  void CreateMember(const std::string& name, int gpus, const std::string& group = kGroup,
-                    std::string_view spec = "{}", const std::string& label = api::kPodGroupLabel);
+  void CreateMember(const std::string& name, int gpus, const std::string& group = kGroup, std::string_view spec = "{}",
+                    const std::string& label = api::kPodGroupLabel);
   // In no gang; `spec` is merged over that of the pod.
   void CreateOutsider(const std::string& name, int gpus, std::string_view spec = "{}");
   // A claim that is to be bound with its pod, and finds no volume until CreateVolume(): the ledger knows nothing of it,
   // and the scheduler leaves a pod with kWithClaim pending.
   void CreateClaimWithoutVolume();
   void CreateVolume();
-  static constexpr char kWithClaim[] =
-      R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})";
+  static constexpr char kWithClaim[] = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})";
   static void Cordon(const std::string& node, bool is_cordoned);
   void DeletePod(const std::string& name) { Delete<kube::Pod>(name); }
 
@@ -55,8 +54,7 @@ class Gang : public ElasticJob {
   // The notes of the events about an object of this test's namespace, one each.
   std::vector<std::string> Events(const std::string& object, const std::string& reason,
                                   const std::string& type = "Warning") const;
-  bool HasEvent(const std::string& object, const std::string& reason,
-                const std::string& type = "Warning") const {
+  bool HasEvent(const std::string& object, const std::string& reason, const std::string& type = "Warning") const {
     return !Events(object, reason, type).empty();
   }
 };

@@ -20,8 +20,7 @@ TEST_F(GangInput, APodWhoseGroupDoesNotExistIsToldSoAndStartsOnceItDoes) {
   AddNode(8);
   CreateMember("early", 1);
   ASSERT_TRUE(Await("it is told", [&] { return HasEvent("early", "NoPodGroup"); }));
-  EXPECT_THAT(Events("early", "NoPodGroup").front(),
-              HasSubstr("PodGroup " + ns() + "/gang of scheduling.x-k8s.io"));
+  EXPECT_THAT(Events("early", "NoPodGroup").front(), HasSubstr("PodGroup " + ns() + "/gang of scheduling.x-k8s.io"));
   EXPECT_TRUE(IsGated(*ThePod("early")));
 
   CreateGroup(1);
@@ -61,9 +60,8 @@ TEST_F(GangInput, FewerPodsThanTheMinimumWaitForTheRest) {
   CreateMember("a", 1);
   CreateMember("b", 1);
 
-  ASSERT_TRUE(Await("it says so", [&] {
-    return GroupReason() == "WaitingForMembers" && GroupSays("2 of the 3 members");
-  }));
+  ASSERT_TRUE(
+      Await("it says so", [&] { return GroupReason() == "WaitingForMembers" && GroupSays("2 of the 3 members"); }));
   EXPECT_TRUE(Stays(
       "both are held", [&] { return Gated() == 2; }, kQuiet));
 }
@@ -89,8 +87,7 @@ TEST_F(GangInput, MembersThatNoNodeCanHoldAreToldSo) {
     CreateSet(2, c.gpus, c.name, {}, c.spec);
   }
   for (const Case& c : cases) {
-    ASSERT_TRUE(
-        Await(std::string(c.name) + " cannot fit", [&] { return GroupReason(c.name) == "CannotFit"; }));
+    ASSERT_TRUE(Await(std::string(c.name) + " cannot fit", [&] { return GroupReason(c.name) == "CannotFit"; }));
     EXPECT_THAT(GroupMessage(c.name), AnyOf(HasSubstr("no node can hold"), HasSubstr("needs "))) << c.name;
     EXPECT_TRUE(Await(std::string(c.name) + " has an event", [&] { return HasEvent(c.name, "CannotFit"); }));
     EXPECT_TRUE(Await(std::string(c.name) + " is held", [&] { return Gated(c.name) == 2; }));
@@ -155,8 +152,8 @@ TEST_F(GangInput, ADeletedGroupLeavesItsPodsHeldUntilItIsThereAgain) {
   ASSERT_TRUE(Await("it waits", [&] { return GroupReason() == "CannotFit"; }));
 
   Delete<api::PodGroup>(kGroup);
-  ASSERT_TRUE(Await("its pods are told",
-                    [&] { return HasEvent("gang-0", "NoPodGroup") && HasEvent("gang-1", "NoPodGroup"); }));
+  ASSERT_TRUE(
+      Await("its pods are told", [&] { return HasEvent("gang-0", "NoPodGroup") && HasEvent("gang-1", "NoPodGroup"); }));
   AddNode(4);
 
   EXPECT_TRUE(Stays(
@@ -189,8 +186,7 @@ TEST_F(GangInput, AMinimumBelowOneIsRefusedByItsField) {
       const auto made = client().Create(*kind, ns(), group, {.dry_run = true});
       ASSERT_FALSE(made) << kind->group << " " << min_member;
       EXPECT_EQ(made.error().code(), kube::ErrorCode::kInvalid);
-      EXPECT_THAT(made.error().message(),
-                  AllOf(HasSubstr("spec.minMember"), HasSubstr("greater than or equal to 1")));
+      EXPECT_THAT(made.error().message(), AllOf(HasSubstr("spec.minMember"), HasSubstr("greater than or equal to 1")));
     }
   }
 }
@@ -225,9 +221,8 @@ TEST_F(GangInput, AMemberWithoutTheGateIsNotHeldButCounts) {
   CreateGroup(2);
   CreateMember("free", 1, kGroup, kNoGate);
   ASSERT_TRUE(Await("the scheduler has it", [&] { return IsBound(*ThePod("free")); }));
-  ASSERT_TRUE(Await("one is missing", [&] {
-    return GroupReason() == "WaitingForMembers" && GroupSays("1 of the 2 members");
-  }));
+  ASSERT_TRUE(
+      Await("one is missing", [&] { return GroupReason() == "WaitingForMembers" && GroupSays("1 of the 2 members"); }));
 
   CreateMember("gated", 1);
 
@@ -243,8 +238,7 @@ TEST_F(GangInput, AMemberWithoutTheGateIsNeverEnded) {
 
   CreateMember("too-large", 9);
 
-  ASSERT_TRUE(
-      Await("both are known", [&] { return Group()->status.scheduled == 1 && Members().size() == 2; }));
+  ASSERT_TRUE(Await("both are known", [&] { return Group()->status.scheduled == 1 && Members().size() == 2; }));
   EXPECT_TRUE(Stays(
       "it runs", [&] { return AllSurvive(before, Members()) && Bound() == 1; }, kQuiet));
 }

@@ -56,9 +56,8 @@ TEST_F(GangJob, TheNextJobOfAGroupStartsWholeAlthoughThePodsOfTheLastAreStillThe
       "all of it", [&] { return Where(PodsOf("tuesday"), IsGated).size() == 4; }, kQuiet));
   EXPECT_EQ(Group()->status.succeeded, 0);
   DeletePod("outsider");
-  EXPECT_TRUE(Await("it runs whole", [&] {
-    return GroupPhase() == "Running" && Where(PodsOf("tuesday"), IsReady).size() == 4;
-  }));
+  EXPECT_TRUE(Await("it runs whole",
+                    [&] { return GroupPhase() == "Running" && Where(PodsOf("tuesday"), IsReady).size() == 4; }));
 }
 
 struct JobCase {
@@ -78,9 +77,8 @@ TEST_P(GangJobRollBack, IsNoFailureOfTheJob) {
   CreateJob("train", 2, 2, GetParam().spec);
   CreateSet(1, 2, "claim", kGroup, kWithClaim);
   ASSERT_TRUE(Await("it was rolled back", [&] { return Group()->status.attempts >= 1; }));
-  ASSERT_TRUE(Await("the Job made its pods again, gated", [&] {
-    return PodsOf("train").size() == 2 && Where(PodsOf("train"), IsGated).size() == 2;
-  }));
+  ASSERT_TRUE(Await("the Job made its pods again, gated",
+                    [&] { return PodsOf("train").size() == 2 && Where(PodsOf("train"), IsGated).size() == 2; }));
 
   EXPECT_EQ(TheKubernetesJob("train")->status.failed, 0);
   EXPECT_FALSE(TheKubernetesJob("train")->status.is_failed());
@@ -92,13 +90,12 @@ TEST_P(GangJobRollBack, IsNoFailureOfTheJob) {
 
 INSTANTIATE_TEST_SUITE_P(
     , GangJobRollBack,
-    ::testing::Values(
-        JobCase{"WithoutAPolicy", R"({"backoffLimit":0})"},
-        JobCase{"ReplacingOnlyFailedPods", R"({"backoffLimit":0,"podReplacementPolicy":"Failed"})"},
-        JobCase{"WithAPolicyThatIgnoresDisruptions", R"({"backoffLimit":0,"podFailurePolicy":{"rules":[
+    ::testing::Values(JobCase{"WithoutAPolicy", R"({"backoffLimit":0})"},
+                      JobCase{"ReplacingOnlyFailedPods", R"({"backoffLimit":0,"podReplacementPolicy":"Failed"})"},
+                      JobCase{"WithAPolicyThatIgnoresDisruptions", R"({"backoffLimit":0,"podFailurePolicy":{"rules":[
             {"action":"Ignore","onPodConditions":[{"type":"DisruptionTarget","status":"True"}]},
             {"action":"FailJob","onExitCodes":{"operator":"NotIn","values":[0]}}]}})"},
-        JobCase{"Indexed", R"({"backoffLimitPerIndex":0,"completionMode":"Indexed"})"}),
+                      JobCase{"Indexed", R"({"backoffLimitPerIndex":0,"completionMode":"Indexed"})"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_F(GangJob, OneThatGivesUpLeavesAGangThatFailed) {
@@ -123,7 +120,8 @@ TEST_F(GangJob, AReplacementThatComesLateEndsNobodyThatRuns) {
   scale(3);
   ASSERT_TRUE(Await("one is gone", [&] { return Members().size() == 3 && GroupReason() == "BelowMinimum"; }));
   const PodList rest = Members();
-  ASSERT_TRUE(Stays("its time passes", [&] { return AllSurvive(rest, Members()); }, kQuiet));
+  ASSERT_TRUE(Stays(
+      "its time passes", [&] { return AllSurvive(rest, Members()); }, kQuiet));
 
   scale(4);
 

@@ -11,9 +11,7 @@ using ::testing::HasSubstr;
 
 class LegacyGang : public Gang {
  protected:
-  void CreateLegacyGroup(int min_member) {
-    CreateGroup(min_member, kGroup, "{}", KindOf<api::LegacyPodGroup>());
-  }
+  void CreateLegacyGroup(int min_member) { CreateGroup(min_member, kGroup, "{}", KindOf<api::LegacyPodGroup>()); }
   void CreateLegacyMember(const std::string& name, int gpus, std::string_view spec = "{}") {
     CreateMember(name, gpus, kGroup, spec, api::kLegacyPodGroupLabel);
   }
@@ -92,8 +90,7 @@ TEST_F(LegacyGang, OneOfEachKindWithTheSameNameDoNotMix) {
 
   CreateLegacyMember("e", 1);
 
-  EXPECT_TRUE(Await("it runs, too",
-                    [&] { return LegacyPhase() == "Running" && LegacyGroup()->status.running == 3; }));
+  EXPECT_TRUE(Await("it runs, too", [&] { return LegacyPhase() == "Running" && LegacyGroup()->status.running == 3; }));
   EXPECT_EQ(Group()->status.scheduled, 2);
 }
 

@@ -20,9 +20,8 @@ class GangRestart : public Gang {
     CreateSet(kMembers, 1);
   }
   int Nominated() const {
-    return static_cast<int>(Where(Members(), [](const kube::Pod& pod) {
-                              return !pod.status.nominated_node_name.empty();
-                            }).size());
+    return static_cast<int>(
+        Where(Members(), [](const kube::Pod& pod) { return !pod.status.nominated_node_name.empty(); }).size());
   }
   int Lifted() const {
     return static_cast<int>(
@@ -109,8 +108,7 @@ TEST_F(GangRestart, APartThatCannotBeCompletedIsRolledBackByTheNextManager) {
 
   Start();
 
-  ASSERT_TRUE(
-      Await("no part of it stays", [&] { return Members().size() == kMembers && Gated() == kMembers; }));
+  ASSERT_TRUE(Await("no part of it stays", [&] { return Members().size() == kMembers && Gated() == kMembers; }));
   for (const std::string& node : nodes) Cordon(node, false);
   CreateVolume();
   EXPECT_TRUE(Await("it runs once it can", [&] { return Runs(kMembers); }));

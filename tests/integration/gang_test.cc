@@ -38,8 +38,7 @@ TEST_F(Gang, TwoThatFitOneAtATimeRunOneAfterTheOther) {
   CreateSet(4, 4, "second");
   const auto one_runs = [&] { return Runs(4, "first") != Runs(4, "second"); };
   ASSERT_TRUE(Await("one of them runs", one_runs));
-  const std::string winner = Runs(4, "first") ? "first" : "second",
-                    loser = winner == "first" ? "second" : "first";
+  const std::string winner = Runs(4, "first") ? "first" : "second", loser = winner == "first" ? "second" : "first";
   ASSERT_TRUE(Await("the other one waits", [&] { return GroupReason(loser) == "WaitingForRoom"; }));
   EXPECT_EQ(Bound(loser), 0);
   EXPECT_TRUE(Await("it says for whom", [&] { return GroupSays(ns() + "/" + winner, loser); }));
@@ -63,14 +62,16 @@ TEST_F(Gang, APodThatIsResizedInPlaceLeavesLessRoom) {
   CreateOutsider("service", 0, R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"1"}}}]})");
   ASSERT_TRUE(Await("it has a node", [&] { return IsBound(*ThePod("service")); }));
   const auto resize = [&](const std::string& cpu) {
-    Patch<kube::Pod>("service",
-                     R"({"spec":{"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":")" + cpu + R"("}}}]}})",
-                     "resize");
+    Patch<kube::Pod>(
+        "service",
+        R"({"spec":{"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":")" + cpu + R"("}}}]}})",
+        "resize");
   };
   resize("60");
   CreateGroup(2);
-  CreateSet(2, 1, kGroup, kGroup,
-            R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"30"},"limits":{"nvidia.com/gpu":"1"}}}]})");
+  CreateSet(
+      2, 1, kGroup, kGroup,
+      R"({"containers":[{"name":"c","image":"x","resources":{"requests":{"cpu":"30"},"limits":{"nvidia.com/gpu":"1"}}}]})");
 
   ASSERT_TRUE(Await("the gang waits", [&] { return GroupReason() == "WaitingForRoom" && GroupSays("cpu"); }));
   EXPECT_TRUE(Await("both wait at their gates", [&] { return Gated() == 2; }));
@@ -97,8 +98,8 @@ TEST_F(Gang, AReplacementInARunningGangStartsAtOnce) {
 
   EXPECT_TRUE(Await("all four are bound again", [&] {
     const PodList bound = Where(Members(), IsBound);
-    return bound.size() == 4 && std::none_of(bound.begin(), bound.end(),
-                                             [&](const PodPtr& pod) { return pod->metadata.uid == lost; });
+    return bound.size() == 4 &&
+           std::none_of(bound.begin(), bound.end(), [&](const PodPtr& pod) { return pod->metadata.uid == lost; });
   }));
 }
 

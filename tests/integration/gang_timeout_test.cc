@@ -97,9 +97,8 @@ TEST_F(GangTimeout, EachFailedTryCounts) {
   const std::size_t after_one = EverMembers().size();
 
   ASSERT_TRUE(Await("it was tried twice", [&] { return Group()->status.attempts == 2; }));
-  EXPECT_TRUE(Await("what was let go is made again, and no member is bound", [&] {
-    return Members().size() == 3 && Gated() == 3 && EverMembers().size() > after_one;
-  }));
+  EXPECT_TRUE(Await("what was let go is made again, and no member is bound",
+                    [&] { return Members().size() == 3 && Gated() == 3 && EverMembers().size() > after_one; }));
 }
 
 TEST_F(GangTimeout, BarePodsAreNotDeleted) {
@@ -130,8 +129,7 @@ TEST_F(GangTimeout, AnExtraThatFindsNoNodeWaitsGatedAgainAndTheRestRuns) {
   CreateClaimWithoutVolume();
   CreateSet(1, 2, "claim", kGroup, kWithClaim);
 
-  ASSERT_TRUE(
-      Await("it was tried and made again", [&] { return EverMembers().size() >= 4 && Gated() == 1; }));
+  ASSERT_TRUE(Await("it was tried and made again", [&] { return EverMembers().size() >= 4 && Gated() == 1; }));
   EXPECT_TRUE(AllSurvive(running, Members()));
   EXPECT_EQ(GroupPhase(), "Running");
 }

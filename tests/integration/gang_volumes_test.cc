@@ -64,8 +64,7 @@ TEST_F(GangVolumes, AGangWhoseVolumesAreInAFullZoneWaitsAndStartsWhenItGrows) {
   for (int i = 0; i < 4; ++i) CreateMemberWith("gang-" + std::to_string(i), "data-" + std::to_string(i));
 
   ASSERT_TRUE(Await("it says that it cannot fit, and why", [&] {
-    return GroupReason() == "CannotFit" &&
-           GroupSays("needs 4 nvidia.com/gpu; the nodes it may use have 3 in all") &&
+    return GroupReason() == "CannotFit" && GroupSays("needs 4 nvidia.com/gpu; the nodes it may use have 3 in all") &&
            GroupSays("only nodes where its volumes can be used count");
   }));
   EXPECT_TRUE(Stays(
@@ -83,8 +82,7 @@ TEST_F(GangVolumes, AGangWaitsForAClaimThatDoesNotExistAndNamesIt) {
   CreateMemberWith("gang-1", "data-1");
 
   ASSERT_TRUE(Await("it names the claim", [&] {
-    return GroupReason() == "WaitingForRoom" &&
-           GroupSays("PersistentVolumeClaim " + ns() + "/data-1 does not exist");
+    return GroupReason() == "WaitingForRoom" && GroupSays("PersistentVolumeClaim " + ns() + "/data-1 does not exist");
   }));
   EXPECT_EQ(Gated(), 2);
 

@@ -36,9 +36,8 @@ TEST_F(ElasticJob, ReplacesAWorkerThatCrashedOrWasEvictedAndTrainsOn) {
   EXPECT_TRUE(AllSurvive(Without(all, pod), Workers()));
 
   old_uid = Uids(Workers()).at(pod);
-  Patch<kube::Pod>(
-      pod, R"({"status":{"phase":"Failed","reason":"Evicted","message":"the node was low on memory"}})",
-      "status");
+  Patch<kube::Pod>(pod, R"({"status":{"phase":"Failed","reason":"Evicted","message":"the node was low on memory"}})",
+                   "status");
   ASSERT_TRUE(Await("the evicted worker is replaced", [&] { return is_replaced(old_uid); }));
   EXPECT_TRUE(AllSurvive(Without(all, pod), Workers()));
   EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
@@ -61,8 +60,7 @@ TEST_F(ElasticJob, MakesADeletedServiceAgainAndRepairsAnEditedOne) {
   ASSERT_TRUE(Await("the selector is ours again", [&] { return service()->spec.selector == selector; }));
 
   Patch<kube::Service>("train-workers", R"({"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}})");
-  ASSERT_TRUE(
-      Await("the label is back", [&] { return service()->metadata.Label(kManagedByLabel) == kManagedBy; }));
+  ASSERT_TRUE(Await("the label is back", [&] { return service()->metadata.Label(kManagedByLabel) == kManagedBy; }));
   EXPECT_TRUE(AllSurvive(all, Workers()));
 }
 
@@ -99,15 +97,11 @@ TEST_F(ElasticJob, RepairsAnEditedStatefulSetWithoutTouchingTheWorkersThatStay) 
       R"({"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"registry.test/other:2"}]}}}})");
   ASSERT_TRUE(Await("the image is ours again", [&] { return image() == "registry.test/train:1"; }));
 
-  Patch<kube::StatefulSet>("train-workers",
-                           R"({"metadata":{"labels":{"ai.centauruscloud.io/job-name":"other"}}})");
-  ASSERT_TRUE(
-      Await("the label is ours again", [&] { return Set()->metadata.Label(kJobNameLabel) == "train"; }));
+  Patch<kube::StatefulSet>("train-workers", R"({"metadata":{"labels":{"ai.centauruscloud.io/job-name":"other"}}})");
+  ASSERT_TRUE(Await("the label is ours again", [&] { return Set()->metadata.Label(kJobNameLabel) == "train"; }));
 
-  Patch<kube::StatefulSet>("train-workers",
-                           R"({"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}})");
-  ASSERT_TRUE(
-      Await("the label is back", [&] { return Set()->metadata.Label(kManagedByLabel) == kManagedBy; }));
+  Patch<kube::StatefulSet>("train-workers", R"({"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}})");
+  ASSERT_TRUE(Await("the label is back", [&] { return Set()->metadata.Label(kManagedByLabel) == kManagedBy; }));
   EXPECT_TRUE(AllSurvive(all, Workers()));
 
   // Whether the fourth pod was quicker to go does not matter.
@@ -157,13 +151,11 @@ TEST_F(ElasticJob, RepairsAnEditedLauncherJob) {
   const std::string uid = Launcher()->metadata.uid;
 
   Patch<kube::Job>("train-launcher", R"({"metadata":{"labels":{"ai.centauruscloud.io/role":"other"}}})");
-  ASSERT_TRUE(
-      Await("the label is ours again", [&] { return Launcher()->metadata.Label(kRoleLabel) == "launcher"; }));
+  ASSERT_TRUE(Await("the label is ours again", [&] { return Launcher()->metadata.Label(kRoleLabel) == "launcher"; }));
 
   const std::string pod = LauncherPod()->metadata.uid;
   Patch<kube::Job>("train-launcher", R"({"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}})");
-  ASSERT_TRUE(
-      Await("the label is back", [&] { return Launcher()->metadata.Label(kManagedByLabel) == kManagedBy; }));
+  ASSERT_TRUE(Await("the label is back", [&] { return Launcher()->metadata.Label(kManagedByLabel) == kManagedBy; }));
   ASSERT_TRUE(AwaitTrains(2));
   EXPECT_EQ(LauncherPod()->metadata.uid, pod);
 
@@ -229,11 +221,10 @@ TEST_F(ElasticJob, MakesADeletedSecretAgainWhenAWorkerDoesNotStart) {
   Delete<kube::Secret>(name);
   // As if this worker had been on its node for long without coming up.
   const std::string past = kube::ToText(kube::Time{std::chrono::system_clock::now() - seconds(60)});
-  world().Patch(
-      KindOf<kube::Pod>(), {ns(), "train-workers-0"}, kube::PatchType::kStrategicMerge,
-      FromText(R"({"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":")" +
-               past + "\"}]}}"),
-      "status");
+  world().Patch(KindOf<kube::Pod>(), {ns(), "train-workers-0"}, kube::PatchType::kStrategicMerge,
+                FromText(R"({"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":")" +
+                         past + "\"}]}}"),
+                "status");
   Patch<kube::Pod>("train-workers-0", R"({"metadata":{"annotations":{"grus.test/ready":"false"}}})");
 
   ASSERT_TRUE(Await("there is a new one", [&] {
@@ -272,9 +263,8 @@ TEST_F(ElasticJob, LeavesChildrenOfOthersAloneAndGoesOnWhenTheyAreGone) {
     object["metadata"]["name"] = c.name;
     world().Create(c.kind, ns(), object);
   }
-  ASSERT_TRUE(Await("the controllers of the cluster have looked at theirs", [&] {
-    return Launcher("job")->status.conditions.size() == 1 && SetState("set")->is_observed;
-  }));
+  ASSERT_TRUE(Await("the controllers of the cluster have looked at theirs",
+                    [&] { return Launcher("job")->status.conditions.size() == 1 && SetState("set")->is_observed; }));
   for (const Case& c : cases) versions[c.job] = version(c);
 
   for (const Case& c : cases) Create(R"({"workersSpec":{"minReplicas":1}})", c.job);
@@ -289,8 +279,7 @@ TEST_F(ElasticJob, LeavesChildrenOfOthersAloneAndGoesOnWhenTheyAreGone) {
   EXPECT_TRUE(Stays(
       "they wait",
       [&] {
-        return std::all_of(std::begin(cases), std::end(cases),
-                           [&](const Case& c) { return IsTrue("Stalled", c.job); });
+        return std::all_of(std::begin(cases), std::end(cases), [&](const Case& c) { return IsTrue("Stalled", c.job); });
       },
       seconds(1)));
   for (const Case& c : cases) {
@@ -317,8 +306,7 @@ TEST_F(ElasticJob, SaysWhatTheApiServerRefusedAndGoesOnWithTheNextEdit) {
       {"launcher",
        R"({"launcherSpec":{"template":{"spec":{"containers":[
            {"name":"launcher","resources":{"requests":{"cpu":"-1"}}}]}}}})",
-       "must be greater than or equal to 0",
-       R"({"spec":{"launcherSpec":{"template":{"spec":{"containers":null}}}}})"},
+       "must be greater than or equal to 0", R"({"spec":{"launcherSpec":{"template":{"spec":{"containers":null}}}}})"},
       {"type", R"({"workersSpec":{"template":{"spec":{"terminationGracePeriodSeconds":"soon"}}}})",
        "terminationGracePeriodSeconds",
        R"({"spec":{"workersSpec":{"template":{"spec":{"terminationGracePeriodSeconds":5}}}}})"},
@@ -375,9 +363,8 @@ TEST_F(ElasticJob, AJobMadeAgainUnderTheSameNameIsANewJob) {
     return std::none_of(pods.begin(), pods.end(), [&](const PodPtr& pod) { return AllSurvive({pod}, AllPods()); });
   }));
   EXPECT_NE(world().Get<kube::Secret>(ns(), "train-ssh-" + TheJob()->metadata.uid), nullptr);
-  EXPECT_TRUE(Await("the old key is gone", [&] {
-    return world().Get<kube::Secret>(ns(), "train-ssh-" + before->metadata.uid) == nullptr;
-  }));
+  EXPECT_TRUE(Await("the old key is gone",
+                    [&] { return world().Get<kube::Secret>(ns(), "train-ssh-" + before->metadata.uid) == nullptr; }));
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ TEST_F(ElasticJobPods, WorkersLeaveRoomForTheLauncher) {
   const auto spec = [&](int workers) {
     return R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() + R"("},
         "containers":[{"name":"launcher","resources":{"requests":{"cpu":"48"}}}]}}},
-        "workersSpec":{"minReplicas":)" + std::to_string(workers) + R"(,"maxReplicas":4,
+        "workersSpec":{"minReplicas":)" +
+           std::to_string(workers) + R"(,"maxReplicas":4,
         "template":{"spec":{"containers":[{"name":"worker","resources":{"requests":{"cpu":"24"}}}]}}}})";
   };
 
@@ -74,9 +75,8 @@ TEST_F(ElasticJobPods, WorkersLeaveRoomForTheLauncher) {
   EXPECT_TRUE(HoldsNothing("large"));
 
   SetOutcome(LauncherPod("small")->metadata.name, "succeed");
-  EXPECT_TRUE(Await("it says that the launcher lacks room", [&] {
-    return Says("Ready", "and the launcher: there is room for the workers alone", "large");
-  }));
+  EXPECT_TRUE(Await("it says that the launcher lacks room",
+                    [&] { return Says("Ready", "and the launcher: there is room for the workers alone", "large"); }));
   EXPECT_TRUE(HoldsNothing("large"));
 
   AddNode(8);
@@ -114,8 +114,8 @@ TEST_F(ElasticJobPods, AJobWaitsForTheVolumesOfItsWorkersWithoutThem) {
       "containers":[{"name":"worker","volumeMounts":[{"name":"data","mountPath":"/data"}]}],
       "volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data"}}]}}}})");
   ASSERT_TRUE(AwaitWaits());
-  EXPECT_THAT(MessageOf("Ready"), HasSubstr("no pod of it can be placed: PersistentVolumeClaim " + ns() +
-                                            "/data does not exist"));
+  EXPECT_THAT(MessageOf("Ready"),
+              HasSubstr("no pod of it can be placed: PersistentVolumeClaim " + ns() + "/data does not exist"));
 
   const std::string spec = R"("spec":{"storageClassName":")" + ns() + R"(","accessModes":["ReadWriteMany"],)";
   Post("/api/v1/persistentvolumes", R"({"metadata":{"name":")" + ns() + R"(-data"},)" + spec +
@@ -133,14 +133,17 @@ TEST_F(ElasticJobPods, GpusOfPodsThatAreRefusedComeFree) {
   Post("/api/v1/namespaces/" + ns() + "/limitranges",
        R"({"metadata":{"name":"range"},"spec":{"limits":[{"type":"Container","max":{"cpu":"2"}}]}})");
   Create(R"({"workersSpec":{"minReplicas":8,"maxReplicas":8,"template":{"spec":{"containers":[
-      {"name":"worker","resources":{"limits":{"cpu":"3"}}}]}}}})", "refused");
+      {"name":"worker","resources":{"limits":{"cpu":"3"}}}]}}}})",
+         "refused");
   ASSERT_TRUE(Await("it says what refuses its pods", [&] { return Says("Ready", "maximum cpu usage", "refused"); }));
 
   Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8,"template":{"spec":{"containers":[
       {"name":"worker","resources":{"limits":{"cpu":"1"}}}]}}},"launcherSpec":{"template":{"spec":{"containers":[
-      {"name":"launcher","resources":{"limits":{"cpu":"1"}}}]}}}})", "other");
+      {"name":"launcher","resources":{"limits":{"cpu":"1"}}}]}}}})",
+         "other");
 
-  EXPECT_TRUE(Await("the other one trains", [&] { return Trains(8, "other"); }, std::chrono::seconds(100)));
+  EXPECT_TRUE(Await(
+      "the other one trains", [&] { return Trains(8, "other"); }, std::chrono::seconds(100)));
 }
 
 }  // namespace

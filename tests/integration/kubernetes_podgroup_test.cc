@@ -48,9 +48,9 @@ TEST_F(KubernetesPodGroup, BothKindsAreServedAndOursIsFoundByItsFullName) {
 
 TEST_F(KubernetesPodGroup, AGangRunsBesideAGroupOfKubernetesOfTheSameName) {
   AddNode(8);
-  const kube::HttpResponse made = world().Send(
-      "POST", "/apis/scheduling.k8s.io/v1alpha2/namespaces/" + ns() + "/podgroups", "application/json",
-      R"({"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"name":"gang"},
+  const kube::HttpResponse made =
+      world().Send("POST", "/apis/scheduling.k8s.io/v1alpha2/namespaces/" + ns() + "/podgroups", "application/json",
+                   R"({"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"name":"gang"},
                        "spec":{"schedulingPolicy":{"gang":{"minCount":2}}}})");
   ASSERT_EQ(made.status, 201) << made.body;
   CreateGroup(2);
@@ -68,9 +68,9 @@ TEST_F(KubernetesPodGroup, AnElasticJobTrains) {
 
 TEST_F(KubernetesPodGroup, AGangOfKubernetesIsNotTouched) {
   AddNode(8);
-  const kube::HttpResponse made = world().Send(
-      "POST", "/apis/scheduling.k8s.io/v1alpha2/namespaces/" + ns() + "/podgroups", "application/json",
-      R"({"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"name":"native"},
+  const kube::HttpResponse made =
+      world().Send("POST", "/apis/scheduling.k8s.io/v1alpha2/namespaces/" + ns() + "/podgroups", "application/json",
+                   R"({"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"name":"native"},
                        "spec":{"schedulingPolicy":{"gang":{"minCount":2}}}})");
   ASSERT_EQ(made.status, 201) << made.body;
   for (const char* name : {"a", "b"}) {

@@ -129,8 +129,7 @@ std::string ManagerProcess::output() const {
 std::string ManagerProcess::Tail(int lines) const {
   std::lock_guard lock(mutex_);
   std::size_t start = output_.size();
-  for (int i = 0; i <= lines && start != std::string::npos && start > 0; ++i)
-    start = output_.rfind('\n', start - 1);
+  for (int i = 0; i <= lines && start != std::string::npos && start > 0; ++i) start = output_.rfind('\n', start - 1);
   return start == std::string::npos || start == 0 ? output_ : output_.substr(start + 1);
 }
 

@@ -30,12 +30,11 @@ class GrusManager : public ElasticJob {
         "contexts":[{"name":"test","context":{"cluster":"test","user":"test"}}]})");
     config["clusters"].Append(Json::MakeObject(
         {{"name", "test"},
-         {"cluster",
-          Json::MakeObject({{"server", server}, {"certificate-authority-data", base64(ca_pem)}})}}));
-    config["users"].Append(Json::MakeObject(
-        {{"name", "test"},
-         {"user", Json::MakeObject({{"client-certificate-data", base64(world().config().cert_pem)},
-                                    {"client-key-data", base64(world().config().key_pem)}})}}));
+         {"cluster", Json::MakeObject({{"server", server}, {"certificate-authority-data", base64(ca_pem)}})}}));
+    config["users"].Append(
+        Json::MakeObject({{"name", "test"},
+                          {"user", Json::MakeObject({{"client-certificate-data", base64(world().config().cert_pem)},
+                                                     {"client-key-data", base64(world().config().key_pem)}})}}));
     return folder_.Write("kubeconfig", ToText(config));
   }
   static int ServerPort() {
@@ -89,8 +88,7 @@ TEST_F(GrusManager, SaysInOneLineWhatIsWrongWithTheKubeconfig) {
   const std::string missing = folder_.path("missing");
   const std::string good = Kubeconfig(world().config().server, world().config().ca_pem);
   const std::string no_context = folder_.Write("no-context", R"({"apiVersion":"v1","kind":"Config"})");
-  const std::string dangling =
-      folder_.Write("dangling", R"({"apiVersion":"v1","kind":"Config","current-context":"x",
+  const std::string dangling = folder_.Write("dangling", R"({"apiVersion":"v1","kind":"Config","current-context":"x",
                       "contexts":[{"name":"x","context":{"cluster":"nowhere","user":"nobody"}}]})");
   const std::string broken = folder_.Write("broken", "clusters: [");
   struct Case {
@@ -150,9 +148,8 @@ TEST_F(GrusManager, AnswersHealthReadinessAndMetrics) {
   EXPECT_EQ(HttpGet(health, "/other").status, 404);
   const Answer answer = HttpGet(metrics, "/metrics");
   EXPECT_EQ(answer.status, 200);
-  for (const char* name :
-       {"controller_runtime_reconcile_total{controller=\"elastichorovodjob\"", "workqueue_depth{",
-        "rest_client_requests_total{", "process_resident_memory_bytes "}) {
+  for (const char* name : {"controller_runtime_reconcile_total{controller=\"elastichorovodjob\"", "workqueue_depth{",
+                           "rest_client_requests_total{", "process_resident_memory_bytes "}) {
     EXPECT_THAT(answer.body, HasSubstr(name));
   }
   EXPECT_EQ(manager().Terminate(), 0);
@@ -221,8 +218,8 @@ TEST_F(GrusManager, LooksAfterTheNamedNamespacesOnly) {
 }
 
 TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
-  const std::vector<std::string> election = {
-      "--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address", "127.0.0.1:0", "--health-address", "0"};
+  const std::vector<std::string> election = {"--leader-elect", "--leader-elect-namespace", ns(), "--metrics-address",
+                                             "127.0.0.1:0",    "--health-address",         "0"};
   const auto leads = [](ManagerProcess& process) {
     const std::string metrics = HttpGet(process.NumberAfter("metrics_port="), "/metrics").body;
     return metrics.find("leader_election_master_status{name=\"grus-manager\"} 1") != std::string::npos;
@@ -242,8 +239,7 @@ TEST_F(GrusManager, OneOfTwoLeadsAndHandsOverWhenItStops) {
 
   ASSERT_TRUE(second.AwaitOutput("became leader")) << second.output();
   SetOutcome(LauncherPod()->metadata.name, "succeed");
-  EXPECT_TRUE(
-      Await("the second one ends the job", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  EXPECT_TRUE(Await("the second one ends the job", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
   EXPECT_EQ(second.Terminate(), 0) << second.output();
 }
 

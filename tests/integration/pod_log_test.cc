@@ -62,9 +62,8 @@ class Lines final : public kube::LogSink {
   }
   bool AwaitRefusal(std::string_view reason) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, World::kLimit, [&] {
-      return state_ == LogState::kRefused && reason_.find(reason) != std::string::npos;
-    });
+    return changed_.wait_for(lock, World::kLimit,
+                             [&] { return state_ == LogState::kRefused && reason_.find(reason) != std::string::npos; });
   }
   std::string reason() const {
     std::lock_guard lock(mutex_);

@@ -29,9 +29,7 @@ class ProfileStoreOnServer : public ElasticJob {
     Must(client().Delete(kube::KindOf<api::WorkloadProfile>(), {"", ns()}));
     ElasticJob::TearDown();
   }
-  std::shared_ptr<api::WorkloadProfile> Profile() {
-    return Must(client().Get<api::WorkloadProfile>({"", ns()}));
-  }
+  std::shared_ptr<api::WorkloadProfile> Profile() { return Must(client().Get<api::WorkloadProfile>({"", ns()})); }
 
   kube::SystemClock clock_;
   kube::Log log_{kube::LogLevel::kOff};

@@ -25,9 +25,7 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-[[noreturn]] void Fail(const char* what) {
-  throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
-}
+[[noreturn]] void Fail(const char* what) { throw std::runtime_error(std::string(what) + ": " + std::strerror(errno)); }
 
 // Moves what is there to read; false at the end of either side.
 bool Move(int from, int to) {
@@ -96,8 +94,7 @@ void Relay::Run(int listener, int wake) {
       }
       close(fds[i].fd);
       close(fds[i + 1].fd);
-      fds.erase(fds.begin() + static_cast<std::ptrdiff_t>(i),
-                fds.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+      fds.erase(fds.begin() + static_cast<std::ptrdiff_t>(i), fds.begin() + static_cast<std::ptrdiff_t>(i) + 2);
     }
     if (fds[1].revents == 0) continue;
     const int client = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);

@@ -11,8 +11,7 @@ using kube::KindOf;
 using std::chrono::seconds;
 
 // UIDs ever seen of a kind, by name.
-std::map<std::string, std::set<std::string>> EverSeen(const std::vector<Step>& history,
-                                                      const kube::Kind& kind) {
+std::map<std::string, std::set<std::string>> EverSeen(const std::vector<Step>& history, const kube::Kind& kind) {
   std::map<std::string, std::set<std::string>> seen;
   for (const Step& step : history) {
     if (step.kind == &kind && step.after) seen[step.after->metadata.name].insert(step.after->metadata.uid);
@@ -58,8 +57,7 @@ TEST_F(ElasticJob, ComesToTheSameEndWhereverTheManagerIsKilled) {
 
   SetOutcome(LauncherPod()->metadata.name, "succeed");
   kill_at_random_moments(2);
-  ASSERT_TRUE(
-      Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  ASSERT_TRUE(Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
 
   const std::vector<Step> history = world().History(ns());
   const std::pair<const kube::Kind*, std::string> children[] = {
@@ -92,8 +90,7 @@ TEST_F(ElasticJob, AtRestNothingIsWritten) {
   ASSERT_TRUE(AwaitTrains(1, "ended"));
   SetOutcome(LauncherPod("ended")->metadata.name, "succeed");
   ASSERT_TRUE(Await("all are settled", [&] {
-    return Phase("waiting") == "Waiting" && Phase("suspended") == "Suspended" &&
-           Phase("ended") == "Succeeded";
+    return Phase("waiting") == "Waiting" && Phase("suspended") == "Suspended" && Phase("ended") == "Succeeded";
   }));
   // Events are written behind the status, and controllers of the cluster have their own pace.
   // Pods' statuses are the kubelets' to write, whenever they like; ours are all the others, and CountWrites().
@@ -107,7 +104,8 @@ TEST_F(ElasticJob, AtRestNothingIsWritten) {
 
   const std::size_t seen = changes();
   const Writes before = CountWrites();
-  EXPECT_TRUE(Stays("nothing changes", [&] { return changes() == seen; }, seconds(10)));
+  EXPECT_TRUE(Stays(
+      "nothing changes", [&] { return changes() == seen; }, seconds(10)));
   const Writes after = CountWrites();
 
   const std::vector<Step> history = others();
@@ -135,7 +133,8 @@ TEST_F(ElasticJob, AStalledJobIsNotTriedOverAndOver) {
 
   const std::size_t seen = changes();
   const Writes before = CountWrites();
-  EXPECT_TRUE(Stays("nothing changes", [&] { return changes() == seen; }, seconds(5)));
+  EXPECT_TRUE(Stays(
+      "nothing changes", [&] { return changes() == seen; }, seconds(5)));
 
   // At most one look whether the name is free.
   Writes after = CountWrites();

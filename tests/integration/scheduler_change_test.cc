@@ -95,8 +95,8 @@ TEST_F(SchedulerChange, WhatIsHeldForAGangIsHeldByTheNextSchedulerToo) {
   ASSERT_TRUE(Await("the next one is told", [&] { return NominatedTo(Scheduler()) == 2; }));
   CreateOutsider("outsider", 4);
 
-  ASSERT_TRUE(Await("an outsider of the same priority is refused",
-                    [&] { return IsUnschedulable(*ThePod("outsider")); }));
+  ASSERT_TRUE(
+      Await("an outsider of the same priority is refused", [&] { return IsUnschedulable(*ThePod("outsider")); }));
   DeletePod("undecided");
   EXPECT_TRUE(Await("the gang runs", [&] { return Runs(2); }));
   EXPECT_FALSE(IsBound(*ThePod("outsider")));

@@ -55,7 +55,8 @@ TEST_F(SchedulerPlugins, TheStatusIsTheirsAndTheGangStartsAllTheSame) {
 
   ASSERT_TRUE(Await("it is bound", [&] { return Bound() == 2; }));
   ASSERT_TRUE(Await("an event says who writes the status", [&] { return HasEvent(kGroup, kLeft, "Normal"); }));
-  EXPECT_TRUE(Stays("no status comes", [&] { return Group()->status.observed_generation == 0; }, kQuiet));
+  EXPECT_TRUE(Stays(
+      "no status comes", [&] { return Group()->status.observed_generation == 0; }, kQuiet));
   EXPECT_TRUE(IsStatusUntouched());
   EXPECT_THAT(manager().output(), HasSubstr("is left to the controllers of scheduler-plugins"));
 }
@@ -108,7 +109,8 @@ TEST_F(SchedulerPlugins, PodsWithoutOurGateAreLeftAlone) {
 
   ASSERT_TRUE(Await("one is bound, the other one refused",
                     [&] { return Bound() == 1 && Where(Members(), IsUnschedulable).size() == 1; }));
-  EXPECT_TRUE(Stays("none is ended", [&] { return EverMembers().size() == 2; }, kQuiet));
+  EXPECT_TRUE(Stays(
+      "none is ended", [&] { return EverMembers().size() == 2; }, kQuiet));
 }
 
 }  // namespace

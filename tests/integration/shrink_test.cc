@@ -103,8 +103,7 @@ TEST_F(ElasticJob, ShrinksToWhatFitsGrowsAndGoesOnAfterALostNode) {
   EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
 
   SetOutcome(LauncherPod()->metadata.name, "succeed");
-  ASSERT_TRUE(
-      Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
+  ASSERT_TRUE(Await("it succeeds and the workers go", [&] { return Phase() == "Succeeded" && Workers().empty(); }));
   EXPECT_TRUE(IsTrue("Complete"));
   EXPECT_TRUE(IsTrue("Ready"));
   EXPECT_TRUE(TheJob()->status.completion_time.has_value());
@@ -129,8 +128,7 @@ TEST_F(ElasticJob, ParksUnschedulableOrdinalsBelowARunningOneAndRunsThemAgain) {
   EXPECT_EQ(SetState()->granted, 4);
   EXPECT_TRUE(SetState()->is_gated);
   EXPECT_TRUE(Where(Workers(), IsUnschedulable).empty());
-  EXPECT_TRUE(
-      Await("none counts as unschedulable", [&] { return TheJob()->status.replicas.unschedulable == 0; }));
+  EXPECT_TRUE(Await("none counts as unschedulable", [&] { return TheJob()->status.replicas.unschedulable == 0; }));
 
   AddNode(4);
 
@@ -181,10 +179,8 @@ TEST_F(ElasticJob, HostsLeaveDiscoveryBeforeTheirPodsAreDeleted) {
     // Both are whole seconds.
     EXPECT_GE(deleted.time.value - listed.time.value, seconds(2)) << pod;
   }
-  EXPECT_THAT(std::string(LauncherPod()->metadata.Annotation(kHostsAnnotation)),
-              HasSubstr(" train-workers-3\n"));
-  EXPECT_EQ(LauncherPod()->metadata.Annotation(kHostsAnnotation).find(" train-workers-4\n"),
-            std::string_view::npos);
+  EXPECT_THAT(std::string(LauncherPod()->metadata.Annotation(kHostsAnnotation)), HasSubstr(" train-workers-3\n"));
+  EXPECT_EQ(LauncherPod()->metadata.Annotation(kHostsAnnotation).find(" train-workers-4\n"), std::string_view::npos);
   EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
 
   Scale(6);

@@ -26,9 +26,7 @@ class TrialDrift : public TrialJobs {
     if (!profile_.empty()) world().Delete(kube::KindOf<api::WorkloadProfile>(), {"", profile_});
     TrialJobs::TearDown();
   }
-  std::shared_ptr<const api::WorkloadProfile> Profile() {
-    return world().Get<api::WorkloadProfile>("", profile_);
-  }
+  std::shared_ptr<const api::WorkloadProfile> Profile() { return world().Get<api::WorkloadProfile>("", profile_); }
 
   std::string profile_;
   std::atomic<double> per_gpu_{100};  // What the trainings do; their thread outlives the body of the test.
@@ -45,14 +43,16 @@ TEST_F(TrialDrift, AJobThatRunsSlowerThanItsTrialIsADriftOfTheProfile) {
   CreateSame("bert", R"({"workersSpec":{"minReplicas":2,"maxReplicas":2,"targetReplicas":2},
                          "runPolicy":{"suspend":true}})");
   CreateTrialJob(R"({"workload":{"jobRef":{"name":"bert"}},"space":{"gpuCounts":[2]},"cache":{"policy":"Use"}})");
-  ASSERT_TRUE(Await("the trial succeeds", [&] { return HasPhase(api::TrialJobPhase::kSucceeded); }, seconds(120)));
+  ASSERT_TRUE(Await(
+      "the trial succeeds", [&] { return HasPhase(api::TrialJobPhase::kSucceeded); }, seconds(120)));
   profile_ = Tune()->status.fingerprint;
   ASSERT_TRUE(Await("the profile has its status", [&] { return Profile() && Profile()->status.points == 1; }));
 
   per_gpu_ = 50;
   Patch<api::ElasticHorovodJob>("bert", R"({"spec":{"runPolicy":{"suspend":false}}})");
 
-  ASSERT_TRUE(Await("the drift is seen", [&] { return Profile()->status.drift.has_value(); }, seconds(180)));
+  ASSERT_TRUE(Await(
+      "the drift is seen", [&] { return Profile()->status.drift.has_value(); }, seconds(180)));
   const auto profile = Profile();
   const auto* drifted = kube::FindCondition(profile->status.conditions, "Drifted");
   ASSERT_NE(drifted, nullptr);
@@ -79,7 +79,8 @@ TEST_F(TrialDrift, AProfileThatIsRestoredHasItsStatusAtOnce) {
   profile["spec"]["fingerprint"] = profile_;
   world().Create(kube::KindOf<api::WorkloadProfile>(), "", profile);
 
-  EXPECT_TRUE(Await("it has a status", [&] { return Profile()->status.points == 1; }, seconds(10)));
+  EXPECT_TRUE(Await(
+      "it has a status", [&] { return Profile()->status.points == 1; }, seconds(10)));
 }
 
 }  // namespace

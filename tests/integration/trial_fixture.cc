@@ -135,9 +135,8 @@ std::optional<api::Recommendation> TrialJobs::Knee(const std::string& name) cons
 
 bool TrialJobs::NothingIsLeft() const {
   const auto jobs = world().List<api::ElasticHorovodJob>(ns());
-  const bool has_trial = std::any_of(jobs.begin(), jobs.end(), [](const auto& job) {
-    return !job->metadata.Label(kTrialJobLabel).empty();
-  });
+  const bool has_trial = std::any_of(jobs.begin(), jobs.end(),
+                                     [](const auto& job) { return !job->metadata.Label(kTrialJobLabel).empty(); });
   return !has_trial && world().List<kube::Pod>(ns()).empty() && world().List<kube::Service>(ns()).empty() &&
          world().List<kube::StatefulSet>(ns()).empty() && world().List<kube::Job>(ns()).empty() &&
          world().List<api::PodGroup>(ns()).empty();

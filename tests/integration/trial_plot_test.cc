@@ -48,8 +48,8 @@ class TrialPlot : public ElasticJob {
 
 TEST_F(TrialPlot, ShowsTheKneeOfTheStatus) {
   MakeTrial();
-  Must(client().Patch(kube::KindOf<api::TrialJob>(), {ns(), "try"}, kube::PatchType::kMerge,
-                      FromText(kStatus), {.subresource = "status"}));
+  Must(client().Patch(kube::KindOf<api::TrialJob>(), {ns(), "try"}, kube::PatchType::kMerge, FromText(kStatus),
+                      {.subresource = "status"}));
 
   const Outcome plot = Plot({"try", "-n", ns().c_str()});
 
@@ -58,8 +58,8 @@ TEST_F(TrialPlot, ShowsTheKneeOfTheStatus) {
   EXPECT_THAT(plot.out, HasSubstr("Knee: 4 GPUs do 95 % of what 8 do\n"));
 
   const std::string path = ::testing::TempDir() + "/trial-plot-" + ns() + ".svg";
-  const Outcome svg = Plot(
-      {"try", "--namespace", ns().c_str(), "--svg", path.c_str(), "--kubeconfig", std::getenv("KUBECONFIG")});
+  const Outcome svg =
+      Plot({"try", "--namespace", ns().c_str(), "--svg", path.c_str(), "--kubeconfig", std::getenv("KUBECONFIG")});
   EXPECT_EQ(svg.status, 0) << svg.error;
   std::stringstream image;
   image << std::ifstream(path).rdbuf();

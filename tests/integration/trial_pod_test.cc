@@ -38,7 +38,9 @@ TEST_F(TrialPod, TwoSizesAreMeasuredAndNothingIsLeft) {
 
   CreatePodTrialJob(R"({"gpuCounts":[1,2]})");
 
-  ASSERT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong)) << ReadyMessage();
+  ASSERT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong))
+      << ReadyMessage();
   EXPECT_THAT(Trials(TrialPhase::kSucceeded), ElementsAre("1 GPUs PrecisionReached", "2 GPUs PrecisionReached"));
   EXPECT_NEAR(std::stod(Tune()->status.trials[1].measured->throughput), 200, 10);
   EXPECT_GT(Tune()->status.spent.gpu_seconds, 0);
@@ -51,15 +53,20 @@ TEST_F(TrialPod, AManagerThatIsKilledAmongTrialsStartsNoneTwice) {
   Train(100, 8);
   CreatePodTrialJob(R"({"gpuCounts":[1,2]})");
   for (const std::size_t killed_at : {0U, 1U}) {
-    ASSERT_TRUE(Await("a trial runs", [&] {
-      const auto job = Tune();
-      return job && job->status.trials.size() == 2 && job->status.trials[killed_at].phase >= TrialPhase::kStarting;
-    }, kLong));
+    ASSERT_TRUE(Await(
+        "a trial runs",
+        [&] {
+          const auto job = Tune();
+          return job && job->status.trials.size() == 2 && job->status.trials[killed_at].phase >= TrialPhase::kStarting;
+        },
+        kLong));
     KillManager();
     StartManager();
   }
 
-  ASSERT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong)) << ReadyMessage();
+  ASSERT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong))
+      << ReadyMessage();
   EXPECT_EQ(EverTrials().size(), 2U);
   for (const auto& [name, uids] : EverTrials()) EXPECT_EQ(uids.size(), 1U) << name;
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
@@ -76,9 +83,11 @@ TEST_F(TrialPod, AnImageThatDoesNotExistIsSaidInSecondsAndTriedOnce) {
 
   Patch<kube::Pod>(key.name, R"({"status":{"phase":"Pending","containerStatuses":[{"name":"train",
       "image":"a","imageID":"","restartCount":0,"ready":false,
-      "state":{"waiting":{"reason":"ErrImagePull","message":"registry.test/train:1: not found"}}}]}})", "status");
+      "state":{"waiting":{"reason":"ErrImagePull","message":"registry.test/train:1: not found"}}}]}})",
+                   "status");
 
-  ASSERT_TRUE(Await("it fails", [&] { return Trials(TrialPhase::kFailed).size() == 1; }, seconds(10)));
+  ASSERT_TRUE(Await(
+      "it fails", [&] { return Trials(TrialPhase::kFailed).size() == 1; }, seconds(10)));
   EXPECT_THAT(Tune()->status.trials[0].message, HasSubstr("registry.test/train:1: not found"));
   EXPECT_EQ(EverTrials().size(), 1U);
   // Nobody plays the kubelet that would end it.
@@ -96,7 +105,8 @@ TEST_F(TrialPod, AnImageThatDoesNotExistIsSaidInSecondsAndTriedOnce) {
 TEST_F(TrialPod, LargerThanANodeIsSkipped) {
   AddNodes(2, 2);
   CreatePodTrialJob(R"({"gpuCounts":[4]})");
-  ASSERT_TRUE(Await("it says so", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(10)));
+  ASSERT_TRUE(Await(
+      "it says so", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(10)));
   EXPECT_THAT(Trials(TrialPhase::kSkipped), ElementsAre("4 GPUs DoesNotFit"));
   EXPECT_THAT(Tune()->status.trials[0].message, HasSubstr("no node"));
   EXPECT_TRUE(EverTrials().empty());

@@ -20,9 +20,8 @@ class TrialSchema : public ElasticJob {
   static void SetUpTestSuite() { StartWorld(); }
 
   kube::Result<std::shared_ptr<kube::Object>> Try(std::string_view spec, const std::string& name = "bert") {
-    const std::string text =
-        R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":")" + name +
-        R"(","namespace":")" + ns() + R"("},"spec":)" + std::string(spec) + "}";
+    const std::string text = R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":")" +
+                             name + R"(","namespace":")" + ns() + R"("},"spec":)" + std::string(spec) + "}";
     return client().Create(KindOf<api::TrialJob>(), ns(), Must(kube::ParseJson(text)), {.dry_run = true});
   }
 };
@@ -59,27 +58,23 @@ TEST_F(TrialSchema, SpecsThatMakeNoSenseAreRefused) {
       {WithJob(R"("space":{"gpuCounts":[0]})"), "spec.space.gpuCounts", "numbers from 1 to 65536"},
       {WithJob(R"("space":{"gpuCounts":[65537]})"), "spec.space.gpuCounts", "numbers from 1 to 65536"},
       {WithJob(R"("space":{"gpuCounts":[2,2]})"), "spec.space.gpuCounts", "Duplicate value"},
-      {WithJob(R"("space":{"gpuTypes":[{"name":"a"},{"name":"a"}]})"), "spec.space.gpuTypes",
-       "Duplicate value"},
+      {WithJob(R"("space":{"gpuTypes":[{"name":"a"},{"name":"a"}]})"), "spec.space.gpuTypes", "Duplicate value"},
       {WithJob(R"("space":{"batchSizes":[0]})"), "spec.space.batchSizes", "numbers of at least 1"},
-      {WithJob(R"("space":{"batchSizes":[32,64]})"), "spec.space",
-       "needs space.batchSizeEnv or space.batchSizeOption"},
-      {WithJob(R"("space":{"gpuTypes":[{"name":"a"},{"name":"b"}],"batchSizeEnv":"B","gpuCounts":)" +
-               Numbers(128) + R"(,"batchSizes":)" + Numbers(64) + "}"),
+      {WithJob(R"("space":{"batchSizes":[32,64]})"), "spec.space", "needs space.batchSizeEnv or space.batchSizeOption"},
+      {WithJob(R"("space":{"gpuTypes":[{"name":"a"},{"name":"b"}],"batchSizeEnv":"B","gpuCounts":)" + Numbers(128) +
+               R"(,"batchSizes":)" + Numbers(64) + "}"),
        "spec.space", "at most 10000 configurations"},
       {WithJob(R"("space":{"batchSizeEnv":"A-B"})"), "spec.space.batchSizeEnv", "should match"},
       {WithJob(R"("measure":{"source":"Prometheus"})"), "spec.measure", "needs measure.prometheus"},
       {WithJob(R"("measure":{)" + query + "}"), "spec.measure", "needs measure.source Prometheus"},
-      {WithJob(R"("measure":{"source":"Push","patterns":[{"name":"a","regex":"b","kind":"Step"}]})"),
-       "spec.measure", "measure.patterns needs measure.source Logs"},
+      {WithJob(R"("measure":{"source":"Push","patterns":[{"name":"a","regex":"b","kind":"Step"}]})"), "spec.measure",
+       "measure.patterns needs measure.source Logs"},
       {WithTemplate(0, R"("space":{})"), "gpusPerWorker", "at least 1"},
       {WithTemplate(2, R"("space":{"gpuCounts":[2,3]})"), "space.gpuCounts", "multiples of"},
       {WithTemplate(1, R"("apply":"Apply")"), "apply", "needs workload.jobRef"},
       {WithJob(R"("budget":{"gpuSeconds":-1})"), "spec.budget.gpuSeconds", "greater than or equal to 0"},
-      {WithJob(R"("budget":{"perTrialSeconds":0})"), "spec.budget.perTrialSeconds",
-       "greater than or equal to 1"},
-      {WithJob(R"("extrapolate":{"maxIntervalRatio":"0.5"})"), "spec.extrapolate.maxIntervalRatio",
-       "should match"},
+      {WithJob(R"("budget":{"perTrialSeconds":0})"), "spec.budget.perTrialSeconds", "greater than or equal to 1"},
+      {WithJob(R"("extrapolate":{"maxIntervalRatio":"0.5"})"), "spec.extrapolate.maxIntervalRatio", "should match"},
   };
   for (const Case& c : cases) {
     const auto made = Try(c.spec);
@@ -90,11 +85,11 @@ TEST_F(TrialSchema, SpecsThatMakeNoSenseAreRefused) {
 }
 
 TEST_F(TrialSchema, SpecsAtTheLimitsAreTaken) {
-  for (const std::string& spec : {WithJob(R"("budget":{"wallSeconds":0,"gpuSeconds":0})"),
-                                  WithJob(R"("space":{"gpuTypes":[],"gpuCounts":[],"batchSizes":[]})"),
-                                  WithJob(R"("space":{"batchSizes":[64]})"), WithJob(R"("apply":"Apply")"),
-                                  WithTemplate(2, R"("space":{"gpuCounts":[2,4]})"),
-                                  std::string(R"({"workload":{"podTemplate":{"spec":{"containers":[]}}}})")}) {
+  for (const std::string& spec :
+       {WithJob(R"("budget":{"wallSeconds":0,"gpuSeconds":0})"),
+        WithJob(R"("space":{"gpuTypes":[],"gpuCounts":[],"batchSizes":[]})"), WithJob(R"("space":{"batchSizes":[64]})"),
+        WithJob(R"("apply":"Apply")"), WithTemplate(2, R"("space":{"gpuCounts":[2,4]})"),
+        std::string(R"({"workload":{"podTemplate":{"spec":{"containers":[]}}}})")}) {
     const auto made = Try(spec);
     EXPECT_TRUE(made) << spec << ": " << made.error().message();
   }
@@ -114,14 +109,13 @@ TEST_F(TrialSchema, TheWorkloadIsFixedOnceTrialsHaveBegun) {
     return client().Patch(KindOf<api::TrialJob>(), key, kube::PatchType::kMerge, Must(kube::ParseJson(text)),
                           {.subresource = subresource});
   };
-  const kube::Json manifest = Must(kube::ParseJson(
-      R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":"bert"},)"
-      R"("spec":{"workload":{"jobRef":{"name":"a"}}}})"));
+  const kube::Json manifest = Must(
+      kube::ParseJson(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":"bert"},)"
+                      R"("spec":{"workload":{"jobRef":{"name":"a"}}}})"));
   Must(client().Create(KindOf<api::TrialJob>(), ns(), manifest));
   EXPECT_TRUE(patch(R"({"spec":{"workload":{"jobRef":{"name":"b"}}}})"));
 
-  Must(patch(R"({"status":{"trials":[{"name":"bert-1g","config":{"gpus":1},"phase":"Starting"}]}})",
-             "status"));
+  Must(patch(R"({"status":{"trials":[{"name":"bert-1g","config":{"gpus":1},"phase":"Starting"}]}})", "status"));
 
   const auto changed = patch(R"({"spec":{"workload":{"jobRef":{"name":"c"}}}})");
   ASSERT_FALSE(changed);

@@ -22,7 +22,8 @@ TEST_F(Trial, OneSizeIsMeasuredAndNothingIsLeft) {
 
   CreateTrialJob(R"({"space":{"gpuCounts":[2]}})");
 
-  ASSERT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
+  ASSERT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
   EXPECT_THAT(Trials(TrialPhase::kSucceeded), ElementsAre("2 GPUs PrecisionReached"));
   const auto job = Tune();
   const api::Trial& trial = job->status.trials.front();
@@ -39,7 +40,8 @@ TEST_F(Trial, TheLadderEndsWithTheKnee) {
 
   CreateTrialJob(R"({"space":{"gpuCounts":[1,2,4,8,16]}})");
 
-  ASSERT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
+  ASSERT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
   EXPECT_THAT(Trials(TrialPhase::kSucceeded), ElementsAre("1 GPUs PrecisionReached", "2 GPUs PrecisionReached",
                                                           "4 GPUs PrecisionReached", "8 GPUs PrecisionReached"));
   EXPECT_THAT(Trials(TrialPhase::kSkipped), ElementsAre("16 GPUs NoMoreGain"));
@@ -54,16 +56,20 @@ TEST_F(Trial, AManagerThatIsKilledAmongTrialsStartsNoneTwice) {
   Train(100, 8);
   CreateTrialJob(R"({"space":{"gpuCounts":[1,2]}})");
   for (const int killed_at : {1, 2}) {
-    ASSERT_TRUE(Await("a trial runs", [&] {
-      const auto job = Tune();
-      return job && job->status.trials.size() == 2 &&
-             job->status.trials[static_cast<std::size_t>(killed_at - 1)].phase >= TrialPhase::kStarting;
-    }, kLong));
+    ASSERT_TRUE(Await(
+        "a trial runs",
+        [&] {
+          const auto job = Tune();
+          return job && job->status.trials.size() == 2 &&
+                 job->status.trials[static_cast<std::size_t>(killed_at - 1)].phase >= TrialPhase::kStarting;
+        },
+        kLong));
     KillManager();
     StartManager();
   }
 
-  ASSERT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
+  ASSERT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
   EXPECT_EQ(EverTrials().size(), 2u);
   for (const auto& [name, uids] : EverTrials()) EXPECT_EQ(uids.size(), 1u) << name;
   std::int64_t spent = 0;
@@ -80,7 +86,8 @@ TEST_F(Trial, APatternThatMatchesNothingIsSaidInHalfAMinuteAndEndsAll) {
   CreateTrialJob(R"json({"space":{"gpuCounts":[1,2]},
       "measure":{"patterns":[{"name":"speed","regex":"throughput=([0-9.]+)","kind":"SamplesPerSecond"}]}})json");
 
-  ASSERT_TRUE(Await("it fails", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(60)));
+  ASSERT_TRUE(Await(
+      "it fails", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(60)));
   EXPECT_EQ(ReadyReason(), "NothingMeasured");
   EXPECT_THAT(ReadyMessage(), HasSubstr("none of measure.patterns matches"));
   EXPECT_THAT(Trials(TrialPhase::kFailed), ElementsAre("1 GPUs NothingMatched"));
@@ -91,7 +98,8 @@ TEST_F(Trial, APatternThatMatchesNothingIsSaidInHalfAMinuteAndEndsAll) {
 TEST_F(Trial, APatternThatDoesNotCompileStartsNothing) {
   CreateTrialJob(R"({"measure":{"patterns":[{"name":"speed","regex":"speed (","kind":"Step"}]}})");
 
-  ASSERT_TRUE(Await("it says so", [&] { return ReadyReason() == "InvalidPattern"; }, seconds(10)));
+  ASSERT_TRUE(Await(
+      "it says so", [&] { return ReadyReason() == "InvalidPattern"; }, seconds(10)));
   EXPECT_THAT(ReadyMessage(), HasSubstr("missing )"));
   EXPECT_TRUE(EverTrials().empty());
 }
@@ -110,9 +118,11 @@ TEST_F(Trial, AnImageThatDoesNotExistIsSaidInSecondsAndTriedOnce) {
 
   Patch<kube::Pod>(bound->metadata.name, R"({"status":{"phase":"Pending","containerStatuses":[{"name":"worker",
       "image":"a","imageID":"","restartCount":0,"ready":false,
-      "state":{"waiting":{"reason":"ErrImagePull","message":"registry.test/train:1: not found"}}}]}})", "status");
+      "state":{"waiting":{"reason":"ErrImagePull","message":"registry.test/train:1: not found"}}}]}})",
+                   "status");
 
-  ASSERT_TRUE(Await("it fails", [&] { return Trials(TrialPhase::kFailed).size() == 1; }, seconds(10)));
+  ASSERT_TRUE(Await(
+      "it fails", [&] { return Trials(TrialPhase::kFailed).size() == 1; }, seconds(10)));
   EXPECT_THAT(Tune()->status.trials[0].message, HasSubstr("registry.test/train:1: not found"));
   EXPECT_EQ(EverTrials().size(), 1u);
   // Nobody plays the kubelet that would end it.
@@ -133,7 +143,8 @@ TEST_F(Trial, TheBudgetIsKeptToOnePoll) {
 
   CreateTrialJob(R"({"space":{"gpuCounts":[2,4]},"budget":{"gpuSeconds":50,"perTrialSeconds":12}})");
 
-  ASSERT_TRUE(Await("it ends", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(90)));
+  ASSERT_TRUE(Await(
+      "it ends", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(90)));
   EXPECT_LE(Tune()->status.spent.gpu_seconds, 50 + 4 * 5);
   EXPECT_GE(Tune()->status.spent.gpu_seconds, 24);
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
@@ -142,7 +153,8 @@ TEST_F(Trial, TheBudgetIsKeptToOnePoll) {
 TEST_F(Trial, ABudgetOfZeroRunsNothing) {
   AddNode(8);
   CreateTrialJob(R"({"budget":{"gpuSeconds":0}})");
-  ASSERT_TRUE(Await("it says so", [&] { return ReadyReason() == "BudgetSpent"; }, seconds(10)));
+  ASSERT_TRUE(Await(
+      "it says so", [&] { return ReadyReason() == "BudgetSpent"; }, seconds(10)));
   EXPECT_TRUE(EverTrials().empty());
 }
 
@@ -156,7 +168,8 @@ TEST_F(Trial, SuspendGivesTheGpusBackAndResumeMeasures) {
   ASSERT_TRUE(Await("nothing is left", [&] { return HasPhase(TrialJobPhase::kSuspended) && NothingIsLeft(); }));
   EditTrialJob(R"({"spec":{"suspend":false}})");
 
-  EXPECT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
+  EXPECT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
 }
 
 TEST_F(Trial, WithTheTrialJobGoesAllThatItMade) {
@@ -176,7 +189,8 @@ TEST_F(Trial, TheKneeIsAppliedToTheJobThatWasMeasured) {
 
   CreateTrialJob(R"({"workload":{"jobRef":{"name":"bert"}},"space":{"gpuCounts":[1,2,4]},"apply":"Apply"})");
 
-  ASSERT_TRUE(Await("it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
+  ASSERT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
   EXPECT_TRUE(Await("bert has the knee", [&] { return TheJob("bert")->spec.workers.target_replicas == 2; }));
   EXPECT_TRUE(TheJob("bert")->spec.run_policy.suspend);
 }
@@ -196,15 +210,15 @@ TEST_F(Trial, IdleOnlyTrialsGiveTheirGpusToWhoWaits) {
     });
   }));
   // It may stand in the queue by now, since nobody else does any more.
-  EXPECT_TRUE(Await("the trial waits", [&] {
-    return Trials(TrialPhase::kPending).size() + Trials(TrialPhase::kStarting).size() == 1;
-  }));
+  EXPECT_TRUE(Await("the trial waits",
+                    [&] { return Trials(TrialPhase::kPending).size() + Trials(TrialPhase::kStarting).size() == 1; }));
 }
 
 TEST_F(Trial, SizesBeyondTheClusterAreSkipped) {
   AddNode(2);
   CreateTrialJob(R"({"space":{"gpuCounts":[4,8]}})");
-  ASSERT_TRUE(Await("it says so", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(10)));
+  ASSERT_TRUE(Await(
+      "it says so", [&] { return HasPhase(TrialJobPhase::kFailed); }, seconds(10)));
   EXPECT_THAT(Trials(TrialPhase::kSkipped), ElementsAre("4 GPUs DoesNotFit", "8 GPUs DoesNotFit"));
   EXPECT_TRUE(EverTrials().empty());
 }
@@ -214,7 +228,8 @@ TEST_F(Trial, AnEndedOneIsLeftInPeace) {
   CreateTrialJob(R"({"budget":{"gpuSeconds":0}})");
   ASSERT_TRUE(Await("it ends", [&] { return HasPhase(TrialJobPhase::kFailed); }));
   const std::string version = Tune()->metadata.resource_version;
-  EXPECT_TRUE(Stays("nobody writes", [&] { return Tune()->metadata.resource_version == version; }, seconds(7)));
+  EXPECT_TRUE(Stays(
+      "nobody writes", [&] { return Tune()->metadata.resource_version == version; }, seconds(7)));
 }
 
 }  // namespace

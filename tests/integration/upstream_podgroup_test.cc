@@ -13,8 +13,7 @@ namespace {
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-constexpr char kCrdPath[] =
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io";
+constexpr char kCrdPath[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io";
 
 std::string UpstreamCrd() {
   const std::string path = FileOfTree("tests/integration/upstream_podgroup.yaml");
@@ -44,7 +43,10 @@ class UpstreamPodGroup : public Gang {
     if (const auto rests = AwaitRest(changes); !rests) return rests;
     const std::size_t seen = changes();
     const Writes before = CountWrites();
-    if (const auto rests = Stays("nothing changes", [&] { return changes() == seen; }, duration); !rests) return rests;
+    if (const auto rests = Stays(
+            "nothing changes", [&] { return changes() == seen; }, duration);
+        !rests)
+      return rests;
     const Writes after = CountWrites();
     if (after == before) return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << "before: " << Text(before) << "after: " << Text(after);
@@ -72,8 +74,7 @@ class UpstreamPodGroup : public Gang {
     if (put.status != 200) throw std::runtime_error(put.body);
     for (int i = 0; i < 10000; ++i) {
       const kube::HttpResponse made = world().Send(
-          "POST", "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups?dryRun=All",
-          "application/json",
+          "POST", "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups?dryRun=All", "application/json",
           R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"probe"},"spec":{}})");
       if (made.status == 201 && (made.body.find("minMember") != std::string::npos) == has_default) return;
     }

@@ -22,12 +22,10 @@ TEST_F(WithoutCrds, TheManagerSaysWhatIsMissingAndGoesOnOnceItIsThere) {
   crd["metadata"] = kube::Json::MakeObject({{"name", kCrd}});
   crd.Erase("status");
   Must(client().Delete(kube::KindOf<CustomResourceDefinition>(), {"", kCrd}));
-  ASSERT_TRUE(
-      Await("it is gone", [&] { return world().Get<CustomResourceDefinition>("", kCrd) == nullptr; }));
+  ASSERT_TRUE(Await("it is gone", [&] { return world().Get<CustomResourceDefinition>("", kCrd) == nullptr; }));
   // The server takes the path away a moment after the object.
   for (int i = 0;
-       i < 10000 &&
-       world().Send("GET", "/apis/ai.centauruscloud.io/v1alpha1/elastichorovodjobs").status == 200;)
+       i < 10000 && world().Send("GET", "/apis/ai.centauruscloud.io/v1alpha1/elastichorovodjobs").status == 200;)
     ++i;
 
   ManagerProcess manager({"--metrics-address", "0", "--health-address", "0"});

@@ -35,8 +35,7 @@ const kube::Kind* const* WatchedKinds() {
   return kKinds;
 }
 
-std::unique_ptr<kube::CurlTransport> MakeTransport(const kube::ClientConfig& config,
-                                                   const kube::Clock& clock) {
+std::unique_ptr<kube::CurlTransport> MakeTransport(const kube::ClientConfig& config, const kube::Clock& clock) {
   kube::TransportOptions options;
   options.server = config.server;
   options.ca_pem = config.ca_pem;
@@ -52,8 +51,7 @@ void DescribePod(std::ostream& out, const kube::Pod& pod) {
   if (!pod.spec.scheduling_gates.empty()) out << " gated";
   for (const kube::CoreCondition& c : pod.status.conditions) {
     if (c.type == "Ready" && c.is_true()) out << " ready";
-    if (c.type == "PodScheduled" && !c.is_true())
-      out << " " << c.reason << " since " << ToText(c.last_transition_time);
+    if (c.type == "PodScheduled" && !c.is_true()) out << " " << c.reason << " since " << ToText(c.last_transition_time);
   }
   if (!pod.status.nominated_node_name.empty()) out << " nominated=" << pod.status.nominated_node_name.view();
   out << " uid=" << pod.metadata.uid << "\n";
@@ -69,18 +67,17 @@ void DescribeGroup(std::ostream& out, const char* what, const api::PodGroup& gro
 }  // namespace
 
 const kube::Kind& ServiceAccount::ResourceKind() {
-  static const kube::Kind kKind = kube::MakeKind<ServiceAccount>(
-      {.version = "v1", .kind = "ServiceAccount", .plural = "serviceaccounts"});
+  static const kube::Kind kKind =
+      kube::MakeKind<ServiceAccount>({.version = "v1", .kind = "ServiceAccount", .plural = "serviceaccounts"});
   return kKind;
 }
 
 const kube::Kind& CustomResourceDefinition::ResourceKind() {
-  static const kube::Kind kKind =
-      kube::MakeKind<CustomResourceDefinition>({.group = "apiextensions.k8s.io",
-                                                .version = "v1",
-                                                .kind = "CustomResourceDefinition",
-                                                .plural = "customresourcedefinitions",
-                                                .is_namespaced = false});
+  static const kube::Kind kKind = kube::MakeKind<CustomResourceDefinition>({.group = "apiextensions.k8s.io",
+                                                                            .version = "v1",
+                                                                            .kind = "CustomResourceDefinition",
+                                                                            .plural = "customresourcedefinitions",
+                                                                            .is_namespaced = false});
   return kKind;
 }
 
@@ -104,12 +101,10 @@ World::World()
     : log_(kube::LogLevel::kWarn),
       config_(Must(kube::LoadKubeconfig({}))),
       transport_(MakeTransport(config_, clock_)),
-      client_(*transport_, nullptr, clock_,
-              {.user_agent = "grus-integration-test", .field_manager = "tester"}) {
+      client_(*transport_, nullptr, clock_, {.user_agent = "grus-integration-test", .field_manager = "tester"}) {
   for (const kube::Kind* const* kind = WatchedKinds(); *kind != nullptr; ++kind) {
     auto informer = std::make_unique<kube::Informer>(client_, **kind, kube::InformerOptions{}, clock_, log_);
-    informer->AddIndex(
-        [](const kube::Object& object) { return std::vector<std::string>{object.metadata.ns}; });
+    informer->AddIndex([](const kube::Object& object) { return std::vector<std::string>{object.metadata.ns}; });
     informer->AddHandler([this, kind](const kube::Change& change, bool) { Note(**kind, change); });
     informers_.push_back(std::move(informer));
   }
@@ -135,8 +130,8 @@ void World::Note(const kube::Kind& kind, const kube::Change& change) {
   changed_.NotifyAll();
 }
 
-kube::HttpResponse World::Send(const std::string& method, const std::string& path,
-                               const std::string& content_type, const std::string& body) {
+kube::HttpResponse World::Send(const std::string& method, const std::string& path, const std::string& content_type,
+                               const std::string& body) {
   kube::HttpRequest request;
   request.method = method;
   request.target = path;
@@ -158,8 +153,8 @@ void World::Create(const kube::Kind& kind, const std::string& ns, const kube::Js
   AwaitSeen(kind, *Must(client_.Create(kind, ns, object)));
 }
 
-void World::Patch(const kube::Kind& kind, const kube::ObjectKey& key, kube::PatchType type,
-                  const kube::Json& patch, const std::string& subresource) {
+void World::Patch(const kube::Kind& kind, const kube::ObjectKey& key, kube::PatchType type, const kube::Json& patch,
+                  const std::string& subresource) {
   kube::WriteOptions options;
   options.subresource = subresource;
   AwaitSeen(kind, *Must(client_.Patch(kind, key, type, patch, options)));
@@ -227,9 +222,8 @@ std::string World::Describe(const std::string& ns) const {
     if (hosts != map->data.end()) out << "  hosts " << map->metadata.name << ": " << hosts->second << "\n";
   }
   for (const auto& job : List<kube::Job>(ns)) {
-    out << "  launcher " << job->metadata.name << " active=" << job->status.active
-        << " failed=" << job->status.failed << " succeeded=" << job->status.succeeded
-        << (job->metadata.is_being_deleted() ? " deleting" : "") << "\n";
+    out << "  launcher " << job->metadata.name << " active=" << job->status.active << " failed=" << job->status.failed
+        << " succeeded=" << job->status.succeeded << (job->metadata.is_being_deleted() ? " deleting" : "") << "\n";
   }
   for (const auto& pod : List<kube::Pod>(ns)) DescribePod(out, *pod);
   return out.str();

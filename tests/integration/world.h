@@ -65,8 +65,8 @@ class World {
   kube::Client& client() { return client_; }
   const kube::ClientConfig& config() const { return config_; }
   // For what kube::Client has no verb for: apply CRDs, the scale subresource.
-  kube::HttpResponse Send(const std::string& method, const std::string& path,
-                          const std::string& content_type = {}, const std::string& body = {});
+  kube::HttpResponse Send(const std::string& method, const std::string& path, const std::string& content_type = {},
+                          const std::string& body = {});
 
   template <typename T>
   std::shared_ptr<const T> Get(const std::string& ns, const std::string& name) const {
@@ -85,8 +85,8 @@ class World {
 
   // Writes of a test, each seen by the caches when they return: what is awaited next is not what was before.
   void Create(const kube::Kind& kind, const std::string& ns, const kube::Json& object);
-  void Patch(const kube::Kind& kind, const kube::ObjectKey& key, kube::PatchType type,
-             const kube::Json& patch, const std::string& subresource = {});
+  void Patch(const kube::Kind& kind, const kube::ObjectKey& key, kube::PatchType type, const kube::Json& patch,
+             const std::string& subresource = {});
   void Delete(const kube::Kind& kind, const kube::ObjectKey& key);
 
   // What happened in a namespace, in order for each kind.

@@ -32,6 +32,11 @@ result "no path of a machine" "$(check_paths)"
 result "no open end without an issue number" "$(check_todos)"
 result "every source folder has tests" "$(check_tested)"
 result "every rule of clientlib has tests" "$(check_rules)"
+if scripts/install-packages --format && type -P clang-format >/dev/null; then
+  result "the tree is as scripts/format leaves it" "$(scripts/format --check 2>&1 | grep 'error:' || true)"
+else
+  echo "NOT RUN: the format check needs clang-format"
+fi
 
 # --- the checks themselves
 fixture=$(mktemp -d)

@@ -57,9 +57,8 @@ std::string ToPem(Write write) {
 }
 
 CertifiedKey ToPem(X509* certificate, EVP_PKEY* key) {
-  return {ToPem([&](BIO* bio) { PEM_write_bio_X509(bio, certificate); }), ToPem([&](BIO* bio) {
-            PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
-          })};
+  return {ToPem([&](BIO* bio) { PEM_write_bio_X509(bio, certificate); }),
+          ToPem([&](BIO* bio) { PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr); })};
 }
 
 }  // namespace

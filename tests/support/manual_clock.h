@@ -14,9 +14,7 @@ class ManualClock final : public Clock {
  public:
   TimePoint Now() const override { return TimePoint(std::chrono::hours(1) + passed_.load()); }
   WallTime WallNow() const override { return WallTime(std::chrono::hours(24 * 365 * 50) + passed_.load()); }
-  void WaitUntil(std::unique_lock<std::mutex>&, CondVar&, TimePoint) const override {
-    std::abort();
-  }
+  void WaitUntil(std::unique_lock<std::mutex>&, CondVar&, TimePoint) const override { std::abort(); }
   void Advance(Duration by) { passed_ = passed_.load() + by; }
 
  private:

@@ -103,8 +103,7 @@ std::string TestRequest::Header(std::string_view lower_case_name) const {
 }
 
 void TestConnection::Respond(int status, std::string_view body, const Headers& headers) {
-  Raw(Head(status, headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-      std::string(body));
+  Raw(Head(status, headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
 }
 
 void TestConnection::StartChunks(int status, const Headers& headers) {
@@ -165,8 +164,8 @@ class TestServer::Connection final : public TestConnection {
 
   bool Fill() {
     char bytes[16384];
-    const auto got = ssl_ ? SSL_read(ssl_.get(), bytes, sizeof bytes)
-                          : static_cast<int>(recv(fd_, bytes, sizeof bytes, 0));
+    const auto got =
+        ssl_ ? SSL_read(ssl_.get(), bytes, sizeof bytes) : static_cast<int>(recv(fd_, bytes, sizeof bytes, 0));
     if (got <= 0) return false;
     buffer_.append(bytes, static_cast<std::size_t>(got));
     return true;

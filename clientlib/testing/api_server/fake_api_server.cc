@@ -124,8 +124,7 @@ Status FakeApiServer::Bind(const ObjectKey& pod, std::string_view node) {
   return {};
 }
 
-void FakeApiServer::AppendPodLog(const ObjectKey& pod, std::string_view container, WallTime at,
-                                 std::string_view text) {
+void FakeApiServer::AppendPodLog(const ObjectKey& pod, std::string_view container, WallTime at, std::string_view text) {
   std::lock_guard lock(impl_->lock);
   impl_->router.logs().Append(pod, container, at, text);
 }

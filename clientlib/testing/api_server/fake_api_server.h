@@ -5,10 +5,10 @@
 // difference is a bug here): resource versions, list and watch with bookmarks and watch-list, pages, 410 after a
 // compaction, optimistic conflicts, JSON, merge, strategic merge and apply patches with field ownership, the status
 // and scale subresources, finalizers, graceful deletion of pods, namespaces that end, CRDs with pruning, defaults and
-// validation, the logs of pods, namespaces that enforce a Pod Security standard. What it leaves to models of a cluster's
-// controllers (clientlib/testing/cluster): garbage collection, emptying a namespace, and all that controllers, the
-// scheduler and the kubelet do. What it lacks: authentication, authorisation, CEL rules, admission webhooks, quotas,
-// conversion between versions of a CRD, most defaults of built-in kinds.
+// validation, the logs of pods, namespaces that enforce a Pod Security standard. What it leaves to models of a
+// cluster's controllers (clientlib/testing/cluster): garbage collection, emptying a namespace, and all that
+// controllers, the scheduler and the kubelet do. What it lacks: authentication, authorisation, CEL rules, admission
+// webhooks, quotas, conversion between versions of a CRD, most defaults of built-in kinds.
 //
 // As a Transport it answers at once; streams wait on `clock`. FakeApiSocket (fake_api_socket.h) serves it over a
 // loopback port. Thread-safe.
@@ -57,8 +57,7 @@ class FakeApiServer final : public Transport {
   std::vector<ObjectPtr> List(std::string_view resource, std::string_view ns = {}) const;  // By key.
   Result<ObjectPtr> Create(std::string_view resource, Json object);
   // Replaces spec and metadata, or the status. A metadata.resourceVersion in `object` must be the current one.
-  Result<ObjectPtr> Update(std::string_view resource, Json object,
-                           std::string_view subresource = {});
+  Result<ObjectPtr> Update(std::string_view resource, Json object, std::string_view subresource = {});
   // `options`: a DeleteOptions object, or null.
   Status Delete(std::string_view resource, const ObjectKey& key, const Json& options = {});
   // Binds a pod, as POST pods/NAME/binding does.

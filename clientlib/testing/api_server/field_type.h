@@ -23,7 +23,6 @@ class FieldType {
   ListType list_type() const { return schema_ ? schema_->list_type() : ListType::kAtomic; }
   const StructuralSchema* schema() const { return schema_; }
 
-
  private:
   FieldType(const StructuralSchema* schema, bool is_root) : schema_(schema), is_root_(is_root) {}
 

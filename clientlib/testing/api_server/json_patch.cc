@@ -9,9 +9,7 @@ namespace kube::testing {
 namespace {
 
 // All the server says about a patch that it could read but not carry out.
-Error Refused() {
-  return Error(ErrorCode::kInvalid, "the server rejected our request due to an error in our request");
-}
+Error Refused() { return Error(ErrorCode::kInvalid, "the server rejected our request due to an error in our request"); }
 
 Error Unreadable(const Json& json, const std::string& wanted) {
   const std::string_view type = json.is_object()  ? "object"
@@ -19,15 +17,14 @@ Error Unreadable(const Json& json, const std::string& wanted) {
                                 : json.AsString() ? "string"
                                 : json.AsBool()   ? "bool"
                                                   : "number";
-  return Error(ErrorCode::kInvalidArgument, "error decoding patch: json: cannot unmarshal " +
-                                                std::string(type) + " into Go value of type " + wanted);
+  return Error(ErrorCode::kInvalidArgument, "error decoding patch: json: cannot unmarshal " + std::string(type) +
+                                                " into Go value of type " + wanted);
 }
 
 std::string Unescape(std::string_view step) {
   std::string text;
   for (std::size_t i = 0; i < step.size(); ++i) {
-    const bool is_escape =
-        step[i] == '~' && i + 1 < step.size() && (step[i + 1] == '0' || step[i + 1] == '1');
+    const bool is_escape = step[i] == '~' && i + 1 < step.size() && (step[i + 1] == '0' || step[i + 1] == '1');
     text += !is_escape ? step[i] : step[++i] == '0' ? '~' : '/';
   }
   return text;
@@ -93,8 +90,7 @@ bool Add(Json& document, std::string_view pointer, Json value) {
     (*place->parent)[place->step] = std::move(value);
     return true;
   }
-  const std::optional<std::size_t> index =
-      place->step == "-" ? items->size() : IndexIn(place->step, items->size() + 1);
+  const std::optional<std::size_t> index = place->step == "-" ? items->size() : IndexIn(place->step, items->size() + 1);
   if (!index) return false;
   items->insert(items->begin() + static_cast<std::ptrdiff_t>(*index), std::move(value));
   return true;
@@ -128,8 +124,7 @@ std::string TextAt(const Json& operation, std::string_view name) {
 }
 
 bool Carry(Json& document, const Json& operation) {
-  const std::string name = TextAt(operation, "op"), path = TextAt(operation, "path"),
-                    from = TextAt(operation, "from");
+  const std::string name = TextAt(operation, "op"), path = TextAt(operation, "path"), from = TextAt(operation, "from");
   const Json* const given = operation.Find("value");
   const Json value = given ? *given : Json();  // The server takes a missing value for null.
   if (!operation.Find("path")) return false;

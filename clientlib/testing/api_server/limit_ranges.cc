@@ -55,8 +55,8 @@ std::vector<Stated> StatedBy(std::string_view type, const Json& pod) {
   if (type != "Container") return stated;
   for (const std::string_view list : kContainerLists) {
     for (const Json& container : ItemsAt(pod, {"spec", list})) {
-      stated.push_back({ReadAmounts(container.At({"resources", "requests"})),
-                        ReadAmounts(container.At({"resources", "limits"}))});
+      stated.push_back(
+          {ReadAmounts(container.At({"resources", "requests"})), ReadAmounts(container.At({"resources", "limits"}))});
     }
   }
   return stated;

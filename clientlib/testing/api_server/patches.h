@@ -14,8 +14,8 @@ namespace kube::testing {
 Status ApplyJsonPatch(Json& document, const Json& patch);
 
 // Lists of type map (by `schema`) merge by their keys; "$patch": delete | replace, "$deleteFromPrimitiveList/NAME",
-// "$retainKeys" and "$setElementOrder/NAME" are understood. Errors: kInvalidArgument, and kInternal where the server answers
-// 500: an item without its key, an unknown "$patch".
+// "$retainKeys" and "$setElementOrder/NAME" are understood. Errors: kInvalidArgument, and kInternal where the server
+// answers 500: an item without its key, an unknown "$patch".
 Status ApplyStrategicMergePatch(const StructuralSchema* schema, Json& document, const Json& patch);
 
 }  // namespace kube::testing

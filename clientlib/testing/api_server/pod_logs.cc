@@ -137,8 +137,8 @@ Outcome<Selection> SelectionOf(const Target& target, std::string_view pod) {
 const Json* FindNamed(const Json* list, std::string_view name) {
   const Json::Array* const items = list ? list->AsArray() : nullptr;
   if (!items) return nullptr;
-  const auto found = std::find_if(items->begin(), items->end(),
-                                  [&](const Json& item) { return TextAt(item, {"name"}) == name; });
+  const auto found =
+      std::find_if(items->begin(), items->end(), [&](const Json& item) { return TextAt(item, {"name"}) == name; });
   return found == items->end() ? nullptr : &*found;
 }
 
@@ -165,8 +165,8 @@ Outcome<std::string> ContainerOf(const Json& pod, std::string_view wanted) {
     }
   }
   if (!wanted.empty()) return BadRequest(Concat({"container ", wanted, " is not valid for pod ", NameOf(pod)}));
-  return BadRequest(Concat({"a container name must be specified for pod ", NameOf(pod), count ? ", choose one of: [" : "",
-                            count ? names : "", count ? "]" : ""}));
+  return BadRequest(Concat({"a container name must be specified for pod ", NameOf(pod),
+                            count ? ", choose one of: [" : "", count ? names : "", count ? "]" : ""}));
 }
 
 // The kubelet's check (validateContainerLogStatus in pkg/kubelet/kubelet_pods.go).

@@ -128,9 +128,9 @@ void CheckRequests(const Json& pod, const std::string& list, Errors& errors) {
     for (const auto& [name, request] : ReadAmounts(containers[i].At({"resources", "requests"}))) {
       const Quantity* const limit = FindResource(limits, name.view());
       if (!limit || request <= *limit) continue;
-      errors.push_back(InvalidField(
-          "spec." + list + "[" + std::to_string(i) + "].resources.requests", ToText(Json(ToText(request))),
-          Concat({"must be less than or equal to ", name.view(), " limit of ", ToText(*limit)})));
+      errors.push_back(
+          InvalidField("spec." + list + "[" + std::to_string(i) + "].resources.requests", ToText(Json(ToText(request))),
+                       Concat({"must be less than or equal to ", name.view(), " limit of ", ToText(*limit)})));
     }
   }
 }

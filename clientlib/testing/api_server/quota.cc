@@ -16,7 +16,9 @@ using Amounts = std::map<std::string, Quantity, std::less<>>;
 
 constexpr std::string_view kPlain[] = {"cpu", "memory", "ephemeral-storage"};
 
-bool IsPlain(std::string_view name) { return std::find(std::begin(kPlain), std::end(kPlain), name) != std::end(kPlain); }
+bool IsPlain(std::string_view name) {
+  return std::find(std::begin(kPlain), std::end(kPlain), name) != std::end(kPlain);
+}
 bool IsExtended(std::string_view name) {
   return name.find('/') != std::string_view::npos && name.find("kubernetes.io/") == std::string_view::npos;
 }
@@ -51,9 +53,9 @@ bool HasScope(const Json& pod, std::string_view scope, std::string_view op, cons
   if (scope != "PriorityClass") return false;
   const std::string_view name = TextAt(pod, {"spec", "priorityClassName"});
   if (op == "Exists" || op == "DoesNotExist") return name.empty() == (op == "DoesNotExist");
-  const bool is_listed = values && values->AsArray() && !name.empty() &&
-                         std::find(values->AsArray()->begin(), values->AsArray()->end(), Json(name)) !=
-                             values->AsArray()->end();
+  const bool is_listed =
+      values && values->AsArray() && !name.empty() &&
+      std::find(values->AsArray()->begin(), values->AsArray()->end(), Json(name)) != values->AsArray()->end();
   return op == "In" ? is_listed : op == "NotIn" && !is_listed;
 }
 
@@ -81,7 +83,8 @@ std::string Unstated(const Amounts& hard, const Json& pod) {
     std::set<std::string> without;
     for (const std::string_view list : {"containers", "initContainers"}) {
       for (const Json& container : ItemsAt(pod, {"spec", list})) {
-        if (!container.At({"resources", kind, bare})) without.emplace(NameOf(Json::MakeObject({{"metadata", container}})));
+        if (!container.At({"resources", kind, bare}))
+          without.emplace(NameOf(Json::MakeObject({{"metadata", container}})));
       }
     }
     if (without.empty()) continue;
@@ -110,7 +113,8 @@ Outcome<Json> Charge(const ResourceInfo& info, const Json& pod, const Json& quot
     names += (names.empty() ? "" : ",") + name;
     is_counted = is_counted && used.contains(name);
   }
-  if (!is_counted) return Forbidden(info, pod_name, "status unknown for quota: " + quota_name + ", resources: " + names);
+  if (!is_counted)
+    return Forbidden(info, pod_name, "status unknown for quota: " + quota_name + ", resources: " + names);
   Amounts usage;
   for (const auto& [name, amount] : QuotaUsageOf(pod)) {
     if (hard.contains(std::string_view(name)) && !amount.is_zero()) usage[std::string(name)] = amount;
@@ -123,8 +127,8 @@ Outcome<Json> Charge(const ResourceInfo& info, const Json& pod, const Json& quot
   }
   if (!exceeded.empty()) {
     return Forbidden(info, pod_name,
-                     "exceeded quota: " + quota_name + ", requested: " + TextOf(exceeded, usage) + ", used: " +
-                         TextOf(exceeded, before) + ", limited: " + TextOf(exceeded, hard));
+                     "exceeded quota: " + quota_name + ", requested: " + TextOf(exceeded, usage) +
+                         ", used: " + TextOf(exceeded, before) + ", limited: " + TextOf(exceeded, hard));
   }
   Json charged = quota;
   charged["status"]["used"] = WriteAmounts({used.begin(), used.end()});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Admission by ResourceQuotas: a pod that is made counts in the status of each quota that covers it, or is refused.
 //
-// Who writes the status first, and what is used once a pod is gone, is a controller's work (cluster/quota_controller.h).
-// Lacks: resources of a pod as a whole, containers that stay among the init containers, the scope
-// CrossNamespacePodAffinity, and quotas on anything but pods.
+// Who writes the status first, and what is used once a pod is gone, is a controller's work
+// (cluster/quota_controller.h). Lacks: resources of a pod as a whole, containers that stay among the init containers,
+// the scope CrossNamespacePodAffinity, and quotas on anything but pods.
 #pragma once
 
 #include <vector>
@@ -25,7 +25,7 @@ bool IsCoveredBy(const Json& quota, const Json& pod);
 bool IsQuotaOnPods(std::string_view resource);
 
 Quantity SumOf(const Quantity& a, const Quantity& b);  // In the format of the first that is not zero.
-ResourceList ReadAmounts(const Json* amounts);  // Null: none.
+ResourceList ReadAmounts(const Json* amounts);         // Null: none.
 Json WriteAmounts(const ResourceList& amounts);
 
 }  // namespace kube::testing

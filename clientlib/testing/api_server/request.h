@@ -36,8 +36,8 @@ std::optional<ResourcePath> ParseResourcePath(const std::vector<std::string>& pa
 struct WriteOptions {
   std::string subresource = {};
   bool is_dry_run = false;
-  bool is_strict = false;  // fieldValidation=Strict: unknown fields are errors.
-  bool warns = false;      // fieldValidation=Warn
+  bool is_strict = false;                          // fieldValidation=Strict: unknown fields are errors.
+  bool warns = false;                              // fieldValidation=Warn
   std::vector<std::string> duplicate_fields = {};  // Of the body.
 };
 Outcome<WriteOptions> ParseWriteOptions(const HttpRequest& request, const Target& target);

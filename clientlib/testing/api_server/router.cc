@@ -170,8 +170,7 @@ Outcome<HttpResponse> Router::OnSubresource(Table& table, const ResourcePath& pa
   const ResourceInfo& info = *table.info;
   const ObjectKey key{path.ns, path.name};
   const std::string& name = path.subresource;
-  if (name == "status" && info.has_status)
-    return OnObject(table, key, request, target, {.subresource = name});
+  if (name == "status" && info.has_status) return OnObject(table, key, request, target, {.subresource = name});
   if (name == "finalize" && info.Is("", "namespaces")) {
     if (request.method != "PUT") return MethodNotAllowed();
     return OnObject(table, key, request, target, {.subresource = name});

@@ -13,7 +13,8 @@ namespace kube::testing {
 
 class Router {
  public:
-  Router(Storage& storage, const Clock& clock) : storage_(storage), clock_(clock), writer_(storage), logs_(storage, clock) {}
+  Router(Storage& storage, const Clock& clock)
+      : storage_(storage), clock_(clock), writer_(storage), logs_(storage, clock) {}
 
   StreamResponse Answer(const HttpRequest& request);  // `stream` is null but for watches and logs.
   Writer& writer() { return writer_; }

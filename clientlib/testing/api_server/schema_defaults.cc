@@ -5,9 +5,7 @@
 namespace kube::testing::internal {
 namespace {
 
-bool IsResourceField(std::string_view name) {
-  return name == "apiVersion" || name == "kind" || name == "metadata";
-}
+bool IsResourceField(std::string_view name) { return name == "apiVersion" || name == "kind" || name == "metadata"; }
 
 void PruneValue(const SchemaNode& schema, Json& value, bool is_resource) {
   if (Json::Array* const items = value.AsArray()) {
@@ -27,9 +25,7 @@ void PruneValue(const SchemaNode& schema, Json& value, bool is_resource) {
   });
 }
 
-bool IsForbiddenNull(const SchemaNode& schema, const Json& value) {
-  return value.is_null() && !schema.is_nullable;
-}
+bool IsForbiddenNull(const SchemaNode& schema, const Json& value) { return value.is_null() && !schema.is_nullable; }
 
 }  // namespace
 

@@ -52,9 +52,7 @@ std::int64_t CountCharacters(std::string_view utf8) {
   return std::count_if(utf8.begin(), utf8.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
 }
 
-bool IsDate(std::string_view text) {
-  return text.size() == 10 && ParseTime(std::string(text) + "T00:00:00Z").ok();
-}
+bool IsDate(std::string_view text) { return text.size() == 10 && ParseTime(std::string(text) + "T00:00:00Z").ok(); }
 
 bool HasFormat(std::string_view text, std::string_view format) {
   if (format == "date-time") return ParseTime(text).ok();
@@ -79,8 +77,8 @@ class Errors {
   }
   void WrongType(const std::string& path, std::string_view wanted, std::string_view got) {
     Add("FieldValueTypeInvalid",
-        "Invalid value: " + Quote(got) + ": " + path + " in body must be of type " + std::string(wanted) +
-            ": " + Quote(got),
+        "Invalid value: " + Quote(got) + ": " + path + " in body must be of type " + std::string(wanted) + ": " +
+            Quote(got),
         path);
   }
   void TooMany(const std::string& path, std::int64_t count, std::int64_t limit) {
@@ -190,10 +188,10 @@ void Validator::CheckString(const SchemaNode& schema, const std::string& text, E
 
 void Validator::CheckNumber(const SchemaNode& schema, const Json& number, Errors& errors) {
   if (schema.types == kInteger && !IsInRange(number, schema.format)) {
-    errors.Whole("Checked value must be of type integer" +
-                 (schema.format == "int32" || schema.format == "int64" ? " with format " + schema.format
-                                                                       : " (default format)") +
-                 " in " + path_);
+    errors.Whole(
+        "Checked value must be of type integer" +
+        (schema.format == "int32" || schema.format == "int64" ? " with format " + schema.format : " (default format)") +
+        " in " + path_);
   }
   if (schema.multiple_of && ToDouble(*schema.multiple_of) > 0 &&
       !IsWhole(ToDouble(number) / ToDouble(*schema.multiple_of)))
@@ -201,27 +199,24 @@ void Validator::CheckNumber(const SchemaNode& schema, const Json& number, Errors
   if (schema.maximum) {
     const int order = Order(number, *schema.maximum);
     if (order > 0 || (order == 0 && schema.is_maximum_exclusive)) {
-      errors.Invalid(
-          path_, number,
-          (schema.is_maximum_exclusive ? "should be less than " : "should be less than or equal to ") +
-              ToText(*schema.maximum));
+      errors.Invalid(path_, number,
+                     (schema.is_maximum_exclusive ? "should be less than " : "should be less than or equal to ") +
+                         ToText(*schema.maximum));
     }
   }
   if (schema.minimum) {
     const int order = Order(number, *schema.minimum);
     if (order < 0 || (order == 0 && schema.is_minimum_exclusive)) {
-      errors.Invalid(
-          path_, number,
-          (schema.is_minimum_exclusive ? "should be greater than " : "should be greater than or equal to ") +
-              ToText(*schema.minimum));
+      errors.Invalid(path_, number,
+                     (schema.is_minimum_exclusive ? "should be greater than " : "should be greater than or equal to ") +
+                         ToText(*schema.minimum));
     }
   }
 }
 
 void Validator::CheckArray(const SchemaNode& schema, const Json::Array& items, Errors& errors) {
   if (schema.items) {
-    for (std::size_t i = 0; i < items.size(); ++i)
-      InItem(i, [&] { Validate(*schema.items, items[i], errors); });
+    for (std::size_t i = 0; i < items.size(); ++i) InItem(i, [&] { Validate(*schema.items, items[i], errors); });
   }
   const auto count = static_cast<std::int64_t>(items.size());
   if (schema.min_items && count < *schema.min_items)
@@ -246,8 +241,7 @@ void Validator::CheckObject(const SchemaNode& schema, const Json& object, Errors
   if (schema.max_properties && count > *schema.max_properties)
     return errors.TooMany(path_, count, *schema.max_properties);
   for (const auto& [name, value] : members) {
-    if (const SchemaNode* const field = schema.At(name))
-      InField(name, [&] { Validate(*field, value, errors); });
+    if (const SchemaNode* const field = schema.At(name)) InField(name, [&] { Validate(*field, value, errors); });
   }
   for (const std::string& name : schema.required) {
     if (!object.Find(name)) InField(name, [&] { errors.Add("FieldValueRequired", "Required value", path_); });
@@ -260,12 +254,10 @@ void Validator::CheckEnum(const SchemaNode& schema, const Json& value, Errors& e
   std::string names;
   for (const Json& each : allowed)
     names += (names.empty() ? "" : ", ") + Quote(each.AsString() ? *each.AsString() : ToText(each));
-  errors.Add("FieldValueNotSupported", "Unsupported value: " + ToText(value) + ": supported values: " + names,
-             path_);
+  errors.Add("FieldValueNotSupported", "Unsupported value: " + ToText(value) + ": supported values: " + names, path_);
 }
 
-std::size_t Validator::CountValid(const std::vector<SchemaNode::Child>& schemas, const Json& value,
-                                  Errors& failures) {
+std::size_t Validator::CountValid(const std::vector<SchemaNode::Child>& schemas, const Json& value, Errors& failures) {
   std::size_t valid = 0;
   for (const SchemaNode::Child& schema : schemas) {
     Errors errors;
@@ -305,8 +297,7 @@ void Validator::CheckAlternatives(const SchemaNode& schema, const Json& value, E
       errors.Add(failures);
     }
     if (valid < schema.all_of.size()) {
-      errors.Whole(Quote(path_) + " must validate all the schemas (allOf)" +
-                   (valid == 0 ? ". None validated" : ""));
+      errors.Whole(Quote(path_) + " must validate all the schemas (allOf)" + (valid == 0 ? ". None validated" : ""));
     }
   }
   if (schema.negated) {
@@ -343,8 +334,7 @@ void Validator::CheckKeys(const SchemaNode& schema, const Json::Array& items, Er
     if (is_map && !items[i].is_object() && !items[i].is_null()) {
       InItem(i, [&] {
         errors.Add("FieldValueInvalid",
-                   "Invalid value: " + ToText(items[i]) + ": must be an object for an array of list-type map",
-                   path_);
+                   "Invalid value: " + ToText(items[i]) + ": must be an object for an array of list-type map", path_);
       });
       return;
     }

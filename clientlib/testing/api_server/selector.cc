@@ -36,14 +36,10 @@ bool Satisfies(const LabelRequirement& wanted, const Json* labels) {
   const std::string* const text = value ? value->AsString() : nullptr;
   const bool is_listed = text && std::find(wanted.values.begin(), wanted.values.end(), *text) != wanted.values.end();
   switch (wanted.op) {
-    case SelectorOperator::kIn:
-      return is_listed;
-    case SelectorOperator::kNotIn:
-      return !is_listed;
-    case SelectorOperator::kExists:
-      return value != nullptr;
-    case SelectorOperator::kDoesNotExist:
-      return value == nullptr;
+    case SelectorOperator::kIn: return is_listed;
+    case SelectorOperator::kNotIn: return !is_listed;
+    case SelectorOperator::kExists: return value != nullptr;
+    case SelectorOperator::kDoesNotExist: return value == nullptr;
   }
   return false;
 }

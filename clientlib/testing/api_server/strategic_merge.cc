@@ -86,8 +86,7 @@ Status MergingList::Merge(Json::Array& items, const Json::Array& patch) const {
 
 Status MergingList::TakeDirectives(Json::Array& items, Json::Array& patch) const {
   for (const Json& item : patch) {
-    if (!item.is_object())
-      return BadPatch("an item of a list that merges by \"" + key_ + "\" must be an object");
+    if (!item.is_object()) return BadPatch("an item of a list that merges by \"" + key_ + "\" must be an object");
     const std::string directive = DirectiveOf(item);
     if (directive == "replace") {
       std::erase_if(patch, HasDirective);
@@ -128,10 +127,8 @@ void MergingList::Sort(Json::Array& items, const Json::Array& order, const Json:
     const std::size_t in_order = IndexIn(order, item), in_server = IndexIn(server, item);
     (in_order < order.size() ? patched : others).push_back({in_order, in_server, std::move(item)});
   }
-  std::stable_sort(patched.begin(), patched.end(),
-                   [](const auto& a, const auto& b) { return a.order < b.order; });
-  std::stable_sort(others.begin(), others.end(),
-                   [](const auto& a, const auto& b) { return a.server < b.server; });
+  std::stable_sort(patched.begin(), patched.end(), [](const auto& a, const auto& b) { return a.order < b.order; });
+  std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.server < b.server; });
   items.clear();
   std::size_t next_patched = 0, next_other = 0;
   while (next_patched < patched.size() || next_other < others.size()) {

@@ -15,18 +15,16 @@ using internal::SchemaNode;
 enum class Role { kStructure, kRestriction };
 
 Error NotStructural(const std::string& path, std::string_view why) {
-  return Error(ErrorCode::kInvalidArgument,
-               "schema at \"" + (path.empty() ? "." : path) + "\": " + std::string(why));
+  return Error(ErrorCode::kInvalidArgument, "schema at \"" + (path.empty() ? "." : path) + "\": " + std::string(why));
 }
 
 unsigned TypeBit(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, unsigned>, 6> kTypes = {
-      {{"object", internal::kObject},
-       {"array", internal::kArray},
-       {"string", internal::kString},
-       {"integer", internal::kInteger},
-       {"number", internal::kNumber},
-       {"boolean", internal::kBoolean}}};
+  static constexpr std::array<std::pair<std::string_view, unsigned>, 6> kTypes = {{{"object", internal::kObject},
+                                                                                   {"array", internal::kArray},
+                                                                                   {"string", internal::kString},
+                                                                                   {"integer", internal::kInteger},
+                                                                                   {"number", internal::kNumber},
+                                                                                   {"boolean", internal::kBoolean}}};
   for (const auto& [type, bit] : kTypes) {
     if (type == name) return bit;
   }
@@ -114,8 +112,7 @@ Status Parser::ParseListType(const Json& json, const std::string& path, SchemaNo
   node.map_keys = TextsAt(json, "x-kubernetes-list-map-keys");
   const std::string type = TextAt(json, "x-kubernetes-list-type");
   if (type == "map") {
-    if (node.map_keys.empty())
-      return NotStructural(path, "a list of type map needs x-kubernetes-list-map-keys");
+    if (node.map_keys.empty()) return NotStructural(path, "a list of type map needs x-kubernetes-list-map-keys");
     node.list = StructuralSchema::ListType::kMap;
   } else if (type == "set") {
     node.list = StructuralSchema::ListType::kSet;
@@ -127,8 +124,7 @@ Status Parser::ParseListType(const Json& json, const std::string& path, SchemaNo
 
 Status Parser::ParseValueRules(const Json& json, const std::string& path, SchemaNode& node) {
   if (const Json* const value = json.Find("default")) node.default_json = *value;
-  if (const Json* const values = json.Find("enum"); values && values->AsArray())
-    node.enum_values = *values->AsArray();
+  if (const Json* const values = json.Find("enum"); values && values->AsArray()) node.enum_values = *values->AsArray();
   node.required = TextsAt(json, "required");
   node.minimum = NumberAt(json, "minimum");
   node.maximum = NumberAt(json, "maximum");
@@ -169,8 +165,7 @@ Status Parser::ParseChildren(const Json& json, const std::string& path, Role rol
   }
   if (Status parsed = ParseChild(additional, path + ".*", role, node.additional); !parsed) return parsed;
   if (Status parsed = ParseChild(json.Find("items"), path + "[]", role, node.items); !parsed) return parsed;
-  if (Status parsed = ParseChild(json.Find("not"), path, Role::kRestriction, node.negated); !parsed)
-    return parsed;
+  if (Status parsed = ParseChild(json.Find("not"), path, Role::kRestriction, node.negated); !parsed) return parsed;
   if (Status parsed = ParseAlternatives(json, "allOf", path, node.all_of); !parsed) return parsed;
   if (Status parsed = ParseAlternatives(json, "anyOf", path, node.any_of); !parsed) return parsed;
   return ParseAlternatives(json, "oneOf", path, node.one_of);
@@ -189,8 +184,7 @@ Status Parser::ParseAlternatives(const Json& json, std::string_view name, const 
   const Json* const schemas = json.Find(name);
   if (!schemas || !schemas->AsArray()) return {};
   for (const Json& schema : *schemas->AsArray()) {
-    if (Status parsed = ParseChild(&schema, path, Role::kRestriction, to.emplace_back()); !parsed)
-      return parsed;
+    if (Status parsed = ParseChild(&schema, path, Role::kRestriction, to.emplace_back()); !parsed) return parsed;
   }
   return {};
 }

@@ -252,8 +252,7 @@ Outcome<Written> Writer::Update(Table& table, const ObjectKey& key, Json object,
   return written;
 }
 
-Outcome<Written> Writer::Store(Table& table, const RevisionPtr& before, Json object,
-                               const WriteOptions& options) {
+Outcome<Written> Writer::Store(Table& table, const RevisionPtr& before, Json object, const WriteOptions& options) {
   const std::shared_ptr<const ResourceInfo> info = table.info;
   const Json& old = before->object();
   const std::string name(NameOf(old));

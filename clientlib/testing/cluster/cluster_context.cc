@@ -19,8 +19,7 @@ constexpr int kMostConflicts = 5;  // Nothing runs between a read and its write:
 std::string ClusterContext::Now() const { return ToText(Time{simulation.WallNow()}); }
 
 bool ClusterContext::Modify(std::string_view resource, const ObjectKey& key, std::string_view uid,
-                            std::string_view subresource,
-                            const std::function<bool(Json&)>& change) const {
+                            std::string_view subresource, const std::function<bool(Json&)>& change) const {
   for (int tries = 0; tries < kMostConflicts; ++tries) {
     const FakeApiServer::ObjectPtr found = server.Get(resource, key);
     if (!found || UidOf(*found) != uid) return true;

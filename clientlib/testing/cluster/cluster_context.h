@@ -52,8 +52,8 @@ struct ClusterContext {
 
   // Reads the object, has `change` change it and writes it, until that meets no conflict. `change` answers false if
   // there is nothing to write. False if the server refused; an object that is gone, or another one (`uid`), is fine.
-  bool Modify(std::string_view resource, const ObjectKey& key, std::string_view uid,
-              std::string_view subresource, const std::function<bool(Json&)>& change) const;
+  bool Modify(std::string_view resource, const ObjectKey& key, std::string_view uid, std::string_view subresource,
+              const std::function<bool(Json&)>& change) const;
   // Likewise only that very object. A `grace` below zero is the object's own.
   bool DeleteObject(std::string_view resource, const Json& object, int grace = -1,
                     std::string_view propagation = {}) const;

@@ -59,8 +59,10 @@ struct JobController::Pass {
 
 JobController::JobController(const ClusterContext& context)
     : context_(context),
-      loop_(context, context.options.job, [this](const ObjectKey& key) { return Reconcile(key); }, kRetries),
-      orphans_(context, context.options.job, [this](const ObjectKey& key) { return ReleaseOrphan(key); }, kRetries),
+      loop_(
+          context, context.options.job, [this](const ObjectKey& key) { return Reconcile(key); }, kRetries),
+      orphans_(
+          context, context.options.job, [this](const ObjectKey& key) { return ReleaseOrphan(key); }, kRetries),
       events_(context, "job-controller") {}
 
 void JobController::Observe(const ServerChange& change) {

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kubelets of all nodes: bound pods start, run, crash and end as they are told to, and go when they are deleted.
 //
-// Pods obey annotations, from birth or whenever they are set. All containers of a pod do the same. The nodes of the test
-// clusters obey those in the first table, too (tests/cluster/README.md).
+// Pods obey annotations, from birth or whenever they are set. All containers of a pod do the same. The nodes of the
+// test clusters obey those in the first table, too (tests/cluster/README.md).
 //
 //   grus.test/outcome: succeed | fail   the containers end for good, whatever the pod's restartPolicy
 //   grus.test/exit-code: "N"            of a failure or a crash; otherwise 1
 //   grus.test/ready: "false"            the readiness probe fails
 //   grus.test/waiting: "REASON: text"   the containers wait with that reason and message, and start once it is gone; an
 //                                       ErrImagePull is tried again, and in between it is an ImagePullBackOff
-//   grus.test/crash: "N"                the containers shall have crashed N times since the pod began: those that have not
+//   grus.test/crash: "N"                the containers shall have crashed N times since the pod began: those that have
+//   not
 //                                       crash as soon as they run. They start again in the pod, at once or after the
 //                                       kubelet's back-off; but if restartPolicy is Never, the pod fails.
 //
 //   grus.test/run-seconds: "N"          after that time the containers succeed
-//   grus.test/stop-seconds: "N"         a deleted pod takes that long to stop, or is killed when its grace is over; until
+//   grus.test/stop-seconds: "N"         a deleted pod takes that long to stop, or is killed when its grace is over;
+//   until
 //                                       then it is as Ready as before, since a kubelet goes on with readiness probes
 //
 // A container with a startupProbe has started, and one with any of the other two probes is ready, after a delay of
-// FakeClusterOptions::start; one without probes is ready as late now and then. Liveness probes never fail, and readiness
-// gates are not played. What is reported, and in which order, is what Kubernetes 1.36's kubelet was seen to report.
+// FakeClusterOptions::start; one without probes is ready as late now and then. Liveness probes never fail, and
+// readiness gates are not played. What is reported, and in which order, is what Kubernetes 1.36's kubelet was seen to
+// report.
 #pragma once
 
 #include <functional>
@@ -48,15 +51,15 @@ class Kubelet {
     std::string ip = {}, running_since = {};  // The latter of its containers.
     bool is_killed = false;                   // It took too long to stop.
 
-    Json end_state = {};         // Of containers that have ended for good; the pod's phase follows a moment later.
+    Json end_state = {};  // Of containers that have ended for good; the pod's phase follows a moment later.
 
-    int restarts = 0;        // As they are reported: not yet one more while the containers are down.
-    Json last_state = {};    // Likewise; how they ended before.
+    int restarts = 0;         // As they are reported: not yet one more while the containers are down.
+    Json last_state = {};     // Likewise; how they ended before.
     Json crashed_state = {};  // How they ended now, while they are down.
-    bool is_down = false;    // They have crashed and are not known to run again.
-    bool was_tried = false;  // The last look at them started them, or pulled their image; else that was put off.
-    TimePoint failed_at{};   // The last crash, or the last pull.
-    TimePoint look_at{};     // The next look at containers that are down or wait for their image.
+    bool is_down = false;     // They have crashed and are not known to run again.
+    bool was_tried = false;   // The last look at them started them, or pulled their image; else that was put off.
+    TimePoint failed_at{};    // The last crash, or the last pull.
+    TimePoint look_at{};      // The next look at containers that are down or wait for their image.
     RestartBackoff crash_backoff = {}, pull_backoff = {};
   };
 
@@ -77,7 +80,7 @@ class Kubelet {
   // Writes the status if `change` makes a difference to it.
   bool Report(const ObjectKey& key, const Record& record, const std::function<void(Json& pod)>& change);
   void PutOnline(Json& pod, Record& record, bool has_sandbox);  // Addresses, and what comes before the containers.
-  bool WaitUntil(const ObjectKey& key, TimePoint at);  // True if it has come.
+  bool WaitUntil(const ObjectKey& key, TimePoint at);           // True if it has come.
 
   const ClusterContext& context_;
   WorkLoop loop_;

@@ -8,10 +8,7 @@
 #include "clientlib/testing/cluster/objects.h"
 
 namespace kube::testing {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 NamespaceController::NamespaceController(const ClusterContext& context)
     : context_(context),

@@ -143,10 +143,8 @@ void SetInitContainers(Json& pod, std::string_view now) {
 
 void SetReady(Json& pod, bool is_ready, std::string_view reason, std::string_view message, std::string_view now) {
   for (const std::string_view type : {"Ready", "ContainersReady"}) {
-    if (is_ready)
-      SetCondition(pod, {type, "True"}, now);
-    else
-      SetCondition(pod, {type, "False", reason, message}, now);
+    if (is_ready) SetCondition(pod, {type, "True"}, now);
+    else SetCondition(pod, {type, "False", reason, message}, now);
   }
 }
 

@@ -5,10 +5,7 @@
 #include "clientlib/testing/cluster/objects.h"
 
 namespace kube::testing {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 QuotaController::QuotaController(const ClusterContext& context)
     : context_(context),

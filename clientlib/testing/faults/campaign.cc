@@ -61,7 +61,8 @@ std::vector<Job> ChooseEvenly(std::vector<Job> all, std::size_t count, std::mt19
   return chosen;
 }
 
-// Several faults in one run; none if there is nowhere for one. Later ones may not be reached once an earlier one has changed the course; that is fine.
+// Several faults in one run; none if there is nowhere for one. Later ones may not be reached once an earlier one has
+// changed the course; that is fine.
 Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models, std::mt19937_64& random) {
   Schedule schedule{std::string(workload.name()), 1 + random() % kModels, {}};
   const auto& points = models[schedule.seed - 1].points;
@@ -115,7 +116,8 @@ std::string Table(const std::vector<Job>& jobs) {
     }
   }
   std::string table = Line("%-28s %10s %12s\n", "workload", "schedules", "divergences");
-  for (const auto& [name, row] : by_workload) table += Line("%-28s %10d %12d\n", name.c_str(), row.schedules, row.wrong);
+  for (const auto& [name, row] : by_workload)
+    table += Line("%-28s %10d %12d\n", name.c_str(), row.schedules, row.wrong);
   table += Line("\n%-28s %10s %12s\n", "fault", "schedules", "divergences");
   for (const auto& [name, row] : by_kind) table += Line("%-28s %10d %12d\n", name.c_str(), row.schedules, row.wrong);
   return table;
@@ -134,7 +136,8 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
   const auto started = std::chrono::steady_clock::now();
   std::vector<const Workload*> chosen;
   for (const auto& workload : workloads) {
-    if (options.workloads.empty() || std::count(options.workloads.begin(), options.workloads.end(), workload->name()) > 0) {
+    if (options.workloads.empty() ||
+        std::count(options.workloads.begin(), options.workloads.end(), workload->name()) > 0) {
       chosen.push_back(workload.get());
     }
   }
@@ -159,7 +162,8 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
       report.failures.push_back(Failure({std::string(chosen[w]->name()), seed, {}}, wrong));
     }
   }
-  progress(std::to_string(report.controls) + " runs without faults, " + std::to_string(report.false_alarms) + " of them wrong");
+  progress(std::to_string(report.controls) + " runs without faults, " + std::to_string(report.false_alarms) +
+           " of them wrong");
 
   std::mt19937_64 random(options.seed);
   std::vector<Job> singles;
@@ -168,7 +172,8 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
       ChooseEvenly(std::move(singles), static_cast<std::size_t>(options.schedules * (1 - kRandomShare)), random);
   // Of a story whose runs without faults came to no end there is nothing to plan; it is told of as such.
   std::size_t planless = 0;
-  for (std::size_t w = 0; static_cast<int>(jobs.size()) < options.schedules && planless < chosen.size(); w = (w + 1) % chosen.size()) {
+  for (std::size_t w = 0; static_cast<int>(jobs.size()) < options.schedules && planless < chosen.size();
+       w = (w + 1) % chosen.size()) {
     Schedule schedule = PlanRandom(*chosen[w], models[w], random);
     planless = schedule.faults.empty() ? planless + 1 : 0;
     if (!schedule.faults.empty()) jobs.push_back({chosen[w], std::move(schedule)});

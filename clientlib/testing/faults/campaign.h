@@ -15,9 +15,9 @@ namespace kube::testing {
 using Workloads = std::vector<std::unique_ptr<const Workload>>;
 
 struct CampaignOptions {
-  int schedules = 2000;     // Over all workloads; runs without faults come on top.
-  std::uint64_t seed = 1;   // Of the choice of schedules.
-  int threads = 0;          // 0: one for each core.
+  int schedules = 2000;                  // Over all workloads; runs without faults come on top.
+  std::uint64_t seed = 1;                // Of the choice of schedules.
+  int threads = 0;                       // 0: one for each core.
   std::vector<std::string> workloads{};  // Empty: all.
 };
 
@@ -28,7 +28,7 @@ struct CampaignReport {
   std::vector<std::string> failures;   // A schedule as text, then what was wrong, indented.
   std::string table;                   // By workload and kind of fault.
   double seconds = 0;
-  Duration longest_takeover{};         // Of leases, in virtual time.
+  Duration longest_takeover{};  // Of leases, in virtual time.
   bool ok() const { return divergences == 0 && false_alarms == 0 && unreached == 0; }
 };
 

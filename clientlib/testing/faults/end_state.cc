@@ -9,10 +9,13 @@
 namespace kube::testing {
 namespace {
 
-constexpr std::string_view kVolatile[] = {"uid",        "resourceVersion", "generation", "observedGeneration",
-                                          "managedFields", "podIP",        "podIPs",     "hostIP",
-                                          "hostIPs",    "clusterIP",       "clusterIPs", "nodeName",
-                                          "containerID", "controller-revision-hash"};
+constexpr std::string_view kVolatile[] = {"uid",           "resourceVersion",
+                                          "generation",    "observedGeneration",
+                                          "managedFields", "podIP",
+                                          "podIPs",        "hostIP",
+                                          "hostIPs",       "clusterIP",
+                                          "clusterIPs",    "nodeName",
+                                          "containerID",   "controller-revision-hash"};
 
 bool IsVolatile(std::string_view name) {
   return std::find(std::begin(kVolatile), std::end(kVolatile), name) != std::end(kVolatile) ||
@@ -70,7 +73,8 @@ std::map<std::string, std::string> EndState(const World& world, const Workload& 
       masked["metadata"]["name"] = name;
       Normalise(masked);
       workload.Mask(resource, masked);
-      if (!masked.is_null()) found[resource + " " + (key.ns.empty() ? "" : key.ns + "/") + name].push_back(ToText(masked));
+      if (!masked.is_null())
+        found[resource + " " + (key.ns.empty() ? "" : key.ns + "/") + name].push_back(ToText(masked));
     }
   }
   std::map<std::string, std::string> end;

@@ -21,9 +21,9 @@ enum class FaultPoint {
 };
 
 struct FaultKind {
-  std::string_view name;   // "crash-after"
+  std::string_view name;  // "crash-after"
   FaultPoint point;
-  std::string_view what;   // One line for people.
+  std::string_view what;  // One line for people.
 };
 
 // All that there are, grouped by point.

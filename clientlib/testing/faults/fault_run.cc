@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStepLimit = 3h;   // More than a safety resync: what a lost event left undone is found by then.
-constexpr Duration kQuiet = 6min;     // Longer than any fault hides something.
+constexpr Duration kStepLimit = 3h;     // More than a safety resync: what a lost event left undone is found by then.
+constexpr Duration kQuiet = 6min;       // Longer than any fault hides something.
 constexpr Duration kLongQuiet = 70min;  // What was done behind a reconciler's back may wait for its resync.
 constexpr Duration kSettleLimit = 4h;
 constexpr Duration kRest = 10min;
@@ -88,7 +88,8 @@ class FaultRun {
   }
   // From within the process, so it is told from outside.
   void OnCrash(int number) {
-    world_.simulation.After(Duration{}, [this, number] { processes_[static_cast<std::size_t>(number)]->stop.request_stop(); });
+    world_.simulation.After(Duration{},
+                            [this, number] { processes_[static_cast<std::size_t>(number)]->stop.request_stop(); });
   }
   void EndProcesses() {
     for (auto& process : processes_) process->thread.RequestStop();
@@ -104,8 +105,10 @@ class FaultRun {
       if (change.after) objects[KeyOf(any)] = change.after;
       else objects.erase(KeyOf(any));
       if (!IsQuiet(change.resource)) changed_at_ = Now();
-      if ((!change.before || !change.after) && std::find(owned_.begin(), owned_.end(), change.resource) != owned_.end()) {
-        auto& [created, deleted] = births_[std::string(change.resource) + " " + KeyOf(any).ns + "/" + workload_.NameOf(change.resource, any)];
+      if ((!change.before || !change.after) &&
+          std::find(owned_.begin(), owned_.end(), change.resource) != owned_.end()) {
+        auto& [created, deleted] =
+            births_[std::string(change.resource) + " " + KeyOf(any).ns + "/" + workload_.NameOf(change.resource, any)];
         ++(change.after ? created : deleted);
       }
       for (const Invariant& invariant : invariants_) {
@@ -246,10 +249,12 @@ void CompareMaps(const char* what, const std::map<std::string, std::string>& mod
   for (const auto& [key, value] : model) {
     const auto it = run.find(key);
     if (it == run.end()) differences.push_back(std::string(what) + ": " + key + " is missing");
-    else if (it->second != value) differences.push_back(std::string(what) + ": " + key + ": " + Difference(value, it->second));
+    else if (it->second != value)
+      differences.push_back(std::string(what) + ": " + key + ": " + Difference(value, it->second));
   }
   for (const auto& [key, value] : run) {
-    if (!model.contains(key)) differences.push_back(std::string(what) + ": " + key + " is there: " + value.substr(0, 200));
+    if (!model.contains(key))
+      differences.push_back(std::string(what) + ": " + key + " is there: " + value.substr(0, 200));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "clientlib/base/wait.h"
 #include "clientlib/http/json_lines.h"
 #include "clientlib/testing/fake_transport.h"
+#include "clientlib/testing/faults/refusal.h"
 
 namespace kube::testing {
 namespace {
@@ -21,35 +22,6 @@ Error Refused() { return {ErrorCode::kUnavailable, "connection refused"}; }
 Error Lost() { return Error(ErrorCode::kUnavailable, "connection reset").with_http(0, std::string(kConnectionLost)); }
 Error Dead() { return {ErrorCode::kCancelled, "the process is dead"}; }
 
-HttpResponse WithRetryAfter(HttpResponse response, std::string seconds) {
-  response.headers.emplace_back("retry-after", std::move(seconds));
-  return response;
-}
-HttpResponse Html() {
-  return {200, {{"content-type", "text/html"}}, "<html><body><h1>It works!</h1></body></html>"};
-}
-
-// The answer of a server that refuses, if the fault is one.
-std::optional<HttpResponse> Refusal(const Fault& fault) {
-  const std::string_view name = fault.kind->name;
-  if (name == "conflict") return StatusAnswer(409, "Conflict", "the object has been modified; please apply your changes to the latest version and try again");
-  if (name == "busy") return StatusAnswer(429, "TooManyRequests", "the server has received too many requests and has asked us to try again later");
-  if (name.ends_with("busy-retry-after") || name.ends_with("-busy")) {
-    return WithRetryAfter(StatusAnswer(429, "TooManyRequests", "the server has received too many requests and has asked us to try again later"), "7");
-  }
-  if (name == "error-500") return StatusAnswer(500, "InternalError", "an error on the server has prevented the request from succeeding");
-  if (name == "error-503") return WithRetryAfter(StatusAnswer(503, "ServiceUnavailable", "the server is currently unable to handle the request"), "1");
-  if (name.ends_with("-503")) return StatusAnswer(503, "ServiceUnavailable", "the server is currently unable to handle the request");
-  if (name.ends_with("-504")) return StatusAnswer(504, "Timeout", "the server was unable to return a response in the time allotted");
-  if (name == "forbidden") return StatusAnswer(403, "Forbidden", "User \"grus\" cannot create resource \"things\" in API group \"\" in the namespace \"default\"");
-  if (name == "invalid") return StatusAnswer(422, "Invalid", "an admission check refuses");
-  if (name == "open-gone") return StatusAnswer(410, "Expired", "The resourceVersion for the provided watch is too old.");
-  if (name == "open-no-watch-list") return StatusAnswer(422, "Invalid", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled");
-  if (name == "read-deep") return JsonAnswer(200, std::string(10'000, '[') + std::string(10'000, ']'));
-  if (name.ends_with("-garbage") || name.ends_with("-html")) return Html();
-  return std::nullopt;
-}
-
 bool IsLease(const HttpRequest& request) { return request.target.find("/leases") != std::string::npos; }
 bool IsLog(const HttpRequest& request) {
   return std::string_view(request.target).substr(0, request.target.find('?')).ends_with("/log");
@@ -59,8 +31,8 @@ bool IsLog(const HttpRequest& request) {
 bool SparesLogs(const Fault& fault) {
   const std::string_view name = fault.kind->name;
   return name == "open-gone" || name == "open-no-watch-list" || name == "watch-gone" || name == "watch-error" ||
-         name == "watch-unknown" || name == "watch-twice" || name == "watch-hidden" ||
-         name.ends_with("-garbage") || name.ends_with("-html");
+         name == "watch-unknown" || name == "watch-twice" || name == "watch-hidden" || name.ends_with("-garbage") ||
+         name.ends_with("-html");
 }
 bool IsEvent(const HttpRequest& request) { return request.target.find("/events") != std::string::npos; }
 
@@ -152,12 +124,16 @@ class FaultyNetwork::Stream final : public ByteStream {
       if (fault.Is("watch-gone") || fault.Is("watch-error")) {
         const bool is_gone = fault.Is("watch-gone");
         line = R"({"type":"ERROR","object":)" +
-               (is_gone ? StatusAnswer(410, "Expired", "too old resource version") : StatusAnswer(500, "InternalError", "etcd is away")).body +
+               (is_gone ? StatusAnswer(410, "Expired", "too old resource version")
+                        : StatusAnswer(500, "InternalError", "etcd is away"))
+                   .body +
                "}\n";
         is_ended_ = true;
       }
       if (fault.Is("watch-garbage")) Push("<html>{\"type\":\n");
-      if (fault.Is("watch-unknown")) Push(R"({"type":"RENAMED","object":{}})" "\n");
+      if (fault.Is("watch-unknown"))
+        Push(R"({"type":"RENAMED","object":{}})"
+             "\n");
       if (fault.Is("watch-twice")) Push(line);
       if (fault.Is("watch-late")) shown_at_ = simulation_.Now() + 20s;
       if (fault.Is("watch-hidden")) shown_at_ = simulation_.Now() + 5min;
@@ -208,11 +184,13 @@ class FaultyNetwork::Line final : public Transport {
       if (fault.Is("crash-before") || fault.Is("leader-crash")) return Crash();
       if (fault.Is("refused") || fault.Is("read-refused")) return Refused();
     }
-    if (!WaitFor(simulation_, simulation_.Between(kFastest, kSlowest), stop)) return Error(ErrorCode::kCancelled, "stopped");
+    if (!WaitFor(simulation_, simulation_.Between(kFastest, kSlowest), stop))
+      return Error(ErrorCode::kCancelled, "stopped");
     if (*is_dead_) return Dead();
     if (IsAway(request)) return Refused();
     for (const Fault& fault : faults) {
-      if (std::optional<HttpResponse> refusal = Refusal(fault); refusal && !fault.Is("reply-garbage")) return Note(request, *std::move(refusal));
+      if (std::optional<HttpResponse> refusal = Refusal(fault); refusal && !fault.Is("reply-garbage"))
+        return Note(request, *std::move(refusal));
     }
 
     Result<HttpResponse> answer = network_.server_.Send(request, stop);
@@ -225,13 +203,14 @@ class FaultyNetwork::Line final : public Transport {
         WaitFor(simulation_, request.timeout, stop);
         return Error(ErrorCode::kTimeout, "the server did not answer in time");
       }
-      if (fault.Is("reply-garbage")) return Html();
+      if (fault.Is("reply-garbage")) return *Refusal(fault);
       if (fault.Is("reply-truncated") || fault.Is("read-truncated")) {
         if (answer) answer->body.resize(answer->body.size() / 2);
       }
       Meddle(fault);
     }
-    if (!WaitFor(simulation_, simulation_.Between(kFastest, kSlowest), stop)) return Error(ErrorCode::kCancelled, "stopped");
+    if (!WaitFor(simulation_, simulation_.Between(kFastest, kSlowest), stop))
+      return Error(ErrorCode::kCancelled, "stopped");
     if (*is_dead_) return Dead();
     if (answer) return Note(request, *std::move(answer));
     return answer;
@@ -241,7 +220,8 @@ class FaultyNetwork::Line final : public Transport {
     if (*is_dead_) return Dead();
     CheckRetryAfter(request);
     const std::vector<Fault> faults = network_.Pass(FaultPoint::kOpen);
-    if (!WaitFor(simulation_, simulation_.Between(kFastest, kSlowest), stop)) return Error(ErrorCode::kCancelled, "stopped");
+    if (!WaitFor(simulation_, simulation_.Between(kFastest, kSlowest), stop))
+      return Error(ErrorCode::kCancelled, "stopped");
     if (*is_dead_) return Dead();
     if (IsAway(request)) return Refused();
     for (const Fault& fault : faults) {
@@ -279,7 +259,8 @@ class FaultyNetwork::Line final : public Transport {
 
   bool IsAway(const HttpRequest& request) const {
     const TimePoint now = simulation_.Now();
-    return now < network_.down_until_ || (IsLease(request) && request.method != "GET" && now < network_.no_leases_until_);
+    return now < network_.down_until_ ||
+           (IsLease(request) && request.method != "GET" && now < network_.no_leases_until_);
   }
 
   // Faults that are done to the world, once the write is in.
@@ -309,9 +290,11 @@ class FaultyNetwork::Line final : public Transport {
     const auto it = not_before_.find(PathOf(request));
     if (it == not_before_.end()) return;
     if (simulation_.Now() < it->second) {
-      network_.Breach("Retry-After was not obeyed: " + PathOf(request) + " came " +
-                      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(it->second - simulation_.Now()).count()) +
-                      " ms too early");
+      network_.Breach(
+          "Retry-After was not obeyed: " + PathOf(request) + " came " +
+          std::to_string(
+              std::chrono::duration_cast<std::chrono::milliseconds>(it->second - simulation_.Now()).count()) +
+          " ms too early");
     }
     not_before_.erase(it);
   }

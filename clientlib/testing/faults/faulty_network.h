@@ -24,7 +24,7 @@ namespace kube::testing {
 class FaultyNetwork {
  public:
   struct Hooks {
-    std::function<void(int process)> crash;         // The process must end; its requests fail from now on.
+    std::function<void(int process)> crash;          // The process must end; its requests fail from now on.
     std::function<void(const Fault& fault)> tamper;  // A fault that is done to objects, not to the network.
   };
 
@@ -44,7 +44,7 @@ class FaultyNetwork {
   Duration longest_takeover() const { return longest_takeover_; }
 
  private:
-  class Line;    // One process's view.
+  class Line;  // One process's view.
   class Stream;
   struct Request;
 

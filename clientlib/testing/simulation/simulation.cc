@@ -57,14 +57,13 @@ struct Simulation::Impl {
   std::vector<std::shared_ptr<Task>> tasks;  // In the order of their start; ended ones are removed.
   Task* current = nullptr;
   std::multimap<TimePoint, std::function<void()>> timers;
-  std::map<int, TimePoint> frozen;  // Processes.
+  std::map<int, TimePoint> frozen;    // Processes.
   std::vector<std::size_t> runnable;  // Kept for its capacity.
 };
 
 class Simulation::Impl::Handle final : public Thread::Impl {
  public:
-  Handle(Simulation::Impl& simulation, std::shared_ptr<Task> task)
-      : simulation_(simulation), task_(std::move(task)) {}
+  Handle(Simulation::Impl& simulation, std::shared_ptr<Task> task) : simulation_(simulation), task_(std::move(task)) {}
   void RequestStop() override { task_->stop.request_stop(); }
   void Join() override {
     if (simulation_.current == nullptr) {  // From outside: the simulation goes on until it has ended.

@@ -29,8 +29,7 @@ using testing::TestCa;
 constexpr char kV1[] = "client.authentication.k8s.io/v1";
 
 std::string CredentialText(Json status) {
-  return ToText(
-      Json::MakeObject({{"apiVersion", kV1}, {"kind", "ExecCredential"}, {"status", std::move(status)}}));
+  return ToText(Json::MakeObject({{"apiVersion", kV1}, {"kind", "ExecCredential"}, {"status", std::move(status)}}));
 }
 
 TEST(ParseExecCredential, A2TakesTokenCertificateAndExpiry) {
@@ -64,15 +63,12 @@ TEST(ParseExecCredential, A2RefusesHalfOrForeignCredentials) {
            Case{CredentialText(Json()), "neither a token nor a certificate"},
            Case{CredentialText(Json::MakeObject({{"token", ""}})), "neither a token nor a certificate"},
            Case{CredentialText(Json::MakeObject({{"token", "s3cret\r\nX: y"}})), "control character"},
-           Case{CredentialText(Json::MakeObject({{"clientCertificateData", key.cert_pem}})),
-                "without its key"},
-           Case{CredentialText(Json::MakeObject({{"clientKeyData", "s3cret"}, {"token", "t"}})),
-                "without its key"},
-           Case{CredentialText(
-                    Json::MakeObject({{"clientCertificateData", key.cert_pem}, {"clientKeyData", "s3cret"}})),
-                "no PEM private key"},
-           Case{CredentialText(Json::MakeObject({{"token", "s3cret"}, {"expirationTimestamp", "soon"}})),
-                "RFC 3339"},
+           Case{CredentialText(Json::MakeObject({{"clientCertificateData", key.cert_pem}})), "without its key"},
+           Case{CredentialText(Json::MakeObject({{"clientKeyData", "s3cret"}, {"token", "t"}})), "without its key"},
+           Case{
+               CredentialText(Json::MakeObject({{"clientCertificateData", key.cert_pem}, {"clientKeyData", "s3cret"}})),
+               "no PEM private key"},
+           Case{CredentialText(Json::MakeObject({{"token", "s3cret"}, {"expirationTimestamp", "soon"}})), "RFC 3339"},
        }) {
     const Result<ExecCredential> got = ParseExecCredential(c.text, kV1);
     ASSERT_FALSE(got) << c.text;
@@ -198,9 +194,8 @@ TEST_F(ExecCredentialTest, MissingPluginShowsTheInstallHint) {
   config_.exec->command = "no-such-plugin-of-grus";
   config_.exec->install_hint = "get it from the intranet";
 
-  EXPECT_THAT(
-      ExecCredentialSource(config_, clock_).AuthorizationHeader().error().message(),
-      AllOf(HasSubstr("no-such-plugin-of-grus: cannot start"), HasSubstr("get it from the intranet")));
+  EXPECT_THAT(ExecCredentialSource(config_, clock_).AuthorizationHeader().error().message(),
+              AllOf(HasSubstr("no-such-plugin-of-grus: cannot start"), HasSubstr("get it from the intranet")));
 }
 
 TEST_F(ExecCredentialTest, A2PluginThatNeedsATerminalIsRefused) {

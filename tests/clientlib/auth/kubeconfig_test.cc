@@ -49,11 +49,11 @@ class KubeconfigTest : public ::testing::Test {
 };
 
 TEST_F(KubeconfigTest, ReadsInlineData) {
-  const Result<ClientConfig> config = Load(
-      Simple("{server: 'https://k8s:6443/', certificate-authority-data: " + EncodeBase64(ca_.cert_pem()) +
-                 ", tls-server-name: api, proxy-url: 'socks5://p:1'}",
-             "{client-certificate-data: " + EncodeBase64(key_.cert_pem) +
-                 ", client-key-data: " + EncodeBase64(key_.key_pem) + "}"));
+  const Result<ClientConfig> config =
+      Load(Simple("{server: 'https://k8s:6443/', certificate-authority-data: " + EncodeBase64(ca_.cert_pem()) +
+                      ", tls-server-name: api, proxy-url: 'socks5://p:1'}",
+                  "{client-certificate-data: " + EncodeBase64(key_.cert_pem) +
+                      ", client-key-data: " + EncodeBase64(key_.key_pem) + "}"));
 
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->server, "https://k8s:6443");
@@ -73,10 +73,9 @@ TEST_F(KubeconfigTest, A4PathsAreRelativeToTheirOwnFile) {
   folder_.Write("pki/me.key", key_.key_pem);
   folder_.Write("token", "abc");
 
-  const Result<ClientConfig> config =
-      Load(Simple("{server: 'https://k8s', certificate-authority: pki/ca.crt}",
-                  "{client-certificate: ./pki/me.crt, client-key: " + folder_.path("pki/me.key") +
-                      ", tokenFile: token}"));
+  const Result<ClientConfig> config = Load(
+      Simple("{server: 'https://k8s', certificate-authority: pki/ca.crt}",
+             "{client-certificate: ./pki/me.crt, client-key: " + folder_.path("pki/me.key") + ", tokenFile: token}"));
 
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->ca_pem, ca_.cert_pem());
@@ -112,11 +111,11 @@ TEST_F(KubeconfigTest, A5ReadsImpersonationAndPassword) {
 }
 
 TEST_F(KubeconfigTest, ReadsExecPlugin) {
-  const Result<ClientConfig> config = Load(
-      Simple("{server: 'https://k8s'}",
-             "{exec: {apiVersion: client.authentication.k8s.io/v1, command: bin/login, args: [get, token],"
-             " env: [{name: A, value: '1'}], provideClusterInfo: true, interactiveMode: Never,"
-             " installHint: install it}}"));
+  const Result<ClientConfig> config =
+      Load(Simple("{server: 'https://k8s'}",
+                  "{exec: {apiVersion: client.authentication.k8s.io/v1, command: bin/login, args: [get, token],"
+                  " env: [{name: A, value: '1'}], provideClusterInfo: true, interactiveMode: Never,"
+                  " installHint: install it}}"));
 
   ASSERT_TRUE(config) << config.error().message();
   ASSERT_TRUE(config->exec);
@@ -129,8 +128,8 @@ TEST_F(KubeconfigTest, ReadsExecPlugin) {
 }
 
 TEST_F(KubeconfigTest, A2CommandWithoutSlashIsLeftToThePath) {
-  const Result<ClientConfig> config = Load(Simple(
-      "{server: 'https://k8s'}", "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: aws}}"));
+  const Result<ClientConfig> config = Load(
+      Simple("{server: 'https://k8s'}", "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: aws}}"));
 
   EXPECT_EQ(config->exec->command, "aws");
   EXPECT_EQ(config->exec->interactive_mode, "IfAvailable");
@@ -234,8 +233,7 @@ TEST_F(KubeconfigTest, ErrorsNameFileEntryAndReason) {
            Case{"clusters: [{cluster: {}}]", "an entry of clusters has no name"},
            Case{"clusters: [{name: c}, {name: c}]", "cluster \"c\": is there twice"},
            Case{"", "no current context; choose one with"},
-           Case{"current-context: dev",
-                "current-context names context \"dev\", which is not there; known: none"},
+           Case{"current-context: dev", "current-context names context \"dev\", which is not there; known: none"},
            Case{"current-context: dev\ncontexts: [{name: dev, context: {cluster: x}}]\nclusters: [{name: a}, "
                 "{name: b}]",
                 "names cluster \"x\", which is not there; known: \"a\", \"b\""},
@@ -245,8 +243,7 @@ TEST_F(KubeconfigTest, ErrorsNameFileEntryAndReason) {
            Case{Simple("{}", "{}"), "cluster \"c\": server must be a URL"},
            Case{Simple("{server: [a]}", "{}"), "cluster \"c\": server is no plain value"},
            Case{Simple("{server: 'https://k', proxy-url: 'ftp://x'}", "{}"), "proxy-url must start with"},
-           Case{Simple("{server: 'https://k', insecure-skip-tls-verify: maybe}", "{}"),
-                "neither true nor false"},
+           Case{Simple("{server: 'https://k', insecure-skip-tls-verify: maybe}", "{}"), "neither true nor false"},
            Case{Simple("{server: 'https://k', certificate-authority-data: '%'}", "{}"),
                 "certificate-authority-data is not valid base64"},
            Case{Simple("{server: 'https://k', certificate-authority-data: aGVsbG8=}", "{}"),
@@ -272,16 +269,14 @@ TEST_F(KubeconfigTest, ErrorsNameFileEntryAndReason) {
            Case{Simple(ok, "{exec: 7}"), "exec has no command"},
        }) {
     const std::string message = LoadError(c.text);
-    EXPECT_THAT(message,
-                AllOf(HasSubstr(folder_.path("config")), HasSubstr(c.want), Not(HasSubstr("s3cret"))));
+    EXPECT_THAT(message, AllOf(HasSubstr(folder_.path("config")), HasSubstr(c.want), Not(HasSubstr("s3cret"))));
   }
 }
 
 TEST_F(KubeconfigTest, MissingFilesAreNamed) {
   const ScopedVariable list("KUBECONFIG", folder_.path("x") + ":" + folder_.path("y"));
 
-  EXPECT_THAT(LoadKubeconfig({}).error().message(),
-              AllOf(HasSubstr(folder_.path("x")), HasSubstr(folder_.path("y"))));
+  EXPECT_THAT(LoadKubeconfig({}).error().message(), AllOf(HasSubstr(folder_.path("x")), HasSubstr(folder_.path("y"))));
   EXPECT_THAT(LoadKubeconfig({.path = folder_.path("z")}).error().message(), HasSubstr(folder_.path("z")));
 }
 
@@ -289,8 +284,7 @@ TEST_F(KubeconfigTest, A4DescribeShowsNoSecret) {
   for (const char* user : {"{token: s3cret}", "{username: me, password: s3cret}",
                            "{exec: {apiVersion: client.authentication.k8s.io/v1, command: x, args: [s3cret],"
                            " env: [{name: A, value: s3cret}]}}"}) {
-    const Result<ClientConfig> config =
-        Load(Simple("{server: 'https://k8s', proxy-url: 'http://me:s3cret@p'}", user));
+    const Result<ClientConfig> config = Load(Simple("{server: 'https://k8s', proxy-url: 'http://me:s3cret@p'}", user));
     ASSERT_TRUE(config) << config.error().message();
     EXPECT_THAT(Describe(*config), AllOf(HasSubstr("https://k8s with "), Not(HasSubstr("s3cret"))));
   }
@@ -304,8 +298,7 @@ TEST_F(KubeconfigTest, DescribeNamesTheIdentity) {
   config.impersonate_user = "bot";
   config.insecure_skip_verify = true;
   config.source = "here";
-  EXPECT_EQ(Describe(config),
-            "https://k8s with client certificate, as bot, server certificate not verified (here)");
+  EXPECT_EQ(Describe(config), "https://k8s with client certificate, as bot, server certificate not verified (here)");
 }
 
 }  // namespace

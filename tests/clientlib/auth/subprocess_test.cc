@@ -50,8 +50,7 @@ TEST(RunProgram, FailureNamesProgramAndStatusButNoOutput) {
 }
 
 TEST(RunProgram, MissingProgramIsNotFound) {
-  const Result<std::string> output =
-      RunProgram({.program = "no-such-program-of-grus", .args = {}, .env = {}});
+  const Result<std::string> output = RunProgram({.program = "no-such-program-of-grus", .args = {}, .env = {}});
 
   EXPECT_EQ(output.error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(output.error().message(), "no-such-program-of-grus: cannot start: no such file or directory");

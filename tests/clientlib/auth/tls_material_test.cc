@@ -35,8 +35,7 @@ TEST(DecodeBase64, KnowsTheVectorsOfTheRfc) {
 }
 
 TEST(DecodeBase64, RefusesWhatIsNone) {
-  for (const char* text :
-       {"Zg", "Zg=", "Z", "Z===", "Zm9v====", "=", "Zg==Zg==", "Zm9*", "Zm9v-_", "Zm9vYg==x"}) {
+  for (const char* text : {"Zg", "Zg=", "Z", "Z===", "Zm9v====", "=", "Zg==Zg==", "Zm9*", "Zm9v-_", "Zm9vYg==x"}) {
     EXPECT_FALSE(DecodeBase64(text)) << text;
   }
 }
@@ -56,8 +55,7 @@ TEST(CheckClientCertificate, WantsAKeyOfTheCertificate) {
   const CertifiedKey two = ca.Issue();
 
   EXPECT_TRUE(CheckClientCertificate(one.cert_pem, one.key_pem));
-  EXPECT_THAT(CheckClientCertificate(one.cert_pem, two.key_pem).error().message(),
-              HasSubstr("does not belong"));
+  EXPECT_THAT(CheckClientCertificate(one.cert_pem, two.key_pem).error().message(), HasSubstr("does not belong"));
   EXPECT_THAT(CheckClientCertificate(one.cert_pem, "x").error().message(), HasSubstr("no PEM private key"));
   EXPECT_THAT(CheckClientCertificate("x", one.key_pem).error().message(), HasSubstr("no PEM certificate"));
 }

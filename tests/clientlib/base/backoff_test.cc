@@ -14,8 +14,8 @@ constexpr BackoffPolicy kPlain{800ms, 30s, 2.0, 0.0};
 
 TEST(Backoff, DoublesUpToItsCap) {
   Backoff backoff(kPlain);
-  for (const Duration want : {Duration(800ms), Duration(1600ms), Duration(3200ms), Duration(6400ms),
-                              Duration(12800ms), Duration(25600ms), Duration(30s), Duration(30s)}) {
+  for (const Duration want : {Duration(800ms), Duration(1600ms), Duration(3200ms), Duration(6400ms), Duration(12800ms),
+                              Duration(25600ms), Duration(30s), Duration(30s)}) {
     EXPECT_EQ(backoff.Next(), want);
   }
   EXPECT_EQ(backoff.tries(), 8);

@@ -15,8 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 // What `write` logs, without its time.
-std::string Logged(LogFormat format, const std::function<void(const Log&)>& write,
-                   LogLevel level = LogLevel::kInfo) {
+std::string Logged(LogFormat format, const std::function<void(const Log&)>& write, LogLevel level = LogLevel::kInfo) {
   ::testing::internal::CaptureStderr();
   {
     const Log log(level, format);
@@ -37,9 +36,8 @@ TEST(Log, JsonLineIsOneObject) {
   const std::string line = Logged(LogFormat::kJson, [](const Log& log) {
     log.Warn("workers resized", {{"job", "team-a/bert"}, {"from", 8}, {"ratio", 0.5}, {"is_ready", false}});
   });
-  EXPECT_THAT(line,
-              MatchesRegex("\\{\"time\":\"[^\"]+Z\",\"level\":\"warn\",\"message\":\"workers resized\","
-                           "\"job\":\"team-a/bert\",\"from\":8,\"ratio\":0.500000,\"is_ready\":false\\}\n"));
+  EXPECT_THAT(line, MatchesRegex("\\{\"time\":\"[^\"]+Z\",\"level\":\"warn\",\"message\":\"workers resized\","
+                                 "\"job\":\"team-a/bert\",\"from\":8,\"ratio\":0.500000,\"is_ready\":false\\}\n"));
 }
 
 TEST(Log, EachLevelHasItsName) {
@@ -50,11 +48,9 @@ TEST(Log, EachLevelHasItsName) {
     log.Error("d");
   };
   const std::string text = Logged(LogFormat::kText, write_all, LogLevel::kDebug);
-  for (const char* want : {" DEBUG a\n", " INFO b\n", " WARN c\n", " ERROR d\n"})
-    EXPECT_THAT(text, HasSubstr(want));
+  for (const char* want : {" DEBUG a\n", " INFO b\n", " WARN c\n", " ERROR d\n"}) EXPECT_THAT(text, HasSubstr(want));
   const std::string json = Logged(LogFormat::kJson, write_all, LogLevel::kDebug);
-  for (const char* want :
-       {R"("level":"debug",)", R"("level":"info",)", R"("level":"warn",)", R"("level":"error",)"}) {
+  for (const char* want : {R"("level":"debug",)", R"("level":"info",)", R"("level":"warn",)", R"("level":"error",)"}) {
     EXPECT_THAT(json, HasSubstr(want));
   }
 }
@@ -72,9 +68,8 @@ TEST(Log, LinesBelowTheLevelAreNotWritten) {
 
 TEST(Log, JsonEscapesWhatComesFromOutside) {
   const std::string line = Logged(LogFormat::kJson, [](const Log& log) {
-    log.Info(
-        "m\"\\",
-        {{"a", "quote \" backslash \\ slash /"}, {"b\n", "x\r\n\ty"}, {"c", std::string("\x01\x1f\0z", 4)}});
+    log.Info("m\"\\",
+             {{"a", "quote \" backslash \\ slash /"}, {"b\n", "x\r\n\ty"}, {"c", std::string("\x01\x1f\0z", 4)}});
   });
   EXPECT_THAT(line, EndsWith(R"("message":"m\"\\","a":"quote \" backslash \\ slash /","b\n":"x\r\n\ty",)"
                              R"("c":"\u0001\u001f\u0000z"})"
@@ -82,9 +77,7 @@ TEST(Log, JsonEscapesWhatComesFromOutside) {
 }
 
 TEST(Log, BracesAndPercentSignsAreNoFormat) {
-  const std::string line = Logged(LogFormat::kText, [](const Log& log) {
-    log.Info("{} %v %d", {{"x", "{0}%s"}});
-  });
+  const std::string line = Logged(LogFormat::kText, [](const Log& log) { log.Info("{} %v %d", {{"x", "{0}%s"}}); });
   EXPECT_THAT(line, EndsWith("{} %v %d x={0}%s\n"));
 }
 
@@ -92,12 +85,10 @@ TEST(Log, TextValuesThatWouldBreakTheLineAreQuoted) {
   struct Case {
     std::string value, want;
   };
-  for (const Case& c : {Case{"plain", "plain"}, Case{"", R"("")"}, Case{"two words", R"("two words")"},
-                        Case{"a=b", R"("a=b")"}, Case{"a\nb", R"("a\nb")"},
-                        Case{"say \"x\"", R"("say \"x\"")"}, Case{"\x1b[31m", R"("\u001b[31m")"}}) {
-    const std::string line = Logged(LogFormat::kText, [&](const Log& log) {
-      log.Info("m", {{"v", c.value}});
-    });
+  for (const Case& c :
+       {Case{"plain", "plain"}, Case{"", R"("")"}, Case{"two words", R"("two words")"}, Case{"a=b", R"("a=b")"},
+        Case{"a\nb", R"("a\nb")"}, Case{"say \"x\"", R"("say \"x\"")"}, Case{"\x1b[31m", R"("\u001b[31m")"}}) {
+    const std::string line = Logged(LogFormat::kText, [&](const Log& log) { log.Info("m", {{"v", c.value}}); });
     EXPECT_THAT(line, EndsWith("m v=" + c.want + "\n"));
   }
 }

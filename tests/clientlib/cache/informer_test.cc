@@ -22,11 +22,7 @@ class Told {
   Informer::Handler Handler() {
     return [this](const Change& c, bool is_initial) {
       const bool is_recreated = c.before && c.after && c.before->metadata.uid != c.after->metadata.uid;
-      std::string line = (!c.before      ? "+"
-                          : !c.after     ? "-"
-                          : is_recreated ? "="
-                                         : "~") +
-                         c.Any().metadata.name;
+      std::string line = (!c.before ? "+" : !c.after ? "-" : is_recreated ? "=" : "~") + c.Any().metadata.name;
       {
         std::lock_guard lock(mutex_);
         lines_.push_back(line + (is_initial ? "(initial)" : ""));
@@ -91,11 +87,10 @@ TEST_F(InformerTest, I5WaitForSyncEndsAtItsTimeOrWithAStop) {
   informer.Start();
   ASSERT_TRUE(stream.AwaitDrained());
 
-  auto in_time =
-      std::async(std::launch::async, [&] { return informer.WaitForSync(FakeClock::kStart + 10s); });
+  auto in_time = std::async(std::launch::async, [&] { return informer.WaitForSync(FakeClock::kStart + 10s); });
   std::stop_source stop;
-  auto stopped = std::async(std::launch::async,
-                            [&] { return informer.WaitForSync(FakeClock::kStart + 1h, stop.get_token()); });
+  auto stopped =
+      std::async(std::launch::async, [&] { return informer.WaitForSync(FakeClock::kStart + 1h, stop.get_token()); });
   ASSERT_TRUE(clock_.AwaitWaiters(3));  // The reflector too.
   clock_.Advance(10s);
   EXPECT_FALSE(in_time.get());
@@ -106,8 +101,7 @@ TEST_F(InformerTest, I5WaitForSyncEndsAtItsTimeOrWithAStop) {
 TEST_F(InformerTest, I4HandlersAreToldInOrderAfterTheStoreChanged) {
   FakeStream stream = ExpectWatch();
   Informer& informer = Make();
-  const Store::IndexId by_name =
-      informer.AddIndex([](const Object& o) { return std::vector{o.metadata.name}; });
+  const Store::IndexId by_name = informer.AddIndex([](const Object& o) { return std::vector{o.metadata.name}; });
   std::atomic<int> stale = 0;
   informer.AddHandler([&](const Change& change, bool) {
     const std::string name = change.Any().metadata.name;
@@ -198,13 +192,11 @@ TEST_F(InformerTest, W2ABookmarkAdvancesTheStore) {
 }
 
 TEST_F(InformerTest, EachNamespaceHasItsOwnWatchAndAllMustBeSynced) {
-  FakeStream a = ExpectWatch("/api/v1/namespaces/a/configmaps"),
-             b = ExpectWatch("/api/v1/namespaces/b/configmaps");
+  FakeStream a = ExpectWatch("/api/v1/namespaces/a/configmaps"), b = ExpectWatch("/api/v1/namespaces/b/configmaps");
   Informer& informer = Make({.namespaces = {"a", "b"}});
   informer.Start();
-  a.Push(EventLine(
-      "ADDED",
-      R"({"kind":"ConfigMap","metadata":{"name":"x","namespace":"a","uid":"1","resourceVersion":"5"}})"));
+  a.Push(EventLine("ADDED",
+                   R"({"kind":"ConfigMap","metadata":{"name":"x","namespace":"a","uid":"1","resourceVersion":"5"}})"));
   a.Push(InitialEnd("7"));
   ASSERT_TRUE(a.AwaitDrained());
   EXPECT_FALSE(informer.HasSynced());

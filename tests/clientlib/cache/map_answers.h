@@ -10,9 +10,8 @@
 namespace kube::testing {
 
 inline std::string MapText(const std::string& name, const std::string& version, const std::string& uid = {}) {
-  return R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name +
-         R"(","namespace":"ns","uid":")" + (uid.empty() ? "u-" + name : uid) + R"(","resourceVersion":")" +
-         version + R"("}})";
+  return R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name + R"(","namespace":"ns","uid":")" +
+         (uid.empty() ? "u-" + name : uid) + R"(","resourceVersion":")" + version + R"("}})";
 }
 inline std::string EventLine(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
@@ -27,20 +26,19 @@ inline std::string Deleted(const std::string& name, const std::string& version) 
   return EventLine("DELETED", MapText(name, version));
 }
 inline std::string Bookmark(const std::string& version) {
-  return EventLine("BOOKMARK", R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" +
-                                   version + R"("}})");
+  return EventLine("BOOKMARK",
+                   R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" + version + R"("}})");
 }
 inline std::string InitialEnd(const std::string& version, const std::string& mark = "\"true\"") {
-  return EventLine("BOOKMARK", R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" +
-                                   version + R"(","annotations":{"k8s.io/initial-events-end":)" + mark +
-                                   "}}}");
+  return EventLine("BOOKMARK", R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":")" + version +
+                                   R"(","annotations":{"k8s.io/initial-events-end":)" + mark + "}}}");
 }
 inline std::string ErrorLine(int code, const std::string& reason, const std::string& message = "said no") {
   return EventLine("ERROR", StatusAnswer(code, reason, message).body);
 }
 inline HttpResponse ListAnswer(const std::string& version, const std::vector<std::string>& items = {}) {
-  std::string body = R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":")" +
-                     version + R"("},"items":[)";
+  std::string body =
+      R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":")" + version + R"("},"items":[)";
   for (const std::string& item : items) body += (body.ends_with('[') ? "" : ",") + item;
   return JsonAnswer(200, body + "]}");
 }

@@ -77,10 +77,7 @@ inline std::string Param(const HttpRequest& request, const std::string& name) {
 inline std::string Asked(const HttpRequest& request) {
   const bool is_watch = Param(request, "watch") == "1";
   const bool is_initial = Param(request, "sendInitialEvents") == "true";
-  return std::string(!is_watch    ? "list "
-                     : is_initial ? "watch-list "
-                                  : "watch ") +
-         Param(request, "resourceVersion");
+  return std::string(!is_watch ? "list " : is_initial ? "watch-list " : "watch ") + Param(request, "resourceVersion");
 }
 
 class ReflectorTest : public ::testing::Test {
@@ -88,8 +85,8 @@ class ReflectorTest : public ::testing::Test {
   ~ReflectorTest() override { Stop(); }
 
   void Start(ReflectorOptions options = {}) {
-    reflector_ = std::make_unique<Reflector>(client_, KindOf<ConfigMap>(), std::move(options), clock_, log_,
-                                             sink_, 20260102);
+    reflector_ =
+        std::make_unique<Reflector>(client_, KindOf<ConfigMap>(), std::move(options), clock_, log_, sink_, 20260102);
     thread_ = std::jthread([this](std::stop_token stop) { reflector_->Run(std::move(stop)); });
   }
   // With list + watch, as for a server that does not know watch-list.
@@ -101,9 +98,7 @@ class ReflectorTest : public ::testing::Test {
 
   FakeStream ExpectWatch() { return transport_.ExpectStream(kWatch); }
   // The next watch gets this body, then its end.
-  void ExpectWatchBody(std::string body) {
-    transport_.Expect("GET", kWatch, JsonAnswer(200, std::move(body)));
-  }
+  void ExpectWatchBody(std::string body) { transport_.Expect("GET", kWatch, JsonAnswer(200, std::move(body))); }
   void ExpectWatchError(Result<HttpResponse> answer) { transport_.Expect("GET", kWatch, std::move(answer)); }
   void ExpectList(Result<HttpResponse> answer) { transport_.Expect("GET", kPath, std::move(answer)); }
 

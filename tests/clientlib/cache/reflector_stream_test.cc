@@ -61,8 +61,7 @@ TEST_F(ReflectorStreamTest, L12ABadLineDoesNotMoveTheVersion) {
 TEST_F(ReflectorStreamTest, L12AnObjectWithoutAVersionCausesAResync) {
   FakeStream stream = StartSynced();
   ExpectWatch();
-  stream.Push(
-      EventLine("ADDED", R"({"kind":"ConfigMap","metadata":{"name":"a","namespace":"ns","uid":"u"}})"));
+  stream.Push(EventLine("ADDED", R"({"kind":"ConfigMap","metadata":{"name":"a","namespace":"ns","uid":"u"}})"));
   ASSERT_TRUE(stream.AwaitClosed());
   EXPECT_THAT(sink_.calls(), SizeIs(1));
   PassBackoff();
@@ -172,8 +171,7 @@ TEST_F(ReflectorStreamTest, L13SilenceBeforeTheMarkIsGivenUpAfterAMinute) {
 TEST_F(ReflectorStreamTest, L14ALongLineMayComeInManyPieces) {
   FakeStream stream = StartSynced();
   std::string line = Added("a", "9");
-  line.insert(line.find(R"("resourceVersion")"),
-              R"("annotations":{"long":")" + std::string(4 << 20, 'x') + R"("},)");
+  line.insert(line.find(R"("resourceVersion")"), R"("annotations":{"long":")" + std::string(4 << 20, 'x') + R"("},)");
   for (std::size_t at = 0; at < line.size(); at += 1 << 16) stream.Push(line.substr(at, 1 << 16));
   stream.Push(Added("b", "10"));
   EXPECT_THAT(sink_.Await(3), ElementsAre("replace 7:", "put a@9", "put b@10"));

@@ -39,11 +39,10 @@ TEST_F(ReflectorTest, L9TheWireOfAWatchList) {
   Start({.ns = "team-a", .label_selector = "a=b", .field_selector = "c=d"});
   AwaitAsked(1);
   const HttpRequest request = transport_.requests()[0];
-  EXPECT_EQ(request.target,
-            "/api/v1/namespaces/team-a/configmaps?watch=1&allowWatchBookmarks=true&timeoutSeconds=" +
-                Param(request, "timeoutSeconds") +
-                "&labelSelector=a%3Db&fieldSelector=c%3Dd&sendInitialEvents=true&"
-                "resourceVersionMatch=NotOlderThan");
+  EXPECT_EQ(request.target, "/api/v1/namespaces/team-a/configmaps?watch=1&allowWatchBookmarks=true&timeoutSeconds=" +
+                                Param(request, "timeoutSeconds") +
+                                "&labelSelector=a%3Db&fieldSelector=c%3Dd&sendInitialEvents=true&"
+                                "resourceVersionMatch=NotOlderThan");
 }
 
 TEST_F(ReflectorTest, L9OnlyTheMarkTrueEndsTheInitialEvents) {
@@ -67,8 +66,7 @@ TEST_F(ReflectorTest, L9ChangesBetweenTheInitialEventsAreTakenIn) {
 
 TEST_F(ReflectorTest, L9ObjectsWithoutAUidAreToldApartByName) {
   const auto bare = [](const std::string& name, const std::string& version) {
-    return R"({"kind":"ConfigMap","metadata":{"name":")" + name + R"(","resourceVersion":")" + version +
-           R"("}})";
+    return R"({"kind":"ConfigMap","metadata":{"name":")" + name + R"(","resourceVersion":")" + version + R"("}})";
   };
   FakeStream stream = ExpectWatch();
   Start();
@@ -82,8 +80,7 @@ TEST_F(ReflectorTest, L9AStreamThatEndsBeforeTheMarkIsThrownAway) {
   FakeStream second = ExpectWatch();
   Start();
   PassBackoff();
-  EXPECT_THAT(AwaitAsked(2),
-              ElementsAre("watch-list (none)", "watch-list (none)"));  // L6: no version was taken.
+  EXPECT_THAT(AwaitAsked(2), ElementsAre("watch-list (none)", "watch-list (none)"));  // L6: no version was taken.
   second.Push(Added("b", "6") + InitialEnd("7"));
   EXPECT_THAT(sink_.Await(1), ElementsAre("replace 7: b@6"));
 }
@@ -171,8 +168,7 @@ TEST_F(ReflectorTest, L2TheMarkIsClearedOnlyByAListThatSucceeds) {
   ExpectWatch();
   StartWithList();
   PassBackoff();
-  EXPECT_THAT(AwaitAsked(6),
-              ElementsAre("list 0", "list (none)", "list (none)", "watch 7", "list 8", "watch 9"));
+  EXPECT_THAT(AwaitAsked(6), ElementsAre("list 0", "list (none)", "list (none)", "watch 7", "list 8", "watch 9"));
 }
 
 TEST_F(ReflectorTest, L2AServerThatRefusesEveryListIsNotAskedInAHotLoop) {
@@ -372,8 +368,7 @@ TEST_F(ReflectorTest, L7InitialObjectsThatDoNotComeInTimeAreGivenMore) {
 }
 
 TEST_F(ReflectorTest, L8TheBackoffDoublesFrom800MillisecondsTo30Seconds) {
-  transport_.Handle("GET", "/",
-                    [](auto&, auto&) { return Error(ErrorCode::kUnavailable, "connection refused"); });
+  transport_.Handle("GET", "/", [](auto&, auto&) { return Error(ErrorCode::kUnavailable, "connection refused"); });
   Start();
   Duration shortest = 800ms;
   for (std::size_t failures = 1; failures <= 8; ++failures) {
@@ -420,9 +415,8 @@ TEST_F(ReflectorTest, L12AListWithoutAVersionIsAnError) {
 }
 
 TEST_F(ReflectorTest, L11AContinueTokenThatExpiresRestartsAsOneFullList) {
-  const std::string page =
-      R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"5","continue":"more"},"items":[)" +
-      MapText("a", "1") + "]}";
+  const std::string page = R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"5","continue":"more"},"items":[)" +
+                           MapText("a", "1") + "]}";
   ExpectList(JsonAnswer(200, page));
   ExpectList(StatusAnswer(410, "Expired", "the continue token is too old"));
   ExpectList(ListAnswer("7", {MapText("b", "6")}));
@@ -435,9 +429,8 @@ TEST_F(ReflectorTest, L11AContinueTokenThatExpiresRestartsAsOneFullList) {
 }
 
 TEST_F(ReflectorTest, L10AllPagesOfAListAreOneReplace) {
-  const std::string page =
-      R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"more"},"items":[)" +
-      MapText("a", "1") + "]}";
+  const std::string page = R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"more"},"items":[)" +
+                           MapText("a", "1") + "]}";
   ExpectList(JsonAnswer(200, page));
   ExpectList(ListAnswer("7", {MapText("b", "2")}));
   ExpectWatch();

@@ -45,11 +45,7 @@ std::vector<std::string> Told(const std::vector<Change>& changes) {
   std::vector<std::string> told;
   for (const Change& c : changes) {
     const bool is_recreated = c.before && c.after && c.before->metadata.uid != c.after->metadata.uid;
-    told.push_back((!c.before      ? "+"
-                    : !c.after     ? "-"
-                    : is_recreated ? "="
-                                   : "~") +
-                   c.Any().metadata.Key().ToString());
+    told.push_back((!c.before ? "+" : !c.after ? "-" : is_recreated ? "=" : "~") + c.Any().metadata.Key().ToString());
   }
   return told;
 }
@@ -285,8 +281,8 @@ TEST(Store, I2ReplaceIsAtomicToReaders) {
   std::jthread reader([&] {
     while (!is_done) {
       const std::vector<ConstObject> seen = store.List();
-      const bool is_one = std::all_of(seen.begin(), seen.end(),
-                                      [&](const ConstObject& o) { return Colors(*o) == Colors(*seen[0]); });
+      const bool is_one =
+          std::all_of(seen.begin(), seen.end(), [&](const ConstObject& o) { return Colors(*o) == Colors(*seen[0]); });
       if (seen.size() != 20 || !is_one) ++torn;
       const std::size_t red = store.ByIndex(by_color, "red").size();
       if (red != 0 && red != 20) ++torn;

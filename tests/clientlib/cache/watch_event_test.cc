@@ -13,11 +13,10 @@ TEST(WatchEvent, ReadsTypeAndObject) {
     std::string_view type;
     WatchEventType want;
   };
-  for (const Case& c :
-       {Case{"ADDED", WatchEventType::kAdded}, Case{"MODIFIED", WatchEventType::kModified},
-        Case{"DELETED", WatchEventType::kDeleted}, Case{"BOOKMARK", WatchEventType::kBookmark},
-        Case{"ERROR", WatchEventType::kError}, Case{"RENAMED", WatchEventType::kUnknown},
-        Case{"", WatchEventType::kUnknown}, Case{"added", WatchEventType::kUnknown}}) {
+  for (const Case& c : {Case{"ADDED", WatchEventType::kAdded}, Case{"MODIFIED", WatchEventType::kModified},
+                        Case{"DELETED", WatchEventType::kDeleted}, Case{"BOOKMARK", WatchEventType::kBookmark},
+                        Case{"ERROR", WatchEventType::kError}, Case{"RENAMED", WatchEventType::kUnknown},
+                        Case{"", WatchEventType::kUnknown}, Case{"added", WatchEventType::kUnknown}}) {
     const std::string line = R"({"type":")" + std::string(c.type) + R"(","object":{"a":{"b":"}"}}})";
     const Result<WatchEvent> event = ReadWatchEvent(line);
     ASSERT_TRUE(event) << line;
@@ -50,11 +49,28 @@ TEST(WatchEvent, AnEventWithoutATypeIsUnknown) {
 }
 
 TEST(WatchEvent, L12WhatIsNoEventIsAnError) {
-  for (const std::string_view line :
-       {"", " ", "x", "[]", "null", "{", "{}", R"({"type":"ADDED"})", R"({"type":"ADDED")", R"({"type")",
-        R"({"type":)", R"({"type":"ADDED","object":)", R"({"object":{"a":1})", R"({"object":{"a":"\)",
-        R"({"object":{}"type":1})", R"({:"x"})", R"({"a":})", R"({,})", "<html>",
-        R"({ "object":{},"object":{"a":1}})", R"({ "object":{"a":1},"object":{}})", R"({ "object":{}} x)"}) {
+  for (const std::string_view line : {"",
+                                      " ",
+                                      "x",
+                                      "[]",
+                                      "null",
+                                      "{",
+                                      "{}",
+                                      R"({"type":"ADDED"})",
+                                      R"({"type":"ADDED")",
+                                      R"({"type")",
+                                      R"({"type":)",
+                                      R"({"type":"ADDED","object":)",
+                                      R"({"object":{"a":1})",
+                                      R"({"object":{"a":"\)",
+                                      R"({"object":{}"type":1})",
+                                      R"({:"x"})",
+                                      R"({"a":})",
+                                      R"({,})",
+                                      "<html>",
+                                      R"({ "object":{},"object":{"a":1}})",
+                                      R"({ "object":{"a":1},"object":{}})",
+                                      R"({ "object":{}} x)"}) {
     const Result<WatchEvent> event = ReadWatchEvent(line);
     ASSERT_FALSE(event) << line;
     EXPECT_EQ(event.error().code(), ErrorCode::kDecode) << line;
@@ -62,9 +78,8 @@ TEST(WatchEvent, L12WhatIsNoEventIsAnError) {
 }
 
 TEST(WatchEvent, NoPrefixOfAnEventIsReadBeyondItsEnd) {
-  for (const std::string& line :
-       {std::string(R"({"type":"ADDED","object":{"a":"\\\"b","c":[{"d":1}]}})"),
-        std::string(R"({ "object" : {"a":"\\\"b","c":[{"d":1}]}, "type":"ADDED"})")}) {
+  for (const std::string& line : {std::string(R"({"type":"ADDED","object":{"a":"\\\"b","c":[{"d":1}]}})"),
+                                  std::string(R"({ "object" : {"a":"\\\"b","c":[{"d":1}]}, "type":"ADDED"})")}) {
     for (std::size_t size = 0; size < line.size(); ++size) {
       const std::string cut(line, 0, size);  // Its own allocation, so that a sanitizer sees its end.
       const Result<WatchEvent> event = ReadWatchEvent(cut);

@@ -34,8 +34,7 @@ TEST(ApiStatus, EachStatusHasItsCode) {
         Case{409, "AlreadyExists", ErrorCode::kAlreadyExists}, Case{409, "Conflict", ErrorCode::kConflict},
         Case{410, "Expired", ErrorCode::kGone}, Case{410, "Gone", ErrorCode::kGone},
         Case{413, "RequestEntityTooLarge", ErrorCode::kTooLarge}, Case{422, "Invalid", ErrorCode::kInvalid},
-        Case{429, "TooManyRequests", ErrorCode::kTooManyRequests},
-        Case{500, "InternalError", ErrorCode::kUnavailable},
+        Case{429, "TooManyRequests", ErrorCode::kTooManyRequests}, Case{500, "InternalError", ErrorCode::kUnavailable},
         Case{503, "ServiceUnavailable", ErrorCode::kUnavailable}, Case{504, "Timeout", ErrorCode::kTimeout},
         Case{302, "", ErrorCode::kInternal}}) {
     const Error error = ErrorOf(c.http, StatusText(c.http, c.reason));
@@ -117,8 +116,7 @@ TEST(ApiStatus, ACodeThatIsNoHttpStatusIsNone) {
 
 TEST(ApiStatus, L3TheReasonAloneSaysExpiredToo) {
   for (const char* reason : {"Expired", "Gone"}) {
-    const std::string text =
-        R"({"kind":"Status","message":"too old","reason":")" + std::string(reason) + "\"}";
+    const std::string text = R"({"kind":"Status","message":"too old","reason":")" + std::string(reason) + "\"}";
     EXPECT_EQ(ErrorFromStatus(text).code(), ErrorCode::kGone) << reason;
   }
 }

@@ -37,8 +37,7 @@ class CertificateRenewalTest : public ::testing::Test {
   std::unique_ptr<TestServer> MakeServer(const TestCa& ca) const {
     const CertifiedKey key = ca.Issue();
     return std::make_unique<TestServer>(
-        TestServer::Options{
-            .cert_pem = key.cert_pem, .key_pem = key.key_pem, .client_ca_pem = client_ca_.cert_pem()},
+        TestServer::Options{.cert_pem = key.cert_pem, .key_pem = key.key_pem, .client_ca_pem = client_ca_.cert_pem()},
         [](const TestRequest&, TestConnection& connection) { connection.Respond(200, "{}"); });
   }
   void WriteClient(const CertifiedKey& key) const {
@@ -115,9 +114,8 @@ TEST_F(CertificateRenewalTest, A3FilesThatCannotBeUsedLeaveTheOldOnesAndAreReadA
   struct Case {
     const char *file, *content;
   };
-  for (const Case& c :
-       {Case{"ca.crt", ""}, Case{"ca.crt", "-----BEGIN CERTIFICATE-----\nhalf"}, Case{"client.crt", ""},
-        Case{"client.key", ""}, Case{"client.key", first.key_pem.c_str()}}) {
+  for (const Case& c : {Case{"ca.crt", ""}, Case{"ca.crt", "-----BEGIN CERTIFICATE-----\nhalf"}, Case{"client.crt", ""},
+                        Case{"client.key", ""}, Case{"client.key", first.key_pem.c_str()}}) {
     dir_.Write("ca.crt", server_ca_.cert_pem());
     WriteClient(next);
     dir_.Write(c.file, c.content);
@@ -134,14 +132,14 @@ TEST_F(CertificateRenewalTest, A3FilesThatCannotBeUsedLeaveTheOldOnesAndAreReadA
 
 TEST_F(CertificateRenewalTest, A3ACertificateOfAnExecPluginIsPresentedAndReplaced) {
   WriteClient(client_ca_.Issue());
-  const std::string program = dir_.Write(
-      "plugin",
-      "#!/bin/sh\ncd \"$(dirname \"$0\")\"\nesc() { awk '{printf \"%s\\\\n\", $0}' \"$1\"; }\n"
-      "printf "
-      "'{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{'\n"
-      "printf '\"expirationTimestamp\":\"2026-01-02T04:00:00Z\",'\n"
-      "printf '\"clientCertificateData\":\"%s\",\"clientKeyData\":\"%s\"}}' \"$(esc client.crt)\" \"$(esc "
-      "client.key)\"\n");
+  const std::string program =
+      dir_.Write("plugin",
+                 "#!/bin/sh\ncd \"$(dirname \"$0\")\"\nesc() { awk '{printf \"%s\\\\n\", $0}' \"$1\"; }\n"
+                 "printf "
+                 "'{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{'\n"
+                 "printf '\"expirationTimestamp\":\"2026-01-02T04:00:00Z\",'\n"
+                 "printf '\"clientCertificateData\":\"%s\",\"clientKeyData\":\"%s\"}}' \"$(esc client.crt)\" \"$(esc "
+                 "client.key)\"\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   Connect("{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin, interactiveMode: Never}}");
 

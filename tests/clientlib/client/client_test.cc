@@ -92,9 +92,8 @@ TEST_F(ClientTest, ListWithoutOptionsHasNoQuery) {
 }
 
 TEST_F(ClientTest, ListSendsItsOptionsEscaped) {
-  const std::string body =
-      R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"9","continue":"more"},"items":[)" +
-      std::string(kMapText) + "]}";
+  const std::string body = R"({"kind":"ConfigMapList","metadata":{"resourceVersion":"9","continue":"more"},"items":[)" +
+                           std::string(kMapText) + "]}";
   transport_.Expect("GET", "/", JsonAnswer(200, body));
 
   Result<ObjectList> list = client().List(kMaps, "team-a",
@@ -131,9 +130,9 @@ TEST_F(ClientTest, CreatePostsToTheCollection) {
 TEST_F(ClientTest, F4ApplyPatchesWithItsFieldManager) {
   transport_.Expect("PATCH", "/", MapAnswer());
 
-  ASSERT_TRUE(client().Apply(
-      kMaps, {"team-a", "a"}, Json::MakeObject({{"data", Json::MakeObject({{"x", "1"}})}}),
-      {.subresource = "status", .field_manager = "grus-status", .force = true, .dry_run = true}));
+  ASSERT_TRUE(
+      client().Apply(kMaps, {"team-a", "a"}, Json::MakeObject({{"data", Json::MakeObject({{"x", "1"}})}}),
+                     {.subresource = "status", .field_manager = "grus-status", .force = true, .dry_run = true}));
 
   EXPECT_EQ(Last().method, "PATCH");
   EXPECT_EQ(Last().target,
@@ -165,9 +164,9 @@ TEST_F(ClientTest, PatchSaysItsType) {
     PatchType type;
     std::string want;
   };
-  for (const Case& c : {Case{PatchType::kJson, "application/json-patch+json"},
-                        Case{PatchType::kMerge, "application/merge-patch+json"},
-                        Case{PatchType::kStrategicMerge, "application/strategic-merge-patch+json"}}) {
+  for (const Case& c :
+       {Case{PatchType::kJson, "application/json-patch+json"}, Case{PatchType::kMerge, "application/merge-patch+json"},
+        Case{PatchType::kStrategicMerge, "application/strategic-merge-patch+json"}}) {
     transport_.Expect("PATCH", "/", MapAnswer());
     ASSERT_TRUE(client().Patch(kMaps, {"team-a", "a"}, c.type, Json::MakeArray()));
     EXPECT_EQ(Last().target, "/api/v1/namespaces/team-a/configmaps/a?fieldManager=grus-test");
@@ -187,13 +186,12 @@ TEST_F(ClientTest, DeleteSendsItsOptionsInTheBody) {
 
 TEST_F(ClientTest, W4DeleteSendsItsPreconditions) {
   transport_.Expect("DELETE", "/", StatusAnswer(200, "", ""));
-  ASSERT_TRUE(client().Delete(
-      kMaps, {"team-a", "a"},
-      {.uid = "u-1", .resource_version = "7", .grace_period_seconds = 0, .propagation = "Foreground"}));
-  EXPECT_EQ(
-      Last().body,
-      R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground","gracePeriodSeconds":0,)"
-      R"("preconditions":{"uid":"u-1","resourceVersion":"7"}})");
+  ASSERT_TRUE(
+      client().Delete(kMaps, {"team-a", "a"},
+                      {.uid = "u-1", .resource_version = "7", .grace_period_seconds = 0, .propagation = "Foreground"}));
+  EXPECT_EQ(Last().body,
+            R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground","gracePeriodSeconds":0,)"
+            R"("preconditions":{"uid":"u-1","resourceVersion":"7"}})");
 }
 
 TEST_F(ClientTest, F2DeletingWhatIsGoneIsASuccess) {
@@ -202,8 +200,7 @@ TEST_F(ClientTest, F2DeletingWhatIsGoneIsASuccess) {
 }
 
 TEST_F(ClientTest, W4ADeletePreconditionThatDoesNotHoldIsAConflict) {
-  transport_.Expect("DELETE", "/",
-                    StatusAnswer(409, "Conflict", "the UID in the precondition does not match"));
+  transport_.Expect("DELETE", "/", StatusAnswer(409, "Conflict", "the UID in the precondition does not match"));
   const Status deleted = client().Delete(kMaps, {"team-a", "a"}, {.uid = "u-0"});
   ASSERT_FALSE(deleted);
   EXPECT_EQ(deleted.error().code(), ErrorCode::kConflict);
@@ -223,8 +220,7 @@ TEST_F(ClientTest, L7AWatchAsksForBookmarksAndATimeout) {
 TEST_F(ClientTest, L9AWatchListAsksForInitialEvents) {
   transport_.ExpectStream("/");
   ASSERT_TRUE(client().Watch(
-      kMaps, "",
-      {.label_selector = "a=b", .field_selector = "c=d", .send_initial_events = true, .timeout = 300s}));
+      kMaps, "", {.label_selector = "a=b", .field_selector = "c=d", .send_initial_events = true, .timeout = 300s}));
   EXPECT_EQ(Last().target,
             "/api/v1/configmaps?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&labelSelector=a%3Db&"
             "fieldSelector=c%3Dd&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
@@ -271,8 +267,8 @@ TEST_F(ClientTest, TheObserverIsToldOfEachRequest) {
   ASSERT_FALSE(client().Create(kMaps, "team-a", Json::MakeObject()));
   ASSERT_FALSE(client().List(kMaps, ""));
   ASSERT_TRUE(client().Watch(kMaps, "", {}));
-  EXPECT_THAT(observer_.seen_, ElementsAre("get configmaps 200", "create configmaps 409", "list configmaps 0",
-                                           "watch configmaps 200"));
+  EXPECT_THAT(observer_.seen_,
+              ElementsAre("get configmaps 200", "create configmaps 409", "list configmaps 0", "watch configmaps 200"));
 }
 
 }  // namespace

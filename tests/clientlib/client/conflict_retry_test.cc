@@ -76,8 +76,7 @@ TEST(RetryOnConflict, F5AStopEndsIt) {
   std::stop_source stop;
   stop.request_stop();
   Attempts attempts(9, ErrorCode::kConflict);
-  EXPECT_EQ(RetryOnConflict(clock, std::ref(attempts), stop.get_token()).error().code(),
-            ErrorCode::kConflict);
+  EXPECT_EQ(RetryOnConflict(clock, std::ref(attempts), stop.get_token()).error().code(), ErrorCode::kConflict);
   EXPECT_EQ(attempts.count(), 1);
 }
 

@@ -16,12 +16,13 @@ using ::testing::HasSubstr;
 class ConnectTest : public ::testing::Test {
  protected:
   Result<std::unique_ptr<Connection>> ConnectWith(const std::string& cluster) {
-    folder_.Write("config", "apiVersion: v1\nkind: Config\ncurrent-context: dev\n"
-                            "clusters: [{name: c, cluster: {" +
-                                cluster +
-                                "}}]\n"
-                                "users: [{name: u, user: {token: secret}}]\n"
-                                "contexts: [{name: dev, context: {cluster: c, user: u, namespace: team-a}}]\n");
+    folder_.Write("config",
+                  "apiVersion: v1\nkind: Config\ncurrent-context: dev\n"
+                  "clusters: [{name: c, cluster: {" +
+                      cluster +
+                      "}}]\n"
+                      "users: [{name: u, user: {token: secret}}]\n"
+                      "contexts: [{name: dev, context: {cluster: c, user: u, namespace: team-a}}]\n");
     return Connect({.kubeconfig = folder_.path("config")}, clock_);
   }
 

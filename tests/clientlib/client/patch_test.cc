@@ -26,8 +26,7 @@ TEST(JsonPatch, IsAListOfOperationsInOrder) {
 TEST(JsonPatch, EscapesSlashesAndTildesOfAPart) {
   const JsonPatch patch =
       JsonPatch().Add({"metadata", "annotations", "grus.io/a~b"}, "x").Remove({"metadata", "labels", "~1"});
-  EXPECT_EQ(*patch.operations().AsArray()->at(0).Find("path")->AsString(),
-            "/metadata/annotations/grus.io~1a~0b");
+  EXPECT_EQ(*patch.operations().AsArray()->at(0).Find("path")->AsString(), "/metadata/annotations/grus.io~1a~0b");
   EXPECT_EQ(*patch.operations().AsArray()->at(1).Find("path")->AsString(), "/metadata/labels/~01");
 }
 

@@ -20,12 +20,11 @@ TEST(ResourcePath, Collections) {
     const Kind& kind;
     std::string_view ns, want;
   };
-  for (const Case& c :
-       {Case{kPods, "team-a", "/api/v1/namespaces/team-a/pods"}, Case{kPods, "", "/api/v1/pods"},
-        Case{kSets, "team-a", "/apis/apps/v1/namespaces/team-a/statefulsets"},
-        Case{kSets, "", "/apis/apps/v1/statefulsets"}, Case{kNodes, "", "/api/v1/nodes"},
-        Case{kNodes, "ignored", "/api/v1/nodes"},
-        Case{kCrds, "", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"}}) {
+  for (const Case& c : {Case{kPods, "team-a", "/api/v1/namespaces/team-a/pods"}, Case{kPods, "", "/api/v1/pods"},
+                        Case{kSets, "team-a", "/apis/apps/v1/namespaces/team-a/statefulsets"},
+                        Case{kSets, "", "/apis/apps/v1/statefulsets"}, Case{kNodes, "", "/api/v1/nodes"},
+                        Case{kNodes, "ignored", "/api/v1/nodes"},
+                        Case{kCrds, "", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"}}) {
     EXPECT_EQ(CollectionPath(c.kind, c.ns), c.want);
   }
 }
@@ -33,8 +32,7 @@ TEST(ResourcePath, Collections) {
 TEST(ResourcePath, Objects) {
   EXPECT_EQ(ObjectPath(kPods, {"team-a", "bert-0"}), "/api/v1/namespaces/team-a/pods/bert-0");
   EXPECT_EQ(ObjectPath(kNodes, {"", "gpu-1"}), "/api/v1/nodes/gpu-1");
-  EXPECT_EQ(ObjectPath(kSets, {"team-a", "bert"}, "scale"),
-            "/apis/apps/v1/namespaces/team-a/statefulsets/bert/scale");
+  EXPECT_EQ(ObjectPath(kSets, {"team-a", "bert"}, "scale"), "/apis/apps/v1/namespaces/team-a/statefulsets/bert/scale");
 }
 
 TEST(ResourcePath, NamesCannotLeaveTheirSegment) {

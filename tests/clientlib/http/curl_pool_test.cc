@@ -63,22 +63,21 @@ TEST_F(CurlPoolTest, H4WithoutHttp2EachWatchGetsAConnection) {
   for (const bool is_tls : {true, false}) {
     Event all_came;
     std::atomic<int> came{0};
-    TestServer server(is_tls ? TestServer::Options{.cert_pem = key.cert_pem, .key_pem = key.key_pem}
-                             : TestServer::Options{},
-                      [&](const TestRequest&, TestConnection& connection) {
-                        if (++came == kWatches) all_came.Set();
-                        connection.StartChunks();
-                        connection.AwaitClosing();
-                      });
+    TestServer server(
+        is_tls ? TestServer::Options{.cert_pem = key.cert_pem, .key_pem = key.key_pem} : TestServer::Options{},
+        [&](const TestRequest&, TestConnection& connection) {
+          if (++came == kWatches) all_came.Set();
+          connection.StartChunks();
+          connection.AwaitClosing();
+        });
     TransportOptions options = OptionsFor(server);
     options.watch_connections = 2;
     auto transport = Connect(options);
 
     std::vector<std::future<Result<StreamResponse>>> opening;
     for (int i = 0; i < kWatches; ++i) {
-      opening.push_back(std::async(std::launch::async, [&] {
-        return transport->Open({.target = "/", .pool = HttpPool::kWatch}, {});
-      }));
+      opening.push_back(std::async(std::launch::async,
+                                   [&] { return transport->Open({.target = "/", .pool = HttpPool::kWatch}, {}); }));
     }
     EXPECT_TRUE(all_came.Wait()) << came;
     for (auto& one : opening) EXPECT_TRUE(one.get());

@@ -53,8 +53,7 @@ TEST_F(CurlTransferTest, NothingOfARequestStaysForTheNextOnTheSameConnection) {
   });
   auto transport = Connect(OptionsFor(*server));
 
-  for (const std::string method :
-       {"POST", "GET", "PUT", "HEAD", "DELETE", "GET", "PATCH", "DELETE", "POST", "GET"}) {
+  for (const std::string method : {"POST", "GET", "PUT", "HEAD", "DELETE", "GET", "PATCH", "DELETE", "POST", "GET"}) {
     const bool is_write = method == "POST" || method == "PUT" || method == "PATCH";
     HttpRequest request{.method = method, .target = "/"};
     if (is_write) request.body = "body";
@@ -72,9 +71,7 @@ TEST_F(CurlTransferTest, NothingOfARequestStaysForTheNextOnTheSameConnection) {
 }
 
 TEST_F(CurlTransferTest, A5RedirectsAreNotFollowed) {
-  auto server = Serve([](const TestRequest&, TestConnection& c) {
-    c.Respond(302, "", {{"Location", "/other"}});
-  });
+  auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(302, "", {{"Location", "/other"}}); });
   auto transport = Connect(OptionsFor(*server));
 
   Result<HttpResponse> got = transport->Send({.target = "/"}, {});
@@ -125,9 +122,8 @@ TEST_F(CurlTransferTest, UntrustedCertificateIsNamedAsSuch) {
 
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code(), ErrorCode::kUnavailable);
-  EXPECT_THAT(got.error().message(),
-              HasSubstr("connect to " + server->url() +
-                        ": the server's certificate is not trusted by the configured CA"));
+  EXPECT_THAT(got.error().message(), HasSubstr("connect to " + server->url() +
+                                               ": the server's certificate is not trusted by the configured CA"));
 }
 
 TEST_F(CurlTransferTest, A5CertificateMustBeForTheHostOrTheGivenName) {
@@ -160,9 +156,8 @@ TEST_F(CurlTransferTest, A5VerificationCanBeSwitchedOff) {
 TEST_F(CurlTransferTest, ClientCertificateIsPresented) {
   const CertifiedKey server_key = ca_.Issue();
   const CertifiedKey client_key = ca_.Issue({.common_name = "client"});
-  TestServer server(
-      {.cert_pem = server_key.cert_pem, .key_pem = server_key.key_pem, .client_ca_pem = ca_.cert_pem()},
-      [](const TestRequest&, TestConnection& c) { c.Respond(200); });
+  TestServer server({.cert_pem = server_key.cert_pem, .key_pem = server_key.key_pem, .client_ca_pem = ca_.cert_pem()},
+                    [](const TestRequest&, TestConnection& c) { c.Respond(200); });
   TransportOptions with = OptionsFor(server);
   with.cert_pem = client_key.cert_pem;
   with.key_pem = client_key.key_pem;
@@ -176,12 +171,10 @@ TEST_F(CurlTransferTest, ClientCertificateIsPresented) {
 
 TEST_F(CurlTransferTest, GzipIsDecodedIfAskedFor) {
   // printf hello | gzip -n
-  const std::string zipped("\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0",
-                           25);
+  const std::string zipped("\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0", 25);
   auto server = Serve([&](const TestRequest& request, TestConnection& connection) {
     const bool accepts = request.Header("accept-encoding") == "gzip";
-    connection.Respond(200, accepts ? zipped : "plain",
-                       {{"Content-Encoding", accepts ? "gzip" : "identity"}});
+    connection.Respond(200, accepts ? zipped : "plain", {{"Content-Encoding", accepts ? "gzip" : "identity"}});
   });
   auto transport = Connect(OptionsFor(*server));
 
@@ -237,8 +230,7 @@ TEST_F(CurlTransferTest, ErrorsHoldNoCredentials) {
   auto server = Serve([](const TestRequest&, TestConnection& c) { c.Close(); });
   auto transport = Connect(OptionsFor(*server));
 
-  Result<HttpResponse> got =
-      transport->Send({.target = "/", .headers = {{"Authorization", "Bearer s3cret"}}}, {});
+  Result<HttpResponse> got = transport->Send({.target = "/", .headers = {{"Authorization", "Bearer s3cret"}}}, {});
 
   ASSERT_FALSE(got);
   EXPECT_THAT(got.error().message(), Not(HasSubstr("s3cret")));

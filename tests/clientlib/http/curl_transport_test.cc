@@ -40,16 +40,15 @@ TEST_F(CurlTransportTest, DestroyedStreamClosesItsTransfer) {
 TEST_F(CurlTransportTest, A3ReloadUsesTheNewCertificateAndKeepsRunningStreams) {
   Event go_on;
   const CertifiedKey server_key = ca_.Issue();
-  TestServer server(
-      {.cert_pem = server_key.cert_pem, .key_pem = server_key.key_pem, .client_ca_pem = ca_.cert_pem()},
-      [&](const TestRequest& request, TestConnection& connection) {
-        if (request.target != "/stream") return connection.Respond(200);
-        connection.StartChunks();
-        connection.Chunk("before,");
-        EXPECT_TRUE(go_on.Wait());
-        connection.Chunk("after");
-        connection.EndChunks();
-      });
+  TestServer server({.cert_pem = server_key.cert_pem, .key_pem = server_key.key_pem, .client_ca_pem = ca_.cert_pem()},
+                    [&](const TestRequest& request, TestConnection& connection) {
+                      if (request.target != "/stream") return connection.Respond(200);
+                      connection.StartChunks();
+                      connection.Chunk("before,");
+                      EXPECT_TRUE(go_on.Wait());
+                      connection.Chunk("after");
+                      connection.EndChunks();
+                    });
   TransportOptions options = OptionsFor(server);
   const CertifiedKey first = ca_.Issue();
   options.cert_pem = first.cert_pem;

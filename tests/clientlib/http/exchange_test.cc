@@ -19,9 +19,7 @@ using testing::TestRequest;
 class ExchangeTest : public testing::TransportFixture {};
 
 TEST_F(ExchangeTest, AnyStatusIsASuccess) {
-  auto server = Serve([](const TestRequest&, TestConnection& c) {
-    c.Respond(503, "busy", {{"Retry-After", "7"}});
-  });
+  auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(503, "busy", {{"Retry-After", "7"}}); });
   auto transport = Connect(OptionsFor(*server));
 
   Result<HttpResponse> got = transport->Send({.target = "/"}, {});
@@ -53,8 +51,7 @@ TEST_F(ExchangeTest, StreamHandsOverBytesAsTheyComeAndEndsEmpty) {
 }
 
 TEST_F(ExchangeTest, RefusedStreamBringsItsBodyInTheHead) {
-  auto server =
-      Serve([](const TestRequest&, TestConnection& c) { c.Respond(410, "{\"reason\":\"Expired\"}"); });
+  auto server = Serve([](const TestRequest&, TestConnection& c) { c.Respond(410, "{\"reason\":\"Expired\"}"); });
   auto transport = Connect(OptionsFor(*server));
 
   Result<StreamResponse> opened = transport->Open({.target = "/"}, {});
@@ -84,8 +81,7 @@ TEST_F(ExchangeTest, StopWakesAWaitingSend) {
   });
   auto transport = Connect(OptionsFor(*server));
   std::stop_source stop;
-  auto sending =
-      std::async(std::launch::async, [&] { return transport->Send({.target = "/"}, stop.get_token()); });
+  auto sending = std::async(std::launch::async, [&] { return transport->Send({.target = "/"}, stop.get_token()); });
   ASSERT_TRUE(arrived.Wait());
 
   stop.request_stop();
@@ -170,8 +166,7 @@ TEST_F(ExchangeTest, BrokenStreamGivesItsBytesThenUnavailable) {
   Result<StreamResponse> opened = transport->Open({.target = "/"}, {});
   ASSERT_TRUE(opened);
 
-  EXPECT_THAT(ReadAll(*opened->stream, Soon()),
-              ::testing::StartsWith("wholehalf<connection to https://127.0.0.1"));
+  EXPECT_THAT(ReadAll(*opened->stream, Soon()), ::testing::StartsWith("wholehalf<connection to https://127.0.0.1"));
   EXPECT_EQ(opened->stream->Read(Soon(), {}).error().code(), ErrorCode::kUnavailable);
 }
 

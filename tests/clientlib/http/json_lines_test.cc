@@ -64,8 +64,7 @@ TEST(JsonLines, LineOverTheLimitIsTooLarge) {
 }
 
 TEST(JsonLines, NoLineOfAChunkMayBeOverTheLimit) {
-  for (const char* chunk :
-       {"12345678901\n", "1\n12345678901\n2\n", "1\n\n12345678901", "1234567890\n12345678901"}) {
+  for (const char* chunk : {"12345678901\n", "1\n12345678901\n2\n", "1\n\n12345678901", "1234567890\n12345678901"}) {
     EXPECT_EQ(JsonLines(10).Append(chunk).error().code(), ErrorCode::kTooLarge) << chunk;
   }
   EXPECT_TRUE(JsonLines(10).Append("1234567890\n1234567890\n\n1234567890"));

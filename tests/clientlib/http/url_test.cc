@@ -15,14 +15,13 @@ TEST(EscapePathSegment, LeavesOnlyUnreservedCharacters) {
 }
 
 TEST(QueryBuilder, EscapesNamesAndValues) {
-  EXPECT_EQ(
-      QueryBuilder("/api/v1/pods")
-          .Add("limit", 500)
-          .Add("watch", true)
-          .Add("labelSelector", "app in (a,b),x=1&2+3")
-          .Add("fieldManager", "")
-          .target(),
-      "/api/v1/pods?limit=500&watch=true&labelSelector=app%20in%20%28a%2Cb%29%2Cx%3D1%262%2B3&fieldManager=");
+  EXPECT_EQ(QueryBuilder("/api/v1/pods")
+                .Add("limit", 500)
+                .Add("watch", true)
+                .Add("labelSelector", "app in (a,b),x=1&2+3")
+                .Add("fieldManager", "")
+                .target(),
+            "/api/v1/pods?limit=500&watch=true&labelSelector=app%20in%20%28a%2Cb%29%2Cx%3D1%262%2B3&fieldManager=");
 }
 
 TEST(QueryBuilder, WithoutParametersThereIsNoQuestionMark) {
@@ -51,8 +50,8 @@ TEST(ParseServerUrl, SplitsIntoParts) {
 TEST(ParseServerUrl, RefusesWhatIsNoServer) {
   for (const char* url :
        {"", "k8s.example:6443", "ftp://x", "https://", "https://:6443", "https://[]:1", "https://[::1",
-        "https://x:", "https://x:abc", "https://x:123456", "https://x:65536", "https://[::1]x",
-        "https://x?a=b", "https://x/#f", "https://a b", "https://x\n", "https://me:secret@x"}) {
+        "https://x:", "https://x:abc", "https://x:123456", "https://x:65536", "https://[::1]x", "https://x?a=b",
+        "https://x/#f", "https://a b", "https://x\n", "https://me:secret@x"}) {
     const Result<ServerUrl> got = ParseServerUrl(url);
     ASSERT_FALSE(got) << url;
     EXPECT_EQ(got.error().code(), ErrorCode::kInvalidArgument) << url;

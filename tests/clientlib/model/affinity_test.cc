@@ -15,16 +15,16 @@ TEST(NodeSelectorRequirement, MatchesAsTheSchedulerDoes) {
     bool matches;
   };
   const Case kCases[] = {
-      {{"zone", "In", {"a", "b"}}, true},     {{"zone", "In", {"b"}}, false},
-      {{"missing", "In", {"a"}}, false},      {{"empty", "In", {""}}, true},
-      {{"zone", "NotIn", {"b"}}, true},       {{"zone", "NotIn", {"a"}}, false},
-      {{"missing", "NotIn", {"a"}}, true},    {{"zone", "Exists", {}}, true},
-      {{"missing", "Exists", {}}, false},     {{"missing", "DoesNotExist", {}}, true},
-      {{"zone", "DoesNotExist", {}}, false},  {{"gpus", "Gt", {"4"}}, true},
-      {{"gpus", "Gt", {"8"}}, false},         {{"gpus", "Lt", {"9"}}, true},
-      {{"gpus", "Lt", {"8"}}, false},         {{"zone", "Gt", {"4"}}, false},
-      {{"gpus", "Gt", {"4", "5"}}, false},    {{"gpus", "Gt", {"many"}}, false},
-      {{"missing", "Lt", {"9"}}, false},      {{"zone", "Near", {"a"}}, false},
+      {{"zone", "In", {"a", "b"}}, true},    {{"zone", "In", {"b"}}, false},
+      {{"missing", "In", {"a"}}, false},     {{"empty", "In", {""}}, true},
+      {{"zone", "NotIn", {"b"}}, true},      {{"zone", "NotIn", {"a"}}, false},
+      {{"missing", "NotIn", {"a"}}, true},   {{"zone", "Exists", {}}, true},
+      {{"missing", "Exists", {}}, false},    {{"missing", "DoesNotExist", {}}, true},
+      {{"zone", "DoesNotExist", {}}, false}, {{"gpus", "Gt", {"4"}}, true},
+      {{"gpus", "Gt", {"8"}}, false},        {{"gpus", "Lt", {"9"}}, true},
+      {{"gpus", "Lt", {"8"}}, false},        {{"zone", "Gt", {"4"}}, false},
+      {{"gpus", "Gt", {"4", "5"}}, false},   {{"gpus", "Gt", {"many"}}, false},
+      {{"missing", "Lt", {"9"}}, false},     {{"zone", "Near", {"a"}}, false},
   };
   for (const Case& c : kCases) {
     EXPECT_EQ(c.requirement.Matches(labels), c.matches) << c.requirement.key << " " << c.requirement.op;

@@ -50,8 +50,7 @@ TEST(CompactString, EqualStringsShareOneBlock) {
 
 TEST(CompactString, IsSharedByThreads) {
   std::vector<CompactString> strings;
-  for (int i = 0; i < 100; ++i)
-    strings.push_back(CompactString::Shared("a string of many " + std::to_string(i % 10)));
+  for (int i = 0; i < 100; ++i) strings.push_back(CompactString::Shared("a string of many " + std::to_string(i % 10)));
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([copies = strings] {

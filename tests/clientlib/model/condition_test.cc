@@ -15,30 +15,28 @@ const WallTime kLater = kStart + std::chrono::minutes(5);
 std::vector<Condition> Ready(std::string status) {
   std::vector<Condition> conditions;
   EXPECT_TRUE(SetCondition(conditions,
-                           {.type = "Ready", .status = std::move(status), .reason = "Started", .message = ""},
-                           kStart));
+                           {.type = "Ready", .status = std::move(status), .reason = "Started", .message = ""}, kStart));
   return conditions;
 }
 
 TEST(SetCondition, TheSameAgainChangesNothing) {
   std::vector<Condition> conditions = Ready("True");
-  EXPECT_FALSE(SetCondition(conditions,
-                            {.type = "Ready", .status = "True", .reason = "Started", .message = ""}, kLater));
+  EXPECT_FALSE(
+      SetCondition(conditions, {.type = "Ready", .status = "True", .reason = "Started", .message = ""}, kLater));
   EXPECT_EQ(conditions.at(0).last_transition_time.value, kStart);
 }
 
 TEST(SetCondition, AnotherReasonKeepsTheTransitionTime) {
   std::vector<Condition> conditions = Ready("True");
-  EXPECT_TRUE(SetCondition(conditions,
-                           {.type = "Ready", .status = "True", .reason = "Resized", .message = ""}, kLater));
+  EXPECT_TRUE(
+      SetCondition(conditions, {.type = "Ready", .status = "True", .reason = "Resized", .message = ""}, kLater));
   EXPECT_EQ(conditions.at(0).reason, "Resized");
   EXPECT_EQ(conditions.at(0).last_transition_time.value, kStart);
 }
 
 TEST(SetCondition, AnotherStatusSetsTheTransitionTime) {
   std::vector<Condition> conditions = Ready("True");
-  EXPECT_TRUE(SetCondition(conditions, {.type = "Ready", .status = "False", .reason = "Lost", .message = ""},
-                           kLater));
+  EXPECT_TRUE(SetCondition(conditions, {.type = "Ready", .status = "False", .reason = "Lost", .message = ""}, kLater));
   EXPECT_EQ(conditions.at(0).last_transition_time.value, kLater);
   EXPECT_EQ(conditions.size(), 1u);
 }

@@ -37,8 +37,7 @@ struct GadgetSpec {
                                    .max_length = 9,
                                    .pattern = "^[a-z]*$",
                                    .enum_values = kImages}),
-        Field<&T::size>("size",
-                        {.nullable = true, .minimum = 0, .maximum = 10, .default_json = "1", .cel = kCel}),
+        Field<&T::size>("size", {.nullable = true, .minimum = 0, .maximum = 10, .default_json = "1", .cel = kCel}),
         Field<&T::mode>("mode", {.default_json = "\"Auto\""}),
         Field<&T::pod_template>("template"),
         Field<&T::volumes>("volumes", {.json_type = "array"}),
@@ -120,17 +119,15 @@ TEST(MakeCrd, DescribesTheKindCompletely) {
                      .deprecation_warning = "use v2"};
   const Json crd = MakeCrd(info);
   EXPECT_EQ(*crd.At({"metadata", "name"})->AsString(), "gadgets.example.io");
-  EXPECT_EQ(
-      ToText(*crd.At({"spec", "names"})),
-      R"({"kind":"Gadget","listKind":"GadgetList","plural":"gadgets","singular":"gadget","shortNames":["gd"],)"
-      R"("categories":["grus"]})");
+  EXPECT_EQ(ToText(*crd.At({"spec", "names"})),
+            R"({"kind":"Gadget","listKind":"GadgetList","plural":"gadgets","singular":"gadget","shortNames":["gd"],)"
+            R"("categories":["grus"]})");
   EXPECT_EQ(*crd.At({"spec", "scope"})->AsString(), "Namespaced");
   ASSERT_EQ(crd.At({"spec", "versions"})->AsArray()->size(), 1u);
   const Json& version = crd.At({"spec", "versions"})->AsArray()->at(0);
-  EXPECT_EQ(
-      ToText(*version.Find("subresources")),
-      R"({"status":{},"scale":{"specReplicasPath":".spec.size","statusReplicasPath":".status.replicas",)"
-      R"("labelSelectorPath":".status.selector"}})");
+  EXPECT_EQ(ToText(*version.Find("subresources")),
+            R"({"status":{},"scale":{"specReplicasPath":".spec.size","statusReplicasPath":".status.replicas",)"
+            R"("labelSelectorPath":".status.selector"}})");
   EXPECT_EQ(ToText(*version.Find("additionalPrinterColumns")),
             R"([{"name":"Mode","type":"string","jsonPath":".spec.mode","description":"How.","priority":1}])");
   EXPECT_EQ(ToText(*version.Find("selectableFields")), R"([{"jsonPath":".spec.mode"}])");

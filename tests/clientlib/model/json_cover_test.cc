@@ -44,8 +44,7 @@ TEST(IsCovered, RulesOneByOne) {
        R"([{"containerPort":80},{"containerPort":22,"protocol":"TCP"}])"},
       {"quantities by value", true, R"({"requests":{"cpu":"0.5","memory":"1Gi"}})",
        R"({"requests":{"cpu":"500m","memory":"1024Mi"}})"},
-      {"quantities as numbers", true, R"({"limits":{"nvidia.com/gpu":8}})",
-       R"({"limits":{"nvidia.com/gpu":"8"}})"},
+      {"quantities as numbers", true, R"({"limits":{"nvidia.com/gpu":8}})", R"({"limits":{"nvidia.com/gpu":"8"}})"},
       {"another quantity", false, R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"2"}})"},
       {"other strings are no quantities", false, R"({"value":"0.5"})", R"({"value":"500m"})"},
   };
@@ -89,9 +88,7 @@ TEST(IsCovered, ItemsOfOneKeyMayStandInAnyOrder) {
   EXPECT_FALSE(IsCovered(wanted, Parse(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":3}])")));
 }
 
-TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) {
-  EXPECT_TRUE(IsCovered(Parse(kWantedSet), Parse(kLiveSet)));
-}
+TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) { EXPECT_TRUE(IsCovered(Parse(kWantedSet), Parse(kLiveSet))); }
 
 TEST(IsCovered, EachChangeOfAStatefulSetIsDrift) {
   const std::pair<const char*, const char*> kChanges[] = {

@@ -41,9 +41,9 @@ TEST(Json, NumbersOfAnyLengthAreRead) {
 }
 
 TEST(Json, TextSurvivesReadingAndWriting) {
-  for (const char* text : {"null", "true", "false", "0", "-1", "1.5", "\"\"", "\"a\\\"b\\\\c\\n\"", "[]",
-                           "{}", "[1,[2,[]],{}]", R"({"b":1,"a":[null,{"c":"d"}]})", "9223372036854775807",
-                           "-9223372036854775808", "\"\xE2\x82\xAC\""}) {
+  for (const char* text :
+       {"null", "true", "false", "0", "-1", "1.5", "\"\"", "\"a\\\"b\\\\c\\n\"", "[]", "{}", "[1,[2,[]],{}]",
+        R"({"b":1,"a":[null,{"c":"d"}]})", "9223372036854775807", "-9223372036854775808", "\"\xE2\x82\xAC\""}) {
     EXPECT_EQ(ToText(Parse(text)), text);
   }
 }
@@ -199,8 +199,7 @@ TEST(Json, ControlCharactersAreEscapedWhereverTheyStand) {
     for (std::size_t before = 0; before < 40; ++before) {
       const std::string text = std::string(before, 'x') + control + std::string(40, 'x');
       const std::string written = ToText(Json(text));
-      EXPECT_TRUE(std::ranges::none_of(written, [](char c) { return c < ' '; }))
-          << int{control} << " at " << before;
+      EXPECT_TRUE(std::ranges::none_of(written, [](char c) { return c < ' '; })) << int{control} << " at " << before;
       const Result<Json> again = ParseJson(written);
       EXPECT_TRUE(again && *again == Json(text)) << int{control} << " at " << before;
 

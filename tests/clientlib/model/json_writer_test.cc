@@ -52,9 +52,8 @@ TEST(JsonWriter, WritesWhateverAnOptionalHolds) {
   sample.maybe_text = "";
   sample.maybe_leaf.emplace();
   sample.maybe_list.emplace();
-  EXPECT_EQ(WriteText(sample),
-            R"({"always":0,"flag":false,"needed":"","maybeText":"","maybeLeaf":{},"maybeList":[],)"
-            R"("neededLeaf":{},"neededList":[]})");
+  EXPECT_EQ(WriteText(sample), R"({"always":0,"flag":false,"needed":"","maybeText":"","maybeLeaf":{},"maybeList":[],)"
+                               R"("neededLeaf":{},"neededList":[]})");
 }
 
 TEST(JsonWriter, RepairsHalfCharacters) {

@@ -52,9 +52,9 @@ TEST(DecodeObject, TakesMetadataOnlyForAnyKind) {
 }
 
 TEST(DecodeObject, BookmarksHaveOnlyAVersion) {
-  const Result<std::shared_ptr<Pod>> pod = Decode<Pod>(
-      R"({"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7","creationTimestamp":null,)"
-      R"("annotations":{"k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}})");
+  const Result<std::shared_ptr<Pod>> pod =
+      Decode<Pod>(R"({"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7","creationTimestamp":null,)"
+                  R"("annotations":{"k8s.io/initial-events-end":"true"}},"spec":{"containers":null},"status":{}})");
   ASSERT_TRUE(pod) << pod.error().message();
   EXPECT_EQ((*pod)->metadata.resource_version, "7");
   EXPECT_EQ((*pod)->metadata.Annotation("k8s.io/initial-events-end"), "true");
@@ -86,10 +86,9 @@ TEST(DecodeObject, OwnsWhatItRead) {
 }
 
 TEST(DecodeObjectList, ReadsItemsAndWhereTheListGoesOn) {
-  const std::string text =
-      R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"99","continue":"c",)"
-      R"("remainingItemCount":3},"items":[)" +
-      PodText(1) + "," + PodText(2) + R"(,{"metadata":{"name":"x"}}]})";
+  const std::string text = R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"99","continue":"c",)"
+                           R"("remainingItemCount":3},"items":[)" +
+                           PodText(1) + "," + PodText(2) + R"(,{"metadata":{"name":"x"}}]})";
   const Result<DecodedList> list = DecodeObjectList(Pod::ResourceKind(), text);
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_EQ(list->resource_version, "99");
@@ -105,8 +104,7 @@ TEST(DecodeObjectList, RefusesWhatIsNoList) {
       {R"({"kind":"Status","metadata":{}})", "a list without items"},
       {R"({"items":{}})", "items: expected a list"},
       {R"({"items":[],"items":[{}]})", "items: given twice"},
-      {R"({"items":[{},{"spec":{"nodeName":[]}}]})",
-       "items[1].spec.nodeName: expected a string, found a list"},
+      {R"({"items":[{},{"spec":{"nodeName":[]}}]})", "items[1].spec.nodeName: expected a string, found a list"},
       {R"([])", "expected an object, found a list"},
   };
   for (const auto& [text, message] : kCases) {

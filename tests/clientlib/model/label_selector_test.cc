@@ -52,14 +52,13 @@ TEST(LabelSelector, MatchesAsKubernetesDoes) {
 TEST(LabelSelector, QueryFormIsTheShortOne) {
   LabelSelector selector;
   selector.match_labels = {{"b", "2"}, {"a", "1"}};
-  selector.match_expressions = {{"c", SelectorOperator::kIn, {"x", "y"}},
-                                {"d", SelectorOperator::kDoesNotExist, {}}};
+  selector.match_expressions = {{"c", SelectorOperator::kIn, {"x", "y"}}, {"d", SelectorOperator::kDoesNotExist, {}}};
   EXPECT_EQ(ToText(selector), "a=1,b=2,c in (x,y),!d");
 }
 
 TEST(LabelSelector, RefusesWhatIsNone) {
-  for (const char* text : {",", "a,", ",a", "a=b=c", "a in", "a in (", "a in (b", "a in b", "a in (b,(c))",
-                           "!", "!a=b", "a b", "a!", "=b", "a=b c", "a in (b) c", "a%", "a=(b)"}) {
+  for (const char* text : {",", "a,", ",a", "a=b=c", "a in", "a in (", "a in (b", "a in b", "a in (b,(c))", "!", "!a=b",
+                           "a b", "a!", "=b", "a=b c", "a in (b) c", "a%", "a=(b)"}) {
     const Result<LabelSelector> selector = ParseLabelSelector(text);
     ASSERT_FALSE(selector) << text;
     EXPECT_EQ(selector.error().code(), ErrorCode::kInvalidArgument);

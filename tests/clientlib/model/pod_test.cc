@@ -74,8 +74,8 @@ TEST(Pod, TakesLessThanTwoKilobytesInMemory) {
   const std::size_t per_pod = (mallinfo2().uordblks - before) / kPods;
 
   RecordProperty("bytes_per_pod", static_cast<int>(per_pod));
-  std::printf("pod: %zu bytes of JSON, %zu in memory (sizeof %zu), %.0f MB/s\n", bytes / kPods, per_pod,
-              sizeof(Pod), static_cast<double>(bytes) / seconds / 1e6);
+  std::printf("pod: %zu bytes of JSON, %zu in memory (sizeof %zu), %.0f MB/s\n", bytes / kPods, per_pod, sizeof(Pod),
+              static_cast<double>(bytes) / seconds / 1e6);
   EXPECT_LT(per_pod, 2000u);
 }
 #endif

@@ -83,9 +83,9 @@ TEST(Quantity, ValuesAndCanonicalText) {
 }
 
 TEST(Quantity, RefusesWhatIsNone) {
-  for (const char* text : {"",     " ",    "a",   "1 ",   " 1",  "1K",    "1ki", "1kI", "1mi",   "Gi",
-                           "m",    ".",    "-",   "+",    "--1", "1.2.3", "1e",  "1e+", "1e1.5", "1e5k",
-                           "0x10", "1Gi1", "1,5", "1Mib", "NaN", "inf",   "1EE", "1Zi"}) {
+  for (const char* text :
+       {"",    " ",     "a",  "1 ",  " 1",    "1K",   "1ki",  "1kI",  "1mi", "Gi",   "m",   ".",   "-",   "+",
+        "--1", "1.2.3", "1e", "1e+", "1e1.5", "1e5k", "0x10", "1Gi1", "1,5", "1Mib", "NaN", "inf", "1EE", "1Zi"}) {
     const Result<Quantity> quantity = ParseQuantity(text);
     ASSERT_FALSE(quantity) << text;
     EXPECT_EQ(quantity.error().code(), ErrorCode::kDecode);

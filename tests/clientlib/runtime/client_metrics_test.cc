@@ -22,19 +22,17 @@ TEST(ClientMetrics, H4EachRequestIsTimedAsTheClientSawIt) {
   metrics.OnRequest("get", KindOf<Pod>(), 200, 300ms);
   metrics.OnRequest("apply", KindOf<Pod>(), 409, 10ms);
 
-  EXPECT_THAT(
-      registry.Text(),
-      AllOf(HasSubstr(R"(rest_client_request_duration_seconds_bucket{verb="GET",host="api",le="0.25"} 0)"),
-            HasSubstr(R"(rest_client_request_duration_seconds_bucket{verb="GET",host="api",le="0.5"} 1)"),
-            HasSubstr(R"(rest_client_request_duration_seconds_count{verb="PATCH",host="api"} 1)"),
-            HasSubstr(R"(rest_client_requests_total{code="409",method="PATCH",host="api"} 1)")));
+  EXPECT_THAT(registry.Text(),
+              AllOf(HasSubstr(R"(rest_client_request_duration_seconds_bucket{verb="GET",host="api",le="0.25"} 0)"),
+                    HasSubstr(R"(rest_client_request_duration_seconds_bucket{verb="GET",host="api",le="0.5"} 1)"),
+                    HasSubstr(R"(rest_client_request_duration_seconds_count{verb="PATCH",host="api"} 1)"),
+                    HasSubstr(R"(rest_client_requests_total{code="409",method="PATCH",host="api"} 1)")));
 }
 
 TEST(ClientMetrics, ARequestWithoutAnAnswerIsCountedAsSuch) {
   Registry registry;
   ClientMetrics(registry, "api").OnRequest("delete", KindOf<Pod>(), 0, 10s);
-  EXPECT_THAT(registry.Text(),
-              HasSubstr(R"(rest_client_requests_total{code="<error>",method="DELETE",host="api"} 1)"));
+  EXPECT_THAT(registry.Text(), HasSubstr(R"(rest_client_requests_total{code="<error>",method="DELETE",host="api"} 1)"));
 }
 
 TEST(ClientMetrics, TheLengthOfAWatchOrALogIsNoLatency) {

@@ -56,13 +56,11 @@ class ControllerTest : public ::testing::Test {
   // One reconcile thread; failures wait 1 s, 2 s, 4 s.
   void Start(FakeReconciler::Pass pass, int threads = 1) {
     reconciler_ = std::make_unique<FakeReconciler>(std::move(pass));
-    controller_ =
-        std::make_unique<Controller>(*reconciler_,
-                                     ControllerOptions{.name = "test",
-                                                       .threads = threads,
-                                                       .deadline = 2min,
-                                                       .rate_limits = {{1s, 1000s, 2.0, 0.0}, 1e9, 1e9}},
-                                     clock_, log_, registry_);
+    controller_ = std::make_unique<Controller>(
+        *reconciler_,
+        ControllerOptions{
+            .name = "test", .threads = threads, .deadline = 2min, .rate_limits = {{1s, 1000s, 2.0, 0.0}, 1e9, 1e9}},
+        clock_, log_, registry_);
     controller_->Start();
   }
   // Waits until the one reconcile thread has nothing to do; the thread that watches deadlines waits as well.

@@ -38,13 +38,12 @@ class EventRecorderTest : public ::testing::Test {
  protected:
   EventRecorderTest() {
     transport_.Handle("POST", "/apis/events.k8s.io/v1/", [](const HttpRequest& r, auto&) { return Echo(r); });
-    transport_.Handle("PATCH", "/apis/events.k8s.io/v1/",
-                      [](auto&, auto&) { return JsonAnswer(200, kAnyEvent); });
+    transport_.Handle("PATCH", "/apis/events.k8s.io/v1/", [](auto&, auto&) { return JsonAnswer(200, kAnyEvent); });
   }
 
   void Start(std::size_t queue_limit = 1000) {
-    recorder_.emplace(client_, clock_, log_,
-                      EventRecorderOptions{"example.com/manager", "manager-0", queue_limit}, &metrics_);
+    recorder_.emplace(client_, clock_, log_, EventRecorderOptions{"example.com/manager", "manager-0", queue_limit},
+                      &metrics_);
   }
   void Record(std::string_view note = "8 workers", std::string_view reason = "Scaled") {
     recorder_->Record(EventType::kNormal, KindOf<Pod>(), Bert(), reason, "ScaleWorkers", note);
@@ -63,13 +62,11 @@ class EventRecorderTest : public ::testing::Test {
   }
   std::uint64_t Dropped(const std::string& reason) {
     return metrics_
-        .GetCounter("event_recorder_dropped_total", "Events that were recorded but not written.", {"reason"},
-                    {reason})
+        .GetCounter("event_recorder_dropped_total", "Events that were recorded but not written.", {"reason"}, {reason})
         .value();
   }
 
-  static constexpr char kAnyEvent[] =
-      R"({"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"x"}})";
+  static constexpr char kAnyEvent[] = R"({"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"x"}})";
   FakeClock clock_;
   FakeTransport transport_{clock_};
   Client client_{transport_, nullptr, clock_};
@@ -114,8 +111,7 @@ TEST_F(EventRecorderTest, V2AnEventAboutAClusterScopedObjectIsInDefault) {
   recorder_->Record(EventType::kWarning, KindOf<Node>(), metadata, "Lost", "Watch", "gone");
   ASSERT_TRUE(AwaitIdle());
 
-  EXPECT_THAT(transport_.requests()[0].target,
-              StartsWith("/apis/events.k8s.io/v1/namespaces/default/events"));
+  EXPECT_THAT(transport_.requests()[0].target, StartsWith("/apis/events.k8s.io/v1/namespaces/default/events"));
   const Json body = Body(0);
   EXPECT_THAT(*body.At({"metadata", "name"})->AsString(), StartsWith("system-node-a."));
   EXPECT_EQ(body.At({"regarding", "namespace"}), nullptr);

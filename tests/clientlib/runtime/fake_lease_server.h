@@ -24,22 +24,18 @@ class FakeLeaseServer {
   // use.
   void Serve(FakeTransport& transport, const std::atomic<Fault>& fault) {
     for (const char* method : {"GET", "POST", "PATCH"}) {
-      transport.Handle(method, kPath,
-                       [this, &transport, &fault](const HttpRequest& request, const auto& stop) {
-                         switch (fault.load()) {
-                           case Fault::kUnreachable:
-                             return Result<HttpResponse>(Error(ErrorCode::kUnavailable, "unreachable"));
-                           case Fault::kHang:
-                             return transport.Hang(request, stop);
-                           case Fault::kLosesAnswers: {
-                             (void)Answer(request);
-                             return transport.Hang(request, stop);
-                           }
-                           case Fault::kNone:
-                             break;
-                         }
-                         return Result<HttpResponse>(Answer(request));
-                       });
+      transport.Handle(method, kPath, [this, &transport, &fault](const HttpRequest& request, const auto& stop) {
+        switch (fault.load()) {
+          case Fault::kUnreachable: return Result<HttpResponse>(Error(ErrorCode::kUnavailable, "unreachable"));
+          case Fault::kHang: return transport.Hang(request, stop);
+          case Fault::kLosesAnswers: {
+            (void)Answer(request);
+            return transport.Hang(request, stop);
+          }
+          case Fault::kNone: break;
+        }
+        return Result<HttpResponse>(Answer(request));
+      });
     }
   }
 

@@ -66,9 +66,7 @@ std::unique_ptr<HttpServer> StartServer(HttpServerLimits limits = {}) {
   std::map<std::string, HttpServer::Handler> handlers;
   handlers["/healthz"] = [](const std::string&) { return HttpReply{.body = "ok"}; };
   handlers["/readyz"] = [](const std::string&) { return HttpReply{.status = 503, .body = "not yet"}; };
-  handlers["/echo"] = [](const std::string& query) {
-    return HttpReply{.content_type = "a/b", .body = query};
-  };
+  handlers["/echo"] = [](const std::string& query) { return HttpReply{.content_type = "a/b", .body = query}; };
   handlers["/throws"] = [](const std::string&) -> HttpReply { throw std::runtime_error("a bug"); };
   auto server = HttpServer::Start("127.0.0.1:0", std::move(handlers), limits);
   return server ? *std::move(server) : nullptr;
@@ -114,8 +112,7 @@ TEST(HttpServer, RefusesWhatItDoesNotKnow) {
            Case{"nonsense\r\n\r\n", "HTTP/1.1 400 "},
            Case{"GET /healthz HTTP/1.1\r\n\r\n", "HTTP/1.1 400 "},  // No Host.
            Case{"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 400 "},
-           Case{"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                "HTTP/1.1 400 "},
+           Case{"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 400 "},
            Case{"GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(9000, 'x') + "\r\n\r\n", "HTTP/1.1 431 "},
            Case{"GET /" + std::string(9000, 'x'), "HTTP/1.1 431 "},
            Case{Request("GET", "/throws"), "HTTP/1.1 500 "},

@@ -26,11 +26,8 @@ constexpr Duration kLongestLook = 1700ms;
 // A process that runs for leader. Its work lasts until its token stops, or until the test lets it end.
 class Candidate {
  public:
-  Candidate(std::string name, FakeLeaseServer& server, const FakeClock& clock,
-            std::function<void()> work_tail = {})
-      : transport_(clock),
-        client_(transport_, nullptr, clock, {.timeout = 5s}),
-        work_tail_(std::move(work_tail)) {
+  Candidate(std::string name, FakeLeaseServer& server, const FakeClock& clock, std::function<void()> work_tail = {})
+      : transport_(clock), client_(transport_, nullptr, clock, {.timeout = 5s}), work_tail_(std::move(work_tail)) {
     server.Serve(transport_, fault_);
     elector_ = *LeaderElector::Create(client_, clock, log_, {{"system", "grus"}, std::move(name)});
   }
@@ -123,11 +120,9 @@ TEST_F(LeaderElectorTest, E1RefusesTimesThatCannotKeepALease) {
   FakeTransport transport(clock_);
   Client client(transport, nullptr, clock_);
   Log log(LogLevel::kOff);
-  for (const Case& c :
-       {Case{15s, 10s, 2s, true}, Case{10s, 10s, 2s, false}, Case{9s, 10s, 2s, false},
-        Case{15s, 2400ms, 2s, false}, Case{15s, 2401ms, 2s, true}, Case{15s, 10s, 0s, false}}) {
-    const auto elector =
-        LeaderElector::Create(client, clock_, log, {{"ns", "l"}, "me", c.lease, c.renew, c.retry});
+  for (const Case& c : {Case{15s, 10s, 2s, true}, Case{10s, 10s, 2s, false}, Case{9s, 10s, 2s, false},
+                        Case{15s, 2400ms, 2s, false}, Case{15s, 2401ms, 2s, true}, Case{15s, 10s, 0s, false}}) {
+    const auto elector = LeaderElector::Create(client, clock_, log, {{"ns", "l"}, "me", c.lease, c.renew, c.retry});
     EXPECT_EQ(elector.ok(), c.want) << c.lease.count() << " " << c.renew.count() << " " << c.retry.count();
     if (elector) continue;
     EXPECT_EQ(elector.error().code(), ErrorCode::kInvalidArgument);
@@ -240,9 +235,7 @@ TEST_F(LeaderElectorTest, E1AChangeOfLabelsIsNoSignOfLife) {
   ASSERT_TRUE(clock_.AwaitWaiters(1));
   for (int i = 0; i < 14; ++i) {
     ASSERT_TRUE(Pass(1s, 1));
-    server_.Change([&](Json& lease) {
-      lease["metadata"]["labels"] = Json::MakeObject({{"n", std::to_string(i)}});
-    });
+    server_.Change([&](Json& lease) { lease["metadata"]["labels"] = Json::MakeObject({{"n", std::to_string(i)}}); });
   }
   EXPECT_LE(TimeUntilLead(b), 1s + kLongestLook + 100ms);
 }
@@ -414,8 +407,7 @@ TEST_F(LeaderElectorTest, E5AStopBeforeLeadershipNeverAcquires) {
 
 TEST_F(LeaderElectorTest, E5AStopWhileTheLeaseIsBeingAcquiredGivesItBack) {
   Candidate a("a", server_, clock_);
-  server_.Change(
-      [](Json& lease) { lease = *ParseJson(R"({"metadata":{"name":"grus","namespace":"system"}})"); });
+  server_.Change([](Json& lease) { lease = *ParseJson(R"({"metadata":{"name":"grus","namespace":"system"}})"); });
   a.transport().Expect("GET", FakeLeaseServer::kPath, testing::JsonAnswer(200, ToText(server_.lease())));
   a.Set(Fault::kLosesAnswers);  // Of the write.
   a.Start();

@@ -30,8 +30,7 @@ TEST_F(LogFollowerTest, BeginsWhereItIsTold) {
   FakeStream stream = ExpectStream();
   Start({.since = Time{FakeClock::kWallStart}, .tail_lines = 100});
   EXPECT_THAT(sink_.Await(2), ElementsAre("Following", "start 2026-01-02T03:04:05Z"));
-  EXPECT_THAT(Asked(),
-              ElementsAre("&follow=true&timestamps=true&sinceTime=2026-01-02T03%3A04%3A05Z&tailLines=100"));
+  EXPECT_THAT(Asked(), ElementsAre("&follow=true&timestamps=true&sinceTime=2026-01-02T03%3A04%3A05Z&tailLines=100"));
 }
 
 TEST_F(LogFollowerTest, GoesOnAtTheSecondOfTheLastLine) {
@@ -175,8 +174,9 @@ TEST_F(LogFollowerTest, AContainerThatMayStartAgainHasNotEnded) {
 }
 
 TEST_F(LogFollowerTest, AContainerOfAPodThatGoesDoesNotStartAgain) {
-  SetPhase("Running", R"(,"containerStatuses":[{"name":"other","state":{"running":{}}},)"
-                      R"({"name":"main","state":{"terminated":{"exitCode":1}}}])",
+  SetPhase("Running",
+           R"(,"containerStatuses":[{"name":"other","state":{"running":{}}},)"
+           R"({"name":"main","state":{"terminated":{"exitCode":1}}}])",
            R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")");
   ExpectBody(kLine1);
   Start();

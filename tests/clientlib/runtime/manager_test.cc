@@ -55,11 +55,9 @@ class ManagerTest : public ::testing::Test {
   // An informer of ConfigMaps, each of which is a key of a controller.
   void AddMaps() {
     Controller& controller = manager_.AddController(reconciler_, {.name = "maps", .threads = 1});
-    manager_.AddInformer(KindOf<ConfigMap>())
-        .AddHandler([&controller](const Change& change, bool is_initial) {
-          controller.queue().Add(change.Any().metadata.Key(),
-                                 is_initial ? Priority::kLow : Priority::kNormal);
-        });
+    manager_.AddInformer(KindOf<ConfigMap>()).AddHandler([&controller](const Change& change, bool is_initial) {
+      controller.queue().Add(change.Any().metadata.Key(), is_initial ? Priority::kLow : Priority::kNormal);
+    });
   }
   void Run(LeaderElector* elector = nullptr) {
     run_ = std::async(std::launch::async, [this, elector] { return manager_.Run(stop_.get_token(), elector); });

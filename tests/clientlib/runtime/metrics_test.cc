@@ -69,8 +69,7 @@ TEST(Registry, AHistogramIsCumulativeAndABoundBelongsToItsBucket) {
 TEST(Registry, AHistogramWithoutLabelsHasOnlyLe) {
   Registry registry;
   registry.GetHistogram("h", "h", {1}).Observe(std::nan(""));
-  EXPECT_THAT(registry.Text(),
-              HasSubstr("h_bucket{le=\"1\"} 0\nh_bucket{le=\"+Inf\"} 1\nh_sum NaN\nh_count 1\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("h_bucket{le=\"1\"} 0\nh_bucket{le=\"+Inf\"} 1\nh_sum NaN\nh_count 1\n"));
 }
 
 TEST(Registry, WritesNumbersAsPrometheusReadsThem) {
@@ -140,8 +139,7 @@ TEST(ProcessMetrics, AreThere) {
   Registry registry;
   AddProcessMetrics(registry);
   const std::string text = registry.Text();
-  EXPECT_THAT(text,
-              ContainsRegex("# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total [0-9.]+\n"));
+  EXPECT_THAT(text, ContainsRegex("# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total [0-9.]+\n"));
   EXPECT_THAT(text, ContainsRegex("\nprocess_resident_memory_bytes [1-9][0-9e+.]+\n"));
   EXPECT_THAT(text, ContainsRegex("\nprocess_start_time_seconds [1-9][0-9e+.]+\n"));
   EXPECT_THAT(text, ContainsRegex("\nprocess_open_fds [1-9][0-9]*\n"));

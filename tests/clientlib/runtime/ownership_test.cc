@@ -68,8 +68,7 @@ TEST(ControllerKey, Q8OnlyTheReferenceWithControllerTrueCounts) {
 }
 
 TEST(ControllerKey, Q8AClusterScopedOwnerHasNoNamespace) {
-  EXPECT_EQ(ControllerKey(KindOf<Node>(), Child({{"v1", "Node", "n-1", "u-1", true}})),
-            (ObjectKey{"", "n-1"}));
+  EXPECT_EQ(ControllerKey(KindOf<Node>(), Child({{"v1", "Node", "n-1", "u-1", true}})), (ObjectKey{"", "n-1"}));
 }
 
 TEST(ControllerKeys, Q8OldAndNewOwnersAreToldEachOnce) {
@@ -112,11 +111,10 @@ TEST(SetControllerReference, F3AnOlderVersionOfTheSameOwnerIsReplaced) {
 }
 
 TEST(SetControllerReference, F3RefusesAnObjectThatAnotherOneControls) {
-  for (
-      const char* other :
-      {R"([{"apiVersion":"apps/v1","kind":"StatefulSet","name":"gpt","uid":"u-2","controller":true}])",
-       R"([{"apiVersion":"example.com/v1","kind":"StatefulSet","name":"bert","uid":"u-3","controller":true}])",
-       R"([{"apiVersion":"apps/v1","kind":"Deployment","name":"bert","uid":"u-4","controller":true}])"}) {
+  for (const char* other :
+       {R"([{"apiVersion":"apps/v1","kind":"StatefulSet","name":"gpt","uid":"u-2","controller":true}])",
+        R"([{"apiVersion":"example.com/v1","kind":"StatefulSet","name":"bert","uid":"u-3","controller":true}])",
+        R"([{"apiVersion":"apps/v1","kind":"Deployment","name":"bert","uid":"u-4","controller":true}])"}) {
     Json map = Map("team-a", *ParseJson(other));
     const Json before = map;
     const Status refused = SetControllerReference(kSets, Owner(), map);
@@ -133,8 +131,8 @@ TEST(SetControllerReference, F3RefusesOwnersThatTheGarbageCollectorWouldNotFind)
     const char* child_ns;
     bool want;
   };
-  for (const Case& c : {Case{"team-a", "team-a", true}, Case{"team-a", "team-b", false},
-                        Case{"team-a", nullptr, false}, Case{"", "team-a", true}, Case{"", nullptr, true}}) {
+  for (const Case& c : {Case{"team-a", "team-a", true}, Case{"team-a", "team-b", false}, Case{"team-a", nullptr, false},
+                        Case{"", "team-a", true}, Case{"", nullptr, true}}) {
     Json map = Map(c.child_ns);
     const Status done = SetControllerReference(kSets, Owner(c.owner_ns), map);
     EXPECT_EQ(done.ok(), c.want) << c.owner_ns << " " << (c.child_ns ? c.child_ns : "(none)");

@@ -188,9 +188,8 @@ TEST_F(WorkQueueTest, Q1NoKeyIsEverGivenToTwoThreadsAndNoneIsLost) {
       queue_.Add({"ns", std::to_string(i)});
     }
   }
-  EXPECT_TRUE(Eventually([&] {
-    return std::all_of(std::begin(seen), std::end(seen), [](const auto& n) { return n == kRounds; });
-  }));
+  EXPECT_TRUE(Eventually(
+      [&] { return std::all_of(std::begin(seen), std::end(seen), [](const auto& n) { return n == kRounds; }); }));
   queue_.ShutDown();
   threads.clear();
   EXPECT_EQ(twice, 0);

@@ -46,8 +46,7 @@ TEST(FakeClock, WakesAWaiterWhenItsTimeHasCome) {
 TEST(FakeClock, WaitsEndByNotificationToo) {
   FakeClock clock;
   std::stop_source stop;
-  std::future<bool> waited =
-      std::async(std::launch::async, [&] { return WaitFor(clock, 10s, stop.get_token()); });
+  std::future<bool> waited = std::async(std::launch::async, [&] { return WaitFor(clock, 10s, stop.get_token()); });
   ASSERT_TRUE(clock.AwaitWaiters(1));
 
   stop.request_stop();

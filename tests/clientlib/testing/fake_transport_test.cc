@@ -108,8 +108,7 @@ TEST_F(FakeTransportTest, AReadEndsWithAStop) {
   Result<StreamResponse> opened = transport_.Open(Get("/"), {});
   ASSERT_TRUE(opened && opened->stream);
   std::stop_source stop;
-  auto read = std::async(std::launch::async,
-                         [&] { return opened->stream->Read(TimePoint::max(), stop.get_token()); });
+  auto read = std::async(std::launch::async, [&] { return opened->stream->Read(TimePoint::max(), stop.get_token()); });
   ASSERT_TRUE(stream.AwaitDrained());
 
   stop.request_stop();

@@ -36,12 +36,12 @@ class CompetitionTest : public ::testing::Test {
   void Wait(const std::string& uid, const ShapePtr& need, const std::string& owner = {}, int priority = 0) {
     competition_.Put(uid, {owner, need, priority, true}, now_);
   }
-  void Claim(const std::string& gang, const ShapePtr& shape, int count) {
-    for (int i = 0; i < count; ++i) ledger_.Hold(gang, "n1", shape);
+  void KeepPlaces(const std::string& gang, const ShapePtr& shape, int count) {
+    for (int i = 0; i < count; ++i) ledger_.AddPlace(gang, "n1", shape);
   }
   bool Threatens() { return competition_.Threatens("team-a/g", now_); }
   bool IsAtOne(int priority, kube::TimePoint held) const {
-    return competition_.IsAtOneOf(ledger_.ClaimsOf("team-a/g"), "team-a/g", priority, held, now_);
+    return competition_.IsAtOneOf(ledger_.PlacesOf("team-a/g"), "team-a/g", priority, held, now_);
   }
 
   ClusterLedger ledger_;
@@ -50,7 +50,7 @@ class CompetitionTest : public ::testing::Test {
 };
 
 TEST_F(CompetitionTest, AnybodyWhoAsksForTheDeviceOfAMember) {
-  Claim("team-a/g", Shape(1, 2), 2);
+  KeepPlaces("team-a/g", Shape(1, 2), 2);
   EXPECT_FALSE(Threatens());
   Wait("cpu", Shape(1));
   EXPECT_FALSE(Threatens()) << "it fits beside the gang";
@@ -60,7 +60,7 @@ TEST_F(CompetitionTest, AnybodyWhoAsksForTheDeviceOfAMember) {
 
 TEST_F(CompetitionTest, OfProcessorsOnlyMoreThanIsFreeBesideTheGang) {
   const ShapePtr member = Shape(20), one = Shape(2);
-  Claim("team-a/g", member, 3);
+  KeepPlaces("team-a/g", member, 3);
   Wait("a", one);
   Wait("b", one);
   EXPECT_FALSE(Threatens()) << "4 of the 4 that are free";
@@ -74,7 +74,7 @@ TEST_F(CompetitionTest, OfProcessorsOnlyMoreThanIsFreeBesideTheGang) {
 
 TEST_F(CompetitionTest, OneMoreOfEachKindThatRunsMayComeAtAnyTime) {
   const ShapePtr small = Shape(2), large = Shape(5);
-  Claim("team-a/g", Shape(20), 3);
+  KeepPlaces("team-a/g", Shape(20), 3);
   for (int i = 0; i < 10; ++i) competition_.AddPresent(small);
   EXPECT_FALSE(Threatens());
   competition_.AddPresent(large);
@@ -89,7 +89,7 @@ TEST_F(CompetitionTest, NobodyWhoCouldNotUseTheNode) {
   NodeState tainted = Node();
   tainted.taints.push_back({"gpu", "", "NoSchedule"});
   ledger_.PutNode(tainted);
-  Claim("team-a/g", Shape(1, 8, "gpu"), 1);
+  KeepPlaces("team-a/g", Shape(1, 8, "gpu"), 1);
   Wait("stranger", Shape(1, 1));
   Wait("giant", Shape(1, 9, "gpu"));
   EXPECT_FALSE(Threatens());
@@ -99,8 +99,8 @@ TEST_F(CompetitionTest, NobodyWhoCouldNotUseTheNode) {
 
 TEST_F(CompetitionTest, OfAGangOnlyThoseWithoutAClaim) {
   const ShapePtr gpu = Shape(0, 1);
-  Claim("team-a/g", gpu, 2);
-  Claim("team-a/h", gpu, 1);
+  KeepPlaces("team-a/g", gpu, 2);
+  KeepPlaces("team-a/h", gpu, 1);
   Wait("g-0", gpu, "team-a/g");
   Wait("g-1", gpu, "team-a/g");
   Wait("g-2", gpu, "team-a/g");
@@ -111,7 +111,7 @@ TEST_F(CompetitionTest, OfAGangOnlyThoseWithoutAClaim) {
   EXPECT_TRUE(Threatens());
   competition_.Remove("h-1", now_);
   EXPECT_TRUE(Threatens()) << "another may come";
-  Claim("team-a/h", gpu, 9);
+  KeepPlaces("team-a/h", gpu, 9);
   EXPECT_TRUE(Threatens()) << "whatever it was given afterwards";
   now_ += 10min;
   EXPECT_FALSE(Threatens());
@@ -119,17 +119,17 @@ TEST_F(CompetitionTest, OfAGangOnlyThoseWithoutAClaim) {
 
 TEST_F(CompetitionTest, AMemberThatWasNotSeenToWaitNeedsAClaimWhenItIsBound) {
   const ShapePtr gpu = Shape(0, 1);
-  Claim("team-a/g", gpu, 1);
-  Claim("team-a/h", gpu, 1);
+  KeepPlaces("team-a/g", gpu, 1);
+  KeepPlaces("team-a/h", gpu, 1);
   competition_.AddBound("team-a/h", gpu, now_);
   EXPECT_FALSE(Threatens());
   Wait("h-0", gpu, "team-a/h");
   competition_.AddBound("team-a/h", gpu, now_);
-  EXPECT_TRUE(Threatens()) << "the claim is for the one that waits";
+  EXPECT_TRUE(Threatens()) << "the place is for the one that waits";
 }
 
 TEST_F(CompetitionTest, WhatTheSchedulerIsAtIsWaitedForTwentySeconds) {
-  Claim("team-a/g", Shape(20), 3);
+  KeepPlaces("team-a/g", Shape(20), 3);
   Wait("foreign", Shape(5), "", 1);
   const kube::TimePoint held = now_;
   EXPECT_TRUE(IsAtOne(0, held));
@@ -154,7 +154,7 @@ TEST_F(CompetitionTest, ItIsNewsThatAPodWaitsOrWaitsAgain) {
 }
 
 TEST_F(CompetitionTest, APodThatCameAndWentCountsOnce) {
-  Claim("team-a/g", Shape(20), 3);
+  KeepPlaces("team-a/g", Shape(20), 3);
   const ShapePtr one = Shape(1);  // Four are free.
   for (int i = 0; i < 3; ++i) {
     Wait("p", one);
@@ -169,7 +169,7 @@ TEST_F(CompetitionTest, APodThatCameAndWentCountsOnce) {
 }
 
 TEST_F(CompetitionTest, PodsThatCameAndWentTakeNoSlotsOfTheNode) {
-  Claim("team-a/g", Shape(1), 2);
+  KeepPlaces("team-a/g", Shape(1), 2);
   const ShapePtr none = Shape(0);
   for (int i = 0; i < 200; ++i) {
     Wait("p", none);
@@ -181,7 +181,7 @@ TEST_F(CompetitionTest, PodsThatCameAndWentTakeNoSlotsOfTheNode) {
 }
 
 TEST_F(CompetitionTest, OneThatComesAloneSaysNothingOfOthers) {
-  Claim("team-a/g", Shape(20), 3);
+  KeepPlaces("team-a/g", Shape(20), 3);
   competition_.Put("launcher", {"", Shape(5), 0, true, true}, now_);
   EXPECT_TRUE(Threatens());
   competition_.Remove("launcher", now_);
@@ -202,10 +202,10 @@ TEST_F(CompetitionTest, WhatIsOverIsForgottenThoughNobodyAsks) {
 
 TEST_F(CompetitionTest, WhatAnEarlierProcessPlannedIsNotOutsideTheAccount) {
   const ShapePtr gpu = Shape(0, 1);
-  Claim("team-a/g", gpu, 2);
+  KeepPlaces("team-a/g", gpu, 2);
   Wait("h-0", gpu, "team-a/h");
   competition_.ForgetOwners();
-  Claim("team-a/h", gpu, 1);
+  KeepPlaces("team-a/h", gpu, 1);
   EXPECT_FALSE(Threatens());
 }
 
@@ -216,14 +216,14 @@ TEST_F(CompetitionTest, NamesOfKubernetesItselfAreNoDevices) {
   node.allocatable.AddExtended("kubernetes.io/batch-cpu", 100);
   ledger_.PutNode(node);
   const auto batch = std::make_shared<const PodShape>(shape);
-  Claim("team-a/g", batch, 2);
+  KeepPlaces("team-a/g", batch, 2);
   Wait("a", batch);
   EXPECT_FALSE(Threatens()) << "98 of it are free";
 }
 
 TEST_F(CompetitionTest, ItIsNewsOfAMemberOnlyIfItHasNoClaim) {
   const ShapePtr gpu = Shape(0, 1);
-  Claim("team-a/h", gpu, 1);
+  KeepPlaces("team-a/h", gpu, 1);
   EXPECT_FALSE(competition_.Put("h-0", {"team-a/h", gpu, 0, true}, now_));
   EXPECT_TRUE(competition_.Put("h-1", {"team-a/h", gpu, 0, true}, now_));
 }
@@ -233,8 +233,8 @@ TEST_F(CompetitionTest, TheSchedulerIsAtWhomAClaimElsewhereDoesNotHold) {
   other.name = "n2";
   ledger_.PutNode(other);
   const ShapePtr gpu = Shape(0, 1);
-  Claim("team-a/g", gpu, 8);
-  ledger_.Hold("team-a/h", "n2", gpu);
+  KeepPlaces("team-a/g", gpu, 8);
+  ledger_.AddPlace("team-a/h", "n2", gpu);
   competition_.Put("h-0", {"team-a/h", gpu, 0, true}, now_);
   EXPECT_TRUE(IsAtOne(0, now_)) << "made without a gate, it may be bound to n1";
   WaitingPod nominated{"team-a/h", gpu, 0, true};

@@ -67,7 +67,8 @@ class NominationProbeTest : public ::testing::Test {
   void AddNode(std::string_view spec = "{}") {
     Create("nodes", R"({"apiVersion":"v1","kind":"Node",
                         "metadata":{"name":"node-0","labels":{"kubernetes.io/hostname":"node-0"}},
-                        "spec":)" + std::string(spec) + R"(,
+                        "spec":)" +
+                        std::string(spec) + R"(,
                         "status":{"conditions":[{"type":"Ready","status":"True"}]}})");
   }
   // One pass of the probe: what it told.

@@ -7,7 +7,7 @@
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 
 namespace grus {
 namespace {
@@ -44,10 +44,9 @@ class PodDevicesTest : public ::testing::Test {
     ASSERT_TRUE(created) << created.error().message();
     Settle();
   }
-  void Patch(const kube::Kind& kind, const kube::ObjectKey& key, std::string_view patch,
-             const char* subresource = "") {
-    const auto patched = client_.Patch(kind, key, kube::PatchType::kMerge, *kube::ParseJson(patch),
-                                       {.subresource = subresource});
+  void Patch(const kube::Kind& kind, const kube::ObjectKey& key, std::string_view patch, const char* subresource = "") {
+    const auto patched =
+        client_.Patch(kind, key, kube::PatchType::kMerge, *kube::ParseJson(patch), {.subresource = subresource});
     ASSERT_TRUE(patched) << patched.error().message();
     Settle();
   }
@@ -65,12 +64,14 @@ class PodDevicesTest : public ::testing::Test {
   void AddTemplate(const std::string& request = kGpuRequest) {
     Create("resourceclaimtemplates.resource.k8s.io",
            R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"namespace":"team-a",
-               "name":"t"},"spec":{"spec":{"devices":{"requests":[)" + request + "]}}}}");
+               "name":"t"},"spec":{"spec":{"devices":{"requests":[)" +
+               request + "]}}}}");
   }
   void AddClaim(const std::string& request = kGpuRequest) {
     Create("resourceclaims.resource.k8s.io",
            R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"namespace":"team-a","name":"c"},
-               "spec":{"devices":{"requests":[)" + request + "]}}}");
+               "spec":{"devices":{"requests":[)" +
+               request + "]}}}");
   }
   // `results` devices, for the pod of that UID.
   void Allocate(int results, const std::string& consumer, const std::string& more = {}) {
@@ -78,7 +79,8 @@ class PodDevicesTest : public ::testing::Test {
     for (int i = 0; i < results; ++i) list += (i > 0 ? "," : "") + (R"({"request":"r")" + more + "}");
     Patch(KindOf<kube::ResourceClaim>(), {"team-a", "c"},
           R"({"status":{"allocation":{"devices":{"results":[)" + list + R"(]}},"reservedFor":[{"uid":")" + consumer +
-              R"("}]}})", "status");
+              R"("}]}})",
+          "status");
   }
   // `devices`: of all of them, as JSON. Of node "n" unless `where` says another.
   void AddSlice(const std::string& name, const std::string& devices, int generation = 1, int slices = 1,
@@ -86,11 +88,13 @@ class PodDevicesTest : public ::testing::Test {
     Create("resourceslices.resource.k8s.io",
            R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":")" + name +
                R"("},"spec":{"driver":"d","pool":{"name":"p","generation":)" + std::to_string(generation) +
-               R"(,"resourceSliceCount":)" + std::to_string(slices) + "}," + where + R"(,"devices":[)" + devices + "]}}");
+               R"(,"resourceSliceCount":)" + std::to_string(slices) + "}," + where + R"(,"devices":[)" + devices +
+               "]}}");
   }
   static std::string Plain(int count) {
     std::string devices;
-    for (int i = 0; i < count; ++i) devices += (i > 0 ? R"(,{"name":"x)" : R"({"name":"x)") + std::to_string(i) + R"("})";
+    for (int i = 0; i < count; ++i)
+      devices += (i > 0 ? R"(,{"name":"x)" : R"({"name":"x)") + std::to_string(i) + R"("})";
     return devices;
   }
   std::int64_t OnNode(const std::string& node = "n") const {
@@ -120,7 +124,7 @@ class PodDevicesTest : public ::testing::Test {
   kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
   PodDevices devices_{{claims_, templates_, classes_, slices_}, log_};
-  ClusterRoom room_{nodes_, pods_, clock_, Nominations::kAuto, nullptr, &devices_};
+  ClusterAccount account_{nodes_, pods_, clock_, Nominations::kAuto, nullptr, &devices_};
 };
 
 TEST_F(PodDevicesTest, ATemplateSaysWhatAPodNeeds) {
@@ -264,12 +268,13 @@ class ClaimedDevicesTest : public PodDevicesTest {
   }
   void AddBoundPod(const std::string& claim) {
     Create("pods", R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"team-a","name":"p"},"spec":{
-        "nodeName":"n","terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"x"}],"resourceClaims":[{"name":"r",)" + claim + "}]}}");
+        "nodeName":"n","terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"x"}],"resourceClaims":[{"name":"r",)" +
+                       claim + "}]}}");
   }
   Room RoomForPairs() {
     kube::Pod pod = PodWith("t");
     pod.metadata.uid = "planned";
-    return room_.RoomFor("team-a/gang", room_.ShapeOf(pod), 10);
+    return account_.RoomFor("team-a/gang", account_.ShapeOf(pod), 10);
   }
 };
 

@@ -11,7 +11,7 @@
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/priorities.h"
 
 namespace grus {
@@ -32,7 +32,7 @@ class PodVolumesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Create("namespaces", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}})");
-    volumes_.OnClaim([this](const kube::ObjectKey& claim) {
+    volumes_.OnVolumeClaim([this](const kube::ObjectKey& claim) {
       std::lock_guard lock(mutex_);
       told_.insert(claim.name);
     });
@@ -100,7 +100,7 @@ class PodVolumesTest : public ::testing::Test {
   kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
   kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
   PodVolumes volumes_{claims_, pvs_, classes_};
-  ClusterRoom room_{nodes_, pods_, clock_, Nominations::kAuto, &volumes_};
+  ClusterAccount account_{nodes_, pods_, clock_, Nominations::kAuto, &volumes_};
   std::mutex mutex_;  // Guards told_.
   std::set<std::string> told_;
 };
@@ -109,7 +109,7 @@ TEST_F(PodVolumesTest, ABoundClaimHoldsThePodWhereItsVolumeIs) {
   AddVolume("pv-1", "a", "data");
   AddClaim("data", "pv-1", "fast");
   const kube::Pod pod = PodWith("data");
-  const ShapePtr shape = room_.ShapeOf(pod, room_.VolumesOf(pod));
+  const ShapePtr shape = account_.ShapeOf(pod, account_.VolumesOf(pod));
   NodeState node;
   node.labels = {{"topology.kubernetes.io/zone", "a"}};
   EXPECT_TRUE(Accepts(node, *shape));
@@ -123,7 +123,7 @@ TEST_F(PodVolumesTest, PodsWithVolumesOfOneZoneShareAShape) {
     AddClaim(name, std::string("pv-") + name, "fast");
   }
   const kube::Pod x = PodWith("x"), y = PodWith("y");
-  EXPECT_EQ(room_.ShapeOf(x, room_.VolumesOf(x)), room_.ShapeOf(y, room_.VolumesOf(y)));
+  EXPECT_EQ(account_.ShapeOf(x, account_.VolumesOf(x)), account_.ShapeOf(y, account_.VolumesOf(y)));
 }
 
 TEST_F(PodVolumesTest, AClaimThatIsNotThereIsAProblem) {
@@ -171,9 +171,9 @@ TEST_F(PodVolumesTest, WithoutThePermissionToReadClaimsNothingIsKnown) {
 TEST_F(PodVolumesTest, APriorityIsThatOfTheClassOrTheLowestDefault) {
   EXPECT_EQ(PriorityOf(priorities_, ""), 0);
   EXPECT_EQ(PriorityOf(priorities_, "high"), std::nullopt);
-  for (const char* of_class : {R"("metadata":{"name":"high"},"value":100)",
-                               R"("metadata":{"name":"d1"},"value":9,"globalDefault":true)",
-                               R"("metadata":{"name":"d2"},"value":5,"globalDefault":true)"}) {
+  for (const char* of_class :
+       {R"("metadata":{"name":"high"},"value":100)", R"("metadata":{"name":"d1"},"value":9,"globalDefault":true)",
+        R"("metadata":{"name":"d2"},"value":5,"globalDefault":true)"}) {
     Create(kPriorities,
            R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",)" + std::string(of_class) + "}");
   }

@@ -55,8 +55,7 @@ class ClusterModel {
   int FreePlaces(int node) const {
     const Node& n = nodes_[static_cast<std::size_t>(node)];
     if (!n.is_there) return 0;
-    const auto own =
-        std::count_if(pods_.begin(), pods_.end(), [&](const auto& p) { return p.second.node == node; });
+    const auto own = std::count_if(pods_.begin(), pods_.end(), [&](const auto& p) { return p.second.node == node; });
     return n.places - n.foreign - static_cast<int>(own);
   }
   bool Runs(const Pod& pod) const {
@@ -117,9 +116,7 @@ class ClusterModel {
     for (const Worker& worker : view.pods) {
       const auto pod = pods_.find(worker.ordinal);
       if (pod == pods_.end() || pod->second.uid != worker.uid) continue;
-      const auto holds = [&](const auto& list) {
-        return std::find(list.begin(), list.end(), &worker) != list.end();
-      };
+      const auto holds = [&](const auto& list) { return std::find(list.begin(), list.end(), &worker) != list.end(); };
       if (std::find(plan.bury.begin(), plan.bury.end(), worker.name) != plan.bury.end()) {
         pods_.erase(pod);
       } else if (holds(plan.park)) {

@@ -53,9 +53,8 @@ TEST(ElasticChildren, F3AllCarryOwnerLabelsAndNamespace) {
     EXPECT_EQ(At(child, {"metadata", "namespace"}), Json("team-a"));
     EXPECT_EQ(At(child, {"metadata", "labels", "app.kubernetes.io/managed-by"}), Json("grus"));
     EXPECT_EQ(At(child, {"metadata", "labels", "ai.centauruscloud.io/job-name"}), Json("bert"));
-    EXPECT_EQ(
-        At(child, {"metadata", "ownerReferences"}),
-        Parse(R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","name":"bert",
+    EXPECT_EQ(At(child, {"metadata", "ownerReferences"}),
+              Parse(R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","name":"bert",
                          "uid":"0b6f1c9e-uid","controller":true,"blockOwnerDeletion":true}])"));
   }
 }
@@ -117,8 +116,7 @@ TEST(MakeWorkers, AHashTellsWhatWasTakenOutOfTheTemplate) {
 
 TEST(MakeWorkers, TheSelectorMatchesThePodLabels) {
   api::ElasticHorovodJob job = TestJob();
-  job.spec.workers.pod_template =
-      Parse(R"({"metadata":{"labels":{"ai.centauruscloud.io/role":"impostor","x":"y"}}})");
+  job.spec.workers.pod_template = Parse(R"({"metadata":{"labels":{"ai.centauruscloud.io/role":"impostor","x":"y"}}})");
   const Json set = MakeWorkers(job, {1, 1, false, false});
   const Json labels = At(set, {"spec", "template", "metadata", "labels"});
   const Json selector = At(set, {"spec", "selector", "matchLabels"});
@@ -142,13 +140,11 @@ TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
   EXPECT_EQ(At(worker, {"image"}), Json("registry.example.com/worker:1"));
   EXPECT_EQ(ReadByKubelet(*At(worker, {"command"}).AsArray()->back().AsString()), WorkerScript());
   EXPECT_EQ(At(worker, {"resources", "limits", "nvidia.com/gpu"}), Json("2"));
-  EXPECT_EQ(At(worker, {"volumeMounts"}),
-            Parse(R"([{"name":"grus-ssh","mountPath":"/etc/grus/ssh","readOnly":true},
+  EXPECT_EQ(At(worker, {"volumeMounts"}), Parse(R"([{"name":"grus-ssh","mountPath":"/etc/grus/ssh","readOnly":true},
                        {"name":"grus-scratch","mountPath":"/tmp/grus"},{"name":"grus-shm","mountPath":"/dev/shm"},
                        {"name":"grus-sshd","mountPath":"/run/sshd"}])"));
-  EXPECT_EQ(
-      At(set, {"spec", "template", "spec", "volumes"}),
-      Parse(R"([{"name":"grus-ssh","secret":{"secretName":"bert-ssh-0b6f1c9e-uid","defaultMode":288}},
+  EXPECT_EQ(At(set, {"spec", "template", "spec", "volumes"}),
+            Parse(R"([{"name":"grus-ssh","secret":{"secretName":"bert-ssh-0b6f1c9e-uid","defaultMode":288}},
                        {"name":"grus-scratch","emptyDir":{}},{"name":"grus-shm","emptyDir":{"medium":"Memory"}},
                        {"name":"grus-sshd","emptyDir":{}}])"));
   EXPECT_EQ(At(set, {"spec", "template", "spec", "priorityClassName"}), Json("batch"));
@@ -192,8 +188,7 @@ TEST(MakeLauncher, RunsOnceWithTheHostListMountedAndPushed) {
 
 TEST(ElasticChildren, ContainersAndVolumesOfTheOriginalReachEveryPod) {
   api::ElasticHorovodJob job = TestJob();
-  job.spec.containers = {Parse(R"({"name":"any","volumeMounts":[{"name":"data","mountPath":"/data"}]})"),
-                         Json("odd")};
+  job.spec.containers = {Parse(R"({"name":"any","volumeMounts":[{"name":"data","mountPath":"/data"}]})"), Json("odd")};
   job.spec.volumes = {Parse(R"({"name":"data","hostPath":{"path":"/mnt"}})")};
   for (const Json& workload : {MakeWorkers(job, {1, 1, false, false}), MakeLauncher(job)}) {
     EXPECT_TRUE(HasNamed(At(Container(workload), {"volumeMounts"}), "mountPath", "/data"));
@@ -219,9 +214,8 @@ TEST(WorkerPod, IsWhatTheSchedulerWillCount) {
   };
   const Case kCases[] = {
       {"GPUs alone", "{}", 0, 0, 2},
-      {"requests",
-       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"1500m","memory":"1Ki"}}}]})", 1500,
-       1024, 2},
+      {"requests", R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"1500m","memory":"1Ki"}}}]})",
+       1500, 1024, 2},
       {"limits stand for missing requests",
        R"({"containers":[{"name":"worker","resources":{"limits":{"cpu":2,"memory":"4"},"requests":{"cpu":"1"}}}]})",
        1000, 4, 2},
@@ -264,8 +258,7 @@ TEST(WorkerPod, TheAcceleratorOfTheTemplateTakesThePlaceOfGpus) {
   job.spec.workers.pod_template =
       Parse(R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":"4"}}}]}})");
   const Json worker = Container(MakeWorkers(job, {1, 1, false, false}));
-  EXPECT_EQ(At(worker, {"resources"}),
-            Parse(R"({"limits":{"amd.com/gpu":"4"},"requests":{"amd.com/gpu":"4"}})"));
+  EXPECT_EQ(At(worker, {"resources"}), Parse(R"({"limits":{"amd.com/gpu":"4"},"requests":{"amd.com/gpu":"4"}})"));
   const PodShape shape = ShapeOf(WorkerPod(job));
   EXPECT_EQ(shape.request.Extended("amd.com/gpu"), 4);
   EXPECT_EQ(shape.request.Accelerator(), "amd.com/gpu");

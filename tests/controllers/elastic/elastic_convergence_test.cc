@@ -30,10 +30,8 @@ void ExpectNobodyIsKilledWithoutCause(const View& view, const Plan& plan) {
   for (const Worker& worker : view.pods) {
     if (!Runs(worker) || worker.ordinal >= view.workers->replicas) continue;
     ++running;
-    if (worker.ordinal < replicas)
-      ++kept;
-    else if (view.hosts && view.hosts->Has(worker.name))
-      is_drained = false;
+    if (worker.ordinal < replicas) ++kept;
+    else if (view.hosts && view.hosts->Has(worker.name)) is_drained = false;
   }
   for (const Worker* worker : plan.park) EXPECT_FALSE(worker->is_bound) << "parks " << worker->name;
   if (kept == running) return;
@@ -67,8 +65,7 @@ bool ReconcileOnce(ClusterModel& world) {
   ExpectHostsAreSafe(view, plan);
   if (world.Below(4) == 0) world.RunScheduler();  // The world moves on before the writes arrive.
   world.Apply(view, plan);
-  return plan.status == view.job->status && plan.hosts == view.hosts && plan.park.empty() &&
-         plan.lift.empty();
+  return plan.status == view.job->status && plan.hosts == view.hosts && plan.park.empty() && plan.lift.empty();
 }
 
 void Disturb(ClusterModel& world) {
@@ -78,19 +75,13 @@ void Disturb(ClusterModel& world) {
   api::ElasticHorovodJob& job = world.job();
   switch (world.Below(12)) {
     case 0:
-    case 1:
-      node.foreign += free > 0 ? 1 + world.Below(free) : 0;
-      break;
+    case 1: node.foreign += free > 0 ? 1 + world.Below(free) : 0; break;
     case 2:
-    case 3:
-      node.foreign -= node.foreign > 0 ? 1 + world.Below(node.foreign) : 0;
-      break;
+    case 3: node.foreign -= node.foreign > 0 ? 1 + world.Below(node.foreign) : 0; break;
     case 4:
       if (world.Below(3) == 0) node.is_there = false;
       break;
-    case 5:
-      world.nodes().push_back({1 + world.Below(4), 0, true});
-      break;
+    case 5: world.nodes().push_back({1 + world.Below(4), 0, true}); break;
     case 6:
       if (world.Below(2) == 0) {
         job.spec.workers.target_replicas =
@@ -110,8 +101,7 @@ void Disturb(ClusterModel& world) {
         if (world.Below(6) == 0 && world.Runs(pod)) world.End(pod);  // Evicted, or failed.
       }
       break;
-    default:
-      break;
+    default: break;
   }
 }
 

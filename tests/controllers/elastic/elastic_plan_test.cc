@@ -21,26 +21,19 @@ using ::testing::SizeIs;
 std::vector<int> Ordinals(const std::optional<HostList>& list) {
   std::vector<int> ordinals;
   if (!list) return ordinals;
-  for (const Host& host : list->hosts)
-    ordinals.push_back(OrdinalOf(host.pod, "bert-workers").value_or(-1));
+  for (const Host& host : list->hosts) ordinals.push_back(OrdinalOf(host.pod, "bert-workers").value_or(-1));
   return ordinals;
 }
 
-bool IsTrue(const Plan& plan, const char* type) {
-  return kube::IsConditionTrue(plan.status.conditions, type);
-}
+bool IsTrue(const Plan& plan, const char* type) { return kube::IsConditionTrue(plan.status.conditions, type); }
 
 std::string ReasonOf(const Plan& plan) { return testing::ReadyReason(plan.status.conditions); }
 
 // A job of 2 to 4 that trains with four workers.
 ViewBuilder Training() {
-  return ViewBuilder()
-      .MinMax(2, 4)
-      .Set(4, 4)
-      .Ready({0, 1, 2, 3})
-      .Hosts({0, 1, 2, 3})
-      .LauncherRuns()
-      .Job([](auto& job) { job.status.start_time = At(-1000); });
+  return ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Job([](auto& job) {
+    job.status.start_time = At(-1000);
+  });
 }
 
 // Start.
@@ -95,8 +88,8 @@ TEST(ElasticPlan, TheLauncherStartsWithEnoughReadyWorkersAndWaitsALittleForMore)
   };
   const Case kCases[] = {
       {"one less than the minimum", ViewBuilder().Ready({0}).Bound({1, 2, 3}, -5), false, 15},
-      {"the minimum, and the last one just became ready",
-       ViewBuilder().Ready({0}).Ready({1}, -1).Waiting({2, 3}), false, 2},
+      {"the minimum, and the last one just became ready", ViewBuilder().Ready({0}).Ready({1}, -1).Waiting({2, 3}),
+       false, 2},
       {"the minimum, and the settle time is over", ViewBuilder().Ready({0, 1}, -3).Waiting({2, 3}), true, {}, 1},
       {"all that are granted, at once", ViewBuilder().Ready({0, 1, 2, 3}, 0), true, {}},
       {"a lost one is not ready", ViewBuilder().Ready({0}).Lost({1}), false, {}},
@@ -154,14 +147,12 @@ TEST(ElasticPlan, AHostListDeletedByHandComesBackNewerThanTheLaunchersOwn) {
 }
 
 TEST(ElasticPlan, ARunningLauncherIsGivenTheNewerHostList) {
-  const View view =
-      ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
   const Plan plan = PlanElasticJob(view);
   EXPECT_EQ(plan.hosts->revision, 4);
   EXPECT_THAT(plan.push_hosts_to, ElementsAre(&view.launcher_pods.front()));
 
-  const View told =
-      ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  const View told = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
   EXPECT_THAT(PlanElasticJob(told).push_hosts_to, IsEmpty());
 }
 
@@ -231,14 +222,8 @@ TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
 }
 
 TEST(ElasticPlan, PodsOfALostNodeAreEndedByForce) {
-  View view = ViewBuilder()
-                  .MinMax(2, 4)
-                  .Set(4, 4)
-                  .Ready({0, 1, 2})
-                  .Lost({3})
-                  .Hosts({0, 1, 2, 3})
-                  .LauncherRuns()
-                  .Build();
+  View view =
+      ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
   EXPECT_THAT(PlanElasticJob(view).bury, ElementsAre(PodName(3)));
 }
 
@@ -273,18 +258,14 @@ TEST(ElasticPlan, ASuspendedJobHoldsNothingAndForgetsItsClock) {
   EXPECT_TRUE(IsTrue(plan, "Suspended"));
   EXPECT_THAT(plan.events, SizeIs(1));
 
-  const View again = ViewBuilder()
-                         .Status(plan.status)
-                         .Set(0, 0)
-                         .Job([](auto& job) { job.spec.run_policy.suspend = true; })
-                         .Build();
+  const View again =
+      ViewBuilder().Status(plan.status).Set(0, 0).Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
   EXPECT_THAT(PlanElasticJob(again).events, IsEmpty());
 }
 
 TEST(ElasticPlan, AResumedJobStartsAtOnceWithANewClock) {
   const View suspended = Training().Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
-  const View resumed =
-      ViewBuilder().MinMax(2, 4).Status(PlanElasticJob(suspended).status).Set(0, 0).Room(4).Build();
+  const View resumed = ViewBuilder().MinMax(2, 4).Status(PlanElasticJob(suspended).status).Set(0, 0).Room(4).Build();
   const Plan plan = PlanElasticJob(resumed);
   EXPECT_EQ(plan.workers->replicas, 4);
   EXPECT_EQ(plan.status.start_time, resumed.now);
@@ -307,9 +288,7 @@ TEST(ElasticPlan, SuspendedTimeDoesNotCountForTheDeadline) {
 TEST(ElasticPlan, TheDeadlineEndsTheJobAndStopsTheLauncher) {
   for (const auto& [limit, is_over] : {std::pair(1001, false), {1000, true}}) {
     const View view =
-        Training()
-            .Job([limit = limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; })
-            .Build();
+        Training().Job([limit = limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; }).Build();
     const Plan plan = PlanElasticJob(view);
     EXPECT_EQ(plan.restart_launcher, is_over);
     EXPECT_EQ(plan.workers.has_value(), !is_over);
@@ -362,8 +341,7 @@ TEST(ElasticPlan, CleanPodPolicySaysWhatStaysAfterTheEnd) {
     const auto policy = [&c](auto& job) { job.spec.run_policy.clean_pod_policy = c.policy; };
     const View ends = Training().Launcher(LauncherState::kSucceeded).Job(policy).Build();
     const Plan at_end = PlanElasticJob(ends);
-    const View ended =
-        Training().Launcher(LauncherState::kSucceeded).Status(at_end.status).Job(policy).Build();
+    const View ended = Training().Launcher(LauncherState::kSucceeded).Status(at_end.status).Job(policy).Build();
     const Plan after = PlanElasticJob(ended);
     for (const Plan* plan : {&at_end, &after}) {
       EXPECT_EQ(plan->workers.has_value(), c.workers);
@@ -379,8 +357,7 @@ TEST(ElasticPlan, CleanPodPolicySaysWhatStaysAfterTheEnd) {
 
 TEST(ElasticPlan, AnEndedJobIsNeverStartedAgain) {
   const View ends = Training().Launcher(LauncherState::kSucceeded).Build();
-  const View without_children =
-      ViewBuilder().MinMax(2, 4).Room(4).Status(PlanElasticJob(ends).status).Build();
+  const View without_children = ViewBuilder().MinMax(2, 4).Room(4).Status(PlanElasticJob(ends).status).Build();
   const Plan plan = PlanElasticJob(without_children);
   EXPECT_FALSE(plan.workers);
   EXPECT_FALSE(plan.wants_launcher);
@@ -410,8 +387,7 @@ TEST(ElasticPlan, TheJobIsDeletedWhenItsTimeToLiveIsOver) {
 TEST(ElasticPlan, AnotherControllersJobIsLeftAlone) {
   for (const auto& [manager, is_ours] :
        {std::pair("", true), {"ai.centauruscloud.io/grus", true}, {"kueue.x-k8s.io/multikueue", false}}) {
-    const View view =
-        Training().Job([m = manager](auto& job) { job.spec.run_policy.managed_by = m; }).Build();
+    const View view = Training().Job([m = manager](auto& job) { job.spec.run_policy.managed_by = m; }).Build();
     EXPECT_EQ(IsOurs(*view.job), is_ours) << manager;
   }
 }
@@ -428,18 +404,15 @@ TEST(ElasticPlan, Q10ACarriedOutPlanPlansNoSecondStatus) {
       {"starting", ViewBuilder().MinMax(2, 4).Room(4)},
       {"workers starting", ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0}).Bound({1, 2, 3})},
       {"training", Training()},
-      {"unschedulable",
-       ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 2}).Unschedulable({1, 3}, -20).LauncherRuns()},
-      {"below the minimum",
-       ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0}).Unschedulable({1, 2, 3}, -20).Room(0)},
+      {"unschedulable", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 2}).Unschedulable({1, 3}, -20).LauncherRuns()},
+      {"below the minimum", ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0}).Unschedulable({1, 2, 3}, -20).Room(0)},
       {"room", ViewBuilder().MinMax(1, 4).Set(2, 2).Ready({0, 1}).Room(1).LauncherRuns()},
       {"lost", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).LauncherRuns()},
       {"draining", Training().Target(2)},
       {"suspended", Training().Job([](auto& job) { job.spec.run_policy.suspend = true; })},
       {"succeeded", Training().Launcher(LauncherState::kSucceeded)},
       {"failed", Training().Launcher(LauncherState::kFailed)},
-      {"past the deadline",
-       Training().Job([](auto& job) { job.spec.run_policy.active_deadline_seconds = 9; })},
+      {"past the deadline", Training().Job([](auto& job) { job.spec.run_policy.active_deadline_seconds = 9; })},
   };
   for (const auto& [name, builder] : kCases) {
     const View view = builder.Build();
@@ -467,10 +440,18 @@ TEST(ElasticPlan, AWorkerThatLeavesTheListUnaskedIsAnEvent) {
     const char* note;
   };
   const Case kCases[] = {
-      {"killed", [](View& v) { v.pods[1].is_ready = false; v.pods[1].end = "exit code 137 (OOMKilled)"; }, "WorkerLost",
-       "worker bert-workers-1 was lost: exit code 137 (OOMKilled); 2 workers go on"},
-      {"drained", [](View& v) { v.pods[1].is_ready = false; v.pods[1].is_ending = true; }, "WorkerLeaves",
-       "worker bert-workers-1 leaves the training: its pod is being deleted; 2 workers go on"},
+      {"killed",
+       [](View& v) {
+         v.pods[1].is_ready = false;
+         v.pods[1].end = "exit code 137 (OOMKilled)";
+       },
+       "WorkerLost", "worker bert-workers-1 was lost: exit code 137 (OOMKilled); 2 workers go on"},
+      {"drained",
+       [](View& v) {
+         v.pods[1].is_ready = false;
+         v.pods[1].is_ending = true;
+       },
+       "WorkerLeaves", "worker bert-workers-1 leaves the training: its pod is being deleted; 2 workers go on"},
       {"gone", [](View& v) { v.pods.erase(v.pods.begin() + 1); }, "WorkerLost",
        "worker bert-workers-1 was lost: its pod is gone; 2 workers go on"},
       {"replaced", [](View& v) { v.pods[1].address = "10.9.9.9"; }, "WorkerLost",

@@ -91,11 +91,11 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
   kube::Informer& nodes_ = Cache<kube::Node>();
   kube::Informer& classes_ = Cache<kube::PriorityClass>();
   kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
-  ClusterRoom room_{nodes_, pods_, clock_};
+  ClusterAccount account_{nodes_, pods_, clock_};
   ElasticReconciler elastic_{
-      client_, {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, &profiles_},
-      room_,   events_,
-      clock_,  log_};
+      client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, &profiles_},
+      account_, events_,
+      clock_,   log_};
 };
 
 TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
@@ -105,16 +105,16 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   });
   Start();
   ASSERT_TRUE(Pass());
-  ASSERT_EQ(room_.PlacesOf("team-a/bert").size(), 1U);
+  ASSERT_EQ(account_.PlacesOf("team-a/bert").size(), 1U);
   AddBoundWorker();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  ASSERT_TRUE(room_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
+  ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
   // As a pass does that looked at the pods before the last of them was bound.
-  room_.Claim("team-a/bert", testing::GpuShape(1), 1);
+  account_.KeepPlaces("team-a/bert", testing::GpuShape(1), 1);
 
   ASSERT_TRUE(Pass());
 
-  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
 }
 
 TEST_F(ElasticReconcilerTest, AJobThatHasNotBegunHasNoWorkersAndNoEmptyColumns) {
@@ -167,8 +167,7 @@ TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
 }
 
 TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothingOfItsNode) {
-  AddJob(
-      [](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
   Start();
   ASSERT_TRUE(Pass());
   const auto set = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
@@ -266,8 +265,8 @@ TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
   ASSERT_TRUE(Pass());
 
   EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
-  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
-  EXPECT_TRUE(room_.PlacesOf("team-a/bert/launcher").empty());
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert/launcher").empty());
 }
 
 TEST_F(ElasticReconcilerTest, WorkersLeaveRoomForTheLauncher) {
@@ -280,8 +279,8 @@ TEST_F(ElasticReconcilerTest, WorkersLeaveRoomForTheLauncher) {
 
   ASSERT_TRUE(Pass());
 
-  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 7U);
-  EXPECT_EQ(room_.PlacesOf("team-a/bert/launcher").size(), 1U);
+  EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 7U);
+  EXPECT_EQ(account_.PlacesOf("team-a/bert/launcher").size(), 1U);
 }
 
 TEST_F(ElasticReconcilerTest, AJobThatWaitsKeepsNothingForALauncherThatIsLost) {
@@ -291,15 +290,15 @@ TEST_F(ElasticReconcilerTest, AJobThatWaitsKeepsNothingForALauncherThatIsLost) {
   kube::Pod lost;
   lost.spec.containers.resize(1);
   lost.spec.containers[0].resources.requests = {{"nvidia.com/gpu", kube::Quantity(1)}};
-  room_.Hold("team-a/bert/launcher", {"n1", room_.ShapeOf(lost)});
+  account_.AddPlace("team-a/bert/launcher", {"n1", account_.ShapeOf(lost)});
 
   Settle();
-  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 8U);
+  EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 8U);
 }
 
 TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerClaimsNothingAndIsLeftAlone) {
   int freed = 0;
-  room_.OnFreed([&] { ++freed; });
+  account_.OnFreed([&] { ++freed; });
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.managed_by = "kueue.x-k8s.io/multikueue"; });
   Start();
   const int before = freed;
@@ -308,8 +307,8 @@ TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerClaimsNothingAndIsLeftAlo
 
   ASSERT_TRUE(action);
   EXPECT_FALSE(action->delay());
-  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
-  EXPECT_EQ(room_.AnyWaiting(), "");
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
+  EXPECT_EQ(account_.AnyWaiting(), "");
   EXPECT_EQ(freed, before) << "or it would wake itself";
 }
 
@@ -323,14 +322,15 @@ TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
   ASSERT_TRUE(Pass());
   ASSERT_TRUE(Pass());
 
-  EXPECT_EQ(Message(), "waiting for room for 8 workers (8 GPUs) and the launcher: there is room for the workers alone; needs 9 "
+  EXPECT_EQ(Message(),
+            "waiting for room for 8 workers (8 GPUs) and the launcher: there is room for the workers alone; needs 9 "
             "nvidia.com/gpu; the nodes it may use have 8 in all: lower minReplicas or add nodes");
-  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
   EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
 
   AddNode("n2");
   ASSERT_TRUE(Pass());
-  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 8U);
+  EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 8U);
 }
 
 TEST_F(ElasticReconcilerTest, ALauncherThatNoNodeCanHoldIsSaid) {
@@ -343,8 +343,9 @@ TEST_F(ElasticReconcilerTest, ALauncherThatNoNodeCanHoldIsSaid) {
   ASSERT_TRUE(Pass());
   ASSERT_TRUE(Pass());
 
-  EXPECT_EQ(Message(), "waiting for room for the launcher: no node can hold it: see its resources, node selector and "
-                       "tolerations");
+  EXPECT_EQ(Message(),
+            "waiting for room for the launcher: no node can hold it: see its resources, node selector and "
+            "tolerations");
 }
 
 // What a LimitRange adds to a template that states nothing.
@@ -361,7 +362,7 @@ TEST_F(ElasticReconcilerTest, AJobIsPlannedWithThePodsThatTheServerWillMake) {
   ASSERT_TRUE(Pass());
   ASSERT_TRUE(Pass());
 
-  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty()) << "two workers and the launcher need 90 of 64 processors";
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "two workers and the launcher need 90 of 64 processors";
   EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions),
             "WaitingForRoom");
 
@@ -371,7 +372,7 @@ TEST_F(ElasticReconcilerTest, AJobIsPlannedWithThePodsThatTheServerWillMake) {
   EXPECT_LE(*later->delay(), 5min) << "no event tells that the pods will be others now";
   clock_.Advance(5min);
   ASSERT_TRUE(Pass());
-  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 8U);
+  EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 8U);
 }
 
 TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {
@@ -382,7 +383,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {
   (void)Pass();
 
   EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
-  EXPECT_TRUE(room_.PlacesOf("team-a/bert").empty());
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
 }
 
 TEST_F(ElasticReconcilerTest, AJobWaitsInTheQueueWithThePriorityOfItsClass) {
@@ -400,14 +401,14 @@ TEST_F(ElasticReconcilerTest, AJobWaitsInTheQueueWithThePriorityOfItsClass) {
   other.waiting_since = 1;
   other.needed = 16;
   other.members.assign(16, testing::GpuShape(1));
-  ASSERT_FALSE(room_.Ask(other).is_placed);
+  ASSERT_FALSE(account_.Ask(other).is_placed);
   ASSERT_TRUE(Pass());
 
   AddNode("n2");
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
 
-  EXPECT_FALSE(room_.Ask(other).is_placed);
-  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 16U);
+  EXPECT_FALSE(account_.Ask(other).is_placed);
+  EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 16U);
 }
 
 TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhenItDoes) {

@@ -82,17 +82,14 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
        "(requests.nvidia.com/gpu)"},
       {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).Unschedulable({3}, -1),
        "1 of 4 workers ready, 1 unschedulable"},
-      {"Starting", "LauncherStarting", false, true,
-       Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive), "4 of 4 workers ready"},
+      {"Starting", "LauncherStarting", false, true, Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive),
+       "4 of 4 workers ready"},
       {"Running", "Training", true, false, Of(4).Ready({0, 1, 2, 3}).LauncherRuns(), "4 of 4 workers ready"},
-      {"Running", "Training", true, false, Of(4).Ready({0, 1, 2}).Waiting({3}).LauncherRuns(),
-       "3 of 4 workers ready"},
+      {"Running", "Training", true, false, Of(4).Ready({0, 1, 2}).Waiting({3}).LauncherRuns(), "3 of 4 workers ready"},
       {"Running", "BelowMinimum", false, true, Of(4).Ready({0}).Waiting({1, 2, 3}).LauncherRuns(),
        "trains on fewer workers than the minimum of 2: 1 of 4 workers ready"},
-      {"Running", "Training", true, false, Of(3).Ready({0, 1, 2}).LauncherRuns(),
-       "3 of 3 workers ready; 4 are wanted"},
-      {"Suspended", "Suspended", false, false,
-       Of(4).Job([](auto& job) { job.spec.run_policy.suspend = true; }),
+      {"Running", "Training", true, false, Of(3).Ready({0, 1, 2}).LauncherRuns(), "3 of 3 workers ready; 4 are wanted"},
+      {"Suspended", "Suspended", false, false, Of(4).Job([](auto& job) { job.spec.run_policy.suspend = true; }),
        "suspended by spec.runPolicy.suspend"},
   };
   for (Case c : kCases) {
@@ -246,9 +243,8 @@ TEST(ElasticStatus, WhatWasWrongStandsUntilTheNextTry) {
 TEST(ElasticStatus, AnEndIsFinalForKstatus) {
   // Ready=False alone reads as "still under way": a failed job must be Stalled, so that nobody waits for it.
   const View view = Of(4).Build();
-  for (const auto& [reason, is_success] : {std::pair(Reason::kSucceeded, true),
-                                           {Reason::kLauncherFailed, false},
-                                           {Reason::kDeadlineExceeded, false}}) {
+  for (const auto& [reason, is_success] :
+       {std::pair(Reason::kSucceeded, true), {Reason::kLauncherFailed, false}, {Reason::kDeadlineExceeded, false}}) {
     Status status;
     SetEnd(status, view, reason, "because");
     EXPECT_EQ(status.phase, is_success ? "Succeeded" : "Failed");
@@ -281,11 +277,8 @@ TEST(ElasticStatus, ARefusedJobIsStalledAndKeepsItsPhase) {
 
 TEST(ElasticStatus, ARefusedJobThatIsRightAgainIsNoLongerStalled) {
   const View view = Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Build();
-  const View healed = Of(4)
-                          .Ready({0, 1, 2, 3})
-                          .LauncherRuns()
-                          .Status(RefusedStatus(view, Reason::kNameTaken, "taken"))
-                          .Build();
+  const View healed =
+      Of(4).Ready({0, 1, 2, 3}).LauncherRuns().Status(RefusedStatus(view, Reason::kNameTaken, "taken")).Build();
   EXPECT_FALSE(ConditionOf(PlanElasticJob(healed).status, "Stalled").is_true());
 }
 
@@ -360,14 +353,15 @@ TEST(ElasticStatus, AJobWithoutGpusIsToldInWorkersOnly) {
 }
 
 TEST(ElasticStatus, OtherAcceleratorsAreToldByTheirName) {
-  const View view = ViewBuilder()
-                  .MinMax(2, 4)
-                  .Room(1)
-                  .Job([](auto& job) {
-                    job.spec.workers.pod_template = *kube::ParseJson(
-                        R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
-                  })
-                  .Build();
+  const View view =
+      ViewBuilder()
+          .MinMax(2, 4)
+          .Room(1)
+          .Job([](auto& job) {
+            job.spec.workers.pod_template = *kube::ParseJson(
+                R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
+          })
+          .Build();
   EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
             "waiting for room for 2 workers (8 amd.com/gpu) and the launcher");
 }

@@ -56,8 +56,7 @@ TEST(HostList, IsReadBackAsItWasWritten) {
   list.revision = 17;
   list.published = At(5);
   const std::string text = HostListText(list);
-  EXPECT_EQ(text,
-            "revision 17\n10.0.0.7:4 bert-workers-2\n10.0.0.1:4 bert-workers-0\n10.1.0.1:4 bert-workers-11\n");
+  EXPECT_EQ(text, "revision 17\n10.0.0.7:4 bert-workers-2\n10.0.0.1:4 bert-workers-0\n10.1.0.1:4 bert-workers-11\n");
 
   kube::ConfigMap config_map;
   config_map.data["hosts"] = text;
@@ -118,24 +117,22 @@ struct PodCase {
 TEST(ReadWorker, SaysWhatAPodIs) {
   const PodCase kCases[] = {
       {"just created", R"({"metadata":{"name":"p"}})", false, false, false, false, false, false},
-      {"parked", R"({"spec":{"schedulingGates":[{"name":"other"},{"name":"ai.centauruscloud.io/parked"}]}})",
-       false, true, false, false, false, false},
-      {"another's gate", R"({"spec":{"schedulingGates":[{"name":"other"}]}})", false, false, false, false,
-       false, false},
+      {"parked", R"({"spec":{"schedulingGates":[{"name":"other"},{"name":"ai.centauruscloud.io/parked"}]}})", false,
+       true, false, false, false, false},
+      {"another's gate", R"({"spec":{"schedulingGates":[{"name":"other"}]}})", false, false, false, false, false,
+       false},
       {"bound", R"({"spec":{"nodeName":"n"}})", true, false, true, false, false, false},
-      {"ready", R"({"spec":{"nodeName":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})",
-       true, false, true, true, false, false},
-      {"its node is gone",
-       R"({"spec":{"nodeName":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})", false,
-       false, true, true, false, true},
+      {"ready", R"({"spec":{"nodeName":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})", true, false,
+       true, true, false, false},
+      {"its node is gone", R"({"spec":{"nodeName":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})",
+       false, false, true, true, false, true},
       {"deleted",
        R"({"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"nodeName":"n"},)"
        R"("status":{"conditions":[{"type":"Ready","status":"True"}]}})",
        true, false, true, false, true, false},
-      {"failed", R"({"spec":{"nodeName":"n"},"status":{"phase":"Failed"}})", true, false, true, false, true,
+      {"failed", R"({"spec":{"nodeName":"n"},"status":{"phase":"Failed"}})", true, false, true, false, true, false},
+      {"succeeded", R"({"spec":{"nodeName":"n"},"status":{"phase":"Succeeded"}})", true, false, true, false, true,
        false},
-      {"succeeded", R"({"spec":{"nodeName":"n"},"status":{"phase":"Succeeded"}})", true, false, true, false,
-       true, false},
   };
   for (const PodCase& c : kCases) {
     const Worker worker = ReadWorker(Read<kube::Pod>(c.text), 3, c.has_node);
@@ -150,18 +147,15 @@ TEST(ReadWorker, SaysWhatAPodIs) {
 
 std::string WithScheduled(const char* status, const char* reason, const char* annotations = "{}") {
   return R"({"metadata":{"annotations":)" + std::string(annotations) +
-         R"(},"status":{"conditions":[{"type":"PodScheduled","status":")" + status + R"(","reason":")" +
-         reason + R"(","lastTransitionTime":"2026-01-01T10:00:00Z"}]}})";
+         R"(},"status":{"conditions":[{"type":"PodScheduled","status":")" + status + R"(","reason":")" + reason +
+         R"(","lastTransitionTime":"2026-01-01T10:00:00Z"}]}})";
 }
 
 TEST(ReadWorker, IsUnschedulableOnlyWhenTheSchedulerSaysSo) {
-  EXPECT_EQ(
-      ReadWorker(Read<kube::Pod>(WithScheduled("False", "Unschedulable")), 0, false).unschedulable_since,
-      TimeOf("2026-01-01T10:00:00Z"));
-  EXPECT_FALSE(
-      ReadWorker(Read<kube::Pod>(WithScheduled("False", "SchedulingGated")), 0, false).unschedulable_since);
-  EXPECT_FALSE(
-      ReadWorker(Read<kube::Pod>(WithScheduled("False", "SchedulerError")), 0, false).unschedulable_since);
+  EXPECT_EQ(ReadWorker(Read<kube::Pod>(WithScheduled("False", "Unschedulable")), 0, false).unschedulable_since,
+            TimeOf("2026-01-01T10:00:00Z"));
+  EXPECT_FALSE(ReadWorker(Read<kube::Pod>(WithScheduled("False", "SchedulingGated")), 0, false).unschedulable_since);
+  EXPECT_FALSE(ReadWorker(Read<kube::Pod>(WithScheduled("False", "SchedulerError")), 0, false).unschedulable_since);
   const Worker bound = ReadWorker(Read<kube::Pod>(WithScheduled("True", "")), 0, false);
   EXPECT_FALSE(bound.unschedulable_since);
   EXPECT_EQ(bound.bound_since, TimeOf("2026-01-01T10:00:00Z"));
@@ -174,12 +168,10 @@ TEST(ReadWorker, TheGraceOfALiftedPodCountsFromItsLift) {
     return ReadWorker(Read<kube::Pod>(WithScheduled("False", "Unschedulable", annotations)), 0, false)
         .unschedulable_since;
   };
-  EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"2026-01-01T10:30:00Z"})"),
-            TimeOf("2026-01-01T10:30:00Z"));
+  EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"2026-01-01T10:30:00Z"})"), TimeOf("2026-01-01T10:30:00Z"));
   EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"2026-01-01T10:30:00Z"})"),
             TimeOf("2026-01-01T10:30:00Z"));
-  EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"2026-01-01T09:30:00Z"})"),
-            TimeOf("2026-01-01T10:00:00Z"));
+  EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"2026-01-01T09:30:00Z"})"), TimeOf("2026-01-01T10:00:00Z"));
   EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"nonsense"})"), TimeOf("2026-01-01T10:00:00Z"));
 }
 
@@ -243,20 +235,17 @@ TEST(ReadWorkersState, ReadsOurDecisionBack) {
        6, 6, false, false},
       {"without the annotation all are granted", R"({"spec":{"replicas":5}})", 5, 5, false, true},
       {"never more than there are",
-       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"9"}},"spec":{"replicas":5}})", 5, 5,
-       false, true},
+       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"9"}},"spec":{"replicas":5}})", 5, 5, false, true},
       {"never less than none",
-       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"-2"}},"spec":{"replicas":5}})", 5, 0,
-       false, true},
-      {"a number that fits no int",
-       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"4294967297"}},"spec":{"replicas":5}})",
-       5, 5, false, true},
-      {"no number",
-       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"x"}},"spec":{"replicas":5}})", 5, 5,
-       false, true},
-      {"another's gate",
-       R"({"spec":{"replicas":2,"template":{"spec":{"schedulingGates":[{"name":"other"}]}}}})", 2, 2, false,
+       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"-2"}},"spec":{"replicas":5}})", 5, 0, false,
        true},
+      {"a number that fits no int",
+       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"4294967297"}},"spec":{"replicas":5}})", 5, 5,
+       false, true},
+      {"no number", R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"x"}},"spec":{"replicas":5}})", 5, 5,
+       false, true},
+      {"another's gate", R"({"spec":{"replicas":2,"template":{"spec":{"schedulingGates":[{"name":"other"}]}}}})", 2, 2,
+       false, true},
   };
   for (const Case& c : kCases) {
     const WorkersState state = ReadWorkersState(Read<kube::StatefulSet>(c.text));

@@ -24,7 +24,13 @@ TEST(FailedTries, AStartThatFindsNoNodesAgainAndAgainWaitsTwiceAsLongEachTime) {
 
 TEST(FailedTries, SoDoesGrowth) {
   for (const auto& [since, granted] : {std::pair(-119, 2), {-120, 4}}) {
-    View view = ViewBuilder().MinMax(1, 4).Set(2, 2).Ready({0, 1}).LauncherRuns().Room(2).LastScale("Unschedulable", since)
+    View view = ViewBuilder()
+                    .MinMax(1, 4)
+                    .Set(2, 2)
+                    .Ready({0, 1})
+                    .LauncherRuns()
+                    .Room(2)
+                    .LastScale("Unschedulable", since)
                     .Build();
     view.failed_tries = 3;
     EXPECT_EQ(PlanOf(view).size.granted, granted) << since;
@@ -32,9 +38,7 @@ TEST(FailedTries, SoDoesGrowth) {
 }
 
 TEST(FailedTries, OnlyWhatIsForWantOfNodesIsAFailedTry) {
-  const auto scale = [](const char* reason, int time) {
-    return std::optional(api::LastScale{4, 2, reason, At(time)});
-  };
+  const auto scale = [](const char* reason, int time) { return std::optional(api::LastScale{4, 2, reason, At(time)}); };
   EXPECT_TRUE(IsFailedTry(std::nullopt, scale("BelowMinimum", 0)));
   EXPECT_TRUE(IsFailedTry(scale("Unschedulable", -40), scale("Unschedulable", 0)));
   EXPECT_FALSE(IsFailedTry(scale("Unschedulable", 0), scale("Unschedulable", 0)));
@@ -47,8 +51,7 @@ TEST(FailedTries, ATryWentWellWhenAllHaveTheirNodesAndTheLauncherToo) {
   EXPECT_TRUE(HasWhatItTried(ViewBuilder(two).Bound({0, 1}).LauncherRuns().Build()));
   EXPECT_FALSE(HasWhatItTried(ViewBuilder(two).Bound({0, 1}).Build()));
   EXPECT_FALSE(HasWhatItTried(ViewBuilder(two).Bound({0}).Waiting({1}).LauncherRuns().Build()));
-  EXPECT_FALSE(HasWhatItTried(
-      ViewBuilder(two).LastScale("Unschedulable", -5).Bound({0, 1}).LauncherRuns().Build()));
+  EXPECT_FALSE(HasWhatItTried(ViewBuilder(two).LastScale("Unschedulable", -5).Bound({0, 1}).LauncherRuns().Build()));
 }
 
 }  // namespace

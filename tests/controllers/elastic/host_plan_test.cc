@@ -121,20 +121,11 @@ TEST(HostPlan, ListsWhoIsFitAndNeverTakesALivingWorkerBelowTheMinimum) {
     std::vector<int> published;
     for (int ordinal = 0; ordinal < 8; ++ordinal) {
       switch (random() % 5) {
-        case 0:
-          builder.Ready({ordinal});
-          break;
-        case 1:
-          builder.Bound({ordinal});
-          break;
-        case 2:
-          builder.Ending({ordinal});
-          break;
-        case 3:
-          builder.Lost({ordinal});
-          break;
-        default:
-          break;
+        case 0: builder.Ready({ordinal}); break;
+        case 1: builder.Bound({ordinal}); break;
+        case 2: builder.Ending({ordinal}); break;
+        case 3: builder.Lost({ordinal}); break;
+        default: break;
       }
       if (random() % 2 == 0) published.push_back(ordinal);
     }

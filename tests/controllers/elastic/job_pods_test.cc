@@ -88,9 +88,8 @@ TEST_F(JobPodsTest, ARefusalLeavesWhatWasKnownAndIsAskedAboutAgainSoon) {
   SetRange("2");
   const api::ElasticHorovodJob job = Job("bert");
   pods_.Ask(job, {});
-  Edit("namespaces", {"", "team-a"}, [](Json& ns) {
-    ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted";
-  });
+  Edit("namespaces", {"", "team-a"},
+       [](Json& ns) { ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"; });
   clock_.Advance(60s);
 
   pods_.Ask(job, {});

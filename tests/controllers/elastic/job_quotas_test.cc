@@ -157,8 +157,8 @@ TEST_F(JobQuotasTest, WhatPodsDoNotStateTheServerIsAskedFor) {
   SetQuota("limits.cpu", "8");
   Start();
   const ViewBuilder job = Job().Job([](auto& j) {
-    j.spec.launcher.pod_template = *kube::ParseJson(
-        R"({"spec":{"containers":[{"name":"launcher","resources":{"limits":{"cpu":"1"}}}]}})");
+    j.spec.launcher.pod_template =
+        *kube::ParseJson(R"({"spec":{"containers":[{"name":"launcher","resources":{"limits":{"cpu":"1"}}}]}})");
   });
 
   EXPECT_EQ(Plan(job), 0);
@@ -173,9 +173,8 @@ TEST_F(JobQuotasTest, WhatTheServerDoesNotSayLimitsNobody) {
   SetQuota("limits.cpu", "8");
   Start();
   // As a webhook that cannot be asked: no pod at all can be made in this namespace.
-  Edit("namespaces", {"", "team-a"}, [](Json& ns) {
-    ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted";
-  });
+  Edit("namespaces", {"", "team-a"},
+       [](Json& ns) { ns["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"; });
 
   EXPECT_EQ(Plan(Job()), -1);
 }
@@ -187,8 +186,8 @@ TEST_F(JobQuotasTest, PodsAreOfTheDefaultPriorityClass) {
   Create("priorityclasses.scheduling.k8s.io", std::move(made));
   SetQuota("requests.nvidia.com/gpu", "1");
   Edit("resourcequotas", {"team-a", "team"}, [](Json& quota) {
-    quota["spec"]["scopeSelector"] = *kube::ParseJson(
-        R"({"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["usual"]}]})");
+    quota["spec"]["scopeSelector"] =
+        *kube::ParseJson(R"({"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":["usual"]}]})");
   });
   Start();
 
@@ -227,11 +226,11 @@ class ElasticQuotasTest : public JobQuotasTest {
   kube::Informer& launchers_ = Cache<kube::Job>();
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
-  ClusterRoom room_{nodes_, pods_, clock_};
+  ClusterAccount account_{nodes_, pods_, clock_};
   ElasticReconciler elastic_{
-      client_,
-      {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, nullptr, &quotas_},
-      room_,   events_, clock_, log_};
+      client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, nullptr, &quotas_},
+      account_, events_,
+      clock_,   log_};
 };
 
 TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {
@@ -246,8 +245,8 @@ TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {
   EXPECT_EQ(Ready("message"),
             "waiting: quota \"team\" of namespace team-a leaves room for 1 more worker of the 2 needed "
             "(requests.nvidia.com/gpu: 7 of 8 used)");
-  EXPECT_THAT(room_.PlacesOf("team-a/bert"), IsEmpty());
-  EXPECT_EQ(room_.AnyWaiting(), "");
+  EXPECT_THAT(account_.PlacesOf("team-a/bert"), IsEmpty());
+  EXPECT_EQ(account_.AnyWaiting(), "");
   EXPECT_FALSE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}));
 
   const auto adds = queue_.counts().adds;
@@ -255,7 +254,7 @@ TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {
   EXPECT_EQ(queue_.counts().adds, adds + 1);
   Pass();
 
-  EXPECT_EQ(room_.PlacesOf("team-a/bert").size(), 3U);
+  EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 3U);
   EXPECT_TRUE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}));
 }
 

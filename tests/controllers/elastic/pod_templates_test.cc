@@ -30,9 +30,8 @@ Json Overlay(const char* user, const OurContainer& ours, const std::string& prio
 }
 
 TEST(OverlayTemplate, WithoutATemplateThereIsOurContainer) {
-  EXPECT_EQ(
-      Overlay("null", Ours()),
-      Parse(R"({"metadata":{"labels":{"job":"bert"}},"spec":{"containers":[{"name":"worker","image":"ours:1",
+  EXPECT_EQ(Overlay("null", Ours()),
+            Parse(R"({"metadata":{"labels":{"job":"bert"}},"spec":{"containers":[{"name":"worker","image":"ours:1",
                       "command":["/bin/sh","-c","run"],"volumeMounts":[{"name":"ssh","mountPath":"/etc/ssh"}]}],
                       "volumes":[{"name":"ssh","secret":{"secretName":"s"}}]}})"));
 }
@@ -96,8 +95,7 @@ TEST(OverlayTemplate, WhatIsNoTemplateIsPassedOnForTheApiServerToRefuse) {
   EXPECT_EQ(*Overlay(R"({"spec":{"containers":{}}})", ours).At({"spec", "containers"}), Json::MakeObject());
   EXPECT_EQ(*Overlay(R"({"spec":{"volumes":"v"}})", ours).At({"spec", "volumes"}), Json("v"));
   for (const char* odd :
-       {R"({"spec":{"containers":[1,null,"x",[]]}})",
-        R"({"spec":{"containers":[{"name":"worker","resources":5}]}})",
+       {R"({"spec":{"containers":[1,null,"x",[]]}})", R"({"spec":{"containers":[{"name":"worker","resources":5}]}})",
         R"({"spec":{"containers":[{"name":"worker","resources":{"limits":[]},"volumeMounts":3}]}})"}) {
     Overlay(odd, ours, "p");  // Nothing worse than a refusal.
   }

@@ -30,8 +30,7 @@ Outcome RunShell(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::array<char, 4096> buffer{};
-  while (std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    outcome.output.append(buffer.data(), n);
+  while (std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) outcome.output.append(buffer.data(), n);
   const int status = ::pclose(pipe);
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return outcome;
@@ -218,8 +217,7 @@ class Launcher {
     Program("cp", "exit 0");
     Program("ssh", "exit 255");
     std::filesystem::create_directory(dir_.path("scratch"));
-    script_ = dir_.Write("launch",
-                         Replaced(LauncherScript(spec, SizesOf(spec)), kScratchFolder, dir_.path("scratch")));
+    script_ = dir_.Write("launch", Replaced(LauncherScript(spec, SizesOf(spec)), kScratchFolder, dir_.path("scratch")));
   }
   void Program(const std::string& name, const std::string& body) {
     std::filesystem::permissions(dir_.Write("bin/" + name, "#!/bin/sh\n" + body + "\n"),
@@ -237,8 +235,7 @@ class Launcher {
 };
 
 // What the script gives to horovodrun, word by word.
-std::vector<std::string> LauncherWords(const api::ElasticHorovodJobSpec& spec,
-                                       const std::string& environment = "") {
+std::vector<std::string> LauncherWords(const api::ElasticHorovodJobSpec& spec, const std::string& environment = "") {
   const Outcome outcome = Launcher(spec, "for w in \"$@\"; do echo \"$w\"; done").Run(environment);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   std::vector<std::string> words;
@@ -275,8 +272,7 @@ TEST(LauncherScript, PassesWhatElasticHorovodNeeds) {
 }
 
 TEST(LauncherScript, TheInterfaceCanBeNamed) {
-  EXPECT_EQ(After(LauncherWords(TestJob().spec, "GRUS_NETWORK_INTERFACE=ib0"), "--network-interfaces"),
-            "ib0");
+  EXPECT_EQ(After(LauncherWords(TestJob().spec, "GRUS_NETWORK_INTERFACE=ib0"), "--network-interfaces"), "ib0");
 }
 
 TEST(LauncherScript, GlooWaitsAsLongAsTheUserSays) {
@@ -286,7 +282,8 @@ TEST(LauncherScript, GlooWaitsAsLongAsTheUserSays) {
 
 TEST(LauncherScript, PassesTheLimitsOfElasticTrainingThatTheUserSets) {
   api::ElasticHorovodJob job = TestJob();
-  for (const char* flag : {"--elastic-timeout", "--reset-limit"}) EXPECT_EQ(After(LauncherWords(job.spec), flag), "") << flag;
+  for (const char* flag : {"--elastic-timeout", "--reset-limit"})
+    EXPECT_EQ(After(LauncherWords(job.spec), flag), "") << flag;
   job.spec.elastic.timeout_seconds = 1200;
   job.spec.elastic.reset_limit = 7;
   EXPECT_EQ(After(LauncherWords(job.spec), "--elastic-timeout"), "1200");
@@ -297,8 +294,8 @@ TEST(LauncherScript, EachSessionLeavesItsProcessForTheDiscoveryScript) {
   Launcher launcher(TestJob().spec, "ssh -p 2222 -i /key 10.0.0.7 '/bin/bash -c \"train 1.2.3\"'");
   launcher.Program("ssh", "echo $$");
   const Outcome outcome = launcher.Run();
-  EXPECT_TRUE(std::filesystem::exists(launcher.dir().path("scratch/sessions/10.0.0.7/" +
-                                                          outcome.output.substr(0, outcome.output.find('\n')))))
+  EXPECT_TRUE(std::filesystem::exists(
+      launcher.dir().path("scratch/sessions/10.0.0.7/" + outcome.output.substr(0, outcome.output.find('\n')))))
       << outcome.output;
 }
 
@@ -354,8 +351,7 @@ TEST(LauncherScript, WhatWasStoppedHasNotSucceeded) {
 
 TEST(LauncherScript, TheCommandsWordsAreJoinedForAShell) {
   api::ElasticHorovodJob job = TestJob();
-  job.spec.launcher.python_command = {"python", "/train.py --lr 0.1", "--name", "'two words'",
-                                      "$GRUS_TEST_EPOCHS"};
+  job.spec.launcher.python_command = {"python", "/train.py --lr 0.1", "--name", "'two words'", "$GRUS_TEST_EPOCHS"};
   const auto words = LauncherWords(job.spec, "GRUS_TEST_EPOCHS=90");
   ASSERT_GE(words.size(), 7U);
   EXPECT_EQ(std::vector(words.end() - 7, words.end()),
@@ -372,8 +368,8 @@ TEST(WorkerScript, StartsAgainInItsPod) {
   make("bin/sshd", "#!/bin/sh\nexit 0\n", std::filesystem::perms::owner_all);
   // Root may write over what is read-only.
   make("bin/cp", "#!/bin/sh\n[ ! -e \"$2\" ] && exec /bin/cp \"$@\"\n", std::filesystem::perms::owner_all);
-  const std::string script = dir.Write(
-      "worker", Replaced(Replaced(WorkerScript(), kScratchFolder, dir.path("scratch")), "/etc/grus/ssh", dir.path("ssh")));
+  const std::string script = dir.Write("worker", Replaced(Replaced(WorkerScript(), kScratchFolder, dir.path("scratch")),
+                                                          "/etc/grus/ssh", dir.path("ssh")));
   for (int start = 1; start <= 2; ++start) {
     const Outcome outcome = RunShell("PATH=" + dir.path("bin") + ":$PATH /bin/sh " + script + " 2>&1");
     EXPECT_EQ(outcome.exit_code, 0) << "start " << start << ": " << outcome.output;

@@ -51,12 +51,10 @@ std::string PublicBlob(const SshKey& key) {
 
 // The blob between the armour lines.
 std::string PrivateBlob(const SshKey& key) {
-  const std::string begin = "-----BEGIN OPENSSH PRIVATE KEY-----\n",
-                    end = "-----END OPENSSH PRIVATE KEY-----\n";
+  const std::string begin = "-----BEGIN OPENSSH PRIVATE KEY-----\n", end = "-----END OPENSSH PRIVATE KEY-----\n";
   EXPECT_TRUE(key.private_key.starts_with(begin));
   EXPECT_TRUE(key.private_key.ends_with(end));
-  return *kube::DecodeBase64(
-      key.private_key.substr(begin.size(), key.private_key.size() - begin.size() - end.size()));
+  return *kube::DecodeBase64(key.private_key.substr(begin.size(), key.private_key.size() - begin.size() - end.size()));
 }
 
 TEST(SshKey, ThePublicKeyIsOneLineOfAuthorizedKeys) {
@@ -100,13 +98,12 @@ TEST(SshKey, ThePrivateKeyIsAnUnencryptedOpenSshKey) {
 
     // The two halves belong together.
     const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> derived(
-        EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr,
-                                     reinterpret_cast<const unsigned char*>(pair.data()), 32),
+        EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(pair.data()),
+                                     32),
         &EVP_PKEY_free);
     std::string derived_pub(32, '\0');
     std::size_t size = derived_pub.size();
-    ASSERT_EQ(EVP_PKEY_get_raw_public_key(derived.get(), reinterpret_cast<unsigned char*>(derived_pub.data()),
-                                          &size),
+    ASSERT_EQ(EVP_PKEY_get_raw_public_key(derived.get(), reinterpret_cast<unsigned char*>(derived_pub.data()), &size),
               1);
     EXPECT_EQ(derived_pub, pub);
   }
@@ -115,8 +112,7 @@ TEST(SshKey, ThePrivateKeyIsAnUnencryptedOpenSshKey) {
 TEST(SshKey, LinesOfTheArmourAreShort) {
   const std::string text = Make("c").private_key;
   std::size_t at = 0;
-  for (std::size_t end; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
-    EXPECT_LE(end - at, 70U);
+  for (std::size_t end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) EXPECT_LE(end - at, 70U);
   EXPECT_EQ(at, text.size());
 }
 

@@ -93,7 +93,8 @@ TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
 }
 
 TEST(WorkerPlan, DoesNotGrowWhileOthersWaitForRoomThatItsWorkersCouldTake) {
-  for (const auto& [last, did_choose] : {std::pair("Started", false), {"Unschedulable", true}, {"RoomAppeared", false}}) {
+  for (const auto& [last, did_choose] :
+       {std::pair("Started", false), {"Unschedulable", true}, {"RoomAppeared", false}}) {
     ViewBuilder builder =
         ViewBuilder().MinMax(2, 6).Set(4, 4).Bound({0, 1, 2, 3}).LauncherRuns().LastScale(last, -60, 0, 4).Room(2);
     if (did_choose) builder.Target(6).Job([](auto& job) { job.metadata.generation = 2; });
@@ -190,8 +191,7 @@ TEST(WorkerPlan, LooksAgainWhenTheFirstGraceEnds) {
 }
 
 TEST(WorkerPlan, ScalesAwayTrailingUnschedulableOrdinals) {
-  const View view =
-      ViewBuilder().MinMax(1, 6).Set(6, 6).Bound({0, 1, 2}).Unschedulable({3, 4, 5}, -20).Build();
+  const View view = ViewBuilder().MinMax(1, 6).Set(6, 6).Bound({0, 1, 2}).Unschedulable({3, 4, 5}, -20).Build();
   const WorkerPlan plan = PlanOf(view);
   ExpectSize(plan, 3, 3);
   EXPECT_THAT(plan.park, IsEmpty());
@@ -236,20 +236,13 @@ TEST(WorkerPlan, AParkedPodAgainIsNoSecondChange) {
 
 TEST(WorkerPlan, WhoeverHasNotBeenAskedYetKeepsItsChance) {
   // 3 waits within its grace, 4 does not exist yet, 5 is being replaced: only 2 has had its answer.
-  const View view = ViewBuilder()
-                        .MinMax(1, 6)
-                        .Set(6, 6)
-                        .Bound({0, 1})
-                        .Unschedulable({2}, -20)
-                        .Waiting({3})
-                        .Ending({5})
-                        .Build();
+  const View view =
+      ViewBuilder().MinMax(1, 6).Set(6, 6).Bound({0, 1}).Unschedulable({2}, -20).Waiting({3}).Ending({5}).Build();
   EXPECT_EQ(PlanOf(view).size.granted, 5);
 }
 
 TEST(WorkerPlan, GivesEverythingBackBelowTheMinimum) {
-  const View view =
-      ViewBuilder().MinMax(3, 6).Set(6, 6).Bound({0, 1}).Unschedulable({2, 3, 4, 5}, -20).Build();
+  const View view = ViewBuilder().MinMax(3, 6).Set(6, 6).Bound({0, 1}).Unschedulable({2, 3, 4, 5}, -20).Build();
   const WorkerPlan plan = PlanOf(view);
   ExpectSize(plan, 0, 0);
   EXPECT_EQ(plan.reason, ScaleReason::kBelowMinimum);
@@ -303,8 +296,7 @@ TEST(WorkerPlan, DoesNotGrowOnItsOwnWhenToldNotTo) {
 TEST(WorkerPlan, ANewTargetIsAskedForAtOnce) {
   ViewBuilder builder =
       ViewBuilder().MinMax(1, 8).Set(4, 4).Bound({0, 1, 2, 3}).LauncherRuns().LastScale("Unschedulable", -1);
-  const WorkerPlan plan =
-      PlanOf(builder.Target(7).Job([](auto& job) { job.metadata.generation = 2; }).Build());
+  const WorkerPlan plan = PlanOf(builder.Target(7).Job([](auto& job) { job.metadata.generation = 2; }).Build());
   ExpectSize(plan, 7, 7);
   EXPECT_EQ(plan.reason, ScaleReason::kSpecChanged);
 }
@@ -407,17 +399,10 @@ RandomView MakeRandomView(unsigned seed) {
   for (int ordinal = 0; ordinal < replicas + below(3); ++ordinal) {
     const bool counts = ordinal < replicas;
     switch (below(9)) {
-      case 0:
-        result.builder.Gated({ordinal});
-        break;
-      case 1:
-        result.builder.Lost({ordinal});
-        break;
-      case 2:
-        result.builder.Ending({ordinal});
-        break;
-      case 3:
-        break;  // Not created yet.
+      case 0: result.builder.Gated({ordinal}); break;
+      case 1: result.builder.Lost({ordinal}); break;
+      case 2: result.builder.Ending({ordinal}); break;
+      case 3: break;  // Not created yet.
       case 4:
         result.builder.Waiting({ordinal});
         known += counts, result.promised += counts;
@@ -426,10 +411,8 @@ RandomView MakeRandomView(unsigned seed) {
         const int age = below(30);
         result.builder.Unschedulable({ordinal}, -age);
         known += counts;
-        if (age < 15)
-          result.promised += counts;
-        else if (counts)
-          result.has_expired = true;
+        if (age < 15) result.promised += counts;
+        else if (counts) result.has_expired = true;
         break;
       }
       default:
@@ -440,8 +423,7 @@ RandomView MakeRandomView(unsigned seed) {
   }
   result.promised += std::max(0, granted - known);
   const int wanted = std::max(granted, bound) + below(4);
-  static const char* const kReasons[] = {"Started", "Requested", "Unschedulable", "RoomAppeared",
-                                         "SpecChanged"};
+  static const char* const kReasons[] = {"Started", "Requested", "Unschedulable", "RoomAppeared", "SpecChanged"};
   result.builder.MinMax(1 + below(granted), wanted).Set(replicas, granted).Room(below(4));
   if (below(2) == 0) result.builder.LastScale(kReasons[below(5)], -below(60));
   if (below(3) == 0) result.builder.Unobserved();
@@ -470,8 +452,7 @@ TEST(WorkerPlan, NeverRemovesABoundWorkerBecauseAnotherDoesNotFit) {
     }
     for (const Worker* worker : plan.park) {
       EXPECT_FALSE(worker->is_bound);
-      EXPECT_TRUE(worker->unschedulable_since &&
-                  view.now.value - worker->unschedulable_since->value >= seconds(15));
+      EXPECT_TRUE(worker->unschedulable_since && view.now.value - worker->unschedulable_since->value >= seconds(15));
       EXPECT_TRUE(now.is_gated && now.is_observed && plan.size.is_gated);
     }
     // Nothing shrinks before a grace is over, and never to less than can run.
@@ -566,7 +547,11 @@ TEST(WorkerPlan, ATryThatFailedOnBrokenPodsIsRepeatedAfterFiveMinutesOrAtOnceWhe
     int replicas;
   };
   for (const Case& c : {Case{-299, false, 0}, Case{-300, false, 4}, Case{-10, true, 4}}) {
-    const View view = ViewBuilder().MinMax(2, 4).Set(0, 0).Room(4).LastScale("PodsBroken", c.since, 4, 0)
+    const View view = ViewBuilder()
+                          .MinMax(2, 4)
+                          .Set(0, 0)
+                          .Room(4)
+                          .LastScale("PodsBroken", c.since, 4, 0)
                           .Job([&](auto& job) {
                             job.metadata.generation = c.is_edited ? 2 : 1;
                             job.status.observed_generation = 1;
@@ -578,7 +563,12 @@ TEST(WorkerPlan, ATryThatFailedOnBrokenPodsIsRepeatedAfterFiveMinutesOrAtOnceWhe
 
 TEST(WorkerPlan, TooLongBelowTheMinimumAllGoes) {
   for (const auto& [since, replicas] : {std::pair(-599, 3), {-600, 0}}) {
-    const View view = ViewBuilder().MinMax(2, 3).Set(3, 3).Ready({0}).Ending({1, 2}).LauncherRuns()
+    const View view = ViewBuilder()
+                          .MinMax(2, 3)
+                          .Set(3, 3)
+                          .Ready({0})
+                          .Ending({1, 2})
+                          .LauncherRuns()
                           .Job([s = since](auto& job) {
                             kube::Condition below;
                             below.type = "Ready";

@@ -28,9 +28,9 @@ TEST_F(KstatusTest, OneOfThreeIsTrueAtMost) {
     const char *ready, *reconciling, *stalled, *suspended;
   };
   const Case kCases[] = {
-      {Standing::kReady, "True", "False", "False", ""},       {Standing::kReconciling, "False", "True", "False", ""},
-      {Standing::kStalled, "False", "False", "True", ""},     {Standing::kAtRest, "False", "False", "False", ""},
-      {Standing::kUnknown, "Unknown", "False", "False", ""},  {Standing::kSuspended, "False", "False", "False", "True"},
+      {Standing::kReady, "True", "False", "False", ""},      {Standing::kReconciling, "False", "True", "False", ""},
+      {Standing::kStalled, "False", "False", "True", ""},    {Standing::kAtRest, "False", "False", "False", ""},
+      {Standing::kUnknown, "Unknown", "False", "False", ""}, {Standing::kSuspended, "False", "False", "False", "True"},
   };
   for (const Case& c : kCases) {
     conditions_.clear();

@@ -23,7 +23,9 @@ class StatusWriterTest : public testing::ReconcilerFixture {
     group["spec"]["minMember"] = 2;
     Create(kGroups, std::move(group));
   }
-  api::PodGroup Group() { return static_cast<const api::PodGroup&>(**client_.Get(kube::KindOf<api::PodGroup>(), kKey)); }
+  api::PodGroup Group() {
+    return static_cast<const api::PodGroup&>(**client_.Get(kube::KindOf<api::PodGroup>(), kKey));
+  }
   static api::PodGroupStatus Running(int count) {
     api::PodGroupStatus status;
     status.observed_generation = 1;

@@ -65,12 +65,10 @@ class GangBuilder {
   GangBuilder& Phase(const std::string& phase, GangReason reason) {
     group_.status.phase = phase;
     group_.status.observed_generation = 1;
-    kube::SetCondition(group_.status.conditions,
-                       {.type = "Ready",
-                        .status = "False",
-                        .reason = std::string(ToString(reason)),
-                        .message = "before"},
-                       At(-500).value);
+    kube::SetCondition(
+        group_.status.conditions,
+        {.type = "Ready", .status = "False", .reason = std::string(ToString(reason)), .message = "before"},
+        At(-500).value);
     return *this;
   }
   GangBuilder& Places(int count, const std::string& node = "node-0") {

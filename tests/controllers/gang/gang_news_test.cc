@@ -27,17 +27,17 @@ TEST(GroupOfPod, IsWhatItsLabelSaysAndWithoutALabelTheOneWithoutAName) {
   EXPECT_EQ(GroupOfPod(legacy, pod), (kube::ObjectKey{"team-a", "g"}));
 }
 
-TEST(ClaimsAwaitedBy, AreThoseOfMembersWithoutANode) {
+TEST(VolumeClaimsAwaitedBy, AreThoseOfMembersWithoutANode) {
   const kube::Kind& kind = api::PodGroup::ResourceKind();
   kube::Pod pod;
   pod.metadata.ns = "team-a";
   pod.metadata.labels = {{std::string(api::kPodGroupLabel), "g"}};
   pod.spec.volumes.resize(1);
   pod.spec.volumes[0].claim.emplace().claim_name = "data";
-  EXPECT_THAT(ClaimsAwaitedBy(kind, pod), ElementsAre("team-a/data"));
-  EXPECT_THAT(ClaimsAwaitedBy(api::LegacyPodGroup::ResourceKind(), pod), IsEmpty()) << "it is in no such group";
+  EXPECT_THAT(VolumeClaimsAwaitedBy(kind, pod), ElementsAre("team-a/data"));
+  EXPECT_THAT(VolumeClaimsAwaitedBy(api::LegacyPodGroup::ResourceKind(), pod), IsEmpty()) << "it is in no such group";
   pod.spec.node_name = "n1";
-  EXPECT_THAT(ClaimsAwaitedBy(kind, pod), IsEmpty()) << "it is where it is";
+  EXPECT_THAT(VolumeClaimsAwaitedBy(kind, pod), IsEmpty()) << "it is where it is";
 }
 
 }  // namespace

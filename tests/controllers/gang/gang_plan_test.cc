@@ -9,16 +9,16 @@ namespace grus {
 namespace {
 
 using std::chrono::seconds;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using testing::At;
+using ::testing::ElementsAre;
 using testing::Ends;
 using testing::GangBuilder;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::Lifts;
 using testing::MessageOf;
 using testing::ReasonOf;
+using ::testing::SizeIs;
 
 // What is asked of the ledger.
 
@@ -202,8 +202,9 @@ TEST(GangPlan, SaysThatAStatefulSetMakesItsPodsOneByOne) {
     member.is_of_stateful_set = true;
     member.owner = "team-a/bert";
   };
-  EXPECT_THAT(MessageOf(PlanGang(GangBuilder(8).Gated(1).Each(ordered).Build())),
-              HasSubstr("7 members more must be created: unless StatefulSet team-a/bert has podManagementPolicy Parallel"));
+  EXPECT_THAT(
+      MessageOf(PlanGang(GangBuilder(8).Gated(1).Each(ordered).Build())),
+      HasSubstr("7 members more must be created: unless StatefulSet team-a/bert has podManagementPolicy Parallel"));
   EXPECT_THAT(MessageOf(PlanGang(GangBuilder(8).Gated(2).Each(ordered).Build())),
               ::testing::EndsWith("6 members more must be created"));
 }
@@ -230,7 +231,8 @@ TEST(GangPlan, AMemberWithGatesOfOthersIsNotCountedOn) {
   EXPECT_FALSE(NeedsOf(view));
   const GangPlan plan = PlanGang(view);
   EXPECT_EQ(ReasonOf(plan), "GatedByOthers");
-  EXPECT_THAT(MessageOf(plan), HasSubstr("1 member has a scheduling gate of another controller: kueue.x-k8s.io/admission"));
+  EXPECT_THAT(MessageOf(plan),
+              HasSubstr("1 member has a scheduling gate of another controller: kueue.x-k8s.io/admission"));
 }
 
 TEST(GangPlan, AMemberThatItsVolumeHoldsBackIsNotCountedOnAndTold) {
@@ -240,8 +242,9 @@ TEST(GangPlan, AMemberThatItsVolumeHoldsBackIsNotCountedOnAndTold) {
   const GangPlan plan = PlanGang(view);
   EXPECT_THAT(plan.lift, IsEmpty());
   EXPECT_EQ(ReasonOf(plan), "WaitingForRoom");
-  EXPECT_EQ(MessageOf(plan), "1 of the 2 members that start together can be placed; gang-1 waits for its volume: "
-                             "PersistentVolumeClaim team-a/data-1 does not exist");
+  EXPECT_EQ(MessageOf(plan),
+            "1 of the 2 members that start together can be placed; gang-1 waits for its volume: "
+            "PersistentVolumeClaim team-a/data-1 does not exist");
 }
 
 TEST(GangPlan, AnExtraThatItsVolumeHoldsBackKeepsNobodyFromStarting) {
@@ -357,9 +360,9 @@ TEST(GangPlan, UngateShowsTheDemandToAClusterAutoscaler) {
 }
 
 TEST(GangPlan, AGroupThatIsBeingDeletedIsLeftAlone) {
-  EXPECT_TRUE(PlanGang(GangBuilder(2).Gated(2).Places(2).Group([](auto& g) {
-    g.metadata.deletion_timestamp = At(-1);
-  }).Build()).is_ignored);
+  EXPECT_TRUE(
+      PlanGang(GangBuilder(2).Gated(2).Places(2).Group([](auto& g) { g.metadata.deletion_timestamp = At(-1); }).Build())
+          .is_ignored);
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ class GangReconcilerTest : public testing::ReconcilerFixture {
   kube::Informer& groups_ = Cache<api::PodGroup>();
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
-  ClusterRoom room_{nodes_, pods_, clock_};
-  GangReconciler gangs_{client_, KindOf<api::PodGroup>(), groups_, pods_, room_, {}, events_, clock_, log_};
+  ClusterAccount account_{nodes_, pods_, clock_};
+  GangReconciler gangs_{client_, KindOf<api::PodGroup>(), groups_, pods_, account_, {}, events_, clock_, log_};
 };
 
 TEST_F(GangReconcilerTest, WhatAnEarlierProcessHeldIsHeldBeforeAnythingElseIsPlanned) {
@@ -62,8 +62,8 @@ TEST_F(GangReconcilerTest, WhatAnEarlierProcessHeldIsHeldBeforeAnythingElseIsPla
 
   ASSERT_TRUE(gangs_.Reconcile({"team-a", "other"}, {}));
 
-  EXPECT_EQ(room_.PlacesOf("team-a/held").size(), 4U);
-  EXPECT_TRUE(room_.PlacesOf("team-a/other").empty());
+  EXPECT_EQ(account_.PlacesOf("team-a/held").size(), 4U);
+  EXPECT_TRUE(account_.PlacesOf("team-a/other").empty());
 }
 
 // Without a nomination nobody knows where they are to go.
@@ -79,8 +79,8 @@ TEST_F(GangReconcilerTest, WhatAnEarlierProcessHasLetGoIsPlannedBeforeAnythingEl
 
   ASSERT_TRUE(gangs_.Reconcile({"team-a", "other"}, {}));
 
-  EXPECT_EQ(room_.PlacesOf("team-a/begun").size(), 4U);
-  EXPECT_TRUE(room_.PlacesOf("team-a/other").empty());
+  EXPECT_EQ(account_.PlacesOf("team-a/begun").size(), 4U);
+  EXPECT_TRUE(account_.PlacesOf("team-a/other").empty());
 }
 
 TEST_F(GangReconcilerTest, WhenAGangMayAskForAReservationOnlyThatOneLooksAgain) {
@@ -103,16 +103,16 @@ TEST_F(GangReconcilerTest, AGroupThatIsGoneTakesItsPlacesAndNotThoseOfAJobOfItsN
   AddGang("held", 4, 1, "n1");
   Start();
   ASSERT_TRUE(gangs_.Reconcile({"team-a", "held"}, {}));
-  ASSERT_EQ(room_.PlacesOf("team-a/held").size(), 4U);
-  const Place place = room_.PlacesOf("team-a/held").front();
-  room_.Hold("team-a/job", place);  // It makes its group later.
+  ASSERT_EQ(account_.PlacesOf("team-a/held").size(), 4U);
+  const Place place = account_.PlacesOf("team-a/held").front();
+  account_.AddPlace("team-a/job", place);  // It makes its group later.
   ASSERT_TRUE(gangs_.Reconcile({"team-a", "job"}, {}));
-  EXPECT_EQ(room_.PlacesOf("team-a/job").size(), 1U);
+  EXPECT_EQ(account_.PlacesOf("team-a/job").size(), 1U);
 
   ASSERT_TRUE(server_.Delete("podgroups.scheduling.x-k8s.io", {"team-a", "held"}));
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   ASSERT_TRUE(gangs_.Reconcile({"team-a", "held"}, {}));
-  EXPECT_TRUE(room_.PlacesOf("team-a/held").empty());
+  EXPECT_TRUE(account_.PlacesOf("team-a/held").empty());
 }
 
 TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {

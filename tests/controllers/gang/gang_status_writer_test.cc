@@ -75,7 +75,7 @@ TEST_F(GangStatusWriterTest, WhileOthersLeadNothingIsWrittenAndTheNextPassKnowsW
 
   EXPECT_EQ(ReasonInCluster(), "");
   EXPECT_EQ(GangReasonBefore(View()), "CannotFit");
-  EXPECT_EQ(writer_.IsOthersFor(), 15s);
+  EXPECT_EQ(writer_.TimeUntilOthersLose(), 15s);
 }
 
 TEST_F(GangStatusWriterTest, OnceOthersAreGoneAllOfItIsWrittenAlsoWhatWasSaidBefore) {

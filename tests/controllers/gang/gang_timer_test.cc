@@ -10,16 +10,16 @@ namespace grus {
 namespace {
 
 using std::chrono::seconds;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 using testing::At;
+using ::testing::ElementsAre;
 using testing::Ends;
 using testing::GangBuilder;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::Lifts;
 using testing::MessageOf;
 using testing::ReasonOf;
+using ::testing::UnorderedElementsAre;
 
 TEST(GangRollBack, TheTimeOfAGangBeginsWithItsGatesWhateverAnEarlierStartLeftInItsStatus) {
   for (const char* pending : {kGangPending, "PreScheduling"}) {  // The latter is how scheduling.sigs.k8s.io says it.
@@ -145,12 +145,8 @@ TEST(GangRollBack, OneThatCameTogetherAndDoesNotRunYetIsAlsoGivenTime) {
 
 TEST(GangRollBack, AStartThatAnotherClockStampedAheadHasJustBegun) {
   const auto ahead = [](auto& g) { g.status.schedule_start_time = At(300); };
-  const GangPlan plan = PlanGang(GangBuilder(2)
-                                     .Bound(1, 300)
-                                     .Lifted(1, 300)
-                                     .Phase(kGangScheduling, GangReason::kStarting)
-                                     .Group(ahead)
-                                     .Build());
+  const GangPlan plan = PlanGang(
+      GangBuilder(2).Bound(1, 300).Lifted(1, 300).Phase(kGangScheduling, GangReason::kStarting).Group(ahead).Build());
   EXPECT_THAT(plan.end, IsEmpty());
   EXPECT_EQ(plan.status.schedule_start_time, At(0));
 }

@@ -31,9 +31,9 @@ class MemberWriterTest : public testing::ReconcilerFixture {
 
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
-  ClusterRoom room_{nodes_, pods_, clock_};
+  ClusterAccount account_{nodes_, pods_, clock_};
   kube::WriteTracker writes_;
-  MemberWriter writer_{client_, room_, writes_, clock_, log_};
+  MemberWriter writer_{client_, account_, writes_, clock_, log_};
 };
 
 TEST_F(MemberWriterTest, AMemberThatHasChangedSinceItWasSeenIsLeftToTheNextPassAndTheOthersEnd) {

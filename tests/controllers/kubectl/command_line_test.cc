@@ -110,8 +110,9 @@ TEST_F(CommandLine, APlotSaysThatTheClusterHasNoTrialJobs) {
   const auto server = kube::HttpServer::Start("127.0.0.1:0", {});
   ASSERT_TRUE(server) << server.error().message();
   const std::string port = std::to_string((*server)->port());
-  const std::string kubeconfig = folder_.Write(
-      "kubeconfig", "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
+  const std::string kubeconfig =
+      folder_.Write("kubeconfig",
+                    "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
                     " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:" +
                         port + "'}}]}");
   const Outcome outcome = RunWith({"trial", "plot", "bert", "--kubeconfig", kubeconfig.c_str()});

@@ -12,7 +12,10 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(Csv, ReadsFieldsAndTheirLines) {
-  const auto table = ParseCsv("\xEF\xBB\xBF" "a, b ,c\r\n\n1,\"x, \"\"y\"\"\",\n  \n2,\"two\nlines\",z", "f.csv");
+  const auto table = ParseCsv(
+      "\xEF\xBB\xBF"
+      "a, b ,c\r\n\n1,\"x, \"\"y\"\"\",\n  \n2,\"two\nlines\",z",
+      "f.csv");
   ASSERT_TRUE(table) << table.error().message();
   EXPECT_THAT(table->header.fields, ElementsAre("a", "b", "c"));
   ASSERT_EQ(table->rows.size(), 2u);
@@ -42,9 +45,7 @@ TEST(Csv, SaysWhatIsWrongAndWhere) {
   }
 }
 
-TEST(Csv, RefusesFilesThatAreTooLarge) {
-  EXPECT_FALSE(ParseCsv(std::string(kMaxCsvBytes + 1, 'a'), "f.csv"));
-}
+TEST(Csv, RefusesFilesThatAreTooLarge) { EXPECT_FALSE(ParseCsv(std::string(kMaxCsvBytes + 1, 'a'), "f.csv")); }
 
 TEST(Csv, FindsColumnsByName) {
   const auto table = ParseCsv("a,b,b\n", "f.csv");

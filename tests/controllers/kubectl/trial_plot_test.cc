@@ -81,9 +81,8 @@ TEST(TrialPlot, WithoutACurveSaysWhatTheTrialJobIsDoing) {
           "message":"trial 2 of 8 is measuring","lastTransitionTime":"2026-01-01T00:00:00Z"}]})";
   const auto text = PlotAsText(Trial(kRunning), {});
   ASSERT_FALSE(text);
-  EXPECT_EQ(
-      text.error().message(),
-      "TrialJob team-a/try has nothing to draw: phase Running, 1/8 trials ended; trial 2 of 8 is measuring");
+  EXPECT_EQ(text.error().message(),
+            "TrialJob team-a/try has nothing to draw: phase Running, 1/8 trials ended; trial 2 of 8 is measuring");
   EXPECT_FALSE(PlotAsSvg(Trial(kRunning)));
   EXPECT_FALSE(PlotAsText(Trial(R"({"curve":[{"gpus":1,"source":"Unknown"}]})"), {}));
 }

@@ -23,7 +23,8 @@ class Ungate : public ::testing::Test {
     for (const char* ns : {"team-a", "team-b"}) {
       Create("namespaces", std::string(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")") + ns + "\"}}");
       Create("serviceaccounts", std::string(R"({"apiVersion":"v1","kind":"ServiceAccount",
-                                 "metadata":{"name":"default","namespace":")") + ns + "\"}}");
+                                 "metadata":{"name":"default","namespace":")") +
+                                    ns + "\"}}");
     }
   }
   void Create(const char* resource, const std::string& object) {

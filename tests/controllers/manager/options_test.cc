@@ -70,9 +70,9 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
 TEST(Options, HelpNamesEveryOption) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
-  for (const char* option : {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect",
-                             "--metrics-address", "--health-address", "--reconcile-threads", "--log-level",
-                             "--log-format", "--version", "--help"}) {
+  for (const char* option :
+       {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect", "--metrics-address",
+        "--health-address", "--reconcile-threads", "--log-level", "--log-format", "--version", "--help"}) {
     EXPECT_THAT(help->text_to_print, HasSubstr(option));
   }
 }

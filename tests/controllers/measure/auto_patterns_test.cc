@@ -52,11 +52,9 @@ TEST(ReadLine, UnitsBehindANumber) {
 
 TEST(ReadLine, UnitsAndTimesInALabel) {
   const Case kCases[] = {
-      {"iteration 10/ 100 | elapsed time per iteration (ms): 512.3 | lm loss: 1.0E+01", Measure::kStepSeconds,
-       0.5123},
+      {"iteration 10/ 100 | elapsed time per iteration (ms): 512.3 | lm loss: 1.0E+01", Measure::kStepSeconds, 0.5123},
       {"{'loss': 0.5, 'train_samples_per_second': 65.0}", Measure::kSamplesPerSecond, 65},
-      {"global_step=100, RunningAvgSamplesPerSec=12.3, CurrSamplesPerSec=12.5", Measure::kSamplesPerSecond,
-       12.5},
+      {"global_step=100, RunningAvgSamplesPerSec=12.3, CurrSamplesPerSec=12.5", Measure::kSamplesPerSecond, 12.5},
       {"|    fps              | 1200     |", Measure::kSamplesPerSecond, 1200},
       {"| epoch   1 |   200/ 2983 batches | ms/batch 12.33 | loss 7", Measure::kStepSeconds, 0.01233},
       {"INFO:tensorflow:global_step/sec: 12.5", Measure::kStepSeconds, 0.08},
@@ -92,8 +90,8 @@ TEST(ReadLine, CountersOfStepsAndEpochs) {
 
 TEST(ReadLine, ABareTimeIsUnclearAndOtherTimesAreNotRead) {
   for (const char* line :
-       {"iter 10: loss 3.1, time 135.20ms, mfu 12%", "[50/7330] time: 0.1352  data_time: 0.01",
-        "step 10 | dt: 135.2ms", "step 10/100 | loss 3.1 | (135.20 ms | 12345 tok/s)", "seconds: 0.1352"}) {
+       {"iter 10: loss 3.1, time 135.20ms, mfu 12%", "[50/7330] time: 0.1352  data_time: 0.01", "step 10 | dt: 135.2ms",
+        "step 10/100 | loss 3.1 | (135.20 ms | 12345 tok/s)", "seconds: 0.1352"}) {
     const std::optional<Reading> reading = Find(ReadLine(line), Measure::kStepSeconds);
     ASSERT_TRUE(reading) << line;
     EXPECT_EQ(reading->trust, Trust::kUnclear) << line;
@@ -149,8 +147,8 @@ TEST(ReadLine, EvaluationAndLoadingAreNotTraining) {
 }
 
 TEST(ReadLine, TheLossOfTheValidationAndNamesOfFilesDoNotEndTheTraining) {
-  for (const char* line : {"val loss 4.2 at step 100", "[test.py:12] step 100", "/opt/eval/run step 100",
-                           "my-test-job step 100"}) {
+  for (const char* line :
+       {"val loss 4.2 at step 100", "[test.py:12] step 100", "/opt/eval/run step 100", "my-test-job step 100"}) {
     EXPECT_EQ(ReadLine(line).phase, Phase::kTraining) << line;
     EXPECT_TRUE(Find(ReadLine(line), Measure::kStep)) << line;
   }
@@ -214,9 +212,8 @@ TEST(ReadLine, UnitsAtTheirLimits) {
 }
 
 TEST(ReadLine, SettingsAreNoCounters) {
-  for (const char* line :
-       {"total steps: 1000", "steps_per_epoch: 60", "save every steps: 100", "max_iters: 600000",
-        "batch size: 32", "nothing to see here", "loss: nan, lr: 1e-3", ""}) {
+  for (const char* line : {"total steps: 1000", "steps_per_epoch: 60", "save every steps: 100", "max_iters: 600000",
+                           "batch size: 32", "nothing to see here", "loss: nan, lr: 1e-3", ""}) {
     EXPECT_FALSE(Find(ReadLine(line), Measure::kStep)) << line;
   }
   EXPECT_DOUBLE_EQ(ReadLine("Batch size: 32").samples_per_step, 32);

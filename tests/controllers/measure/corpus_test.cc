@@ -80,8 +80,7 @@ std::string Difference(const Expected& expected, const SpeedObservation& seen) {
     const auto found = values.find(measure);
     if (found == values.end()) return expected.log + ": no " + measure;
     if (std::abs(found->second / value - 1) <= kTolerance) continue;
-    return expected.log + ": " + measure + " " + std::to_string(found->second) + " instead of " +
-           std::to_string(value);
+    return expected.log + ": " + measure + " " + std::to_string(found->second) + " instead of " + std::to_string(value);
   }
   return expected.values.contains(main) ? "" : expected.log + ": the main speed is " + main;
 }

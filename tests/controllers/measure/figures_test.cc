@@ -56,8 +56,8 @@ TEST(Figures, AMinusSignIsOneOnlyRightBeforeANumberOnItsOwn) {
 }
 
 TEST(Figures, TimesDatesVersionsAddressesAndNamesAreNone) {
-  for (const char* text : {"00:12", "1:02:03", "2026-01-02", "2026/01/02", "10.0.0.1", "v1.2", "ResNet50",
-                           "gpu0", "fp16_run2", "[00:12<00:23]"}) {
+  for (const char* text : {"00:12", "1:02:03", "2026-01-02", "2026/01/02", "10.0.0.1", "v1.2", "ResNet50", "gpu0",
+                           "fp16_run2", "[00:12<00:23]"}) {
     EXPECT_EQ(FiguresOf(text), "") << text;
   }
 }
@@ -96,8 +96,7 @@ TEST(Figures, TheResolutionIsHalfTheLastPlace) {
 }
 
 TEST(Words, SplitsNamesInAllTheirSpellings) {
-  for (const char* text :
-       {"samples/sec", "samples_per_sec", "SamplesPerSec", "samples per sec", "Samples / Sec"}) {
+  for (const char* text : {"samples/sec", "samples_per_sec", "SamplesPerSec", "samples per sec", "Samples / Sec"}) {
     const Words words(text);
     ASSERT_EQ(words.size(), 3U) << text;
     EXPECT_EQ(words[0], "samples") << text;

@@ -33,8 +33,7 @@ TEST(LogLines, ChunksOfAnySizeGiveTheSameLines) {
     LogLines lines;
     Texts texts;
     for (std::size_t at = 0; at < bytes.size(); at += size) {
-      for (const std::string& text : Read(lines, std::string_view(bytes).substr(at, size)))
-        texts.push_back(text);
+      for (const std::string& text : Read(lines, std::string_view(bytes).substr(at, size))) texts.push_back(text);
     }
     EXPECT_EQ(texts, (Texts{"one", "two", "a", "b"})) << "chunks of " << size;
   }

@@ -19,8 +19,7 @@ struct LogWriter {
     now += std::chrono::duration_cast<kube::Duration>(std::chrono::duration<double>(seconds));
   }
   void Line(std::string_view text) {
-    std::string position =
-        ToText(LogPosition{now, 0});  // The time as the API server writes it, and a number.
+    std::string position = ToText(LogPosition{now, 0});  // The time as the API server writes it, and a number.
     position.resize(position.find(' ') + 1);
     bytes.append(position).append(text).append("\n");
   }

@@ -191,8 +191,7 @@ TEST(SpeedReader, BufferedOutputIsCountedFromBurstToBurst) {
 TEST(SpeedReader, AnEvaluationIsNoPartOfTheStepsAroundIt) {
   LogWriter log;
   int step = 0;
-  for (int round = 0; round < 8;
-       ++round) {  // More than a tenth of the samples, so that they are no rare pauses.
+  for (int round = 0; round < 8; ++round) {  // More than a tenth of the samples, so that they are no rare pauses.
     for (int i = 0; i < 5; ++i, ++step) {
       log.Wait(0.5);
       log.Line("step " + std::to_string(step));
@@ -432,8 +431,7 @@ TEST(SpeedReader, ARunningAverageIsTakenApart) {
   double seconds_so_far = 0;
   for (int n = 1; n <= 60; ++n) {
     if (n > 1) seconds_so_far += n <= 10 ? 1.0 : 0.1;  // Keras leaves out the first step.
-    if (n > 1)
-      log.Line(std::to_string(n) + "/60 [==>..] - " + Number(1000 * seconds_so_far / (n - 1)) + "ms/step");
+    if (n > 1) log.Line(std::to_string(n) + "/60 [==>..] - " + Number(1000 * seconds_so_far / (n - 1)) + "ms/step");
   }
   EXPECT_NEAR(ReadAll(log).step->value(), 0.1, 0.002) << "the average at the end is 0.24";
 }
@@ -462,15 +460,13 @@ TEST(SpeedReader, AnyBytesAreReadInAnyChunks) {
                                      "ms/step",
                                      "Epoch",
                                      "2029-01-01T00:00:00Z "};
-  SpeedReader reader =
-      *SpeedReader::Make({.patterns = {{"p", "(.*)it", Measure::kStepSeconds}}, .has_auto = true});
+  SpeedReader reader = *SpeedReader::Make({.patterns = {{"p", "(.*)it", Measure::kStepSeconds}}, .has_auto = true});
   for (int i = 0; i < 100000; ++i) {
     reader.Add(kParts[random() % std::size(kParts)]);
     if (i % 10000 == 0) reader.Resume();
   }
   const SpeedObservation seen = reader.Observe({});
-  for (const auto* speed :
-       {&seen.step, &seen.throughput, &seen.gpu_throughput, &seen.token_throughput, &seen.epoch}) {
+  for (const auto* speed : {&seen.step, &seen.throughput, &seen.gpu_throughput, &seen.token_throughput, &seen.epoch}) {
     EXPECT_TRUE(!*speed || (*speed)->value() > 0);
   }
 }

@@ -72,8 +72,7 @@ TEST(SteadySpeed, PausesDoNotCount) {
 
 TEST(SteadySpeed, WhatIsSlowAgainAndAgainCounts) {
   std::vector<SpeedSample> samples = Steps(100, 0.1);
-  for (std::size_t at = 0; at < samples.size(); at += 4)
-    samples[at].seconds = 0.5;  // A quarter of the steps.
+  for (std::size_t at = 0; at < samples.size(); at += 4) samples[at].seconds = 0.5;  // A quarter of the steps.
   const SteadySpeed speed = *FindSteadySpeed(samples, 0);
   EXPECT_NEAR(speed.mean_seconds, 0.2, 0.01);
   EXPECT_EQ(speed.pauses, 0);
@@ -107,8 +106,7 @@ double Coverage(std::size_t count, double correlation) {
 TEST(SteadySpeed, TheIntervalHoldsTheMeanAsOftenAsItSays) {
   EXPECT_NEAR(Coverage(60, 0), 0.9, 0.06);
   EXPECT_NEAR(Coverage(400, 0), 0.9, 0.05);
-  EXPECT_NEAR(Coverage(400, 0.7), 0.9, 0.08)
-      << "with correlation, where that of independent samples holds 55 %";
+  EXPECT_NEAR(Coverage(400, 0.7), 0.9, 0.08) << "with correlation, where that of independent samples holds 55 %";
   EXPECT_NEAR(Coverage(1000, 0.9), 0.9, 0.09);
 }
 

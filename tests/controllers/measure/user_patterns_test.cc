@@ -17,11 +17,8 @@ TEST(UserPatterns, AnErrorNamesThePatternAndThePlace) {
     const char* want;
   };
   const Case kCases[] = {
-      {"step (\\d+", "pattern \"mine\": missing )"},
-      {"step ([z-a])", "(at character 8)"},
-      {"step \\d+", "no group"},
-      {"(a{900}){900}", "pattern \"mine\""},
-      {"(step)(?=x)", "pattern \"mine\""},
+      {"step (\\d+", "pattern \"mine\": missing )"}, {"step ([z-a])", "(at character 8)"}, {"step \\d+", "no group"},
+      {"(a{900}){900}", "pattern \"mine\""},         {"(step)(?=x)", "pattern \"mine\""},
   };
   for (const Case& c : kCases) {
     const auto made = UserPatterns::Make({{"mine", c.regex, Measure::kStep}});
@@ -42,8 +39,8 @@ TEST(UserPatterns, TheFirstGroupIsTheNumber) {
     const char* line;
     double want;
   };
-  for (const Case& c : {Case{"took=0.5 s", 0.5}, Case{"took=1e-3 s", 1e-3}, Case{"took=1,234.5 s", 1234.5},
-                        Case{"took=-2 s", -2}}) {
+  for (const Case& c :
+       {Case{"took=0.5 s", 0.5}, Case{"took=1e-3 s", 1e-3}, Case{"took=1,234.5 s", 1234.5}, Case{"took=-2 s", -2}}) {
     LineReadings readings;
     std::int64_t not_numbers = 0;
     patterns->Read(c.line, readings, not_numbers);

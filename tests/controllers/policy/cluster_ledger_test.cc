@@ -56,10 +56,10 @@ TEST(ClusterLedger, AClaimWhoseNodeAnothersPodTookMovesToTheNodeThatPodLeftFree)
   ledger.PutNode(GpuNode("a", 8));
   ledger.PutNode(GpuNode("b", 8));
   const ShapePtr whole = Shared(GpuPod(8));
-  ledger.Hold("one", "a", whole);
-  ledger.Hold("two", "b", whole);
+  ledger.AddPlace("one", "a", whole);
+  ledger.AddPlace("two", "b", whole);
 
-  ledger.Bind("two-0", "a", whole->request, "two");  // The scheduler knows nothing of our claims.
+  ledger.Bind("two-0", "a", whole->request, "two");  // The scheduler knows nothing of our places.
 
   EXPECT_EQ(NodesOf(ledger, "one"), "b");
   EXPECT_EQ(NodesOf(ledger, "two"), "");
@@ -73,8 +73,8 @@ TEST(ClusterLedger, AClaimThatStillFitsStaysWhereItIs) {
   ledger.PutNode(GpuNode("a", 8));
   ledger.PutNode(GpuNode("b", 8));
   const ShapePtr half = Shared(GpuPod(4));
-  ledger.Hold("one", "a", half);
-  ledger.Hold("two", "b", half);
+  ledger.AddPlace("one", "a", half);
+  ledger.AddPlace("two", "b", half);
   ledger.Bind("two-0", "a", half->request, "two");
   EXPECT_EQ(NodesOf(ledger, "one"), "a");
   EXPECT_EQ(Copies(ledger, GpuPod(4)), 2);
@@ -111,12 +111,12 @@ TEST(ClusterLedger, ANodeThatIsGoneIsForgottenWithItsLastHolder) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
   ledger.Bind("p0", "a", GpuPod(1).request, "");
-  ledger.Claim("me", GpuPod(1), 2);
+  ledger.KeepPlaces("me", GpuPod(1), 2);
   ledger.RemoveNode("a");
   EXPECT_EQ(ledger.node_count(), 1U);
   ledger.Release("p0");
   EXPECT_EQ(ledger.node_count(), 1U);
-  ledger.Claim("me", {}, 0);
+  ledger.KeepPlaces("me", {}, 0);
   EXPECT_EQ(ledger.node_count(), 0U);
 
   ledger.PutNode(GpuNode("b", 8));
@@ -127,7 +127,7 @@ TEST(ClusterLedger, ANodeThatIsGoneIsForgottenWithItsLastHolder) {
 TEST(ClusterLedger, AClaimIsRoomForItsOwnerAndForNobodyElse) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
-  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 6), 6);
+  EXPECT_EQ(ledger.KeepPlaces("me", GpuPod(1), 6), 6);
 
   EXPECT_EQ(Copies(ledger, GpuPod(1), "me"), 8);
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 2);
@@ -137,27 +137,27 @@ TEST(ClusterLedger, AClaimReplacesTheEarlierOneAndIsCutToWhatFits) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
   ledger.PutNode(GpuNode("b", 8));
-  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 100), 16);
+  EXPECT_EQ(ledger.KeepPlaces("me", GpuPod(1), 100), 16);
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 0);
 
-  EXPECT_EQ(ledger.Claim("me", GpuPod(4), 2), 2);
+  EXPECT_EQ(ledger.KeepPlaces("me", GpuPod(4), 2), 2);
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 8);
 
-  EXPECT_EQ(ledger.Claim("me", {}, 0), 0);
+  EXPECT_EQ(ledger.KeepPlaces("me", {}, 0), 0);
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 16);
 }
 
 TEST(ClusterLedger, TheSameClaimAgainStaysWhereItIs) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("b", 8));
-  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 8), 8);
+  EXPECT_EQ(ledger.KeepPlaces("me", GpuPod(1), 8), 8);
   ledger.PutNode(GpuNode("a", 8));  // First in order, and free.
-  EXPECT_EQ(ledger.Claim("me", GpuPod(1), 8), 8);
+  EXPECT_EQ(ledger.KeepPlaces("me", GpuPod(1), 8), 8);
   EXPECT_EQ(Copies(ledger, GpuPod(8), "other"), 1);
 
   PodShape picky = GpuPod(1);
   picky.node_selector["pool"] = "none";
-  EXPECT_EQ(ledger.Claim("me", picky, 8), 0) << "as many, but another shape: placed anew";
+  EXPECT_EQ(ledger.KeepPlaces("me", picky, 8), 0) << "as many, but another shape: placed anew";
 }
 
 TEST(ClusterLedger, AClaimBecomesABindingWhereverThePodIsBound) {
@@ -165,17 +165,17 @@ TEST(ClusterLedger, AClaimBecomesABindingWhereverThePodIsBound) {
     ClusterLedger ledger;
     ledger.PutNode(GpuNode("a", 8));
     ledger.PutNode(GpuNode("b", 8));
-    ledger.Claim("me", GpuPod(1), 2);  // Both on a.
+    ledger.KeepPlaces("me", GpuPod(1), 2);  // Both on a.
 
     ledger.Bind("p0", node, GpuPod(1).request, "me");
     EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 14) << node;
     EXPECT_EQ(Copies(ledger, GpuPod(1), "me"), 15) << node;
 
-    ledger.Bind("p0", node, GpuPod(1).request, "me");  // A later event of the same pod ends no second claim.
+    ledger.Bind("p0", node, GpuPod(1).request, "me");  // A later event of the same pod ends no second place.
     EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 14) << node;
 
     ledger.Bind("p1", node, GpuPod(1).request, "me");
-    ledger.Bind("p2", node, GpuPod(1).request, "me");  // One more than claimed.
+    ledger.Bind("p2", node, GpuPod(1).request, "me");  // One more than planned.
     EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 13) << node;
     EXPECT_EQ(Copies(ledger, GpuPod(1), "me"), 13) << node;
   }
@@ -244,7 +244,7 @@ TEST(ClusterLedger, CordonedTaintedAndForeignNodesHoldNothingNew) {
 
     EXPECT_EQ(Copies(ledger, shape), c.accepts ? 8 : 0) << c.rule;
     EXPECT_EQ(ledger.RoomFor("me", shape, 10).nodes, c.accepts ? 1 : 0) << c.rule;
-    EXPECT_EQ(ledger.Claim("me", shape, 3), c.accepts ? 3 : 0) << c.rule;
+    EXPECT_EQ(ledger.KeepPlaces("me", shape, 3), c.accepts ? 3 : 0) << c.rule;
   }
 }
 
@@ -268,7 +268,7 @@ TEST(Toleration, MatchesAsInTheApi) {
   }
 }
 
-// Whatever happens in whatever order, when all pods and claims are gone all room is back.
+// Whatever happens in whatever order, when all pods and places are gone all room is back.
 TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -280,27 +280,17 @@ TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
       const std::string pod = std::string("p").append(std::to_string(below(12)));
       const std::string owner = std::string("o").append(std::to_string(below(3)));
       switch (below(6)) {
-        case 0:
-          ledger.PutNode(GpuNode(node, 8));
-          break;
-        case 1:
-          ledger.RemoveNode(node);
-          break;
-        case 2:
-          ledger.Release(pod);
-          break;
-        case 3:
-          ledger.Claim(owner, GpuPod(1 + below(3)), below(10));
-          break;
-        default:
-          ledger.Bind(pod, node, GpuPod(1 + below(2)).request, below(4) == 0 ? "" : owner);
-          break;
+        case 0: ledger.PutNode(GpuNode(node, 8)); break;
+        case 1: ledger.RemoveNode(node); break;
+        case 2: ledger.Release(pod); break;
+        case 3: ledger.KeepPlaces(owner, GpuPod(1 + below(3)), below(10)); break;
+        default: ledger.Bind(pod, node, GpuPod(1 + below(2)).request, below(4) == 0 ? "" : owner); break;
       }
       const Room room = ledger.RoomFor("o0", GpuPod(1), 1000);
       ASSERT_LE(room.copies, ledger.RoomFor("o0", GpuPod(1), 1000, true).copies) << "what is kept is not room";
     }
     for (int pod = 0; pod < 12; ++pod) ledger.Release("p" + std::to_string(pod));
-    for (int owner = 0; owner < 3; ++owner) ledger.Claim("o" + std::to_string(owner), {}, 0);
+    for (int owner = 0; owner < 3; ++owner) ledger.KeepPlaces("o" + std::to_string(owner), {}, 0);
     for (const char* node : {"a", "b", "c"}) ledger.PutNode(GpuNode(node, 8));
     EXPECT_EQ(Copies(ledger, GpuPod(1)), 24);
   }
@@ -310,20 +300,20 @@ TEST(ClusterLedger, ClaimsAtKnownPlacesEndOneByOne) {
   ClusterLedger ledger;
   PutNodes(ledger, 2);
   const ShapePtr shape = Shared(GpuPod(2));
-  ledger.Hold("t/g", "a", shape);
-  ledger.Hold("t/g", "b", shape);
-  ledger.Hold("t/g", "a", shape);
+  ledger.AddPlace("t/g", "a", shape);
+  ledger.AddPlace("t/g", "b", shape);
+  ledger.AddPlace("t/g", "a", shape);
   EXPECT_EQ(NodesOf(ledger, "t/g"), "aba");
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 10);
 
-  ledger.Bind("p0", "b", shape->request, "t/g");  // The claim on the same node ends.
+  ledger.Bind("p0", "b", shape->request, "t/g");  // The place on the same node ends.
   EXPECT_EQ(NodesOf(ledger, "t/g"), "aa");
   ledger.Bind("p1", "b", shape->request, "t/g");  // There is none left: any.
   EXPECT_EQ(NodesOf(ledger, "t/g"), "a");
-  ledger.DropClaims("t/g");
+  ledger.DropPlaces("t/g");
   EXPECT_EQ(NodesOf(ledger, "t/g"), "");
   EXPECT_TRUE(ledger.HoldsAnything("t/g"));
-  ledger.DropClaims("never-was");
+  ledger.DropPlaces("never-was");
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 12);
 
   ledger.Release("p0");
@@ -335,14 +325,14 @@ TEST(ClusterLedger, OfSeveralClaimsTheOneEndsThatAsksForAsMuch) {
   ClusterLedger ledger;
   PutNodes(ledger, 2);
   const ShapePtr small = Shared(GpuPod(1)), large = Shared(GpuPod(4));
-  ledger.Hold("t/g", "a", small);
-  ledger.Hold("t/g", "a", large);
-  ledger.Hold("t/g", "b", large);
+  ledger.AddPlace("t/g", "a", small);
+  ledger.AddPlace("t/g", "a", large);
+  ledger.AddPlace("t/g", "b", large);
 
   ledger.Bind("p0", "a", large->request, "t/g");
   EXPECT_EQ(NodesOf(ledger, "t/g"), "ab");
   ledger.Bind("p1", "a", large->request, "t/g");  // They swap: the small one's place is where this one's was.
-  EXPECT_EQ(ledger.ClaimsOf("t/g"), (std::vector<Place>{{"b", small}}));
+  EXPECT_EQ(ledger.PlacesOf("t/g"), (std::vector<Place>{{"b", small}}));
   ledger.Bind("p2", "a", GpuPod(2).request, "t/g");  // Changed on its way, by a webhook.
   EXPECT_EQ(NodesOf(ledger, "t/g"), "");
 }
@@ -352,7 +342,7 @@ TEST(ClusterLedger, ABoundPodKeepsTheShapeOfItsClaim) {
   PutNodes(ledger, 1);
   PodShape guard = GpuPod(1);
   guard.anti_affinity.resize(1);
-  ledger.Hold("t/g", "a", Shared(guard));
+  ledger.AddPlace("t/g", "a", Shared(guard));
   EXPECT_EQ(ledger.guards().size(), 1U);
   ledger.Bind("p", "a", guard.request, "t/g");
   EXPECT_EQ(ledger.guards().size(), 1U);
@@ -395,8 +385,8 @@ TEST(ClusterLedger, AnIndexStaysTrueOverAnyHistory) {
         case 1: ledger.PutNode(node); break;
         case 2: ledger.RemoveNode(name); break;
         case 3: ledger.Release(pod); break;
-        case 4: ledger.Hold(owner, name, Shared(GpuPod(1 + below(3)))); break;
-        case 5: ledger.DropClaims(owner); break;
+        case 4: ledger.AddPlace(owner, name, Shared(GpuPod(1 + below(3)))); break;
+        case 5: ledger.DropPlaces(owner); break;
         default: ledger.Bind(pod, name, GpuPod(1 + below(3)).request, owner); break;
       }
       if (const LedgerNode* at = ledger.FindNode(name); at && below(4) == 0) {
@@ -411,7 +401,7 @@ TEST(ClusterLedger, AnIndexStaysTrueOverAnyHistory) {
     EXPECT_EQ(old->eligible_nodes(), fresh->eligible_nodes());
     EXPECT_TRUE(old->amounts()[0].free == fresh->amounts()[0].free);
     EXPECT_TRUE(old->amounts()[0].total == fresh->amounts()[0].total);
-    const auto held = old->LargestHolders(9), held_now = fresh->LargestHolders(9);
+    const auto held = old->LargestUses(9), held_now = fresh->LargestUses(9);
     ASSERT_EQ(held.size(), held_now.size());
     for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i].devices, held_now[i].devices);
 

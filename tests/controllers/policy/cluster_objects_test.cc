@@ -12,8 +12,8 @@ TEST(RequestOf, CountsContainersSidecarsAndOverheadAsTheSchedulerDoes) {
   kube::Pod pod;
   pod.spec.containers.resize(2);
   pod.spec.containers[0].resources.requests = {{"cpu", Amount("500m")}, {"nvidia.com/gpu", Amount("2")}};
-  pod.spec.containers[1].resources.requests = {{"cpu", Amount("1")}, {"memory", Amount("1Gi")},
-                                               {"ephemeral-storage", Amount("10Gi")}};
+  pod.spec.containers[1].resources.requests = {
+      {"cpu", Amount("1")}, {"memory", Amount("1Gi")}, {"ephemeral-storage", Amount("10Gi")}};
   pod.spec.init_containers.resize(2);
   pod.spec.init_containers[0].restart_policy = "Always";
   pod.spec.init_containers[0].resources.requests = {{"cpu", Amount("250m")}};
@@ -31,7 +31,8 @@ TEST(RequestOf, CountsContainersSidecarsAndOverheadAsTheSchedulerDoes) {
 TEST(RequestOf, NoNumberOfAUserMakesSumsInexact) {
   kube::Pod pod;
   pod.spec.containers.resize(1);
-  pod.spec.containers[0].resources.requests = {{"memory", Amount("9223372036854775807")}, {"nvidia.com/gpu", Amount("9E")}};
+  pod.spec.containers[0].resources.requests = {{"memory", Amount("9223372036854775807")},
+                                               {"nvidia.com/gpu", Amount("9E")}};
   Resources sum;
   sum.memory_bytes = 5;
   for (int i = 0; i < 1000; ++i) sum += RequestOf(pod);

@@ -14,9 +14,8 @@ TEST(ToDecimal, KeepsSignificantDigitsAndAllBeforeThePoint) {
     double value;
     const char* want;
   };
-  for (const Case& c :
-       {Case{812.44, "812.4"}, Case{100, "100"}, Case{123456.7, "123457"}, Case{0.0012346, "0.001235"},
-        Case{1.5, "1.5"}, Case{0, "0"}, Case{1e-12, "0"}, Case{9.9999, "10"}}) {
+  for (const Case& c : {Case{812.44, "812.4"}, Case{100, "100"}, Case{123456.7, "123457"}, Case{0.0012346, "0.001235"},
+                        Case{1.5, "1.5"}, Case{0, "0"}, Case{1e-12, "0"}, Case{9.9999, "10"}}) {
     EXPECT_EQ(ToDecimal(c.value), c.want);
   }
 }

@@ -18,7 +18,7 @@ GangStanding Waiting() {
   standing.lacking_free = 11;
   standing.lacking_total = 32;
   standing.eligible_nodes = 4;
-  standing.holders = {{"team-b/resnet", 16}, {"", 5}};
+  standing.uses = {{"team-b/resnet", 16}, {"", 5}};
   return standing;
 }
 
@@ -88,7 +88,7 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
        [](GangDemand& d, GangStanding& s) {
          d = Gang("t/g", 1, 2);
          s.fitting = 0;
-         s.holders.clear();
+         s.uses.clear();
        },
        "1 member needs 2 nvidia.com/gpu; 0 of 1 have room: 21 of 32 GPUs are held; second in the queue"},
   };

@@ -49,13 +49,13 @@ class Play {
       if (!standing || !standing->is_placed) continue;
       started.insert(key);
       CheckNodes();
-      const std::vector<Place> places = ledger_.ClaimsOf(key);
+      const std::vector<Place> places = ledger_.PlacesOf(key);
       EXPECT_GE(static_cast<int>(places.size()), gangs_[key].needed);
       for (const Place& place : places) {
         pods_[key].push_back(key + "-" + std::to_string(pods_[key].size()));
         ledger_.Bind(pods_[key].back(), place.node, place.shape->request, key);
       }
-      EXPECT_TRUE(ledger_.ClaimsOf(key).empty());
+      EXPECT_TRUE(ledger_.PlacesOf(key).empty());
       running_[key] = now_ + seconds_[key];
       planner_.Remove(key);
     }

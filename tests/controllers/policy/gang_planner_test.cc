@@ -39,7 +39,7 @@ TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
   EXPECT_THAT(planner_.Plan(0), ElementsAre("t/g"));
   EXPECT_TRUE(IsPlaced("t/g"));
   EXPECT_EQ(Standing("t/g").placed, 3);
-  EXPECT_EQ(ledger_.ClaimsOf("t/g").size(), 3U);
+  EXPECT_EQ(ledger_.PlacesOf("t/g").size(), 3U);
   EXPECT_EQ(planner_.waiting(), 0U);
 }
 
@@ -53,9 +53,9 @@ TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangAsAClaimOfItsOwnOwner) {
 
   planner_.Plan(0);
   EXPECT_EQ(Standing("t/job").placed, 4) << "three of the five, and the companion";
-  EXPECT_EQ(ledger_.ClaimsOf("t/job").size(), 3U);
-  ASSERT_EQ(ledger_.ClaimsOf("t/job/launcher").size(), 1U);
-  EXPECT_EQ(ledger_.ClaimsOf("t/job/launcher").front().shape, gang.members[2]);
+  EXPECT_EQ(ledger_.PlacesOf("t/job").size(), 3U);
+  ASSERT_EQ(ledger_.PlacesOf("t/job/launcher").size(), 1U);
+  EXPECT_EQ(ledger_.PlacesOf("t/job/launcher").front().shape, gang.members[2]);
 }
 
 TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangHoldsNothing) {
@@ -69,8 +69,8 @@ TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangHoldsNothing) {
   planner_.Plan(0);
   EXPECT_FALSE(IsPlaced("t/job"));
   EXPECT_EQ(Standing("t/job").fitting, 4);
-  EXPECT_THAT(ledger_.ClaimsOf("t/job"), IsEmpty());
-  EXPECT_THAT(ledger_.ClaimsOf("t/job/launcher"), IsEmpty());
+  EXPECT_THAT(ledger_.PlacesOf("t/job"), IsEmpty());
+  EXPECT_THAT(ledger_.PlacesOf("t/job/launcher"), IsEmpty());
 }
 
 TEST_F(GangPlannerTest, AGangThatDoesNotFitHoldsNothing) {
@@ -79,7 +79,7 @@ TEST_F(GangPlannerTest, AGangThatDoesNotFitHoldsNothing) {
 
   planner_.Plan(0);
   EXPECT_FALSE(IsPlaced("t/g"));
-  EXPECT_THAT(ledger_.ClaimsOf("t/g"), IsEmpty());
+  EXPECT_THAT(ledger_.PlacesOf("t/g"), IsEmpty());
   EXPECT_EQ(Standing("t/g").fitting, 2);
 }
 
@@ -217,7 +217,7 @@ TEST_F(GangPlannerTest, WhoLeavesWithTheReservationLeavesItsRoom) {
 
   planner_.Remove("t/large");
   EXPECT_TRUE(ledger_.reserved().empty());
-  EXPECT_EQ(planner_.holder(), "");
+  EXPECT_EQ(planner_.reserved_for(), "");
 }
 
 TEST_F(GangPlannerTest, AGangThatSeemsToHaveWaitedSinceTheFutureMayReserve) {
@@ -340,7 +340,7 @@ TEST_F(GangPlannerTest, AReservationFollowsWhenTheSchedulerTakesAnotherNodeThanW
   for (const char* node : {"c", "d"}) ledger_.Release(node);
   planner_.Plan(100);
   ASSERT_TRUE(IsPlaced("t/one"));
-  const std::string planned = ledger_.ClaimsOf("t/one").front().node;
+  const std::string planned = ledger_.PlacesOf("t/one").front().node;
 
   ledger_.Bind("one-0", planned == "c" ? "d" : "c", GpuPod(8).request, "t/one");
   planner_.Plan(100);
@@ -375,7 +375,7 @@ TEST_F(GangPlannerTest, AGangGoesOnlyWhereItsVolumesCanBeUsed) {
   EXPECT_TRUE(Standing("t/four").can_never_fit);
   EXPECT_EQ(Standing("t/four").eligible_nodes, 1);
   // The first may have taken a GPU of "a"; without it there is room for three.
-  ledger_.DropClaims("t/anywhere");
+  ledger_.DropPlaces("t/anywhere");
   planner_.Plan(4);
   EXPECT_EQ(NodesOf(ledger_, "t/three"), "aaa");
 }
@@ -411,7 +411,7 @@ TEST_F(GangPlannerTest, ExtrasComeAfterAllThatWaitAndNeverWithReservedRoom) {
   Put(Gang("t/large", 1, 8), 6);
   extras.members.resize(6);
   Put(extras, 0);
-  ledger_.DropClaims("t/running");
+  ledger_.DropPlaces("t/running");
   planner_.Plan(66);
   EXPECT_TRUE(Standing("t/large").has_reservation);
   EXPECT_FALSE(IsPlaced("t/running"));
@@ -445,7 +445,7 @@ TEST_F(GangPlannerTest, TheStandingTellsWhatIsLackingAndWhoHoldsIt) {
   EXPECT_EQ(standing.lacking_free, 11);
   EXPECT_EQ(standing.lacking_total, 32);
   EXPECT_EQ(standing.eligible_nodes, 4);
-  EXPECT_THAT(standing.holders, ElementsAre(Holder{"t/x", 16}, Holder{"t/y", 3}, Holder{"", 1}));
+  EXPECT_THAT(standing.uses, ElementsAre(DeviceUse{"t/x", 16}, DeviceUse{"t/y", 3}, DeviceUse{"", 1}));
 }
 
 TEST_F(GangPlannerTest, NothingIsSaidTwice) {

@@ -51,11 +51,31 @@ TEST(Accepts, CordonsTaintsAndAffinitiesAsTheSchedulerDoes) {
          n.taints = {{"k", "v", "PreferNoSchedule"}};
        },
        true},
-      {"In", [](NodeState&, PodShape& p) { Affinity(p, {{"gpu", "In", {"v100", "a100"}}}); }, true},
-      {"NotIn", [](NodeState&, PodShape& p) { Affinity(p, {{"gpu", "NotIn", {"a100"}}}); }, false},
-      {"NotIn without the label", [](NodeState&, PodShape& p) { Affinity(p, {{"other", "NotIn", {"a100"}}}); }, true},
-      {"Gt", [](NodeState&, PodShape& p) { Affinity(p, {{"cores", "Gt", {"63"}}}); }, true},
-      {"Lt", [](NodeState&, PodShape& p) { Affinity(p, {{"cores", "Lt", {"64"}}}); }, false},
+      {"In",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {{"gpu", "In", {"v100", "a100"}}});
+       },
+       true},
+      {"NotIn",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {{"gpu", "NotIn", {"a100"}}});
+       },
+       false},
+      {"NotIn without the label",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {{"other", "NotIn", {"a100"}}});
+       },
+       true},
+      {"Gt",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {{"cores", "Gt", {"63"}}});
+       },
+       true},
+      {"Lt",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {{"cores", "Lt", {"64"}}});
+       },
+       false},
       {"all of a term",
        [](NodeState&, PodShape& p) {
          Affinity(p, {{"gpu", "Exists", {}}, {"other", "Exists", {}}});
@@ -69,8 +89,16 @@ TEST(Accepts, CordonsTaintsAndAffinitiesAsTheSchedulerDoes) {
        true},
       {"a term without requirements", [](NodeState&, PodShape& p) { Affinity(p, {}); }, false},
       {"no term", [](NodeState&, PodShape& p) { p.node_affinity.emplace(); }, false},
-      {"its name", [](NodeState&, PodShape& p) { Affinity(p, {}, {{"metadata.name", "In", {"n"}}}); }, true},
-      {"another name", [](NodeState&, PodShape& p) { Affinity(p, {}, {{"metadata.name", "In", {"m"}}}); }, false},
+      {"its name",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {}, {{"metadata.name", "In", {"n"}}});
+       },
+       true},
+      {"another name",
+       [](NodeState&, PodShape& p) {
+         Affinity(p, {}, {{"metadata.name", "In", {"m"}}});
+       },
+       false},
       {"the hostname label is a label",
        [](NodeState& n, PodShape& p) {
          n.labels["kubernetes.io/hostname"] = "host-n";

@@ -128,9 +128,9 @@ TEST(PlaceGang, AcceleratorsOfAnyKindArePackedAndWholeNodesKept) {
 
   EXPECT_EQ(PlacesOf(ledger, {Shared(shape("amd.com/gpu", 1))}, 1), "b") << "a stays whole";
   EXPECT_EQ(PlacesOf(ledger, {Shared(shape("", 0))}, 1), "c") << "pods without accelerators go elsewhere";
-  const std::vector<FitIndex::OwnerDevices> holders = ledger.IndexFor(shape("amd.com/gpu", 1))->LargestHolders(3);
-  ASSERT_EQ(holders.size(), 1U);
-  EXPECT_EQ(holders.front().devices, 2);
+  const std::vector<FitIndex::OwnerDevices> uses = ledger.IndexFor(shape("amd.com/gpu", 1))->LargestUses(3);
+  ASSERT_EQ(uses.size(), 1U);
+  EXPECT_EQ(uses.front().devices, 2);
 }
 
 }  // namespace

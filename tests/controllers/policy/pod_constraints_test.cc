@@ -158,9 +158,12 @@ TEST_F(PodConstraintsTest, HostPortsConflictByAddressAndProtocol) {
     bool conflicts;
   };
   const Case kCases[] = {
-      {{80, "", ""}, {80, "TCP", ""}, true},          {{80, "", ""}, {81, "", ""}, false},
-      {{80, "UDP", ""}, {80, "TCP", ""}, false},      {{80, "", "10.0.0.1"}, {80, "", "10.0.0.2"}, false},
-      {{80, "", "0.0.0.0"}, {80, "", "10.0.0.2"}, true}, {{80, "", "10.0.0.1"}, {80, "", ""}, true},
+      {{80, "", ""}, {80, "TCP", ""}, true},
+      {{80, "", ""}, {81, "", ""}, false},
+      {{80, "UDP", ""}, {80, "TCP", ""}, false},
+      {{80, "", "10.0.0.1"}, {80, "", "10.0.0.2"}, false},
+      {{80, "", "0.0.0.0"}, {80, "", "10.0.0.2"}, true},
+      {{80, "", "10.0.0.1"}, {80, "", ""}, true},
   };
   for (const Case& c : kCases) {
     EXPECT_EQ(c.held.ConflictsWith(c.wanted), c.conflicts);

@@ -50,17 +50,16 @@ TEST(PodTrouble, IsToldInTheKubeletsWords) {
 }
 
 TEST(PodTrouble, AnInitContainerKeepsThePodFromStarting) {
-  const kube::Pod pod = PodWith(
-      R"({"name":"worker","state":{"waiting":{"reason":"PodInitializing"}}})",
-      R"("initContainerStatuses":[{"name":"fetch","state":{"waiting":{"reason":"CrashLoopBackOff"}}}],)");
+  const kube::Pod pod =
+      PodWith(R"({"name":"worker","state":{"waiting":{"reason":"PodInitializing"}}})",
+              R"("initContainerStatuses":[{"name":"fetch","state":{"waiting":{"reason":"CrashLoopBackOff"}}}],)");
   EXPECT_EQ(TroubleOf(pod), "container fetch ends again and again");
 }
 
 TEST(PodTrouble, LongTextsAreCutBetweenCharacters) {
   std::string text(299, 'x');
   text += "\xc3\xa4\xc3\xa4";
-  const kube::Pod pod =
-      PodWith(R"({"name":"worker","state":{"waiting":{"reason":"Y","message":")" + text + R"("}}})");
+  const kube::Pod pod = PodWith(R"({"name":"worker","state":{"waiting":{"reason":"Y","message":")" + text + R"("}}})");
   EXPECT_EQ(TroubleOf(pod), "container worker does not start: Y: " + std::string(299, 'x') + "...");
 }
 
@@ -71,9 +70,9 @@ TEST(PodTrouble, HowAPodEnded) {
   EXPECT_EQ(ErrorEndOf(PodWith("", R"("phase":"Failed",)")), "failed");
   EXPECT_EQ(ErrorEndOf(PodWith(R"({"name":"worker","state":{"terminated":{"exitCode":1,"reason":"Error"}}})")),
             "exit code 1");
-  EXPECT_EQ(ErrorEndOf(PodWith(
-                R"({"name":"worker","state":{"running":{}},"lastState":{"terminated":{"exitCode":9}}})")),
-            "exit code 9");
+  EXPECT_EQ(
+      ErrorEndOf(PodWith(R"({"name":"worker","state":{"running":{}},"lastState":{"terminated":{"exitCode":9}}})")),
+      "exit code 9");
 }
 
 }  // namespace

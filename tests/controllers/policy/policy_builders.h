@@ -52,7 +52,7 @@ inline void PutNodes(ClusterLedger& ledger, int count, std::int64_t gpus = 8) {
 // The nodes of an owner's claims, in the order in which they were made.
 inline std::string NodesOf(const ClusterLedger& ledger, const std::string& owner) {
   std::string nodes;
-  for (const Place& place : ledger.ClaimsOf(owner)) nodes += place.node;
+  for (const Place& place : ledger.PlacesOf(owner)) nodes += place.node;
   return nodes;
 }
 

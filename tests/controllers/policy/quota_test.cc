@@ -250,12 +250,36 @@ TEST(MayAdmitMore, IsWhatFallsRisesOrGoes) {
   };
   const Case kCases[] = {
       {"the same", [](kube::ResourceQuota&) {}, false},
-      {"a pod was made", [](kube::ResourceQuota& q) { q.status.used = List({{"pods", "3"}}); }, false},
-      {"a pod is gone", [](kube::ResourceQuota& q) { q.status.used = List({{"pods", "1"}}); }, true},
-      {"lowered", [](kube::ResourceQuota& q) { q.status.hard = List({{"pods", "2"}}); }, false},
-      {"raised", [](kube::ResourceQuota& q) { q.status.hard = List({{"pods", "5"}}); }, true},
-      {"raised, and not yet in force", [](kube::ResourceQuota& q) { q.spec.hard = List({{"pods", "5"}}); }, false},
-      {"of another resource now", [](kube::ResourceQuota& q) { q.status.hard = List({{"cpu", "5"}}); }, true},
+      {"a pod was made",
+       [](kube::ResourceQuota& q) {
+         q.status.used = List({{"pods", "3"}});
+       },
+       false},
+      {"a pod is gone",
+       [](kube::ResourceQuota& q) {
+         q.status.used = List({{"pods", "1"}});
+       },
+       true},
+      {"lowered",
+       [](kube::ResourceQuota& q) {
+         q.status.hard = List({{"pods", "2"}});
+       },
+       false},
+      {"raised",
+       [](kube::ResourceQuota& q) {
+         q.status.hard = List({{"pods", "5"}});
+       },
+       true},
+      {"raised, and not yet in force",
+       [](kube::ResourceQuota& q) {
+         q.spec.hard = List({{"pods", "5"}});
+       },
+       false},
+      {"of another resource now",
+       [](kube::ResourceQuota& q) {
+         q.status.hard = List({{"cpu", "5"}});
+       },
+       true},
       {"one more resource", [](kube::ResourceQuota& q) { q.status.hard.emplace_back("cpu", Q("5")); }, false},
       {"that one is counted", [](kube::ResourceQuota& q) { q.status.used.emplace_back("cpu", Q("5")); }, true},
       {"of other pods now", [](kube::ResourceQuota& q) { q.spec.scopes = {"BestEffort"}; }, true},

@@ -84,8 +84,7 @@ TEST(CopiesThatFit, AreLimitedByTheScarcestComponent) {
       {"the caller's limit", Of(4000, 100, 110, 8), {}, Of(1, 1, 1, 1), 5, 5},
       {"what is not asked for does not count", Of(4000, 100, 110, 0), {}, Of(1000, 0, 1, 0), 100, 4},
       {"none of a resource the node lacks", Of(4000, 100, 110, 0), {}, Of(1, 1, 1, 1), 100, 0},
-      {"an overcommitted node holds none", Of(4000, 100, 110, 8), Of(5000, 0, 0, 0), Of(1000, 0, 1, 1), 100,
-       0},
+      {"an overcommitted node holds none", Of(4000, 100, 110, 8), Of(5000, 0, 0, 0), Of(1000, 0, 1, 1), 100, 0},
       {"nothing asked for fits as often as wanted", {}, {}, {}, 7, 7},
   };
   for (const Case& c : kCases) {

@@ -122,16 +122,16 @@ TEST(ClassOf, TheOldAnnotationComesFirst) {
   EXPECT_EQ(ClassOf(claim), "old");
 }
 
-TEST(ClaimsOf, NamesThoseOfEphemeralVolumesAfterPodAndVolume) {
+TEST(PlacesOf, NamesThoseOfEphemeralVolumesAfterPodAndVolume) {
   kube::Pod pod;
-  EXPECT_THAT(ClaimsOf(pod), IsEmpty());
+  EXPECT_THAT(VolumeClaimsOf(pod), IsEmpty());
   pod.spec.volumes.resize(2);
   pod.spec.volumes[0].claim.emplace().claim_name = "data";
   pod.spec.volumes[1].name = "scratch";
   pod.spec.volumes[1].ephemeral.emplace();
-  EXPECT_THAT(ClaimsOf(pod), ElementsAre("data")) << "it has no name yet";
+  EXPECT_THAT(VolumeClaimsOf(pod), ElementsAre("data")) << "it has no name yet";
   pod.metadata.name = "bert-0";
-  EXPECT_THAT(ClaimsOf(pod), ElementsAre("data", "bert-0-scratch"));
+  EXPECT_THAT(VolumeClaimsOf(pod), ElementsAre("data", "bert-0-scratch"));
 }
 
 }  // namespace

@@ -52,24 +52,19 @@ TEST(WorkloadFingerprint, IsTheSameHoweverTheSameThingIsWritten) {
       {R"("cpu": "4")", R"("cpu": 4)", "a number for a text"},
       {R"("cpu": "4")", R"("cpu": "4000m")", "another unit"},
       {R"("16Gi")", R"("17179869184")", "another unit"},
-      {R"("resources": {)", R"("resources": {"requests": {"cpu": "4", "memory": "16Gi"}, )",
-       "requests as limits"},
+      {R"("resources": {)", R"("resources": {"requests": {"cpu": "4", "memory": "16Gi"}, )", "requests as limits"},
       {R"("cpu": "4")", R"("cpu": "4", "nvidia.com/gpu": "1")", "GPUs, which gpusPerWorker says"},
       {R"({"name": "NCCL_ALGO", "value": "Ring"}, {"name": "OMP_NUM_THREADS", "value": "4"})",
-       R"({"name": "OMP_NUM_THREADS", "value": "4"}, {"name": "NCCL_ALGO", "value": "Ring"})",
-       "order of variables"},
-      {R"("env": [)",
-       R"("env": [{"name": "RUN_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}, )",
+       R"({"name": "OMP_NUM_THREADS", "value": "4"}, {"name": "NCCL_ALGO", "value": "Ring"})", "order of variables"},
+      {R"("env": [)", R"("env": [{"name": "RUN_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}, )",
        "a variable without a value of its own"},
       {R"("template")", R"("gpusPerWorker": 1, "template")", "a default"},
       {R"("template")", R"("minReplicas": 2, "maxReplicas": 8, "template")", "another size"},
       {R"(["python", "train.py", "--lr=0.1"])", R"(["python train.py", "--lr=0.1"])", "what the shell joins"},
-      {R"({"image": "example.com/bert:1", "python)", R"({"image": "example.com/launcher:9", "python)",
-       "the launcher"},
+      {R"({"image": "example.com/bert:1", "python)", R"({"image": "example.com/launcher:9", "python)", "the launcher"},
       {R"("launcherSpec")", R"("queueName": "night", "profile": "Off", "launcherSpec")", "a queue"},
   };
-  for (const Case& c : cases)
-    EXPECT_EQ(Fingerprint(Replaced(kSpec, c.what, c.by)), Fingerprint(kSpec)) << c.why;
+  for (const Case& c : cases) EXPECT_EQ(Fingerprint(Replaced(kSpec, c.what, c.by)), Fingerprint(kSpec)) << c.why;
 }
 
 TEST(WorkloadFingerprint, IsAnotherForAllThatMayChangeTheSpeed) {
@@ -77,8 +72,7 @@ TEST(WorkloadFingerprint, IsAnotherForAllThatMayChangeTheSpeed) {
     const char *what, *by;
   };
   const Case cases[] = {
-      {R"("workersSpec": {"image": "example.com/bert:1")",
-       R"("workersSpec": {"image": "example.com/bert:2")"},
+      {R"("workersSpec": {"image": "example.com/bert:1")", R"("workersSpec": {"image": "example.com/bert:2")"},
       {"--lr=0.1", "--fp16"},
       {R"("cpu": "4")", R"("cpu": "8")"},
       {R"("16Gi")", R"("32Gi")"},
@@ -128,9 +122,8 @@ TEST(WorkloadIdentity, SaysWhatTheWorkloadIsButNotItsEnvironment) {
 }
 
 TEST(WorkloadIdentity, TemplatesThatAreNoneAreNoError) {
-  for (const char* text :
-       {"null", "[]", "7", R"({"spec":{"containers":[7,{"name":"worker","resources":[],"env":7}]}})",
-        R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"cpu":"many"}}}]}})"}) {
+  for (const char* text : {"null", "[]", "7", R"({"spec":{"containers":[7,{"name":"worker","resources":[],"env":7}]}})",
+                           R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"cpu":"many"}}}]}})"}) {
     api::ElasticHorovodJobSpec spec = Spec(kSpec);
     spec.workers.pod_template = *kube::ParseJson(text);
     EXPECT_EQ(IdentityOf(spec, {}).workload.resources.size(), 0u) << text;

@@ -75,7 +75,8 @@ class ReconcilerFixture : public ::testing::Test {
     ASSERT_TRUE(updated) << updated.error().message();
   }
   void SetStatus(std::string_view resource, const kube::ObjectKey& key, std::string_view status) {
-    Edit(resource, key, [&](kube::Json& object) { object["status"] = *kube::ParseJson(status); }, "status");
+    Edit(
+        resource, key, [&](kube::Json& object) { object["status"] = *kube::ParseJson(status); }, "status");
   }
   // An object as the server has it. REQUIRES: it is there.
   template <typename T>
@@ -86,8 +87,8 @@ class ReconcilerFixture : public ::testing::Test {
   }
   void AddNode(const std::string& name) {
     kube::Json node = Named("v1", "Node", name);
-    node["status"]["allocatable"] = kube::Json::MakeObject(
-        {{"cpu", "64"}, {"memory", "256Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "8"}});
+    node["status"]["allocatable"] =
+        kube::Json::MakeObject({{"cpu", "64"}, {"memory", "256Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "8"}});
     Create("nodes", std::move(node));
   }
 

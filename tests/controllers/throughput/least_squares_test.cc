@@ -43,9 +43,7 @@ TEST(LeastSquares, SolvesBentProblems) {
   EXPECT_NEAR(SolveLeastSquares(exponential, {{0}, {100}}, {0}).parameters[0], std::log(1000), 1e-6);
 }
 
-TEST(LeastSquares, VarianceAlongAGradient) {
-  EXPECT_DOUBLE_EQ(VarianceAlong({4, 1, 1, 9}, {1, -1}), 4 + 9 - 2);
-}
+TEST(LeastSquares, VarianceAlongAGradient) { EXPECT_DOUBLE_EQ(VarianceAlong({4, 1, 1, 9}, {1, -1}), 4 + 9 - 2); }
 
 }  // namespace
 }  // namespace grus

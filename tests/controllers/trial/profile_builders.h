@@ -12,8 +12,8 @@ namespace grus::testing {
 inline kube::Time AtSecond(int seconds) { return kube::Time{kube::WallTime(std::chrono::seconds(seconds))}; }
 
 // Of a batch size that all GPUs have for themselves.
-inline api::ProfilePoint MakePoint(const api::TrialConfig& config, double step_milliseconds,
-                                   int at_second = 1000, double samples_per_gpu = 32) {
+inline api::ProfilePoint MakePoint(const api::TrialConfig& config, double step_milliseconds, int at_second = 1000,
+                                   double samples_per_gpu = 32) {
   api::ProfilePoint point;
   point.config = config;
   point.measured.step_milliseconds = ToDecimal(step_milliseconds, 6);

@@ -135,8 +135,7 @@ TEST(MeasurementsOf, BatchesOfOneGpuFollowFromSpeedAndStepTime) {
 
 TEST(MeasurementsOf, ABatchThatAllShareIsFixedInTotal) {
   std::vector<api::ProfilePoint> points;
-  for (const int gpus : {1, 2, 4})
-    points.push_back(MakePoint({"A100", gpus, 1, 0}, 100.0 / gpus, 1000, 128.0 / gpus));
+  for (const int gpus : {1, 2, 4}) points.push_back(MakePoint({"A100", gpus, 1, 0}, 100.0 / gpus, 1000, 128.0 / gpus));
   const TypeMeasurements samples = MeasurementsOf(Profile(points).spec, "A100");
   EXPECT_TRUE(samples.is_total_fixed);
   EXPECT_EQ(samples.batch_size, 128);

@@ -59,8 +59,7 @@ class ProfileStoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
     for (const kube::CrdInfo& info : api::AllCrds()) {
-      ASSERT_TRUE(
-          server_.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(info)));
+      ASSERT_TRUE(server_.Create("customresourcedefinitions.apiextensions.k8s.io", kube::MakeCrd(info)));
     }
     profiles_.Start();
     ASSERT_TRUE(profiles_.WaitForSync(clock_.Now() + 1h));
@@ -123,8 +122,7 @@ TEST_F(ProfileStoreTest, TheFirstMeasurementMakesTheProfileWithItsStatus) {
 }
 
 TEST_F(ProfileStoreTest, WhatIsSavedIsFoundByItsConfigurationUntilItIsTooOld) {
-  ASSERT_TRUE(
-      Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100, 1000), MakePoint({"A100", 2, 1, 32}, 105, 5000)})));
+  ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100, 1000), MakePoint({"A100", 2, 1, 32}, 105, 5000)})));
   ASSERT_TRUE(clock_.AwaitWaiters(1));  // The cache has seen it.
 
   const KnownSpeeds known = store_.Find(kFingerprint, 100s, AtSecond(5100));
@@ -147,15 +145,13 @@ TEST_F(ProfileStoreTest, TwoWritersDoNotLoseEachOthersPoints) {
     if (is_there) {
       ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 4, 1, 32}, 110)})));
     }
-    wire_.before_write = [&] {
-      EXPECT_TRUE(other_.Save(Speeds({MakePoint({"H100", is_there ? 2 : 1, 1, 32}, 50)})));
-    };
+    wire_.before_write = [&] { EXPECT_TRUE(other_.Save(Speeds({MakePoint({"H100", is_there ? 2 : 1, 1, 32}, 50)}))); };
 
     ASSERT_TRUE(Save(Speeds({MakePoint({"A100", is_there ? 2 : 1, 1, 32}, 100)})));
   }
   EXPECT_THAT(Names(Live()->spec.points),
-              ::testing::UnorderedElementsAre("H100-1g-1n-32b", "A100-1g-1n-32b", "A100-4g-1n-32b",
-                                              "H100-2g-1n-32b", "A100-2g-1n-32b"));
+              ::testing::UnorderedElementsAre("H100-1g-1n-32b", "A100-1g-1n-32b", "A100-4g-1n-32b", "H100-2g-1n-32b",
+                                              "A100-2g-1n-32b"));
   EXPECT_EQ(Live()->status.points, 5);
 }
 
@@ -266,8 +262,7 @@ TEST(MergePoints, ThatOfKnownNodesTakesThePlaceOfAnOlderOneOfUnknown) {
 TEST(MergePoints, OverTheLimitTheOldestGo) {
   std::vector<api::ProfilePoint> points;
   for (int i = 1; i <= 5; ++i) points.push_back(MakePoint({"A100", i, 1, 32}, 100, 1000 - i));
-  EXPECT_THAT(Names(MergePoints({}, points, 3)),
-              ElementsAre("A100-1g-1n-32b", "A100-2g-1n-32b", "A100-3g-1n-32b"));
+  EXPECT_THAT(Names(MergePoints({}, points, 3)), ElementsAre("A100-1g-1n-32b", "A100-2g-1n-32b", "A100-3g-1n-32b"));
 }
 
 TEST(PointName, IsLegalAndTellsConfigurationsApart) {

@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 using kube::Json;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using testing::MakePoint;
+using ::testing::SizeIs;
 
 constexpr char kJobs[] = "elastichorovodjobs.ai.centauruscloud.io";
 constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io";

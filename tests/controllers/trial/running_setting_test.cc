@@ -36,8 +36,9 @@ std::shared_ptr<kube::Pod> Pod(const std::string& role, const std::string& node)
 std::string TypeOf(const std::string& node) { return node.substr(0, node.find('-')); }
 
 TEST(SettingOf, CountsGpusAndNodesOfWorkers) {
-  const auto setting = SettingOf(Job(3, 2), {Pod("worker", "A100-1"), Pod("worker", "A100-2"), Pod("worker", "A100-1"),
-                                             Pod("launcher", "cpu-1")}, TypeOf);
+  const auto setting = SettingOf(
+      Job(3, 2), {Pod("worker", "A100-1"), Pod("worker", "A100-2"), Pod("worker", "A100-1"), Pod("launcher", "cpu-1")},
+      TypeOf);
   ASSERT_TRUE(setting);
   EXPECT_EQ(setting->config, (api::TrialConfig{"A100", 6, 2, 0}));
   EXPECT_EQ(setting->launcher, "bert-launcher");

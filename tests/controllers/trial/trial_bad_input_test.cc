@@ -13,9 +13,9 @@ namespace grus {
 namespace {
 
 using testing::At;
+using ::testing::HasSubstr;
 using testing::TestTrialJob;
 using testing::TrialWorld;
-using ::testing::HasSubstr;
 
 using Print = std::function<void(LogWriter& log)>;  // What is printed in one second.
 

@@ -67,8 +67,8 @@ TEST(MeasurementOf, MakesComparableWorkOfStepsAndSamples) {
   const std::vector<Case> cases = {
       {testing::Seen(800, 20), {"", 4, 0, 0}, per_gpu, any, samples, 800},
       {of_a_gpu, {"", 4, 0, 0}, per_gpu, any, samples, 400},
-      {StepOf(0.5), {"", 4, 0, 0}, per_gpu, any, batches, 8},    // Four batches in half a second.
-      {StepOf(0.5), {"", 4, 0, 0}, per_job, any, steps, 2},      // The GPUs share one.
+      {StepOf(0.5), {"", 4, 0, 0}, per_gpu, any, batches, 8},  // Four batches in half a second.
+      {StepOf(0.5), {"", 4, 0, 0}, per_job, any, steps, 2},    // The GPUs share one.
       {StepOf(0.5), {"", 4, 0, 32}, per_gpu, any, samples, 256},
       {StepOf(0.5), {"", 4, 0, 32}, per_job, any, samples, 64},
       {StepOf(0.5), {"", 4, 0, 32}, per_gpu, batches, batches, 8},

@@ -17,12 +17,12 @@ namespace {
 using api::TrialJobPhase;
 using api::TrialPhase;
 using api::TrialReason;
-using testing::Seen;
-using testing::TestTrialJob;
-using testing::TrialWorld;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::Seen;
 using ::testing::SizeIs;
+using testing::TestTrialJob;
+using testing::TrialWorld;
 
 double Scaling(const api::TrialConfig& config) { return 100.0 * std::min(config.gpus, 4); }
 

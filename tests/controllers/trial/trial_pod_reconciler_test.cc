@@ -11,10 +11,10 @@ using namespace std::chrono_literals;
 using api::TrialJobPhase;
 using api::TrialPhase;
 using kube::Json;
+using ::testing::HasSubstr;
 using testing::kGroups;
 using testing::kJobs;
 using testing::kTrialJobs;
-using ::testing::HasSubstr;
 
 constexpr char kPush[] = R"({"measure":{"source":"Push"},"workload":{"podTemplate":{"spec":{"containers":[
     {"name":"side","image":"s"},{"name":"train","image":"a","args":["x"],
@@ -190,11 +190,11 @@ TEST_F(TrialPodReconcilerTest, OthersThatWaitStopAnIdleOneAndItsOwnGangDoesNot) 
   demand.members = {testing::GpuShape(16)};  // More than there is: it waits.
 
   demand.key = "team-a/" + TheTrial();
-  room_.Ask(demand);
+  account_.Ask(demand);
   Pass();
   EXPECT_NE(server_.Get("pods", Key()), nullptr);
   demand.key = "team-a/other";
-  room_.Ask(demand);
+  account_.Ask(demand);
   Pass();
 
   EXPECT_EQ(ReadyReason(), "WaitingForIdle");

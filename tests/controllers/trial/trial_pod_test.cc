@@ -72,8 +72,7 @@ TEST(MakePodTrial, GivesTheBatchSizeAsVariableAndBehindTheArgumentsOrTheCommand)
   job.spec.space.batch_size_env = "BATCH";
   job.spec.space.batch_size_option = "--batch-size";
   const TrialStart start{"t", {"", 2, 0, 64}, 300, 0};
-  const Json only_command = Template(
-      R"({"spec":{"containers":[{"name":"train","command":["python","train.py"]}]}})");
+  const Json only_command = Template(R"({"spec":{"containers":[{"name":"train","command":["python","train.py"]}]}})");
 
   const Json made = Made(job, start), plain = MakePodTrial(job, only_command, start, true);
 
@@ -165,12 +164,12 @@ TEST(ReadPodChild, ItsPhaseIsThatOfTheContainerThatTrains) {
     const char* phase;
     bool lingers;
   };
-  for (const Case& c : {Case{R"({"phase":"Running"})", true, "Running", false},
-                        Case{R"({"phase":"Succeeded"})", true, "Succeeded", false},
-                        Case{R"({"phase":"Failed"})", true, "Failed", false},
-                        Case{R"({"phase":"Running"})", false, "Failed", false},
-                        Case{ended("train", 0), true, "Succeeded", true}, Case{ended("train", 1), true, "Failed", true},
-                        Case{ended("side", 1), true, "Running", false}}) {
+  for (const Case& c :
+       {Case{R"({"phase":"Running"})", true, "Running", false},
+        Case{R"({"phase":"Succeeded"})", true, "Succeeded", false},
+        Case{R"({"phase":"Failed"})", true, "Failed", false}, Case{R"({"phase":"Running"})", false, "Failed", false},
+        Case{ended("train", 0), true, "Succeeded", true}, Case{ended("train", 1), true, "Failed", true},
+        Case{ended("side", 1), true, "Running", false}}) {
     const TrialChild child = ReadPodChild(PodIn(c.status), nullptr, testing::TestTrialJob(), c.has_node);
     EXPECT_EQ(child.phase, c.phase) << c.status;
     EXPECT_EQ(child.lingers, c.lingers) << c.status;
@@ -183,7 +182,8 @@ TEST(ReadPodChild, ItsPhaseIsThatOfTheContainerThatTrains) {
 TEST(ReadPodChild, WaitsWithTheWordsOfItsGangOrOfTheScheduler) {
   const kube::Pod gated = PodIn(R"({"phase":"Pending"})", false);
   const kube::Pod refused = PodIn(R"({"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",
-      "reason":"Unschedulable","message":"0/1 nodes"}]})", false);
+      "reason":"Unschedulable","message":"0/1 nodes"}]})",
+                                  false);
   const auto group = kube::Decode<api::PodGroup>(R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup",
       "metadata":{"name":"tune-g2-x"},"spec":{"minMember":1},"status":{"phase":"Pending","observedGeneration":1,
       "conditions":[{"type":"Ready","status":"False","reason":"WaitingForRoom","message":"waiting for 2 GPUs"}]}})");

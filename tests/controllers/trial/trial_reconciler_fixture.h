@@ -116,14 +116,14 @@ class TrialReconcilerFixture : public ReconcilerFixture {
   kube::Informer& nodes_ = Cache<kube::Node>();
   kube::Informer& groups_ = Cache<api::PodGroup>();
   kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
-  ClusterRoom room_{nodes_, pods_, clock_};
+  ClusterAccount account_{nodes_, pods_, clock_};
   ProfileStore store_{client_, profiles_, clock_};
   kube::testing::FakeTransport network_{clock_};
   Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
     return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
   }};
   TrialReconciler trials_{
-      client_, {trial_jobs_, jobs_, pods_, nodes_, &groups_}, room_, store_, prometheus_, events_, clock_, log_};
+      client_, {trial_jobs_, jobs_, pods_, nodes_, &groups_}, account_, store_, prometheus_, events_, clock_, log_};
 };
 
 }  // namespace grus::testing

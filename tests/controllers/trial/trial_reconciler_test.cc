@@ -11,9 +11,9 @@ using namespace std::chrono_literals;
 using api::TrialJobPhase;
 using api::TrialPhase;
 using kube::Json;
+using ::testing::HasSubstr;
 using testing::kJobs;
 using testing::kTrialJobs;
-using ::testing::HasSubstr;
 
 class TrialReconcilerTest : public testing::TrialReconcilerFixture {
  protected:
@@ -226,7 +226,8 @@ TEST_F(TrialReconcilerTest, WhyATrialFailedStandsInItsLogAlsoForAProcessThatHasJ
   RunPod(trial, "launcher");
   server_.AppendPodLog({"team-a", trial + "-launcher"}, "launcher", clock_.WallNow(),
                        "CUDA out of memory. Tried to allocate 2 GiB\n");
-  Edit(kJobs, {"team-a", trial}, [](Json& job) { job["status"]["phase"] = "Failed"; }, "status");
+  Edit(
+      kJobs, {"team-a", trial}, [](Json& job) { job["status"]["phase"] = "Failed"; }, "status");
 
   Pass();
   EXPECT_NE(Tune()->status.trials[0].phase, TrialPhase::kFailed);
@@ -356,8 +357,10 @@ TEST_F(TrialReconcilerTest, ASpeedThatPrometheusRepeatsIsMeasuredToo) {
   AddTrialJob(kAsks);
   network_.Handle("GET", "/api/v1/query", [&](const kube::HttpRequest& request, const std::stop_token&) {
     const bool is_speed = request.target.find("DCGM") == std::string::npos;
-    return kube::HttpResponse{200, {}, std::string(R"({"status":"success","data":{"resultType":"vector","result":[)") +
-                                           (is_speed ? R"({"value":[1,"250"]})" : "") + "]}}"};
+    return kube::HttpResponse{200,
+                              {},
+                              std::string(R"({"status":"success","data":{"resultType":"vector","result":[)") +
+                                  (is_speed ? R"({"value":[1,"250"]})" : "") + "]}}"};
   });
   StartTraining();
   PassUntilMeasured(120, 2s, [](int) {});

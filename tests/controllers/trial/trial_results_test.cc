@@ -79,8 +79,9 @@ TEST(UpdateResults, WhatTheWayToASecondNodeCostsIsNotTakenForThatOfMoreGpus) {
 
 TEST(UpdateResults, WhatWasMeasuredStandsInTheCurveAsItWas) {
   api::TrialJob job = testing::TestTrialJob({1, 2, 4, 8});
-  const auto status = ResultsOf(job, {Measured({"", 1, 0, 0}, Speed(1)), Measured({"", 2, 0, 0}, Speed(2)),
-                                      Measured({"", 8, 0, 0}, Speed(8))}, ThroughputUnit::kSamplesPerSecond);
+  const auto status = ResultsOf(
+      job, {Measured({"", 1, 0, 0}, Speed(1)), Measured({"", 2, 0, 0}, Speed(2)), Measured({"", 8, 0, 0}, Speed(8))},
+      ThroughputUnit::kSamplesPerSecond);
   ExpectWellFormed(status);
   EXPECT_EQ(PointAt(status, 8)->source, CurveSource::kMeasured);
   EXPECT_EQ(PointAt(status, 8)->throughput, Decimal(Speed(8)));
@@ -134,8 +135,10 @@ TEST(UpdateResults, ASizeThatIsUnknownMayBeBetterOrNotInEveryUnit) {
   for (const ThroughputUnit unit : {ThroughputUnit::kSamplesPerSecond, ThroughputUnit::kBatchesPerSecond}) {
     api::TrialJob job = testing::TestTrialJob({1, 2, 4, 8}, {32});
     job.spec.extrapolate.max_interval_ratio = "1";  // All that was not measured is Unknown.
-    const auto status = ResultsOf(job, {Measured({"", 1, 0, 32}, Speed(1)), Measured({"", 2, 0, 32}, Speed(2)),
-                                        Measured({"", 8, 0, 32}, Speed(8))}, unit);
+    const auto status = ResultsOf(
+        job,
+        {Measured({"", 1, 0, 32}, Speed(1)), Measured({"", 2, 0, 32}, Speed(2)), Measured({"", 8, 0, 32}, Speed(8))},
+        unit);
     ASSERT_EQ(PointAt(status, 4, 32)->source, CurveSource::kUnknown);
     ASSERT_LT(std::stod(PointAt(status, 4, 32)->throughput_high), Speed(8));
     EXPECT_EQ(status.recommendation[0].gpus, 8);
@@ -144,12 +147,14 @@ TEST(UpdateResults, ASizeThatIsUnknownMayBeBetterOrNotInEveryUnit) {
 
 TEST(UpdateResults, ThatMoreGpusAddLittleIsSaidOfSizesThatWereAskedAbout) {
   api::TrialJob job = testing::TestTrialJob({1, 2, 4});
-  const auto linear = ResultsOf(job, {Measured({"", 1, 0, 0}, 100), Measured({"", 2, 0, 0}, 200),
-                                      Measured({"", 4, 0, 0}, 400)}, ThroughputUnit::kSamplesPerSecond);
+  const auto linear =
+      ResultsOf(job, {Measured({"", 1, 0, 0}, 100), Measured({"", 2, 0, 0}, 200), Measured({"", 4, 0, 0}, 400)},
+                ThroughputUnit::kSamplesPerSecond);
   EXPECT_EQ(linear.recommendation[2].message,
             "4 GPUs: 400 samples/s, 4 times one GPU; the largest size asked about, and more may be faster");
-  const auto flat = ResultsOf(job, {Measured({"", 1, 0, 0}, 100), Measured({"", 2, 0, 0}, 180),
-                                    Measured({"", 4, 0, 0}, 185)}, ThroughputUnit::kSamplesPerSecond);
+  const auto flat =
+      ResultsOf(job, {Measured({"", 1, 0, 0}, 100), Measured({"", 2, 0, 0}, 180), Measured({"", 4, 0, 0}, 185)},
+                ThroughputUnit::kSamplesPerSecond);
   EXPECT_THAT(flat.recommendation[2].message,
               ::testing::AllOf(::testing::StartsWith("2 GPUs: 180 samples/s"),
                                ::testing::EndsWith("; more GPUs add less than a ninth to it")));

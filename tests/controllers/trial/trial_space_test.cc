@@ -51,10 +51,10 @@ TEST(ConfigsOf, GoUpOneSizeAtATimeAndSmallBatchesFirst) {
   const auto configs = ConfigsOf(space, JobOf(1));
 
   ASSERT_TRUE(configs);
-  EXPECT_THAT(*configs, ElementsAre(TrialConfig{"A100", 1, 0, 32}, TrialConfig{"A100", 1, 0, 64},
-                                    TrialConfig{"A100", 4, 0, 32}, TrialConfig{"A100", 4, 0, 64},
-                                    TrialConfig{"H100", 1, 0, 32}, TrialConfig{"H100", 1, 0, 64},
-                                    TrialConfig{"H100", 4, 0, 32}, TrialConfig{"H100", 4, 0, 64}));
+  EXPECT_THAT(*configs,
+              ElementsAre(TrialConfig{"A100", 1, 0, 32}, TrialConfig{"A100", 1, 0, 64}, TrialConfig{"A100", 4, 0, 32},
+                          TrialConfig{"A100", 4, 0, 64}, TrialConfig{"H100", 1, 0, 32}, TrialConfig{"H100", 1, 0, 64},
+                          TrialConfig{"H100", 4, 0, 32}, TrialConfig{"H100", 4, 0, 64}));
 }
 
 TEST(ConfigsOf, WithoutCountsAreDoublingWorkersUpToTheMost) {

@@ -13,8 +13,7 @@ Json Of(std::string_view text) {
 }
 
 std::shared_ptr<const StructuralSchema> PodSchema() {
-  const auto schema =
-      StructuralSchema::Parse(Of(R"({"type": "object", "properties": {"spec": {"type": "object",
+  const auto schema = StructuralSchema::Parse(Of(R"({"type": "object", "properties": {"spec": {"type": "object",
     "properties": {
       "containers": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
         "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
@@ -39,12 +38,9 @@ TEST(JsonPatch, CarriesOutOperationsInOrder) {
            Case{R"([1, 2])", R"([{"op": "add", "path": "/2", "value": 3}])", "[1, 2, 3]"},
            Case{R"({"a": [1, 2]})", R"([{"op": "remove", "path": "/a/0"}])", R"({"a": [2]})"},
            Case{R"({"a": [1, 2]})", R"([{"op": "remove", "path": "/a/-1"}])", R"({"a": [1]})"},
-           Case{R"({"a": {"b": 1}})", R"([{"op": "replace", "path": "/a/b", "value": null}])",
-                R"({"a": {"b": null}})"},
-           Case{R"({"a": 1, "b": {}})", R"([{"op": "move", "from": "/a", "path": "/b/c"}])",
-                R"({"b": {"c": 1}})"},
-           Case{R"({"a": [1]})", R"([{"op": "copy", "from": "/a", "path": "/b"}])",
-                R"({"a": [1], "b": [1]})"},
+           Case{R"({"a": {"b": 1}})", R"([{"op": "replace", "path": "/a/b", "value": null}])", R"({"a": {"b": null}})"},
+           Case{R"({"a": 1, "b": {}})", R"([{"op": "move", "from": "/a", "path": "/b/c"}])", R"({"b": {"c": 1}})"},
+           Case{R"({"a": [1]})", R"([{"op": "copy", "from": "/a", "path": "/b"}])", R"({"a": [1], "b": [1]})"},
            Case{R"({"x/y": 1, "m~n": 2, "~1": 3})",
                 R"([{"op": "remove", "path": "/x~1y"}, {"op": "remove", "path": "/m~0n"}])", R"({"~1": 3})"},
            Case{R"({"~1": 3})", R"([{"op": "test", "path": "/~01", "value": 3}])", R"({"~1": 3})"},
@@ -65,8 +61,8 @@ TEST(JsonPatch, RefusesWhatItCannotCarryOut) {
         R"([{"op": "add", "path": "/b/c", "value": 1}])", R"([{"op": "add", "path": "/a/c", "value": 1}])",
         R"([{"op": "add", "path": "/list/4", "value": 1}])", R"([{"op": "remove", "path": "/list/x"}])",
         R"([{"op": "move", "from": "/b", "path": "/c"}])", R"([{"op": "copy", "from": "/b", "path": "/c"}])",
-        R"([{"op": "add", "path": "b", "value": 1}])", R"([{"op": "shuffle", "path": "/a"}])",
-        R"([{"path": "/a"}])", R"([{"op": "remove"}])", R"([{"op": "remove", "path": ""}])"}) {
+        R"([{"op": "add", "path": "b", "value": 1}])", R"([{"op": "shuffle", "path": "/a"}])", R"([{"path": "/a"}])",
+        R"([{"op": "remove"}])", R"([{"op": "remove", "path": ""}])"}) {
     Json document = Of(R"({"a": 1, "list": [1, 2]})");
     const Status status = ApplyJsonPatch(document, Of(patch));
     ASSERT_FALSE(status) << patch;
@@ -145,8 +141,7 @@ TEST(StrategicMergePatch, RefusesWhatItDoesNotUnderstand) {
     ErrorCode want;
   };
   for (const Case& c :
-       {Case{"[]", ErrorCode::kInvalidArgument},
-        Case{R"({"spec": {"$patch": "turn"}})", ErrorCode::kInternal},
+       {Case{"[]", ErrorCode::kInvalidArgument}, Case{R"({"spec": {"$patch": "turn"}})", ErrorCode::kInternal},
         Case{R"({"spec": {"containers": [{"image": "x"}]}})", ErrorCode::kInternal},
         Case{R"({"spec": {"containers": [{"$patch": "delete"}]}})", ErrorCode::kInternal},
         Case{R"({"spec": {"containers": [1]}})", ErrorCode::kInvalidArgument},

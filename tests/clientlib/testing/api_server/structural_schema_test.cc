@@ -20,8 +20,7 @@ std::shared_ptr<const StructuralSchema> SchemaOf(std::string_view text) {
 
 // The schema of an object whose `spec` has the field `x`.
 std::shared_ptr<const StructuralSchema> SchemaOfX(const std::string& x) {
-  return SchemaOf(R"({"type": "object", "properties": {"spec": {"type": "object", "properties": {"x": )" + x +
-                  "}}}}");
+  return SchemaOf(R"({"type": "object", "properties": {"spec": {"type": "object", "properties": {"x": )" + x + "}}}}");
 }
 
 // "field|reason|message" of each error, one a line.
@@ -33,12 +32,11 @@ std::string Errors(const StructuralSchema& schema, const Json& object) {
 }
 
 TEST(StructuralSchema, RefusesWhatIsNotStructural) {
-  for (const char* text :
-       {R"([])", R"({})", R"({"type": "thing"})", R"({"type": "object", "properties": {"a": {}}})",
-        R"({"type": "array", "items": {"minimum": 1}})", R"({"$ref": "#/a"})",
-        R"({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"})",
-        R"({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "bag"})",
-        R"({"type": "string", "pattern": "("})"}) {
+  for (const char* text : {R"([])", R"({})", R"({"type": "thing"})", R"({"type": "object", "properties": {"a": {}}})",
+                           R"({"type": "array", "items": {"minimum": 1}})", R"({"$ref": "#/a"})",
+                           R"({"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"})",
+                           R"({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "bag"})",
+                           R"({"type": "string", "pattern": "("})"}) {
     const auto schema = StructuralSchema::Parse(Of(text));
     ASSERT_FALSE(schema) << text;
     EXPECT_EQ(schema.error().code(), ErrorCode::kInvalidArgument) << text;
@@ -103,8 +101,7 @@ TEST(StructuralSchema, DefaultsInObjectsThatAreThere) {
 
   schema->SetDefaults(object);
 
-  EXPECT_EQ(object,
-            Of(R"({"list": [{"x": "y"}, {"x": "z"}], "map": {"k": {"x": false}}, "policy": {"limit": 1}})"))
+  EXPECT_EQ(object, Of(R"({"list": [{"x": "y"}, {"x": "z"}], "map": {"k": {"x": false}}, "policy": {"limit": 1}})"))
       << ToText(object);
 }
 
@@ -116,8 +113,7 @@ TEST(StructuralSchema, TreatsForbiddenNullsAsMissing) {
 
   schema->SetDefaults(object);
 
-  EXPECT_EQ(object, Of(R"({"defaulted": 1, "nullable": null, "both": null, "unknown": null})"))
-      << ToText(object);
+  EXPECT_EQ(object, Of(R"({"defaulted": 1, "nullable": null, "both": null, "unknown": null})")) << ToText(object);
 }
 
 TEST(StructuralSchema, ReportsEachRuleInTheServersWords) {
@@ -159,12 +155,10 @@ TEST(StructuralSchema, ReportsEachRuleInTheServersWords) {
                 "spec.x|FieldValueTooMany|Too many: 2: must have at most 1 item"},
            Case{R"({"type": "array", "items": {"type": "integer"}, "uniqueItems": true})", "[1, 2, 1]",
                 "spec.x|FieldValueInvalid|Invalid value: \"\": spec.x in body shouldn't contain duplicates"},
-           Case{
-               R"({"type": "object", "minProperties": 1})", "{}",
-               "spec.x|FieldValueInvalid|Invalid value: 0: spec.x in body should have at least 1 properties"},
+           Case{R"({"type": "object", "minProperties": 1})", "{}",
+                "spec.x|FieldValueInvalid|Invalid value: 0: spec.x in body should have at least 1 properties"},
            Case{R"({"type": "object", "maxProperties": 2, "additionalProperties": {"type": "string"}})",
-                R"({"a": "", "b": "", "c": ""})",
-                "spec.x|FieldValueTooMany|Too many: 3: must have at most 2 items"},
+                R"({"a": "", "b": "", "c": ""})", "spec.x|FieldValueTooMany|Too many: 3: must have at most 2 items"},
            Case{R"({"type": "object", "required": ["y"], "properties": {"y": {"type": "string"}}})", "{}",
                 "spec.x.y|FieldValueRequired|Required value"},
            Case{R"({"type": "array", "items": {"type": "string", "minLength": 1}})", R"(["a", ""])",
@@ -210,8 +204,8 @@ TEST(StructuralSchema, ReportsWrongTypes) {
        }) {
     const std::string got = "\"" + std::string(c.got) + "\"";
     EXPECT_EQ(Errors(*SchemaOfX(c.schema), Of(std::string(R"({"spec": {"x": )") + c.value + "}}")),
-              "spec.x|FieldValueTypeInvalid|Invalid value: " + got + ": spec.x in body must be of type " +
-                  c.want + ": " + got);
+              "spec.x|FieldValueTypeInvalid|Invalid value: " + got + ": spec.x in body must be of type " + c.want +
+                  ": " + got);
   }
 }
 
@@ -233,8 +227,7 @@ TEST(StructuralSchema, AcceptsWhatFits) {
            Case{R"({"x-kubernetes-int-or-string": true, "pattern": "%$"})", R"("5%")"},
            Case{R"({"x-kubernetes-preserve-unknown-fields": true})", R"([{"any": null}])"},
        }) {
-    EXPECT_EQ(Errors(*SchemaOfX(c.schema), Of(std::string(R"({"spec": {"x": )") + c.value + "}}")), "")
-        << c.schema;
+    EXPECT_EQ(Errors(*SchemaOfX(c.schema), Of(std::string(R"({"spec": {"x": )") + c.value + "}}")), "") << c.schema;
   }
 }
 
@@ -258,14 +251,13 @@ TEST(StructuralSchema, ReportsAlternativesWithoutAField) {
                 "must validate one and only one schema (oneOf). Found 2 valid alternatives"},
            Case{R"({"type": "integer", "not": {"enum": [3]}})", "3", "must not validate the schema (not)"},
        }) {
-    EXPECT_EQ(Errors(*SchemaOfX(c.schema), Of(std::string(R"({"spec": {"x": )") + c.value + "}}")),
-              any + c.want);
+    EXPECT_EQ(Errors(*SchemaOfX(c.schema), Of(std::string(R"({"spec": {"x": )") + c.value + "}}")), any + c.want);
   }
   EXPECT_EQ(Errors(*SchemaOfX(one_of), Of(R"({"spec": {"x": {"a": 1}}})")), "");
   EXPECT_EQ(Errors(*SchemaOfX(R"({"type": "integer", "allOf": [{"minimum": 1}, {"maximum": 3}]})"),
                    Of(R"({"spec": {"x": 4}})")),
-            "spec.x|FieldValueInvalid|Invalid value: 4: spec.x in body should be less than or equal to 3\n" +
-                any + "must validate all the schemas (allOf)");
+            "spec.x|FieldValueInvalid|Invalid value: 4: spec.x in body should be less than or equal to 3\n" + any +
+                "must validate all the schemas (allOf)");
 }
 
 TEST(StructuralSchema, ReportsEqualKeysOfListsOnce) {
@@ -277,8 +269,7 @@ TEST(StructuralSchema, ReportsEqualKeysOfListsOnce) {
   const char* const by_two = R"({"type": "array", "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["a", "b"], "items": {"type": "object", "properties": {
       "a": {"type": "integer"}, "b": {"type": "integer"}}}})";
-  const char* const set =
-      R"({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})";
+  const char* const set = R"({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}})";
   for (const Case& c :
        {Case{by_name, R"([{"name": "a"}, {"name": "a"}, {"name": "a"}, {"name": "b"}])",
              "spec.x[1]|FieldValueDuplicate|Duplicate value: {\"name\":\"a\"}"},

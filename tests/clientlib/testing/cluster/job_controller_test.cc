@@ -134,21 +134,26 @@ struct PolicyCase {
 };
 
 TEST(JobController, RulesDecideByExitCodes) {
-  static constexpr char kIgnoreIn[] = R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42, 43]}}])";
+  static constexpr char kIgnoreIn[] =
+      R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42, 43]}}])";
   static constexpr char kCountIn[] = R"([{"action": "Count", "onExitCodes": {"operator": "In", "values": [42]}},
       {"action": "Ignore", "onExitCodes": {"operator": "NotIn", "values": [1]}}])";
-  static constexpr char kFailNotIn[] = R"([{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [42]}}])";
+  static constexpr char kFailNotIn[] =
+      R"([{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [42]}}])";
   static constexpr char kOfAnother[] =
       R"([{"action": "Ignore", "onExitCodes": {"containerName": "other", "operator": "In", "values": [42]}}])";
   static constexpr char kOfThis[] =
       R"([{"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [42]}}])";
   for (const PolicyCase& c : {
-           PolicyCase{kIgnoreIn, "42", 0, 0, ""}, PolicyCase{kIgnoreIn, "1", 1, 0, "BackoffLimitExceeded"},
-           PolicyCase{kCountIn, "42", 1, 0, "BackoffLimitExceeded"}, PolicyCase{kCountIn, "7", 0, 0, ""},
+           PolicyCase{kIgnoreIn, "42", 0, 0, ""},
+           PolicyCase{kIgnoreIn, "1", 1, 0, "BackoffLimitExceeded"},
+           PolicyCase{kCountIn, "42", 1, 0, "BackoffLimitExceeded"},
+           PolicyCase{kCountIn, "7", 0, 0, ""},
            PolicyCase{kCountIn, "1", 1, 0, "BackoffLimitExceeded"},
            PolicyCase{kFailNotIn, "9", 1, 6, "PodFailurePolicy",
                       "failed with exit code 9 matching FailJob rule at index 0"},
-           PolicyCase{kOfAnother, "42", 1, 0, "BackoffLimitExceeded"}, PolicyCase{kOfThis, "42", 0, 0, ""},
+           PolicyCase{kOfAnother, "42", 1, 0, "BackoffLimitExceeded"},
+           PolicyCase{kOfThis, "42", 0, 0, ""},
        }) {
     ClusterWorld world;
     Json job = WithAnnotation(ClusterWorld::Job("train", c.backoff_limit), "grus.test/outcome", "fail");

@@ -22,9 +22,8 @@ constexpr char kMaps[] = "configmaps", kLease[] = "copier";
 
 Json Source(const std::string& name, const std::string& text) {
   return Json::MakeObject(
-      {{"metadata", Json::MakeObject({{"name", name},
-                                      {"namespace", "default"},
-                                      {"labels", Json::MakeObject({{"copy", "yes"}})}})},
+      {{"metadata",
+        Json::MakeObject({{"name", name}, {"namespace", "default"}, {"labels", Json::MakeObject({{"copy", "yes"}})}})},
        {"data", Json::MakeObject({{"text", text}})}});
 }
 void Make(World& world, const std::string& name, const std::string& text) {
@@ -33,9 +32,7 @@ void Make(World& world, const std::string& name, const std::string& text) {
 void Edit(World& world, const std::string& name, const std::string& text) {
   ASSERT_TRUE(world.server.Update(kMaps, Source(name, text)));
 }
-void Remove(World& world, const std::string& name) {
-  ASSERT_TRUE(world.server.Delete(kMaps, {"default", name}));
-}
+void Remove(World& world, const std::string& name) { ASSERT_TRUE(world.server.Delete(kMaps, {"default", name})); }
 
 // The copies of that source.
 std::vector<const Json*> CopiesOf(const World& world, const std::string& name) {

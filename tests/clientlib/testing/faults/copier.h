@@ -16,15 +16,15 @@ namespace kube::testing {
 
 enum class Bug {
   kNone,
-  kGeneratesNames,     // Creates with generateName: a create that is tried again is another object.
-  kSwallowsErrors,     // A failed pass waits for the next event.
-  kTrustsItsCache,     // Takes AlreadyExists for success: what is there must be right.
-  kWritesEachPass,     // Looks every minute and writes whatever it finds.
-  kDeafToDeletes,      // Heeds no DELETED events.
-  kBlindToChildren,    // Heeds no events of copies.
-  kDeletesByName,      // Deletes an outdated copy, and whatever has its name by now.
-  kImpatient,          // Answers 429 with another try at once.
-  kKeepsLeading        // Heeds no loss of its lease.
+  kGeneratesNames,   // Creates with generateName: a create that is tried again is another object.
+  kSwallowsErrors,   // A failed pass waits for the next event.
+  kTrustsItsCache,   // Takes AlreadyExists for success: what is there must be right.
+  kWritesEachPass,   // Looks every minute and writes whatever it finds.
+  kDeafToDeletes,    // Heeds no DELETED events.
+  kBlindToChildren,  // Heeds no events of copies.
+  kDeletesByName,    // Deletes an outdated copy, and whatever has its name by now.
+  kImpatient,        // Answers 429 with another try at once.
+  kKeepsLeading      // Heeds no loss of its lease.
 };
 
 class Copier final : public Reconciler {

@@ -35,9 +35,9 @@ TEST(FaultKind, EachPointHasSome) {
 }
 
 TEST(Schedule, IsTheSameAfterTextAndBack) {
-  for (const char* text : {"start seed=1", "start seed=7 crash-after@12",
-                           "two-managers seed=18446744073709551615 busy@0 busy@0",
-                           "a seed=0 watch-gone@3 renewal-lost@2147483647 crash-before@1"}) {
+  for (const char* text :
+       {"start seed=1", "start seed=7 crash-after@12", "two-managers seed=18446744073709551615 busy@0 busy@0",
+        "a seed=0 watch-gone@3 renewal-lost@2147483647 crash-before@1"}) {
     const Result<Schedule> schedule = ParseSchedule(text);
     ASSERT_TRUE(schedule) << schedule.error().message();
     EXPECT_EQ(ToText(*schedule), text);
@@ -59,19 +59,18 @@ TEST(Schedule, AnErrorSaysWhatIsWrongAndWhatIsAllowed) {
   struct Case {
     const char *text, *why;
   };
-  for (const Case& c : {Case{"", "expected \"WORKLOAD seed=N FAULT@N ...\""},
-                        Case{"start", "expected \"WORKLOAD seed=N FAULT@N ...\""},
-                        Case{"start busy@1", "expected \"WORKLOAD seed=N FAULT@N ...\""},
-                        Case{"start seed=", "expected \"WORKLOAD seed=N FAULT@N ...\""},
-                        Case{"start seed=-1", "expected \"WORKLOAD seed=N FAULT@N ...\""},
-                        Case{"start seed=1x", "expected \"WORKLOAD seed=N FAULT@N ...\""},
-                        Case{"start seed=99999999999999999999", "expected \"WORKLOAD seed=N FAULT@N ...\""},
-                        Case{"start seed=1 burn@1", "there is no fault burn"},
-                        Case{"start seed=1 busy", "busy: expected FAULT@N"},
-                        Case{"start seed=1 busy@", "busy@: expected FAULT@N"},
-                        Case{"start seed=1 busy@-1", "busy@-1: expected FAULT@N"},
-                        Case{"start seed=1 busy@2147483648", "busy@2147483648: expected FAULT@N"},
-                        Case{"start seed=1 busy@1@2", "busy@1@2: expected FAULT@N"}}) {
+  for (const Case& c :
+       {Case{"", "expected \"WORKLOAD seed=N FAULT@N ...\""}, Case{"start", "expected \"WORKLOAD seed=N FAULT@N ...\""},
+        Case{"start busy@1", "expected \"WORKLOAD seed=N FAULT@N ...\""},
+        Case{"start seed=", "expected \"WORKLOAD seed=N FAULT@N ...\""},
+        Case{"start seed=-1", "expected \"WORKLOAD seed=N FAULT@N ...\""},
+        Case{"start seed=1x", "expected \"WORKLOAD seed=N FAULT@N ...\""},
+        Case{"start seed=99999999999999999999", "expected \"WORKLOAD seed=N FAULT@N ...\""},
+        Case{"start seed=1 burn@1", "there is no fault burn"}, Case{"start seed=1 busy", "busy: expected FAULT@N"},
+        Case{"start seed=1 busy@", "busy@: expected FAULT@N"},
+        Case{"start seed=1 busy@-1", "busy@-1: expected FAULT@N"},
+        Case{"start seed=1 busy@2147483648", "busy@2147483648: expected FAULT@N"},
+        Case{"start seed=1 busy@1@2", "busy@1@2: expected FAULT@N"}}) {
     const Result<Schedule> schedule = ParseSchedule(c.text);
     ASSERT_FALSE(schedule) << c.text;
     EXPECT_EQ(schedule.error().code(), ErrorCode::kInvalidArgument) << c.text;

@@ -137,10 +137,9 @@ TEST(FaultyNetwork, EachFaultOfAReadDoesWhatItsLineSays) {
   };
   const std::string unavailable = Code(ErrorCode::kUnavailable);
   const std::vector<Case> cases = {
-      {"read-refused", unavailable, ""},     {"read-lost", unavailable, ""},
-      {"read-busy", "429", "{", "7"},        {"read-503", "503", "{"},
-      {"read-504", "504", "{"},              {"read-garbage", "200", "<html>"},
-      {"read-truncated", "200", "{"},        {"read-deep", "200", "[[[[[[[["},
+      {"read-refused", unavailable, ""}, {"read-lost", unavailable, ""},   {"read-busy", "429", "{", "7"},
+      {"read-503", "503", "{"},          {"read-504", "504", "{"},         {"read-garbage", "200", "<html>"},
+      {"read-truncated", "200", "{"},    {"read-deep", "200", "[[[[[[[["},
   };
   std::set<std::string_view> all;
   for (const FaultKind& kind : AllFaultKinds()) {
@@ -300,8 +299,8 @@ TEST(FaultyNetwork, AnUnreadableAnswerIsNoJson) {
 }
 
 TEST(FaultyNetwork, ALostReplySaysThatTheWriteMayBeCarriedOut) {
-  for (const auto& [fault, reason] : {std::pair("reply-lost@0", kConnectionLost),
-                                      std::pair("refused@0", std::string_view())}) {
+  for (const auto& [fault, reason] :
+       {std::pair("reply-lost@0", kConnectionLost), std::pair("refused@0", std::string_view())}) {
     Net net(fault);
     net.Play([&, reason = reason](Transport& line) { EXPECT_EQ(line.Send(Post("a"), {}).error().reason(), reason); });
   }

@@ -52,8 +52,8 @@ class LogFollowerFaults : public ::testing::TestWithParam<std::uint64_t> {
   }
   void SetStatus(int pod, const std::string& phase, const std::string& state) {
     Json object = *server_.Get("pods", KeyOf(pod));
-    Result<Json> status = ParseJson(R"({"phase":")" + phase + R"(","containerStatuses":[{"name":"main","state":)" +
-                                    state + "}]}");
+    Result<Json> status =
+        ParseJson(R"({"phase":")" + phase + R"(","containerStatuses":[{"name":"main","state":)" + state + "}]}");
     ASSERT_TRUE(status);
     object["status"] = *std::move(status);
     ASSERT_TRUE(server_.Update("pods", std::move(object), "status"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/cluster/cluster_room.h"
+#include "controllers/cluster/cluster_account.h"
 
 #include <algorithm>
 #include <map>
@@ -61,8 +61,8 @@ std::int64_t UnixSeconds(const kube::Clock& clock) {
 
 }  // namespace
 
-ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock, Nominations nominations,
-                         PodVolumes* volumes, PodDevices* devices)
+ClusterAccount::ClusterAccount(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
+                               Nominations nominations, PodVolumes* volumes, PodDevices* devices)
     : clock_(clock),
       nominations_(nominations),
       nodes_(nodes),
@@ -78,7 +78,7 @@ ClusterRoom::ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube
   devices->OnNeeds([this](const std::string& key) { OnNeeds(key); });
 }
 
-void ClusterRoom::OnNode(const kube::Change& change) {
+void ClusterAccount::OnNode(const kube::Change& change) {
   const auto* before = static_cast<const kube::Node*>(change.before.get());
   const auto* after = static_cast<const kube::Node*>(change.after.get());
   if (before && after && before->spec == after->spec && before->status.allocatable == after->status.allocatable &&
@@ -94,8 +94,8 @@ void ClusterRoom::OnNode(const kube::Change& change) {
   for (const auto& tell : on_freed_) tell();
 }
 
-std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after,
-                                                        bool is_first_list) {
+std::vector<std::string> ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after,
+                                                           bool is_first_list) {
   const kube::TimePoint now = clock_.Now();
   const bool was_present = IsPresent(before), is_present = IsPresent(after);
   if (was_present != is_present || (is_present && before->spec != after->spec)) {
@@ -113,7 +113,7 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
   if (!IsWaiting(*after)) {
     const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
     const std::string owner = OwnerOf(*after);
-    // Of those that ran before this process did, nobody knows who had a claim.
+    // Of those that ran before this process did, nobody knows who had a place.
     if (!was_seen && !is_first_list && !owner.empty() && !ComesAlone(*after) && !HeldNode(after).empty()) {
       competition_.AddBound(owner, NeedOfLocked(*after), now);
     }
@@ -122,10 +122,14 @@ std::vector<std::string> ClusterRoom::NoteWaitingLocked(const kube::Pod* before,
   return PutWaitingLocked(*after);
 }
 
-std::vector<std::string> ClusterRoom::PutWaitingLocked(const kube::Pod& pod) {
+std::vector<std::string> ClusterAccount::PutWaitingLocked(const kube::Pod& pod) {
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod);
-  WaitingPod waiting{OwnerOf(pod), need, pod.spec.priority.value_or(0), !IsUnschedulable(pod), ComesAlone(pod),
+  WaitingPod waiting{OwnerOf(pod),
+                     need,
+                     pod.spec.priority.value_or(0),
+                     !IsUnschedulable(pod),
+                     ComesAlone(pod),
                      !pod.status.nominated_node_name.empty()};
   if (!competition_.Put(std::string(pod.metadata.uid), std::move(waiting), now)) return {};
   std::vector<std::string> threatened;
@@ -137,15 +141,15 @@ std::vector<std::string> ClusterRoom::PutWaitingLocked(const kube::Pod& pod) {
   return threatened;
 }
 
-// What it was counted as: what its claims ask for may have become known since.
-ShapePtr ClusterRoom::TakePresentLocked(const kube::Pod& pod) {
+// What it was counted as: what its device claims ask for may have become known since.
+ShapePtr ClusterAccount::TakePresentLocked(const kube::Pod& pod) {
   if (pod.spec.resource_claims) {
     if (const auto counted = present_.extract(std::string(pod.metadata.uid))) return counted.mapped();
   }
   return NeedOfLocked(pod);
 }
 
-void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
+void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
   const auto* before = static_cast<const kube::Pod*>(change.before.get());
   const auto* after = static_cast<const kube::Pod*>(change.after.get());
   const std::string_view held = HeldNode(before), holds = HeldNode(after);
@@ -162,8 +166,8 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
       KeepForLauncherLocked(*before, after);
     }
     if (!is_same_holding && !holds.empty()) {
-      ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after, devices_),
-                   OwnerOf(*after), shapes_.Share(FootprintOf(*after)));
+      ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after, devices_), OwnerOf(*after),
+                   shapes_.Share(FootprintOf(*after)));
     }
   }
   TellStanding(starting, true);
@@ -172,7 +176,7 @@ void ClusterRoom::OnPod(const kube::Change& change, bool is_first_list) {
   }
 }
 
-std::vector<std::string> ClusterRoom::RecountLocked(const kube::Pod& pod) {
+std::vector<std::string> ClusterAccount::RecountLocked(const kube::Pod& pod) {
   const std::string uid(pod.metadata.uid);
   const std::string_view node = HeldNode(&pod);
   // One that is not accounted yet will be, and then with what is known now.
@@ -193,114 +197,114 @@ std::vector<std::string> ClusterRoom::RecountLocked(const kube::Pod& pod) {
   return PutWaitingLocked(pod);
 }
 
-void ClusterRoom::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
+void ClusterAccount::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
   if (!keeps_room_of_launchers_) return;
   // A pod that says that it is of a gang as well is nobody's launcher: nobody would give that room back.
   const kube::ObjectKey job{before.metadata.ns, std::string(before.metadata.Label(kJobNameLabel))};
   const std::string owner = OwnerOf(before);
   if (before.spec.node_name.empty() || job.name.empty() || owner != LauncherOwner(job.ToString())) return;
-  if ((after && after->status.phase == "Succeeded") || !ledger_.ClaimsOf(owner).empty()) return;
-  ledger_.Hold(owner, std::string(before.spec.node_name), NeedOfLocked(before));
+  if ((after && after->status.phase == "Succeeded") || !ledger_.PlacesOf(owner).empty()) return;
+  ledger_.AddPlace(owner, std::string(before.spec.node_name), NeedOfLocked(before));
 }
 
-ShapePtr ClusterRoom::NeedOfLocked(const kube::Pod& pod) {
+ShapePtr ClusterAccount::NeedOfLocked(const kube::Pod& pod) {
   return shapes_.Share(AloneOf(grus::ShapeOf(pod, devices_)));
 }
 
-ShapePtr ClusterRoom::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
+ShapePtr ClusterAccount::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
   PodShape shape = grus::ShapeOf(pod, devices_);
   shape.volume_affinity = std::move(volumes.affinity);
   std::lock_guard lock(mutex_);
   return shapes_.Share(std::move(shape));
 }
 
-bool ClusterRoom::HasNode(const std::string& name) const {
+bool ClusterAccount::HasNode(const std::string& name) const {
   std::lock_guard lock(mutex_);
   return ledger_.HasNode(name);
 }
 
-std::string ClusterRoom::HostnameOf(const std::string& node) const {
+std::string ClusterAccount::HostnameOf(const std::string& node) const {
   std::lock_guard lock(mutex_);
   const LedgerNode* found = ledger_.FindNode(node);
   return found ? std::string(found->state.labels.Get(kHostnameLabel)) : std::string();
 }
 
-void ClusterRoom::Claim(const std::string& owner, const ShapePtr& shape, int count) {
+void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& shape, int count) {
   bool has_freed = false;
   {
     std::lock_guard lock(mutex_);
-    const std::size_t before = ledger_.ClaimsOf(owner).size();
-    if (HasConstraints(ledger_, {shape})) ClaimPlaces(ledger_, owner, shape, count);
-    else ledger_.Claim(owner, *shape, count);
-    has_freed = ledger_.ClaimsOf(owner).size() < before;
+    const std::size_t before = ledger_.PlacesOf(owner).size();
+    if (HasConstraints(ledger_, {shape})) KeepConstrainedPlaces(ledger_, owner, shape, count);
+    else ledger_.KeepPlaces(owner, *shape, count);
+    has_freed = ledger_.PlacesOf(owner).size() < before;
   }
   for (const auto& tell : on_freed_) {
     if (has_freed) tell();
   }
 }
 
-Room ClusterRoom::RoomFor(const std::string& owner, const ShapePtr& shape, int at_most) {
+Room ClusterAccount::RoomFor(const std::string& owner, const ShapePtr& shape, int at_most) {
   std::lock_guard lock(mutex_);
-  const bool may_use_reserved = planner_.holder() == owner;
+  const bool may_use_reserved = planner_.reserved_for() == owner;
   Room room = ledger_.RoomFor(owner, *shape, at_most, may_use_reserved);
   if (HasConstraints(ledger_, {shape})) {
-    // Its own claims have their places; so many more find one beside them.
-    const int claimed = static_cast<int>(ledger_.ClaimsOf(owner).size());
-    const std::size_t more = PlacesFor(ledger_, shape, at_most - claimed, may_use_reserved).size();
-    room.copies = std::min(room.copies, claimed + static_cast<int>(more));
+    // Its own places are taken; so many more find one beside them.
+    const int planned = static_cast<int>(ledger_.PlacesOf(owner).size());
+    const std::size_t more = PlacesFor(ledger_, shape, at_most - planned, may_use_reserved).size();
+    room.copies = std::min(room.copies, planned + static_cast<int>(more));
   }
   return room;
 }
 
-std::vector<Place> ClusterRoom::PlacesOf(const std::string& gang) const {
+std::vector<Place> ClusterAccount::PlacesOf(const std::string& gang) const {
   std::lock_guard lock(mutex_);
-  return ledger_.ClaimsOf(gang);
+  return ledger_.PlacesOf(gang);
 }
 
-void ClusterRoom::Hold(const std::string& gang, const Place& place) {
+void ClusterAccount::AddPlace(const std::string& gang, const Place& place) {
   std::lock_guard lock(mutex_);
-  ledger_.Hold(gang, place.node, place.shape);
+  ledger_.AddPlace(gang, place.node, place.shape);
 }
 
-void ClusterRoom::SetPlaces(const std::string& gang, const std::vector<Place>& places) {
+void ClusterAccount::SetPlaces(const std::string& gang, const std::vector<Place>& places) {
   {
     std::lock_guard lock(mutex_);
     if (places.empty()) placed_.erase(gang);
     else placed_.try_emplace(gang);
     // A pass takes away only; meanwhile binds may have, too.
-    if (ledger_.ClaimsOf(gang).size() <= places.size()) return;
-    ledger_.DropClaims(gang);
-    for (const Place& place : places) ledger_.Hold(gang, place.node, place.shape);
+    if (ledger_.PlacesOf(gang).size() <= places.size()) return;
+    ledger_.DropPlaces(gang);
+    for (const Place& place : places) ledger_.AddPlace(gang, place.node, place.shape);
   }
   for (const auto& tell : on_freed_) tell();
 }
 
-void ClusterRoom::KeepWhatHolds(const std::string& gang) {
+void ClusterAccount::KeepWhatHolds(const std::string& gang) {
   bool has_lost = false;
   {
     std::lock_guard lock(mutex_);
-    const std::vector<Place> places = ledger_.ClaimsOf(gang);
-    ledger_.DropClaims(gang);
+    const std::vector<Place> places = ledger_.PlacesOf(gang);
+    ledger_.DropPlaces(gang);
     for (const Place& place : places) {
       const LedgerNode* node = ledger_.FindNode(place.node);
       const bool holds = node && node->is_known && Accepts(node->state, *place.shape) &&
                          CopiesThatFit(node->state.allocatable, node->used, place.shape->request, 1) > 0;
-      if (holds) ledger_.Hold(gang, place.node, place.shape);
+      if (holds) ledger_.AddPlace(gang, place.node, place.shape);
     }
-    if (ledger_.ClaimsOf(gang).empty()) placed_.erase(gang);
-    has_lost = ledger_.ClaimsOf(gang).size() < places.size();
+    if (ledger_.PlacesOf(gang).empty()) placed_.erase(gang);
+    has_lost = ledger_.PlacesOf(gang).size() < places.size();
   }
   if (!has_lost) return;
   TellStanding({gang}, true);  // Whoever planned it finds another place, or gives the rest back.
   for (const auto& tell : on_freed_) tell();
 }
 
-void ClusterRoom::Enqueue(const GangDemand& demand) {
+void ClusterAccount::Enqueue(const GangDemand& demand) {
   std::lock_guard lock(mutex_);
   planner_.Put(demand);
 }
 
-GangStanding ClusterRoom::Ask(const GangDemand& demand) {
+GangStanding ClusterAccount::Ask(const GangDemand& demand) {
   std::call_once(has_begun_, [this] {
     for (const auto& prepare : before_planning_) prepare();
     std::lock_guard lock(mutex_);
@@ -311,10 +315,10 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
   bool gave_up = false;
   {
     std::lock_guard lock(mutex_);
-    const std::string holder = planner_.holder();
+    const std::string reserved_for = planner_.reserved_for();
     planner_.Put(demand);
     const std::vector<std::string> changed = planner_.Plan(UnixSeconds(clock_));
-    gave_up = !holder.empty() && planner_.holder() != holder;
+    gave_up = !reserved_for.empty() && planner_.reserved_for() != reserved_for;
     if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
     for (const std::string& key : changed) {
       const GangStanding* other = planner_.StandingOf(key);
@@ -339,18 +343,18 @@ GangStanding ClusterRoom::Ask(const GangDemand& demand) {
   return standing;
 }
 
-void ClusterRoom::TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const {
+void ClusterAccount::TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const {
   for (const std::string& gang : gangs) {
     for (const auto& tell : on_standing_) tell(gang, is_urgent);
   }
 }
 
-bool ClusterRoom::LeaveQueueLocked(const std::string& gang) {
+bool ClusterAccount::LeaveQueueLocked(const std::string& gang) {
   planner_.Remove(gang);
   return waiting_.erase(gang) > 0;
 }
 
-void ClusterRoom::StopAsking(const std::string& gang) {
+void ClusterAccount::StopAsking(const std::string& gang) {
   {
     std::lock_guard lock(mutex_);
     if (!LeaveQueueLocked(gang)) return;
@@ -358,34 +362,34 @@ void ClusterRoom::StopAsking(const std::string& gang) {
   for (const auto& tell : on_freed_) tell();
 }
 
-void ClusterRoom::Forget(const std::string& gang) {
+void ClusterAccount::Forget(const std::string& gang) {
   {
     std::lock_guard lock(mutex_);
     const bool has_waited = LeaveQueueLocked(gang);
     placed_.erase(gang);
     planner_.SetEnd(gang, std::nullopt);
-    if (!has_waited && ledger_.ClaimsOf(gang).empty()) return;
-    ledger_.DropClaims(gang);
+    if (!has_waited && ledger_.PlacesOf(gang).empty()) return;
+    ledger_.DropPlaces(gang);
   }
   for (const auto& tell : on_freed_) tell();
 }
 
-void ClusterRoom::SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds) {
+void ClusterAccount::SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds) {
   std::lock_guard lock(mutex_);
   planner_.SetEnd(gang, unix_seconds);
 }
 
-std::optional<std::int64_t> ClusterRoom::next_change(const std::string& gang) const {
+std::optional<std::int64_t> ClusterAccount::next_change(const std::string& gang) const {
   std::lock_guard lock(mutex_);
   return planner_.next_change(gang);
 }
 
-std::string ClusterRoom::AnyWaiting() const {
+std::string ClusterAccount::AnyWaiting() const {
   std::lock_guard lock(mutex_);
   return waiting_.empty() ? std::string() : *waiting_.begin();
 }
 
-bool ClusterRoom::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
+bool ClusterAccount::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
   std::lock_guard lock(mutex_);
   return std::any_of(waiting_.begin(), waiting_.end(), counts) || competition_.DoesAnyoneWaitForDevice();
 }

@@ -39,8 +39,8 @@ void Must(const kube::Result<T>& result) {
 bool IsReady(const Json& pod);
 
 // grus-manager, until `stop`.
-void RunSuite(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
-              std::stop_token stop);
+void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
+            std::stop_token stop);
 
 void CreateCrds(World& world);  // Those that are missing.
 void AddNode(World& world, const std::string& name, int gpus, const Json& labels = Json::MakeObject());

@@ -15,16 +15,16 @@
 
 namespace grus {
 
-class Suite {
+class App {
  public:
   // The kinds of ours that the controllers of `options` need.
   static std::vector<const kube::Kind*> Kinds(const Options& options);
 
   // `instance` names this process in events. `elector` may be null; with one, the client writes only while it leads.
-  // All must outlive the suite.
-  Suite(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
-        const kube::Log& log, kube::Registry& metrics, const std::string& instance);
-  ~Suite();
+  // All must outlive the app.
+  App(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
+      const kube::Log& log, kube::Registry& metrics, const std::string& instance);
+  ~App();
 
   // Blocks until `stop`. Errors: caches that do not sync in time, leadership lost.
   kube::Status Run(std::stop_token stop);

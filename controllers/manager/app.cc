@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/manager/suite.h"
+#include "controllers/manager/app.h"
 
 #include <algorithm>
 #include <optional>
@@ -49,7 +49,7 @@ struct Shared {
   const kube::Log& log;
   kube::Informer& pods;
   kube::Informer& nodes;
-  ClusterRoom& room;
+  ClusterAccount& account;
   // Null: no controller that runs makes or reads them.
   kube::Informer* jobs = nullptr;
   kube::Informer* groups = nullptr;
@@ -64,7 +64,7 @@ struct Shared {
 struct ElasticController {
   explicit ElasticController(const Shared& with)
       : quotas(with.manager.AddInformer(KindOf<kube::ResourceQuota>(), Optional(Everything(with.options)))),
-        reconciler(with.client, MakeCaches(with, quotas), with.room, with.events, with.clock, with.log) {
+        reconciler(with.client, MakeCaches(with, quotas), with.account, with.events, with.clock, with.log) {
     reconciler.FeedQueue(with.Run(reconciler, "elastichorovodjob", with.options.reconcile_threads));
   }
 
@@ -96,7 +96,7 @@ struct TrialController {
         reconciler(with.client,
                    {with.manager.AddInformer(KindOf<api::TrialJob>(), Everything(with.options)), *with.jobs, with.pods,
                     with.nodes, with.groups},
-                   with.room, store, prometheus, with.events, with.clock, with.log),
+                   with.account, store, prometheus, with.events, with.clock, with.log),
         running(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, with.events, with.clock,
                 with.log),
         keeper(*with.profiles, store) {
@@ -115,7 +115,8 @@ struct TrialController {
 // PodGroups of one API group.
 struct GangController {
   GangController(const Shared& with, kube::Informer& groups, const char* name, GangPeers peers)
-      : reconciler(with.client, groups.kind(), groups, with.pods, with.room, peers, with.events, with.clock, with.log) {
+      : reconciler(with.client, groups.kind(), groups, with.pods, with.account, peers, with.events, with.clock,
+                   with.log) {
     reconciler.FeedQueue(with.Run(reconciler, name, with.options.reconcile_threads));
   }
 
@@ -153,25 +154,27 @@ struct PeerLeases {
 // Finds out whether nominations are honoured here.
 struct ProbeController {
   ProbeController(const Shared& with, LeaseWatch& scheduler)
-      : room(with.room),
+      : account(with.account),
         log(with.log),
-        probe(with.client, with.options.own_namespace, with.nodes,
-              [this](const ProbeVerdict& verdict) { Note(verdict); }, with.clock) {
+        probe(
+            with.client, with.options.own_namespace, with.nodes, [this](const ProbeVerdict& verdict) { Note(verdict); },
+            with.clock) {
     probe.FeedQueue(with.Run(probe, "nomination-probe", 1), scheduler);
   }
 
   void Note(const ProbeVerdict& verdict) {
-    if (verdict.honoured != Honoured::kUnknown) room.SetNominationsHonoured(verdict.honoured == Honoured::kYes);
+    if (verdict.honoured != Honoured::kUnknown) account.SetNominationsHonoured(verdict.honoured == Honoured::kYes);
     if (std::exchange(last, verdict.honoured) == verdict.honoured) return;
     if (verdict.honoured == Honoured::kUnknown) {
       return log.Info("whether nominations are honoured here could not be tried", {{"reason", verdict.why}});
     }
-    if (verdict.honoured == Honoured::kYes) return log.Info("nominations are honoured here", {{"scheduler", verdict.why}});
+    if (verdict.honoured == Honoured::kYes)
+      return log.Info("nominations are honoured here", {{"scheduler", verdict.why}});
     log.Warn("nominations are not honoured here: members of gangs are pinned to their nodes instead",
              {{"reason", verdict.why}});
   }
 
-  ClusterRoom& room;
+  ClusterAccount& account;
   const kube::Log& log;
   NominationProbe probe;
   std::optional<Honoured> last;  // That was told.
@@ -199,7 +202,7 @@ class LeaderGate final : public kube::WriteGate {
 
 }  // namespace
 
-struct Suite::Impl {
+struct App::Impl {
   Impl(const Options& options, kube::Client& client, kube::LeaderElector* its_elector, const kube::Clock& clock,
        const kube::Log& log, kube::Registry& metrics, const std::string& instance)
       : elector(its_elector),
@@ -216,8 +219,8 @@ struct Suite::Impl {
                  manager.AddInformer(KindOf<kube::DeviceClass>(), Optional({})),
                  manager.AddInformer(KindOf<kube::ResourceSlice>(), Optional({}))},
                 log),
-        room(nodes, pods, clock, options.nominations, &volumes, &devices) {
-    Shared shared{options, client, manager, events, clock, log, pods, nodes, room};
+        account(nodes, pods, clock, options.nominations, &volumes, &devices) {
+    Shared shared{options, client, manager, events, clock, log, pods, nodes, account};
     if (Runs(options, "gang")) AddGangs(shared, metrics);
     const bool has_trials = Runs(options, "trial"), has_jobs = Runs(options, "elastic");
     if (has_jobs || has_trials) {
@@ -239,7 +242,7 @@ struct Suite::Impl {
     const bool nominates = options.nominations == Nominations::kAuto || options.nominations == Nominations::kAlways;
     if (nominates && !options.own_namespace.empty()) probe.emplace(shared, peers->scheduler);
     metrics.AddGaugeFunction("grus_gang_pins", "1 if members of gangs are pinned to nodes, not nominated, else 0.", {},
-                             {}, [this] { return room.Pins() ? 1.0 : 0.0; });
+                             {}, [this] { return account.Pins() ? 1.0 : 0.0; });
   }
 
   kube::LeaderElector* const elector;
@@ -250,7 +253,7 @@ struct Suite::Impl {
   kube::Informer& nodes;
   PodVolumes volumes;
   PodDevices devices;
-  ClusterRoom room;
+  ClusterAccount account;
   std::optional<ElasticController> elastic;
   std::optional<TrialController> trials;
   std::optional<PeerLeases> peers;
@@ -258,7 +261,7 @@ struct Suite::Impl {
   std::optional<GangController> gangs, legacy_gangs;
 };
 
-std::vector<const kube::Kind*> Suite::Kinds(const Options& options) {
+std::vector<const kube::Kind*> App::Kinds(const Options& options) {
   std::vector<const kube::Kind*> kinds;
   if (Runs(options, "elastic") || Runs(options, "trial")) kinds.push_back(&KindOf<api::ElasticHorovodJob>());
   if (Runs(options, "trial")) kinds.insert(kinds.end(), {&KindOf<api::TrialJob>(), &KindOf<api::WorkloadProfile>()});
@@ -266,19 +269,19 @@ std::vector<const kube::Kind*> Suite::Kinds(const Options& options) {
   return kinds;
 }
 
-Suite::Suite(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
-             const kube::Log& log, kube::Registry& metrics, const std::string& instance)
+App::App(const Options& options, kube::Client& client, kube::LeaderElector* elector, const kube::Clock& clock,
+         const kube::Log& log, kube::Registry& metrics, const std::string& instance)
     : impl_(std::make_unique<Impl>(options, client, elector, clock, log, metrics, instance)) {}
 
-Suite::~Suite() = default;
+App::~App() = default;
 
-kube::Status Suite::Run(std::stop_token stop) {
+kube::Status App::Run(std::stop_token stop) {
   if (impl_->peers) impl_->peers->Start(stop);
   kube::Status ran = impl_->manager.Run(std::move(stop), impl_->elector);
   if (impl_->peers) impl_->peers->Stop();
   return ran;
 }
 
-bool Suite::IsReady() const { return impl_->manager.IsReady(); }
+bool App::IsReady() const { return impl_->manager.IsReady(); }
 
 }  // namespace grus

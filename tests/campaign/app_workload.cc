@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/campaign/suite_workload.h"
+#include "tests/campaign/app_workload.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "clientlib/client/client.h"
-#include "controllers/manager/suite.h"
+#include "controllers/manager/app.h"
 #include "crds/types/all_crds.h"
 
 namespace grus::testing {
@@ -32,8 +32,8 @@ bool IsReady(const Json& pod) {
   return !kube::testing::IsBeingDeleted(pod) && kube::testing::HasTrueCondition(pod, "Ready");
 }
 
-void RunSuite(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
-              std::stop_token stop) {
+void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nominations nominations,
+            std::stop_token stop) {
   const kube::Log log(kube::LogLevel::kOff);
   kube::Registry metrics;
   kube::Client client(context.transport, nullptr, context.clock);
@@ -53,8 +53,8 @@ void RunSuite(const kube::testing::ProcessContext& context, bool uses_leases, No
     Must(made);
     elector = *std::move(made);
   }
-  Suite suite(options, client, elector.get(), context.clock, log, metrics, context.identity);
-  (void)suite.Run(stop);  // An error ends the process; it is started again.
+  App app(options, client, elector.get(), context.clock, log, metrics, context.identity);
+  (void)app.Run(stop);  // An error ends the process; it is started again.
 }
 
 void CreateCrds(World& world) {

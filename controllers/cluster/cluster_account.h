@@ -27,26 +27,26 @@
 
 namespace grus {
 
-class ClusterRoom {
+class ClusterAccount {
  public:
-  // Registers handlers: both informers must outlive this, and be stopped and joined before it goes. Without `volumes`
-  // and `devices`, which may be null, pods may run where theirs are not.
-  ClusterRoom(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
-              Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr,
-              PodDevices* devices = nullptr);
+  // Registers handlers: stop and join both informers before this goes. `volumes` and `devices` may be null: pods may
+  // then run where theirs are not.
+  ClusterAccount(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
+                 Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr,
+                 PodDevices* devices = nullptr);
 
   // REQUIRES of these: before the informers start.
-  // Called once, before anything is planned: with Hold() for what an earlier process has promised, and Enqueue() for what
-  // it has begun.
+  // Called once, before anything is planned: with AddPlace() for what an earlier process has promised, and Enqueue()
+  // for what it has begun.
   void BeforePlanning(std::function<void()> callback) { before_planning_.push_back(std::move(callback)); }
   void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
-  // A gang whose standing changed, by key, and whether it is urgent: it was placed, has the reservation, or competition
-  // has begun while it is being started. What is not is a word in its status, and many gangs are told at once.
+  // A gang whose standing changed, by key. Urgent: it was placed, has the reservation, or competition began during its
+  // start. Otherwise only its status text is stale.
   void OnStanding(std::function<void(const std::string& gang, bool is_urgent)> callback) {
     on_standing_.push_back(std::move(callback));
   }
-  void OnClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
-    if (volumes_ != nullptr) volumes_->OnClaim(std::move(callback));
+  void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
+    if (volumes_ != nullptr) volumes_->OnVolumeClaim(std::move(callback));
   }
   // Of launchers that are lost: somebody looks after their jobs.
   void KeepRoomOfLaunchers() { keeps_room_of_launchers_ = true; }
@@ -55,7 +55,7 @@ class ClusterRoom {
   // The value of a node's label kubernetes.io/hostname; empty: it has none, or is not there.
   std::string HostnameOf(const std::string& node) const;
   // `owner` is a job's key as text. See ClusterLedger.
-  void Claim(const std::string& owner, const ShapePtr& shape, int count);
+  void KeepPlaces(const std::string& owner, const ShapePtr& shape, int count);
   Room RoomFor(const std::string& owner, const ShapePtr& shape, int at_most);
   // Who waits for free room that is kept for it and that such a pod could take, if the scheduler liked; empty: nobody.
   std::string ReservedFrom(const std::string& owner, const PodShape& shape) const;
@@ -64,19 +64,19 @@ class ClusterRoom {
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes = {});
   VolumeLimits VolumesOf(const kube::Pod& pod) const;
 
-  // What `gang` has claimed and not bound yet. A claim that the ledger does not know of, which a start finds in the
-  // cluster, is added with Hold().
+  // The places of `gang` whose pods are not bound yet. One that the ledger does not know of, which a start finds in the
+  // cluster, is added with AddPlace().
   std::vector<Place> PlacesOf(const std::string& gang) const;
-  void Hold(const std::string& gang, const Place& place);
-  // Keeps just these of its claims, as they are after the pass.
+  void AddPlace(const std::string& gang, const Place& place);
+  // Keeps just these of its places, as they are after the pass.
   void SetPlaces(const std::string& gang, const std::vector<Place>& places);
-  // Gives up those of its claims whose node has no room for them any more, or does not take such pods.
+  // Gives up those of its places whose node has no room for them any more, or does not take such pods.
   void KeepWhatHolds(const std::string& gang);
   // Puts the demand into the queue of the first Ask().
   void Enqueue(const GangDemand& demand);
   // Puts the demand into the queue and plans. What is placed is in PlacesOf() from then on.
   GangStanding Ask(const GangDemand& demand);
-  void StopAsking(const std::string& gang);  // Its claims stay.
+  void StopAsking(const std::string& gang);  // Its places stay.
   void Forget(const std::string& gang);      // They do not.
   void SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds);
   // When it is worth while that this gang asks again although nothing happens; nullopt: never.
@@ -88,15 +88,16 @@ class ClusterRoom {
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
   // On room that the scheduler takes for free.
-  bool HaveOthersClaims(const std::string& owner) const;
+  bool HaveOthersPlaces(const std::string& owner) const;
   // Whether the places of `gang` are to be held for it: competition threatens one of them, or pods of another shape are
   // on their way, which the scheduler may bind to nodes that were planned for this gang. (Pods alike only swap places.)
-  // Or its own pods are to be held to theirs, as they could take what is reserved for another, or their launcher's room.
+  // Or its own pods are to be held to theirs, as they could take what is reserved for another, or their launcher's
+  // room.
   bool MustHold(const std::string& gang);
   // Whether it was planned beside others on nodes that it does not fill. The scheduler would spread what was packed,
   // until no node is whole.
   bool SharesNodes(const std::string& gang) const;
-  // Whether a place is held by pinning the member to its node rather than by nominating it.
+  // Whether places are held by pinning members to nodes rather than by nominating them.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
   // What was found out about this cluster; true at first.
   void SetNominationsHonoured(bool are_honoured) { are_honoured_ = are_honoured; }
@@ -114,7 +115,7 @@ class ClusterRoom {
   bool LeaveQueueLocked(const std::string& gang);
   // Returns the gangs whose places it threatens now, and did not before.
   std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
-  // The same, of a pod whose claims may ask for something else now; it is accounted anew.
+  // The same, of a pod whose device claims may have changed; it is accounted anew.
   std::vector<std::string> RecountLocked(const kube::Pod& pod);
   std::vector<std::string> PutWaitingLocked(const kube::Pod& pod);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
@@ -141,9 +142,9 @@ class ClusterRoom {
   GangPlanner planner_;
   ShapePool shapes_;
   Competition competition_{ledger_};
-  std::unordered_map<std::string, ShapePtr> present_;  // By UID, what pods with claims are counted as.
-  std::set<std::string> waiting_;         // Gangs by key.
-  std::map<std::string, bool> placed_;    // Likewise, and whether it knows that its places are threatened.
+  std::unordered_map<std::string, ShapePtr> present_;  // By UID, what pods with device claims are counted as.
+  std::set<std::string> waiting_;                      // Gangs by key.
+  std::map<std::string, bool> placed_;                 // Likewise, and whether it knows that its places are threatened.
 };
 
 }  // namespace grus
