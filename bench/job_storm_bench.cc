@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// 400 jobs of 2 workers and 1 launcher, submitted at once: grus against the same objects created directly.
+// 400 jobs of 2 workers and 1 launcher, submitted at once: through grus, as objects of Kubernetes that somebody wrote
+// by hand, and as MPIJobs through mpi-operator, if there is its program.
 //
-// Usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS]
-// Prints a table; the ratio is taken within this run, on the cluster of KUBECONFIG, which needs the CRDs, a node
-// for every pod, and nothing else that makes it busy. Exit status 1: something did not come to its end.
+// Usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS] [--mpi-operator PROGRAM]
+//                        [--requests 1]
+// Prints a table; ratios are taken within this run, on the cluster of KUBECONFIG, which needs the CRDs, a node
+// for every pod, and nothing else that makes it busy. --requests lists them by verb and kind. Exit status 1: something
+// did not come to its end.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <optional>
 
 #include "bench/child_process.h"
 #include "bench/measure.h"
-#include "bench/storm.h"
+#include "bench/storm_sides.h"
 #include "clientlib/client/connection.h"
 #include "clientlib/model/core_v1.h"
 
@@ -21,96 +26,158 @@ namespace bench {
 namespace {
 
 using std::chrono::seconds;
-constexpr seconds kLimit(300);
+constexpr seconds kLimit(600);
 
 struct Arguments {
-  std::string kubeconfig, manager;
+  std::string kubeconfig, manager, mpi_operator;
   StormOptions storm;
   int rounds = 3;
   int idle_seconds = 60;
+  bool lists_requests = false;
 };
 
-// What all of the cluster asked of its API server so far, but for the opening of watches.
-double ClusterRequests(kube::Transport& transport) {
-  double requests = 0;
+struct World {
+  kube::Transport& transport;
+  kube::Client& client;
+  Observer& observer;
+  const kube::Clock& clock;
+};
+
+// The value of a label in a line of metrics: `verb="POST"`.
+std::string LabelOf(const std::string& line, const std::string& label) {
+  const std::size_t at = line.find(label + "=\"");
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + label.size() + 2;
+  return line.substr(begin, line.find('"', begin) - begin);
+}
+
+// What all of the cluster asked of its API server so far, but for the opening of watches: "POST pods/binding".
+using Requests = std::map<std::string, double>;
+Requests ClusterRequests(kube::Transport& transport) {
+  Requests requests;
   for (const std::string& line : ReadMetrics(transport, "apiserver_request_total{")) {
-    if (line.find("verb=\"WATCH\"") == std::string::npos) requests += MetricValue(line);
+    const std::string verb = LabelOf(line, "verb"), part = LabelOf(line, "subresource");
+    if (verb == "WATCH") continue;
+    requests[verb + " " + LabelOf(line, "resource") + (part.empty() ? "" : "/" + part)] += MetricValue(line);
   }
   return requests;
 }
+Requests operator-(Requests after, const Requests& before) {
+  for (const auto& [what, count] : before) after[what] -= count;
+  return after;
+}
+double Sum(const Requests& requests) {
+  double sum = 0;
+  for (const auto& [what, count] : requests) sum += count;
+  return sum;
+}
 
-bool Clean(kube::Client& client, Observer& observer, const std::string& ns, const kube::Clock& clock) {
-  DeleteNamespace(client, ns);
-  const kube::TimePoint until = clock.Now() + kLimit;
-  bool is_gone = observer.WaitForNoPods(ns, until);
+// What one side came to, round by round.
+struct Figures {
+  std::vector<double> took, requests;                    // Seconds until all pods run; all requests a job.
+  std::vector<double> cpu, memory, own_requests;         // Of its program.
+  std::vector<double> lag_median, lag_p99, idle_writes;  // Of grus.
+  Requests last;                                         // By verb and kind, of the last round.
+};
+
+bool Clean(const World& world, const std::string& ns) {
+  DeleteNamespace(world.client, ns);
+  const kube::TimePoint until = world.clock.Now() + kLimit;
+  bool is_gone = world.observer.WaitForNoPods(ns, until);
   // Nor may the deletion of what else is in it slow down what is measured next.
-  while (is_gone && client.Get(kube::KindOf<kube::Namespace>(), {"", ns}).ok()) {
-    is_gone = clock.Now() < until;
+  while (is_gone && world.client.Get(kube::KindOf<kube::Namespace>(), {"", ns}).ok()) {
+    is_gone = world.clock.Now() < until;
     usleep(200'000);
   }
   if (!is_gone) std::fprintf(stderr, "namespace %s did not go away\n", ns.c_str());
   return is_gone;
 }
 
-struct Figures {
-  std::vector<double> direct, through_grus, ratio, direct_requests, all_requests;
-  std::vector<double> cpu, memory, requests, idle_writes, lag_median, lag_p99;
-};
-
-bool RunDirect(kube::Transport& transport, kube::Client& client, Observer& observer, const Arguments& args,
-               const std::string& ns, const kube::Clock& clock, double& took, Figures& figures) {
-  if (!CreateNamespace(client, ns)) return false;
-  const double requests_before = ClusterRequests(transport);
-  const int pods = args.storm.jobs * (args.storm.workers + 1);
-  const kube::TimePoint start = clock.Now();
-  if (!CreatePlainObjects(client, ns, args.storm)) return false;
-  if (!observer.WaitForRunning(ns, pods, start + kLimit)) {
-    std::fprintf(stderr, "direct: %d of %d pods run after the limit\n", observer.Running(ns), pods);
-    return false;
-  }
-  took = SecondsSince(start, clock);
-  figures.direct_requests.push_back((ClusterRequests(transport) - requests_before) / args.storm.jobs);
-  return Clean(client, observer, ns, clock);
+bool IsAtWork(const StormSide& side) {
+  double sum = 0;
+  for (const std::string& line : ReadProgramMetrics(side.metrics_port, side.ready_metric)) sum += MetricValue(line);
+  return sum >= side.ready_value;
 }
 
-bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observer, const Arguments& args,
-             const std::string& ns, int port, const kube::Clock& clock, double& took, Figures& figures) {
-  if (!CreateNamespace(client, ns)) return false;
-  const std::string metrics = "127.0.0.1:" + std::to_string(port), health = "127.0.0.1:" + std::to_string(port + 1);
-  ChildProcess manager({args.manager, "--kubeconfig", args.kubeconfig, "--metrics-address", metrics, "--health-address",
-                        health, "--log-level", "warn"},
-                       "build/grus-manager-bench.log");
-  const kube::TimePoint ready_until = clock.Now() + seconds(30);
-  while (ScrapeManager(port).requests < 5 && clock.Now() < ready_until && manager.IsRunning()) usleep(100'000);
-  const ManagerCounters before = ScrapeManager(port);
-  const double requests_before = ClusterRequests(transport);
+// The rest of a round of grus: when its jobs say what their pods are, and what is written when nothing happens.
+bool LookAtGrus(const World& world, const Arguments& args, const std::string& ns, kube::TimePoint until, int port,
+                Figures& figures) {
+  const std::vector<double> lags = world.observer.StatusLags(ns);
+  figures.lag_median.push_back(Percentile(lags, 0.5));
+  figures.lag_p99.push_back(Percentile(lags, 0.99));
+  if (args.idle_seconds <= 0 || !figures.idle_writes.empty()) return world.clock.Now() < until;
+  const double before = ScrapeManager(port).writes;
+  usleep(static_cast<useconds_t>(args.idle_seconds) * 1'000'000U);
+  figures.idle_writes.push_back(ScrapeManager(port).writes - before);
+  return true;
+}
+
+bool RunSide(const World& world, const Arguments& args, const StormSide& side, const std::string& ns,
+             Figures& figures) {
+  if (!CreateNamespace(world.client, ns)) return false;
+  std::optional<ChildProcess> program;
+  if (!side.program.empty()) {
+    program.emplace(side.program, "build/" + side.name + "-bench.log");
+    const kube::TimePoint ready_until = world.clock.Now() + seconds(60);
+    while (!IsAtWork(side) && world.clock.Now() < ready_until && program->IsRunning()) usleep(100'000);
+  }
+  const double own_before = side.is_grus ? ScrapeManager(side.metrics_port).requests : 0;
+  const Requests before = ClusterRequests(world.transport);
 
   const int pods = args.storm.jobs * (args.storm.workers + 1);
-  const kube::TimePoint start = clock.Now();
-  if (!CreateJobs(client, ns, args.storm)) return false;
-  if (!observer.WaitForRunning(ns, pods, start + kLimit)) {
-    std::fprintf(stderr, "grus: %d of %d pods run after the limit\n", observer.Running(ns), pods);
+  const kube::TimePoint start = world.clock.Now();
+  if (!side.create(world.client, ns, args.storm)) return false;
+  if (!world.observer.WaitForRunning(ns, pods, start + kLimit)) {
+    std::fprintf(stderr, "%s: %d of %d pods run after the limit\n", side.name.c_str(), world.observer.Running(ns),
+                 pods);
     return false;
   }
-  took = SecondsSince(start, clock);
-  figures.all_requests.push_back((ClusterRequests(transport) - requests_before) / args.storm.jobs);
-  if (!observer.WaitForPhase(ns, "Running", args.storm.jobs, start + kLimit)) {
+  figures.took.push_back(SecondsSince(start, world.clock));
+  if (side.is_grus && !world.observer.WaitForPhase(ns, "Running", args.storm.jobs, start + kLimit)) {
     std::fprintf(stderr, "grus: not all jobs came to phase Running\n");
     return false;
   }
-  usleep(2'000'000);  // Events are written behind the status; they count.
-  const ManagerCounters after = ScrapeManager(port);
-  figures.cpu.push_back(manager.CpuSeconds());
-  figures.memory.push_back(manager.PeakMemoryMib());
-  figures.requests.push_back((after.requests - before.requests) / args.storm.jobs);
-  const std::vector<double> lags = observer.StatusLags(ns);
-  figures.lag_median.push_back(Percentile(lags, 0.5));
-  figures.lag_p99.push_back(Percentile(lags, 0.99));
-  if (args.idle_seconds > 0 && figures.idle_writes.empty()) {
-    usleep(static_cast<useconds_t>(args.idle_seconds) * 1'000'000U);
-    figures.idle_writes.push_back(ScrapeManager(port).writes - after.writes);
+  usleep(2'000'000);  // Events and statuses are written behind; they count.
+  figures.last = ClusterRequests(world.transport) - before;
+  figures.requests.push_back(Sum(figures.last) / args.storm.jobs);
+  if (program) {
+    figures.cpu.push_back(program->CpuSeconds());
+    figures.memory.push_back(program->PeakMemoryMib());
   }
-  return Clean(client, observer, ns, clock);
+  if (side.is_grus) {
+    figures.own_requests.push_back((ScrapeManager(side.metrics_port).requests - own_before) / args.storm.jobs);
+    if (!LookAtGrus(world, args, ns, start + kLimit, side.metrics_port, figures)) return false;
+  }
+  return Clean(world, ns);
+}
+
+void PrintSide(const StormSide& side, const Figures& figures, const Arguments& args) {
+  PrintRow(side.name + ": all pods run", Median(figures.took), "s");
+  PrintRow(side.name + ": requests to the API server a job", Median(figures.requests), "");
+  if (!figures.cpu.empty()) PrintRow(side.name + ": CPU of its program", Median(figures.cpu), "s");
+  if (!figures.memory.empty()) PrintRow(side.name + ": peak memory of its program", Median(figures.memory), "MiB");
+  if (!args.lists_requests) return;
+  for (const auto& [what, count] : figures.last) {
+    if (count / args.storm.jobs >= 0.01) PrintRow("  " + what, count / args.storm.jobs, "a job");
+  }
+}
+
+void PrintLimits(const std::map<std::string, Figures>& all) {
+  const Figures &grus = all.at("grus"), &hand = all.at("by hand");
+  const auto ratio_to = [&](const Figures& other) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < grus.took.size(); ++i) ratios.push_back(grus.took[i] / other.took[i]);
+    return Median(ratios);
+  };
+  PrintRow("grus to by hand", ratio_to(hand), "x", 1.6);
+  if (all.contains("mpi-operator")) PrintRow("grus to mpi-operator", ratio_to(all.at("mpi-operator")), "x", 1);
+  PrintRow("requests to the API server a job, through grus", Median(grus.requests), "", 33);
+  PrintRow("grus-manager: CPU", Median(grus.cpu), "s", 1.5);
+  PrintRow("grus-manager: peak memory", Median(grus.memory), "MiB", 40);
+  PrintRow("grus-manager: API requests a job", Median(grus.own_requests), "", 9);
+  PrintRow("a worker's readiness in its job's status, median", Median(grus.lag_median), "s", 0.1);
+  PrintRow("a worker's readiness in its job's status, p99", Median(grus.lag_p99), "s", 0.5);
+  if (!grus.idle_writes.empty()) PrintRow("write requests at rest", grus.idle_writes.front(), "", 0);
 }
 
 int Run(const Arguments& args) {
@@ -121,50 +188,39 @@ int Run(const Arguments& args) {
     std::fprintf(stderr, "%s\n", connection.error().message().c_str());
     return 1;
   }
-  kube::Transport& transport = *(*connection)->transport;
-  kube::Client& client = *(*connection)->client;
-  Observer observer(client, clock, log);
+  Observer observer(*(*connection)->client, clock, log);
   if (!observer.Start()) {
     std::fprintf(stderr, "the bench's own caches did not sync\n");
     return 1;
   }
+  const World world{*(*connection)->transport, *(*connection)->client, observer, clock};
+  const std::string run = std::to_string(getpid());
 
   // The first pods of a cluster come slowly: not counted.
   Arguments warm_up = args;
   warm_up.storm.jobs = std::min(args.storm.jobs, 50);
-  double ignored = 0;
-  Figures figures;
-  if (!RunDirect(transport, client, observer, warm_up, "warm-up-" + std::to_string(getpid()), clock, ignored,
-                 figures)) {
-    return 1;
-  }
-  figures = {};
+  Figures ignored;
+  if (!RunSide(world, warm_up, ByHand(), "warm-up-" + run, ignored)) return 1;
+
+  std::vector<StormSide> sides{ByHand(), ThroughGrus(args.manager, args.kubeconfig, 18080)};
+  if (!args.mpi_operator.empty()) sides.push_back(ThroughMpiOperator(args.mpi_operator, args.kubeconfig, 18090));
+  std::map<std::string, Figures> all;
   for (int round = 0; round < args.rounds; ++round) {
-    double direct = 0, grus = 0;
-    const std::string suffix = std::to_string(getpid()) + "-" + std::to_string(round);
-    if (!RunDirect(transport, client, observer, args, "storm-direct-" + suffix, clock, direct, figures)) return 1;
-    if (!RunGrus(transport, client, observer, args, "storm-grus-" + suffix, 18080 + 2 * round, clock, grus, figures)) {
-      return 1;
+    std::printf("round %d:", round + 1);
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      const StormSide& side =
+          sides[(i + static_cast<std::size_t>(round)) % sides.size()];  // Each is first in its turn.
+      const std::string ns = "storm-" + std::to_string(i) + "-" + run + "-" + std::to_string(round);
+      if (!RunSide(world, args, side, ns, all[side.name])) return 1;
+      std::printf(" %s %.2f s", side.name.c_str(), all[side.name].took.back());
+      std::fflush(stdout);
     }
-    figures.direct.push_back(direct);
-    figures.through_grus.push_back(grus);
-    figures.ratio.push_back(grus / direct);
-    std::printf("round %d: direct %.2f s, through grus %.2f s, ratio %.3f\n", round + 1, direct, grus, grus / direct);
-    std::fflush(stdout);
+    std::printf("\n");
   }
   std::printf("\n%d jobs of %d workers and 1 launcher; medians of %d rounds\n", args.storm.jobs, args.storm.workers,
               args.rounds);
-  PrintRow("all pods run, objects created directly", Median(figures.direct), "s");
-  PrintRow("all pods run, through grus", Median(figures.through_grus), "s");
-  PrintRow("requests to the API server a job, created directly", Median(figures.direct_requests), "");
-  PrintRow("requests to the API server a job, through grus", Median(figures.all_requests), "");
-  PrintRow("ratio", Median(figures.ratio), "x", 1.35);
-  PrintRow("grus-manager: CPU", Median(figures.cpu), "s", 1.5);
-  PrintRow("grus-manager: peak memory", Median(figures.memory), "MiB", 40);
-  PrintRow("grus-manager: API requests a job", Median(figures.requests), "", 12);
-  PrintRow("a worker's readiness in its job's status, median", Median(figures.lag_median), "s", 0.1);
-  PrintRow("a worker's readiness in its job's status, p99", Median(figures.lag_p99), "s", 0.5);
-  if (!figures.idle_writes.empty()) PrintRow("write requests at rest", figures.idle_writes.front(), "", 0);
+  for (const StormSide& side : sides) PrintSide(side, all[side.name], args);
+  PrintLimits(all);
   return 0;
 }
 
@@ -174,7 +230,9 @@ int Run(const Arguments& args) {
 int main(int argc, char** argv) {
   bench::Arguments args;
   if (argc < 3) {
-    std::fprintf(stderr, "usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS]\n");
+    std::fprintf(stderr,
+                 "usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS]\n"
+                 "                       [--mpi-operator PROGRAM] [--requests 1]\n");
     return 2;
   }
   args.kubeconfig = argv[1];
@@ -183,6 +241,8 @@ int main(int argc, char** argv) {
     if (!std::strcmp(argv[i], "--jobs")) args.storm.jobs = std::atoi(argv[i + 1]);
     if (!std::strcmp(argv[i], "--rounds")) args.rounds = std::atoi(argv[i + 1]);
     if (!std::strcmp(argv[i], "--idle")) args.idle_seconds = std::atoi(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--mpi-operator")) args.mpi_operator = argv[i + 1];
+    if (!std::strcmp(argv[i], "--requests")) args.lists_requests = std::atoi(argv[i + 1]) != 0;
   }
   return bench::Run(args);
 }

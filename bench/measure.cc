@@ -69,13 +69,17 @@ std::vector<std::string> ReadMetrics(kube::Transport& transport, const std::stri
 
 double MetricValue(const std::string& line) { return std::atof(line.c_str() + line.rfind(' ')); }
 
-ManagerCounters ScrapeManager(int port) {
+std::vector<std::string> ReadProgramMetrics(int port, const std::string& prefix) {
   kube::TransportOptions options;
   options.server = "http://127.0.0.1:" + std::to_string(port);
   static const kube::SystemClock clock;
   auto transport = kube::CurlTransport::Create(options, clock);
+  return transport ? ReadMetrics(**transport, prefix) : std::vector<std::string>();
+}
+
+ManagerCounters ScrapeManager(int port) {
   ManagerCounters counters;
-  for (const std::string& line : ReadMetrics(**transport, "rest_client_requests_total{")) {
+  for (const std::string& line : ReadProgramMetrics(port, "rest_client_requests_total{")) {
     counters.requests += MetricValue(line);
     if (line.find("method=\"GET\"") == std::string::npos) counters.writes += MetricValue(line);
   }

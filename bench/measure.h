@@ -28,6 +28,8 @@ bool InParallel(int count, int threads, const std::function<kube::Status(int)>& 
 // The lines of `transport`'s /metrics that begin with `prefix`; none if there is no answer.
 std::vector<std::string> ReadMetrics(kube::Transport& transport, const std::string& prefix);
 double MetricValue(const std::string& line);
+// The same of a program's /metrics, at that port of 127.0.0.1.
+std::vector<std::string> ReadProgramMetrics(int port, const std::string& prefix);
 
 // grus-manager's own counters, from the /metrics at that port of 127.0.0.1.
 struct ManagerCounters {

@@ -137,23 +137,6 @@ bool CreateJobs(kube::Client& client, const std::string& ns, const StormOptions&
   });
 }
 
-bool CreatePlainObjects(kube::Client& client, const std::string& ns, const StormOptions& options) {
-  return InParallel(options.jobs, options.threads, [&](int i) -> kube::Status {
-    const api::ElasticHorovodJob job = MakeJob(ns, i, options);
-    const std::pair<const kube::Kind*, Json> objects[] = {
-        {&KindOf<kube::Service>(), grus::MakeService(job)},
-        {&KindOf<kube::StatefulSet>(), grus::MakeWorkers(job, {options.workers, options.workers, false, false})},
-        {&KindOf<kube::Job>(), grus::MakeLauncher(job)}};
-    for (auto& [kind, object] : objects) {
-      Json plain = object;
-      plain["metadata"].Erase("ownerReferences");  // There is no job that could own them.
-      auto made = client.Create(*kind, ns, plain);
-      if (!made) return std::move(made).error();
-    }
-    return {};
-  });
-}
-
 bool CreateNamespace(kube::Client& client, const std::string& ns) {
   const Json object =
       Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", Json::MakeObject({{"name", ns}})}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many jobs at once, created through grus or as plain objects, and the wait until all their pods run.
+// Many jobs at once, and the wait until all their pods run.
 #pragma once
 
 #include <map>
@@ -58,7 +58,6 @@ api::ElasticHorovodJob MakeJob(const std::string& ns, int index, const StormOpti
 
 // Each creates its objects from options.threads threads; false and a message on the first error.
 bool CreateJobs(kube::Client& client, const std::string& ns, const StormOptions& options);
-bool CreatePlainObjects(kube::Client& client, const std::string& ns, const StormOptions& options);
 bool CreateNamespace(kube::Client& client, const std::string& ns);
 void DeleteNamespace(kube::Client& client, const std::string& ns);
 

@@ -6,6 +6,7 @@
 
 #include "clientlib/auth/tls_material.h"
 #include "clientlib/runtime/ownership.h"
+#include "controllers/elastic/horovod_patch.h"
 #include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/resources.h"
@@ -49,10 +50,10 @@ Json Head(const ElasticHorovodJob& job, const char* api_version, const char* kin
   return head;
 }
 
-Json SshVolume(const ElasticHorovodJob& job) {
-  // 0440 so that a user other than root can read it through fsGroup; the scripts make private copies.
+Json JobVolume(const ElasticHorovodJob& job) {
+  // 0440 so that a user other than root can read it through fsGroup; the scripts make private copies of the key.
   return Json::MakeObject(
-      {{"name", "grus-ssh"}, {"secret", Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}})}});
+      {{"name", "grus-job"}, {"secret", Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}})}});
 }
 
 Json Mount(const char* name, const char* path) {
@@ -81,28 +82,26 @@ Json WritableMount(const char* name, const char* path) {
   return Json::MakeObject({{"name", name}, {"mountPath", path}});
 }
 
+constexpr char kPrivateKeyFile[] = "id_ed25519", kPublicKeyFile[] = "authorized_keys";
+constexpr char kWorkerFile[] = "/etc/grus/job/worker.sh";
+constexpr char kPreStopFile[] = "/etc/grus/job/pre_stop.sh";
+
 // What the launcher and the workers have in common.
 OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const std::string& image,
-                           const std::string& script) {
+                           std::vector<std::string> command) {
   OurContainer container;
   container.name = name;
   container.image = image;
-  container.command = {"/bin/sh", "-c", script};
+  container.command = std::move(command);
   AddOriginalMounts(job, container.volume_mounts);
   AddOriginalVolumes(job, container.volumes);
-  container.volume_mounts.Append(Mount("grus-ssh", kSshFolder));
+  container.volume_mounts.Append(Mount("grus-job", kJobFolder));
   container.volume_mounts.Append(WritableMount("grus-scratch", kScratchFolder));
-  container.volumes.Append(SshVolume(job));
+  container.volumes.Append(JobVolume(job));
   container.volumes.Append(EmptyDir("grus-scratch"));
   // Why it ended, for the job's message.
   container.defaults.emplace_back(std::vector<std::string>{"terminationMessagePolicy"}, "FallbackToLogsOnError");
   return container;
-}
-
-// As the kubelet reads a container's command: "$$" stands for "$".
-std::string EscapedForKubelet(std::string script) {
-  for (std::size_t at = 0; (at = script.find("$$", at)) != std::string::npos; at += 4) script.insert(at, "$$");
-  return script;
 }
 
 // The preStop hook counts within the grace period: what is left is for the ssh server to end.
@@ -114,7 +113,7 @@ int PreStopSeconds(const ElasticHorovodJob& job) {
 }
 
 Json WorkerTemplate(const ElasticHorovodJob& job) {
-  OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, EscapedForKubelet(WorkerScript()));
+  OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, {"/bin/sh", kWorkerFile});
   WorkerDevices devices = DevicesOf(job.spec.workers);
   worker.device = std::move(devices.resource);
   worker.devices = devices.count;
@@ -132,7 +131,7 @@ Json WorkerTemplate(const ElasticHorovodJob& job) {
       Json::MakeObject(
           {{"tcpSocket", Json::MakeObject({{"port", kSshPort}})}, {"periodSeconds", 1}, {"failureThreshold", 60}}));
   // A deleted, drained or evicted worker ends when the training has left it.
-  Json stop = Json::MakeArray({"/bin/sh", "-c", WorkerPreStopScript(PreStopSeconds(job))});
+  Json stop = Json::MakeArray({"/bin/sh", kPreStopFile, std::to_string(PreStopSeconds(job))});
   worker.defaults.emplace_back(std::vector<std::string>{"lifecycle", "preStop"},
                                Json::MakeObject({{"exec", Json::MakeObject({{"command", std::move(stop)}})}}));
   return OverlayTemplate(job.spec.workers.pod_template, worker, Labels(job, "worker"), job.spec.priority_class_name);
@@ -173,6 +172,7 @@ kube::Pod ReadPod(Json json, const std::string& ns) {
 
 Json MakeService(const ElasticHorovodJob& job) {
   Json service = Head(job, "v1", "Service", ServiceName(job), nullptr);
+  service["metadata"]["labels"][kFilesLabel] = "1";
   service["spec"] = Json::MakeObject({{"clusterIP", "None"}, {"selector", Selector(job, "worker")}});
   return service;
 }
@@ -180,15 +180,34 @@ Json MakeService(const ElasticHorovodJob& job) {
 Json MakeSecret(const ElasticHorovodJob& job, const SshKey& key) {
   Json secret = Head(job, "v1", "Secret", SecretName(job), nullptr);
   secret["immutable"] = true;
-  secret["data"] = Json::MakeObject({{"id_ed25519", kube::EncodeBase64(key.private_key)},
-                                     {"authorized_keys", kube::EncodeBase64(key.public_key + "\n")}});
+  const std::pair<const char*, std::string> files[] = {{kPrivateKeyFile, key.private_key},
+                                                       {kPublicKeyFile, key.public_key + "\n"},
+                                                       {"worker.sh", WorkerScript()},
+                                                       {"pre_stop.sh", PreStopScript()},
+                                                       {"launcher.sh", LauncherScript()},
+                                                       {"discover_hosts.sh", DiscoveryScript()},
+                                                       {"sitecustomize.py", std::string(HorovodPatch())}};
+  for (const auto& [name, text] : files) secret["data"][name] = kube::EncodeBase64(text);
   return secret;
+}
+
+std::optional<SshKey> KeyIn(const kube::Secret& secret) {
+  const auto file = [&](const char* name) -> std::string {
+    const auto it = secret.data.find(name);
+    if (it == secret.data.end()) return {};
+    auto text = kube::DecodeBase64(it->second);
+    return text ? *std::move(text) : std::string();
+  };
+  SshKey key{file(kPrivateKeyFile), file(kPublicKeyFile)};
+  if (key.private_key.empty() || key.public_key.empty()) return std::nullopt;
+  if (key.public_key.back() == '\n') key.public_key.pop_back();
+  return key;
 }
 
 Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
   Json config_map = Head(job, "v1", "ConfigMap", HostsName(job), nullptr);
   config_map["metadata"]["annotations"] = Json::MakeObject({{kPublishedAnnotation, kube::ToText(list.published)}});
-  config_map["data"] = Json::MakeObject({{"hosts", HostListText(list)}, {"discover_hosts.sh", DiscoveryScript()}});
+  config_map["data"] = Json::MakeObject({{"hosts", HostListText(list)}});
   return config_map;
 }
 
@@ -214,21 +233,21 @@ Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
 }
 
 Json MakeLauncher(const ElasticHorovodJob& job) {
-  OurContainer launcher =
-      MakeContainer(job, "launcher", job.spec.launcher.image, LauncherScript(job.spec, SizesOf(job.spec)));
+  OurContainer launcher = MakeContainer(job, "launcher", job.spec.launcher.image,
+                                        {"/bin/sh", "-c", LauncherCommand(job.spec, SizesOf(job.spec))});
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
   // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
   const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
   const Json pushed = Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
+  const Json script = Json::MakeObject({{"key", "discover_hosts.sh"}, {"path", "discover_hosts.sh"}});
+  const Json sources = Json::MakeArray(
+      {Json::MakeObject({{"configMap", Json::MakeObject({{"name", HostsName(job)}})}}),
+       Json::MakeObject({{"downwardAPI", Json::MakeObject({{"items", Json::MakeArray({pushed})}})}}),
+       // Here, as it must be executable.
+       Json::MakeObject(
+           {{"secret", Json::MakeObject({{"name", SecretName(job)}, {"items", Json::MakeArray({script})}})}})});
   launcher.volumes.Append(Json::MakeObject(
-      {{"name", "grus-hosts"},
-       {"projected",
-        Json::MakeObject(
-            {{"defaultMode", 0555},
-             {"sources",
-              Json::MakeArray({Json::MakeObject({{"configMap", Json::MakeObject({{"name", HostsName(job)}})}}),
-                               Json::MakeObject({{"downwardAPI",
-                                                  Json::MakeObject({{"items", Json::MakeArray({pushed})}})}})})}})}}));
+      {{"name", "grus-hosts"}, {"projected", Json::MakeObject({{"defaultMode", 0555}, {"sources", sources}})}}));
   Json pod =
       OverlayTemplate(job.spec.launcher.pod_template, launcher, Labels(job, "launcher"), job.spec.priority_class_name);
   if (pod.is_object() && (pod["spec"].is_null() || pod["spec"].is_object())) pod["spec"]["restartPolicy"] = "Never";

@@ -5,6 +5,7 @@
 // what the job lives on: names, images, commands, labels, the ssh key, the host list, the GPUs.
 #pragma once
 
+#include "clientlib/model/core_v1.h"
 #include "clientlib/model/json.h"
 #include "clientlib/model/pod.h"
 #include "controllers/elastic/elastic_sizes.h"
@@ -14,7 +15,8 @@
 namespace grus {
 
 kube::Json MakeService(const api::ElasticHorovodJob& job);
-kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);
+kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);  // With the scripts of its pods.
+std::optional<SshKey> KeyIn(const kube::Secret& secret);
 kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
 kube::Json MakeWorkers(const api::ElasticHorovodJob& job, const WorkersState& size);
 kube::Json MakeLauncher(const api::ElasticHorovodJob& job);

@@ -68,6 +68,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                        std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Status WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status WriteSecret(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   // Puts our labels back on the StatefulSet if that is why our cache does not have it. True if it was there.
   kube::Result<bool> RestoreHiddenWorkers(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
   kube::Status WriteGroup(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);

@@ -33,6 +33,9 @@ std::string GroupName(const api::ElasticHorovodJob& job) { return job.metadata.n
 std::string LauncherName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-launcher"; }
 std::string HostsName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-hosts"; }
 std::string SecretName(const api::ElasticHorovodJob& job) {
+  return job.metadata.name + "-files-" + std::string(job.metadata.uid);
+}
+std::string OldSecretName(const api::ElasticHorovodJob& job) {
   return job.metadata.name + "-ssh-" + std::string(job.metadata.uid);
 }
 

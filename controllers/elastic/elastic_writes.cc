@@ -63,25 +63,37 @@ Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Chil
   return said;
 }
 
+// Made before the Service, so that where that stands there was a Secret.
+Status ElasticReconciler::WriteSecret(const View& view, const Plan& plan, const Children& children,
+                                      ChildWriter& writer) {
+  const ElasticHorovodJob& job = *view.job;
+  const bool is_old = children.service && children.service->metadata.labels.Get(kFilesLabel).empty();
+  if (children.service && !is_old && !plan.check_secret) return {};
+  const auto read = [&](const std::string& name) {
+    auto live = client_.Get<kube::Secret>({job.metadata.ns, name});
+    if (!live) live = std::move(live).error().with("look for Secret " + job.metadata.ns + "/" + name);
+    return live;
+  };
+  std::optional<SshKey> key;
+  if (children.service) {
+    const auto live = read(SecretName(job));
+    if (live) return {};
+    if (live.error().code() != ErrorCode::kNotFound) return live.error();
+    // Pods may run whose key is that of the Secret which an older grus made.
+    const auto old = is_old ? read(OldSecretName(job)) : live;
+    if (!old && old.error().code() != ErrorCode::kNotFound) return old.error();
+    if (old) key = KeyIn(**old);
+  }
+  if (!key) {
+    Result<SshKey> made = MakeSshKey(job.metadata.Key().ToString());
+    if (!made) return std::move(made).error();
+    key = *std::move(made);
+  }
+  return writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *key), HasStarted(job));
+}
+
 Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
-  const bool makes_secret = plan.wants_base && (!children.service || plan.check_secret);
-  if (makes_secret) {
-    bool is_there = false;
-    if (plan.check_secret) {
-      const auto live = client_.Get(KindOf<kube::Secret>(), {job.metadata.ns, SecretName(job)});
-      if (!live && live.error().code() != ErrorCode::kNotFound) {
-        return kube::Error(live.error()).with("look for the Secret of " + job.metadata.Key().ToString());
-      }
-      is_there = live.ok();
-    }
-    if (!is_there) {
-      Result<SshKey> key = MakeSshKey(job.metadata.Key().ToString());
-      if (!key) return std::move(key).error();
-      Status made = writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *key), HasStarted(job));
-      if (!made) return made;
-    }
-  }
   if (!plan.wants_base) {
     if (!children.service) return {};
     // The Secret first: while the Service stands, the next pass knows that it still has to go.
@@ -92,6 +104,7 @@ Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Ch
     return children.service->metadata.is_being_deleted() ? Status()
                                                          : writer.Delete(KindOf<kube::Service>(), *children.service);
   }
+  if (Status done = WriteSecret(view, plan, children, writer); !done) return done;
   if (!children.service) {
     const bool was_there = HasStarted(job) || !VerifiedOf(job).service_version.empty();
     return writer.Create(KindOf<kube::Service>(), MakeService(job), was_there);
@@ -270,7 +283,10 @@ Status ElasticReconciler::WriteHosts(const View& view, const Plan& plan, const C
     const bool was_there = HasStarted(job) || !VerifiedOf(job).hosts_version.empty();
     if (Status made = writer.Create(kind, MakeHosts(job, *plan.hosts), was_there); !made) return made;
   } else {
-    const Json wanted = MakeHosts(job, *plan.hosts);
+    Json wanted = MakeHosts(job, *plan.hosts);
+    for (const auto& [file, text] : children.hosts->data) {  // Launchers that an older grus made have a script there.
+      if (wanted["data"].Find(file) == nullptr) wanted["data"][file] = text;
+    }
     const bool is_verified = VerifiedOf(job).hosts_version == children.hosts->metadata.resource_version;
     const bool is_new_list = !view.hosts || view.hosts->revision != plan.hosts->revision;
     const bool is_right = !is_new_list && (is_verified || (HasLabels(children.hosts->metadata, wanted) &&

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/elastic/scripts.h"
 
-#include "controllers/elastic/horovod_patch.h"
-
 namespace grus {
 namespace {
 
 constexpr char kUsePatch[] =
-    R"sh([ -n "${GRUS_PLAIN_HOROVOD:-}" ] || export PYTHONPATH="/tmp/grus/python${PYTHONPATH:+:$PYTHONPATH}"
+    R"sh([ -n "${GRUS_PLAIN_HOROVOD:-}" ] || export PYTHONPATH="/etc/grus/job${PYTHONPATH:+:$PYTHONPATH}"
 )sh";
 
 // With a read-only root file system there is no other place: Python's tempfile would find none.
 constexpr char kTempFolder[] = R"sh([ -n "${TMPDIR:-}" ] || [ -w /tmp ] || export TMPDIR=/tmp/grus
 )sh";
-
-std::string WritePatch() {
-  return "mkdir -p /tmp/grus/python && cat >/tmp/grus/python/sitecustomize.py <<'EOF'\n" + std::string(HorovodPatch()) +
-         "EOF\n";
-}
 
 std::string Flag(const std::string& name, const std::optional<std::int32_t>& value) {
   return value ? " --" + name + " " + std::to_string(*value) : std::string();
@@ -37,7 +30,7 @@ mkdir -p /tmp/grus/sessions
 chmod 755 /run/sshd 2>/dev/null || mkdir -p /run/sshd 2>/dev/null || true
 )sh" + std::string(kTempFolder) +
          R"sh(umask >/tmp/grus/umask
-(umask 077; export -p >/tmp/grus/environment; cp /etc/grus/ssh/id_ed25519 /tmp/grus/host_key)
+(umask 077; export -p >/tmp/grus/environment; cp /etc/grus/job/id_ed25519 /tmp/grus/host_key)
 cat >/tmp/grus/session <<'EOF'
 shell=${SHELL:-/bin/sh}
 : >"/tmp/grus/sessions/$$"
@@ -46,17 +39,17 @@ umask "$(cat /tmp/grus/umask)"
 )sh" + std::string(kUsePatch) +
          R"sh(exec "$shell" -c "$SSH_ORIGINAL_COMMAND"
 EOF
-)sh" + WritePatch() +
-         R"sh(exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f /dev/null -p )sh" + std::to_string(kSshPort) +
+exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f /dev/null -p )sh" +
+         std::to_string(kSshPort) +
          R"sh( -h /tmp/grus/host_key \
-  -o AuthorizedKeysFile=/etc/grus/ssh/authorized_keys -o StrictModes=no -o UsePAM=no -o PidFile=none \
+  -o AuthorizedKeysFile=/etc/grus/job/authorized_keys -o StrictModes=no -o UsePAM=no -o PidFile=none \
   -o PasswordAuthentication=no -o PermitRootLogin=prohibit-password -o MaxStartups=1000 \
   -o ClientAliveInterval=5 -o ForceCommand='/bin/sh /tmp/grus/session'
 )sh";
 }
 
-std::string WorkerPreStopScript(int seconds) {
-  return "left=" + std::to_string(seconds) + R"sh(
+std::string PreStopScript() {
+  return R"sh(left=$1
 while [ "$left" -gt 0 ]; do
   trains=
   for session in /tmp/grus/sessions/*; do [ ! -d "/proc/${session##*/}" ] || trains=yes; done
@@ -67,10 +60,9 @@ done
 )sh";
 }
 
-std::string LauncherScript(const api::ElasticHorovodJobSpec& spec, const Sizes& sizes) {
+std::string LauncherCommand(const api::ElasticHorovodJobSpec& spec, const Sizes& sizes) {
   std::string command;
   for (const std::string& word : spec.launcher.python_command) command.append(" ").append(word);
-  const std::string ssh = " -p " + std::to_string(kSshPort) + " -i /tmp/grus/id_ed25519";
   // --min-np 1: below its minimum Horovod never restarts what died, and waits for ever; grus itself sees to the
   //   job's minimum.
   // --network-interfaces: without it Horovod waits for two hosts, and a job of one never starts.
@@ -78,11 +70,23 @@ std::string LauncherScript(const api::ElasticHorovodJobSpec& spec, const Sizes& 
   //   3 times the lower bound.
   // --gloo-timeout-seconds: a worker that joins has so long to import its framework, or the others do not start; and
   //   peers that vanished without a word are waited for as long.
+  return "train() {\n  exec horovodrun --gloo -np " + std::to_string(sizes.NeededToRun() * sizes.slots) +
+         " --min-np 1 --max-np " + std::to_string(sizes.max * sizes.slots) +
+         " --host-discovery-script /etc/grus/hosts/discover_hosts.sh"
+         " --network-interfaces \"${GRUS_NETWORK_INTERFACE:-eth0}\""
+         " --blacklist-cooldown-range 2 60 --gloo-timeout-seconds \"${HOROVOD_GLOO_TIMEOUT_SECONDS:-60}\"" +
+         Flag("elastic-timeout", spec.elastic.timeout_seconds) + Flag("reset-limit", spec.elastic.reset_limit) +
+         " --ssh-port " + std::to_string(kSshPort) + " --ssh-identity-file /tmp/grus/id_ed25519" + command +
+         "\n}\n. /etc/grus/job/launcher.sh\n";
+}
+
+std::string LauncherScript() {
+  const std::string ssh = " -p " + std::to_string(kSshPort) + " -i /tmp/grus/id_ed25519";
   // ssh: Horovod's own would notice a node that vanished without a word after two hours. Each session leaves its
   //   process as a file, for the discovery script.
   //   That the first one was logged in is a file, too: without it nobody was lost.
   // Afterwards: when all of its workers are gone, or were exchanged for others, nobody has the training's state.
-  return R"sh(mkdir -p /tmp/grus && (umask 077; cp /etc/grus/ssh/id_ed25519 /tmp/grus/id_ed25519) || exit 1
+  return R"sh(mkdir -p /tmp/grus && (umask 077; cp /etc/grus/job/id_ed25519 /tmp/grus/id_ed25519) || exit 1
 )sh" + std::string(kTempFolder) +
          R"sh(mkdir -p /tmp/grus/bin && cat >/tmp/grus/bin/ssh <<EOF && chmod +x /tmp/grus/bin/ssh || exit 1
 #!/bin/sh
@@ -95,15 +99,8 @@ EOF
 export PATH="/tmp/grus/bin:$PATH"
 training= stopped=
 trap 'stopped=yes; [ -z "$training" ] || kill "$training" 2>/dev/null' TERM INT
-)sh" + WritePatch() +
-         kUsePatch + R"sh({ exec horovodrun --gloo -np )sh" + std::to_string(sizes.NeededToRun() * sizes.slots) +
-         " --min-np 1 --max-np " + std::to_string(sizes.max * sizes.slots) +
-         " --host-discovery-script /etc/grus/hosts/discover_hosts.sh"
-         " --network-interfaces \"${GRUS_NETWORK_INTERFACE:-eth0}\""
-         " --blacklist-cooldown-range 2 60 --gloo-timeout-seconds \"${HOROVOD_GLOO_TIMEOUT_SECONDS:-60}\"" +
-         Flag("elastic-timeout", spec.elastic.timeout_seconds) + Flag("reset-limit", spec.elastic.reset_limit) +
-         " --ssh-port " + std::to_string(kSshPort) + " --ssh-identity-file /tmp/grus/id_ed25519" + command + R"sh(
-} &
+)sh" + std::string(kUsePatch) +
+         R"sh(train &
 training=$!
 [ -z "$stopped" ] || kill "$training" 2>/dev/null
 echo "$training" >/tmp/grus/training

@@ -68,7 +68,7 @@ std::string ElasticWorkload::NameOf(std::string_view resource, const Json& objec
   // The name carries the UID of its job.
   if (resource == "secrets") {
     const std::string name = Text(object, {"metadata", "name"});
-    return name.substr(0, name.find("-ssh-")) + "-ssh-*";
+    return name.substr(0, name.find("-files-")) + "-files-*";
   }
   if (resource == kPods && traits_.has_chance_ordinals && HasRole(object, "worker")) return "workers-*";
   return Workload::NameOf(resource, object);

@@ -26,7 +26,7 @@ constexpr const char* kTemplates[] = {
     R"({"spec":{"nodeSelector":{"disk":"none-has-this"}}})",
     R"({"spec":{"tolerations":[{"operator":"Exists"}],"terminationGracePeriodSeconds":7}})",
     R"({"spec":{"volumes":[{"name":"scratch","emptyDir":{}}],"serviceAccountName":"trainer"}})",
-    R"({"spec":{"volumes":[{"name":"grus-ssh","emptyDir":{}}]}})",
+    R"({"spec":{"volumes":[{"name":"grus-job","emptyDir":{}}]}})",
     R"({"spec":{"restartPolicy":"Always","hostNetwork":true,"dnsPolicy":"ClusterFirstWithHostNet"}})",
     R"({"spec":{"schedulingGates":[{"name":"theirs.test/gate"}]}})",
     R"({"unknown":{"field":1}})",
@@ -35,13 +35,13 @@ constexpr const char* kContainers[] = {
     R"({})",
     R"({"name":"any","volumeMounts":[]})",
     R"({"name":"any","volumeMounts":"none"})",
-    R"({"name":"any","volumeMounts":[{"name":"grus-ssh","mountPath":"/extra"}]})",
+    R"({"name":"any","volumeMounts":[{"name":"grus-job","mountPath":"/extra"}]})",
     R"({"name":"any","volumeMounts":[{"name":"not-there","mountPath":"/extra"}]})",
 };
 constexpr const char* kVolumes[] = {
     R"({"name":"data","emptyDir":{}})",
     R"({"name":"data","hostPath":{"path":"/data","type":"Directory"}})",
-    R"({"name":"grus-ssh","emptyDir":{}})",
+    R"({"name":"grus-job","emptyDir":{}})",
     R"({})",
 };
 constexpr const char* kUnknown[] = {R"({})", R"({"field":"value"})"};

@@ -215,7 +215,7 @@ TEST_F(ElasticJob, MakesADeletedSecretAgainWhenAWorkerDoesNotStart) {
   AddNode(2);
   Create(R"({"workersSpec":{"maxReplicas":2}})");
   ASSERT_TRUE(AwaitTrains(2));
-  const std::string name = "train-ssh-" + TheJob()->metadata.uid;
+  const std::string name = "train-files-" + TheJob()->metadata.uid;
   const std::string uid = world().Get<kube::Secret>(ns(), name)->metadata.uid;
 
   Delete<kube::Secret>(name);
@@ -362,9 +362,9 @@ TEST_F(ElasticJob, AJobMadeAgainUnderTheSameNameIsANewJob) {
   EXPECT_TRUE(Await("the old pods are gone", [&] {
     return std::none_of(pods.begin(), pods.end(), [&](const PodPtr& pod) { return AllSurvive({pod}, AllPods()); });
   }));
-  EXPECT_NE(world().Get<kube::Secret>(ns(), "train-ssh-" + TheJob()->metadata.uid), nullptr);
+  EXPECT_NE(world().Get<kube::Secret>(ns(), "train-files-" + TheJob()->metadata.uid), nullptr);
   EXPECT_TRUE(Await("the old key is gone",
-                    [&] { return world().Get<kube::Secret>(ns(), "train-ssh-" + before->metadata.uid) == nullptr; }));
+                    [&] { return world().Get<kube::Secret>(ns(), "train-files-" + before->metadata.uid) == nullptr; }));
 }
 
 }  // namespace

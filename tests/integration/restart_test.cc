@@ -65,7 +65,7 @@ TEST_F(ElasticJob, ComesToTheSameEndWhereverTheManagerIsKilled) {
       {&KindOf<kube::StatefulSet>(), "train-workers"},
       {&KindOf<kube::ConfigMap>(), "train-hosts"},
       {&KindOf<kube::Job>(), "train-launcher"},
-      {&KindOf<kube::Secret>(), "train-ssh-" + TheJob()->metadata.uid}};
+      {&KindOf<kube::Secret>(), "train-files-" + TheJob()->metadata.uid}};
   for (const auto& [kind, name] : children) {
     auto seen = EverSeen(history, *kind);
     EXPECT_EQ(seen[name].size(), 1U) << kind->kind << " was made more than once";

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "clientlib/auth/tls_material.h"
+#include "controllers/elastic/horovod_patch.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/cluster_objects.h"
 #include "tests/controllers/elastic/test_job.h"
@@ -67,12 +68,32 @@ TEST(ElasticChildren, TheServiceIsHeadlessAndSelectsTheWorkers) {
             Parse(R"({"ai.centauruscloud.io/job-name":"bert","ai.centauruscloud.io/role":"worker"})"));
 }
 
-TEST(ElasticChildren, TheSecretHoldsTheKeyPair) {
+TEST(ElasticChildren, TheSecretHoldsTheKeyPairAndTheScripts) {
   const Json secret = MakeSecret(TestJob(), {"the private key", "the public key"});
   EXPECT_EQ(At(secret, {"immutable"}), Json(true));
-  const Json key = At(secret, {"data", "id_ed25519"}), authorized = At(secret, {"data", "authorized_keys"});
-  EXPECT_EQ(*kube::DecodeBase64(*key.AsString()), "the private key");
-  EXPECT_EQ(*kube::DecodeBase64(*authorized.AsString()), "the public key\n");
+  const std::pair<const char*, std::string> files[] = {
+      {"id_ed25519", "the private key"},
+      {"authorized_keys", "the public key\n"},
+      {"worker.sh", WorkerScript()},
+      {"pre_stop.sh", PreStopScript()},
+      {"launcher.sh", LauncherScript()},
+      {"discover_hosts.sh", DiscoveryScript()},
+      {"sitecustomize.py", std::string(HorovodPatch())},
+  };
+  EXPECT_EQ(At(secret, {"data"}).AsObject()->size(), std::size(files));
+  for (const auto& [name, text] : files) {
+    EXPECT_EQ(*kube::DecodeBase64(*At(secret, {"data", name}).AsString()), text) << name;
+  }
+}
+
+TEST(ElasticChildren, AKeyIsReadBackFromItsSecret) {
+  const auto decoded = kube::Decode<kube::Secret>(ToText(MakeSecret(TestJob(), {"the private key", "the public key"})));
+  ASSERT_TRUE(decoded);
+  const std::optional<SshKey> key = KeyIn(**decoded);
+  ASSERT_TRUE(key);
+  EXPECT_EQ(key->private_key, "the private key");
+  EXPECT_EQ(key->public_key, "the public key");
+  EXPECT_FALSE(KeyIn(kube::Secret())) << "somebody else's";
 }
 
 TEST(ElasticChildren, TheHostListIsWhatTheViewReadsBack) {
@@ -82,7 +103,6 @@ TEST(ElasticChildren, TheHostListIsWhatTheViewReadsBack) {
   list.revision = 5;
   list.published = grus::At(0);
   const Json config_map = MakeHosts(TestJob(), list);
-  EXPECT_EQ(At(config_map, {"data", "discover_hosts.sh"}), Json(DiscoveryScript()));
   const auto decoded = kube::Decode<kube::ConfigMap>(ToText(config_map));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(ReadHostList(**decoded), list);
@@ -124,12 +144,6 @@ TEST(MakeWorkers, TheSelectorMatchesThePodLabels) {
   EXPECT_EQ(At(labels, {"x"}), Json("y"));
 }
 
-// What the kubelet makes of a word of a command: "$$" is "$"; no "$(NAME)" of ours is a variable's.
-std::string ReadByKubelet(std::string word) {
-  for (std::size_t at = 0; (at = word.find("$$", at)) != std::string::npos; ++at) word.erase(at, 1);
-  return word;
-}
-
 TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.gpus_per_worker = 2;
@@ -138,13 +152,15 @@ TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
   const Json worker = Container(set);
   EXPECT_EQ(At(worker, {"name"}), Json("worker"));
   EXPECT_EQ(At(worker, {"image"}), Json("registry.example.com/worker:1"));
-  EXPECT_EQ(ReadByKubelet(*At(worker, {"command"}).AsArray()->back().AsString()), WorkerScript());
+  EXPECT_EQ(At(worker, {"command"}), Parse(R"(["/bin/sh","/etc/grus/job/worker.sh"])"));
+  EXPECT_EQ(At(worker, {"lifecycle", "preStop", "exec", "command"}),
+            Parse(R"(["/bin/sh","/etc/grus/job/pre_stop.sh","25"])"));
   EXPECT_EQ(At(worker, {"resources", "limits", "nvidia.com/gpu"}), Json("2"));
-  EXPECT_EQ(At(worker, {"volumeMounts"}), Parse(R"([{"name":"grus-ssh","mountPath":"/etc/grus/ssh","readOnly":true},
+  EXPECT_EQ(At(worker, {"volumeMounts"}), Parse(R"([{"name":"grus-job","mountPath":"/etc/grus/job","readOnly":true},
                        {"name":"grus-scratch","mountPath":"/tmp/grus"},{"name":"grus-shm","mountPath":"/dev/shm"},
                        {"name":"grus-sshd","mountPath":"/run/sshd"}])"));
   EXPECT_EQ(At(set, {"spec", "template", "spec", "volumes"}),
-            Parse(R"([{"name":"grus-ssh","secret":{"secretName":"bert-ssh-0b6f1c9e-uid","defaultMode":288}},
+            Parse(R"([{"name":"grus-job","secret":{"secretName":"bert-files-0b6f1c9e-uid","defaultMode":288}},
                        {"name":"grus-scratch","emptyDir":{}},{"name":"grus-shm","emptyDir":{"medium":"Memory"}},
                        {"name":"grus-sshd","emptyDir":{}}])"));
   EXPECT_EQ(At(set, {"spec", "template", "spec", "priorityClassName"}), Json("batch"));
@@ -179,9 +195,10 @@ TEST(MakeLauncher, RunsOnceWithTheHostListMountedAndPushed) {
   EXPECT_EQ(At(container, {"name"}), Json("launcher"));
   EXPECT_EQ(At(container, {"resources"}), Json());  // The launcher needs no GPU.
   EXPECT_TRUE(HasNamed(At(container, {"volumeMounts"}), "mountPath", "/etc/grus/hosts"));
-  EXPECT_TRUE(HasNamed(At(container, {"volumeMounts"}), "mountPath", "/etc/grus/ssh"));
+  EXPECT_TRUE(HasNamed(At(container, {"volumeMounts"}), "mountPath", "/etc/grus/job"));
   const std::string volumes = ToText(At(launcher, {"spec", "template", "spec", "volumes"}));
   EXPECT_THAT(volumes, HasSubstr(R"("configMap":{"name":"bert-hosts"})"));
+  EXPECT_THAT(volumes, HasSubstr(R"("items":[{"key":"discover_hosts.sh","path":"discover_hosts.sh"}])"));
   EXPECT_THAT(volumes, HasSubstr(R"("fieldPath":"metadata.annotations['ai.centauruscloud.io/hosts']")"));
   EXPECT_THAT(volumes, HasSubstr(R"("defaultMode":365)"));  // 0555: Horovod executes the discovery script.
 }
@@ -193,7 +210,7 @@ TEST(ElasticChildren, ContainersAndVolumesOfTheOriginalReachEveryPod) {
   for (const Json& workload : {MakeWorkers(job, {1, 1, false, false}), MakeLauncher(job)}) {
     EXPECT_TRUE(HasNamed(At(Container(workload), {"volumeMounts"}), "mountPath", "/data"));
     EXPECT_TRUE(HasNamed(At(workload, {"spec", "template", "spec", "volumes"}), "name", "data"));
-    EXPECT_TRUE(HasNamed(At(workload, {"spec", "template", "spec", "volumes"}), "name", "grus-ssh"));
+    EXPECT_TRUE(HasNamed(At(workload, {"spec", "template", "spec", "volumes"}), "name", "grus-job"));
   }
 }
 

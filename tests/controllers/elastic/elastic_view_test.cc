@@ -28,7 +28,7 @@ TEST(ElasticView, W4NamesOfChildrenAreDeterministic) {
   EXPECT_EQ(WorkersName(job), "bert-workers");
   EXPECT_EQ(LauncherName(job), "bert-launcher");
   EXPECT_EQ(HostsName(job), "bert-hosts");
-  EXPECT_EQ(SecretName(job), "bert-ssh-0b6f1c9e-uid");  // A job made again gets a new key.
+  EXPECT_EQ(SecretName(job), "bert-files-0b6f1c9e-uid");  // A job made again gets a new key.
 }
 
 TEST(OrdinalOf, TakesOnlyPodsOfThatStatefulSet) {

@@ -198,8 +198,9 @@ TEST(Scripts, AreShellThatParses) {
   const std::pair<const char*, std::string> kScripts[] = {
       {"discovery", DiscoveryScript()},
       {"worker", WorkerScript()},
-      {"pre-stop", WorkerPreStopScript(25)},
-      {"launcher", LauncherScript(job.spec, SizesOf(job.spec))},
+      {"pre-stop", PreStopScript()},
+      {"launcher", LauncherScript()},
+      {"command", LauncherCommand(job.spec, SizesOf(job.spec))},
   };
   kube::testing::TempDir dir;
   for (const auto& [name, text] : kScripts) {
@@ -217,7 +218,11 @@ class Launcher {
     Program("cp", "exit 0");
     Program("ssh", "exit 255");
     std::filesystem::create_directory(dir_.path("scratch"));
-    script_ = dir_.Write("launch", Replaced(LauncherScript(spec, SizesOf(spec)), kScratchFolder, dir_.path("scratch")));
+    const auto local = [this](const std::string& text) {
+      return Replaced(Replaced(text, kScratchFolder, dir_.path("scratch")), kJobFolder, dir_.path("job"));
+    };
+    dir_.Write("job/launcher.sh", local(LauncherScript()));
+    script_ = dir_.Write("launch", local(LauncherCommand(spec, SizesOf(spec))));
   }
   void Program(const std::string& name, const std::string& body) {
     std::filesystem::permissions(dir_.Write("bin/" + name, "#!/bin/sh\n" + body + "\n"),
@@ -364,12 +369,12 @@ TEST(WorkerScript, StartsAgainInItsPod) {
   const auto make = [&](const std::string& name, const std::string& text, std::filesystem::perms perms) {
     std::filesystem::permissions(dir.Write(name, text), perms);
   };
-  make("ssh/id_ed25519", "key", std::filesystem::perms::owner_read);
+  make("job/id_ed25519", "key", std::filesystem::perms::owner_read);
   make("bin/sshd", "#!/bin/sh\nexit 0\n", std::filesystem::perms::owner_all);
   // Root may write over what is read-only.
   make("bin/cp", "#!/bin/sh\n[ ! -e \"$2\" ] && exec /bin/cp \"$@\"\n", std::filesystem::perms::owner_all);
-  const std::string script = dir.Write("worker", Replaced(Replaced(WorkerScript(), kScratchFolder, dir.path("scratch")),
-                                                          "/etc/grus/ssh", dir.path("ssh")));
+  const std::string script = dir.Write(
+      "worker", Replaced(Replaced(WorkerScript(), kScratchFolder, dir.path("scratch")), kJobFolder, dir.path("job")));
   for (int start = 1; start <= 2; ++start) {
     const Outcome outcome = RunShell("PATH=" + dir.path("bin") + ":$PATH /bin/sh " + script + " 2>&1");
     EXPECT_EQ(outcome.exit_code, 0) << "start " << start << ": " << outcome.output;

@@ -81,8 +81,11 @@ int Main(const std::vector<std::string>& words) {
   sizes.min = std::stoi(words[1]);
   sizes.max = sizes.wanted = std::stoi(words[2]);
   sizes.slots = std::stoi(words[3]);
-  if (what == "--launcher") std::cout << LauncherScript(TestJob().spec, sizes);
-  else PrintLists(sizes);
+  if (what == "--launcher") {
+    std::cout << Replaced(LauncherCommand(TestJob().spec, sizes), ". /etc/grus/job/launcher.sh\n", LauncherScript());
+  } else {
+    PrintLists(sizes);
+  }
   return 0;
 }
 

@@ -152,13 +152,13 @@ class Launcher:
     """grus's launcher script with Horovod's launcher in place of the process it starts."""
     def __init__(self, player, sizes, folder, change_arguments):
         self.folder = folder
-        for name in ('hosts', 'ssh', 'scratch', 'bin'):
+        for name in ('hosts', 'job', 'scratch', 'bin'):
             (folder / name).mkdir()
-        (folder / 'ssh' / 'id_ed25519').touch()
+        (folder / 'job' / 'id_ed25519').touch()
         discovery = self.text(player, '--discovery', folder / 'hosts', folder / 'scratch')
         self.program('hosts/discover_hosts.sh', discovery.replace('date +%s', f'cat {folder}/now'))
         script = self.text(player, '--launcher', *sizes)
-        for real, ours in (('/etc/grus/hosts', 'hosts'), ('/etc/grus/ssh', 'ssh'), ('/tmp/grus', 'scratch')):
+        for real, ours in (('/etc/grus/hosts', 'hosts'), ('/etc/grus/job', 'job'), ('/tmp/grus', 'scratch')):
             script = script.replace(real, str(folder / ours))
         self.program('launcher.sh', '#!/bin/sh\n' + script)
         self.program('bin/ssh', '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\n'
