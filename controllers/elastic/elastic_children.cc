@@ -172,7 +172,6 @@ kube::Pod ReadPod(Json json, const std::string& ns) {
 
 Json MakeService(const ElasticHorovodJob& job) {
   Json service = Head(job, "v1", "Service", ServiceName(job), nullptr);
-  service["metadata"]["labels"][kFilesLabel] = "1";
   service["spec"] = Json::MakeObject({{"clusterIP", "None"}, {"selector", Selector(job, "worker")}});
   return service;
 }
@@ -213,6 +212,7 @@ Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
 
 Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
   Json set = Head(job, "apps/v1", "StatefulSet", WorkersName(job), "worker");
+  set["metadata"]["labels"][kFilesLabel] = "1";
   Json pod = WorkerTemplate(job);
   if (size.gang != Gang::kNone && pod.is_object()) {
     Json& labels = pod["metadata"]["labels"];

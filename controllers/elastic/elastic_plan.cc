@@ -35,7 +35,7 @@ void PlanAfterEnd(Plan& plan, const View& view) {
   plan.restart_launcher =
       policy.clean_pod_policy == api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
   if (policy.clean_pod_policy == api::CleanPodPolicy::kNone) {
-    plan.wants_base = view.has_service;
+    plan.wants_service = view.has_service;
     plan.workers = view.workers;
     plan.hosts = view.hosts;
   }
@@ -62,7 +62,7 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
 }
 
 void PlanSuspended(Plan& plan, const View& view) {
-  plan.wants_base = view.has_service;
+  plan.wants_service = view.has_service;
   if (view.workers) plan.workers = WorkersState{0, 0, false, false};
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
@@ -205,7 +205,6 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   if (view.quota) LookAgain(plan, view.quota->look_again);
   LookAgain(plan, TimeUntilSilenceCounts(view));
   LookAgain(plan, TimeUntilEndCounts(view));
-  plan.wants_base = true;
   plan.workers = workers.size;
   if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // Nothing to hold yet.
   plan.park = std::move(workers.park);
@@ -215,11 +214,12 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
 
   if (workers.is_waiting || sizes.wanted == 0) {
     plan.restart_launcher = view.launcher != LauncherState::kAbsent;
-    plan.wants_base = view.has_service;
   } else {
     PlanLauncher(plan, view, sizes);
     HoldForDrain(plan, view, workers);
   }
+  // The names that it gives the workers are of use to the training: the addresses are told once rather than each.
+  plan.wants_service = view.has_service || plan.wants_launcher;
   NoteScale(plan, view, workers, sizes);
 }
 

@@ -38,7 +38,7 @@ std::string_view ToString(Reason reason);
 struct Plan {
   bool delete_job = false;  // Its time to live after the end is over.
 
-  bool wants_base = false;              // Service and Secret.
+  bool wants_service = false;           // Its Secret goes with its StatefulSet.
   bool check_secret = false;            // Make the Secret again if it is gone.
   std::optional<WorkersState> workers;  // The StatefulSet; nullopt: none.
   std::optional<HostList> hosts;        // The ConfigMap; nullopt: none.

@@ -2,10 +2,10 @@
 // Brings one ElasticHorovodJob and its children to what the plan says.
 //
 // A pass reads only caches, plans purely, and writes in this order, so that a stop after any write leaves a
-// state from which the next pass goes on to the same end: Secret, Service, StatefulSet; pods of lost nodes, parked
-// pods, lifted gates; status; host list; launcher; events. (A worker's pod goes in a later pass than the one that took
-// it off the host list.) A pass on caches that have not seen our last writes waits for them.
-// Thread-safe: many keys at once.
+// state from which the next pass goes on to the same end: Secret, PodGroup, StatefulSet; pods of lost nodes, parked
+// pods, lifted gates; status; Service; host list; launcher; events. (A worker's pod goes in a later pass than the one
+// that took it off the host list.) A pass on caches that have not seen our last writes waits for them. Thread-safe:
+// many keys at once.
 #pragma once
 
 #include <mutex>
@@ -67,7 +67,7 @@ class ElasticReconciler final : public kube::Reconciler {
                    const ShapePtr& launcher);
   kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                        std::optional<kube::Duration>& deferred, std::stop_token stop);
-  kube::Status WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
+  kube::Status WriteService(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   kube::Status WriteSecret(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
   // Puts our labels back on the StatefulSet if that is why our cache does not have it. True if it was there.
   kube::Result<bool> RestoreHiddenWorkers(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);

@@ -131,7 +131,7 @@ std::string OldSecretName(const api::ElasticHorovodJob& job);  // An older grus 
 
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "grus";
-// On the Service: the Secret that was made before it holds files, too.
+// On the StatefulSet: the Secret that was made before it holds files, too.
 inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
 // On the StatefulSet: a hash of the pod template as we wanted it, by which it is seen that something was taken out.

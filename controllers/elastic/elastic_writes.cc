@@ -43,7 +43,7 @@ bool SameSize(const WorkersState& a, const WorkersState& b) {
 
 Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                                   std::optional<kube::Duration>& deferred, std::stop_token stop) {
-  if (Status done = WriteBase(view, plan, children, writer); !done) return done;
+  if (Status done = WriteSecret(view, plan, children, writer); !done) return done;
   if (Status done = WriteGroup(view, plan, children, writer); !done) return done;
   if (Status done = WriteWorkers(view, plan, children, writer); !done) return done;
   if (Status done = WritePods(view, plan, writer, stop); !done) return done;
@@ -54,6 +54,7 @@ Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Chil
     if (Status done = WriteStatus(view, plan.status, deferred, stop); !done) return done;
     NoteTry(view, plan);
   }
+  if (Status done = WriteService(view, plan, children, writer); !done) return done;
   if (Status done = WriteHosts(view, plan, children, writer); !done) return done;
   if (Status done = WriteLauncher(view, plan, children, writer, stop); !done) return done;
   SetVerified(*view.job, children);
@@ -63,19 +64,25 @@ Status ElasticReconciler::Execute(const View& view, const Plan& plan, const Chil
   return said;
 }
 
-// Made before the Service, so that where that stands there was a Secret.
+// The Secret is made before the StatefulSet and deleted before it, so that where that stands there was one.
 Status ElasticReconciler::WriteSecret(const View& view, const Plan& plan, const Children& children,
                                       ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
-  const bool is_old = children.service && children.service->metadata.labels.Get(kFilesLabel).empty();
-  if (children.service && !is_old && !plan.check_secret) return {};
+  if (!plan.workers) {
+    if (!children.workers || children.workers->metadata.is_being_deleted()) return {};
+    const ObjectKey secret{job.metadata.ns, SecretName(job)};
+    Status gone = client_.Delete(KindOf<kube::Secret>(), secret);
+    return gone ? Status() : std::move(gone).error().with("delete Secret " + secret.ToString());
+  }
+  const bool is_old = children.workers && children.workers->metadata.labels.Get(kFilesLabel).empty();
+  if (children.workers && !is_old && !plan.check_secret) return {};
   const auto read = [&](const std::string& name) {
     auto live = client_.Get<kube::Secret>({job.metadata.ns, name});
     if (!live) live = std::move(live).error().with("look for Secret " + job.metadata.ns + "/" + name);
     return live;
   };
   std::optional<SshKey> key;
-  if (children.service) {
+  if (children.workers) {
     const auto live = read(SecretName(job));
     if (live) return {};
     if (live.error().code() != ErrorCode::kNotFound) return live.error();
@@ -92,19 +99,13 @@ Status ElasticReconciler::WriteSecret(const View& view, const Plan& plan, const 
   return writer.Create(KindOf<kube::Secret>(), MakeSecret(job, *key), HasStarted(job));
 }
 
-Status ElasticReconciler::WriteBase(const View& view, const Plan& plan, const Children& children, ChildWriter& writer) {
+Status ElasticReconciler::WriteService(const View& view, const Plan& plan, const Children& children,
+                                       ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
-  if (!plan.wants_base) {
-    if (!children.service) return {};
-    // The Secret first: while the Service stands, the next pass knows that it still has to go.
-    const ObjectKey secret{job.metadata.ns, SecretName(job)};
-    if (Status gone = client_.Delete(KindOf<kube::Secret>(), secret); !gone) {
-      return std::move(gone).error().with("delete Secret " + secret.ToString());
-    }
-    return children.service->metadata.is_being_deleted() ? Status()
-                                                         : writer.Delete(KindOf<kube::Service>(), *children.service);
+  if (!plan.wants_service) {
+    if (!children.service || children.service->metadata.is_being_deleted()) return {};
+    return writer.Delete(KindOf<kube::Service>(), *children.service);
   }
-  if (Status done = WriteSecret(view, plan, children, writer); !done) return done;
   if (!children.service) {
     const bool was_there = HasStarted(job) || !VerifiedOf(job).service_version.empty();
     return writer.Create(KindOf<kube::Service>(), MakeService(job), was_there);

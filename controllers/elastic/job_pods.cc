@@ -24,6 +24,8 @@ constexpr Duration kSoon = std::chrono::seconds(5);
 // A reconciler waits for the answer.
 constexpr Duration kPatience = std::chrono::seconds(3), kLongestSilence = std::chrono::minutes(5);
 constexpr int kMostInFlight = 4;
+// Some admission checks refuse once: the job would start blindly, and then again when its pods turn out larger.
+constexpr int kFirmRefusals = 2;
 
 // What decides what the API server makes of the pods, but for the job's own name.
 std::string QuestionOf(const ElasticHorovodJob& job) {
@@ -130,6 +132,7 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     std::lock_guard lock(mutex_);
     NoteLocked(ns, fresh);
     if (!fresh.pod) fresh.pod = answer.pod;
+    if (fresh.refusal && can_answer) fresh.refusals = answer.refusals + 1;
     answer = std::move(fresh);
     return can_answer;
   };
@@ -167,7 +170,7 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
   JobPod result;
   result.pod = made.made ? made.made : made.stated;
   result.is_changed = made.is_changed;
-  result.is_known = made.made || (answer.refusal && IsFinal(*answer.refusal));
+  result.is_known = made.made || answer.refusals >= kFirmRefusals;
   result.refusal = answer.refusal;
   const kube::TimePoint now = clock_.Now();
   const auto silence = silences_.find(ns);

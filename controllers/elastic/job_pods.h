@@ -50,6 +50,7 @@ class JobPods {
     std::optional<kube::TimePoint> when = {};
     std::shared_ptr<const kube::Pod> pod = {};  // Null: none yet. The last one there was, if then came a refusal.
     std::optional<kube::Error> refusal = {};
+    int refusals = 0;  // In a row, that were final.
   };
   // What is asked for all jobs whose pods are made alike.
   struct Question {

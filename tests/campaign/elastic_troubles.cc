@@ -260,11 +260,13 @@ ElasticStory NameTaken() {
   return {.name = "name-taken",
           .prepare =
               [](World& world) {
-                Json service = Parse(R"({"apiVersion":"v1","kind":"Service","metadata":{},
-                                         "spec":{"clusterIP":"None","selector":{"app":"foreign"}}})");
-                service["metadata"]["name"] = kTakenName;
-                service["metadata"]["namespace"] = kNamespace;
-                Must(world.server.Create("services", std::move(service)));
+                Json set = Parse(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{},
+                    "spec":{"replicas":0,"selector":{"matchLabels":{"app":"foreign"}},
+                            "template":{"metadata":{"labels":{"app":"foreign"}},
+                                        "spec":{"containers":[{"name":"foreign","image":"a"}]}}}})");
+                set["metadata"]["name"] = kTakenName;
+                set["metadata"]["namespace"] = kNamespace;
+                Must(world.server.Create("statefulsets.apps", std::move(set)));
                 Cluster(1, 8, R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})")(world);
               },
           .steps = {Until(
@@ -276,7 +278,7 @@ ElasticStory NameTaken() {
                     Until(
                         "the other one trains", [](const World& world) { return Trains(world, kOther, 8); },
                         [](World& world) {
-                          Delete(world, "services", kTakenName);
+                          Delete(world, "statefulsets.apps", kTakenName);
                           EndTraining(world, kOther, "succeed");
                         }),
                     UntilTrains(8)},

@@ -57,10 +57,11 @@ TEST(ElasticPlan, WorkersThatTheServerWouldRefuseAreNotMadeAndToldOnce) {
   EXPECT_THAT(again.events, IsEmpty());
 }
 
-TEST(ElasticPlan, ANewJobGetsItsChildrenButNoLauncherYet) {
-  const View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
+TEST(ElasticPlan, ANewJobGetsItsWorkersButNoServiceAndLauncherYet) {
+  View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
+  view.has_service = false;
   const Plan plan = PlanElasticJob(view);
-  EXPECT_TRUE(plan.wants_base);
+  EXPECT_FALSE(plan.wants_service);
   ASSERT_TRUE(plan.workers);
   EXPECT_EQ(plan.workers->replicas, 4);
   EXPECT_FALSE(plan.wants_launcher);
@@ -70,9 +71,10 @@ TEST(ElasticPlan, ANewJobGetsItsChildrenButNoLauncherYet) {
 }
 
 TEST(ElasticPlan, AJobWithoutRoomHoldsNothing) {
-  const View view = ViewBuilder().MinMax(2, 4).Room(1).Build();
+  View view = ViewBuilder().MinMax(2, 4).Room(1).Build();
+  view.has_service = false;
   const Plan plan = PlanElasticJob(view);
-  EXPECT_FALSE(plan.wants_base);
+  EXPECT_FALSE(plan.wants_service);
   EXPECT_FALSE(plan.workers);
   EXPECT_FALSE(plan.wants_launcher);
   EXPECT_EQ(plan.status.phase, kPhaseWaiting);
@@ -346,7 +348,7 @@ TEST(ElasticPlan, CleanPodPolicySaysWhatStaysAfterTheEnd) {
     for (const Plan* plan : {&at_end, &after}) {
       EXPECT_EQ(plan->workers.has_value(), c.workers);
       EXPECT_EQ(plan->hosts.has_value(), c.workers);
-      EXPECT_EQ(plan->wants_base, c.workers);
+      EXPECT_EQ(plan->wants_service, c.workers);
       EXPECT_EQ(plan->wants_launcher, c.launcher);
       EXPECT_EQ(plan->restart_launcher, c.launcher_goes);
     }

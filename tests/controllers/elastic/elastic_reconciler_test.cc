@@ -49,6 +49,13 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
         "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
     Create("pods", std::move(pod));
   }
+  // A StatefulSet of somebody else's that has the name of ours.
+  void AddForeignWorkers() {
+    Json foreign = Named("apps/v1", "StatefulSet", "bert-workers", "team-a");
+    foreign["spec"] = *kube::ParseJson(R"({"replicas":0,"selector":{"matchLabels":{"app":"other"}},"template":{
+        "metadata":{"labels":{"app":"other"}},"spec":{"containers":[{"name":"other","image":"a"}]}}})");
+    Create("statefulsets.apps", std::move(foreign));
+  }
   void Start() {
     elastic_.FeedQueue(queue_);
     StartCaches();
@@ -202,14 +209,9 @@ TEST_F(ElasticReconcilerTest, AStartThatFailsBesideTheLastRunsWorkersDoesNotWake
   Start();
   ASSERT_TRUE(Pass());
   AddBoundWorker();
-  Json set = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
-  set["spec"]["replicas"] = 0;
-  set["metadata"]["annotations"][kGrantedAnnotation] = "0";
-  ASSERT_TRUE(server_.Update("statefulsets.apps", std::move(set), "grus"));
-  ASSERT_TRUE(server_.Delete("services", {"team-a", "bert-workers"}));
-  Json foreign = Named("v1", "Service", "bert-workers", "team-a");
-  foreign["spec"] = *kube::ParseJson(R"({"clusterIP":"None","selector":{"app":"other"}})");
-  Create("services", std::move(foreign));
+  ASSERT_TRUE(server_.Delete("statefulsets.apps", {"team-a", "bert-workers"},
+                             Json::MakeObject({{"propagationPolicy", "Background"}})));
+  AddForeignWorkers();
   ASSERT_TRUE(Pass());  // It says so: what it writes may bring the next one.
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
@@ -256,9 +258,7 @@ TEST_F(ElasticReconcilerTest, ALauncherIsNotMadeAgainWhileAPodOfItRunsThatTheCac
 }
 
 TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
-  Json foreign = Named("v1", "Service", "bert-workers", "team-a");
-  foreign["spec"] = *kube::ParseJson(R"({"clusterIP":"None","selector":{"app":"other"}})");
-  Create("services", std::move(foreign));
+  AddForeignWorkers();
   AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
   Start();
 
