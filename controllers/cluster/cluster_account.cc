@@ -12,8 +12,6 @@
 namespace grus {
 namespace {
 
-bool HasEnded(const kube::Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
-
 // The pod of a DaemonSet, which comes to its own node alone, and the launcher of a job, one for all its workers.
 bool ComesAlone(const kube::Pod& pod) {
   const kube::OwnerReference* controller = pod.metadata.Controller();

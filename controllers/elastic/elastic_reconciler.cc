@@ -199,8 +199,7 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, of_job)) {
     const kube::OwnerReference* owner = pod->metadata.Controller();
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
-        pod->status.phase != "Succeeded" && pod->status.phase != "Failed" &&
-        !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
+        !HasEnded(*pod) && !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
       view.has_stray_launcher = true;
     }
     if (owner == nullptr) continue;

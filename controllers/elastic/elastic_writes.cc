@@ -308,7 +308,7 @@ Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& write
   std::vector<std::shared_ptr<const kube::Pod>> strays;
   for (const auto& object : pods->items) {
     const auto pod = std::static_pointer_cast<const kube::Pod>(object);
-    if (pod->status.phase != "Succeeded" && pod->status.phase != "Failed") strays.push_back(pod);
+    if (!HasEnded(*pod)) strays.push_back(pod);
   }
   if (strays.empty()) return {};
   // Our cache does not see a launcher that lost our label; its pods are no strays.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/gang/gang_news.h"
 
-#include <algorithm>
-
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/volume_limits.h"
 #include "crds/types/pod_group.h"
@@ -42,17 +40,12 @@ GangNews NewsOf(const kube::Pod* before, const kube::Pod* after) {
   return after->spec.node_name.empty() ? GangNews::kMajor : GangNews::kNone;
 }
 
-bool HasGangGate(const kube::Pod& pod) {
-  return std::any_of(pod.spec.scheduling_gates.begin(), pod.spec.scheduling_gates.end(),
-                     [](const kube::PodSchedulingGate& gate) { return gate.name == api::kGangGate; });
-}
-
 std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod) {
   const std::string_view group = GroupNameOf(kind, pod.metadata);
   if (!group.empty()) return kube::ObjectKey{pod.metadata.ns, std::string(group)};
   const kube::Kind& ours = kube::KindOf<api::PodGroup>();
-  const bool is_without =
-      &kind == &ours && GroupNameOf(kube::KindOf<api::LegacyPodGroup>(), pod.metadata).empty() && HasGangGate(pod);
+  const bool is_without = &kind == &ours && HasGate(pod, api::kGangGate) &&
+                          GroupNameOf(kube::KindOf<api::LegacyPodGroup>(), pod.metadata).empty();
   return is_without ? std::optional(kube::ObjectKey{pod.metadata.ns, ""}) : std::nullopt;
 }
 

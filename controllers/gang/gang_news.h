@@ -18,7 +18,6 @@ enum class GangNews {
 // Either may be null: created, or gone.
 GangNews NewsOf(const kube::Pod* before, const kube::Pod* after);
 
-bool HasGangGate(const kube::Pod& pod);
 // The group of `kind` that a pod belongs to, as far as its labels say; nullopt: none. A pod that has the gate and no
 // label at all is of the group without a name, which nobody can make: so it can be told.
 std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod);

@@ -188,8 +188,7 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
 std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool has_planning_owner) {
   std::vector<Member> members;
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, group.metadata.Key().ToString())) {
-    const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
-    const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
+    const bool is_unbound = pod->spec.node_name.empty() && !HasEnded(*pod) && !pod->metadata.is_being_deleted();
     VolumeLimits volumes = is_unbound ? account_.VolumesOf(*pod) : VolumeLimits();
     // An owner that plans for its pods gives them to the scheduler as they are.
     const std::string problem = has_planning_owner ? std::string() : volumes.problem;
@@ -244,7 +243,7 @@ Result<Action> GangReconciler::TellOrphans(const ObjectKey& key) {
                               : "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
                                     ", which does not exist in its namespace; create it or correct the label";
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, key.ToString())) {
-    if (!HasGangGate(*pod) || pod->metadata.is_being_deleted()) continue;
+    if (!HasGate(*pod, api::kGangGate) || pod->metadata.is_being_deleted()) continue;
     events_.Record(kube::EventType::kWarning, KindOf<kube::Pod>(), pod->metadata, "NoPodGroup", "PlaceGang", why);
   }
   return Action::AwaitChange();
