@@ -249,7 +249,7 @@ TEST(ClusterLedger, CordonedTaintedAndForeignNodesHoldNothingNew) {
 }
 
 TEST(Toleration, MatchesAsInTheApi) {
-  const Taint kTaint{"gpu", "a100", "NoSchedule"};
+  const kube::Taint kTaint{"gpu", "a100", "NoSchedule"};
   const std::pair<Toleration, bool> kCases[] = {
       {{"gpu", "Equal", "a100", "NoSchedule"}, true},
       {{"gpu", "", "a100", "NoSchedule"}, true},
