@@ -24,20 +24,20 @@ bool SameScheduling(const kube::Pod& a, const kube::Pod& b) {
 
 }  // namespace
 
-GangNews NewsOf(const kube::Pod* before, const kube::Pod* after) {
-  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return GangNews::kMajor;
+News NewsOf(const kube::Pod* before, const kube::Pod* after) {
+  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return News::kNow;
   const bool is_same = before->metadata.labels == after->metadata.labels &&
                        before->metadata.is_being_deleted() == after->metadata.is_being_deleted() &&
                        before->spec.node_name == after->spec.node_name &&
                        before->spec.scheduling_gates == after->spec.scheduling_gates &&
                        before->status.nominated_node_name == after->status.nominated_node_name;
-  if (!is_same) return GangNews::kMajor;
+  if (!is_same) return News::kNow;
   // Members that run, succeeded or failed change phases and counts; all that is bound runs soon, so that can wait.
   if (before->status.phase != after->status.phase) {
-    return after->status.phase == "Running" ? GangNews::kMinor : GangNews::kMajor;
+    return after->status.phase == "Running" ? News::kSoon : News::kNow;
   }
-  if (SameScheduling(*before, *after)) return GangNews::kNone;
-  return after->spec.node_name.empty() ? GangNews::kMajor : GangNews::kNone;
+  if (SameScheduling(*before, *after)) return News::kNone;
+  return after->spec.node_name.empty() ? News::kNow : News::kNone;
 }
 
 std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod) {

@@ -111,7 +111,7 @@ TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const 
   TrialChild child;
   ReadNotes(pod.metadata, owner, child);
   child.kind = kube::KindOf<kube::Pod>().kind;
-  child.is_suspended = !pod.metadata.Annotation(kParkedAnnotation).empty();
+  child.is_suspended = !pod.metadata.Annotation(kSuspendedAnnotation).empty();
   const kube::ContainerStatus* training = StatusOf(pod, TrainingContainerOf(pod));
   if (HasEnded(pod)) {
     child.phase = pod.status.phase.str();

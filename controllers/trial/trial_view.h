@@ -23,7 +23,7 @@ inline constexpr char kTrialJobLabel[] = "ai.centauruscloud.io/trial-job";
 inline constexpr char kSliceAnnotation[] = "ai.centauruscloud.io/trial-seconds";
 inline constexpr char kSpentAnnotation[] = "ai.centauruscloud.io/trial-spent-gpu-seconds";
 // On a pod that is a trial: it has been told to end, and stays for its log.
-inline constexpr char kParkedAnnotation[] = "ai.centauruscloud.io/trial-parked";
+inline constexpr char kSuspendedAnnotation[] = "ai.centauruscloud.io/trial-parked";
 // What a training pushes (measure.source Push), on the trial's job, or on the pod whose log is read.
 inline constexpr char kPushedStepAnnotation[] = "ai.centauruscloud.io/step-milliseconds";
 inline constexpr char kPushedSamplesAnnotation[] = "ai.centauruscloud.io/samples-per-second";
