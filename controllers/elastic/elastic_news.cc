@@ -13,7 +13,7 @@ namespace grus {
 
 using kube::KindOf;
 
-News NewsOf(const kube::Pod* before, const kube::Pod* after) {
+News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
   if (before == nullptr) return after->spec.scheduling_gates.empty() ? News::kSoon : News::kNow;
   if (after == nullptr) return News::kNow;
   const auto look = [](const kube::Pod& pod) {

@@ -11,7 +11,7 @@
 namespace grus {
 
 // Of a pod of a job that has what it wants. One of the two may be null: created, deleted.
-News NewsOf(const kube::Pod* before, const kube::Pod* after);
+News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after);
 
 // Of a child of `kind`: Service, ConfigMap, StatefulSet or Job.
 bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after);

@@ -89,8 +89,8 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
     const std::optional<ObjectKey> key = JobOf(change.Any().metadata);
     if (!key) return;
-    News news =
-        NewsOf(static_cast<const kube::Pod*>(change.before.get()), static_cast<const kube::Pod*>(change.after.get()));
+    News news = NewsOfJobPod(static_cast<const kube::Pod*>(change.before.get()),
+                             static_cast<const kube::Pod*>(change.after.get()));
     if (news == News::kSoon && planning_.IsHungry(*key)) news = News::kNow;
     feed_.Add(*key, news, is_initial);
   });

@@ -24,7 +24,7 @@ bool SameScheduling(const kube::Pod& a, const kube::Pod& b) {
 
 }  // namespace
 
-News NewsOf(const kube::Pod* before, const kube::Pod* after) {
+News NewsOfMember(const kube::Pod* before, const kube::Pod* after) {
   if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return News::kNow;
   const bool is_same = before->metadata.labels == after->metadata.labels &&
                        before->metadata.is_being_deleted() == after->metadata.is_being_deleted() &&

@@ -12,7 +12,7 @@
 namespace grus {
 
 // Either may be null: created, or gone. kSoon: a count in the status.
-News NewsOf(const kube::Pod* before, const kube::Pod* after);
+News NewsOfMember(const kube::Pod* before, const kube::Pod* after);
 
 // The group of `kind` that a pod belongs to, as far as its labels say; nullopt: none. A pod that has the gate and no
 // label at all is of the group without a name, which nobody can make: so it can be told.

@@ -59,7 +59,7 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     const std::optional<ObjectKey> key = GroupOfPod(kind_, static_cast<const kube::Pod&>(change.Any()));
     const std::optional<ObjectKey> key_before = before ? GroupOfPod(kind_, *before) : key;
     if (key_before && key_before != key) feed_.Add(*key_before);
-    if (key) feed_.AddChanged(*key, KindOf<kube::Pod>(), change, NewsOf(before, after), is_initial);
+    if (key) feed_.AddChanged(*key, KindOf<kube::Pod>(), change, NewsOfMember(before, after), is_initial);
   });
   account_.BeforePlanning([this] { EnqueueBegun(); });
   account_.OnVolumeClaim([this](const ObjectKey& claim) {

@@ -51,14 +51,14 @@ TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
       {"being deleted", ready, Worker(kBound, kReady, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), News::kNow},
       {"failed", ready, Worker(kBound, R"({"phase":"Failed"})"), News::kNow},
   };
-  for (const Case& c : kCases) EXPECT_EQ(NewsOf(&c.before, &c.after), c.hurry) << c.change;
+  for (const Case& c : kCases) EXPECT_EQ(NewsOfJobPod(&c.before, &c.after), c.hurry) << c.change;
 }
 
 TEST(ElasticNews, ANewPodCanWaitUnlessItIsParkedAndAGoneOneCannot) {
   const kube::Pod waiting = Worker("{}", "{}"), parked = Worker(kParked, "{}");
-  EXPECT_EQ(NewsOf(nullptr, &waiting), News::kSoon);
-  EXPECT_EQ(NewsOf(nullptr, &parked), News::kNow);
-  EXPECT_EQ(NewsOf(&waiting, nullptr), News::kNow);
+  EXPECT_EQ(NewsOfJobPod(nullptr, &waiting), News::kSoon);
+  EXPECT_EQ(NewsOfJobPod(nullptr, &parked), News::kNow);
+  EXPECT_EQ(NewsOfJobPod(&waiting, nullptr), News::kNow);
 }
 
 TEST(ElasticNews, OfALauncherThePhaseAndThePushedHostsCount) {
@@ -68,9 +68,9 @@ TEST(ElasticNews, OfALauncherThePhaseAndThePushedHostsCount) {
   };
   const kube::Pod pending = launcher("", "Pending"), running = launcher("", "Running");
   const kube::Pod told = launcher(R"(,"annotations":{"ai.centauruscloud.io/hosts":"revision 2\n"})", "Running");
-  EXPECT_EQ(NewsOf(&pending, &running), News::kNow);
-  EXPECT_EQ(NewsOf(&running, &told), News::kNow);
-  EXPECT_EQ(NewsOf(&running, &running), News::kNone);
+  EXPECT_EQ(NewsOfJobPod(&pending, &running), News::kNow);
+  EXPECT_EQ(NewsOfJobPod(&running, &told), News::kNow);
+  EXPECT_EQ(NewsOfJobPod(&running, &running), News::kNone);
 }
 
 template <typename T>
