@@ -5,7 +5,6 @@
 // reads (environments, probes, volumes without a claim) is not here.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -143,18 +142,8 @@ struct Pod : Object {
   static const Kind& ResourceKind();
 };
 
-// It runs no more, and never will again.
-inline bool HasEnded(const Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
-
-inline bool HasGate(const Pod& pod, std::string_view gate) {
-  return std::any_of(pod.spec.scheduling_gates.begin(), pod.spec.scheduling_gates.end(),
-                     [&](const PodSchedulingGate& one) { return one.name == gate; });
-}
-
-// The scheduler's word that it finds no node for the pod; null: it has not said so.
-inline const CoreCondition* FindUnschedulable(const Pod& pod) {
-  const CoreCondition* scheduled = FindCondition(pod.status.conditions, "PodScheduled");
-  return scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable" ? scheduled : nullptr;
-}
+bool HasEnded(const Pod& pod);  // It runs no more, and never will again.
+bool HasGate(const Pod& pod, std::string_view gate);
+const CoreCondition* FindUnschedulable(const Pod& pod);  // The scheduler's word that it finds no node; null: none.
 
 }  // namespace kube

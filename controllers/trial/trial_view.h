@@ -85,8 +85,7 @@ struct TrialRun {
   std::optional<kube::Time> held_since;    // As was seen before, when its pods may be gone now.
   std::int64_t held_spent_before = 0;      // Of the same try.
   std::optional<kube::Duration> held_for;  // It holds nothing any more, and how long it did is known from its pods.
-  std::string name_taken;                  // Why its job cannot be made: the name is somebody else's;
-  std::string refusal;                     // or the API server does not take it.
+  std::string refusal;                     // Why the API server does not take its job; empty: it does.
 };
 
 // A measurement that need not be made.

@@ -38,7 +38,7 @@ TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
   struct Case {
     const char* change;
     kube::Pod before, after;
-    News hurry;
+    News news;
   };
   const kube::Pod waiting = Worker("{}", "{}"), bound = Worker(kBound, "{}"), ready = Worker(kBound, kReady);
   const Case kCases[] = {
@@ -51,7 +51,7 @@ TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
       {"being deleted", ready, Worker(kBound, kReady, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), News::kNow},
       {"failed", ready, Worker(kBound, R"({"phase":"Failed"})"), News::kNow},
   };
-  for (const Case& c : kCases) EXPECT_EQ(NewsOfJobPod(&c.before, &c.after), c.hurry) << c.change;
+  for (const Case& c : kCases) EXPECT_EQ(NewsOfJobPod(&c.before, &c.after), c.news) << c.change;
 }
 
 TEST(ElasticNews, ANewPodCanWaitUnlessItIsParkedAndAGoneOneCannot) {
