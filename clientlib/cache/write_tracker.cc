@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/cache/write_tracker.h"
 
+#include "clientlib/cache/informer.h"
+
 namespace kube {
 
 void WriteTracker::Note(const ObjectKey& owner, const std::string& owner_uid, const Kind& kind,
@@ -27,6 +29,15 @@ bool WriteTracker::HasCaughtUp(const ObjectKey& owner, const std::string& owner_
   if (it->second.is_awaited) return false;
   records_.erase(it);
   return true;
+}
+
+bool WriteTracker::HasCaughtUp(const ObjectMeta& owner, std::initializer_list<const Informer*> caches) {
+  return HasCaughtUp(owner.Key(), owner.uid, [&](const Kind& kind) {
+    for (const Informer* cache : caches) {
+      if (cache && &cache->kind() == &kind) return cache->store().resource_version(owner.ns);
+    }
+    return std::string();
+  });
 }
 
 bool WriteTracker::IsOwnEcho(const ObjectKey& owner, const Kind& kind, std::string_view resource_version) const {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -19,16 +20,23 @@
 
 namespace kube {
 
+class Informer;
+
 class WriteTracker {
  public:
   // `resource_version` is what the server answered to a write of an object of `kind`.
   void Note(const ObjectKey& owner, const std::string& owner_uid, const Kind& kind,
             const std::string& resource_version);
+  void Note(const ObjectMeta& owner, const Kind& kind, const Object& answer) {
+    Note(owner.Key(), owner.uid, kind, answer.metadata.resource_version);
+  }
 
   // True if for every noted kind `version_of(kind)`, the store's version, has reached the note. An empty store
   // version counts as reached.
   bool HasCaughtUp(const ObjectKey& owner, const std::string& owner_uid,
                    const std::function<std::string(const Kind&)>& version_of);
+  // `caches`: those of the kinds that are written; null ones do not count.
+  bool HasCaughtUp(const ObjectMeta& owner, std::initializer_list<const Informer*> caches);
 
   // True if `resource_version`, which an event just brought, is that of the newest noted write of this kind, and the
   // owner's last look did not find the caches behind.

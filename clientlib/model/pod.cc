@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/model/pod.h"
 
+#include <algorithm>
+
 namespace kube {
 
 std::span<const FieldInfo> Toleration::Fields() {
@@ -166,6 +168,18 @@ const Kind& Pod::ResourceKind() {
   };
   static const Kind kKind = MakeKind<Pod>({.version = "v1", .kind = "Pod", .plural = "pods", .fields = kFields});
   return kKind;
+}
+
+bool HasEnded(const Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
+
+bool HasGate(const Pod& pod, std::string_view gate) {
+  return std::any_of(pod.spec.scheduling_gates.begin(), pod.spec.scheduling_gates.end(),
+                     [&](const PodSchedulingGate& one) { return one.name == gate; });
+}
+
+const CoreCondition* FindUnschedulable(const Pod& pod) {
+  const CoreCondition* scheduled = FindCondition(pod.status.conditions, "PodScheduled");
+  return scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable" ? scheduled : nullptr;
 }
 
 }  // namespace kube

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "clientlib/model/affinity.h"
@@ -140,5 +141,9 @@ struct Pod : Object {
   PodStatus status;
   static const Kind& ResourceKind();
 };
+
+bool HasEnded(const Pod& pod);  // It runs no more, and never will again.
+bool HasGate(const Pod& pod, std::string_view gate);
+const CoreCondition* FindUnschedulable(const Pod& pod);  // The scheduler's word that it finds no node; null: none.
 
 }  // namespace kube

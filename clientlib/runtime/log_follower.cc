@@ -94,7 +94,7 @@ struct Look {
 };
 
 bool HasEnded(const Pod& pod, std::string_view container) {
-  if (pod.status.phase == "Succeeded" || pod.status.phase == "Failed") return true;
+  if (HasEnded(pod)) return true;
   if (!pod.metadata.is_being_deleted()) return false;
   // While its pod is running, a container that ended may be started again; not so once the pod is to go.
   for (const auto* const list : {&pod.status.container_statuses, &pod.status.init_container_statuses}) {

@@ -12,8 +12,6 @@
 namespace grus {
 namespace {
 
-bool HasEnded(const kube::Pod& pod) { return pod.status.phase == "Succeeded" || pod.status.phase == "Failed"; }
-
 // The pod of a DaemonSet, which comes to its own node alone, and the launcher of a job, one for all its workers.
 bool ComesAlone(const kube::Pod& pod) {
   const kube::OwnerReference* controller = pod.metadata.Controller();
@@ -379,9 +377,12 @@ void ClusterAccount::SetEnd(const std::string& gang, std::optional<std::int64_t>
   planner_.SetEnd(gang, unix_seconds);
 }
 
-std::optional<std::int64_t> ClusterAccount::next_change(const std::string& gang) const {
+std::optional<kube::Duration> ClusterAccount::TimeUntilChange(const std::string& gang) const {
   std::lock_guard lock(mutex_);
-  return planner_.next_change(gang);
+  const std::optional<std::int64_t> change = planner_.next_change(gang);
+  if (!change) return std::nullopt;
+  return std::max<kube::Duration>(kube::WallTime(std::chrono::seconds(*change)) - clock_.WallNow(),
+                                  std::chrono::seconds(1));
 }
 
 std::string ClusterAccount::AnyWaiting() const {

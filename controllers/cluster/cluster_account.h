@@ -78,8 +78,8 @@ class ClusterAccount {
   void StopAsking(const std::string& gang);  // Its places stay.
   void Forget(const std::string& gang);      // They do not.
   void SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds);
-  // When it is worth while that this gang asks again although nothing happens; nullopt: never.
-  std::optional<std::int64_t> next_change(const std::string& gang) const;
+  // After which it is worth while that this gang asks again although nothing happens; nullopt: never.
+  std::optional<kube::Duration> TimeUntilChange(const std::string& gang) const;
   // A gang that waits, whose pass would plan for all; empty: none.
   std::string AnyWaiting() const;
   // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for a device is unschedulable.

@@ -64,9 +64,9 @@ Json GuestProbePod(const std::string& ns, const std::string& node) {
 
 std::optional<ProbeVerdict> JudgeProbe(const kube::Pod& guest) {
   if (!guest.spec.node_name.empty()) return ProbeVerdict{Honoured::kNo, "a pod was bound where another held the node"};
-  const auto* scheduled = kube::FindCondition(guest.status.conditions, "PodScheduled");
-  if (!scheduled || scheduled->is_true() || scheduled->reason != "Unschedulable") return std::nullopt;
-  const std::string said(scheduled->message);
+  const auto* unschedulable = kube::FindUnschedulable(guest);
+  if (!unschedulable) return std::nullopt;
+  const std::string said(unschedulable->message);
   if (said.find("anti-affinity") != std::string::npos) return ProbeVerdict{Honoured::kYes, said};
   return ProbeVerdict{Honoured::kUnknown, "the scheduler says: " + said};
 }

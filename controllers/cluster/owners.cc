@@ -11,10 +11,15 @@ bool IsLegacy(const kube::Kind& kind) { return kind.group == api::LegacyPodGroup
 
 }  // namespace
 
+std::optional<kube::ObjectKey> JobOf(const kube::ObjectMeta& pod) {
+  const std::string_view job = pod.Label(kJobNameLabel);
+  if (job.empty()) return std::nullopt;
+  return kube::ObjectKey{pod.ns, std::string(job)};
+}
+
 std::vector<std::string> JobKeysOf(const kube::Object& pod) {
-  const std::string_view job = pod.metadata.Label(kJobNameLabel);
-  if (job.empty()) return {};
-  return {kube::ObjectKey{pod.metadata.ns, std::string(job)}.ToString()};
+  const std::optional<kube::ObjectKey> job = JobOf(pod.metadata);
+  return job ? std::vector{job->ToString()} : std::vector<std::string>();
 }
 
 std::string_view GroupNameOf(const kube::Kind& kind, const kube::ObjectMeta& pod) {
@@ -48,11 +53,10 @@ std::string OwnerOf(const kube::Pod& pod) {
     const std::string_view group = GroupNameOf(*kind, pod.metadata);
     if (!group.empty()) return GangKey(*kind, {pod.metadata.ns, std::string(group)});
   }
-  const std::string_view job = pod.metadata.labels.Get(kJobNameLabel);
+  const std::optional<kube::ObjectKey> job = JobOf(pod.metadata);
   const std::string_view role = pod.metadata.labels.Get(kRoleLabel);
-  if (job.empty() || (role != "worker" && role != "launcher")) return {};
-  const std::string owner = kube::ObjectKey{pod.metadata.ns, std::string(job)}.ToString();
-  return role == "worker" ? owner : LauncherOwner(owner);
+  if (!job || (role != "worker" && role != "launcher")) return {};
+  return role == "worker" ? job->ToString() : LauncherOwner(job->ToString());
 }
 
 }  // namespace grus

@@ -13,7 +13,9 @@ namespace grus {
 inline constexpr char kJobNameLabel[] = "ai.centauruscloud.io/job-name";
 inline constexpr char kRoleLabel[] = "ai.centauruscloud.io/role";
 
-// For Informer::AddIndex() on pods, where all share it: the key of its job by label, as ObjectKey::ToString() says it.
+// The job that a pod belongs to, as far as its labels say.
+std::optional<kube::ObjectKey> JobOf(const kube::ObjectMeta& pod);
+// For Informer::AddIndex() on pods, where all share it: the key of its job, as ObjectKey::ToString() says it.
 std::vector<std::string> JobKeysOf(const kube::Object& pod);
 
 // The group of `kind` (a PodGroup) that a pod belongs to, as far as its labels say; empty: none.

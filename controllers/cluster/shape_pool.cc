@@ -25,7 +25,7 @@ std::size_t HashOf(const PodShape& shape) {
   hash = hash * 31 + static_cast<std::size_t>(shape.request.memory_bytes);
   const std::hash<std::string_view> text;
   for (const auto& [key, value] : shape.node_selector) hash = hash * 31 + text(key) * 17 + text(value);
-  for (const Toleration& toleration : shape.tolerations) hash = hash * 31 + text(toleration.key);
+  for (const kube::Toleration& toleration : shape.tolerations) hash = hash * 31 + text(toleration.key);
   if (shape.node_affinity) AddTo(hash, *shape.node_affinity);
   for (const auto& [key, value] : shape.labels) hash = hash * 31 + text(key.view()) * 17 + text(value.view());
   // Pods of one set may differ in nothing but where their volumes are.

@@ -13,21 +13,21 @@ namespace grus {
 
 using kube::KindOf;
 
-Hurry HurryOf(const kube::Pod* before, const kube::Pod* after) {
-  if (before == nullptr) return after->spec.scheduling_gates.empty() ? Hurry::kSome : Hurry::kFull;
-  if (after == nullptr) return Hurry::kFull;
+News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
+  if (before == nullptr) return after->spec.scheduling_gates.empty() ? News::kSoon : News::kNow;
+  if (after == nullptr) return News::kNow;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
     return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
   };
-  if (look(*before) != look(*after)) return Hurry::kFull;
+  if (look(*before) != look(*after)) return News::kNow;
   if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
       (before->status.phase != after->status.phase ||
        before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation) ||
        ReadLauncherPod(*before, true).trouble != ReadLauncherPod(*after, true).trouble)) {
-    return Hurry::kFull;
+    return News::kNow;
   }
-  return before->spec.node_name == after->spec.node_name ? Hurry::kNone : Hurry::kSome;
+  return before->spec.node_name == after->spec.node_name ? News::kNone : News::kSoon;
 }
 
 bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {

@@ -6,18 +6,12 @@
 #pragma once
 
 #include "clientlib/model/core_v1.h"
-#include "clientlib/model/kind.h"
+#include "controllers/frame/key_feed.h"
 
 namespace grus {
 
-enum class Hurry {
-  kNone,  // The plan does not read it.
-  kSome,  // It decides nothing for a job that has what it wants: a look within seconds, together with others.
-  kFull,
-};
-
-// Of a pod of a job. One of the two may be null: created, deleted.
-Hurry HurryOf(const kube::Pod* before, const kube::Pod* after);
+// Of a pod of a job that has what it wants. One of the two may be null: created, deleted.
+News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after);
 
 // Of a child of `kind`: Service, ConfigMap, StatefulSet or Job.
 bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after);

@@ -1,31 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elastic reconciler plans: between the ledger, which it shares with all, and the pure plan.
+#include "controllers/elastic/elastic_planning.h"
+
 #include <algorithm>
 #include <chrono>
 
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
-#include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/policy/gang_message.h"
 
 namespace grus {
+namespace {
 
 using api::ElasticHorovodJob;
 
-namespace {
-
 // A job that waits asks again what its pods will be: no event tells that a LimitRange or a webhook is another one.
 constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
-
-bool HasEnded(const api::ElasticHorovodJobStatus& status) {
-  return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
-}
 
 int BoundWorkers(const View& view) {
   return static_cast<int>(std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) {
     return w.is_bound && !w.is_ending && !w.has_lost_node;
   }));
+}
+
+int GrantedWorkers(const View& view) { return view.workers ? view.workers->granted : 0; }
+
+// Granted before this pass, and not bound.
+int OwedWorkers(const View& view) { return view.workers ? std::max(0, GrantedWorkers(view) - BoundWorkers(view)) : 0; }
+
+// More workers than are granted.
+bool WantsMore(const View& view) {
+  const ElasticHorovodJob& job = *view.job;
+  return !HasEnded(job.status) && !job.spec.run_policy.suspend && GrantedWorkers(view) < SizesOf(job.spec).wanted;
+}
+
+// Nothing is to be placed.
+bool IsSettled(const View& view) {
+  const int granted = GrantedWorkers(view);
+  return HasEnded(view.job->status) ||
+         (granted >= SizesOf(view.job->spec).wanted && BoundWorkers(view) >= granted && HasBoundLauncher(view));
+}
+
+bool IsStart(const View& view) { return GrantedWorkers(view) == 0 && (!view.workers || view.workers->replicas == 0); }
+
+void LookAgainWithin(Plan& plan, std::optional<kube::Duration> wait) {
+  if (wait) plan.look_again = std::min(plan.look_again.value_or(*wait), *wait);
 }
 
 // By minAvailable than by minReplicas.
@@ -40,202 +60,246 @@ PendingWords WordsOf(const api::ElasticHorovodJobSpec& spec) {
 
 }  // namespace
 
-bool ElasticReconciler::WantsMore(const View& view) {
+struct ElasticPlanning::Pods {
+  JobPod worker, launcher;
+  ShapePtr worker_shape, launcher_shape;
+  std::string problem;  // Why none of them can be placed; empty: nothing known.
+};
+
+ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& caches, ClusterAccount& account,
+                                 const KeyFeed& feed, const kube::Clock& clock)
+    : caches_(caches),
+      account_(account),
+      feed_(feed),
+      pods_(client, clock),
+      quotas_(pods_, caches.quotas, caches.priority_classes) {
+  account_.KeepRoomOfLaunchers();
+  account_.OnFreed([this] { FeedHungry(); });
+  account_.OnVolumeClaim([this](const kube::ObjectKey& claim) { FeedHungryWithVolumes(claim); });
+  quotas_.OnMore([this](const kube::ObjectKey& job) { feed_.Add(job); });
+  if (caches_.priority_classes == nullptr) return;
+  caches_.priority_classes->AddHandler([this](const kube::Change& change, bool) {
+    if (!change.before || !change.after) FeedHungry();  // A class has come or gone: the queue may be another one.
+  });
+}
+
+Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   const ElasticHorovodJob& job = *view.job;
-  const int granted = view.workers ? view.workers->granted : 0;
-  return !HasEnded(job.status) && !job.spec.run_policy.suspend && granted < SizesOf(job.spec).wanted;
-}
-
-int ElasticReconciler::OwedWorkers(const View& view) {
-  return view.workers ? std::max(0, view.workers->granted - BoundWorkers(view)) : 0;
-}
-
-ShapePtr ElasticReconciler::ShapeOf(const JobPod& pod) {
-  return account_.ShapeOf(*pod.pod, account_.VolumesOf(*pod.pod));
-}
-
-void ElasticReconciler::ForgetRoom(const std::string& owner) {
-  account_.Forget(owner);
-  account_.Forget(LauncherOwner(owner));
-}
-
-Plan ElasticReconciler::MakePlan(View& view) {
-  const ElasticHorovodJob& job = *view.job;
-  const Sizes sizes = SizesOf(job.spec);
-  const int granted = view.workers ? view.workers->granted : 0;
-  const int bound = BoundWorkers(view);
-  const std::string owner = job.metadata.Key().ToString();
-  if (HasEnded(job.status) || (granted >= sizes.wanted && bound >= granted && HasBoundLauncher(view))) {
-    // Also of what a pass planned that had not seen the last binds.
-    ForgetRoom(owner);
-    Plan plan = PlanElasticJob(view);
+  if (WantsMore(view)) pods_.Ask(job, std::move(stop));
+  Plan plan;
+  if (IsSettled(view)) {
+    ForgetRoom(job.metadata.Key());  // Also of what a pass planned that had not seen the last binds.
+    plan = PlanElasticJob(view);
     if (plan.workers && view.workers) plan.workers->gang = view.workers->gang;
     quotas_.Note(view, plan);
-    return plan;
-  }
-  const JobPod worker = pods_.Worker(job), launcher = pods_.Launcher(job);
-  for (const JobPod* pod : {&launcher, &worker}) {
-    if (pod->refusal) view.pod_refusal = pod->refusal->message();
-  }
-  VolumeLimits volumes = account_.VolumesOf(*worker.pod), launcher_volumes = account_.VolumesOf(*launcher.pod);
-  const std::string problem = volumes.problem.empty() ? launcher_volumes.problem : volumes.problem;
-  const ShapePtr shape = account_.ShapeOf(*worker.pod, std::move(volumes));
-  const ShapePtr launcher_shape = account_.ShapeOf(*launcher.pod, std::move(launcher_volumes));
-  std::lock_guard lock(planning_mutex_);
-  const int owed = OwedWorkers(view);
-  const bool is_start = granted == 0 && (!view.workers || view.workers->replicas == 0);
-  bool is_queued = false;
-  if (WantsMore(view)) view.quota = quotas_.LimitOf(view, sizes.wanted);
-  if (is_start) {
-    view.has_unknown_pods = !worker.is_known || !launcher.is_known;
-    view.pod_changes = worker.is_changed ? TextOf(shape->request) : "";
-    if (!problem.empty()) view.why_no_room = "no pod of it can be placed: " + problem;
-    is_queued = AskForStart(view, Admitted(view, sizes), *worker.pod, shape, launcher_shape);
-  } else if (granted < sizes.wanted) {
-    // Of one that runs already, in case this process has not planned it yet.
-    if (!HasBoundLauncher(view)) account_.KeepPlaces(LauncherOwner(owner), launcher_shape, 1);
-    view.room = account_.RoomFor(owner, shape, sizes.wanted - granted + owed);
-    view.room.copies = std::max(0, view.room.copies - owed);
-    view.reserved_for = account_.ReservedFrom(owner, *shape);
-    view.do_others_have_places = account_.HaveOthersPlaces(owner);
-  }
-  if (view.workers && view.workers->gang == Gang::kGated && owed > 0) {
-    // A place may have been lost to others.
-    const auto has = [&] { return static_cast<int>(account_.PlacesOf(owner).size()); };
-    const int before = has();
-    account_.KeepPlaces(owner, shape, owed);
-    view.lacks_places = has() < owed;
-    if (before < owed && !view.lacks_places) account_.TellPlaced(owner);
-  }
-  Plan plan = PlanElasticJob(view);
-  quotas_.Note(view, plan);
-  for (const JobPod* pod : {&worker, &launcher}) {
-    if (!WantsMore(view) || (pod->is_known && !pod->is_changed)) continue;
-    const kube::Duration soon = pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods);
-    plan.look_again = std::min(plan.look_again.value_or(soon), soon);
-  }
-  // Workers of the last run that are still there are none of those that start.
-  const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : bound)) : 0;
-  if (is_queued && places == 0 && !HasEnded(plan.status)) {
-    // Its place in the queue stays until there is room: who comes first does not depend on whose pass does.
-    if (const auto change = account_.next_change(owner)) {
-      const kube::Duration until = std::max<kube::Duration>(
-          kube::WallTime(std::chrono::seconds(*change)) - view.now.value, std::chrono::seconds(1));
-      plan.look_again = std::min(plan.look_again.value_or(until), until);
-    }
-  } else if (is_start && places == 0) {
-    ForgetRoom(owner);
   } else {
-    if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for others to see.
-    const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !HasBoundLauncher(view));
-    account_.KeepPlaces(LauncherOwner(owner), launcher_shape, needs_launcher ? 1 : 0);
-    account_.KeepPlaces(owner, shape, places);
+    plan = PlanWithRoom(view);
   }
-  if (plan.workers && caches_.groups) {
-    // Decided where workers are started, and kept while there are any: their template is not touched.
-    const bool has_workers = view.workers && view.workers->replicas > 0;
-    const bool is_first = plan.workers->replicas > 0 && !has_workers;
-    if (is_first) plan.workers->gang = !is_queued && account_.MustHold(owner) ? Gang::kGated : Gang::kUngated;
-    else plan.workers->gang = view.workers ? view.workers->gang : Gang::kNone;
-  }
+  const bool has_all = plan.status.replicas.granted >= SizesOf(job.spec).wanted && !view.lacks_places;
+  SetHungry(job.metadata.Key(), !has_all && !job.spec.run_policy.suspend && !HasEnded(plan.status));
   return plan;
 }
 
-bool ElasticReconciler::AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape,
-                                    const ShapePtr& launcher) {
+ElasticPlanning::Pods ElasticPlanning::PodsOf(View& view) {
+  Pods pods{pods_.Worker(*view.job), pods_.Launcher(*view.job), {}, {}, {}};
+  for (const JobPod* pod : {&pods.launcher, &pods.worker}) {
+    if (pod->refusal) view.pod_refusal = pod->refusal->message();
+  }
+  VolumeLimits volumes = account_.VolumesOf(*pods.worker.pod), of_launcher = account_.VolumesOf(*pods.launcher.pod);
+  pods.problem = volumes.problem.empty() ? of_launcher.problem : volumes.problem;
+  pods.worker_shape = account_.ShapeOf(*pods.worker.pod, std::move(volumes));
+  pods.launcher_shape = account_.ShapeOf(*pods.launcher.pod, std::move(of_launcher));
+  return pods;
+}
+
+Plan ElasticPlanning::PlanWithRoom(View& view) {
+  const Sizes sizes = SizesOf(view.job->spec);
+  const Pods pods = PodsOf(view);
+  std::lock_guard lock(planning_mutex_);
+  bool is_queued = false;
+  if (WantsMore(view)) view.quota = quotas_.LimitOf(view, sizes.wanted);
+  if (IsStart(view)) {
+    view.has_unknown_pods = !pods.worker.is_known || !pods.launcher.is_known;
+    view.pod_changes = pods.worker.is_changed ? TextOf(pods.worker_shape->request) : "";
+    if (!pods.problem.empty()) view.why_no_room = "no pod of it can be placed: " + pods.problem;
+    is_queued = AskForStart(view, Admitted(view, sizes), pods);
+  } else if (GrantedWorkers(view) < sizes.wanted) {
+    LookForMore(view, sizes, pods);
+  }
+  if (view.workers && view.workers->gang == Gang::kGated) ReplaceLostPlaces(view, pods);
+  Plan plan = PlanElasticJob(view);
+  quotas_.Note(view, plan);
+  for (const JobPod* pod : {&pods.worker, &pods.launcher}) {
+    if (!WantsMore(view) || (pod->is_known && !pod->is_changed)) continue;
+    LookAgainWithin(plan, pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods));
+  }
+  KeepPlaces(view, pods, is_queued, plan);
+  if (plan.workers && caches_.groups) plan.workers->gang = GangOf(view, *plan.workers, is_queued);
+  return plan;
+}
+
+void ElasticPlanning::LookForMore(View& view, const Sizes& sizes, const Pods& pods) {
+  const std::string owner = view.job->metadata.Key().ToString();
+  const int owed = OwedWorkers(view);
+  // Of one that runs already, in case this process has not planned it yet.
+  if (!HasBoundLauncher(view)) account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
+  view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted - GrantedWorkers(view) + owed);
+  view.room.copies = std::max(0, view.room.copies - owed);
+  view.reserved_for = account_.ReservedFrom(owner, *pods.worker_shape);
+  view.do_others_have_places = account_.HaveOthersPlaces(owner);
+}
+
+void ElasticPlanning::ReplaceLostPlaces(View& view, const Pods& pods) {
+  const std::string owner = view.job->metadata.Key().ToString();
+  const int owed = OwedWorkers(view);
+  if (owed == 0) return;
+  const auto has = [&] { return static_cast<int>(account_.PlacesOf(owner).size()); };
+  const int before = has();
+  account_.KeepPlaces(owner, pods.worker_shape, owed);
+  view.lacks_places = has() < owed;
+  if (before < owed && !view.lacks_places) account_.TellPlaced(owner);
+}
+
+void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan) {
+  const kube::ObjectKey key = view.job->metadata.Key();
+  const std::string owner = key.ToString();
+  const bool is_start = IsStart(view);
+  // Workers of the last run that are still there are none of those that start.
+  const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : BoundWorkers(view))) : 0;
+  if (is_queued && places == 0 && !HasEnded(plan.status)) {
+    // It stays in the queue until there is room: who comes first does not depend on whose pass does.
+    return LookAgainWithin(plan, account_.TimeUntilChange(owner));
+  }
+  if (is_start && places == 0) return ForgetRoom(key);
+  if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for others to see.
+  const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !HasBoundLauncher(view));
+  account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, needs_launcher ? 1 : 0);
+  account_.KeepPlaces(owner, pods.worker_shape, places);
+}
+
+// Decided where workers are started, and kept while there are any: their template is not touched.
+Gang ElasticPlanning::GangOf(const View& view, const WorkersState& planned, bool is_queued) {
+  const bool has_workers = view.workers && view.workers->replicas > 0;
+  if (planned.replicas == 0 || has_workers) return view.workers ? view.workers->gang : Gang::kNone;
+  return !is_queued && account_.MustHold(view.job->metadata.Key().ToString()) ? Gang::kGated : Gang::kUngated;
+}
+
+std::optional<int> ElasticPlanning::PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const {
+  // Its pods could not be made while the API server cannot say what they will be; and without its volumes none starts.
+  if (view.has_unknown_pods || !pods.problem.empty()) return std::nullopt;
+  const std::string_view class_name = pods.worker.pod->spec.priority_class_name;
+  const std::optional<int> priority = caches_.priority_classes ? PriorityOf(*caches_.priority_classes, class_name) : 0;
+  if (!priority) view.refusal = "PriorityClass \"" + std::string(class_name) + "\" does not exist";
+  // Pods that cannot be made need no room, and stand before nobody.
+  const bool is_admitted = !view.quota || view.quota->workers >= sizes.NeededToStart();
+  return is_admitted ? priority : std::nullopt;
+}
+
+bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& pods) {
   const ElasticHorovodJob& job = *view.job;
   const std::string owner = job.metadata.Key().ToString();
   const bool wants_start =
       !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
   if (!wants_start) {
     account_.StopAsking(owner);
-    view.room = account_.RoomFor(owner, shape, sizes.wanted);
+    view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
     return false;
   }
-  {
-    // Before it asks: what comes free from now on wakes it.
-    std::lock_guard lock(mutex_);
-    hungry_.insert(job.metadata.Key());
-  }
-  if (view.has_unknown_pods || !view.why_no_room.empty()) {
-    // Nor could they be made while the API server cannot say what they will be; and without its volumes none starts.
-    view.may_start = false;
-    account_.StopAsking(owner);
-    return false;
-  }
-  const std::string_view class_name = worker.spec.priority_class_name;
-  const std::optional<int> priority = caches_.priority_classes ? PriorityOf(*caches_.priority_classes, class_name) : 0;
+  SetHungry(job.metadata.Key(), true);  // Before it asks: what comes free from now on wakes it.
+  const std::optional<int> priority = PriorityOfStart(view, sizes, pods);
   if (!priority) {
-    view.may_start = false;
-    view.refusal = "PriorityClass \"" + std::string(class_name) + "\" does not exist";
-    account_.StopAsking(owner);
-    return false;
-  }
-  if (view.quota && view.quota->workers < sizes.NeededToStart()) {
-    // Pods that cannot be made need no room, and stand before nobody.
     view.may_start = false;
     account_.StopAsking(owner);
     return false;
   }
   const std::vector<Place> places = account_.PlacesOf(owner);
-  if (static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *shape)) {
+  if (static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *pods.worker_shape)) {
     // Placed while others were planned, or in a pass whose children were refused.
     view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
     account_.StopAsking(owner);
     return false;
   }
-  if (!places.empty()) ForgetRoom(owner);
+  if (!places.empty()) ForgetRoom(job.metadata.Key());
   else account_.Forget(LauncherOwner(owner));  // What was kept for one that is lost: none comes before workers do.
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;
-  demand.members.assign(static_cast<std::size_t>(sizes.wanted), shape);
+  demand.members.assign(static_cast<std::size_t>(sizes.wanted), pods.worker_shape);
   // Workers alone train nothing: after as many of them as it takes comes the launcher.
-  demand.members.insert(demand.members.begin() + sizes.NeededToStart(), launcher);
+  demand.members.insert(demand.members.begin() + sizes.NeededToStart(), pods.launcher_shape);
   demand.companion = {sizes.NeededToStart(), LauncherOwner(owner)};
   demand.needed = sizes.NeededToStart() + 1;
   const kube::Time since = job.metadata.creation_timestamp.value_or(view.now);
   demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
   const GangStanding standing = account_.Ask(demand);
   view.may_start = standing.is_placed;
-  view.room = account_.RoomFor(owner, shape, sizes.wanted);
+  view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
-  } else {
-    view.why_no_room = WhyNoRoom(demand, standing, WordsOf(job.spec));
-    if (account_.RoomFor(LauncherOwner(owner), launcher, 1).nodes == 0) view.launcher_lacks = LauncherLacks::kAnyNode;
-    else if (standing.fitting == sizes.NeededToStart()) view.launcher_lacks = LauncherLacks::kRoom;
+    return false;
   }
-  return !standing.is_placed;
+  view.why_no_room = WhyNoRoom(demand, standing, WordsOf(job.spec));
+  const Room for_launcher = account_.RoomFor(LauncherOwner(owner), pods.launcher_shape, 1);
+  if (for_launcher.nodes == 0) view.launcher_lacks = LauncherLacks::kAnyNode;
+  else if (standing.fitting == sizes.NeededToStart()) view.launcher_lacks = LauncherLacks::kRoom;
+  return true;
 }
 
-void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
-  const bool has_failed = IsFailedTry(view.job->status.last_scale, plan.status.last_scale);
-  if (has_failed && !view.pods.empty()) {
-    // Whatever made it another pod than was expected, it will do so again.
-    const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, view.pods.front().name});
-    if (pod && !pod->metadata.is_being_deleted()) pods_.Learn(*view.job, *pod);
-  }
-  if (!has_failed && (view.failed_tries == 0 || !HasWhatItTried(view))) return;
-  std::lock_guard lock(mutex_);
-  VerifiedLocked(*view.job).failed_tries = has_failed ? view.failed_tries + 1 : 0;
-}
-
-void ElasticReconciler::GiveBackUnmade(const View& view) {
-  {
-    // Before the room comes free, or that would wake it.
-    std::lock_guard lock(mutex_);
-    hungry_.erase(view.job->metadata.Key());
-  }
-  quotas_.Forget(view.job->metadata.Key());
-  const std::string owner = view.job->metadata.Key().ToString();
+void ElasticPlanning::GiveBackUnmade(const View& view) {
+  const kube::ObjectKey key = view.job->metadata.Key();
+  const std::string owner = key.ToString();
+  SetHungry(key, false);  // Before the room comes free, or that would wake it.
+  quotas_.Forget(key);
   if (const int owed = OwedWorkers(view); owed > 0) {
-    account_.KeepPlaces(owner, ShapeOf(pods_.Worker(*view.job)), owed);
+    const JobPod worker = pods_.Worker(*view.job);
+    account_.KeepPlaces(owner, account_.ShapeOf(*worker.pod, account_.VolumesOf(*worker.pod)), owed);
   } else {
     account_.Forget(owner);
   }
   // Workers that run, or are about to, still wait for it.
-  if (!view.workers || view.workers->granted == 0) account_.Forget(LauncherOwner(owner));
+  if (GrantedWorkers(view) == 0) account_.Forget(LauncherOwner(owner));
+}
+
+void ElasticPlanning::LearnPods(const View& view) {
+  if (view.pods.empty()) return;
+  const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, view.pods.front().name});
+  if (pod && !pod->metadata.is_being_deleted()) pods_.Learn(*view.job, *pod);
+}
+
+void ElasticPlanning::ForgetRoom(const kube::ObjectKey& job) {
+  account_.Forget(job.ToString());
+  account_.Forget(LauncherOwner(job.ToString()));
+}
+
+void ElasticPlanning::Forget(const kube::ObjectKey& job) {
+  SetHungry(job, false);  // Before the room comes free, or that would wake it.
+  quotas_.Forget(job);
+  pods_.Forget(job);
+  ForgetRoom(job);
+}
+
+void ElasticPlanning::SetHungry(const kube::ObjectKey& job, bool is_hungry) {
+  std::lock_guard lock(mutex_);
+  if (is_hungry) hungry_.insert(job);
+  else hungry_.erase(job);
+}
+
+bool ElasticPlanning::IsHungry(const kube::ObjectKey& job) const {
+  std::lock_guard lock(mutex_);
+  return hungry_.contains(job);
+}
+
+void ElasticPlanning::FeedHungry() const {
+  std::lock_guard lock(mutex_);
+  for (const kube::ObjectKey& job : hungry_) feed_.Add(job);
+}
+
+// A volume claim of jobs that wait may let them go to other nodes now.
+void ElasticPlanning::FeedHungryWithVolumes(const kube::ObjectKey& claim) const {
+  std::lock_guard lock(mutex_);
+  for (const kube::ObjectKey& job : hungry_) {
+    if (job.ns == claim.ns && pods_.HasVolumes(job)) feed_.AddAfter(job, kCacheLag);
+  }
 }
 
 }  // namespace grus

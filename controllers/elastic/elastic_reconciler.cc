@@ -8,6 +8,7 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/policy/workload_fingerprint.h"
 
 namespace grus {
@@ -23,13 +24,6 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-// A look at everything even if no event came: what a lost event would have left is found.
-constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
-constexpr kube::Duration kCacheLag = std::chrono::milliseconds(500);
-// Changes that decide nothing wait this long for company: one pass, and one write of the status, for many.
-constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
-constexpr kube::Duration kSoonRetry = std::chrono::seconds(15);
-constexpr kube::Duration kRefusedRetry = std::chrono::minutes(5);
 // The API server's words for a create in a namespace that is on its way out.
 constexpr std::string_view kNamespaceEnds = "because it is being terminated";
 
@@ -47,120 +41,77 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
                                      kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
     : client_(client),
       caches_(caches),
+      account_(account),
       events_(events),
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
-      account_(account),
+      // An own write may have come to something else than was asked for: what came of it is looked at, with more.
+      feed_(writes_, kMinorChangeWait, News::kSoon),
+      statuses_(client, &writes_, clock),
+      planning_(client, caches, account, feed_, clock),
       missing_pods_(client, clock),
-      training_output_(client, clock),
-      pods_(client, clock),
-      quotas_(pods_, caches.quotas, caches.priority_classes) {
-  if (caches_.profiles != nullptr) {
-    jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
-      const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
-      return name ? std::vector<std::string>{*name} : std::vector<std::string>{};
-    });
-  }
-  account_.KeepRoomOfLaunchers();
-  account_.OnFreed([this] { OnFreedRoom(); });
+      training_output_(client, clock) {
+  if (caches_.profiles == nullptr) return;
+  jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
+    const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
+    return name ? std::vector<std::string>{*name} : std::vector<std::string>{};
+  });
 }
 
 void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
-  queue_ = &queue;
-  const auto priority = [](bool is_initial) { return is_initial ? kube::Priority::kLow : kube::Priority::kNormal; };
-  caches_.jobs.AddHandler([this, &queue](const kube::Change& change, bool) {
-    const ObjectKey key = change.Any().metadata.Key();
-    // A new job can wait until the changes of those that run have been looked at.
-    if (!change.before) return queue.Add(key, kube::Priority::kLow);
-    if (change.after && IsOwnEcho(key, KindOf<ElasticHorovodJob>(), *change.after)) {
-      return queue.AddAfter(key, kMinorChangeWait);
-    }
-    queue.Add(key);
+  feed_.Open(queue);
+  caches_.jobs.AddHandler([this](const kube::Change& change, bool) {
+    const bool is_new = !change.before;  // It can wait until the changes of those that run have been looked at.
+    feed_.AddChanged(change.Any().metadata.Key(), KindOf<ElasticHorovodJob>(), change, News::kNow, is_new);
   });
   account_.OnStanding([this](const std::string& owner, bool is_urgent) {
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
-    if (!key || !caches_.jobs.store().Get(*key)) return;
-    if (is_urgent) queue_->Add(*key);
-    else queue_->AddAfter(*key, kMinorChangeWait);  // What it is told is another sentence.
+    if (key && caches_.jobs.store().Get(*key)) feed_.Add(*key, is_urgent ? News::kNow : News::kSoon);
   });
-  account_.OnVolumeClaim([this](const ObjectKey& claim) { OnVolumeClaim(claim); });
-  quotas_.OnMore([&queue](const ObjectKey& job) { queue.Add(job); });
-  if (caches_.priority_classes != nullptr) {
-    caches_.priority_classes->AddHandler([this](const kube::Change& change, bool) {
-      if (!change.before || !change.after) OnFreedRoom();  // A class has come or gone: the queue may be another one.
-    });
-  }
   if (caches_.profiles != nullptr) {
-    caches_.profiles->AddHandler([this, &queue](const kube::Change& change, bool) {
+    caches_.profiles->AddHandler([this](const kube::Change& change, bool) {
       for (const auto& job : caches_.jobs.ByIndex<ElasticHorovodJob>(jobs_by_profile_, change.Any().metadata.name)) {
-        queue.Add(job->metadata.Key(), kube::Priority::kLow);
+        feed_.Add(job->metadata.Key(), News::kNow, true);
       }
     });
   }
   for (kube::Informer* children :
        {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
     if (children == nullptr) continue;
-    children->AddHandler([this, &queue, priority, children](const kube::Change& change, bool is_initial) {
-      const kube::Kind& kind = children->kind();
+    children->AddHandler([this, &kind = children->kind()](const kube::Change& change, bool is_initial) {
       if (change.before && change.after && IsSameToThePlan(kind, *change.before, *change.after)) return;
       for (const ObjectKey& key : kube::ControllerKeys(KindOf<ElasticHorovodJob>(), change)) {
-        if (change.after && IsOwnEcho(key, kind, *change.after)) queue.AddAfter(key, kMinorChangeWait);
-        else queue.Add(key, priority(is_initial));
+        feed_.AddChanged(key, kind, change, News::kNow, is_initial);
       }
     });
   }
-  caches_.pods.AddHandler([this, &queue, priority](const kube::Change& change, bool is_initial) {
-    const std::string_view job = change.Any().metadata.labels.Get(kJobNameLabel);
-    if (job.empty()) return;
-    const ObjectKey key{change.Any().metadata.ns, std::string(job)};
-    const auto* before = static_cast<const kube::Pod*>(change.before.get());
-    const auto* after = static_cast<const kube::Pod*>(change.after.get());
-    switch (HurryOf(before, after)) {
-      case Hurry::kNone: return;
-      case Hurry::kSome:
-        if (!IsHungry(key)) return queue.AddAfter(key, kMinorChangeWait);
-        [[fallthrough]];
-      case Hurry::kFull: queue.Add(key, priority(is_initial));
-    }
+  caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
+    const std::optional<ObjectKey> key = JobOf(change.Any().metadata);
+    if (!key) return;
+    News news = NewsOfJobPod(static_cast<const kube::Pod*>(change.before.get()),
+                             static_cast<const kube::Pod*>(change.after.get()));
+    if (news == News::kSoon && planning_.IsHungry(*key)) news = News::kNow;
+    feed_.Add(*key, news, is_initial);
   });
-  caches_.nodes.AddHandler([this, &queue](const kube::Change& change, bool) {
+  caches_.nodes.AddHandler([this](const kube::Change& change, bool) {
     if (change.after) return;
     // A node is gone: its workers are lost, and only their jobs can know.
-    for (const auto& job : caches_.jobs.List<ElasticHorovodJob>()) queue.Add(job->metadata.Key());
+    for (const auto& job : caches_.jobs.List<ElasticHorovodJob>()) feed_.Add(job->metadata.Key());
   });
 }
 
-bool ElasticReconciler::IsOwnEcho(const ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const {
-  return writes_.IsOwnEcho(job, kind, object.metadata.resource_version);
+bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
+  return writes_.HasCaughtUp(job.metadata, {&caches_.jobs, &caches_.services, &caches_.stateful_sets,
+                                            &caches_.config_maps, &caches_.launchers, &caches_.pods, caches_.groups});
 }
 
-bool ElasticReconciler::IsHungry(const ObjectKey& job) {
-  std::lock_guard lock(mutex_);
-  return hungry_.contains(job);
-}
-
-bool ElasticReconciler::ArePodsCurrent(const ObjectKey& job) {
-  std::lock_guard lock(mutex_);
-  const auto started = started_version_.find(job);
-  if (started == started_version_.end()) return true;
-  if (kube::IsOlder(caches_.pods.store().resource_version(job.ns), started->second)) return false;
-  started_version_.erase(started);
+bool ElasticReconciler::ArePodsCurrent(const ElasticHorovodJob& job) {
+  const std::string started = started_version_.Get(job.metadata);
+  if (started.empty()) return true;
+  if (kube::IsOlder(caches_.pods.store().resource_version(job.metadata.ns), started)) return false;
+  started_version_.Forget(job.metadata.Key());
   return true;
-}
-
-void ElasticReconciler::OnFreedRoom() {
-  if (queue_ == nullptr) return;
-  std::lock_guard lock(mutex_);
-  for (const ObjectKey& key : hungry_) queue_->Add(key);
-}
-
-// A volume claim of jobs that wait may let them go to other nodes now.
-void ElasticReconciler::OnVolumeClaim(const ObjectKey& claim) {
-  std::lock_guard lock(mutex_);
-  for (const ObjectKey& key : hungry_) {
-    if (key.ns == claim.ns && pods_.HasVolumes(key)) queue_->AddAfter(key, kCacheLag);
-  }
 }
 
 template <typename T>
@@ -194,24 +145,7 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
     const auto profile = name ? caches_.profiles->Get<api::WorkloadProfile>({"", *name}) : nullptr;
     if (profile) view.profile = JobProfileOf(*profile, *job);
   }
-  const std::string set_name = WorkersName(*job);
-  const std::string of_job = job->metadata.Key().ToString();
-  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, of_job)) {
-    const kube::OwnerReference* owner = pod->metadata.Controller();
-    if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
-        pod->status.phase != "Succeeded" && pod->status.phase != "Failed" &&
-        !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
-      view.has_stray_launcher = true;
-    }
-    if (owner == nullptr) continue;
-    const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
-    if (ordinal && children.workers && owner->uid == children.workers->metadata.uid) {
-      view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
-    } else if (children.launcher && owner->uid == children.launcher->metadata.uid) {
-      view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
-    }
-  }
-  std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
+  ReadPods(children, view);
   if (children.launcher) {
     const kube::Job& launcher = *children.launcher;
     view.is_launcher_ending = launcher.metadata.is_being_deleted();
@@ -231,36 +165,39 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   return view;
 }
 
-bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
-  const kube::Informer* const informers[] = {&caches_.jobs,        &caches_.services,  &caches_.stateful_sets,
-                                             &caches_.config_maps, &caches_.launchers, &caches_.pods,
-                                             caches_.groups};
-  return writes_.HasCaughtUp(job.metadata.Key(), std::string(job.metadata.uid), [&](const kube::Kind& kind) {
-    for (const kube::Informer* informer : informers) {
-      if (informer && &informer->kind() == &kind) return informer->store().resource_version(job.metadata.ns);
+void ElasticReconciler::ReadPods(const Children& children, View& view) const {
+  const std::string set_name = WorkersName(*view.job);
+  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, view.job->metadata.Key().ToString())) {
+    const kube::OwnerReference* owner = pod->metadata.Controller();
+    if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
+        !HasEnded(*pod) && !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
+      view.has_stray_launcher = true;
     }
-    return std::string();
-  });
+    if (owner == nullptr) continue;
+    const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
+    if (ordinal && children.workers && owner->uid == children.workers->metadata.uid) {
+      view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
+    } else if (children.launcher && owner->uid == children.launcher->metadata.uid) {
+      view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
+    }
+  }
+  std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
+}
+
+void ElasticReconciler::Forget(const ObjectKey& key) {
+  writes_.Forget(key);
+  statuses_.Forget(key);
+  planning_.Forget(key);
+  missing_pods_.Forget(key);
+  training_output_.Forget(key);
+  verified_.Forget(key);
+  started_version_.Forget(key);
 }
 
 Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
   const Job job = caches_.jobs.Get<ElasticHorovodJob>(key);
   if (!job || !IsOurs(*job)) {
-    {
-      // Before the room comes free, or that would wake it.
-      std::lock_guard lock(mutex_);
-      hungry_.erase(key);
-      verified_.erase(key);
-      started_version_.erase(key);
-    }
-    // If it was deleted, the garbage collector takes the children with it.
-    writes_.Forget(key);
-    statuses_.Forget(key);
-    missing_pods_.Forget(key);
-    training_output_.Forget(key);
-    quotas_.Forget(key);
-    pods_.Forget(key);
-    ForgetRoom(key.ToString());
+    Forget(key);  // If it was deleted, the garbage collector takes the children with it.
     return Action::AwaitChange();
   }
   if (VerifiedOf(*job).is_namespace_ending) return Action::AwaitChange();
@@ -276,24 +213,14 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     if (*is_back) return Action::After(kCacheLag);
   }
   View view = Observe(job, children);
-  view.are_pods_current = ArePodsCurrent(key);
+  view.are_pods_current = ArePodsCurrent(*job);
   const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
   view.failed_tries = VerifiedOf(*job).failed_tries;
-  if (WantsMore(view)) pods_.Ask(*job, stop);
-  Plan plan = MakePlan(view);
-  {
-    std::lock_guard lock(mutex_);
-    const Sizes sizes = SizesOf(job->spec);
-    const bool wants_more = (plan.status.replicas.granted < sizes.wanted || view.lacks_places) &&
-                            !job->spec.run_policy.suspend && plan.status.phase != kPhaseSucceeded &&
-                            plan.status.phase != kPhaseFailed;
-    if (wants_more) hungry_.insert(key);
-    else hungry_.erase(key);
-  }
+  const Plan plan = planning_.MakePlan(view, stop);
   if (plan.delete_job) {
     kube::DeleteOptions options;
-    options.uid = std::string(job->metadata.uid);
+    options.uid = job->metadata.uid;
     if (Status deleted = client_.Delete(KindOf<ElasticHorovodJob>(), key, options, stop); !deleted) {
       return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
     }
@@ -309,13 +236,20 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
                                  missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
 
+void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
+  const bool has_failed = IsFailedTry(view.job->status.last_scale, plan.status.last_scale);
+  if (has_failed) planning_.LearnPods(view);
+  if (!has_failed && (view.failed_tries == 0 || !HasWhatItTried(view))) return;
+  verified_.With(view.job->metadata,
+                 [&](Verified& verified) { verified.failed_tries = has_failed ? view.failed_tries + 1 : 0; });
+}
+
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job; our cache will hear of it.
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // It takes the job with it: nothing to mend, and nothing that the user should hear.
-    GiveBackUnmade(view);
-    std::lock_guard lock(mutex_);
-    VerifiedLocked(*view.job).is_namespace_ending = true;
+    planning_.GiveBackUnmade(view);
+    verified_.With(view.job->metadata, [](Verified& verified) { verified.is_namespace_ending = true; });
     return Action::AwaitChange();
   }
   // Of a quantity that is none the API server says neither where it is nor what.
@@ -331,10 +265,10 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
       break;
     default: return error;
   }
-  GiveBackUnmade(view);
+  planning_.GiveBackUnmade(view);
   log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", message}});
   // How a job ended is not overwritten by what went wrong while it was cleaned up.
-  if (plan.status.phase == kPhaseSucceeded || plan.status.phase == kPhaseFailed) return Action::After(kRefusedRetry);
+  if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
   if (is_new) {
@@ -343,10 +277,8 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   }
   std::optional<kube::Duration> deferred;
   if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
-  // Nobody tells us when a foreign object of that name goes, or when a permission is given.
-  if (reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden) return Action::After(kSoonRetry);
-  // Nor when an admission check has changed its mind: some do at once.
-  return Action::After(is_new ? kSoonRetry : kRefusedRetry);
+  const bool costs_little = reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden;
+  return Action::After(is_new || costs_little ? kRefusedRetry : kRefusedAgainRetry);
 }
 
 Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
@@ -357,10 +289,6 @@ Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovo
     return std::move(written).error();
   }
   deferred = written->deferred;
-  if (written->object) {
-    writes_.Note(view.job->metadata.Key(), std::string(view.job->metadata.uid), KindOf<ElasticHorovodJob>(),
-                 std::string(written->object->metadata.resource_version));
-  }
   return {};
 }
 

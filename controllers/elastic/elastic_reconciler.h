@@ -8,10 +8,7 @@
 // many keys at once.
 #pragma once
 
-#include <mutex>
 #include <optional>
-#include <set>
-#include <unordered_map>
 
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
@@ -21,8 +18,7 @@
 #include "controllers/cluster/cluster_account.h"
 #include "controllers/elastic/child_writer.h"
 #include "controllers/elastic/elastic_caches.h"
-#include "controllers/elastic/elastic_plan.h"
-#include "controllers/elastic/job_quotas.h"
+#include "controllers/elastic/elastic_planning.h"
 #include "controllers/elastic/missing_pods.h"
 #include "controllers/elastic/training_output.h"
 #include "controllers/frame/status_writer.h"
@@ -53,18 +49,20 @@ class ElasticReconciler final : public kube::Reconciler {
   };
   // What was last compared with the wanted children and found equal.
   struct Verified {
-    std::string uid, service_version, hosts_version;
-    std::int64_t generation = 0, workers_generation = 0, launcher_generation = 0;
+    std::string service_version, hosts_version;
+    std::int64_t workers_generation = 0, launcher_generation = 0;
     int failed_tries = 0;              // See View.
     bool is_namespace_ending = false;  // And the job with it.
   };
 
+  bool HasCaughtUp(const api::ElasticHorovodJob& job);
   Children FindChildren(const api::ElasticHorovodJob& job) const;
+  template <typename T>
+  std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
+                                      const std::string& name) const;
   View Observe(const Job& job, const Children& children) const;
-  Plan MakePlan(View& view);
-  // Asks the planner for the places of a start, and tells the view. True: it waits for them in the queue.
-  bool AskForStart(View& view, const Sizes& sizes, const kube::Pod& worker, const ShapePtr& shape,
-                   const ShapePtr& launcher);
+  void ReadPods(const Children& children, View& view) const;
+  bool ArePodsCurrent(const api::ElasticHorovodJob& job);
   kube::Status Execute(const View& view, const Plan& plan, const Children& children, ChildWriter& writer,
                        std::optional<kube::Duration>& deferred, std::stop_token stop);
   kube::Status WriteService(const View& view, const Plan& plan, const Children& children, ChildWriter& writer);
@@ -86,52 +84,31 @@ class ElasticReconciler final : public kube::Reconciler {
   // Sets `deferred` if the change is put off: look again after that time.
   kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
                            std::optional<kube::Duration>& deferred, std::stop_token stop);
-  kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
-  // What the pass was going to start, and cannot, holds no room. What comes free for others does not wake the job.
-  void GiveBackUnmade(const View& view);
-  void NoteTry(const View& view, const Plan& plan);
-  static bool WantsMore(const View& view);   // More workers than are granted.
-  static int OwedWorkers(const View& view);  // Granted before this pass, and not bound.
-  bool HasCaughtUp(const api::ElasticHorovodJob& job);
-  // True if an event brought no more than a write of our own back.
-  bool IsOwnEcho(const kube::ObjectKey& job, const kube::Kind& kind, const kube::Object& object) const;
-  bool IsHungry(const kube::ObjectKey& job);
-  bool ArePodsCurrent(const kube::ObjectKey& job);
-  ShapePtr ShapeOf(const JobPod& pod);
-  void ForgetRoom(const std::string& owner);  // All places of the job.
-  template <typename T>
-  std::shared_ptr<const T> OwnedChild(const kube::Informer& informer, const api::ElasticHorovodJob& job,
-                                      const std::string& name) const;
-  Verified VerifiedOf(const api::ElasticHorovodJob& job);
+  Verified VerifiedOf(const api::ElasticHorovodJob& job) const { return verified_.Get(job.metadata); }
   void SetVerified(const api::ElasticHorovodJob& job, const Children& children);
-  // The record of `job`, empty if the one that was kept is about another job or spec. REQUIRES: mutex_ is held.
-  Verified& VerifiedLocked(const api::ElasticHorovodJob& job);
-  void OnFreedRoom();
-  void OnVolumeClaim(const kube::ObjectKey& claim);
+  void NoteTry(const View& view, const Plan& plan);
+  // How a failed write is told, and when it is tried again.
+  kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
+  void Forget(const kube::ObjectKey& key);
 
   kube::Client& client_;
-  ElasticCaches caches_;
+  const ElasticCaches caches_;
+  ClusterAccount& account_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  kube::Store::IndexId pods_by_job_;
+  const kube::Store::IndexId pods_by_job_;
   kube::Store::IndexId jobs_by_profile_ = 0;  // If there are profiles: by the name that spec.profile means.
-  ClusterAccount& account_;
   kube::WriteTracker writes_;
-  StatusWriter statuses_{client_, clock_};
+  KeyFeed feed_;
+  StatusWriter statuses_;
+  ElasticPlanning planning_;
   MissingPods missing_pods_;
   TrainingOutput training_output_;
-  JobPods pods_;
-  JobQuotas quotas_;
-  kube::WorkQueue* queue_ = nullptr;
-
-  std::mutex planning_mutex_;         // Held from the look at the free room until its places are kept.
-  std::mutex mutex_;                  // Guards what follows.
-  std::set<kube::ObjectKey> hungry_;  // Jobs with fewer workers than they want.
-  std::unordered_map<kube::ObjectKey, Verified> verified_;
+  kube::ObjectMemory<Verified> verified_{kube::KeptFor::kSpec};
   // The version of the StatefulSet when we last gave it its first workers. An older view of the pods shows those from
   // before, which were ready then.
-  std::unordered_map<kube::ObjectKey, std::string> started_version_;
+  kube::ObjectMemory<std::string> started_version_;
 };
 
 }  // namespace grus

@@ -22,6 +22,9 @@ inline constexpr char kPhaseRunning[] = "Running";
 inline constexpr char kPhaseSuspended[] = "Suspended";
 inline constexpr char kPhaseSucceeded[] = "Succeeded";
 inline constexpr char kPhaseFailed[] = "Failed";
+inline bool HasEnded(const api::ElasticHorovodJobStatus& status) {
+  return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
+}
 
 // The status as it was, with counts, names and observedGeneration of now.
 api::ElasticHorovodJobStatus BaseStatus(const View& view, const Sizes& sizes);

@@ -21,9 +21,7 @@ bool HasGate(const kube::StatefulSet& set, std::string_view gate) {
   });
 }
 
-bool HasEnded(const kube::Pod& pod) {
-  return pod.metadata.is_being_deleted() || pod.status.phase == "Failed" || pod.status.phase == "Succeeded";
-}
+bool IsEnding(const kube::Pod& pod) { return pod.metadata.is_being_deleted() || HasEnded(pod); }
 
 }  // namespace
 
@@ -55,9 +53,8 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
   worker.resource_version = std::string(pod.metadata.resource_version);
   worker.is_bound = !pod.spec.node_name.empty();
   worker.has_lost_node = worker.is_bound && !has_node;
-  worker.is_ending = HasEnded(pod);
-  worker.is_gated = std::any_of(pod.spec.scheduling_gates.begin(), pod.spec.scheduling_gates.end(),
-                                [](const kube::PodSchedulingGate& gate) { return gate.name == api::kParkGate; });
+  worker.is_ending = IsEnding(pod);
+  worker.is_gated = HasGate(pod, api::kParkGate);
   worker.end = ErrorEndOf(pod);
   if (!worker.is_ending) worker.trouble = TroubleOf(pod);
   const bool has_gate = !pod.spec.scheduling_gates.empty();  // Ours, or others', who may take their time.
@@ -100,9 +97,9 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
   LauncherPod launcher;
   launcher.name = pod.metadata.name;
   launcher.uid = std::string(pod.metadata.uid);
-  launcher.is_ending = HasEnded(pod);
+  launcher.is_ending = IsEnding(pod);
   launcher.is_bound = !pod.spec.node_name.empty();
-  launcher.has_lost_node = !pod.spec.node_name.empty() && !has_node;
+  launcher.has_lost_node = launcher.is_bound && !has_node;
   launcher.is_running = pod.status.phase == "Running" && !launcher.has_lost_node;
   launcher.hosts_revision = RevisionOfHostList(pod.metadata.Annotation(kHostsAnnotation));
   launcher.failure = ErrorEndOf(pod);
@@ -113,9 +110,8 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
     if (container.state.terminated) launcher.ended = container.state.terminated->finished_at;
   }
   if (!launcher.is_ending) launcher.trouble = TroubleOf(pod);
-  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-  if (scheduled && scheduled->reason == "Unschedulable" && pod.spec.node_name.empty()) {
-    launcher.trouble = "cannot be scheduled: " + std::string(scheduled->message);
+  if (const auto* unschedulable = kube::FindUnschedulable(pod); unschedulable && !launcher.is_bound) {
+    launcher.trouble = "cannot be scheduled: " + std::string(unschedulable->message);
   }
   return launcher;
 }

@@ -159,8 +159,7 @@ Status ElasticReconciler::WriteWorkers(const View& view, const Plan& plan, const
   Status written = WriteStatefulSet(view, plan, children, writer);
   const bool had_workers = view.workers && view.workers->replicas > 0;
   if (written && writer.writes() > writes_before && !had_workers && plan.workers && plan.workers->replicas > 0) {
-    std::lock_guard lock(mutex_);
-    started_version_[view.job->metadata.Key()] = writer.last_version();
+    started_version_.With(view.job->metadata, [&](std::string& version) { version = writer.last_version(); });
   }
   return written;
 }
@@ -325,7 +324,7 @@ Status ElasticReconciler::EndStrayLaunchers(const View& view, ChildWriter& write
   std::vector<std::shared_ptr<const kube::Pod>> strays;
   for (const auto& object : pods->items) {
     const auto pod = std::static_pointer_cast<const kube::Pod>(object);
-    if (pod->status.phase != "Succeeded" && pod->status.phase != "Failed") strays.push_back(pod);
+    if (!HasEnded(*pod)) strays.push_back(pod);
   }
   if (strays.empty()) return {};
   // Our cache does not see a launcher that lost our label; its pods are no strays.
@@ -377,31 +376,13 @@ Status ElasticReconciler::WriteLauncher(const View& view, const Plan& plan, cons
   return writer.Restore(kind, std::string(launcher.metadata.uid), wanted);
 }
 
-ElasticReconciler::Verified& ElasticReconciler::VerifiedLocked(const ElasticHorovodJob& job) {
-  Verified& verified = verified_[job.metadata.Key()];
-  if (verified.uid == job.metadata.uid && verified.generation == job.metadata.generation) return verified;
-  verified = Verified{};
-  verified.uid = job.metadata.uid;
-  verified.generation = job.metadata.generation;
-  return verified;
-}
-
-ElasticReconciler::Verified ElasticReconciler::VerifiedOf(const ElasticHorovodJob& job) {
-  std::lock_guard lock(mutex_);
-  const auto it = verified_.find(job.metadata.Key());
-  if (it == verified_.end() || it->second.uid != job.metadata.uid || it->second.generation != job.metadata.generation) {
-    return {};
-  }
-  return it->second;
-}
-
 void ElasticReconciler::SetVerified(const ElasticHorovodJob& job, const Children& children) {
-  std::lock_guard lock(mutex_);
-  Verified& verified = VerifiedLocked(job);
-  if (children.service) verified.service_version = children.service->metadata.resource_version;
-  if (children.hosts) verified.hosts_version = children.hosts->metadata.resource_version;
-  if (children.workers) verified.workers_generation = children.workers->metadata.generation;
-  if (children.launcher) verified.launcher_generation = children.launcher->metadata.generation;
+  verified_.With(job.metadata, [&](Verified& verified) {
+    if (children.service) verified.service_version = children.service->metadata.resource_version;
+    if (children.hosts) verified.hosts_version = children.hosts->metadata.resource_version;
+    if (children.workers) verified.workers_generation = children.workers->metadata.generation;
+    if (children.launcher) verified.launcher_generation = children.launcher->metadata.generation;
+  });
 }
 
 }  // namespace grus

@@ -59,7 +59,6 @@ HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas) {
   plan.list.hosts = std::move(wanted);
   plan.list.revision = published.revision + 1;
   plan.list.published = view.now;
-  plan.is_changed = true;
   return plan;
 }
 

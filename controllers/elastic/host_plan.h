@@ -18,7 +18,6 @@ namespace grus {
 
 struct HostPlan {
   HostList list;
-  bool is_changed = false;
   std::vector<std::string> lost;  // Pods that leave the list although they were to stay.
   std::optional<kube::Duration> look_again;
 };

@@ -111,7 +111,7 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
 void JobQuotas::Note(const View& view, const Plan& plan) {
   if (quotas_ == nullptr) return;
   const ObjectKey key = view.job->metadata.Key();
-  const bool has_ended = plan.status.phase == kPhaseSucceeded || plan.status.phase == kPhaseFailed;
+  const bool has_ended = HasEnded(plan.status);
   const int replicas = plan.workers && !has_ended ? plan.workers->replicas : 0;
   Promise promise;
   promise.workers = std::max(0, replicas - Existing(view, replicas));

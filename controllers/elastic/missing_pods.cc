@@ -76,24 +76,20 @@ LauncherPod* FindStuckLauncher(View& view) {
 
 MissingPods::Record MissingPods::Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience,
                                      const kube::Time& now, std::stop_token stop) {
-  Record record;
-  {
-    std::lock_guard lock(mutex_);
-    Record& known = records_[job];
-    if (known.uid != uid) known = Record{uid, now, std::nullopt, {}};
-    record = known;
-  }
-  const bool is_early = Waited(now, record.since) < patience;
+  Record record = records_.With(job, uid, [&](Record& kept) {
+    if (!kept.since) kept.since = now;
+    return kept;
+  });
+  const bool is_early = Waited(now, *record.since) < patience;
   if (is_early || (record.asked && clock_.Now() - *record.asked < kAskAgain)) return record;
   kube::ListOptions options;
   options.field_selector = "regarding.uid=" + uid;
   const auto events = client_.List(kube::KindOf<kube::Event>(), job.ns, options, stop);
   record.asked = clock_.Now();
   // What a set was refused in its earlier life is over. Without the permission to list events the job only says less.
-  const kube::Time since{record.since.value - kHeardLate};
+  const kube::Time since{record.since->value - kHeardLate};
   record.text = events ? LastWarning(events->items, since) : std::string();
-  std::lock_guard lock(mutex_);
-  return records_[job] = record;
+  return records_.With(job, uid, [&](Record& kept) { return kept = record; });
 }
 
 std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::StatefulSet* workers,
@@ -108,10 +104,10 @@ std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::State
                               !view.is_launcher_ending && view.launcher_pods.empty();
   if (lacks_workers) {
     const Record record = look(workers->metadata.uid, kPatience);
-    if (!record.text.empty()) view.refused_workers = Refusal{record.text, record.since};
+    if (!record.text.empty()) view.refused_workers = Refusal{record.text, *record.since};
   } else if (lacks_launcher) {
     const Record record = look(launcher->metadata.uid, kPatience);
-    if (!record.text.empty()) view.refused_launcher = Refusal{record.text, record.since};
+    if (!record.text.empty()) view.refused_launcher = Refusal{record.text, *record.since};
   } else if (Worker* stuck = FindStuck(view)) {
     if (const Record record = look(stuck->uid, {}); !record.text.empty()) stuck->trouble = record.text;
   } else if (LauncherPod* pod = FindStuckLauncher(view)) {
@@ -122,18 +118,11 @@ std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::State
                              std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(), IsLauncherStarting);
     return is_starting ? std::optional<kube::Duration>(kStartPatience) : std::nullopt;
   }
-  std::lock_guard lock(mutex_);
-  const auto found = records_.find(job);
-  if (found == records_.end()) return kPatience;
-  const Record& record = found->second;
-  const kube::Duration left =
-      record.asked ? kAskAgain - (clock_.Now() - *record.asked) : kPatience - Waited(view.now, record.since);
+  kube::Duration left = kPatience;
+  records_.IfKept(job, [&](const Record& kept) {
+    left = kept.asked ? kAskAgain - (clock_.Now() - *kept.asked) : kPatience - Waited(view.now, *kept.since);
+  });
   return std::max<kube::Duration>(left, seconds(1));
-}
-
-void MissingPods::Forget(const kube::ObjectKey& job) {
-  std::lock_guard lock(mutex_);
-  records_.erase(job);
 }
 
 }  // namespace grus

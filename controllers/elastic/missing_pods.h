@@ -7,12 +7,11 @@
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "clientlib/client/client.h"
+#include "clientlib/runtime/object_memory.h"
 #include "controllers/elastic/elastic_view.h"
 
 namespace grus {
@@ -25,12 +24,12 @@ class MissingPods {
   // Returns when to look again, if something is missing.
   std::optional<kube::Duration> Explain(View& view, const kube::StatefulSet* workers, const kube::Job* launcher,
                                         std::stop_token stop);
-  void Forget(const kube::ObjectKey& job);
+  void Forget(const kube::ObjectKey& job) { records_.Forget(job); }
 
  private:
+  // Of what waits for pods, or is one that does not start.
   struct Record {
-    std::string uid;     // Of what waits for pods, or is one that does not start.
-    kube::Time since{};  // First seen so.
+    std::optional<kube::Time> since;  // First seen so.
     std::optional<kube::TimePoint> asked;
     std::string text;  // Of its last warning; empty: none.
   };
@@ -40,8 +39,7 @@ class MissingPods {
 
   kube::Client& client_;
   const kube::Clock& clock_;
-  std::mutex mutex_;  // Guards what follows.
-  std::unordered_map<kube::ObjectKey, Record> records_;
+  kube::ObjectMemory<Record> records_;  // By job.
 };
 
 }  // namespace grus

@@ -77,15 +77,10 @@ std::optional<kube::Duration> TrainingOutput::Look(View& view, std::stop_token s
     Forget(job);
     return std::nullopt;
   }
-  Record record;
-  {
-    std::lock_guard lock(mutex_);
-    Record& known = records_[job];
-    if (known.uid != pod->uid || known.limit != limit) {
-      known = Record{pod->uid, limit, std::nullopt, clock_.Now() + FirstAsk(view, *pod, limit)};
-    }
-    record = known;
-  }
+  Record record = records_.With(job, pod->uid, [&](Record& kept) {
+    if (kept.limit != limit) kept = {limit, std::nullopt, clock_.Now() + FirstAsk(view, *pod, limit)};
+    return kept;
+  });
   if (record.ask_at <= clock_.Now()) {
     const auto last = TimeOfLastLine({job.ns, pod->name}, stop);
     const kube::Time spoke = last ? last->value_or(*pod->running_since) : view.now;  // Or its log could not be read.
@@ -93,16 +88,10 @@ std::optional<kube::Duration> TrainingOutput::Look(View& view, std::stop_token s
     const kube::Duration left = limit - Waited(view.now, since);
     record.silent_since = left <= kube::Duration::zero() ? std::optional(since) : std::nullopt;
     record.ask_at = clock_.Now() + std::max(left, kSilentAgain);
-    std::lock_guard lock(mutex_);
-    records_[job] = record;
+    records_.With(job, pod->uid, [&](Record& kept) { kept = record; });
   }
   pod->silent_since = record.silent_since;
   return std::max<kube::Duration>(record.ask_at - clock_.Now(), seconds(1));
-}
-
-void TrainingOutput::Forget(const kube::ObjectKey& job) {
-  std::lock_guard lock(mutex_);
-  records_.erase(job);
 }
 
 }  // namespace grus

@@ -6,12 +6,10 @@
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
-#include <mutex>
 #include <optional>
-#include <string>
-#include <unordered_map>
 
 #include "clientlib/client/client.h"
+#include "clientlib/runtime/object_memory.h"
 #include "controllers/elastic/elastic_view.h"
 
 namespace grus {
@@ -23,11 +21,11 @@ class TrainingOutput {
   // Completes `view`: silent_since of the launcher that runs, if it was silent for the job's limit when last asked.
   // Blocks for some seconds at most. Returns when to look again.
   std::optional<kube::Duration> Look(View& view, std::stop_token stop);
-  void Forget(const kube::ObjectKey& job);
+  void Forget(const kube::ObjectKey& job) { records_.Forget(job); }
 
  private:
+  // Of the launcher's pod.
   struct Record {
-    std::string uid;         // Of the launcher's pod.
     kube::Duration limit{};  // Of the job.
     // As it was when last asked: a clock that jumps, or a new limit, makes nothing of an old look.
     std::optional<kube::Time> silent_since{};
@@ -37,8 +35,7 @@ class TrainingOutput {
 
   kube::Client& client_;
   const kube::Clock& clock_;
-  std::mutex mutex_;  // Guards what follows.
-  std::unordered_map<kube::ObjectKey, Record> records_;
+  kube::ObjectMemory<Record> records_;  // By job.
 };
 
 }  // namespace grus

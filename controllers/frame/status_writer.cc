@@ -10,16 +10,12 @@ namespace grus {
 std::optional<kube::Duration> StatusWriter::TimeLeft(const kube::ObjectMeta& object, kube::Duration patience) {
   if (patience <= kube::Duration::zero()) return std::nullopt;
   const kube::TimePoint now = clock_.Now();
-  std::lock_guard lock(mutex_);
-  Waiting& waiting = waiting_.try_emplace(object.Key(), Waiting{std::string(object.uid), now}).first->second;
-  if (waiting.uid != object.uid) waiting = {std::string(object.uid), now};
-  const kube::Duration left = waiting.since + patience - now;
+  const kube::TimePoint since = waiting_since_.With(object, [&](std::optional<kube::TimePoint>& kept) {
+    if (!kept) kept = now;
+    return *kept;
+  });
+  const kube::Duration left = since + patience - now;
   return left > kube::Duration::zero() ? std::optional(left) : std::nullopt;
-}
-
-void StatusWriter::Forget(const kube::ObjectKey& key) {
-  std::lock_guard lock(mutex_);
-  waiting_.erase(key);
 }
 
 kube::Result<WrittenStatus> StatusWriter::Write(const kube::Kind& kind, const kube::ObjectMeta& object,
@@ -28,7 +24,8 @@ kube::Result<WrittenStatus> StatusWriter::Write(const kube::Kind& kind, const ku
   const kube::ObjectKey key = object.Key();
   kube::Json patch = kube::Json::MakeObject();
   // A precondition: a status never lands on another object of the same name.
-  patch["metadata"]["uid"] = std::string(object.uid);
+  patch["metadata"]["uid"] = object.uid;
+  if (!change.resource_version.empty()) patch["metadata"]["resourceVersion"] = std::move(change.resource_version);
   if (change.is_first) {
     for (const auto& [field, value] : *change.after.AsObject()) change.before.Erase(field);
   }
@@ -41,6 +38,7 @@ kube::Result<WrittenStatus> StatusWriter::Write(const kube::Kind& kind, const ku
     return std::move(patched).error().with("write the status of " + std::string(kind.kind) + " " + key.ToString());
   }
   Forget(key);
+  if (writes_ != nullptr) writes_->Note(object, kind, **patched);
   return WrittenStatus{std::nullopt, *std::move(patched)};
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/gang/gang_news.h"
 
-#include <algorithm>
-
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/volume_limits.h"
 #include "crds/types/pod_group.h"
@@ -26,33 +24,28 @@ bool SameScheduling(const kube::Pod& a, const kube::Pod& b) {
 
 }  // namespace
 
-GangNews NewsOf(const kube::Pod* before, const kube::Pod* after) {
-  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return GangNews::kMajor;
+News NewsOfMember(const kube::Pod* before, const kube::Pod* after) {
+  if (before == nullptr || after == nullptr || before->metadata.uid != after->metadata.uid) return News::kNow;
   const bool is_same = before->metadata.labels == after->metadata.labels &&
                        before->metadata.is_being_deleted() == after->metadata.is_being_deleted() &&
                        before->spec.node_name == after->spec.node_name &&
                        before->spec.scheduling_gates == after->spec.scheduling_gates &&
                        before->status.nominated_node_name == after->status.nominated_node_name;
-  if (!is_same) return GangNews::kMajor;
+  if (!is_same) return News::kNow;
   // Members that run, succeeded or failed change phases and counts; all that is bound runs soon, so that can wait.
   if (before->status.phase != after->status.phase) {
-    return after->status.phase == "Running" ? GangNews::kMinor : GangNews::kMajor;
+    return after->status.phase == "Running" ? News::kSoon : News::kNow;
   }
-  if (SameScheduling(*before, *after)) return GangNews::kNone;
-  return after->spec.node_name.empty() ? GangNews::kMajor : GangNews::kNone;
-}
-
-bool HasGangGate(const kube::Pod& pod) {
-  return std::any_of(pod.spec.scheduling_gates.begin(), pod.spec.scheduling_gates.end(),
-                     [](const kube::PodSchedulingGate& gate) { return gate.name == api::kGangGate; });
+  if (SameScheduling(*before, *after)) return News::kNone;
+  return after->spec.node_name.empty() ? News::kNow : News::kNone;
 }
 
 std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod) {
   const std::string_view group = GroupNameOf(kind, pod.metadata);
   if (!group.empty()) return kube::ObjectKey{pod.metadata.ns, std::string(group)};
   const kube::Kind& ours = kube::KindOf<api::PodGroup>();
-  const bool is_without =
-      &kind == &ours && GroupNameOf(kube::KindOf<api::LegacyPodGroup>(), pod.metadata).empty() && HasGangGate(pod);
+  const bool is_without = &kind == &ours && HasGate(pod, api::kGangGate) &&
+                          GroupNameOf(kube::KindOf<api::LegacyPodGroup>(), pod.metadata).empty();
   return is_without ? std::optional(kube::ObjectKey{pod.metadata.ns, ""}) : std::nullopt;
 }
 

@@ -7,18 +7,13 @@
 #include <vector>
 
 #include "clientlib/model/pod.h"
+#include "controllers/frame/key_feed.h"
 
 namespace grus {
 
-enum class GangNews {
-  kNone,   // Nothing that the plan looks at.
-  kMinor,  // A count in the status.
-  kMajor,
-};
-// Either may be null: created, or gone.
-GangNews NewsOf(const kube::Pod* before, const kube::Pod* after);
+// Either may be null: created, or gone. kSoon: a count in the status.
+News NewsOfMember(const kube::Pod* before, const kube::Pod* after);
 
-bool HasGangGate(const kube::Pod& pod);
 // The group of `kind` that a pod belongs to, as far as its labels say; nullopt: none. A pod that has the gate and no
 // label at all is of the group without a name, which nobody can make: so it can be told.
 std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod);

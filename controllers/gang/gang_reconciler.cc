@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/cluster/owners.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/gang/gang_news.h"
 #include "controllers/gang/gang_status.h"
 #include "crds/types/elastic_horovod_job.h"
@@ -19,12 +20,9 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
-constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
-constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
 constexpr int kMostLooks = 5;  // At a large gang, the members of which are being bound.
 
 }  // namespace
@@ -48,97 +46,74 @@ GangReconciler::GangReconciler(kube::Client& client, const kube::Kind& kind, kub
       pods_by_volume_claim_(pods.AddIndex([&kind](const kube::Object& pod) {
         return VolumeClaimsAwaitedBy(kind, static_cast<const kube::Pod&>(pod));
       })),
-      members_(client, account, writes_, clock, log),
-      status_(client, kind, groups, peers.scheduler_plugins, writes_, events, clock, log) {}
+      feed_(writes_, kRunningWait),
+      statuses_(client, kind, groups, peers.scheduler_plugins, writes_, events, clock, log),
+      members_(client, account, writes_, clock, log) {}
 
 void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
-  groups_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
-    const ObjectKey key = change.Any().metadata.Key();
-    const bool is_echo =
-        change.before && change.after && writes_.IsOwnEcho(key, kind_, change.after->metadata.resource_version);
-    if (!is_echo) queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
-  });
-  pods_.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
+  feed_.Open(queue);
+  feed_.AddObjectsOf(groups_);
+  pods_.AddHandler([this](const kube::Change& change, bool is_initial) {
     const auto* before = static_cast<const kube::Pod*>(change.before.get());
     const auto* after = static_cast<const kube::Pod*>(change.after.get());
     const std::optional<ObjectKey> key = GroupOfPod(kind_, static_cast<const kube::Pod&>(change.Any()));
     const std::optional<ObjectKey> key_before = before ? GroupOfPod(kind_, *before) : key;
-    if (key_before && key_before != key) queue.Add(*key_before);
-    if (!key) return;
-    if (before && after && writes_.IsOwnEcho(*key, KindOf<kube::Pod>(), after->metadata.resource_version)) return;
-    switch (NewsOf(before, after)) {
-      case GangNews::kNone: return;
-      case GangNews::kMinor: return queue.AddAfter(*key, kRunningWait);
-      case GangNews::kMajor: queue.Add(*key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
+    if (key_before && key_before != key) feed_.Add(*key_before);
+    if (key) feed_.AddChanged(*key, KindOf<kube::Pod>(), change, NewsOfMember(before, after), is_initial);
+  });
+  account_.BeforePlanning([this] { EnqueueBegun(); });
+  account_.OnVolumeClaim([this](const ObjectKey& claim) {
+    for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_volume_claim_, claim.ToString())) {
+      feed_.Add({pod->metadata.ns, std::string(GroupNameOf(kind_, pod->metadata))});
     }
   });
-  const auto add_gang = [this, &queue](const std::string& gang, bool is_urgent) {
+  account_.OnStanding([this](const std::string& gang, bool is_urgent) {
     const std::optional<ObjectKey> key = GroupOfGang(kind_, gang);
     if (!key || !groups_.store().Get(*key)) return;
-    if (is_urgent) queue.Add(*key);
-    else queue.AddAfter(*key, kStandingWait);
-  };
-  account_.BeforePlanning([this] {
-    for (const auto& group : groups_.List<api::PodGroup>()) {
-      const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
-      // Where the members are to go that were let go without a nomination nobody knows: they come first.
-      const std::optional<GangDemand> demand = NeedsOf(view);
-      if (demand && demand->waiting_since == 0) account_.Enqueue(*demand);
-    }
+    if (is_urgent) feed_.Add(*key);
+    else feed_.AddAfter(*key, kStandingWait);
   });
-  account_.OnVolumeClaim([this, &queue](const ObjectKey& claim) {
-    for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_volume_claim_, claim.ToString())) {
-      queue.Add({pod->metadata.ns, std::string(GroupNameOf(kind_, pod->metadata))});
-    }
-  });
-  account_.OnStanding(add_gang);
-  account_.OnFreed([this, &queue] {
+  account_.OnFreed([this] {
     // Not at the first pod that goes: what ends together should be free together, for those that need much at once.
     const std::optional<ObjectKey> key = GroupOfGang(kind_, account_.AnyWaiting());
-    if (key && groups_.store().Get(*key)) queue.AddAfter(*key, kFreedWait);
+    if (key && groups_.store().Get(*key)) feed_.AddAfter(*key, kFreedWait);
   });
   if (peers_.scheduler != nullptr) {
-    peers_.scheduler->OnChange([this, &queue] {
-      int held = 0;
-      for (const auto& pod : pods_.List<kube::Pod>()) {
-        const std::string_view group = GroupNameOf(kind_, pod->metadata);
-        const bool is_held = !pod->spec.scheduling_gates.empty() && !pod->status.nominated_node_name.empty();
-        if (!is_held || group.empty()) continue;
-        ++held;
-        queue.Add({pod->metadata.ns, std::string(group)});
-      }
-      const std::string holder = peers_.scheduler->holder();
-      if (held > 0 && !holder.empty()) {
-        log_.Info("another scheduler leads: members are nominated anew", {{"scheduler", holder}, {"members", held}});
-      }
-    });
+    peers_.scheduler->OnChange([this] { FeedNominated(); });
   }
   if (peers_.scheduler_plugins != nullptr) {
-    peers_.scheduler_plugins->OnChange([this, &queue] {
-      for (const auto& group : groups_.List<api::PodGroup>()) queue.Add(group->metadata.Key(), kube::Priority::kLow);
+    peers_.scheduler_plugins->OnChange([this] {
+      for (const auto& group : groups_.List<api::PodGroup>()) feed_.Add(group->metadata.Key(), News::kNow, true);
     });
+  }
+}
+
+void GangReconciler::EnqueueBegun() {
+  for (const auto& group : groups_.List<api::PodGroup>()) {
+    const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
+    // Where the members are to go that were let go without a nomination nobody knows: they come first.
+    const std::optional<GangDemand> demand = NeedsOf(view);
+    if (demand && demand->waiting_since == 0) account_.Enqueue(*demand);
+  }
+}
+
+void GangReconciler::FeedNominated() const {
+  int held = 0;
+  for (const auto& pod : pods_.List<kube::Pod>()) {
+    const std::string_view group = GroupNameOf(kind_, pod->metadata);
+    const bool is_held = !pod->spec.scheduling_gates.empty() && !pod->status.nominated_node_name.empty();
+    if (!is_held || group.empty()) continue;
+    ++held;
+    feed_.Add({pod->metadata.ns, std::string(group)});
+  }
+  const std::string holder = peers_.scheduler->holder();
+  if (held > 0 && !holder.empty()) {
+    log_.Info("another scheduler leads: members are nominated anew", {{"scheduler", holder}, {"members", held}});
   }
 }
 
 bool GangReconciler::HasCaughtUp(const api::PodGroup& group) {
-  return writes_.HasCaughtUp(group.metadata.Key(), std::string(group.metadata.uid), [&](const kube::Kind& kind) {
-    const kube::Informer& informer = &kind == &kind_ ? groups_ : pods_;
-    return informer.store().resource_version(group.metadata.ns);
-  });
-}
-
-GangReconciler::Memory& GangReconciler::MemoryLocked(const api::PodGroup& group) {
-  Memory& memory = memory_[group.metadata.Key()];
-  if (memory.uid != group.metadata.uid) {
-    memory = Memory{};
-    memory.uid = std::string(group.metadata.uid);
-  }
-  return memory;
-}
-
-GangReconciler::Memory GangReconciler::MemoryOf(const api::PodGroup& group) {
-  std::lock_guard lock(mutex_);
-  return MemoryLocked(group);
+  return writes_.HasCaughtUp(group.metadata, {&groups_, &pods_});
 }
 
 ShapePtr GangReconciler::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
@@ -150,15 +125,11 @@ ShapePtr GangReconciler::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
 
 GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   GangView view;
-  view.group = status_.WithWhatWasSaid(group);
+  view.group = statuses_.WithWhatWasSaid(group);
   view.key = gang;
   view.now = kube::Time{clock_.WallNow()};
   const kube::OwnerReference* owner = group->metadata.Controller();
   view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
-  {
-    std::lock_guard lock(mutex_);
-    MemoryLocked(*group).is_planned_by_owner = view.is_planned_by_owner;
-  }
   if (peers_.scheduler != nullptr && members_.keeps_annotations()) view.scheduler = peers_.scheduler->holder();
   // A member that is bound between the two looks would seem to have lost its place, and the gang to need one more.
   std::vector<Place> before;
@@ -168,28 +139,30 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
     view.places = account_.PlacesOf(gang);
     view.is_torn = view.places != before;
   }
-  const Memory memory = MemoryOf(*group);
+  const Memory memory = memory_.With(group->metadata, [&](Memory& kept) {
+    kept.is_planned_by_owner = view.is_planned_by_owner;
+    return kept;
+  });
   view.avoid = memory.avoid;
-  if (!memory.is_adopted && !view.is_planned_by_owner) {
-    // What a process before this one nominated or pinned is the scheduler's already.
-    if (view.places.empty()) {
-      for (const Member& member : view.members) {
-        const std::string& node = member.planned_node();
-        if (member.IsUnbound() && !node.empty()) account_.AddPlace(gang, {node, member.shape});
-      }
-      view.places = account_.PlacesOf(gang);
-    }
-    std::lock_guard lock(mutex_);
-    MemoryLocked(*group).is_adopted = true;
-  }
+  if (!memory.is_adopted && !view.is_planned_by_owner) AdoptPlaces(view);
   return view;
+}
+
+void GangReconciler::AdoptPlaces(GangView& view) {
+  if (view.places.empty()) {
+    for (const Member& member : view.members) {
+      const std::string& node = member.planned_node();
+      if (member.IsUnbound() && !node.empty()) account_.AddPlace(view.key, {node, member.shape});
+    }
+    view.places = account_.PlacesOf(view.key);
+  }
+  memory_.With(view.group->metadata, [](Memory& kept) { kept.is_adopted = true; });
 }
 
 std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool has_planning_owner) {
   std::vector<Member> members;
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, group.metadata.Key().ToString())) {
-    const bool has_ended = pod->status.phase == "Succeeded" || pod->status.phase == "Failed";
-    const bool is_unbound = pod->spec.node_name.empty() && !has_ended && !pod->metadata.is_being_deleted();
+    const bool is_unbound = pod->spec.node_name.empty() && !HasEnded(*pod) && !pod->metadata.is_being_deleted();
     VolumeLimits volumes = is_unbound ? account_.VolumesOf(*pod) : VolumeLimits();
     // An owner that plans for its pods gives them to the scheduler as they are.
     const std::string problem = has_planning_owner ? std::string() : volumes.problem;
@@ -201,17 +174,14 @@ std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool
   return members;
 }
 
-void GangReconciler::AskLedger(GangView& view) {
+void GangReconciler::AskAccount(GangView& view) {
   view.demand = NeedsOf(view);
   if (view.demand) {
     view.standing = account_.Ask(*view.demand);
     if (!view.standing.is_placed && !view.demand->avoid.empty()) {
       // Better a node that was refused once than none.
       view.demand->avoid.clear();
-      {
-        std::lock_guard lock(mutex_);
-        MemoryLocked(*view.group).avoid.clear();
-      }
+      memory_.With(view.group->metadata, [](Memory& kept) { kept.avoid.clear(); });
       view.standing = account_.Ask(*view.demand);
     }
     view.places = account_.PlacesOf(view.key);
@@ -224,7 +194,7 @@ void GangReconciler::AskLedger(GangView& view) {
   view.must_nominate = (must_hold || is_packed) && !pins;
   view.must_pin = must_hold && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
-  const kube::TimePoint held_since = MemoryOf(*view.group).held_since.value_or(clock_.Now());
+  const kube::TimePoint held_since = memory_.Get(view.group->metadata).held_since.value_or(clock_.Now());
   view.safety = must_hold ? account_.Check(view.key, view.places, priority, held_since) : Safety::kSafe;
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
   if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
@@ -236,7 +206,7 @@ void GangReconciler::AskLedger(GangView& view) {
   }
 }
 
-Result<Action> GangReconciler::TellOrphans(const ObjectKey& key) {
+void GangReconciler::TellOrphans(const ObjectKey& key) {
   const std::string why = key.name.empty()
                               ? "the pod has the scheduling gate " + std::string(api::kGangGate) +
                                     " and no label that says of which " + "PodGroup it is: add the label " +
@@ -244,82 +214,88 @@ Result<Action> GangReconciler::TellOrphans(const ObjectKey& key) {
                               : "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
                                     ", which does not exist in its namespace; create it or correct the label";
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, key.ToString())) {
-    if (!HasGangGate(*pod) || pod->metadata.is_being_deleted()) continue;
+    if (!HasGate(*pod, api::kGangGate) || pod->metadata.is_being_deleted()) continue;
     events_.Record(kube::EventType::kWarning, KindOf<kube::Pod>(), pod->metadata, "NoPodGroup", "PlaceGang", why);
   }
-  return Action::AwaitChange();
+}
+
+void GangReconciler::Forget(const ObjectKey& key) {
+  writes_.Forget(key);
+  statuses_.Forget(key);
+  const std::optional<Memory> kept = memory_.Forget(key);
+  // A job goes on without its group, and with its places.
+  if (kept && !kept->is_planned_by_owner) account_.Forget(GangKey(kind_, key));
 }
 
 Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
   const Group group = groups_.Get<api::PodGroup>(key);
-  const std::string gang = GangKey(kind_, key);
   if (!group) {
-    writes_.Forget(key);
-    bool was_planned_here = false;
-    {
-      std::lock_guard lock(mutex_);
-      if (const auto it = memory_.find(key); it != memory_.end()) {
-        was_planned_here = !it->second.is_planned_by_owner;
-        memory_.erase(it);
-      }
-    }
-    if (was_planned_here) account_.Forget(gang);  // A job goes on without its group, and with its places.
-    status_.Forget(key);
-    return TellOrphans(key);
-  }
-  if (!HasCaughtUp(*group)) return Action::After(kCacheLag);
-
-  GangView view = Observe(group, gang);
-  if (view.is_torn) return Action::After(kCacheLag);
-  AskLedger(view);
-  const GangPlan plan = PlanGang(view);
-  if (plan.is_ignored) {
-    if (!view.is_planned_by_owner) account_.Forget(gang);
+    Forget(key);
+    TellOrphans(key);
     return Action::AwaitChange();
   }
-  {
-    std::lock_guard lock(mutex_);
-    std::optional<kube::TimePoint>& held_since = MemoryLocked(*group).held_since;
-    if (!plan.is_verifying) held_since.reset();
-    else if (!held_since) held_since = clock_.Now();
+  if (!HasCaughtUp(*group)) return Action::After(kCacheLag);
+  GangView view = Observe(group, GangKey(kind_, key));
+  if (view.is_torn) return Action::After(kCacheLag);
+  AskAccount(view);
+  const GangPlan plan = PlanGang(view);
+  if (plan.is_ignored) {
+    if (!view.is_planned_by_owner) account_.Forget(view.key);
+    return Action::AwaitChange();
   }
+  KeepPlaces(view, plan);
+  std::optional<kube::Duration> deferred;
+  if (Status done = Execute(view, plan, deferred, stop); !done) {
+    return Refused(view, plan, std::move(done).error(), stop);
+  }
+  // Only with the status, so that a pass that puts it off does not tell them twice.
+  if (!deferred) Tell(plan.events, events_, log_, kind_, group->metadata, "gang");
+  return Action::After(TimeToLookAgain(view, plan, deferred));
+}
+
+void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
+  memory_.With(view.group->metadata, [&](Memory& kept) {
+    if (!plan.is_verifying) kept.held_since.reset();
+    else if (!kept.held_since) kept.held_since = clock_.Now();
+  });
   if (view.is_planned_by_owner) {
     // Its owner shrinks what finds no node, but not what waits at its gate for one that was taken.
-    if (plan.must_replan) account_.KeepWhatHolds(gang);
+    if (plan.must_replan) account_.KeepWhatHolds(view.key);
   } else if (plan.must_replan) {
-    account_.Forget(gang);
+    account_.Forget(view.key);
   } else {
-    account_.SetPlaces(gang, plan.keep_places);
+    account_.SetPlaces(view.key, plan.keep_places);
   }
+}
 
-  Status done = plan.end.empty() ? members_.Start(view, plan, stop) : Status();
-  // A gang that starts says so once it runs: the gates tell the rest. Of a roll-back first the decision, then what
-  // follows from it: a process that stops in between leaves it to the next.
-  std::optional<kube::Duration> deferred;
-  if (done) {
-    Result<std::optional<kube::Duration>> written = status_.Write(view, plan.status, stop);
-    if (written) deferred = *written;
-    else done = std::move(written).error();
+Status GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::optional<kube::Duration>& deferred,
+                               std::stop_token stop) {
+  // On start, write the status after lifting; on roll-back, before deleting: a process that stops in between leaves the
+  // rest to the next.
+  if (plan.end.empty()) {
+    if (Status started = members_.Start(view, plan, stop); !started) return started;
   }
-  if (done && !plan.refused.empty()) {
-    std::lock_guard lock(mutex_);
-    MemoryLocked(*group).avoid.insert(plan.refused.begin(), plan.refused.end());
+  Result<std::optional<kube::Duration>> written = statuses_.Write(view, plan.status, stop);
+  if (!written) return std::move(written).error();
+  deferred = *written;
+  if (!plan.refused.empty()) {
+    memory_.With(view.group->metadata,
+                 [&](Memory& kept) { kept.avoid.insert(plan.refused.begin(), plan.refused.end()); });
   }
-  if (done) done = members_.End(view, plan, stop);
-  if (!done) return Refused(view, plan, std::move(done).error(), stop);
-  // With the status, and so once.
-  if (!deferred) Tell(plan.events, events_, log_, kind_, group->metadata, "gang");
-  kube::Duration again =
-      std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync), kSafetyResync});
-  if (const auto change = view.demand ? account_.next_change(gang) : std::nullopt) {
-    const kube::Duration until = kube::WallTime(std::chrono::seconds(*change)) - view.now.value;
-    again = std::min(again, std::max<kube::Duration>(until, std::chrono::seconds(1)));
-  }
-  if (const auto others = status_.TimeUntilOthersLose())
-    again = std::min(again, *others + std::chrono::milliseconds(1));
+  return members_.End(view, plan, stop);
+}
+
+kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangPlan& plan,
+                                               std::optional<kube::Duration> deferred) const {
   // At once: that look finds the cache behind, and so the event that brings the last nomination back wakes the key.
-  if (!plan.nominate.empty()) again = std::chrono::milliseconds(1);
-  return Action::After(again);
+  if (!plan.nominate.empty()) return std::chrono::milliseconds(1);
+  const auto change = view.demand ? account_.TimeUntilChange(view.key) : std::nullopt;
+  kube::Duration again = std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
+                                   change.value_or(kSafetyResync), kSafetyResync});
+  if (const auto others = statuses_.TimeUntilOthersLose()) {
+    again = std::min(again, *others + std::chrono::milliseconds(1));
+  }
+  return again;
 }
 
 Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& plan, Error error, std::stop_token stop) {
@@ -335,7 +311,7 @@ Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& pla
     events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(reason), "PlaceGang",
                    error.message());
   }
-  if (auto written = status_.Write(view, status, stop); !written) return std::move(written).error();
+  if (auto written = statuses_.Write(view, status, stop); !written) return std::move(written).error();
   return Action::After(kRefusedRetry);
 }
 

@@ -8,15 +8,14 @@
 // One of these for each of the two kinds. Thread-safe: many keys at once.
 #pragma once
 
-#include <mutex>
-#include <unordered_map>
-
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
 #include "clientlib/client/client.h"
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
+#include "clientlib/runtime/object_memory.h"
 #include "controllers/cluster/cluster_account.h"
+#include "controllers/frame/key_feed.h"
 #include "controllers/gang/gang_plan.h"
 #include "controllers/gang/gang_status_writer.h"
 #include "controllers/gang/member_writer.h"
@@ -45,25 +44,34 @@ class GangReconciler final : public kube::Reconciler {
   using Group = std::shared_ptr<const api::PodGroup>;
   // What is kept of a group between passes; nothing is lost with it.
   struct Memory {
-    std::string uid;
     std::set<std::string> avoid;                // Nodes that were planned and refused.
     bool is_planned_by_owner = false;           // As GangView says.
     bool is_adopted = false;                    // The places that an earlier process had planned are in the ledger.
     std::optional<kube::TimePoint> held_since;  // All of its places, while they are verified.
   };
 
-  ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
+  // The members of all gangs that are nominated, and held back by their gates.
+  void FeedNominated() const;
+  void EnqueueBegun();
+  bool HasCaughtUp(const api::PodGroup& group);
   GangView Observe(const Group& group, const std::string& gang);
   std::vector<Member> ReadMembers(const api::PodGroup& group, bool has_planning_owner);
-  void AskLedger(GangView& view);
+  // Puts what an earlier process had planned into the account.
+  void AdoptPlaces(GangView& view);
+  ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
+  void AskAccount(GangView& view);
+  void KeepPlaces(const GangView& view, const GangPlan& plan);
+  // Sets `deferred` if the change of the status is put off: look again after that time.
+  kube::Status Execute(const GangView& view, const GangPlan& plan, std::optional<kube::Duration>& deferred,
+                       std::stop_token stop);
+  kube::Duration TimeToLookAgain(const GangView& view, const GangPlan& plan,
+                                 std::optional<kube::Duration> deferred) const;
+  // How a failed write is told, and when it is tried again.
   kube::Result<kube::Action> Refused(const GangView& view, const GangPlan& plan, kube::Error error,
                                      std::stop_token stop);
   // Pods that wait for a group that is not there are told so.
-  kube::Result<kube::Action> TellOrphans(const kube::ObjectKey& key);
-  bool HasCaughtUp(const api::PodGroup& group);
-  Memory MemoryOf(const api::PodGroup& group);
-  // REQUIRES: mutex_ is held.
-  Memory& MemoryLocked(const api::PodGroup& group);
+  void TellOrphans(const kube::ObjectKey& key);
+  void Forget(const kube::ObjectKey& key);
 
   const kube::Kind& kind_;
   kube::Informer& groups_;
@@ -75,11 +83,10 @@ class GangReconciler final : public kube::Reconciler {
   const kube::Log& log_;
   const kube::Store::IndexId pods_by_group_, pods_by_volume_claim_;
   kube::WriteTracker writes_;
+  KeyFeed feed_;
+  GangStatusWriter statuses_;
   MemberWriter members_;
-  GangStatusWriter status_;
-
-  std::mutex mutex_;  // Guards memory_.
-  std::unordered_map<kube::ObjectKey, Memory> memory_;
+  kube::ObjectMemory<Memory> memory_;
 };
 
 }  // namespace grus

@@ -3,16 +3,13 @@
 
 #include <utility>
 
+#include "controllers/frame/retry_times.h"
 #include "controllers/gang/gang_status.h"
 
 namespace grus {
 namespace {
 
 using kube::Json;
-
-constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
-// What a waiting gang says may change with every pod that comes or goes.
-constexpr kube::Duration kSentenceWait = std::chrono::seconds(30);
 
 // The status of the coscheduling plugin's own CRD.
 void KeepUpstreamFields(Json& status) {
@@ -29,45 +26,25 @@ void KeepUpstreamFields(Json& status) {
 GangStatusWriter::GangStatusWriter(kube::Client& client, const kube::Kind& kind, kube::Informer& groups,
                                    const LeaseWatch* plugins, kube::WriteTracker& writes, kube::EventRecorder& events,
                                    const kube::Clock& clock, const kube::Log& log)
-    : statuses_(client, clock),
+    : statuses_(client, &writes, clock),
       kind_(kind),
       groups_(groups),
       plugins_(plugins),
-      writes_(writes),
       events_(events),
       clock_(clock),
       log_(log) {}
 
-GangStatusWriter::Memory& GangStatusWriter::MemoryLocked(const api::PodGroup& group) {
-  Memory& memory = memory_[group.metadata.Key()];
-  if (memory.uid != group.metadata.uid) {
-    memory = Memory{};
-    memory.uid = std::string(group.metadata.uid);
-  }
-  return memory;
-}
-
-GangStatusWriter::Memory GangStatusWriter::MemoryOf(const api::PodGroup& group) {
-  std::lock_guard lock(mutex_);
-  return MemoryLocked(group);
-}
-
 void GangStatusWriter::Remember(const GangView& view, std::optional<api::PodGroupStatus> said) {
-  std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(*view.group);
-  memory.said = std::move(said);
-  memory.is_left_to_others = false;
+  memory_.With(view.group->metadata, [&](Memory& kept) { kept = {std::move(said), false}; });
 }
 
 void GangStatusWriter::Forget(const kube::ObjectKey& key) {
-  std::lock_guard lock(mutex_);
-  memory_.erase(key);
+  memory_.Forget(key);
   statuses_.Forget(key);
 }
 
 GangStatusWriter::Group GangStatusWriter::WithWhatWasSaid(const Group& group) {
-  std::lock_guard lock(mutex_);
-  const auto& said = MemoryLocked(*group).said;
+  const auto said = memory_.Get(group->metadata).said;
   if (!said) return group;
   auto whole = std::make_shared<api::PodGroup>(*group);
   whole->status = *said;
@@ -81,12 +58,11 @@ std::optional<kube::Duration> GangStatusWriter::TimeUntilOthersLose() const {
 }
 
 void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupStatus& status) {
-  {
-    std::lock_guard lock(mutex_);
-    Memory& memory = MemoryLocked(*view.group);
-    memory.said = status;
-    if (std::exchange(memory.is_left_to_others, true)) return;
-  }
+  const bool was_left = memory_.With(view.group->metadata, [&](Memory& kept) {
+    kept.said = status;
+    return std::exchange(kept.is_left_to_others, true);
+  });
+  if (was_left) return;
   events_.Record(kube::EventType::kNormal, kind_, view.group->metadata, "StatusLeftToSchedulerPlugins", "WriteStatus",
                  "the controllers of scheduler-plugins lead here (Lease " + std::string(kSchedulerPluginsLease) +
                      ") and write the status; grus goes on starting pods that have its gate, and says so in events");
@@ -105,7 +81,7 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
     return std::optional<kube::Duration>();
   }
   const kube::ObjectKey key = view.group->metadata.Key();
-  const Memory memory = MemoryOf(*view.group);
+  const Memory memory = memory_.Get(view.group->metadata);
   // What others wrote meanwhile is not what was said.
   const Group cached = memory.is_left_to_others ? groups_.Get<api::PodGroup>(key) : nullptr;
   const api::PodGroupStatus& before = cached ? cached->status : view.group->status;
@@ -129,8 +105,6 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
     if (is_narrow) Remember(view, status);
     return std::optional<kube::Duration>();
   }
-  writes_.Note(key, std::string(view.group->metadata.uid), kind_,
-               std::string(written->object->metadata.resource_version));
   const auto& kept = static_cast<const api::PodGroup&>(*written->object).status.conditions;
   const bool is_pruned = kept.empty() && !status.conditions.empty();
   if (is_pruned) Remember(view, status);

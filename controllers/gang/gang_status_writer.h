@@ -9,9 +9,7 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <unordered_map>
 
 #include "clientlib/base/log.h"
 #include "clientlib/cache/informer.h"
@@ -44,13 +42,9 @@ class GangStatusWriter {
 
  private:
   struct Memory {
-    std::string uid;
     std::optional<api::PodGroupStatus> said;
     bool is_left_to_others = false;  // Nothing was written since.
   };
-  // REQUIRES: mutex_ is held.
-  Memory& MemoryLocked(const api::PodGroup& group);
-  Memory MemoryOf(const api::PodGroup& group);
   void Remember(const GangView& view, std::optional<api::PodGroupStatus> said);
   void LeaveToOthers(const GangView& view, const api::PodGroupStatus& status);
 
@@ -58,14 +52,11 @@ class GangStatusWriter {
   const kube::Kind& kind_;
   kube::Informer& groups_;
   const LeaseWatch* const plugins_;
-  kube::WriteTracker& writes_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
   std::atomic<bool> was_others_{false};  // For the log.
-
-  std::mutex mutex_;  // Guards memory_.
-  std::unordered_map<kube::ObjectKey, Memory> memory_;
+  kube::ObjectMemory<Memory> memory_;
 };
 
 }  // namespace grus

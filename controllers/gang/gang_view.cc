@@ -121,10 +121,8 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   } else if (has_planning_owner && member.state != MemberState::kGated) {
     member.lifted_at = member.created_at;
   }
-  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-  const bool is_unschedulable = scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable";
-  if (is_unschedulable && member.state == MemberState::kLifted) {
-    member.unschedulable_message = std::string(scheduled->message);
+  if (const auto* unschedulable = kube::FindUnschedulable(pod); unschedulable && member.state == MemberState::kLifted) {
+    member.unschedulable_message = std::string(unschedulable->message);
   }
   return member;
 }

@@ -46,9 +46,9 @@ struct Member {
   std::string owner, owner_uid;    // "team-a/bert": the object that controls it; else empty.
   bool is_tracked_by_job = false;  // Its Job counts how it ends, and takes a deletion for a failure.
   std::string node, nominated;
-  std::string nominated_to;                                  // The scheduler that was told; empty: not known.
-  std::string pinned;                                        // The node that we pinned it to; empty: we did not.
-  bool has_node_selector = false, has_own_hostname = false;  // The latter: a pin that is not ours.
+  std::string nominated_to;       // The scheduler that was told; empty: not known.
+  std::string pinned;             // The node that we pinned it to; empty: we did not.
+  bool has_own_hostname = false;  // A pin that is not ours.
   int priority = 0;
   ShapePtr shape;  // Of members that are not bound.
   std::optional<kube::Time> created_at, lifted_at;

@@ -87,10 +87,7 @@ Result<std::shared_ptr<kube::Object>> MemberWriter::PatchPod(const GangView& vie
   options.metadata_only = true;
   auto patched = client_.Patch(KindOf<kube::Pod>(), {group.ns, member.name}, kube::PatchType::kStrategicMerge, patch,
                                options, stop);
-  if (patched) {
-    writes_.Note(group.Key(), std::string(group.uid), KindOf<kube::Pod>(),
-                 std::string((*patched)->metadata.resource_version));
-  }
+  if (patched) writes_.Note(group, KindOf<kube::Pod>(), **patched);
   return patched;
 }
 

@@ -78,7 +78,7 @@ NodeState StateOf(const kube::Node& node) {
   state.allocatable = FromList(node.status.allocatable);
   state.labels = node.metadata.labels;
   state.is_cordoned = node.spec.unschedulable || node.metadata.is_being_deleted();
-  for (const kube::Taint& taint : node.spec.taints) state.taints.push_back({taint.key, taint.value, taint.effect});
+  state.taints = node.spec.taints;
   return state;
 }
 
@@ -98,9 +98,8 @@ PodShape ShapeOf(const kube::Pod& pod) {
   PodShape shape = FootprintOf(pod);
   shape.request = RequestOf(pod);
   shape.node_selector = pod.spec.node_selector;
-  for (const kube::Toleration& toleration : pod.spec.tolerations) {
-    shape.tolerations.push_back({toleration.key, toleration.op, toleration.value, toleration.effect});
-  }
+  shape.tolerations = pod.spec.tolerations;
+  for (kube::Toleration& toleration : shape.tolerations) toleration.toleration_seconds.reset();
   if (const auto& affinity = pod.spec.affinity) {
     if (affinity->node) shape.node_affinity = affinity->node->required;
     if (affinity->pod) shape.affinity = affinity->pod->required;

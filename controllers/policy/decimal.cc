@@ -16,6 +16,11 @@ std::optional<double> ParseDecimal(std::string_view text) {
   return value;
 }
 
+std::optional<double> ParsePositive(std::string_view text) {
+  const std::optional<double> value = ParseDecimal(text);
+  return value && *value > 0 ? value : std::nullopt;
+}
+
 std::optional<std::int64_t> ParseInteger(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -11,6 +11,7 @@ namespace grus {
 
 // Nullopt if `text` is none.
 std::optional<double> ParseDecimal(std::string_view text);
+std::optional<double> ParsePositive(std::string_view text);
 std::optional<std::int64_t> ParseInteger(std::string_view text);
 
 // Rounded to `digits` significant digits, but never before the point; at most nine behind it. Empty, which

@@ -6,10 +6,10 @@
 namespace grus {
 namespace {
 
-bool IsTolerated(const Taint& taint, const PodShape& shape) {
+bool IsTolerated(const kube::Taint& taint, const PodShape& shape) {
   return taint.effect == "PreferNoSchedule" ||
          std::any_of(shape.tolerations.begin(), shape.tolerations.end(),
-                     [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
+                     [&](const kube::Toleration& toleration) { return Tolerates(toleration, taint); });
 }
 
 }  // namespace
@@ -23,10 +23,10 @@ bool IsSelected(const NodeState& node, const PodShape& shape) {
 }
 
 bool Accepts(const NodeState& node, const PodShape& shape) {
-  static const Taint kCordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
+  static const kube::Taint kCordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
   if (node.is_cordoned && !IsTolerated(kCordon, shape)) return false;
   return std::all_of(node.taints.begin(), node.taints.end(),
-                     [&](const Taint& taint) { return IsTolerated(taint, shape); }) &&
+                     [&](const kube::Taint& taint) { return IsTolerated(taint, shape); }) &&
          IsSelected(node, shape) &&
          std::all_of(shape.volume_affinity.begin(), shape.volume_affinity.end(),
                      [&](const kube::NodeSelector& where) { return where.Matches(node.labels, node.name); });

@@ -16,7 +16,7 @@ struct NodeState {
   std::string name;
   Resources allocatable;
   kube::StringMap labels;
-  std::vector<Taint> taints;
+  std::vector<kube::Taint> taints;
   bool is_cordoned = false;
 };
 

@@ -29,11 +29,12 @@ bool IsAnyAddress(const std::string& address) { return address.empty() || addres
 
 }  // namespace
 
-bool Toleration::Tolerates(const Taint& taint) const {
-  if (!effect.empty() && effect != taint.effect) return false;
-  if (key.empty()) return op == "Exists";
-  if (key != taint.key) return false;
-  return op == "Exists" || ((op.empty() || op == "Equal") && value == taint.value);
+bool Tolerates(const kube::Toleration& toleration, const kube::Taint& taint) {
+  if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
+  const bool has_all_values = toleration.op == "Exists";
+  if (toleration.key.empty()) return has_all_values;
+  if (toleration.key != taint.key) return false;
+  return has_all_values || ((toleration.op.empty() || toleration.op == "Equal") && toleration.value == taint.value);
 }
 
 bool HostPort::ConflictsWith(const HostPort& other) const {

@@ -8,21 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "clientlib/model/affinity.h"
+#include "clientlib/model/core_v1.h"
 #include "clientlib/model/string_map.h"
 #include "controllers/policy/resources.h"
 
 namespace grus {
 
-struct Taint {
-  std::string key, value, effect;  // effect: NoSchedule | PreferNoSchedule | NoExecute
-};
-
-struct Toleration {
-  std::string key, op, value, effect;  // op: "Exists", "Equal" or "" (Equal); empty key with Exists: all taints.
-  bool Tolerates(const Taint& taint) const;
-  friend bool operator==(const Toleration&, const Toleration&) = default;
-};
+// Without a key, but with the operator Exists: all taints.
+bool Tolerates(const kube::Toleration& toleration, const kube::Taint& taint);
 
 // A port of the node itself.
 struct HostPort {
@@ -36,7 +29,7 @@ struct PodShape {
   // Which nodes, looked at alone, can hold it.
   Resources request;
   std::map<std::string, std::string> node_selector;
-  std::vector<Toleration> tolerations;
+  std::vector<kube::Toleration> tolerations;        // Without their seconds.
   kube::Box<kube::NodeSelector> node_affinity;      // None: any.
   std::vector<kube::NodeSelector> volume_affinity;  // Where its volumes can be used: each must match.
 

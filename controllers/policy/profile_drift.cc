@@ -9,23 +9,19 @@
 namespace grus {
 namespace {
 
-struct Interval {
-  double low = 0, high = 0;
-};
-
 bool IsSameSetting(const api::TrialConfig& measured, const api::TrialConfig& seen) {
   return measured.gpu_type == seen.gpu_type && measured.gpus == seen.gpus && measured.batch_size == seen.batch_size &&
          (measured.nodes == seen.nodes || measured.nodes == 0 || seen.nodes == 0);
 }
 
-std::optional<Interval> ThroughputOf(const api::Measurement& measured) {
-  const std::optional<double> mean = ParseDecimal(measured.throughput);
-  if (!mean || *mean <= 0) return std::nullopt;
-  return Interval{std::min(*mean, ParseDecimal(measured.throughput_low).value_or(*mean)),
-                  std::max(*mean, ParseDecimal(measured.throughput_high).value_or(*mean))};
-}
-
 }  // namespace
+
+std::optional<Interval> ThroughputOf(const api::Measurement& measured) {
+  const std::optional<double> mean = ParsePositive(measured.throughput);
+  if (!mean) return std::nullopt;
+  return Interval{*mean, std::min(*mean, ParsePositive(measured.throughput_low).value_or(*mean)),
+                  std::max(*mean, ParsePositive(measured.throughput_high).value_or(*mean))};
+}
 
 const api::ProfilePoint* FindPoint(const api::WorkloadProfileSpec& profile, const api::TrialConfig& config) {
   const api::ProfilePoint* newest = nullptr;

@@ -13,6 +13,14 @@ namespace grus {
 // Long runs vary more than trials: with the data, with neighbours on the node, with checkpoints.
 inline constexpr int kDriftPercent = 20;
 
+// Of 90 %.
+struct Interval {
+  double mean = 0, low = 0, high = 0;
+};
+
+// None: it has none. Without its ends they are the mean.
+std::optional<Interval> ThroughputOf(const api::Measurement& measured);
+
 // A job's speed at one configuration, as it was last seen, in the unit of its profile.
 struct ObservedSpeed {
   std::string job;  // NAMESPACE/NAME

@@ -30,7 +30,7 @@ struct QuotaPod {
 // REQUIRES: what has a limit has a request, as the server's defaults see to it.
 QuotaPod QuotaPodOf(const kube::Pod& pod);
 
-// Pods that do not exist yet and have the first claim on what is left.
+// Pods that do not exist yet and come first for what is left.
 struct PodsToCome {
   const QuotaPod* pod = nullptr;
   int count = 1;

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "clientlib/client/conflict_retry.h"
-#include "clientlib/client/patch.h"
 #include "clientlib/model/json_writer.h"
 #include "controllers/trial/profile_status.h"
 #include "controllers/trial/trial_space.h"
@@ -23,12 +22,6 @@ Json PointsJson(const std::vector<ProfilePoint>& points) {
   Json list = Json::MakeArray();
   for (const ProfilePoint& point : points) list.Append(kube::ToJson(point));
   return list;
-}
-
-// A merge patch with these is refused with kConflict if `profile` has changed since it was read, or is
-// another of its name.
-Json PreconditionsOf(const WorkloadProfile& profile) {
-  return Json::MakeObject({{"resourceVersion", profile.metadata.resource_version}, {"uid", profile.metadata.uid}});
 }
 
 std::string UnitName(api::ThroughputUnit unit) {
@@ -147,7 +140,10 @@ kube::Result<ProfileStore::Profile> ProfileStore::WritePoints(const Profile& pro
                                                               api::ThroughputUnit unit, std::stop_token stop) {
   const std::vector<ProfilePoint> points = MergePoints(profile->spec.points, added);
   if (points == profile->spec.points) return profile;
-  Json patch = Json::MakeObject({{"metadata", PreconditionsOf(*profile)}});
+  Json patch = Json::MakeObject();
+  // Refused with kConflict if it has changed since it was read, or is another of its name.
+  patch["metadata"] =
+      Json::MakeObject({{"resourceVersion", profile->metadata.resource_version}, {"uid", profile->metadata.uid}});
   patch["spec"]["points"] = PointsJson(points);
   if (IsWithoutUnit(profile->spec)) patch["spec"]["throughputUnit"] = UnitName(unit);
   auto written =
@@ -161,13 +157,9 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
   WorkloadProfile drifted = profile;
   drifted.status.drift = drift;
   const api::WorkloadProfileStatus status = ProfileStatusOf(drifted, clock_.WallNow());
-  if (status == profile.status) return {};
-  Json patch = Json::MakeObject({{"metadata", PreconditionsOf(profile)}});
-  patch["status"] = kube::MergePatchBetween(kube::ToJson(profile.status), kube::ToJson(status));
-  kube::WriteOptions options;
-  options.subresource = "status";
-  const auto written =
-      client_.Patch(KindOf<WorkloadProfile>(), profile.metadata.Key(), kube::PatchType::kMerge, patch, options, stop);
+  // It says what the points of this version say.
+  StatusChange change{kube::ToJson(profile.status), kube::ToJson(status), false, profile.metadata.resource_version};
+  const auto written = statuses_.Write(KindOf<WorkloadProfile>(), profile.metadata, std::move(change), {}, stop);
   if (!written) return Retried(written.error());
   return {};
 }

@@ -25,6 +25,7 @@
 
 #include "clientlib/cache/informer.h"
 #include "clientlib/client/client.h"
+#include "controllers/frame/status_writer.h"
 #include "crds/types/workload_profile.h"
 
 namespace grus {
@@ -51,7 +52,7 @@ class ProfileStore {
  public:
   // `profiles` are the WorkloadProfiles. All must outlive the store.
   ProfileStore(kube::Client& client, const kube::Informer& profiles, const kube::Clock& clock)
-      : client_(client), profiles_(profiles), clock_(clock) {}
+      : client_(client), profiles_(profiles), clock_(clock), statuses_(client, nullptr, clock) {}
 
   // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being
   // deleted. Whoever does not know the number of nodes finds the newest of any.
@@ -90,6 +91,7 @@ class ProfileStore {
   kube::Client& client_;
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
+  StatusWriter statuses_;             // Of what is read live: no cache is waited for.
   mutable std::mutex mutex_;          // Guards what follows.
   std::map<std::string, Held> held_;  // By the profile's name.
   std::multiset<std::string> being_written_;

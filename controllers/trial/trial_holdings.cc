@@ -34,8 +34,8 @@ void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) 
   gone.has_unknown_end = gone.has_unknown_end || !ended;
 }
 
-void TrialHoldings::Complete(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
-                             const kube::Clock& clock, TrialRun& run) {
+void TrialHoldings::SetHeld(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
+                            const kube::Clock& clock, TrialRun& run) {
   const kube::TimePoint now = clock.Now();
   const kube::WallTime wall = clock.WallNow();
   auto held = held_.find(trial);

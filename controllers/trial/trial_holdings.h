@@ -27,8 +27,8 @@ class TrialHoldings {
   void NoteGone(const std::string& trial, const kube::Pod& worker);
   // Sets what `run` says of its holding. `written`: the trial in the status; null: it is not there. `made`: when this
   // process made its child, if it did: the wall clock may be ahead of the cluster's.
-  void Complete(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
-                const kube::Clock& clock, TrialRun& run);
+  void SetHeld(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
+               const kube::Clock& clock, TrialRun& run);
   void Forget(const std::string& trial);
 
  private:

@@ -46,16 +46,15 @@ void TrialReconciler::NoteGone(const kube::Change& change) {
   if (!change.before || (change.after && change.after->metadata.uid == change.before->metadata.uid)) return;
   const auto& pod = static_cast<const kube::Pod&>(*change.before);
   if (pod.spec.node_name.empty()) return;
-  const std::string& ns = pod.metadata.ns;
-  std::lock_guard lock(mutex_);
   const auto note = [&](const ObjectKey& trial_job, const std::string& trial) {
-    if (const auto found = memory_.find(trial_job); found != memory_.end()) found->second.held.NoteGone(trial, pod);
+    memory_.IfKept(trial_job, [&](Memory& kept) { kept.held.NoteGone(trial, pod); });
   };
   const kube::OwnerReference* owner = pod.metadata.Controller();
   const bool is_trial = owner != nullptr && owner->kind == KindOf<TrialJob>().kind;
-  if (is_trial) return note({ns, owner->name.str()}, pod.metadata.name);
-  const auto job = trial_jobs_.find({ns, std::string(pod.metadata.Label(kJobNameLabel))});
-  if (job != trial_jobs_.end() && PartInJob(pod).has_gpus) note({ns, job->second}, job->first.name);
+  if (is_trial) return note({pod.metadata.ns, owner->name.str()}, pod.metadata.name);
+  const std::optional<ObjectKey> job = JobOf(pod.metadata);
+  const std::optional<ObjectKey> trial_job = job ? TrialJobOf(*job) : std::nullopt;
+  if (trial_job && PartInJob(pod).has_gpus) note(*trial_job, job->name);
 }
 
 const TrialReconciler::LivePods* TrialReconciler::NewerThanCache(const TrialJob& job, const std::string& trial,
@@ -68,25 +67,23 @@ const TrialReconciler::LivePods* TrialReconciler::NewerThanCache(const TrialJob&
 
 std::shared_ptr<const kube::Pod> TrialReconciler::NewestPod(const TrialJob& job, const std::string& trial,
                                                             const std::string& name) {
-  {
-    std::lock_guard lock(mutex_);
-    if (const LivePods* live = NewerThanCache(job, trial, MemoryLocked(job))) {
-      for (const auto& pod : live->pods) {
-        if (pod->metadata.name == name) return pod;
-      }
-      return nullptr;
+  return memory_.With(job.metadata, [&](const Memory& kept) -> std::shared_ptr<const kube::Pod> {
+    const LivePods* live = NewerThanCache(job, trial, kept);
+    if (live == nullptr) return caches_.pods.Get<kube::Pod>({job.metadata.ns, name});
+    for (const auto& pod : live->pods) {
+      if (pod->metadata.name == name) return pod;
     }
-  }
-  return caches_.pods.Get<kube::Pod>({job.metadata.ns, name});
+    return nullptr;
+  });
 }
 
-TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, Memory& memory) const {
+TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, Memory& memory) {
   TrialRun run;
   const LivePods* live = NewerThanCache(job, trial, memory);
   ObjectsOf(job).Read(job, trial, live != nullptr ? &live->pods : nullptr, run);
   const auto made = memory.made.find(trial);
-  memory.held.Complete(trial, FindTrial(job, trial),
-                       made != memory.made.end() ? std::optional(made->second) : std::nullopt, clock_, run);
+  memory.held.SetHeld(trial, FindTrial(job, trial),
+                      made != memory.made.end() ? std::optional(made->second) : std::nullopt, clock_, run);
   if (run.child && !run.child->refusal.empty()) {
     // By our own clock: that of the day may be set back, and this ends the trial for good.
     run.child->refused_for = clock_.Now() - memory.stalled.try_emplace(trial, clock_.Now()).first->second;
@@ -94,8 +91,10 @@ TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, M
     memory.stalled.erase(trial);
   }
   // Once may be an admission check that has a bad moment.
-  const auto refusal = memory.refusals.find(trial);
-  if (refusal != memory.refusals.end() && refusal->second.times > 1) run.refusal = refusal->second.message;
+  spec_memory_.With(job.metadata, [&](const SpecMemory& kept) {
+    const auto refusal = kept.refusals.find(trial);
+    if (refusal != kept.refusals.end() && refusal->second.times > 1) run.refusal = refusal->second.message;
+  });
   return run;
 }
 
@@ -103,33 +102,32 @@ void TrialReconciler::LookAtDoubtful(TrialView& view, std::stop_token stop) {
   const TrialJob& job = *view.job;
   for (auto& [name, run] : view.runs) {
     const bool has_log_ended = measurements_.HasLogEnded(job.metadata.Key(), name);
-    {
-      std::lock_guard lock(mutex_);
-      Memory& memory = MemoryLocked(job);
+    const bool is_due = memory_.With(job.metadata, [&, &name = name, &run = run](Memory& kept) {
       // Once the cache is known to be behind, what comes next may be late, too.
-      const bool is_behind = NewerThanCache(job, name, memory) != nullptr;
+      const bool is_behind = NewerThanCache(job, name, kept) != nullptr;
       if (!is_behind && !IsDoubtful(run, IsActiveIn(job, name), has_log_ended)) {
-        memory.live.erase(name);
-        continue;
+        kept.live.erase(name);
+        return false;
       }
-      const LivePods& live = memory.live.try_emplace(name, LivePods{clock_.Now() + kDoubt}).first->second;
-      if (clock_.Now() < live.next_look) continue;
-    }
+      const LivePods& live = kept.live.try_emplace(name, LivePods{clock_.Now() + kDoubt}).first->second;
+      return clock_.Now() >= live.next_look;
+    });
+    if (!is_due) continue;
     kube::ListOptions options;
     options.label_selector = ObjectsOf(job).PodSelector(job, name);
     const auto listed = client_.List(KindOf<kube::Pod>(), job.metadata.ns, options, stop);
-    std::lock_guard lock(mutex_);
-    Memory& memory = MemoryLocked(job);
-    LivePods& live = memory.live[name];
-    live.next_look = clock_.Now() + kDoubt;
-    if (!listed) {
-      live.next_look += listed.error().retry_after().value_or(kube::Duration::zero());
-      continue;
-    }
-    live.resource_version = listed->resource_version;
-    live.pods.clear();
-    for (const auto& pod : listed->items) live.pods.push_back(std::static_pointer_cast<const kube::Pod>(pod));
-    run = RunOf(job, name, memory);
+    memory_.With(job.metadata, [&, &name = name, &run = run](Memory& kept) {
+      LivePods& live = kept.live[name];
+      live.next_look = clock_.Now() + kDoubt;
+      if (!listed) {
+        live.next_look += listed.error().retry_after().value_or(kube::Duration::zero());
+        return;
+      }
+      live.resource_version = listed->resource_version;
+      live.pods.clear();
+      for (const auto& pod : listed->items) live.pods.push_back(std::static_pointer_cast<const kube::Pod>(pod));
+      run = RunOf(job, name, kept);
+    });
   }
 }
 

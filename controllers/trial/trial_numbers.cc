@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "controllers/policy/decimal.h"
+#include "controllers/policy/profile_drift.h"
 
 namespace grus {
 namespace {
@@ -33,18 +34,6 @@ std::string Decimal(double value) {
   if (!std::isfinite(value) || value < kLeast || value > kMost) return {};
   const std::string decimal = ToDecimal(value);
   return decimal == "0" ? std::string() : decimal;
-}
-
-std::optional<double> ParsePositive(std::string_view text) {
-  const std::optional<double> value = ParseDecimal(text);
-  return value && *value > 0 ? value : std::nullopt;
-}
-
-std::optional<Interval> ThroughputOf(const api::Measurement& measured) {
-  const std::optional<double> mean = ParsePositive(measured.throughput);
-  if (!mean) return std::nullopt;
-  return Interval{*mean, std::min(ParsePositive(measured.throughput_low).value_or(*mean), *mean),
-                  std::max(ParsePositive(measured.throughput_high).value_or(*mean), *mean)};
 }
 
 std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const api::TrialConfig& config,

@@ -13,17 +13,8 @@
 
 namespace grus {
 
-// Of a 90 % interval.
-struct Interval {
-  double mean = 0, low = 0, high = 0;
-};
-
 // "812.4": four significant digits. Empty: no such number can be written.
 std::string Decimal(double value);
-std::optional<double> ParsePositive(std::string_view text);  // None: no positive number.
-
-// The throughput of a measurement; without its ends they are the mean.
-std::optional<Interval> ThroughputOf(const api::Measurement& measured);
 
 struct MeasuredWork {
   api::Measurement measured;

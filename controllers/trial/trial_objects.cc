@@ -77,7 +77,7 @@ Json JobTrials::Make(const TrialJob& job, const Workload& workload, const TrialS
   return MakeJobTrial(job, std::get<api::ElasticHorovodJobSpec>(workload.made_from), trial);
 }
 
-Json JobTrials::Parked() const {
+Json JobTrials::Suspension() const {
   Json patch = Json::MakeObject();
   patch["spec"]["runPolicy"]["suspend"] = true;
   return patch;
@@ -139,10 +139,10 @@ std::optional<Json> PodTrials::MakeGroup(const ObjectKey& trial) const {
   return MakeTrialGroup(*pod);
 }
 
-Json PodTrials::Parked() const {
+Json PodTrials::Suspension() const {
   // The kubelet ends what has run for longer, and its log stays to be read. A deadline may be shortened.
   Json patch = Json::MakeObject();
-  patch["metadata"]["annotations"][kParkedAnnotation] = "true";
+  patch["metadata"]["annotations"][kSuspendedAnnotation] = "true";
   patch["spec"]["activeDeadlineSeconds"] = 1;
   return patch;
 }

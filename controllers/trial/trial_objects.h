@@ -33,7 +33,7 @@ class TrialObjects {
   // The PodGroup of a trial whose child lacks it.
   virtual std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const = 0;
   // A merge patch: it stays, and holds nothing.
-  virtual kube::Json Parked() const = 0;
+  virtual kube::Json Suspension() const = 0;
 };
 
 // Trials that are ElasticHorovodJobs.
@@ -49,7 +49,7 @@ class JobTrials final : public TrialObjects {
   bool IsTrial(const kube::ObjectKey& key) const override;
   kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const override;
   std::optional<kube::Json> MakeGroup(const kube::ObjectKey&) const override { return std::nullopt; }  // The job's own.
-  kube::Json Parked() const override;
+  kube::Json Suspension() const override;
 
  private:
   kube::Informer& jobs_;
@@ -72,7 +72,7 @@ class PodTrials final : public TrialObjects {
   bool IsTrial(const kube::ObjectKey& key) const override;
   kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const override;
   std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const override;
-  kube::Json Parked() const override;
+  kube::Json Suspension() const override;
 
  private:
   kube::Informer& pods_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "clientlib/model/utf8.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/policy/wording.h"
 #include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_plan.h"
@@ -18,8 +19,8 @@ using api::TrialReason;
 
 constexpr double kLeastSeconds = 5;  // A speed is not known after less of it, however even it is.
 constexpr std::size_t kLongestMessage = 900;
-constexpr std::chrono::seconds kRefusedTwice{20};  // A job tries again after 15 s.
-constexpr std::chrono::seconds kOnlyRefused{60};   // A training may print zeros while it compiles.
+constexpr kube::Duration kRefusedTwice = kRefusedRetry + std::chrono::seconds(5);  // For the next try of a job.
+constexpr std::chrono::seconds kOnlyRefused{60};  // A training may print zeros while it compiles.
 constexpr char kLogSaysOutOfMemory[] = "its log says that a GPU is out of memory";
 constexpr char kWhatIsRefused[] = "zero, negative, infinite or NaN";
 constexpr std::chrono::seconds kWorthAWord{30};  // Of silence.

@@ -254,7 +254,7 @@ void Planner::CleanUp() {
                                     [&name = name](const Trial& trial) { return trial.name == name; });
     const TrialPhase phase = found != status_.trials.end() ? found->phase : TrialPhase::kPending;
     if (IsActive(phase)) {
-      if (run.child->lacks_group) plan_.complete.push_back(name);
+      if (run.child->lacks_group) plan_.lacks_group.push_back(name);
       if (!run.pods.launcher.empty()) plan_.measure.push_back(name);
       continue;
     }
@@ -262,7 +262,7 @@ void Planner::CleanUp() {
                          (job_.spec.cleanup == api::TrialCleanup::kNever ||
                           (job_.spec.cleanup == api::TrialCleanup::kOnSuccess && phase == TrialPhase::kFailed));
     if (!is_kept) plan_.end.push_back(name);
-    else if (!HasFinished(*run.child) && !run.child->is_suspended) plan_.park.push_back(name);
+    else if (!HasFinished(*run.child) && !run.child->is_suspended) plan_.suspend.push_back(name);
   }
 }
 

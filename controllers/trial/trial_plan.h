@@ -27,9 +27,9 @@ struct TrialPlan {
   api::TrialJobStatus status;
   bool is_urgent = false;                      // The status is more than progress, and is written at once.
   std::vector<TrialStart> start;               // Children to make, after the status is written.
-  std::vector<std::string> complete;           // Trials whose child lacks its PodGroup.
+  std::vector<std::string> lacks_group;        // Trials whose child lacks its PodGroup.
   std::vector<std::string> end;                // Trials whose child is to be deleted, after the status is written.
-  std::vector<std::string> park;               // Trials whose child stays, and holds nothing.
+  std::vector<std::string> suspend;            // Trials whose child stays, and holds nothing.
   std::vector<std::string> measure;            // Trials to be measured.
   std::optional<std::int32_t> apply_replicas;  // For the job of jobRef, before the status is written.
   std::vector<PlannedEvent> events;            // Once the status is written.

@@ -6,6 +6,7 @@
 #include "clientlib/model/core_v1.h"
 #include "clientlib/runtime/ownership.h"
 #include "controllers/cluster/owners.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/measure/user_patterns.h"
 #include "controllers/policy/resources.h"
 #include "controllers/trial/trial_outcome.h"
@@ -23,8 +24,6 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
-constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
 constexpr kube::Duration kPodWait = std::chrono::milliseconds(200);  // Pods of a trial change together.
 // With a look every kPoll no more than half a minute passes from the first output to a word on it.
 constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
@@ -72,11 +71,11 @@ TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const
     : client_(client),
       caches_(caches),
       account_(account),
-      profiles_(profiles),
-      prometheus_(prometheus),
       events_(events),
       clock_(clock),
       log_(log),
+      profiles_(profiles),
+      prometheus_(prometheus),
       job_trials_(caches.jobs, caches.pods, caches.nodes),
       pod_trials_(caches.pods, caches.nodes, caches.groups),
       trial_jobs_by_workload_(caches.trial_jobs.AddIndex([](const kube::Object& object) -> std::vector<std::string> {
@@ -84,71 +83,40 @@ TrialReconciler::TrialReconciler(kube::Client& client, TrialCaches caches, const
         if (!workload.job_ref) return {};
         return {ObjectKey{object.metadata.ns, workload.job_ref->name}.ToString()};
       })),
-      measurements_(client, clock, [this](const ObjectKey& key) {
-        if (queue_ != nullptr) queue_->Add(key);
-      }) {}
+      feed_(writes_, kPodWait),
+      statuses_(client, &writes_, clock),
+      measurements_(client, clock, [this](const ObjectKey& key) { feed_.Add(key); }) {}
 
 void TrialReconciler::FeedQueue(kube::WorkQueue& queue) {
-  queue_ = &queue;
-  caches_.trial_jobs.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
-    const ObjectKey key = change.Any().metadata.Key();
-    const bool is_echo = change.before && change.after &&
-                         writes_.IsOwnEcho(key, KindOf<TrialJob>(), change.after->metadata.resource_version);
-    if (!is_echo) queue.Add(key, is_initial ? kube::Priority::kLow : kube::Priority::kNormal);
-  });
-  caches_.jobs.AddHandler([this, &queue](const kube::Change& change, bool) {
-    for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) queue.Add(key);
+  feed_.Open(queue);
+  feed_.AddObjectsOf(caches_.trial_jobs);
+  caches_.jobs.AddHandler([this](const kube::Change& change, bool) {
+    for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) feed_.Add(key);
     const bool is_new_spec =
         !change.before || !change.after || change.before->metadata.generation != change.after->metadata.generation;
     if (!is_new_spec) return;
-    const kube::ObjectMeta& metadata = change.Any().metadata;
-    const std::string workload = metadata.Key().ToString();
+    const std::string workload = change.Any().metadata.Key().ToString();
     for (const auto& job : caches_.trial_jobs.ByIndex<TrialJob>(trial_jobs_by_workload_, workload)) {
-      queue.Add(job->metadata.Key());
+      feed_.Add(job->metadata.Key());
     }
   });
-  caches_.pods.AddHandler([this, &queue](const kube::Change& change, bool) {
+  caches_.pods.AddHandler([this](const kube::Change& change, bool) {
     NoteGone(change);
-    const kube::ObjectMeta& metadata = change.Any().metadata;
-    for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) queue.AddAfter(key, kPodWait);
-    const std::string_view job = metadata.Label(kJobNameLabel);
-    if (job.empty()) return;
-    std::string owner;
-    {
-      std::lock_guard lock(mutex_);
-      const auto found = trial_jobs_.find({metadata.ns, std::string(job)});
-      if (found == trial_jobs_.end()) return;
-      owner = found->second;
-    }
-    queue.AddAfter({metadata.ns, owner}, kPodWait);
+    for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) feed_.Add(key, News::kSoon);
+    const std::optional<ObjectKey> job = JobOf(change.Any().metadata);
+    const std::optional<ObjectKey> key = job ? TrialJobOf(*job) : std::nullopt;
+    if (key) feed_.Add(*key, News::kSoon);
   });
 }
 
-TrialReconciler::Memory& TrialReconciler::MemoryLocked(const TrialJob& job) {
-  Memory& memory = memory_[job.metadata.Key()];
-  if (memory.uid != job.metadata.uid) {
-    memory = Memory{};
-    memory.uid = job.metadata.uid;
-  }
-  if (memory.generation != job.metadata.generation) {
-    memory.refusals.clear();
-    memory.pattern_error.reset();
-  }
-  memory.generation = job.metadata.generation;
-  return memory;
+std::optional<ObjectKey> TrialReconciler::TrialJobOf(const ObjectKey& trial) const {
+  std::lock_guard lock(mutex_);
+  const auto found = trial_jobs_.find(trial);
+  return found != trial_jobs_.end() ? std::optional(ObjectKey{trial.ns, found->second}) : std::nullopt;
 }
 
 bool TrialReconciler::HasCaughtUp(const TrialJob& job) {
-  return writes_.HasCaughtUp(job.metadata.Key(), job.metadata.uid, [&](const kube::Kind& kind) {
-    for (const kube::Informer* informer : {&caches_.trial_jobs, &caches_.jobs, &caches_.pods}) {
-      if (&informer->kind() == &kind) return informer->store().resource_version(job.metadata.ns);
-    }
-    return caches_.groups->store().resource_version(job.metadata.ns);  // Nothing else is written.
-  });
-}
-
-void TrialReconciler::Note(const TrialJob& job, const kube::Kind& kind, const kube::Object& answer) {
-  writes_.Note(job.metadata.Key(), job.metadata.uid, kind, answer.metadata.resource_version);
+  return writes_.HasCaughtUp(job.metadata, {&caches_.trial_jobs, &caches_.jobs, &caches_.pods, caches_.groups});
 }
 
 const TrialObjects& TrialReconciler::ObjectsOf(const TrialJob& job) const {
@@ -248,19 +216,20 @@ TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
   std::set<std::string> names;
   for (const api::Trial& trial : job->status.trials) names.insert(trial.name);
   for (std::string& name : ObjectsOf(*job).NamesOf(*job)) names.insert(std::move(name));
+  view.pattern_error = spec_memory_.With(job->metadata, [&](SpecMemory& kept) {
+    if (!kept.pattern_error) {
+      const auto patterns = UserPatterns::Make(PatternsOf(job->spec.measure));
+      kept.pattern_error = patterns ? "" : patterns.error().message();
+    }
+    return *kept.pattern_error;
+  });
   {
     std::lock_guard lock(mutex_);
-    Memory& memory = MemoryLocked(*job);
-    if (!memory.pattern_error) {
-      const auto patterns = UserPatterns::Make(PatternsOf(job->spec.measure));
-      memory.pattern_error = patterns ? "" : patterns.error().message();
-    }
-    view.pattern_error = *memory.pattern_error;
-    for (const std::string& name : names) {
-      trial_jobs_[{job->metadata.ns, name}] = job->metadata.name;
-      view.runs[name] = RunOf(*job, name, memory);
-    }
+    for (const std::string& name : names) trial_jobs_[{job->metadata.ns, name}] = job->metadata.name;
   }
+  memory_.With(job->metadata, [&](Memory& kept) {
+    for (const std::string& name : names) view.runs[name] = RunOf(*job, name, kept);
+  });
   LookAtDoubtful(view, stop);
   if (job->spec.measure.source == api::MeasureSource::kPush) {
     for (const auto& [name, run] : view.runs) ReadPushed(*job, name, run);
@@ -300,15 +269,20 @@ std::vector<MeasureTarget> TrialReconciler::TargetsOf(const TrialView& view, con
   return targets;
 }
 
+void TrialReconciler::Forget(const ObjectKey& key) {
+  writes_.Forget(key);
+  statuses_.Forget(key);
+  measurements_.Measure(key, {});
+  memory_.Forget(key);
+  spec_memory_.Forget(key);
+  std::lock_guard lock(mutex_);
+  std::erase_if(trial_jobs_, [&](const auto& entry) { return entry.first.ns == key.ns && entry.second == key.name; });
+}
+
 Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
   const Job job = caches_.trial_jobs.Get<TrialJob>(key);
   if (!job) {
-    measurements_.Measure(key, {});
-    writes_.Forget(key);
-    statuses_.Forget(key);
-    std::lock_guard lock(mutex_);
-    memory_.erase(key);
-    std::erase_if(trial_jobs_, [&](const auto& entry) { return entry.first.ns == key.ns && entry.second == key.name; });
+    Forget(key);
     return Action::AwaitChange();
   }
   if (!HasCaughtUp(*job)) return Action::After(kCacheLag);

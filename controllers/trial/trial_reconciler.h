@@ -6,7 +6,7 @@
 // into the job that it is for; status; deletes of what has ended; what running trials lack; new trials; events. A trial
 // is in the status before its child is made, and its end is there before its child is deleted. A pass on caches that
 // have not seen our last writes waits for them.
-// What is kept in memory saves work and exactness to the second, and nothing is lost with it.
+// What is kept in memory is a cache: losing it costs reads and a second of accuracy.
 // Thread-safe: many keys at once.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "controllers/cluster/cluster_account.h"
+#include "controllers/frame/key_feed.h"
 #include "controllers/frame/status_writer.h"
 #include "controllers/trial/profile_store.h"
 #include "controllers/trial/prometheus.h"
@@ -58,32 +59,35 @@ class TrialReconciler final : public kube::Reconciler {
     std::string resource_version = {};
     TrialObjects::Pods pods = {};
   };
+  struct Memory {
+    TrialHoldings held;
+    std::map<std::string, LivePods> live;                    // By trial, of those whose pods are doubted.
+    std::map<std::string, kube::TimePoint> made;             // When this process made its child.
+    std::map<std::string, kube::TimePoint> stalled;          // When its child was first seen refused.
+    std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
+    std::string source_error;                                // What view.source_error was after that.
+  };
   struct Refusal {
     int times = 0;
     std::string message;
   };
-  struct Memory {
-    std::string uid;
-    std::int64_t generation = 0;
-    TrialHoldings held;
-    std::map<std::string, LivePods> live;                    // By trial, of those whose pods are doubted.
-    std::map<std::string, kube::TimePoint> made;             // When this process made its child.
-    std::map<std::string, Refusal> refusals;                 // Of its child, by the API server.
-    std::map<std::string, kube::TimePoint> stalled;          // When its child was first seen refused.
-    std::optional<std::string> pattern_error;                // Of this generation's patterns; none: not tried yet.
-    std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
-    std::string source_error;                                // What view.source_error was after that.
+  // What is kept until the spec changes.
+  struct SpecMemory {
+    std::map<std::string, Refusal> refusals;   // Of a trial's child, by the API server.
+    std::optional<std::string> pattern_error;  // None: not tried yet.
   };
 
+  // Of a trial's job, or of a pod of that; nullopt: it is nobody's trial.
+  std::optional<kube::ObjectKey> TrialJobOf(const kube::ObjectKey& trial) const;
+  void NoteGone(const kube::Change& pod);
+  bool HasCaughtUp(const api::TrialJob& job);
   TrialView Observe(const Job& job, std::stop_token stop);
   void ReadWorkload(TrialView& view) const;
   const TrialObjects& ObjectsOf(const api::TrialJob& job) const;
-  // REQUIRES: mutex_ is held.
-  TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory) const;
+  TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory);
   // Reads the runs anew whose pods should have come or gone by now. Blocks for a read of each, at most every kDoubt.
   void LookAtDoubtful(TrialView& view, std::stop_token stop);
-  void NoteGone(const kube::Change& pod);
-  // Null: the cache is as new. REQUIRES: mutex_ is held.
+  // Null: the cache is as new.
   const LivePods* NewerThanCache(const api::TrialJob& job, const std::string& trial, const Memory& memory) const;
   // Of a trial, as it was seen last; null: it is not there.
   std::shared_ptr<const kube::Pod> NewestPod(const api::TrialJob& job, const std::string& trial,
@@ -107,35 +111,33 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Status SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop);
   kube::Status WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                            std::stop_token stop);
-  kube::Status EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop);
-  kube::Status CompleteTrial(const TrialView& view, const std::string& trial, std::stop_token stop);
+  kube::Status EndTrial(const TrialView& view, const std::string& trial, std::stop_token stop);
+  kube::Status SuspendTrial(const TrialView& view, const std::string& trial, std::stop_token stop);
+  kube::Status MakeGroupOf(const TrialView& view, const std::string& trial, std::stop_token stop);
   kube::Status StartTrial(const TrialView& view, const TrialStart& start, std::stop_token stop);
   // How a failed write is told, and when it is tried again.
   kube::Result<kube::Action> Refused(const TrialView& view, kube::Error error, std::stop_token stop);
   void ForgetFreed(const TrialView& view);
-
-  bool HasCaughtUp(const api::TrialJob& job);
-  void Note(const api::TrialJob& job, const kube::Kind& kind, const kube::Object& answer);
-  // REQUIRES: mutex_ is held.
-  Memory& MemoryLocked(const api::TrialJob& job);
+  void Forget(const kube::ObjectKey& key);
 
   kube::Client& client_;
-  TrialCaches caches_;
+  const TrialCaches caches_;
   const ClusterAccount& account_;
-  ProfileStore& profiles_;
-  Prometheus& prometheus_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
+  ProfileStore& profiles_;
+  Prometheus& prometheus_;
   const JobTrials job_trials_;
   const PodTrials pod_trials_;
   const kube::Store::IndexId trial_jobs_by_workload_;
   kube::WriteTracker writes_;
-  StatusWriter statuses_{client_, clock_};
-  kube::WorkQueue* queue_ = nullptr;
+  KeyFeed feed_;
+  StatusWriter statuses_;
+  kube::ObjectMemory<Memory> memory_;
+  kube::ObjectMemory<SpecMemory> spec_memory_{kube::KeptFor::kSpec};
 
-  std::mutex mutex_;  // Guards what follows.
-  std::unordered_map<kube::ObjectKey, Memory> memory_;
+  mutable std::mutex mutex_;                                     // Guards trial_jobs_.
   std::unordered_map<kube::ObjectKey, std::string> trial_jobs_;  // Of a trial's job: the TrialJob's name.
 
   TrialMeasurements measurements_;  // Last: it wakes keys until it is gone.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/throughput/curve.h"
 #include "controllers/throughput/throughput_fit.h"

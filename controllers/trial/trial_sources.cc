@@ -76,15 +76,15 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
   const bool is_still =
       job.spec.suspend || (job.status.completion_time && job.status.observed_generation == view.generation());
   if (!job.spec.measure.prometheus || is_still) return;
-  {
-    std::lock_guard lock(mutex_);
-    Memory& memory = MemoryLocked(job);
-    if (memory.asked && clock_.Now() - *memory.asked < kAskEvery) {
-      view.source_error = memory.source_error;
-      return;
+  const bool is_due = memory_.With(job.metadata, [&](Memory& kept) {
+    if (kept.asked && clock_.Now() - *kept.asked < kAskEvery) {
+      view.source_error = kept.source_error;
+      return false;
     }
-    memory.asked = clock_.Now();
-  }
+    kept.asked = clock_.Now();
+    return true;
+  });
+  if (!is_due) return;
   const api::PrometheusSource& source = *job.spec.measure.prometheus;
   bool is_asked = false;
   Status answered;
@@ -113,17 +113,17 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
       if (!answered) break;
     }
   }
-  std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(job);
-  memory.source_error.clear();
-  if (answered) {
-    memory.unanswered_since.reset();
-    return;
-  }
-  if (!memory.unanswered_since) memory.unanswered_since = clock_.Now();
-  // What runs is not ended for one answer that did not come.
-  if (is_asked && clock_.Now() - *memory.unanswered_since < kUnansweredWait) return;
-  memory.source_error = view.source_error = answered.error().message();
+  memory_.With(job.metadata, [&](Memory& kept) {
+    kept.source_error.clear();
+    if (answered) {
+      kept.unanswered_since.reset();
+      return;
+    }
+    if (!kept.unanswered_since) kept.unanswered_since = clock_.Now();
+    // What runs is not ended for one answer that did not come.
+    if (is_asked && clock_.Now() - *kept.unanswered_since < kUnansweredWait) return;
+    kept.source_error = view.source_error = answered.error().message();
+  });
 }
 
 }  // namespace grus

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <tuple>
 
+#include "controllers/policy/profile_drift.h"
+#include "controllers/policy/workload_fingerprint.h"
 #include "controllers/trial/trial_numbers.h"
 
 namespace grus {
 namespace {
 
-constexpr char kProductLabel[] = "nvidia.com/gpu.product";
 constexpr int kDefaultWorkers = 8;
 constexpr double kPlausibleWidth = 0.1;  // A wide interval is no sign that more GPUs do not help.
 
@@ -75,7 +76,7 @@ std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const s
   const auto found = std::find_if(space.gpu_types.begin(), space.gpu_types.end(),
                                   [&](const api::GpuType& type) { return type.name == gpu_type; });
   if (found != space.gpu_types.end() && !found->node_selector.empty()) return found->node_selector;
-  return {{kProductLabel, gpu_type}};
+  return {{kGpuProductLabel, gpu_type}};
 }
 
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken) {

@@ -34,10 +34,6 @@ const kube::ContainerStatus* StatusOf(const kube::Pod& pod, std::string_view con
   return found != all.end() ? &*found : nullptr;
 }
 
-bool HasEnded(const kube::Pod& pod) {
-  return pod.status.phase.view() == "Succeeded" || pod.status.phase.view() == "Failed";
-}
-
 // What is kept on a child of either kind.
 void ReadNotes(const kube::ObjectMeta& metadata, const api::TrialJob& owner, TrialChild& child) {
   child.uid = metadata.uid;
@@ -52,13 +48,12 @@ void ReadNotes(const kube::ObjectMeta& metadata, const api::TrialJob& owner, Tri
 // Why a pod is not bound yet.
 void ReadWaiting(const kube::Pod& pod, const api::PodGroup* group, TrialChild& child) {
   const auto* ready = group != nullptr ? kube::FindCondition(group->status.conditions, "Ready") : nullptr;
-  const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
   if (ready != nullptr && group->status.observed_generation != 0 && group->status.phase == "Pending") {
     child.phase = "Waiting";
     child.message = ready->message;
-  } else if (scheduled != nullptr && !scheduled->is_true() && scheduled->reason.view() == "Unschedulable") {
+  } else if (const auto* unschedulable = kube::FindUnschedulable(pod)) {
     child.phase = "Waiting";
-    child.message = scheduled->message;
+    child.message = unschedulable->message;
   }
 }
 
@@ -116,7 +111,7 @@ TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const 
   TrialChild child;
   ReadNotes(pod.metadata, owner, child);
   child.kind = kube::KindOf<kube::Pod>().kind;
-  child.is_suspended = !pod.metadata.Annotation(kParkedAnnotation).empty();
+  child.is_suspended = !pod.metadata.Annotation(kSuspendedAnnotation).empty();
   const kube::ContainerStatus* training = StatusOf(pod, TrainingContainerOf(pod));
   if (HasEnded(pod)) {
     child.phase = pod.status.phase.str();

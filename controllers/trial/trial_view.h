@@ -23,7 +23,7 @@ inline constexpr char kTrialJobLabel[] = "ai.centauruscloud.io/trial-job";
 inline constexpr char kSliceAnnotation[] = "ai.centauruscloud.io/trial-seconds";
 inline constexpr char kSpentAnnotation[] = "ai.centauruscloud.io/trial-spent-gpu-seconds";
 // On a pod that is a trial: it has been told to end, and stays for its log.
-inline constexpr char kParkedAnnotation[] = "ai.centauruscloud.io/trial-parked";
+inline constexpr char kSuspendedAnnotation[] = "ai.centauruscloud.io/trial-parked";
 // What a training pushes (measure.source Push), on the trial's job, or on the pod whose log is read.
 inline constexpr char kPushedStepAnnotation[] = "ai.centauruscloud.io/step-milliseconds";
 inline constexpr char kPushedSamplesAnnotation[] = "ai.centauruscloud.io/samples-per-second";
@@ -85,8 +85,7 @@ struct TrialRun {
   std::optional<kube::Time> held_since;    // As was seen before, when its pods may be gone now.
   std::int64_t held_spent_before = 0;      // Of the same try.
   std::optional<kube::Duration> held_for;  // It holds nothing any more, and how long it did is known from its pods.
-  std::string name_taken;                  // Why its job cannot be made: the name is somebody else's;
-  std::string refusal;                     // or the API server does not take it.
+  std::string refusal;                     // Why the API server does not take its job; empty: it does.
 };
 
 // A measurement that need not be made.

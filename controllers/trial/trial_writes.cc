@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/client/patch.h"
 #include "clientlib/model/json_writer.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_reconciler.h"
 #include "controllers/trial/trial_status.h"
@@ -18,8 +19,8 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-constexpr kube::Duration kProgressWait = std::chrono::seconds(5);
-constexpr kube::Duration kRefusedRetry = std::chrono::seconds(15);
+// Not kMinorChangeWait: while trials run there is a pass every kPoll, and each has progress to tell.
+constexpr kube::Duration kProgressWait = kPoll;
 
 std::string Named(const kube::Kind& kind, const ObjectKey& key) {
   return std::string(kind.kind) + " " + key.ToString();
@@ -44,13 +45,13 @@ Status TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, st
   if (Status written = WriteStatus(view, plan, deferred, stop); !written) return written;
   if (!deferred) ForgetFreed(view);
   for (const std::string& trial : plan.end) {
-    if (Status ended = EndTrial(view, trial, false, stop); !ended) return ended;
+    if (Status ended = EndTrial(view, trial, stop); !ended) return ended;
   }
-  for (const std::string& trial : plan.park) {
-    if (Status parked = EndTrial(view, trial, true, stop); !parked) return parked;
+  for (const std::string& trial : plan.suspend) {
+    if (Status suspended = SuspendTrial(view, trial, stop); !suspended) return suspended;
   }
-  for (const std::string& trial : plan.complete) {
-    if (Status completed = CompleteTrial(view, trial, stop); !completed) return completed;
+  for (const std::string& trial : plan.lacks_group) {
+    if (Status made = MakeGroupOf(view, trial, stop); !made) return made;
   }
   for (const TrialStart& start : plan.start) {
     if (Status started = StartTrial(view, start, stop); !started) return started;
@@ -118,51 +119,49 @@ Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan
     return std::move(written).error();
   }
   deferred = written->deferred;
-  if (written->object) Note(job, KindOf<TrialJob>(), *written->object);
   return {};
 }
 
 void TrialReconciler::ForgetFreed(const TrialView& view) {
-  std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(*view.job);
-  for (const auto& [name, run] : view.runs) {
-    // Workers of a running job may come again, and what they held before counts on.
-    const bool is_over = !run.child || run.child->is_ending || run.child->is_suspended || HasFinished(*run.child);
-    if (run.held_since && !HoldsGpus(run) && is_over) memory.held.Forget(name);
-  }
+  memory_.With(view.job->metadata, [&](Memory& kept) {
+    for (const auto& [name, run] : view.runs) {
+      // Workers of a running job may come again, and what they held before counts on.
+      const bool is_over = !run.child || run.child->is_ending || run.child->is_suspended || HasFinished(*run.child);
+      if (run.held_since && !HoldsGpus(run) && is_over) kept.held.Forget(name);
+    }
+  });
 }
 
-Status TrialReconciler::EndTrial(const TrialView& view, const std::string& trial, bool parks, std::stop_token stop) {
+Status TrialReconciler::SuspendTrial(const TrialView& view, const std::string& trial, std::stop_token stop) {
   const ObjectKey key{view.job->metadata.ns, trial};
-  const std::string& uid = view.runs.at(trial).child->uid;
   const TrialObjects& objects = ObjectsOf(*view.job);
-  const kube::Kind& kind = objects.kind();
-  if (parks) {
-    Json patch = objects.Parked();
-    patch["metadata"]["uid"] = uid;
-    const auto patched = client_.Patch(kind, key, kube::PatchType::kMerge, patch, {}, stop);
-    if (!patched) {
-      if (patched.error().code() == ErrorCode::kNotFound) return {};
-      return kube::Error(patched.error()).with("stop " + Named(kind, key));
-    }
-    Note(*view.job, kind, **patched);
-    return {};
-  }
+  Json patch = objects.Suspension();
+  patch["metadata"]["uid"] = view.runs.at(trial).child->uid;
+  const auto patched = client_.Patch(objects.kind(), key, kube::PatchType::kMerge, patch, {}, stop);
+  if (!patched && patched.error().code() == ErrorCode::kNotFound) return {};
+  if (!patched) return kube::Error(patched.error()).with("stop " + Named(objects.kind(), key));
+  writes_.Note(view.job->metadata, objects.kind(), **patched);
+  return {};
+}
+
+Status TrialReconciler::EndTrial(const TrialView& view, const std::string& trial, std::stop_token stop) {
+  const ObjectKey key{view.job->metadata.ns, trial};
+  const kube::Kind& kind = ObjectsOf(*view.job).kind();
   kube::DeleteOptions options;
-  options.uid = uid;
+  options.uid = view.runs.at(trial).child->uid;
   Status deleted = client_.Delete(kind, key, options, stop);
   if (deleted || deleted.error().code() == ErrorCode::kConflict) return {};  // Another of that name: not ours to end.
   return std::move(deleted).error().with("delete " + Named(kind, key));
 }
 
-Status TrialReconciler::CompleteTrial(const TrialView& view, const std::string& trial, std::stop_token stop) {
+Status TrialReconciler::MakeGroupOf(const TrialView& view, const std::string& trial, std::stop_token stop) {
   const ObjectKey key{view.job->metadata.ns, trial};
   const std::optional<Json> group = ObjectsOf(*view.job).MakeGroup(key);
   if (!group) return {};
   const kube::Kind& kind = KindOf<api::PodGroup>();
   const auto made = client_.Create(kind, key.ns, *group, {}, stop);
   if (made) {
-    Note(*view.job, kind, **made);
+    writes_.Note(view.job->metadata, kind, **made);
     return {};
   }
   // The one of the last try is about to go, and its end is waited for.
@@ -175,8 +174,8 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
   {
     std::lock_guard lock(mutex_);
     trial_jobs_[{job.metadata.ns, start.name}] = job.metadata.name;
-    MemoryLocked(job).made[start.name] = clock_.Now();
   }
+  memory_.With(job.metadata, [&](Memory& kept) { kept.made[start.name] = clock_.Now(); });
   const TrialObjects& objects = ObjectsOf(job);
   const kube::Kind& kind = objects.kind();
   // Of a trial that was not in the status yet nobody has looked what has its name; the next pass says it.
@@ -185,19 +184,19 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
   if (there.child || there.pods.all > 0) return {};
   const auto made = client_.Create(kind, job.metadata.ns, objects.Make(job, *view.workload, start), {}, stop);
   if (made) {
-    Note(job, kind, **made);
+    writes_.Note(job.metadata, kind, **made);
     return {};
   }
   switch (made.error().code()) {
     case ErrorCode::kAlreadyExists: return {};  // Ours, or somebody else's: the next pass sees which.
     case ErrorCode::kInvalid:
-    case ErrorCode::kInvalidArgument: {
-      std::lock_guard lock(mutex_);
-      Refusal& refusal = MemoryLocked(job).refusals[start.name];
-      ++refusal.times;
-      refusal.message = made.error().message();
+    case ErrorCode::kInvalidArgument:
+      spec_memory_.With(job.metadata, [&](SpecMemory& kept) {
+        Refusal& refusal = kept.refusals[start.name];
+        ++refusal.times;
+        refusal.message = made.error().message();
+      });
       return {};
-    }
     default: return kube::Error(made.error()).with("create " + Named(kind, {job.metadata.ns, start.name}));
   }
 }

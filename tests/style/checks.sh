@@ -158,6 +158,21 @@ check_tested() {
     done
 }
 
+# Code on a page under a link to its file is that file.
+check_pages() {
+  local page link file
+  while IFS=: read -r page link; do
+    file=${link#\[\`} file=${file%%\`*}
+    if ! diff -q "$file" <(awk -v link="$link" '
+        $0 == link { after = 1; next }
+        after && /^```cpp$/ { inside = 1; next }
+        inside && /^```$/ { exit }
+        inside { print }' "$page") >/dev/null; then
+      echo "$page: is not as $file"
+    fi
+  done < <(files '*.md' | tr '\n' '\0' | xargs -0 -r grep -HE -e '^\[`[^`]+\.(h|cc)`\]\([^)]*\)$' --)
+}
+
 # The closed list: a rule is added here and there.
 rule_ids() { printf '%s\n' L{1..14} I{1..7} W{1..5} Q{1..10} F{1..5} E{1..7} V{1..2} H{1..4} A{1..5}; }
 

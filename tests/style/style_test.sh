@@ -32,6 +32,7 @@ result "no path of a machine" "$(check_paths)"
 result "no open end without an issue number" "$(check_todos)"
 result "every source folder has tests" "$(check_tested)"
 result "every rule of clientlib has tests" "$(check_rules)"
+result "code on pages is the code of its file" "$(check_pages)"
 if scripts/install-packages --format && type -P clang-format >/dev/null; then
   result "the tree is as scripts/format leaves it" "$(scripts/format --check 2>&1 | grep 'error:' || true)"
 else
@@ -87,7 +88,7 @@ put tests/clientlib/base/rules_test.cc "${rules_tests[@]}" 'TEST(Rules, OfNone) 
 rules_doc
 
 accepts() { result "a right tree passes $1" "$("check_$1")"; }
-for check in arrows fences pure spdx sizes paths todos tested rules; do accepts "$check"; done
+for check in arrows fences pure spdx sizes paths todos tested rules pages; do accepts "$check"; done
 
 # refuses CHECK PATH: the check names this file and no other. Then the file is taken away again.
 refuses() {
@@ -156,6 +157,9 @@ wrong_rule L1 says 'clientlib/base/rules_test: L11Holds'
 wrong_rule V1 says 'clientlib/base/rules_test: OfNone'
 rules_doc W3 says 'clientlib/base/rules_test: W2Holds' ' Not chosen: W2 does it '
 accepts rules
+put docs/page.md '[`clientlib/base/error.h`](../clientlib/base/error.h)' '' '```cpp' "// $spdx" '```'
+accepts pages
+wrong pages docs/page.md '[`clientlib/base/error.h`](../clientlib/base/error.h)' '' '```cpp' '// Another one.' '```'
 put controllers/gang/gang_plan.cc
 refuses tested controllers/gang
 for path in clientlib/base/naked.h tests/naked_test.cc naked.sh naked.yaml cmake/Naked.cmake naked/CMakeLists.txt; do

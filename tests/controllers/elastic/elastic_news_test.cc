@@ -38,27 +38,27 @@ TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
   struct Case {
     const char* change;
     kube::Pod before, after;
-    Hurry hurry;
+    News news;
   };
   const kube::Pod waiting = Worker("{}", "{}"), bound = Worker(kBound, "{}"), ready = Worker(kBound, kReady);
   const Case kCases[] = {
-      {"bound", waiting, bound, Hurry::kSome},
-      {"an address", bound, Worker(kBound, R"({"podIP":"10.0.0.1"})"), Hurry::kNone},
-      {"ready", bound, ready, Hurry::kFull},
-      {"no longer ready", ready, bound, Hurry::kFull},
-      {"unschedulable", waiting, Worker("{}", Scheduled("False", "Unschedulable")), Hurry::kFull},
-      {"gate lifted", Worker(kParked, "{}"), waiting, Hurry::kFull},
-      {"being deleted", ready, Worker(kBound, kReady, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), Hurry::kFull},
-      {"failed", ready, Worker(kBound, R"({"phase":"Failed"})"), Hurry::kFull},
+      {"bound", waiting, bound, News::kSoon},
+      {"an address", bound, Worker(kBound, R"({"podIP":"10.0.0.1"})"), News::kNone},
+      {"ready", bound, ready, News::kNow},
+      {"no longer ready", ready, bound, News::kNow},
+      {"unschedulable", waiting, Worker("{}", Scheduled("False", "Unschedulable")), News::kNow},
+      {"gate lifted", Worker(kParked, "{}"), waiting, News::kNow},
+      {"being deleted", ready, Worker(kBound, kReady, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), News::kNow},
+      {"failed", ready, Worker(kBound, R"({"phase":"Failed"})"), News::kNow},
   };
-  for (const Case& c : kCases) EXPECT_EQ(HurryOf(&c.before, &c.after), c.hurry) << c.change;
+  for (const Case& c : kCases) EXPECT_EQ(NewsOfJobPod(&c.before, &c.after), c.news) << c.change;
 }
 
 TEST(ElasticNews, ANewPodCanWaitUnlessItIsParkedAndAGoneOneCannot) {
   const kube::Pod waiting = Worker("{}", "{}"), parked = Worker(kParked, "{}");
-  EXPECT_EQ(HurryOf(nullptr, &waiting), Hurry::kSome);
-  EXPECT_EQ(HurryOf(nullptr, &parked), Hurry::kFull);
-  EXPECT_EQ(HurryOf(&waiting, nullptr), Hurry::kFull);
+  EXPECT_EQ(NewsOfJobPod(nullptr, &waiting), News::kSoon);
+  EXPECT_EQ(NewsOfJobPod(nullptr, &parked), News::kNow);
+  EXPECT_EQ(NewsOfJobPod(&waiting, nullptr), News::kNow);
 }
 
 TEST(ElasticNews, OfALauncherThePhaseAndThePushedHostsCount) {
@@ -68,9 +68,9 @@ TEST(ElasticNews, OfALauncherThePhaseAndThePushedHostsCount) {
   };
   const kube::Pod pending = launcher("", "Pending"), running = launcher("", "Running");
   const kube::Pod told = launcher(R"(,"annotations":{"ai.centauruscloud.io/hosts":"revision 2\n"})", "Running");
-  EXPECT_EQ(HurryOf(&pending, &running), Hurry::kFull);
-  EXPECT_EQ(HurryOf(&running, &told), Hurry::kFull);
-  EXPECT_EQ(HurryOf(&running, &running), Hurry::kNone);
+  EXPECT_EQ(NewsOfJobPod(&pending, &running), News::kNow);
+  EXPECT_EQ(NewsOfJobPod(&running, &told), News::kNow);
+  EXPECT_EQ(NewsOfJobPod(&running, &running), News::kNone);
 }
 
 template <typename T>

@@ -39,7 +39,8 @@ class StatusWriterTest : public testing::ReconcilerFixture {
     return written ? *written : WrittenStatus{};
   }
 
-  StatusWriter writer_{client_, clock_};
+  kube::WriteTracker writes_;
+  StatusWriter writer_{client_, &writes_, clock_};
 };
 
 TEST_F(StatusWriterTest, TheFirstSaysAllAndWhatIsTheSameIsNotWritten) {

@@ -249,8 +249,8 @@ TEST(ClusterLedger, CordonedTaintedAndForeignNodesHoldNothingNew) {
 }
 
 TEST(Toleration, MatchesAsInTheApi) {
-  const Taint kTaint{"gpu", "a100", "NoSchedule"};
-  const std::pair<Toleration, bool> kCases[] = {
+  const kube::Taint kTaint{"gpu", "a100", "NoSchedule"};
+  const std::pair<kube::Toleration, bool> kCases[] = {
       {{"gpu", "Equal", "a100", "NoSchedule"}, true},
       {{"gpu", "", "a100", "NoSchedule"}, true},
       {{"gpu", "Equal", "a100", ""}, true},
@@ -263,7 +263,7 @@ TEST(Toleration, MatchesAsInTheApi) {
       {{"tpu", "Exists", "", ""}, false},
   };
   for (const auto& [toleration, tolerates] : kCases) {
-    EXPECT_EQ(toleration.Tolerates(kTaint), tolerates)
+    EXPECT_EQ(Tolerates(toleration, kTaint), tolerates)
         << toleration.key << " " << toleration.op << " " << toleration.value << " " << toleration.effect;
   }
 }

@@ -93,7 +93,7 @@ TEST(ShapeOf, TakesWhatIsRequiredAndNotWhatIsPreferred) {
   EXPECT_EQ(shape.ns, "t");
   EXPECT_EQ(shape.labels.Get("app"), "web");
   EXPECT_EQ(shape.node_selector.at("gpu"), "a100");
-  EXPECT_EQ(shape.tolerations, (std::vector<Toleration>{{"k", "Exists", "", ""}}));
+  EXPECT_EQ(shape.tolerations, (std::vector<kube::Toleration>{{"k", "Exists"}}));
   EXPECT_EQ(shape.host_ports, (std::vector<HostPort>{{80, "UDP", "10.0.0.1"}}));
   EXPECT_EQ(shape.node_affinity->terms.size(), 1U);
   EXPECT_EQ(shape.affinity.size(), 2U);

@@ -34,5 +34,10 @@ TEST(ParseDecimal, TakesWhatTheApiHoldsOnly) {
   }
 }
 
+TEST(ParsePositive, TakesPositiveNumbersAlone) {
+  for (const char* text : {"", "0", "-1", "nan", "inf", "1x", "x", "1e400"}) EXPECT_FALSE(ParsePositive(text)) << text;
+  EXPECT_EQ(ParsePositive("812.4"), 812.4);
+}
+
 }  // namespace
 }  // namespace grus

@@ -39,7 +39,7 @@ class Holdings : public ::testing::Test {
     trial.phase = is_active ? api::TrialPhase::kMeasuring : api::TrialPhase::kSucceeded;
     trial.config.gpus = 2;
     trial.gpu_seconds = counted_;
-    holdings_.Complete("t", &trial, std::nullopt, clock_, run);
+    holdings_.SetHeld("t", &trial, std::nullopt, clock_, run);
     return run;
   }
   TrialRun Freed() const {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <regex>
 
+#include "controllers/policy/profile_drift.h"
 #include "tests/controllers/trial/trial_builder.h"
 
 namespace grus {
@@ -32,11 +33,6 @@ TEST(Decimal, IsEmptyForWhatIsNoSpeed) {
   for (const double value : {0.0, -1.0, infinity, -infinity, std::nan(""), 1e-30, 1e30, 1e-9}) {
     EXPECT_EQ(Decimal(value), "") << value;
   }
-}
-
-TEST(ParsePositive, TakesPositiveNumbersAlone) {
-  for (const char* text : {"", "0", "-1", "nan", "inf", "1x", "x", "1e400"}) EXPECT_FALSE(ParsePositive(text)) << text;
-  EXPECT_EQ(ParsePositive("812.4"), 812.4);
 }
 
 SpeedObservation StepOf(double seconds) {

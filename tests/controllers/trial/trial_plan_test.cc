@@ -563,7 +563,7 @@ TEST(PlanTrials, KeptJobsHoldNothing) {
   world.run(name).speed = Seen(100, 20);
   const TrialPlan plan = world.Pass();
   EXPECT_THAT(plan.end, IsEmpty());
-  EXPECT_THAT(plan.park, ::testing::ElementsAre(name));
+  EXPECT_THAT(plan.suspend, ::testing::ElementsAre(name));
 }
 
 TEST(PlanTrials, ATrialJobOnItsWayOutIsLeftAlone) {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans one ElasticHorovodJob between the account, which it shares with all, and the pure plan: completes the view with
+// what the account has for the job, and keeps there what the plan takes.
+//
+// From the look at the free room until the places are kept no other job is planned. A job that gets fewer workers than
+// it wants is hungry until it has them, and planned again whenever room comes free.
+// Thread-safe, for one pass over each job at a time.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "controllers/cluster/cluster_account.h"
+#include "controllers/elastic/elastic_caches.h"
+#include "controllers/elastic/elastic_plan.h"
+#include "controllers/elastic/job_quotas.h"
+#include "controllers/frame/key_feed.h"
+
+namespace grus {
+
+class ElasticPlanning {
+ public:
+  // Hungry jobs go to `feed`. REQUIRES: the informers are not started yet.
+  ElasticPlanning(kube::Client& client, const ElasticCaches& caches, ClusterAccount& account, const KeyFeed& feed,
+                  const kube::Clock& clock);
+
+  // Blocks while the API server is asked what the pods of a job that waits will be.
+  Plan MakePlan(View& view, std::stop_token stop);
+  // What the pass was going to start, and cannot, holds no room. What comes free for others does not wake the job.
+  void GiveBackUnmade(const View& view);
+  // The scheduler found no node for the workers: whatever made them other pods than expected will do so again.
+  void LearnPods(const View& view);
+  bool IsHungry(const kube::ObjectKey& job) const;
+  void Forget(const kube::ObjectKey& job);
+
+ private:
+  struct Pods;  // What the account is asked for.
+
+  Pods PodsOf(View& view);
+  Plan PlanWithRoom(View& view);
+  // Asks the planner for the places of a start, and tells the view. True: it waits for them in the queue.
+  bool AskForStart(View& view, const Sizes& sizes, const Pods& pods);
+  // With which a start may ask; nullopt: it may not now.
+  std::optional<int> PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const;
+  void LookForMore(View& view, const Sizes& sizes, const Pods& pods);
+  // A gated worker may have lost its place to others.
+  void ReplaceLostPlaces(View& view, const Pods& pods);
+  void KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan);
+  Gang GangOf(const View& view, const WorkersState& planned, bool is_queued);
+  void ForgetRoom(const kube::ObjectKey& job);  // All places of the job.
+  void SetHungry(const kube::ObjectKey& job, bool is_hungry);
+  void FeedHungry() const;
+  void FeedHungryWithVolumes(const kube::ObjectKey& claim) const;
+
+  const ElasticCaches caches_;
+  ClusterAccount& account_;
+  const KeyFeed& feed_;
+  JobPods pods_;
+  JobQuotas quotas_;
+
+  std::mutex planning_mutex_;         // Held from the look at the free room until its places are kept.
+  mutable std::mutex mutex_;          // Guards hungry_.
+  std::set<kube::ObjectKey> hungry_;  // Jobs with fewer workers than they want.
+};
+
+}  // namespace grus
