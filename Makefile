@@ -11,20 +11,17 @@ setup:  ## Install the Debian packages the build needs
 	@scripts/install-packages
 
 build: setup  ## Build everything, optimised, into build/release
-	cmake --preset release
-	cmake --build --preset release -j $(shell nproc)
+	scripts/build release
 
 test:  ## Run every test there is, also with sanitizers and on a real cluster
 	@scripts/test
 
 demo: setup  ## Train, lose a node, shrink and grow again, on a local cluster
-	cmake --preset release
-	cmake --build --preset release -j $(shell nproc) --target grus-manager crdgen
+	scripts/build release grus-manager crdgen
 	scripts/demo
 
 demo-trial: setup  ## Measure how many GPUs two trainings are worth, on a local cluster
-	cmake --preset release
-	cmake --build --preset release -j $(shell nproc) --target grus-manager kubectl-grus
+	scripts/build release grus-manager kubectl-grus
 	scripts/demo-trial
 
 bench: build  ## Run the benchmarks and compare them with the recorded baselines

@@ -55,14 +55,34 @@ function(grus_library name)
   target_link_libraries(${name} PUBLIC grus_options ${ARGN})
 endfunction()
 
-# grus_test(NAME FOLDER LIB...): one test binary of all *_test.cc files of FOLDER.
+# grus_test(NAME FOLDER [SHARDS N] [LABEL LABEL] LIB...): one test binary of all *_test.cc files of FOLDER, which leaves
+# its results in test-results. One that takes minutes is run as N tests, each a part of it.
 function(grus_test name folder)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "SHARDS;LABEL" "")
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*_test.cc)
   if(NOT sources)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE grus_options ${ARGN} GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  target_link_libraries(${name} PRIVATE grus_options ${arg_UNPARSED_ARGUMENTS} GTest::gmock GTest::gtest_main)
+  set(tests ${name})
+  set(cost 0)  # What it took the last time.
+  set(limit 300)
+  if(arg_SHARDS)
+    list(TRANSFORM tests APPEND ".1")
+    foreach(part RANGE 2 ${arg_SHARDS})
+      list(APPEND tests ${name}.${part})
+    endforeach()
+    set(cost 1000)  # These begin first.
+    set(limit 900)
+  endif()
+  list(LENGTH tests total)
+  set(index 0)
+  foreach(test ${tests})
+    add_test(NAME ${test} COMMAND ${name})
+    set(results ${CMAKE_BINARY_DIR}/test-results/${test}.xml)
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${limit} COST ${cost} LABELS "${arg_LABEL}"
+      ENVIRONMENT "GTEST_OUTPUT=xml:${results};GTEST_TOTAL_SHARDS=${total};GTEST_SHARD_INDEX=${index}")
+    math(EXPR index "${index} + 1")
+  endforeach()
 endfunction()
