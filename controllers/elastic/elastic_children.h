@@ -14,6 +14,9 @@
 
 namespace grus {
 
+// On the StatefulSet: its Secret holds the scripts, too. Those that an older grus made hold the key alone.
+inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
+
 kube::Json MakeService(const api::ElasticHorovodJob& job);
 kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);  // With the scripts of its pods.
 std::optional<SshKey> KeyIn(const kube::Secret& secret);

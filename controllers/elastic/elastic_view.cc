@@ -33,9 +33,6 @@ std::string HostsName(const api::ElasticHorovodJob& job) { return job.metadata.n
 std::string SecretName(const api::ElasticHorovodJob& job) {
   return job.metadata.name + "-files-" + std::string(job.metadata.uid);
 }
-std::string OldSecretName(const api::ElasticHorovodJob& job) {
-  return job.metadata.name + "-ssh-" + std::string(job.metadata.uid);
-}
 
 std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view set_name) {
   if (!pod_name.starts_with(set_name) || pod_name.size() < set_name.size() + 2) return std::nullopt;

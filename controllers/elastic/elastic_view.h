@@ -126,13 +126,10 @@ std::string WorkersName(const api::ElasticHorovodJob& job);
 std::string GroupName(const api::ElasticHorovodJob& job);  // The job's own: its key in the ledger is the gang's.
 std::string LauncherName(const api::ElasticHorovodJob& job);
 std::string HostsName(const api::ElasticHorovodJob& job);
-std::string SecretName(const api::ElasticHorovodJob& job);     // Carries the UID: a job made again gets a new key.
-std::string OldSecretName(const api::ElasticHorovodJob& job);  // An older grus made it, with the key alone.
+std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
 
 inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
 inline constexpr char kManagedBy[] = "grus";
-// On the StatefulSet: the Secret that was made before it holds files, too.
-inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
 // On the StatefulSet: a hash of the pod template as we wanted it, by which it is seen that something was taken out.
 inline constexpr char kTemplateAnnotation[] = "ai.centauruscloud.io/template";

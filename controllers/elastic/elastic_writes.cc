@@ -35,6 +35,10 @@ bool HasStarted(const ElasticHorovodJob& job) {
   return job.status.phase == kPhaseStarting || job.status.phase == kPhaseRunning;
 }
 
+std::string OldSecretName(const ElasticHorovodJob& job) {
+  return job.metadata.name + "-ssh-" + std::string(job.metadata.uid);
+}
+
 bool SameSize(const WorkersState& a, const WorkersState& b) {
   return a.replicas == b.replicas && a.granted == b.granted && a.is_gated == b.is_gated && a.gang == b.gang;
 }
