@@ -11,11 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "bench/child_process.h"
 #include "bench/measure.h"
 #include "bench/storm.h"
 #include "clientlib/client/connection.h"
 #include "clientlib/model/core_v1.h"
+#include "tests/kit/child_process.h"
 
 namespace bench {
 namespace {
@@ -77,9 +77,9 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
              const std::string& ns, int port, const kube::Clock& clock, double& took, Figures& figures) {
   if (!CreateNamespace(client, ns)) return false;
   const std::string metrics = "127.0.0.1:" + std::to_string(port), health = "127.0.0.1:" + std::to_string(port + 1);
-  ChildProcess manager({args.manager, "--kubeconfig", args.kubeconfig, "--metrics-address", metrics, "--health-address",
-                        health, "--log-level", "warn"},
-                       "build/grus-manager-bench.log");
+  kit::ChildProcess manager({args.manager, "--kubeconfig", args.kubeconfig, "--metrics-address", metrics,
+                             "--health-address", health, "--log-level", "warn"},
+                            {}, "build/grus-manager-bench.log");
   const kube::TimePoint ready_until = clock.Now() + seconds(30);
   while (ScrapeManager(port).requests < 5 && clock.Now() < ready_until && manager.IsRunning()) usleep(100'000);
   const ManagerCounters before = ScrapeManager(port);
@@ -110,7 +110,9 @@ bool RunGrus(kube::Transport& transport, kube::Client& client, Observer& observe
     usleep(static_cast<useconds_t>(args.idle_seconds) * 1'000'000U);
     figures.idle_writes.push_back(ScrapeManager(port).writes - after.writes);
   }
-  return Clean(client, observer, ns, clock);
+  const bool is_clean = Clean(client, observer, ns, clock);
+  manager.Terminate();
+  return is_clean;
 }
 
 int Run(const Arguments& args) {
@@ -124,8 +126,8 @@ int Run(const Arguments& args) {
   kube::Transport& transport = *(*connection)->transport;
   kube::Client& client = *(*connection)->client;
   Observer observer(client, clock, log);
-  if (!observer.Start()) {
-    std::fprintf(stderr, "the bench's own caches did not sync\n");
+  if (const kube::Status synced = observer.Start(); !synced) {
+    std::fprintf(stderr, "%s\n", synced.error().message().c_str());
     return 1;
   }
 

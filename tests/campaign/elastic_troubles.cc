@@ -260,7 +260,7 @@ ElasticStory NameTaken() {
   return {.name = "name-taken",
           .prepare =
               [](World& world) {
-                Json service = Parse(R"({"apiVersion":"v1","kind":"Service","metadata":{},
+                Json service = FromText(R"({"apiVersion":"v1","kind":"Service","metadata":{},
                                          "spec":{"clusterIP":"None","selector":{"app":"foreign"}}})");
                 service["metadata"]["name"] = kTakenName;
                 service["metadata"]["namespace"] = kNamespace;

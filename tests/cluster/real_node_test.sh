@@ -8,7 +8,7 @@ set -uo pipefail
 
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 cluster=$here/cluster
-# shellcheck source=tests/support/check.sh
+# shellcheck source=tests/kit/check.sh
 source "$here/../support/check.sh"
 
 if [[ ${GRUS_REAL_NODE:-} == off ]]; then

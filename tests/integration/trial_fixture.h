@@ -54,8 +54,8 @@ class TrialJobs : public ElasticJob {
     return world().Get<api::TrialJob>(ns(), name);
   }
   bool HasPhase(api::TrialJobPhase phase, const std::string& name = kTrialJob) const;
-  std::string ReadyReason(const std::string& name = kTrialJob) const;
-  std::string ReadyMessage(const std::string& name = kTrialJob) const;
+  std::string ReadyReason(const std::string& name = kTrialJob) const { return kit::ReasonOf(Tune(name)); }
+  std::string ReadyMessage(const std::string& name = kTrialJob) const { return kit::MessageOf(Tune(name)); }
   // Trials of that phase, as "2 GPUs PrecisionReached".
   std::vector<std::string> Trials(api::TrialPhase phase, const std::string& name = kTrialJob) const;
   std::optional<api::Recommendation> Knee(const std::string& name = kTrialJob) const;
