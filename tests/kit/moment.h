@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "clientlib/base/clock.h"
 #include "clientlib/model/time.h"
 
 namespace grus::testing {
