@@ -14,7 +14,6 @@ namespace {
 using kube::Json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const kube::Kind& TheKind() { return ElasticHorovodJob::ResourceKind(); }
 Json Version() { return VersionOf(TheKind()); }

@@ -12,9 +12,7 @@ namespace api {
 namespace {
 
 using kube::Json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const kube::Kind& OfX() { return PodGroup::ResourceKind(); }
 const kube::Kind& OfSigs() { return LegacyPodGroup::ResourceKind(); }

@@ -13,7 +13,6 @@ namespace api {
 namespace {
 
 using kube::Json;
-using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

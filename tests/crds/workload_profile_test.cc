@@ -12,7 +12,6 @@ namespace api {
 namespace {
 
 using kube::Json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 

@@ -7,7 +7,6 @@
 namespace grus::testing {
 namespace {
 
-using std::chrono::seconds;
 using ::testing::HasSubstr;
 
 TEST_F(ElasticJob, RestartsAFailedLauncherUpToTheLimitAndThenFails) {

@@ -5,9 +5,6 @@
 namespace grus::testing {
 namespace {
 
-using kube::KindOf;
-using ::testing::HasSubstr;
-
 class ElasticGang : public Gang {
  protected:
   // Whether the worker's template carries the gang's gate; nullopt: there is no StatefulSet.

@@ -14,10 +14,6 @@ void Gang::CreateGroup(int min_member, const std::string& name, std::string_view
   world().Create(kind, ns(), kit::MakePodGroup(name, min_member, more, {}, kind));
 }
 
-void Gang::SetMinimum(int min_member, const std::string& name) {
-  Patch<api::PodGroup>(name, R"({"spec":{"minMember":)" + std::to_string(min_member) + "}}");
-}
-
 Json Gang::PodSpec(int gpus, std::string_view more) const {
   Json spec = kit::Gated(kit::PodSpec(gpus));
   spec["terminationGracePeriodSeconds"] = 0;
@@ -61,11 +57,6 @@ void Gang::CreateVolume() {
   volume["metadata"]["name"] = ns() + "-data";
   volume["spec"]["storageClassName"] = ns() + "-late";
   Must(client().Create(KindOf<kube::PersistentVolume>(), "", volume));
-}
-
-void Gang::Cordon(const std::string& node, bool is_cordoned) {
-  world().Patch(KindOf<kube::Node>(), {"", node}, kube::PatchType::kMerge,
-                FromText(is_cordoned ? R"({"spec":{"unschedulable":true}})" : R"({"spec":{"unschedulable":null}})"));
 }
 
 std::shared_ptr<const api::PodGroup> Gang::Group(const std::string& name) const {

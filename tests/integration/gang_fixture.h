@@ -21,7 +21,6 @@ class Gang : public ElasticJob {
   // `more`: further fields of the spec.
   void CreateGroup(int min_member, const std::string& name = kGroup, std::string_view more = "{}",
                    const kube::Kind& kind = kube::KindOf<api::PodGroup>());
-  void SetMinimum(int min_member, const std::string& name = kGroup);
   // With the gate, `gpus` for the container, and the nodes of this test's pool; `more` is merged over it.
   kube::Json PodSpec(int gpus, std::string_view more = "{}") const;
   // Members; `spec` is merged over that of the pod. The group of a StatefulSet is its name if none is given.
@@ -36,7 +35,6 @@ class Gang : public ElasticJob {
   void CreateClaimWithoutVolume();
   void CreateVolume();
   static constexpr char kWithClaim[] = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})";
-  static void Cordon(const std::string& node, bool is_cordoned);
   void DeletePod(const std::string& name) { Delete<kube::Pod>(name); }
 
   std::shared_ptr<const api::PodGroup> Group(const std::string& name = kGroup) const;

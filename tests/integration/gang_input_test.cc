@@ -6,8 +6,6 @@ namespace grus::testing {
 namespace {
 
 using kube::KindOf;
-using ::testing::AllOf;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 constexpr char kNoGate[] = R"({"schedulingGates":null})";

@@ -6,7 +6,6 @@
 namespace grus::testing {
 namespace {
 
-using kube::Json;
 using kube::KindOf;
 using ::testing::HasSubstr;
 

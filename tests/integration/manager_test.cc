@@ -15,7 +15,6 @@ namespace grus::testing {
 namespace {
 
 using kube::Json;
-using std::chrono::seconds;
 using ::testing::HasSubstr;
 
 // Each test starts the managers that it needs.

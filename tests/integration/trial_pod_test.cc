@@ -10,7 +10,6 @@ using api::TrialJobPhase;
 using api::TrialPhase;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr seconds kLong{180};
 
