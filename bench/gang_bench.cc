@@ -110,8 +110,8 @@ int Run(const Arguments& args) {
     return 1;
   }
   GangObserver observer(*(*connection)->client, clock, log);
-  if (!observer.Start()) {
-    std::fprintf(stderr, "the bench's own caches did not sync\n");
+  if (const kube::Status synced = observer.Start(); !synced) {
+    std::fprintf(stderr, "%s\n", synced.error().message().c_str());
     return 1;
   }
   const GangWorld world{*(*connection)->client, observer, clock, args.kubeconfig, args.manager, args.threads};

@@ -15,6 +15,8 @@
 #include "clientlib/model/apps_v1.h"
 #include "clientlib/model/core_v1.h"
 #include "crds/types/pod_group.h"
+#include "tests/kit/kinds.h"
+#include "tests/kit/objects.h"
 
 namespace bench {
 namespace {
@@ -24,38 +26,20 @@ using kube::KindOf;
 
 constexpr int kMostMembers = 1 << 20;
 
-Json MakePodSpec(int units, const std::string& resource, bool is_gated) {
-  Json spec = Json::MakeObject();
-  if (is_gated) spec["schedulingGates"].Append(Json::MakeObject({{"name", api::kGangGate}}));
-  spec["automountServiceAccountToken"] = false;
-  spec["terminationGracePeriodSeconds"] = 0;
-  Json container = Json::MakeObject({{"name", "c"}, {"image", "registry.test/x"}});
-  container["resources"]["limits"][resource] = std::to_string(units);
-  spec["containers"].Append(std::move(container));
+Json PlainPodSpec(int units, const std::string& resource) {
+  return kit::PodSpec(units, R"({"automountServiceAccountToken":false,"terminationGracePeriodSeconds":0})", resource);
+}
+
+Json GangPodSpec(const GangSize& gang) {
+  Json spec = kit::Gated(PlainPodSpec(gang.units, gang.resource));
+  if (!gang.priority_class.empty()) spec["priorityClassName"] = gang.priority_class;
   return spec;
 }
 
-Json MakeGangTemplate(const GangSize& gang) {
-  Json pods = Json::MakeObject();
-  pods["metadata"]["labels"][api::kPodGroupLabel] = gang.name;
-  pods["spec"] = MakePodSpec(gang.units, gang.resource, true);
-  if (!gang.priority_class.empty()) pods["spec"]["priorityClassName"] = gang.priority_class;
-  return pods;
-}
-
-struct ServiceAccount : kube::Object {
-  static const kube::Kind& ResourceKind() {
-    static const kube::Kind kKind =
-        kube::MakeKind<ServiceAccount>({.version = "v1", .kind = "ServiceAccount", .plural = "serviceaccounts"});
-    return kKind;
-  }
-};
-
 // No pod is admitted before it is there, and Kubernetes makes it some time after the namespace.
 bool CreateDefaultAccount(kube::Client& client, const std::string& ns) {
-  Json account = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "ServiceAccount"}});
-  account["metadata"]["name"] = "default";
-  const kube::Status made = CreateObject(client, KindOf<ServiceAccount>(), ns, account);
+  const kube::Status made =
+      CreateObject(client, KindOf<kit::ServiceAccount>(), ns, kit::MakeObject("v1", "ServiceAccount", "default"));
   if (made || made.error().code() == kube::ErrorCode::kAlreadyExists) return true;
   std::fprintf(stderr, "%s\n", made.error().message().c_str());
   return false;
@@ -105,12 +89,11 @@ kube::Status LiftGate(const GangWorld& world, const kube::ObjectKey& pod) {
 
 Json MakeGangPod(const std::string& name, const std::string& gang, int units, bool is_gated,
                  const std::string& resource) {
-  Json pod = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Pod"}});
-  pod["metadata"]["name"] = name;
-  pod["metadata"]["labels"][is_gated ? api::kPodGroupLabel : "grus.test/plain-pod-group"] = gang;
-  pod["spec"] = MakePodSpec(units, resource, is_gated);
-  pod["spec"]["restartPolicy"] = "Never";
-  return pod;
+  Json spec = PlainPodSpec(units, resource);
+  if (is_gated) spec = kit::Gated(std::move(spec));
+  spec["restartPolicy"] = "Never";
+  return kit::MakePod(name, std::move(spec),
+                      kit::MemberOf(gang, is_gated ? api::kPodGroupLabel : "grus.test/plain-pod-group"));
 }
 
 Json MakeUngatedMember(const std::string& name, const std::string& gang, int units, const std::string& resource) {
@@ -120,35 +103,17 @@ Json MakeUngatedMember(const std::string& name, const std::string& gang, int uni
 }
 
 Json MakePodGroup(const GangSize& gang, int timeout_seconds) {
-  Json group = Json::MakeObject({{"apiVersion", "scheduling.x-k8s.io/v1alpha1"}, {"kind", "PodGroup"}});
-  group["metadata"]["name"] = gang.name;
-  group["spec"]["minMember"] = gang.members;
+  Json group = kit::MakePodGroup(gang.name, gang.members);
   group["spec"]["scheduleTimeoutSeconds"] = timeout_seconds;
   return group;
 }
 
 Json MakeGangSet(const GangSize& gang) {
-  Json set = Json::MakeObject({{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}});
-  set["metadata"]["name"] = gang.name;
-  Json& spec = set["spec"];
-  spec["podManagementPolicy"] = "Parallel";
-  spec["serviceName"] = gang.name;
-  spec["replicas"] = gang.members;
-  spec["selector"]["matchLabels"][api::kPodGroupLabel] = gang.name;
-  spec["template"] = MakeGangTemplate(gang);
-  return set;
+  return kit::MakeStatefulSet(gang.name, gang.members, GangPodSpec(gang), kit::MemberOf(gang.name));
 }
 
 Json MakeGangJob(const GangSize& gang) {
-  Json job = Json::MakeObject({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
-  job["metadata"]["name"] = gang.name;
-  Json& spec = job["spec"];
-  spec["parallelism"] = gang.members;
-  spec["completions"] = gang.members;
-  spec["backoffLimit"] = 6;
-  spec["template"] = MakeGangTemplate(gang);
-  spec["template"]["spec"]["restartPolicy"] = "Never";
-  return job;
+  return kit::MakeJob(gang.name, gang.members, GangPodSpec(gang), kit::MemberOf(gang.name));
 }
 
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs) {

@@ -7,7 +7,7 @@
 
 #include "bench/gang_observer.h"
 #include "clientlib/client/client.h"
-#include "clientlib/model/json.h"
+#include "tests/kit/objects.h"
 
 namespace bench {
 
@@ -26,7 +26,7 @@ struct GangWorld {
   }
 };
 
-inline constexpr char kGpus[] = "nvidia.com/gpu";
+using kit::kGpus;
 
 struct GangSize {
   std::string name;

@@ -2,33 +2,22 @@
 #include "bench/gang_observer.h"
 
 #include "clientlib/model/core_v1.h"
+#include "tests/kit/conditions.h"
 
 namespace bench {
 
 using kube::KindOf;
 
-bool IsUnschedulable(const kube::Pod& pod) {
-  const kube::CoreCondition* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-  return scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable";
-}
-
 GangObserver::GangObserver(kube::Client& client, const kube::Clock& clock, const kube::Log& log)
     : clock_(clock),
-      pods_(client, KindOf<kube::Pod>(), {}, clock, log),
-      groups_(client, KindOf<api::PodGroup>(), {}, clock, log),
-      namespaces_(client, KindOf<kube::Namespace>(), {}, clock, log) {
-  pods_.AddHandler([this](const kube::Change& change, bool) { OnPod(change); });
-  groups_.AddHandler([this](const kube::Change& change, bool) { OnGroup(change); });
-  namespaces_.AddHandler([this](const kube::Change& change, bool) { OnNamespace(change); });
-}
+      observer_(client, clock, log, {&KindOf<kube::Pod>(), &KindOf<api::PodGroup>(), &KindOf<kube::Namespace>()}) {}
 
-bool GangObserver::Start() {
-  const kube::TimePoint until = clock_.Now() + std::chrono::seconds(60);
-  bool is_synced = true;
-  for (kube::Informer* informer : {&pods_, &groups_, &namespaces_}) informer->Start();
-  for (kube::Informer* informer : {&pods_, &groups_, &namespaces_})
-    is_synced = informer->WaitForSync(until) && is_synced;
-  return is_synced;
+kube::Status GangObserver::Start() {
+  return observer_.Start([this](const kube::Kind& kind, const kube::Change& change) {
+    std::lock_guard lock(mutex_);
+    if (&kind == &KindOf<kube::Pod>()) OnPod(change);
+    if (&kind == &KindOf<api::PodGroup>()) OnGroup(change);
+  });
 }
 
 void GangObserver::Count(const kube::Pod& pod, int by) {
@@ -41,48 +30,32 @@ void GangObserver::Count(const kube::Pod& pod, int by) {
 }
 
 void GangObserver::OnPod(const kube::Change& change) {
-  {
-    std::lock_guard lock(mutex_);
-    if (change.before) Count(static_cast<const kube::Pod&>(*change.before), -1);
-    if (change.after) Count(static_cast<const kube::Pod&>(*change.after), 1);
-    const kube::ConstObject& pod = change.after ? change.after : change.before;
-    if (pod->metadata.ns == recorded_) {
-      events_.push_back({std::static_pointer_cast<const kube::Pod>(pod), !change.after, clock_.Now()});
-    }
-  }
-  changed_.NotifyAll();
+  if (change.before) Count(static_cast<const kube::Pod&>(*change.before), -1);
+  if (change.after) Count(static_cast<const kube::Pod&>(*change.after), 1);
+  const kube::ConstObject& pod = change.after ? change.after : change.before;
+  if (pod->metadata.ns != recorded_) return;
+  events_.push_back({std::static_pointer_cast<const kube::Pod>(pod), !change.after, clock_.Now()});
 }
 
 void GangObserver::OnGroup(const kube::Change& change) {
   const auto& group = static_cast<const api::PodGroup&>(change.Any());
   const std::string& ns = group.metadata.ns;
-  {
-    std::lock_guard lock(mutex_);
-    if (change.after) {
-      const kube::Condition* ready = kube::FindCondition(group.status.conditions, "Ready");
-      by_group_[ns][group.metadata.name] = {group.status.phase, ready ? ready->reason : "", ready ? ready->message : "",
-                                            group.status.attempts};
-    } else {
-      by_group_[ns].erase(group.metadata.name);
-    }
-    if (ns == recorded_) events_.push_back({nullptr, false, clock_.Now()});
+  if (change.after) {
+    by_group_[ns][group.metadata.name] = {group.status.phase, kit::ReasonIn(group.status.conditions),
+                                          kit::MessageIn(group.status.conditions), group.status.attempts};
+  } else {
+    by_group_[ns].erase(group.metadata.name);
   }
-  changed_.NotifyAll();
-}
-
-void GangObserver::OnNamespace(const kube::Change& change) {
-  {
-    std::lock_guard lock(mutex_);
-    if (change.after) existing_.insert(change.after->metadata.name);
-    else existing_.erase(change.before->metadata.name);
-  }
-  changed_.NotifyAll();
+  if (ns == recorded_) events_.push_back({nullptr, false, clock_.Now()});
 }
 
 bool GangObserver::Wait(const std::function<bool()>& reached, kube::TimePoint until) {
-  std::unique_lock lock(mutex_);
-  while (!reached() && clock_.Now() < until) clock_.WaitUntil(lock, changed_, until);
-  return reached();
+  return observer_.Await(
+      [&] {
+        std::lock_guard lock(mutex_);
+        return reached();
+      },
+      until);
 }
 
 bool GangObserver::WaitForPods(const std::string& ns, const std::function<bool(const PodCounts&)>& reached,
@@ -97,7 +70,11 @@ bool GangObserver::WaitForGroups(const std::string& ns,
 }
 
 bool GangObserver::WaitForNoNamespace(const std::string& ns, kube::TimePoint until) {
-  return Wait([&] { return counts_[ns].all == 0 && !existing_.contains(ns); }, until);
+  return Wait(
+      [&] {
+        return counts_[ns].all == 0 && !observer_.Of(KindOf<kube::Namespace>()).store().Get({"", ns});
+      },
+      until);
 }
 
 PodCounts GangObserver::Pods(const std::string& ns) {
@@ -119,11 +96,15 @@ void GangObserver::Record(const std::string& ns) {
 }
 
 std::optional<GangObserver::Event> GangObserver::Next(kube::TimePoint until) {
-  std::unique_lock lock(mutex_);
-  while (events_.empty() && clock_.Now() < until) clock_.WaitUntil(lock, changed_, until);
-  if (events_.empty()) return std::nullopt;
-  Event event = std::move(events_.front());
-  events_.pop_front();
+  std::optional<Event> event;
+  (void)Wait(
+      [&] {
+        if (events_.empty()) return false;
+        event = std::move(events_.front());
+        events_.pop_front();
+        return true;
+      },
+      until);
   return event;
 }
 

@@ -9,19 +9,17 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "clientlib/cache/informer.h"
-#include "clientlib/client/client.h"
-#include "clientlib/model/pod.h"
 #include "crds/types/pod_group.h"
+#include "tests/kit/observer.h"
+#include "tests/kit/pods.h"
 
 namespace bench {
 
-inline bool IsGated(const kube::Pod& pod) { return !pod.spec.scheduling_gates.empty(); }
-inline bool IsBound(const kube::Pod& pod) { return !pod.spec.node_name.empty(); }
-bool IsUnschedulable(const kube::Pod& pod);
+using kit::IsBound;
+using kit::IsGated;
+using kit::IsUnschedulable;
 
 // Pods of one namespace.
 struct PodCounts {
@@ -36,9 +34,9 @@ struct GroupState {
 class GangObserver {
  public:
   GangObserver(kube::Client& client, const kube::Clock& clock, const kube::Log& log);
-  bool Start();
+  kube::Status Start();
 
-  // Each returns false if `until` came first. `reached` is asked after each change, with the lock held.
+  // Each returns false if `until` came first. `reached` is asked after each change, with our lock held.
   bool WaitForPods(const std::string& ns, const std::function<bool(const PodCounts&)>& reached, kube::TimePoint until);
   bool WaitForGroups(const std::string& ns,
                      const std::function<bool(const std::map<std::string, GroupState>&)>& reached,
@@ -60,19 +58,16 @@ class GangObserver {
  private:
   void OnPod(const kube::Change& change);
   void OnGroup(const kube::Change& change);
-  void OnNamespace(const kube::Change& change);
   void Count(const kube::Pod& pod, int by);
   bool Wait(const std::function<bool()>& reached, kube::TimePoint until);
 
   const kube::Clock& clock_;
-  kube::Informer pods_, groups_, namespaces_;
-  std::mutex mutex_;  // Guards what follows.
-  kube::CondVar changed_;
+  std::mutex mutex_;                                                   // Guards what follows, up to observer_.
   std::map<std::string, PodCounts> counts_;                            // By namespace.
   std::map<std::string, std::map<std::string, GroupState>> by_group_;  // By namespace, then name.
-  std::set<std::string> existing_;                                     // Namespaces.
   std::string recorded_;
   std::deque<Event> events_;
+  kit::Observer observer_;  // Last: it tells of changes until it is gone.
 };
 
 }  // namespace bench

@@ -16,11 +16,11 @@
 #include <map>
 #include <optional>
 
-#include "bench/child_process.h"
 #include "bench/measure.h"
 #include "bench/storm_sides.h"
 #include "clientlib/client/connection.h"
 #include "clientlib/model/core_v1.h"
+#include "tests/kit/child_process.h"
 
 namespace bench {
 namespace {
@@ -115,9 +115,9 @@ bool LookAtGrus(const World& world, const Arguments& args, const std::string& ns
 bool RunSide(const World& world, const Arguments& args, const StormSide& side, const std::string& ns,
              Figures& figures) {
   if (!CreateNamespace(world.client, ns)) return false;
-  std::optional<ChildProcess> program;
+  std::optional<kit::ChildProcess> program;
   if (!side.program.empty()) {
-    program.emplace(side.program, "build/" + side.name + "-bench.log");
+    program.emplace(side.program, kit::ChildProcess::Variables{}, "build/" + side.name + "-bench.log");
     const kube::TimePoint ready_until = world.clock.Now() + seconds(60);
     while (!IsAtWork(side) && world.clock.Now() < ready_until && program->IsRunning()) usleep(100'000);
   }
@@ -189,8 +189,8 @@ int Run(const Arguments& args) {
     return 1;
   }
   Observer observer(*(*connection)->client, clock, log);
-  if (!observer.Start()) {
-    std::fprintf(stderr, "the bench's own caches did not sync\n");
+  if (const kube::Status synced = observer.Start(); !synced) {
+    std::fprintf(stderr, "%s\n", synced.error().message().c_str());
     return 1;
   }
   const World world{*(*connection)->transport, *(*connection)->client, observer, clock};

@@ -50,7 +50,7 @@ ManagerRun::ManagerRun(const std::string& program, std::vector<std::string> argu
   arguments.insert(arguments.begin(), program);
   arguments.insert(arguments.end(),
                    {"--metrics-address", Loopback(metrics_port_), "--health-address", Loopback(health_port_)});
-  process_ = std::make_unique<ChildProcess>(arguments, log_path);
+  process_ = std::make_unique<kit::ChildProcess>(arguments, kit::ChildProcess::Variables{}, log_path);
 }
 
 bool ManagerRun::WaitUntilReady(kube::TimePoint until) {

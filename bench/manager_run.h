@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/child_process.h"
 #include "bench/measure.h"
 #include "clientlib/base/clock.h"
+#include "tests/kit/child_process.h"
 
 namespace bench {
 
@@ -17,18 +17,19 @@ class ManagerRun {
   // `program` runs with `arguments`, on ports that were free a moment ago; its log goes to `log_path`.
   ManagerRun(const std::string& program, std::vector<std::string> arguments, const std::string& log_path,
              const kube::Clock& clock);
+  ~ManagerRun() { process_->Terminate(); }
 
   bool WaitUntilReady(kube::TimePoint until);  // Its caches are filled. Says so if it does not come to that.
   bool IsRunning() { return process_->IsRunning(); }
   // Until it used no CPU for `quiet`, or `until`.
   bool WaitUntilQuiet(kube::Duration quiet, kube::TimePoint until);
   ManagerCounters Counters() const { return ScrapeManager(metrics_port_); }
-  const ChildProcess& process() const { return *process_; }
+  const kit::ChildProcess& process() const { return *process_; }
 
  private:
   const kube::Clock& clock_;
   const int metrics_port_, health_port_;
-  std::unique_ptr<ChildProcess> process_;
+  std::unique_ptr<kit::ChildProcess> process_;
 };
 
 // Lets so much time pass: for measuring over time, not for waiting on something.

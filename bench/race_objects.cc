@@ -40,11 +40,8 @@ kube::Status CreatePriorityClasses(const GangWorld& world) {
                  {kHighClass, "PreemptLowerPriority", 1000},
                  {kPatientClass, "Never", 0}};
   for (const auto& [name, policy, value] : classes) {
-    Json object = Json::MakeObject({{"apiVersion", "scheduling.k8s.io/v1"}, {"kind", "PriorityClass"}});
-    object["metadata"]["name"] = name;
-    object["value"] = value;
-    object["preemptionPolicy"] = policy;
-    kube::Status made = CreateObject(world.client, KindOf<kube::PriorityClass>(), "", object);
+    kube::Status made =
+        CreateObject(world.client, KindOf<kube::PriorityClass>(), "", kit::MakePriorityClass(name, value, policy));
     if (!made && made.error().code() != kube::ErrorCode::kAlreadyExists) return made;
   }
   return {};

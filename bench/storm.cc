@@ -8,87 +8,73 @@
 #include "clientlib/model/core_v1.h"
 #include "controllers/elastic/elastic_children.h"
 #include "crds/types/pod_group.h"
+#include "tests/kit/objects.h"
+#include "tests/kit/pods.h"
 
 namespace bench {
-namespace {
 
 using kube::Json;
 using kube::KindOf;
 
-bool IsReady(const kube::Pod& pod) { return kube::IsConditionTrue(pod.status.conditions, "Ready"); }
-
-}  // namespace
-
 Observer::Observer(kube::Client& client, const kube::Clock& clock, const kube::Log& log)
-    : clock_(clock),
-      pods_(client, KindOf<kube::Pod>(), {}, clock, log),
-      jobs_(client, KindOf<api::ElasticHorovodJob>(), {}, clock, log) {
-  pods_.AddHandler([this](const kube::Change& change, bool) { OnPod(change); });
-  jobs_.AddHandler([this](const kube::Change& change, bool) { OnJob(change); });
-}
+    : clock_(clock), observer_(client, clock, log, {&KindOf<kube::Pod>(), &KindOf<api::ElasticHorovodJob>()}) {}
 
-bool Observer::Start() {
-  pods_.Start();
-  jobs_.Start();
-  const kube::TimePoint until = clock_.Now() + std::chrono::seconds(60);
-  return pods_.WaitForSync(until) && jobs_.WaitForSync(until);
+kube::Status Observer::Start() {
+  return observer_.Start([this](const kube::Kind& kind, const kube::Change& change) {
+    std::lock_guard lock(mutex_);
+    if (&kind == &KindOf<kube::Pod>()) OnPod(change);
+    else OnJob(change);
+  });
 }
 
 void Observer::OnPod(const kube::Change& change) {
   const auto& pod = static_cast<const kube::Pod&>(change.Any());
   const std::string& ns = pod.metadata.ns;
-  {
-    std::lock_guard lock(mutex_);
-    if (change.after) {
-      all_[ns].insert(pod.metadata.name);
-      if (pod.status.phase == "Running") running_[ns].insert(pod.metadata.name);
-      const std::string job(pod.metadata.labels.Get(grus::kJobNameLabel));
-      const bool is_worker = pod.metadata.labels.Get(grus::kRoleLabel) == "worker";
-      if (is_worker && IsReady(pod) && ready_uids_.insert(pod.metadata.uid).second) {
-        times_[ns + "/" + job].pod_ready.push_back(clock_.Now());
-      }
-    } else {
-      all_[ns].erase(pod.metadata.name);
-      running_[ns].erase(pod.metadata.name);
-    }
+  if (!change.after) {
+    all_[ns].erase(pod.metadata.name);
+    running_[ns].erase(pod.metadata.name);
+    return;
   }
-  changed_.NotifyAll();
+  all_[ns].insert(pod.metadata.name);
+  if (pod.status.phase == "Running") running_[ns].insert(pod.metadata.name);
+  const std::string job(pod.metadata.labels.Get(grus::kJobNameLabel));
+  const bool is_worker = pod.metadata.labels.Get(grus::kRoleLabel) == "worker";
+  if (is_worker && kit::IsReady(pod) && ready_uids_.insert(pod.metadata.uid).second) {
+    times_[ns + "/" + job].pod_ready.push_back(clock_.Now());
+  }
 }
 
 void Observer::OnJob(const kube::Change& change) {
   if (!change.after) return;
   const auto& job = static_cast<const api::ElasticHorovodJob&>(*change.after);
-  {
-    std::lock_guard lock(mutex_);
-    phases_[job.metadata.ns][job.metadata.name] = job.status.phase;
-    std::vector<kube::TimePoint>& seen = times_[job.metadata.Key().ToString()].status_ready;
-    while (static_cast<int>(seen.size()) < job.status.replicas.ready) seen.push_back(clock_.Now());
-  }
-  changed_.NotifyAll();
+  phases_[job.metadata.ns][job.metadata.name] = job.status.phase;
+  std::vector<kube::TimePoint>& seen = times_[job.metadata.Key().ToString()].status_ready;
+  while (static_cast<int>(seen.size()) < job.status.replicas.ready) seen.push_back(clock_.Now());
+}
+
+bool Observer::Wait(const std::function<bool()>& reached, kube::TimePoint until) {
+  return observer_.Await(
+      [&] {
+        std::lock_guard lock(mutex_);
+        return reached();
+      },
+      until);
 }
 
 bool Observer::WaitForRunning(const std::string& ns, int count, kube::TimePoint until) {
-  std::unique_lock lock(mutex_);
-  while (static_cast<int>(running_[ns].size()) < count && clock_.Now() < until) {
-    clock_.WaitUntil(lock, changed_, until);
-  }
-  return static_cast<int>(running_[ns].size()) >= count;
+  return Wait([&] { return static_cast<int>(running_[ns].size()) >= count; }, until);
 }
 
 bool Observer::WaitForNoPods(const std::string& ns, kube::TimePoint until) {
-  std::unique_lock lock(mutex_);
-  while (!all_[ns].empty() && clock_.Now() < until) clock_.WaitUntil(lock, changed_, until);
-  return all_[ns].empty();
+  return Wait([&] { return all_[ns].empty(); }, until);
 }
 
 bool Observer::WaitForPhase(const std::string& ns, const std::string& phase, int count, kube::TimePoint until) {
-  std::unique_lock lock(mutex_);
   const auto reached = [&] {
     return std::count_if(phases_[ns].begin(), phases_[ns].end(),
                          [&](const auto& job) { return job.second == phase; }) >= count;
   };
-  while (!reached() && clock_.Now() < until) clock_.WaitUntil(lock, changed_, until);
-  return reached();
+  return Wait(reached, until);
 }
 
 int Observer::Running(const std::string& ns) {
@@ -138,9 +124,7 @@ bool CreateJobs(kube::Client& client, const std::string& ns, const StormOptions&
 }
 
 bool CreateNamespace(kube::Client& client, const std::string& ns) {
-  const Json object =
-      Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", Json::MakeObject({{"name", ns}})}});
-  auto made = client.Create(KindOf<kube::Namespace>(), "", object);
+  auto made = client.Create(KindOf<kube::Namespace>(), "", kit::MakeObject("v1", "Namespace", ns));
   if (!made) std::fprintf(stderr, "create Namespace %s: %s\n", ns.c_str(), made.error().message().c_str());
   return made.ok();
 }

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "clientlib/cache/informer.h"
-#include "clientlib/client/client.h"
 #include "crds/types/elastic_horovod_job.h"
+#include "tests/kit/observer.h"
 
 namespace bench {
 
@@ -26,7 +25,7 @@ struct StormOptions {
 class Observer {
  public:
   Observer(kube::Client& client, const kube::Clock& clock, const kube::Log& log);
-  bool Start();
+  kube::Status Start();
   // True if `count` pods of `ns` run before `until`.
   bool WaitForRunning(const std::string& ns, int count, kube::TimePoint until);
   bool WaitForNoPods(const std::string& ns, kube::TimePoint until);
@@ -43,15 +42,15 @@ class Observer {
   };
   void OnPod(const kube::Change& change);
   void OnJob(const kube::Change& change);
+  bool Wait(const std::function<bool()>& reached, kube::TimePoint until);
 
   const kube::Clock& clock_;
-  kube::Informer pods_, jobs_;
-  std::mutex mutex_;  // Guards what follows.
-  kube::CondVar changed_;
+  std::mutex mutex_;                                                  // Guards what follows, up to observer_.
   std::map<std::string, std::set<std::string>> all_, running_;        // By namespace: names.
   std::map<std::string, std::map<std::string, std::string>> phases_;  // By namespace: job, phase.
   std::set<std::string> ready_uids_;
   std::map<std::string, JobTimes> times_;  // By namespace/job.
+  kit::Observer observer_;                 // Last: it tells of changes until it is gone.
 };
 
 api::ElasticHorovodJob MakeJob(const std::string& ns, int index, const StormOptions& options);

@@ -35,7 +35,6 @@ void PlanAfterEnd(Plan& plan, const View& view) {
   plan.restart_launcher =
       policy.clean_pod_policy == api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
   if (policy.clean_pod_policy == api::CleanPodPolicy::kNone) {
-    plan.wants_service = view.has_service;
     plan.workers = view.workers;
     plan.hosts = view.hosts;
   }
@@ -62,7 +61,6 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
 }
 
 void PlanSuspended(Plan& plan, const View& view) {
-  plan.wants_service = view.has_service;
   if (view.workers) plan.workers = WorkersState{0, 0, false, false};
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
@@ -218,8 +216,6 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
     PlanLauncher(plan, view, sizes);
     HoldForDrain(plan, view, workers);
   }
-  // The names that it gives the workers are of use to the training: the addresses are told once rather than each.
-  plan.wants_service = view.has_service || plan.wants_launcher;
   NoteScale(plan, view, workers, sizes);
 }
 

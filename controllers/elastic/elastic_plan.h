@@ -38,10 +38,11 @@ std::string_view ToString(Reason reason);
 struct Plan {
   bool delete_job = false;  // Its time to live after the end is over.
 
-  bool wants_service = false;           // Its Secret goes with its StatefulSet.
   bool check_secret = false;            // Make the Secret again if it is gone.
-  std::optional<WorkersState> workers;  // The StatefulSet; nullopt: none.
-  std::optional<HostList> hosts;        // The ConfigMap; nullopt: none.
+  std::optional<WorkersState> workers;  // The Secret and the StatefulSet; nullopt: none.
+  // The Service and the ConfigMap; nullopt: none. Before there is a launcher the Service would be told of each address
+  // by itself.
+  std::optional<HostList> hosts;
   bool wants_launcher = false;
   bool restart_launcher = false;  // Delete the Job that is there.
 

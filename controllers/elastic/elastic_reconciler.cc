@@ -135,7 +135,6 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   View view;
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
-  view.has_service = children.service != nullptr;
   if (children.workers && !children.workers->metadata.is_being_deleted()) {
     view.workers = ReadWorkersState(*children.workers);
   }

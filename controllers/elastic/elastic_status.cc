@@ -5,6 +5,7 @@
 
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/kstatus.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/policy/worker_devices.h"
 
 namespace grus {
@@ -293,23 +294,22 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
 }
 
 kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api::ElasticHorovodJobStatus& after) {
-  constexpr kube::Duration kForMinor = std::chrono::seconds(3), kForASentence = std::chrono::seconds(30);
   if (before.observed_generation == 0) {
     const auto& replicas = after.replicas;
     const bool is_usual = after.phase == kPhasePending && replicas.granted == replicas.wanted && replicas.ready == 0 &&
                           replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
-    return is_usual ? kForMinor : kube::Duration::zero();
+    return is_usual ? kMinorChangeWait : kube::Duration::zero();
   }
   Status same = after;
   same.replicas.created = before.replicas.created;
-  if (same == before) return kForMinor;
+  if (same == before) return kMinorChangeWait;
   const kube::Condition* ready = kube::FindCondition(same.conditions, "Ready");
   if (!ready || ready->reason != ToString(Reason::kWaitingForRoom)) return {};
   for (kube::Condition& condition : same.conditions) {
     const kube::Condition* was = kube::FindCondition(before.conditions, condition.type);
     if (was != nullptr) condition.message = was->message;
   }
-  return same == before ? kForASentence : kube::Duration::zero();
+  return same == before ? kSentenceWait : kube::Duration::zero();
 }
 
 }  // namespace grus

@@ -93,7 +93,6 @@ enum class LauncherState { kAbsent, kActive, kSucceeded, kFailed };
 struct View {
   std::shared_ptr<const api::ElasticHorovodJob> job;
   kube::Time now;
-  bool has_service = false;
   bool may_start = true;  // The planner found places for the minimum; view.room.copies says how many.
   std::string refusal;    // Why the API server would refuse the workers; empty: nothing known.
   std::optional<Refusal> refused_workers, refused_launcher;

@@ -106,7 +106,7 @@ Status ElasticReconciler::WriteSecret(const View& view, const Plan& plan, const 
 Status ElasticReconciler::WriteService(const View& view, const Plan& plan, const Children& children,
                                        ChildWriter& writer) {
   const ElasticHorovodJob& job = *view.job;
-  if (!plan.wants_service) {
+  if (!plan.hosts) {
     if (!children.service || children.service->metadata.is_being_deleted()) return {};
     return writer.Delete(KindOf<kube::Service>(), *children.service);
   }

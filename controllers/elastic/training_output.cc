@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <utility>
 
 #include "controllers/elastic/elastic_plan.h"
 #include "controllers/policy/waited.h"
@@ -78,15 +79,20 @@ std::optional<kube::Duration> TrainingOutput::Look(View& view, std::stop_token s
     return std::nullopt;
   }
   Record record = records_.With(job, pod->uid, [&](Record& kept) {
-    if (kept.limit != limit) kept = {limit, std::nullopt, clock_.Now() + FirstAsk(view, *pod, limit)};
+    if (kept.limit != limit) kept = {.limit = limit, .ask_at = clock_.Now() + FirstAsk(view, *pod, limit)};
     return kept;
   });
   if (record.ask_at <= clock_.Now()) {
     const auto last = TimeOfLastLine({job.ns, pod->name}, stop);
     const kube::Time spoke = last ? last->value_or(*pod->running_since) : view.now;  // Or its log could not be read.
-    const kube::Time since = std::min(spoke, view.now);  // The clock of its node may be ahead.
-    const kube::Duration left = limit - Waited(view.now, since);
-    record.silent_since = left <= kube::Duration::zero() ? std::optional(since) : std::nullopt;
+    if (std::exchange(record.spoke, spoke) != spoke) {
+      record.spoke_seen = clock_.Now();
+      record.silent_since.reset();
+    }
+    // The clock of its node may be ahead of ours, and ours may be set back.
+    const kube::Time since = std::min(spoke, view.now);
+    const kube::Duration left = limit - std::max(Waited(view.now, since), clock_.Now() - record.spoke_seen);
+    if (left <= kube::Duration::zero() && !record.silent_since) record.silent_since = since;
     record.ask_at = clock_.Now() + std::max(left, kSilentAgain);
     records_.With(job, pod->uid, [&](Record& kept) { kept = record; });
   }

@@ -30,6 +30,8 @@ class TrainingOutput {
     // As it was when last asked: a clock that jumps, or a new limit, makes nothing of an old look.
     std::optional<kube::Time> silent_since{};
     kube::TimePoint ask_at{};
+    kube::Time spoke{};            // Its last line, by the clock of its node,
+    kube::TimePoint spoke_seen{};  // and by ours.
   };
   kube::Result<std::optional<kube::Time>> TimeOfLastLine(const kube::ObjectKey& pod, std::stop_token stop);
 

@@ -341,7 +341,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     }
   } else if (sizes.wanted < std::max(now.granted, bound)) {
     PlanUserShrink(plan, census, sizes);
-  } else if (bound > now.granted) {
+  } else if (bound > now.granted && bound >= sizes.NeededToRun()) {
     // One that was to be parked found a place first.
     GrowTo(plan, now, bound, ScaleReason::kRoomAppeared);
   } else if (now.granted < sizes.NeededToRun()) {

@@ -3,7 +3,9 @@
 // stands with it.
 #pragma once
 
-#include "clientlib/base/clock.h"
+#include <chrono>
+
+#include "clientlib/base/error.h"
 
 namespace grus {
 

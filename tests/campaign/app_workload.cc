@@ -22,12 +22,7 @@ std::string Text(const Json& object, kube::testing::JsonPath path) {
   return std::string(kube::testing::TextAt(object, path));
 }
 
-Json Parse(std::string_view text) {
-  kube::Result<Json> json = kube::ParseJson(text);
-  if (!json) throw std::invalid_argument(json.error().message());
-  return *std::move(json);
-}
-
+bool IsBound(const Json& pod) { return !kube::testing::NodeOf(pod).empty(); }
 bool IsReady(const Json& pod) {
   return !kube::testing::IsBeingDeleted(pod) && kube::testing::HasTrueCondition(pod, "Ready");
 }
@@ -49,9 +44,7 @@ void RunApp(const kube::testing::ProcessContext& context, bool uses_leases, Nomi
     kube::LeaderElectionOptions election;
     election.lease = {"kube-system", "grus-manager"};
     election.identity = context.identity;
-    auto made = kube::LeaderElector::Create(lease_client, context.clock, log, std::move(election));
-    Must(made);
-    elector = *std::move(made);
+    elector = Must(kube::LeaderElector::Create(lease_client, context.clock, log, std::move(election)));
   }
   App app(options, client, elector.get(), context.clock, log, metrics, context.identity);
   (void)app.Run(stop);  // An error ends the process; it is started again.
@@ -69,16 +62,14 @@ void CreateCrds(World& world) {
 void AddNode(World& world, const std::string& name, int gpus, const Json& labels) {
   kube::testing::NodeOptions options;
   options.labels = labels;
-  if (const kube::Status added = world.cluster.AddNode(name, gpus, options); !added) {
-    throw std::runtime_error(added.error().message());
-  }
+  Must(world.cluster.AddNode(name, gpus, options));
 }
 
 void EditSpec(World& world, const std::string& resource, const std::string& name, std::string_view spec) {
   const auto object = world.server.Get(resource, {kNamespace, name});
   if (!object) return;
   Json edited = *object;
-  kube::MergePatch(edited["spec"], Parse(spec));
+  kube::MergePatch(edited["spec"], FromText(spec));
   Must(world.server.Update(resource, std::move(edited)));
 }
 

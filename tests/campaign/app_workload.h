@@ -6,7 +6,6 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +13,12 @@
 #include "clientlib/testing/cluster/objects.h"
 #include "clientlib/testing/faults/workload.h"
 #include "controllers/manager/options.h"
+#include "tests/kit/must.h"
 
 namespace grus::testing {
 
+using kit::FromText;
+using kit::Must;
 using kube::Json;
 using kube::testing::Step;
 using kube::testing::World;
@@ -30,12 +32,7 @@ inline constexpr kube::Duration kUsualSlack = std::chrono::seconds(10);
 inline constexpr kube::Duration kFaultySlack = std::chrono::minutes(12);
 
 std::string Text(const Json& object, kube::testing::JsonPath path);
-Json Parse(std::string_view text);  // Throws.
-// For what only a mistake in a story can make fail.
-template <typename T>
-void Must(const kube::Result<T>& result) {
-  if (!result) throw std::runtime_error(result.error().message());
-}
+bool IsBound(const Json& pod);
 bool IsReady(const Json& pod);
 
 // grus-manager, until `stop`.

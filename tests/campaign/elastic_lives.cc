@@ -68,7 +68,7 @@ constexpr char kTightRange[] = R"({"apiVersion":"v1","kind":"LimitRange","metada
     "spec":{"limits":[{"type":"Container","defaultRequest":{"cpu":"30"}}]}})";
 std::function<void(World&)> TightCluster(int nodes, const char* spec) {
   return [=](World& world) {
-    Json range = Parse(kTightRange);
+    Json range = FromText(kTightRange);
     range["metadata"]["namespace"] = kNamespace;
     Must(world.server.Create("limitranges", std::move(range)));
     Cluster(nodes, 8, spec)(world);

@@ -21,7 +21,7 @@ Json Labels(const std::string& role) {
 }
 
 void MakePod(World& world, const std::string& name, const std::string& role, const Json& annotations) {
-  Json pod = Parse(R"({"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"main","image":"train:1"}]}})");
+  Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"main","image":"train:1"}]}})");
   pod["metadata"] = Json::MakeObject(
       {{"name", name}, {"namespace", kNamespace}, {"labels", Labels(role)}, {"annotations", annotations}});
   Must(world.server.Create(kPods, std::move(pod)));
@@ -39,7 +39,7 @@ void SayTraining(World& world) {
   map["data"]["hosts"] = std::move(hosts);
   Must(world.server.Create("configmaps", std::move(map)));
   Json job = *world.server.Get(kJobs, {kNamespace, kName});
-  job["status"]["conditions"] = Parse(R"([{"type":"Ready","status":"True","reason":"Training","message":"",
+  job["status"]["conditions"] = FromText(R"([{"type":"Ready","status":"True","reason":"Training","message":"",
       "lastTransitionTime":"2026-01-02T03:04:05Z"}])");
   Must(world.server.Update(kJobs, std::move(job), "status"));
 }
@@ -51,7 +51,7 @@ WorkloadPtr LooksOnce(const std::string& name, std::string_view worker, std::str
   story.name = name;
   story.is_without_grus = true;
   story.slack = kUsualSlack;
-  story.prepare = [worker = Parse(worker), launcher = Parse(launcher)](World& world) {
+  story.prepare = [worker = FromText(worker), launcher = FromText(launcher)](World& world) {
     Cluster(1, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})")(world);
     MakePod(world, "train-workers-0", "worker", Json::MakeObject());
     MakePod(world, "train-workers-1", "worker", worker);

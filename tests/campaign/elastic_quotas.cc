@@ -9,9 +9,9 @@ constexpr char kFour[] = R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})";
 
 // So many GPUs for the pods of any priority class but "spare".
 void AddQuota(World& world, int gpus) {
-  Must(world.server.Create("priorityclasses.scheduling.k8s.io", Parse(R"({"apiVersion":"scheduling.k8s.io/v1",
+  Must(world.server.Create("priorityclasses.scheduling.k8s.io", FromText(R"({"apiVersion":"scheduling.k8s.io/v1",
       "kind":"PriorityClass","metadata":{"name":"spare"},"value":0})")));
-  Json quota = Parse(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"team"},
+  Json quota = FromText(R"({"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"team"},
       "spec":{"scopeSelector":{"matchExpressions":[
       {"scopeName":"PriorityClass","operator":"NotIn","values":["spare"]}]}}})");
   quota["metadata"]["namespace"] = kNamespace;

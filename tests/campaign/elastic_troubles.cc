@@ -260,7 +260,7 @@ ElasticStory NameTaken() {
   return {.name = "name-taken",
           .prepare =
               [](World& world) {
-                Json set = Parse(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{},
+                Json set = FromText(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{},
                     "spec":{"replicas":0,"selector":{"matchLabels":{"app":"foreign"}},
                             "template":{"metadata":{"labels":{"app":"foreign"}},
                                         "spec":{"containers":[{"name":"foreign","image":"a"}]}}}})");

@@ -49,13 +49,13 @@ void ElasticWorkload::RunProcess(const kube::testing::ProcessContext& context, s
 
 std::vector<std::string> ElasticWorkload::owned_resources() const {
   if (traits_.has_rival) return {"services", "secrets", "configmaps", kLaunchers};
-  if (traits_.has_retries) return {"services", "secrets", kSets};
+  if (traits_.has_retries) return {"secrets", kSets};
   return {"services", "secrets", "configmaps", kSets, kLaunchers};
 }
 
 bool ElasticWorkload::Damage(std::string_view resource, Json& object) const {
   if (resource == "services") object["spec"]["selector"] = Json::MakeObject({{"app", "other"}});
-  else if (resource == "configmaps") object["data"]["hosts"] = "nobody:1\n";
+  else if (resource == "configmaps") object["data"] = Json::MakeObject({{"hosts", "nobody:1\n"}});
   else if (resource == kSets) object["spec"]["replicas"] = 1;
   // Secrets are not watched, so that nobody need allow us to: a missing one is made again once a worker does not start.
   else if (resource == kLaunchers)
@@ -169,14 +169,14 @@ std::vector<std::string> ElasticWorkload::CheckRest(const World& world) const {
 }
 
 void Submit(World& world, const std::string& name, std::string_view spec) {
-  Json job = Parse(
+  Json job = FromText(
       R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","metadata":{},"spec":{
       "launcherSpec":{"image":"registry.test/train:1","pythonCommand":["python","train.py"]},
       "workersSpec":{"image":"registry.test/train:1"},
       "elastic":{"unschedulableGraceSeconds":5,"cooldownSeconds":10,"shrinkGraceSeconds":5}}})");
   job["metadata"]["name"] = name;
   job["metadata"]["namespace"] = kNamespace;
-  kube::MergePatch(job["spec"], Parse(spec));
+  kube::MergePatch(job["spec"], FromText(spec));
   Must(world.server.Create(kJobs, std::move(job)));
 }
 

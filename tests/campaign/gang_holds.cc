@@ -170,7 +170,7 @@ GangStory Pinned() {
 
 void SetScheduler(World& world, const std::string& holder) {
   const kube::ObjectKey key{kSchedulerLeaseNamespace, kSchedulerLease};
-  Json lease = Parse(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{},"spec":{}})");
+  Json lease = FromText(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{},"spec":{}})");
   const auto before = world.server.Get(kLeases, key);
   if (before) lease = *before;
   lease["metadata"]["name"] = key.name;

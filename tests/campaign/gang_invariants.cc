@@ -19,8 +19,6 @@ using kube::testing::ServerChange;
 constexpr char kPods[] = "pods";
 constexpr kube::Duration kDefaultTimeout = std::chrono::seconds(60);
 
-bool IsBound(const Json& pod) { return !Text(pod, {"spec", "nodeName"}).empty(); }
-
 struct Members {
   int existing = 0, bound = 0;
   bool has_unfinished = false;

@@ -78,7 +78,7 @@ GangStory Preempted() {
           [](World& world) {
             AddNodes(world, 2, 8);
             Must(world.server.Create("priorityclasses.scheduling.k8s.io",
-                                     Parse(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",
+                                     FromText(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass",
                                                    "metadata":{"name":"urgent"},"value":1000})")));
             SubmitGang(world, 4, 4, 4, kShortTimeout);
           },

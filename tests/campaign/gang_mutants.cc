@@ -76,7 +76,7 @@ WorkloadPtr RollsBackAtOnce(int replicas) {
     SubmitSet(world, "gang", replicas, 4);
     const auto write_status = [&world](std::string_view status) {
       Json group = *world.server.Get(kGroups, {kNamespace, "gang"});
-      group["status"] = Parse(status);
+      group["status"] = FromText(status);
       Must(world.server.Update(kGroups, std::move(group), "status"));
     };
     write_status(R"({"startedMinMember":2,"attempts":0})");
@@ -110,7 +110,7 @@ WorkloadPtr SaysOnce(const std::string& message) {
     SubmitSet(world, "gang", 2, 4);
     world.simulation.After(std::chrono::seconds(30), [&world, message] {
       Json group = *world.server.Get(kGroups, {kNamespace, "gang"});
-      group["status"]["conditions"] = Parse(R"([{"type":"Ready","status":"False","reason":"WaitingForRoom",
+      group["status"]["conditions"] = FromText(R"([{"type":"Ready","status":"False","reason":"WaitingForRoom",
           "lastTransitionTime":"2026-01-02T03:04:05Z"}])");
       (*group["status"]["conditions"].AsArray())[0]["message"] = message;
       Must(world.server.Update(kGroups, std::move(group), "status"));

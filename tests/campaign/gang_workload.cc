@@ -7,6 +7,7 @@
 #include "clientlib/base/wait.h"
 #include "controllers/cluster/owners.h"
 #include "crds/types/pod_group.h"
+#include "tests/kit/objects.h"
 
 namespace grus::testing {
 namespace {
@@ -17,24 +18,8 @@ using kube::testing::ServerChange;
 
 constexpr char kPods[] = "pods", kSets[] = "statefulsets.apps";
 
-Json PodSpec(int gpus, std::string_view more) {
-  Json spec = Parse(R"({"containers":[{"name":"c","image":"registry.test/x","resources":{"limits":{}}}]})");
-  if (gpus > 0) (*spec["containers"].AsArray())[0]["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
-  kube::MergePatch(spec, Parse(more));
-  return spec;
-}
-
-void AddGate(Json& pod_spec) {
-  pod_spec["schedulingGates"] = Json::MakeArray({Json::MakeObject({{"name", api::kGangGate}})});
-}
-
 void SubmitPod(World& world, const std::string& name, Json labels, Json spec) {
-  Json pod = Parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{}})");
-  pod["metadata"]["name"] = name;
-  pod["metadata"]["namespace"] = kNamespace;
-  pod["metadata"]["labels"] = std::move(labels);
-  pod["spec"] = std::move(spec);
-  Must(world.server.Create(kPods, std::move(pod)));
+  Must(world.server.Create(kPods, kit::MakePod(name, std::move(spec), std::move(labels), kNamespace)));
 }
 
 std::string Replaced(std::string text, const std::string& what, const std::string& by) {
@@ -95,7 +80,7 @@ void GangWorkload::Mask(std::string_view resource, Json& object) const {
   if (traits_.alike.empty()) return;
   std::string text = kube::ToText(object);
   for (const std::string& alike : traits_.alike) text = Replaced(text, alike, "either");
-  object = Parse(text);
+  object = FromText(text);
 }
 
 std::vector<std::string> GangWorkload::CheckRest(const World& world) const {
@@ -107,57 +92,34 @@ std::vector<std::string> GangWorkload::CheckRest(const World& world) const {
 }
 
 void SubmitGroup(World& world, const std::string& name, int min_member, int seconds) {
-  Json group = Parse(R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{}})");
-  group["metadata"]["name"] = name;
-  group["metadata"]["namespace"] = kNamespace;
-  group["spec"] = Json::MakeObject({{"minMember", min_member}, {"scheduleTimeoutSeconds", seconds}});
+  Json group = kit::MakePodGroup(name, min_member, "{}", kNamespace);
+  group["spec"]["scheduleTimeoutSeconds"] = seconds;
   Must(world.server.Create(kGroups, std::move(group)));
 }
 
 void SubmitSet(World& world, const std::string& name, int replicas, int gpus, const std::string& group,
                std::string_view pod_spec) {
-  Json set = Parse(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{},"spec":{
-      "podManagementPolicy":"Parallel","selector":{"matchLabels":{}},"template":{"metadata":{"labels":{}}}}})");
-  set["metadata"]["name"] = name;
-  set["metadata"]["namespace"] = kNamespace;
-  Json& spec = set["spec"];
-  spec["replicas"] = replicas;
-  spec["serviceName"] = name;
-  spec["selector"]["matchLabels"]["app"] = name;
-  spec["template"]["metadata"]["labels"]["app"] = name;
-  spec["template"]["metadata"]["labels"][api::kPodGroupLabel] = group.empty() ? name : group;
-  spec["template"]["spec"] = PodSpec(gpus, pod_spec);
-  AddGate(spec["template"]["spec"]);
-  Must(world.server.Create(kSets, std::move(set)));
+  Must(world.server.Create(kSets, kit::MakeStatefulSet(name, replicas, kit::Gated(kit::PodSpec(gpus, pod_spec)),
+                                                       kit::MemberOf(group.empty() ? name : group), kNamespace)));
 }
 
 void SubmitJob(World& world, const std::string& name, int pods, int gpus, const std::string& group,
                std::string_view job_spec) {
-  Json job = Parse(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{},"spec":{"template":{"metadata":{}}}})");
-  job["metadata"]["name"] = name;
-  job["metadata"]["namespace"] = kNamespace;
-  Json& spec = job["spec"];
-  spec["parallelism"] = pods;
-  spec["completions"] = pods;
-  spec["template"]["metadata"]["labels"][api::kPodGroupLabel] = group;
-  spec["template"]["spec"] = PodSpec(gpus, R"({"restartPolicy":"Never"})");
-  AddGate(spec["template"]["spec"]);
-  kube::MergePatch(spec, Parse(job_spec));
+  Json job = kit::MakeJob(name, pods, kit::Gated(kit::PodSpec(gpus)), kit::MemberOf(group), kNamespace);
+  kube::MergePatch(job["spec"], FromText(job_spec));
   Must(world.server.Create("jobs.batch", std::move(job)));
 }
 
 void SubmitMember(World& world, const std::string& name, const std::string& group, int gpus) {
-  Json spec = PodSpec(gpus, R"({"restartPolicy":"Never"})");
-  AddGate(spec);
-  SubmitPod(world, name, Json::MakeObject({{api::kPodGroupLabel, group}}), std::move(spec));
+  SubmitPod(world, name, kit::MemberOf(group), kit::Gated(kit::PodSpec(gpus, R"({"restartPolicy":"Never"})")));
 }
 
 void SubmitUngated(World& world, const std::string& name, const std::string& group, int gpus) {
-  SubmitPod(world, name, Json::MakeObject({{api::kPodGroupLabel, group}}), PodSpec(gpus, "{}"));
+  SubmitPod(world, name, kit::MemberOf(group), kit::PodSpec(gpus));
 }
 
 void SubmitOutsider(World& world, const std::string& name, int gpus, std::string_view pod_spec) {
-  SubmitPod(world, name, Json::MakeObject({{"app", "outsider"}}), PodSpec(gpus, pod_spec));
+  SubmitPod(world, name, Json::MakeObject({{"app", "outsider"}}), kit::PodSpec(gpus, pod_spec));
 }
 
 void EndWork(World& world, const std::string& group) {

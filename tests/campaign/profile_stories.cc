@@ -64,7 +64,7 @@ class Drift final : public kube::testing::Workload {
   void Prepare(World& world) const override {
     CreateCrds(world);
     AddNode(world, "node-0", 8, Json::MakeObject({{kGpuProductLabel, "A100"}}));
-    Json profile = Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"WorkloadProfile","spec":{
+    Json profile = FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"WorkloadProfile","spec":{
         "throughputUnit":"SamplesPerSecond","points":[{"name":"A100-4g-0n-0b","config":{"gpuType":"A100","gpus":4},
         "measured":{"throughput":"800","throughputLow":"790","throughputHigh":"810"},"measuredBy":"default/tune",
         "time":"2020-01-01T00:00:00Z"}]}})");
@@ -75,7 +75,7 @@ class Drift final : public kube::testing::Workload {
     Edit(world, kName, std::string(R"({"profile":")") + kProfile + R"("})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 1); });
     world.simulation.After(std::chrono::minutes(150), [&world] {
-      Json later = Parse(R"({"apiVersion":"v1","kind":"Namespace"})");
+      Json later = FromText(R"({"apiVersion":"v1","kind":"Namespace"})");
       later["metadata"]["name"] = kLater;
       Must(world.server.Create("namespaces", std::move(later)));
     });

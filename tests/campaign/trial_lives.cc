@@ -87,11 +87,11 @@ void Train(World& world, int lines) {
 
 void Submit(World& world, const std::string& name, std::string_view spec) {
   Json job =
-      Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"namespace":"default"},
+      FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"namespace":"default"},
       "spec":{"space":{"batchSizeOption":"--batch-size"},"workload":{"template":{"spec":{
       "launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},"workersSpec":{"image":"a"}}}}}})");
   job["metadata"]["name"] = name;
-  kube::MergePatch(job["spec"], Parse(spec));
+  kube::MergePatch(job["spec"], FromText(spec));
   Must(world.server.Create(kTrialJobs, std::move(job)));
 }
 
@@ -247,8 +247,8 @@ class TrialLife final : public kube::testing::Workload {
 // says nothing until its slice is over, and no budget for the rest; then the same workload again, which costs nothing.
 Life WholeLife(std::string name, const char* workload, const std::string& budget) {
   const auto submit = [workload](World& world, const char* trial_job, const std::string& spec) {
-    Json whole = Parse(spec);
-    whole["workload"] = Parse(workload);
+    Json whole = FromText(spec);
+    whole["workload"] = FromText(workload);
     Submit(world, trial_job, kube::ToText(whole));
   };
   const auto begin = [submit, budget](World& world) {
@@ -277,7 +277,8 @@ Life WholeLife(std::string name, const char* workload, const std::string& budget
 // Two at a time, of a job that gets the size of the knee; the jobs of the trials are kept.
 Life Applied(std::string name) {
   const auto begin = [](World& world) {
-    Must(world.server.Create(kJobs, Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob",
+    Must(
+        world.server.Create(kJobs, FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob",
         "metadata":{"name":"train","namespace":"default"},"spec":{"launcherSpec":{"image":"a","pythonCommand":["python","train.py"]},
         "workersSpec":{"image":"a","maxReplicas":8},"runPolicy":{"suspend":true}}})")));
     Submit(world, kTune, R"({"workload":{"template":null,"jobRef":{"name":"train"}},"space":{"gpuCounts":[1,2,4],

@@ -62,10 +62,10 @@ class TrialWorkload final : public kube::testing::Workload {
   void Prepare(World& world) const override {
     CreateCrds(world);
     AddNode(world, "node-0", 16);  // One: on how many nodes a trial comes is told, and should not hang on faults.
-    Json tune = Parse(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob",
+    Json tune = FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob",
         "metadata":{"name":"tune","namespace":"default"},"spec":{"space":{"gpuCounts":[2,4]},
         "measure":{"source":"Push"},"earlyStop":true}})");
-    tune["spec"]["workload"] = Parse(workload_);
+    tune["spec"]["workload"] = FromText(workload_);
     Must(world.server.Create(kTrialJobs, std::move(tune)));
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world); });
   }

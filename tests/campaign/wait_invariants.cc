@@ -61,7 +61,6 @@ std::string OwnerOfPod(const Json& pod) {
   return job.empty() ? group : job;
 }
 
-bool IsBound(const Json& pod) { return !Text(pod, {"spec", "nodeName"}).empty(); }
 bool IsNominated(const Json& pod) { return !Text(pod, {"status", "nominatedNodeName"}).empty(); }
 
 // Holds GPUs, or is about to; `name` is "namespace/name", or "other pods".

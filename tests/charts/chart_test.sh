@@ -23,8 +23,8 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# shellcheck source=tests/support/check.sh
-source tests/support/check.sh
+# shellcheck source=tests/kit/check.sh
+source tests/kit/check.sh
 
 kube() { "$cluster" kubectl --name "$cluster_name" -- "$@"; }
 render() { "$helm" template grus "$chart" --namespace grus-system "$@"; }

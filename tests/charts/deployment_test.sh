@@ -34,8 +34,8 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# shellcheck source=tests/support/check.sh
-source tests/support/check.sh
+# shellcheck source=tests/kit/check.sh
+source tests/kit/check.sh
 # shellcheck source=tests/charts/deployment.sh
 source tests/charts/deployment.sh
 # shellcheck source=tests/charts/takeovers.sh

@@ -20,8 +20,8 @@ commit=$(git rev-parse HEAD)
 [[ -z $(git --no-optional-locks status --porcelain) ]] || commit+=-dirty
 epoch=$(git log -1 --format=%ct)
 
-# shellcheck source=tests/support/check.sh
-source tests/support/check.sh
+# shellcheck source=tests/kit/check.sh
+source tests/kit/check.sh
 no_line() { # no_line COMMAND...: it prints nothing.
   local got
   got=$("$@") || true

@@ -11,7 +11,7 @@ GRUS_STATE=$(mktemp -d "${TMPDIR:-/tmp}/grus-cluster-test.XXXXXX")
 export GRUS_STATE
 trap '"$cluster" down --all >/dev/null 2>&1; rm -rf -- "$GRUS_STATE"' EXIT
 
-# shellcheck source=tests/support/check.sh
+# shellcheck source=tests/kit/check.sh
 source "$here/../support/check.sh"
 
 kube() { "$cluster" kubectl --name one -- "$@"; }

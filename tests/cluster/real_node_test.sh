@@ -8,7 +8,7 @@ set -uo pipefail
 
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 cluster=$here/cluster
-# shellcheck source=tests/support/check.sh
+# shellcheck source=tests/kit/check.sh
 source "$here/../support/check.sh"
 
 if [[ ${GRUS_REAL_NODE:-} == off ]]; then
@@ -232,9 +232,10 @@ check "healed, it is Ready again" two wait node/real-0 --for=condition=Ready --t
 
 # --- `up` dies on its way
 for after in "starting node-init" "starting etcd" "starting kube-controller-manager"; do
+  rm -f -- "$scratch/three"   # Else what the one before said may be read before this one begins.
   "$cluster" up --name three --real-node >"$scratch/three" 2>&1 &
   up=$!
-  within 60 grep -q "$after" "$scratch/three" >/dev/null
+  check "it comes to \"$after\"" within 60 grep -q "$after" "$scratch/three"
   kill -KILL "$up"
   wait "$up" 2>/dev/null
   id=$(id_of three) space=$(space_of three)

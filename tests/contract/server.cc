@@ -15,6 +15,8 @@
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "crds/types/all_crds.h"
 #include "tests/contract/widgets.h"
+#include "tests/kit/local_cluster.h"
+#include "tests/kit/must.h"
 
 namespace kube::contract {
 namespace {
@@ -22,11 +24,7 @@ namespace {
 constexpr std::string_view kCrds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 constexpr std::string_view kMissing = "(none)";
 
-template <typename T>
-T Must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message());
-  return *std::move(result);
-}
+using kit::Must;
 
 Answer AnswerOf(HttpResponse response) {
   Answer answer{.status = response.status, .body = {}, .http = std::move(response)};
@@ -129,23 +127,6 @@ std::string ObjectText(std::string_view api_version, std::string_view kind, cons
   return ToText(object);
 }
 
-// The file that is the log of a pod of the local cluster.
-std::string LogFile(const std::string& ns, const std::string& pod) {
-  const char* const cluster = std::getenv("GRUS_CLUSTER");
-  const char* const name = std::getenv("GRUS_CLUSTER_NAME");
-  if (cluster == nullptr || name == nullptr) throw std::runtime_error("GRUS_CLUSTER or GRUS_CLUSTER_NAME is not set");
-  const std::string command =
-      "'" + std::string(cluster) + "' pod-log " + pod + " --namespace " + ns + " --name " + name;
-  FILE* const output = popen(command.c_str(), "re");
-  if (output == nullptr) throw std::runtime_error("cannot run " + command);
-  char line[4096] = "";
-  const char* const got = fgets(line, sizeof line, output);
-  if (pclose(output) != 0 || got == nullptr) throw std::runtime_error("failed: " + command);
-  std::string path = line;
-  path.pop_back();
-  return path;
-}
-
 Answer MustBeCreated(Answer answer) {
   if (answer.status != 201) throw std::runtime_error("create: " + answer.http.body);
   return answer;
@@ -170,7 +151,7 @@ std::string TextAt(const Json& value, std::string_view path) {
   return at->AsString() != nullptr ? *at->AsString() : ToText(*at);
 }
 
-Json J(std::string_view text) { return Must(ParseJson(text)); }
+Json J(std::string_view text) { return kit::FromText(text); }
 
 std::vector<std::string> Answer::Names() const {
   std::vector<std::string> names;
@@ -305,7 +286,7 @@ void Contract::LogLine(const std::string& pod, const std::string& time, const st
     return fake->AppendPodLog({ns_, pod}, "c", Must(ParseTime(time)).value, text);
   }
   const bool is_whole = text.ends_with('\n');
-  std::ofstream(LogFile(ns_, pod), std::ios::app)
+  std::ofstream(kit::PodLogFile(ns_, pod), std::ios::app)
       << time + (is_whole ? " stdout F " : " stdout P ") + text + (is_whole ? "" : "\n");
 }
 

@@ -54,23 +54,4 @@ inline Columns ColumnsOf(const kube::Kind& kind) {
   return names;
 }
 
-// Fields without a description, each by its path.
-inline std::vector<std::string> FieldsWithoutDescription(const kube::Kind& kind) {
-  std::vector<std::string> bare;
-  std::vector<std::pair<std::string, kube::Json>> todo = {{"", SchemaOf(kind, {})}};
-  while (!todo.empty()) {
-    const auto [path, schema] = std::move(todo.back());
-    todo.pop_back();
-    const kube::Json* properties = schema.Find("properties");
-    if (properties == nullptr) continue;
-    for (const auto& [name, field] : *properties->AsObject()) {
-      if (path.empty() && name == "metadata") continue;  // The API server's own.
-      const std::string its_path = path + "." + std::string(name);
-      if (At(field, {"description"}).is_null()) bare.push_back(its_path);
-      todo.emplace_back(its_path, field);
-    }
-  }
-  return bare;
-}
-
 }  // namespace api

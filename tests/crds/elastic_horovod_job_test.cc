@@ -14,10 +14,8 @@ namespace {
 using kube::Json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const kube::Kind& TheKind() { return ElasticHorovodJob::ResourceKind(); }
-Json Crd() { return CrdOf(TheKind()); }
 Json Version() { return VersionOf(TheKind()); }
 Json SchemaAt(std::initializer_list<std::string_view> fields) { return SchemaOf(TheKind(), fields); }
 
@@ -146,45 +144,12 @@ TEST(ElasticHorovodJob, AStatusIsReadBackAsItWasWritten) {
   EXPECT_EQ((*read)->status, status) << text;
 }
 
-TEST(ElasticHorovodJobCrd, HasTheNamesThatPeopleType) {
-  const Json crd = Crd();
-  EXPECT_EQ(At(crd, {"metadata", "name"}), Json("elastichorovodjobs.ai.centauruscloud.io"));
-  EXPECT_EQ(At(crd, {"spec", "scope"}), Json("Namespaced"));
-  EXPECT_EQ(At(crd, {"spec", "names", "kind"}), Json("ElasticHorovodJob"));
-  EXPECT_EQ(At(crd, {"spec", "names", "shortNames"}), Json::MakeArray({"ehj"}));
-  EXPECT_EQ(At(crd, {"spec", "names", "categories"}), Json::MakeArray({"grus", "all"}));
-  EXPECT_EQ(At(Version(), {"name"}), Json("v1alpha1"));
-}
-
 TEST(ElasticHorovodJobCrd, KubectlScaleSetsTheTarget) {
   EXPECT_EQ(At(Version(), {"subresources", "scale"}),
             Json::MakeObject({{"specReplicasPath", ".spec.workersSpec.targetReplicas"},
                               {"statusReplicasPath", ".status.availableReplicas"},
                               {"labelSelectorPath", ".status.selector"}}));
   EXPECT_TRUE(At(Version(), {"subresources", "status"}).is_object());
-}
-
-TEST(ElasticHorovodJobCrd, ColumnsTellPhaseSizesAndReason) {
-  const Columns columns = ColumnsOf(TheKind());
-  EXPECT_THAT(columns.shown, ElementsAre("Phase", "Min", "Ready", "Max", "Reason", "Age"));
-  EXPECT_THAT(columns.wide, ElementsAre("Wanted", "Granted", "Message"));
-}
-
-TEST(ElasticHorovodJobCrd, EveryFieldHasADescription) { EXPECT_THAT(FieldsWithoutDescription(TheKind()), IsEmpty()); }
-
-TEST(ElasticHorovodJobCrd, RulesKeepTheSizesInOrderAndTheNamesLegal) {
-  const auto rules = [](const Json& schema) {
-    std::string all;
-    const Json* list = schema.Find("x-kubernetes-validations");
-    if (list == nullptr || list->AsArray() == nullptr) return all;
-    for (const Json& rule : *list->AsArray()) all += *rule.Find("message")->AsString() + "\n";
-    return all;
-  };
-  const std::string spec = rules(SchemaAt({"spec"}));
-  EXPECT_THAT(spec, HasSubstr("minReplicas must not be larger than workersSpec.maxReplicas"));
-  EXPECT_THAT(spec, HasSubstr("targetReplicas must not be larger than workersSpec.maxReplicas"));
-  EXPECT_THAT(spec, HasSubstr("targetReplicas must not be smaller than workersSpec.minReplicas"));
-  EXPECT_THAT(rules(SchemaAt({})), HasSubstr("at most 44 characters"));
 }
 
 TEST(ElasticHorovodJobCrd, TheLongestNameLeavesRoomForTheChildrens) {

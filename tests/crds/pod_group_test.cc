@@ -12,9 +12,7 @@ namespace api {
 namespace {
 
 using kube::Json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const kube::Kind& OfX() { return PodGroup::ResourceKind(); }
 const kube::Kind& OfSigs() { return LegacyPodGroup::ResourceKind(); }
@@ -145,44 +143,12 @@ TEST(PodGroup, AStatusIsReadBackAsItWasWritten) {
   }
 }
 
-TEST(PodGroupCrd, HasTheNamesThatPeopleType) {
-  const Json crd = CrdOf(OfX());
-  EXPECT_EQ(At(crd, {"metadata", "name"}), Json("podgroups.scheduling.x-k8s.io"));
-  EXPECT_EQ(At(crd, {"spec", "scope"}), Json("Namespaced"));
-  EXPECT_EQ(At(crd, {"spec", "names", "kind"}), Json("PodGroup"));
-  EXPECT_EQ(At(crd, {"spec", "names", "shortNames"}), Json::MakeArray({"pg", "pgs"}));
-  EXPECT_EQ(At(crd, {"spec", "names", "categories"}), Json::MakeArray({"grus", "all"}));
-  EXPECT_EQ(At(VersionOf(OfX()), {"name"}), Json("v1alpha1"));
-  EXPECT_TRUE(At(VersionOf(OfX()), {"subresources", "status"}).is_object());
-}
-
-TEST(PodGroupCrd, TheLegacyOneLeavesTheShortNamesToTheOther) {
-  const Json crd = CrdOf(OfSigs());
-  EXPECT_EQ(At(crd, {"metadata", "name"}), Json("podgroups.scheduling.sigs.k8s.io"));
-  EXPECT_TRUE(At(crd, {"spec", "names", "shortNames"}).is_null());
-  EXPECT_EQ(At(VersionOf(OfSigs()), {"name"}), Json("v1alpha1"));
-}
-
 TEST(PodGroupCrd, GroupsOfKubernetesSayWhetherTheyAreApproved) {
   // The API server refuses a CRD of a group that ends in ".k8s.io" without a word on that; x-k8s.io is free.
   const Json annotations = At(CrdOf(OfSigs()), {"metadata", "annotations"});
   const Json* approval = annotations.Find("api-approved.kubernetes.io");
   ASSERT_TRUE(approval);
   EXPECT_THAT(std::string(*approval->AsString()), HasSubstr("unapproved"));
-}
-
-TEST(PodGroupCrd, ColumnsTellPhaseCountsAndReason) {
-  for (const kube::Kind* kind : {&OfX(), &OfSigs()}) {
-    const Columns columns = ColumnsOf(*kind);
-    EXPECT_THAT(columns.shown,
-                ElementsAre("Phase", "Min", "Scheduled", "Running", "Succeeded", "Failed", "Reason", "Age"));
-    EXPECT_THAT(columns.wide, ElementsAre("Message"));
-  }
-}
-
-TEST(PodGroupCrd, EveryFieldHasADescription) {
-  EXPECT_THAT(FieldsWithoutDescription(OfX()), IsEmpty());
-  EXPECT_THAT(FieldsWithoutDescription(OfSigs()), IsEmpty());
 }
 
 TEST(PodGroupCrd, TheTwoGroupsHaveTheSameSchema) { EXPECT_EQ(SchemaOf(OfX(), {}), SchemaOf(OfSigs(), {})); }

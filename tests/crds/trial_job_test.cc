@@ -13,7 +13,6 @@ namespace api {
 namespace {
 
 using kube::Json;
-using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -270,22 +269,6 @@ TEST(TrialJob, ReasonsAreLegalInACondition) {
   EXPECT_EQ(EnumNames(TrialReason::kNone).size(), static_cast<std::size_t>(TrialReason::kOverMaxTrials) + 1);
 }
 
-TEST(TrialJobCrd, HasTheNamesThatPeopleType) {
-  const Json crd = CrdOf(TheKind());
-  EXPECT_EQ(At(crd, {"metadata", "name"}), Json("trialjobs.ai.centauruscloud.io"));
-  EXPECT_EQ(At(crd, {"spec", "scope"}), Json("Namespaced"));
-  EXPECT_EQ(At(crd, {"spec", "names", "kind"}), Json("TrialJob"));
-  EXPECT_EQ(At(crd, {"spec", "names", "shortNames"}), Json::MakeArray({"tj"}));
-  EXPECT_EQ(At(crd, {"spec", "names", "categories"}), Json::MakeArray({"grus", "all"}));
-  EXPECT_TRUE(At(VersionOf(TheKind()), {"subresources", "status"}).is_object());
-}
-
-TEST(TrialJobCrd, ColumnsTellPhaseTrialsKneeAndCost) {
-  const Columns columns = ColumnsOf(TheKind());
-  EXPECT_THAT(columns.shown, ElementsAre("Phase", "Trials", "Knee", "Speed-up", "Error", "Spent", "Age"));
-  EXPECT_THAT(columns.wide, ElementsAre("Reason", "Recommendation", "Fingerprint"));
-}
-
 TEST(TrialJobCrd, ANewOneIsUnderWayToKstatus) {
   const Json status = DefaultOf({"status"});
   EXPECT_EQ(At(status, {"phase"}), Json("Pending"));
@@ -295,31 +278,11 @@ TEST(TrialJobCrd, ANewOneIsUnderWayToKstatus) {
   EXPECT_EQ(At(condition, {"reason"}), Json(ToString(TrialJobReason::kPending)));
 }
 
-TEST(TrialJobCrd, EveryFieldHasADescription) { EXPECT_THAT(FieldsThat(TheKind(), LacksDescription), IsEmpty()); }
-
 TEST(TrialJobCrd, NoNumberIsAFloat) { EXPECT_THAT(FieldsThat(TheKind(), IsFloat), IsEmpty()); }
 
 TEST(TrialJobCrd, EveryListOfOurOwnHasALimit) {
   // Those of an ElasticHorovodJob have none.
   EXPECT_THAT(FieldsThat(TheKind(), IsListWithoutLimit), Each(StartsWith(".spec.workload.template.spec.")));
-}
-
-TEST(TrialJobCrd, RulesSayWhatIsWrongWithASpec) {
-  EXPECT_THAT(RulesOf(SchemaAt({"spec", "workload"})), HasSubstr("exactly one of jobRef, template and podTemplate"));
-  EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "gpuCounts"})), HasSubstr("numbers from 1 to 65536"));
-  EXPECT_THAT(RulesOf(SchemaAt({"spec", "space", "batchSizes"})), HasSubstr("numbers of at least 1"));
-  EXPECT_THAT(RulesOf(SchemaAt({"spec", "space"})),
-              AllOf(HasSubstr("needs space.batchSizeEnv or space.batchSizeOption"), HasSubstr("at most 10000")));
-  EXPECT_THAT(RulesOf(SchemaAt({"spec", "measure"})),
-              AllOf(HasSubstr("measure.source Prometheus needs measure.prometheus"),
-                    HasSubstr("measure.prometheus needs measure.source Prometheus"),
-                    HasSubstr("measure.patterns needs measure.source Logs")));
-  EXPECT_THAT(RulesOf(SchemaAt({"spec"})),
-              AllOf(HasSubstr("gpusPerWorker must be at least 1"), HasSubstr("gpuCounts must be multiples of"),
-                    HasSubstr("Apply needs workload.jobRef")));
-  EXPECT_THAT(RulesOf(SchemaAt({})),
-              AllOf(HasSubstr("at most " + std::to_string(kMaxTrialJobName) + " characters"),
-                    HasSubstr("start with a letter"), HasSubstr("spec.workload must not change")));
 }
 
 TEST(TrialJobCrd, TheLongestNameLeavesRoomForThatOfATrial) {

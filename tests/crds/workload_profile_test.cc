@@ -12,7 +12,6 @@ namespace api {
 namespace {
 
 using kube::Json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -98,22 +97,6 @@ TEST(WorkloadProfile, AsManyPointsAsThereMayBeFitIntoAnObject) {
   EXPECT_LT(kube::EncodeObject(TheKind(), profile).size(), kRoom);
 }
 
-TEST(WorkloadProfileCrd, HasTheNamesThatPeopleType) {
-  const Json crd = CrdOf(TheKind());
-  EXPECT_EQ(At(crd, {"metadata", "name"}), Json("workloadprofiles.ai.centauruscloud.io"));
-  EXPECT_EQ(At(crd, {"spec", "scope"}), Json("Cluster"));
-  EXPECT_EQ(At(crd, {"spec", "names", "kind"}), Json("WorkloadProfile"));
-  EXPECT_EQ(At(crd, {"spec", "names", "shortNames"}), Json::MakeArray({"wp"}));
-  EXPECT_EQ(At(crd, {"spec", "names", "categories"}), Json::MakeArray({"grus"}));
-  EXPECT_TRUE(At(VersionOf(TheKind()), {"subresources", "status"}).is_object());
-}
-
-TEST(WorkloadProfileCrd, ColumnsTellGpusPointsAndKnee) {
-  const Columns columns = ColumnsOf(TheKind());
-  EXPECT_THAT(columns.shown, ElementsAre("GPU", "Points", "Knee", "Age"));
-  EXPECT_THAT(columns.wide, ElementsAre("Image"));
-}
-
 TEST(WorkloadProfileCrd, PointsMergeByTheirName) {
   // Two TrialJobs that add points at the same time keep each other's.
   const Json points = SchemaAt({"spec", "points"});
@@ -127,8 +110,6 @@ TEST(WorkloadProfileCrd, RulesKeepTheIdentity) {
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "workload"})), HasSubstr("must not change"));
   EXPECT_THAT(RulesOf(SchemaAt({"spec", "throughputUnit"})), HasSubstr("must not change"));
 }
-
-TEST(WorkloadProfileCrd, EveryFieldHasADescription) { EXPECT_THAT(FieldsThat(TheKind(), LacksDescription), IsEmpty()); }
 
 TEST(WorkloadProfileCrd, NoNumberIsAFloat) { EXPECT_THAT(FieldsThat(TheKind(), IsFloat), IsEmpty()); }
 

@@ -52,7 +52,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   view.now = kube::Time{kube::WallTime(std::chrono::seconds(1767323045))};
   const grus::Plan first = grus::PlanElasticJob(view);
   view.workers = workers;
-  view.has_service = true;
   view.launcher = grus::LauncherState::kActive;
   const grus::Plan later = grus::PlanElasticJob(view);
   for (const grus::Plan* plan : {&first, &later}) {

@@ -7,7 +7,7 @@
 
 #include "clientlib/http/exchange.h"
 #include "tests/fuzz/check.h"
-#include "tests/support/manual_clock.h"
+#include "tests/kit/manual_clock.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "clientlib/model/time.h"
 #include "clientlib/runtime/lease_record.h"
 #include "tests/fuzz/check.h"
-#include "tests/support/manual_clock.h"
+#include "tests/kit/manual_clock.h"
 
 namespace {
 

@@ -59,25 +59,5 @@ TEST_F(ElasticJob, ALauncherThatCannotStartGivesTheGpusBack) {
   EXPECT_TRUE(AwaitTrains(2)) << "a change of the spec is a reason to try at once";
 }
 
-TEST_F(ElasticJob, AWorkerThatIsReplacedIsListedByItsNewAddress) {
-  AddNode(3);
-  Create(R"({"workersSpec":{"minReplicas":2}})");
-  ASSERT_TRUE(AwaitTrains(2));
-  const auto text = [&] {
-    const auto map = world().Get<kube::ConfigMap>(ns(), "train-hosts");
-    return map && map->data.contains("hosts") ? map->data.at("hosts") : std::string();
-  };
-  const PodPtr lost = Workers().front();
-
-  Delete<kube::Pod>(lost->metadata.name);
-
-  EXPECT_TRUE(Await("the new pod is listed", [&] {
-    const PodList workers = Workers();
-    return workers.size() == 2 && workers.front()->metadata.uid != lost->metadata.uid &&
-           text().find(std::string(workers.front()->status.pod_ip) + ":1 " + lost->metadata.name) != std::string::npos;
-  }));
-  EXPECT_TRUE(AwaitTrains(2));
-}
-
 }  // namespace
 }  // namespace grus::testing

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tests/kit/objects.h"
+
 namespace grus::testing {
 namespace {
 
@@ -91,9 +93,7 @@ Writes ElasticJob::CountWrites() {
 
 void ElasticJob::SetUp() {
   ns_ = Unique("it");
-  const Json object =
-      Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", Json::MakeObject({{"name", ns_}})}});
-  Must(client().Create(KindOf<kube::Namespace>(), "", object));
+  Must(client().Create(KindOf<kube::Namespace>(), "", kit::MakeObject("v1", "Namespace", ns_)));
   ASSERT_TRUE(Await("the namespace is usable", [&] { return world_->Get<ServiceAccount>(ns_, "default") != nullptr; }));
 }
 
@@ -107,15 +107,9 @@ void ElasticJob::TearDown() {
 }
 
 std::string ElasticJob::CreateNode(const std::string& name, const std::string& pool, int gpus, bool has_kubelet) {
-  Json node = FromText(R"({"apiVersion":"v1","kind":"Node",
-      "metadata":{"annotations":{"kwok.x-k8s.io/node":"fake"},"labels":{"kubernetes.io/os":"linux"}}})");
-  node["metadata"]["name"] = name;
-  node["metadata"]["labels"]["kubernetes.io/hostname"] = name;
+  Json node = kit::MakeNode(name, gpus);
+  node["metadata"]["annotations"]["kwok.x-k8s.io/node"] = "fake";
   node["metadata"]["labels"][kPoolLabel] = pool;
-  Json resources = FromText(R"({"cpu":"96","memory":"1Ti","pods":"256"})");
-  if (gpus > 0) resources["nvidia.com/gpu"] = std::to_string(gpus);
-  node["status"]["capacity"] = resources;
-  node["status"]["allocatable"] = resources;
   if (!has_kubelet) {
     node["metadata"].Erase("annotations");
     node["status"]["conditions"] = FromText(R"([{"type":"Ready","status":"True","reason":"Test"}])");
@@ -187,18 +181,6 @@ std::string ElasticJob::Phase(const std::string& name) const {
 bool ElasticJob::IsTrue(std::string_view type, const std::string& name) const {
   const JobPtr job = TheJob(name);
   return job && kube::IsConditionTrue(job->status.conditions, type);
-}
-
-std::string ElasticJob::ReasonOf(std::string_view condition, const std::string& name) const {
-  const JobPtr job = TheJob(name);
-  const kube::Condition* found = job ? kube::FindCondition(job->status.conditions, condition) : nullptr;
-  return found ? found->reason : "";
-}
-
-std::string ElasticJob::MessageOf(std::string_view condition, const std::string& name) const {
-  const JobPtr job = TheJob(name);
-  const kube::Condition* found = job ? kube::FindCondition(job->status.conditions, condition) : nullptr;
-  return found ? found->message : "";
 }
 
 bool ElasticJob::Says(std::string_view condition, std::string_view text, const std::string& name) const {
@@ -305,14 +287,6 @@ std::map<std::string, std::string> Uids(const PodList& pods) {
   std::map<std::string, std::string> uids;
   for (const PodPtr& pod : pods) uids[pod->metadata.name] = pod->metadata.uid;
   return uids;
-}
-
-bool IsBound(const kube::Pod& pod) { return !pod.spec.node_name.empty(); }
-bool IsReady(const kube::Pod& pod) { return kube::IsConditionTrue(pod.status.conditions, "Ready"); }
-bool IsGated(const kube::Pod& pod) { return !pod.spec.scheduling_gates.empty(); }
-bool IsUnschedulable(const kube::Pod& pod) {
-  const kube::CoreCondition* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
-  return scheduled && !scheduled->is_true() && scheduled->reason == "Unschedulable";
 }
 
 PodList Where(const PodList& pods, bool (*predicate)(const kube::Pod&)) {

@@ -19,6 +19,8 @@
 #include "controllers/elastic/elastic_view.h"
 #include "tests/integration/manager_process.h"
 #include "tests/integration/world.h"
+#include "tests/kit/conditions.h"
+#include "tests/kit/pods.h"
 
 namespace grus::testing {
 
@@ -73,8 +75,12 @@ class ElasticJob : public ::testing::Test {
   JobPtr TheJob(const std::string& name = kName) const { return world_->Get<api::ElasticHorovodJob>(ns_, name); }
   std::string Phase(const std::string& name = kName) const;
   bool IsTrue(std::string_view type, const std::string& name = kName) const;
-  std::string ReasonOf(std::string_view condition, const std::string& name = kName) const;
-  std::string MessageOf(std::string_view condition, const std::string& name = kName) const;
+  std::string ReasonOf(std::string_view condition, const std::string& name = kName) const {
+    return kit::ReasonOf(TheJob(name), condition);
+  }
+  std::string MessageOf(std::string_view condition, const std::string& name = kName) const {
+    return kit::MessageOf(TheJob(name), condition);
+  }
   bool Says(std::string_view condition, std::string_view text, const std::string& name = kName) const;
   std::shared_ptr<const kube::StatefulSet> Set(const std::string& name = kName) const;
   std::optional<WorkersState> SetState(const std::string& name = kName) const;
@@ -116,10 +122,10 @@ class ElasticJob : public ::testing::Test {
 
 // By name.
 std::map<std::string, std::string> Uids(const PodList& pods);
-bool IsBound(const kube::Pod& pod);
-bool IsReady(const kube::Pod& pod);
-bool IsGated(const kube::Pod& pod);
-bool IsUnschedulable(const kube::Pod& pod);
+using kit::IsBound;
+using kit::IsGated;
+using kit::IsReady;
+using kit::IsUnschedulable;
 PodList Where(const PodList& pods, bool (*predicate)(const kube::Pod&));
 // True if every pod of `before` is still there with its UID.
 ::testing::AssertionResult AllSurvive(const PodList& before, const PodList& now);

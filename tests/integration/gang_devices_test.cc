@@ -42,12 +42,6 @@ class GangDevices : public Gang {
     made["spec"]["spec"] = ClaimSpec(count);
     Must(client().Create(KindOf<kube::ResourceClaimTemplate>(), ns(), made));
   }
-  void CreateClaim(const std::string& name, int count) {
-    Json made = FromText(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{}})");
-    made["metadata"]["name"] = name;
-    made["spec"] = ClaimSpec(count);
-    Must(client().Create(KindOf<kube::ResourceClaim>(), ns(), made));
-  }
   void CreateSlice(const std::string& node, int devices) {
     Json made = FromText(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{},"spec":{
         "pool":{"generation":1,"resourceSliceCount":1},"devices":[]}})");
@@ -97,27 +91,6 @@ TEST_F(GangDevices, AGangThatDoesNotFitWaitsWholeAndNamesTheClassAndWhoHoldsItsD
   EXPECT_EQ(EverMembers("b").size(), 3U) << "nobody was rolled back";
 }
 
-TEST_F(GangDevices, ClaimsByNameAndPodsOfOthersCount) {
-  CreateClass(Usual());
-  AddDeviceNode(4);
-  CreateClaim("mine", 3);
-  CreateOutsider("outsider", 0, Claiming("resourceClaimName", "mine"));
-  ASSERT_TRUE(Await("the outsider is bound", [&] {
-    const auto pod = ThePod("outsider");
-    return pod && IsBound(*pod);
-  }));
-  CreateTemplate("one", 1);
-  CreateDeviceSet(2, "one", "b");
-
-  EXPECT_TRUE(Await("it waits for the outsider", [&] {
-    return GroupSays("3 of 4 " + Resource() + " are held, 3 by other pods", "b");
-  })) << GroupMessage("b");
-  EXPECT_TRUE(Stays(
-      "nobody is let go in vain", [&] { return WaitsWhole(2, "b"); }, kQuiet));
-  DeletePod("outsider");
-  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "b"); }));
-}
-
 // The scheduler makes the claims of pods that ask for the class by the name of an extended resource.
 TEST_F(GangDevices, DevicesCountUnderTheNameOfAnExtendedResource) {
   const std::string resource = Driver() + "/gpu";
@@ -135,31 +108,6 @@ TEST_F(GangDevices, DevicesCountUnderTheNameOfAnExtendedResource) {
   EXPECT_TRUE(WaitsWhole(2, "b"));
   Delete<kube::StatefulSet>("a");
   EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "b"); })) << GroupMessage("b");
-}
-
-TEST_F(GangDevices, WhatComesAfterThePodsCounts) {
-  const std::string node = AddNode(0);
-  CreateDeviceSet(2, "two", "late");
-  EXPECT_TRUE(Await("it names the template", [&] {
-    return GroupSays("ResourceClaimTemplate " + ns() + "/two does not exist", "late");
-  })) << GroupMessage("late");
-  CreateTemplate("two", 2);
-  EXPECT_TRUE(Await("it names the class", [&] {
-    return GroupSays("DeviceClass " + Class() + " does not exist", "late");
-  })) << GroupMessage("late");
-  CreateClass(Usual());
-  EXPECT_TRUE(Await("it cannot fit yet", [&] { return GroupReason("late") == "CannotFit"; })) << GroupMessage("late");
-  EXPECT_TRUE(WaitsWhole(2, "late"));
-  CreateSlice(node, 4);
-  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "late"); })) << GroupMessage("late");
-}
-
-TEST_F(GangDevices, AClassWhoseSelectorIsNotUnderstoodHoldsNobodyUp) {
-  CreateClass("device.driver.startsWith('" + ns() + "')");
-  AddDeviceNode(2);
-  CreateTemplate("one", 1);
-  CreateDeviceSet(2, "one", "any");
-  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "any"); }));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/integration/gang_fixture.h"
 
+#include <utility>
+
 #include "clientlib/client/patch.h"
 
 namespace grus::testing {
@@ -9,60 +11,32 @@ using kube::Json;
 using kube::KindOf;
 
 void Gang::CreateGroup(int min_member, const std::string& name, std::string_view more, const kube::Kind& kind) {
-  Json group = Json::MakeObject({{"kind", "PodGroup"}});
-  group["apiVersion"] = std::string(kind.group) + "/v1alpha1";
-  group["metadata"]["name"] = name;
-  group["spec"] = FromText(more);
-  group["spec"]["minMember"] = min_member;
-  world().Create(kind, ns(), group);
+  world().Create(kind, ns(), kit::MakePodGroup(name, min_member, more, {}, kind));
 }
 
-void Gang::SetMinimum(int min_member, const std::string& name) {
-  Patch<api::PodGroup>(name, R"({"spec":{"minMember":)" + std::to_string(min_member) + "}}");
-}
-
-Json Gang::PodSpec(int gpus) const {
-  Json spec = FromText(R"({"schedulingGates":[{"name":"scheduling.x-k8s.io/gang"}],
-      "terminationGracePeriodSeconds":0,
-      "containers":[{"name":"c","image":"registry.test/x","resources":{"limits":{}}}]})");
+Json Gang::PodSpec(int gpus, std::string_view more) const {
+  Json spec = kit::Gated(kit::PodSpec(gpus));
+  spec["terminationGracePeriodSeconds"] = 0;
   spec["nodeSelector"]["grus.test/pool"] = pool();
-  (*spec["containers"].AsArray())[0]["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
+  kube::MergePatch(spec, FromText(more));
   return spec;
 }
 
 void Gang::CreateSet(int replicas, int gpus, const std::string& name, const std::string& group, std::string_view spec) {
-  Json set = FromText(R"({"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"podManagementPolicy":"Parallel",
-      "template":{"metadata":{"labels":{}}}}})");
-  set["metadata"]["name"] = name;
-  set["spec"]["replicas"] = replicas;
-  set["spec"]["serviceName"] = name;
-  set["spec"]["selector"]["matchLabels"]["app"] = name;
-  Json& labels = set["spec"]["template"]["metadata"]["labels"];
-  labels["app"] = name;
-  labels[api::kPodGroupLabel] = group.empty() ? name : group;
-  Json pod = PodSpec(gpus);
-  kube::MergePatch(pod, FromText(spec));
-  set["spec"]["template"]["spec"] = std::move(pod);
-  world().Create(KindOf<kube::StatefulSet>(), ns(), set);
+  world().Create(
+      KindOf<kube::StatefulSet>(), ns(),
+      kit::MakeStatefulSet(name, replicas, PodSpec(gpus, spec), kit::MemberOf(group.empty() ? name : group)));
 }
 
 void Gang::CreateMember(const std::string& name, int gpus, const std::string& group, std::string_view spec,
                         const std::string& label) {
-  Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","metadata":{"labels":{}}})");
-  pod["metadata"]["name"] = name;
-  pod["metadata"]["labels"][label] = group;
-  pod["spec"] = PodSpec(gpus);
-  kube::MergePatch(pod["spec"], FromText(spec));
-  world().Create(KindOf<kube::Pod>(), ns(), pod);
+  world().Create(KindOf<kube::Pod>(), ns(), kit::MakePod(name, PodSpec(gpus, spec), kit::MemberOf(group, label)));
 }
 
 void Gang::CreateOutsider(const std::string& name, int gpus, std::string_view spec) {
-  Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","metadata":{}})");
-  pod["metadata"]["name"] = name;
-  pod["spec"] = PodSpec(gpus);
-  pod["spec"].Erase("schedulingGates");
-  kube::MergePatch(pod["spec"], FromText(spec));
-  world().Create(KindOf<kube::Pod>(), ns(), pod);
+  Json pod_spec = PodSpec(gpus, spec);
+  pod_spec.Erase("schedulingGates");
+  world().Create(KindOf<kube::Pod>(), ns(), kit::MakePod(name, std::move(pod_spec)));
 }
 
 void Gang::CreateClaimWithoutVolume() {
@@ -85,11 +59,6 @@ void Gang::CreateVolume() {
   Must(client().Create(KindOf<kube::PersistentVolume>(), "", volume));
 }
 
-void Gang::Cordon(const std::string& node, bool is_cordoned) {
-  world().Patch(KindOf<kube::Node>(), {"", node}, kube::PatchType::kMerge,
-                FromText(is_cordoned ? R"({"spec":{"unschedulable":true}})" : R"({"spec":{"unschedulable":null}})"));
-}
-
 std::shared_ptr<const api::PodGroup> Gang::Group(const std::string& name) const {
   return world().Get<api::PodGroup>(ns(), name);
 }
@@ -97,18 +66,6 @@ std::shared_ptr<const api::PodGroup> Gang::Group(const std::string& name) const 
 std::string Gang::GroupPhase(const std::string& name) const {
   const auto group = Group(name);
   return group ? group->status.phase : "";
-}
-
-std::string Gang::GroupReason(const std::string& name) const {
-  const auto group = Group(name);
-  const auto* ready = group ? kube::FindCondition(group->status.conditions, "Ready") : nullptr;
-  return ready ? ready->reason : "";
-}
-
-std::string Gang::GroupMessage(const std::string& name) const {
-  const auto group = Group(name);
-  const auto* ready = group ? kube::FindCondition(group->status.conditions, "Ready") : nullptr;
-  return ready ? ready->message : "";
 }
 
 bool Gang::GroupSays(std::string_view text, const std::string& name) const {

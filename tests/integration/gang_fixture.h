@@ -10,6 +10,7 @@
 
 #include "crds/types/pod_group.h"
 #include "tests/integration/elastic_job.h"
+#include "tests/kit/objects.h"
 
 namespace grus::testing {
 
@@ -20,9 +21,8 @@ class Gang : public ElasticJob {
   // `more`: further fields of the spec.
   void CreateGroup(int min_member, const std::string& name = kGroup, std::string_view more = "{}",
                    const kube::Kind& kind = kube::KindOf<api::PodGroup>());
-  void SetMinimum(int min_member, const std::string& name = kGroup);
-  // With the gate, `gpus` for the container, and the nodes of this test's pool.
-  kube::Json PodSpec(int gpus) const;
+  // With the gate, `gpus` for the container, and the nodes of this test's pool; `more` is merged over it.
+  kube::Json PodSpec(int gpus, std::string_view more = "{}") const;
   // Members; `spec` is merged over that of the pod. The group of a StatefulSet is its name if none is given.
   void CreateSet(int replicas, int gpus, const std::string& name = kGroup, const std::string& group = {},
                  std::string_view spec = "{}");
@@ -35,13 +35,12 @@ class Gang : public ElasticJob {
   void CreateClaimWithoutVolume();
   void CreateVolume();
   static constexpr char kWithClaim[] = R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})";
-  static void Cordon(const std::string& node, bool is_cordoned);
   void DeletePod(const std::string& name) { Delete<kube::Pod>(name); }
 
   std::shared_ptr<const api::PodGroup> Group(const std::string& name = kGroup) const;
   std::string GroupPhase(const std::string& name = kGroup) const;
-  std::string GroupReason(const std::string& name = kGroup) const;  // Of its Ready condition.
-  std::string GroupMessage(const std::string& name = kGroup) const;
+  std::string GroupReason(const std::string& name = kGroup) const { return kit::ReasonOf(Group(name)); }
+  std::string GroupMessage(const std::string& name = kGroup) const { return kit::MessageOf(Group(name)); }
   bool GroupSays(std::string_view text, const std::string& name = kGroup) const;  // In its message.
   PodPtr ThePod(const std::string& name) const { return world().Get<kube::Pod>(ns(), name); }
   PodList Members(const std::string& name = kGroup) const;  // That are not being deleted, by ordinal.

@@ -22,11 +22,7 @@ class LegacyGang : public Gang {
     const auto group = LegacyGroup();
     return group ? group->status.phase : "";
   }
-  std::string LegacyMessage() const {
-    const auto group = LegacyGroup();
-    const auto* ready = group ? kube::FindCondition(group->status.conditions, "Ready") : nullptr;
-    return ready ? ready->message : "";
-  }
+  std::string LegacyMessage() const { return kit::MessageOf(LegacyGroup()); }
   bool LegacySays(std::string_view text) const { return LegacyMessage().find(text) != std::string::npos; }
 };
 

@@ -53,32 +53,5 @@ TEST_F(GangPin, MembersRunOnTheNodesThatTheyArePinnedTo) {
   EXPECT_FALSE(WereEverNominated());
 }
 
-TEST_F(GangPin, APinnedGangThatDoesNotComeTogetherIsRolledBackAtItsTime) {
-  AddNode(8);
-  CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":2})");
-  CreateSet(1, 4, "plain", kGroup);
-  CreateClaimWithoutVolume();
-  CreateSet(1, 4, "claim", kGroup, kWithClaim);
-
-  EXPECT_TRUE(Await("it is rolled back", [&] { return EverMembers().size() >= 4 && Gated() == 2; }));
-}
-
-TEST_F(GangPin, AMemberThatIsReplacedMayGoAnywhere) {
-  AddNodes(2, 4);
-  CreateGroup(2);
-  CreateSet(2, 4);
-  ASSERT_TRUE(Await("it runs", [&] { return Runs(2); }));
-  const std::string lost(ThePod("gang-0")->spec.node_name);
-  const std::string spare = AddNode(4);
-  Cordon(lost, true);
-
-  DeletePod("gang-0");
-
-  EXPECT_TRUE(Await("it is on the spare node", [&] {
-    const PodPtr pod = ThePod("gang-0");
-    return pod && pod->spec.node_name == spare;
-  }));
-}
-
 }  // namespace
 }  // namespace grus::testing

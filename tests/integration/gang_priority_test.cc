@@ -6,7 +6,6 @@
 namespace grus::testing {
 namespace {
 
-using kube::Json;
 using kube::KindOf;
 using ::testing::HasSubstr;
 
@@ -14,10 +13,7 @@ class GangPriority : public Gang {
  protected:
   std::string ClassName(const std::string& name) const { return ns() + "-" + name; }
   void CreateClass(const std::string& name, int value) {
-    Json made = FromText(R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{}})");
-    made["metadata"]["name"] = ClassName(name);
-    made["value"] = value;
-    Must(client().Create(KindOf<kube::PriorityClass>(), "", made));
+    Must(client().Create(KindOf<kube::PriorityClass>(), "", kit::MakePriorityClass(ClassName(name), value)));
   }
   void CreateJob(const std::string& name, const std::string& class_name) {
     Create(R"({"priorityClassName":")" + (class_name.empty() ? "" : ClassName(class_name)) +

@@ -74,22 +74,6 @@ TEST_F(GangVolumes, AGangWhoseVolumesAreInAFullZoneWaitsAndStartsWhenItGrows) {
   EXPECT_TRUE(Await("it runs", [&] { return Runs(4); }));
 }
 
-TEST_F(GangVolumes, AGangWaitsForAClaimThatDoesNotExistAndNamesIt) {
-  AddNodeIn("a", 8);
-  CreateBoundClaim("data-0", "a");
-  CreateGroup(2);
-  CreateMemberWith("gang-0", "data-0");
-  CreateMemberWith("gang-1", "data-1");
-
-  ASSERT_TRUE(Await("it names the claim", [&] {
-    return GroupReason() == "WaitingForRoom" && GroupSays("PersistentVolumeClaim " + ns() + "/data-1 does not exist");
-  }));
-  EXPECT_EQ(Gated(), 2);
-
-  CreateBoundClaim("data-1", "a");
-  EXPECT_TRUE(Await("it runs", [&] { return Runs(2); }));
-}
-
 TEST_F(GangVolumes, AClaimThatWaitsForItsPodHoldsNobodyUp) {
   const std::string storage_class = ns() + "-late";
   Json late = FromText(R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{},

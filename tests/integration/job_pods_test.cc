@@ -56,34 +56,6 @@ TEST_F(ElasticJobPods, WhatARuntimeClassAddsIsPlannedWith) {
   (void)world().Send("DELETE", "/apis/node.k8s.io/v1/runtimeclasses/" + ns(), "application/json", "{}");
 }
 
-// A launcher on the node of the workers, which takes half of its processors.
-TEST_F(ElasticJobPods, WorkersLeaveRoomForTheLauncher) {
-  AddNodes(1, 8);
-  const auto spec = [&](int workers) {
-    return R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() + R"("},
-        "containers":[{"name":"launcher","resources":{"requests":{"cpu":"48"}}}]}}},
-        "workersSpec":{"minReplicas":)" +
-           std::to_string(workers) + R"(,"maxReplicas":4,
-        "template":{"spec":{"containers":[{"name":"worker","resources":{"requests":{"cpu":"24"}}}]}}}})";
-  };
-
-  Create(spec(4), "large");
-  Create(spec(2), "small");
-
-  EXPECT_TRUE(AwaitTrains(2, "small"));
-  EXPECT_TRUE(Await("the large one says what it lacks", [&] { return Says("Ready", "waiting for room", "large"); }));
-  EXPECT_TRUE(HoldsNothing("large"));
-
-  SetOutcome(LauncherPod("small")->metadata.name, "succeed");
-  EXPECT_TRUE(Await("it says that the launcher lacks room",
-                    [&] { return Says("Ready", "and the launcher: there is room for the workers alone", "large"); }));
-  EXPECT_TRUE(HoldsNothing("large"));
-
-  AddNode(8);
-
-  EXPECT_TRUE(AwaitTrains(4, "large"));
-}
-
 // The scheduler likes to spread: one worker on each node would leave no room for the launcher.
 TEST_F(ElasticJobPods, WorkersAreHeldToPlacesThatLeaveRoomForTheLauncher) {
   AddNodes(2, 8);
@@ -125,25 +97,6 @@ TEST_F(ElasticJobPods, AJobWaitsForTheVolumesOfItsWorkersWithoutThem) {
 
   EXPECT_TRUE(AwaitTrains(2));
   (void)world().Send("DELETE", "/api/v1/persistentvolumes/" + ns() + "-data", "application/json", "{}");
-}
-
-// The second job waits for GPUs that the first one claims for pods that are never made.
-TEST_F(ElasticJobPods, GpusOfPodsThatAreRefusedComeFree) {
-  AddNodes(1, 8);
-  Post("/api/v1/namespaces/" + ns() + "/limitranges",
-       R"({"metadata":{"name":"range"},"spec":{"limits":[{"type":"Container","max":{"cpu":"2"}}]}})");
-  Create(R"({"workersSpec":{"minReplicas":8,"maxReplicas":8,"template":{"spec":{"containers":[
-      {"name":"worker","resources":{"limits":{"cpu":"3"}}}]}}}})",
-         "refused");
-  ASSERT_TRUE(Await("it says what refuses its pods", [&] { return Says("Ready", "maximum cpu usage", "refused"); }));
-
-  Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8,"template":{"spec":{"containers":[
-      {"name":"worker","resources":{"limits":{"cpu":"1"}}}]}}},"launcherSpec":{"template":{"spec":{"containers":[
-      {"name":"launcher","resources":{"limits":{"cpu":"1"}}}]}}}})",
-         "other");
-
-  EXPECT_TRUE(Await(
-      "the other one trains", [&] { return Trains(8, "other"); }, std::chrono::seconds(100)));
 }
 
 }  // namespace

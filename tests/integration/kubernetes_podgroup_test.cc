@@ -24,7 +24,7 @@ class KubernetesPodGroup : public Gang {
     Gang::TearDownTestSuite();
     cluster_.reset();
   }
-  static CommandResult Kubectl(const std::string& words) { return cluster_->Kubectl(words); }
+  static kit::CommandResult Kubectl(const std::string& words) { return cluster_->Kubectl(words); }
 
  private:
   static std::unique_ptr<OwnCluster> cluster_;
@@ -35,9 +35,9 @@ std::unique_ptr<OwnCluster> KubernetesPodGroup::cluster_;
 TEST_F(KubernetesPodGroup, BothKindsAreServedAndOursIsFoundByItsFullName) {
   CreateGroup(2);
 
-  const CommandResult ours = Kubectl("get podgroups.scheduling.x-k8s.io -n " + ns());
-  const CommandResult short_name = Kubectl("get pg -n " + ns());
-  const CommandResult theirs = Kubectl("get podgroups.scheduling.k8s.io -n " + ns());
+  const kit::CommandResult ours = Kubectl("get podgroups.scheduling.x-k8s.io -n " + ns());
+  const kit::CommandResult short_name = Kubectl("get pg -n " + ns());
+  const kit::CommandResult theirs = Kubectl("get podgroups.scheduling.k8s.io -n " + ns());
 
   EXPECT_EQ(ours.status, 0) << ours.output;
   EXPECT_THAT(ours.output, AllOf(HasSubstr("PHASE"), HasSubstr("gang")));

@@ -8,14 +8,13 @@
 #include "clientlib/auth/tls_material.h"
 #include "tests/integration/elastic_job.h"
 #include "tests/integration/relay.h"
-#include "tests/support/certificates.h"
-#include "tests/support/temp_dir.h"
+#include "tests/kit/certificates.h"
+#include "tests/kit/temp_dir.h"
 
 namespace grus::testing {
 namespace {
 
 using kube::Json;
-using std::chrono::seconds;
 using ::testing::HasSubstr;
 
 // Each test starts the managers that it needs.

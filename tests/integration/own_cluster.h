@@ -4,12 +4,9 @@
 
 #include <string>
 
-namespace grus::testing {
+#include "tests/kit/child_process.h"
 
-struct CommandResult {
-  int status = 0;
-  std::string output;
-};
+namespace grus::testing {
 
 class OwnCluster {
  public:
@@ -19,7 +16,7 @@ class OwnCluster {
   OwnCluster(const OwnCluster&) = delete;
   OwnCluster& operator=(const OwnCluster&) = delete;
 
-  CommandResult Kubectl(const std::string& words) const;
+  kit::CommandResult Kubectl(const std::string& words) const;
   // Kills the scheduler and starts it anew; returns when it answers, which may be before it leads. Throws.
   void RestartScheduler() const;
 

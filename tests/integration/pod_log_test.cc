@@ -6,11 +6,9 @@
 #include <fstream>
 #include <mutex>
 
-#include "clientlib/http/url.h"
 #include "clientlib/runtime/log_follower.h"
 #include "tests/integration/elastic_job.h"
-#include "tests/integration/pod_log_file.h"
-#include "tests/integration/relay.h"
+#include "tests/kit/local_cluster.h"
 
 namespace grus::testing {
 namespace {
@@ -24,7 +22,6 @@ class Lines final : public kube::LogSink {
  public:
   void OnStart(std::optional<kube::Time>) override {
     std::lock_guard lock(mutex_);
-    ++streams_;
     unfinished_.clear();
   }
   void OnBytes(std::string_view bytes) override {
@@ -69,15 +66,10 @@ class Lines final : public kube::LogSink {
     std::lock_guard lock(mutex_);
     return reason_;
   }
-  int streams() const {
-    std::lock_guard lock(mutex_);
-    return streams_;
-  }
 
  private:
   mutable std::mutex mutex_;  // Guards all below.
   std::condition_variable changed_;
-  int streams_ = 0;
   std::string unfinished_, last_time_;
   std::vector<std::string> lines_;
   LogState state_ = LogState::kWaiting;
@@ -97,7 +89,7 @@ class PodLog : public ElasticJob {
       const auto made = world().Get<kube::Pod>(ns(), "train");
       return made && made->status.phase == "Running";
     }));
-    file_ = PodLogFile(ns(), "train");
+    file_ = kit::PodLogFile(ns(), "train");
   }
   // Line number i at second i / 10, so that ten lines share each second.
   void Write(int from, int to) {
@@ -141,43 +133,6 @@ TEST_F(PodLog, AFollowerGetsEachLineOnceUntilTheContainerEnds) {
 
   EXPECT_TRUE(lines.Await(LogState::kEnded)) << lines.reason();
   EXPECT_EQ(lines.Await(105), Expected(105));
-}
-
-TEST_F(PodLog, AFollowerGetsEachLineOnceThoughTheServerGoesAway) {
-  MakePod();
-  Write(0, 95);
-  const kube::ServerUrl server = Must(kube::ParseServerUrl(world().config().server));
-  Relay relay(std::stoi(server.port));
-  kube::TransportOptions options;
-  options.server = server.scheme + "://127.0.0.1:" + std::to_string(relay.port());
-  options.ca_pem = world().config().ca_pem;
-  options.cert_pem = world().config().cert_pem;
-  options.key_pem = world().config().key_pem;
-  const auto transport = Must(kube::CurlTransport::Create(options, clock_));
-  kube::Client through_relay(*transport, nullptr, clock_);
-  Lines lines;
-  relay.Open();
-  const auto follower = Follow(through_relay, lines);
-  EXPECT_EQ(lines.Await(95), Expected(95));
-
-  for (int count = 105; count <= 125; count += 10) {
-    relay.Shut();
-    EXPECT_TRUE(lines.Await(LogState::kWaiting)) << lines.reason();
-    Write(count - 10, count);
-    relay.Open();
-    EXPECT_EQ(lines.Await(static_cast<std::size_t>(count)), Expected(count));
-  }
-  EXPECT_GE(lines.streams(), 4);
-}
-
-TEST_F(PodLog, AFollowerEndsWithItsPod) {
-  MakePod();
-  Write(0, 1);
-  Lines lines;
-  const auto follower = Follow(client(), lines);
-  EXPECT_EQ(lines.Await(1), Expected(1));
-  Delete<kube::Pod>("train");
-  EXPECT_TRUE(lines.Await(LogState::kEnded)) << lines.reason();
 }
 
 TEST_F(PodLog, AFollowerThatMayNotReadItSaysWhichPermissionItLacks) {

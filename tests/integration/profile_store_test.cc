@@ -4,8 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include <thread>
-
 #include "tests/controllers/trial/profile_builders.h"
 #include "tests/integration/elastic_job.h"
 
@@ -56,23 +54,6 @@ TEST_F(ProfileStoreOnServer, MakesAProfileAndAddsToIt) {
   Must(store_.Save(speeds_));
   EXPECT_EQ(Profile()->metadata.resource_version,
             profile->metadata.resource_version);  // Nothing was written.
-}
-
-TEST_F(ProfileStoreOnServer, TwoWritersAtOnceLoseNothing) {
-  std::vector<std::jthread> writers;
-  for (int i = 1; i <= 3; ++i) {
-    writers.emplace_back([this, i] {
-      NewSpeeds mine = speeds_;
-      mine.points = {MakePoint({"A100", i, 1, 32}, 100)};
-      // As a work queue does: a conflict is tried again later.
-      kube::Status saved = store_.Save(mine);
-      while (!saved && saved.error().code() == kube::ErrorCode::kConflict) saved = store_.Save(mine);
-      Must(saved);
-    });
-  }
-  writers.clear();
-  EXPECT_THAT(Profile()->spec.points, SizeIs(3));
-  EXPECT_EQ(Profile()->status.points, 3);
 }
 
 TEST_F(ProfileStoreOnServer, AFullProfileIsTaken) {

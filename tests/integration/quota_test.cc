@@ -63,43 +63,6 @@ TEST_F(ElasticJobWithQuota, RunsOnWhatIsAdmittedAndTheNextJobWaitsWithoutHolding
   EXPECT_TRUE(AwaitTrains(2, "second"));
 }
 
-TEST_F(ElasticJobWithQuota, AJobThatWaitsStartsWhenAnotherOneEnds) {
-  AddNodes(2, 4);
-  CreateQuota("requests.nvidia.com/gpu", "4");
-  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "first");
-  ASSERT_TRUE(AwaitTrains(4, "first"));
-  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "second");
-  ASSERT_TRUE(Await("the second one waits", [&] { return ReasonOf("Ready", "second") == "WaitingForQuota"; }));
-
-  SetOutcome(LauncherPod("first")->metadata.name, "succeed");
-
-  EXPECT_TRUE(AwaitTrains(4, "second"));
-}
-
-TEST_F(ElasticJobWithQuota, TwoJobsAtOnceDoNotHoldHalfOfTheQuotaEach) {
-  AddNodes(2, 4);
-  CreateQuota("requests.nvidia.com/gpu", "4");
-
-  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "one");
-  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4}})", "two");
-
-  ASSERT_TRUE(Await("one trains, the other waits", [&] {
-    return (Trains(4, "one") && ReasonOf("Ready", "two") == "WaitingForQuota") ||
-           (Trains(4, "two") && ReasonOf("Ready", "one") == "WaitingForQuota");
-  }));
-  EXPECT_TRUE(HoldsNothing(Trains(4, "one") ? "two" : "one"));
-}
-
-TEST_F(ElasticJobWithQuota, TheLauncherNeedsItsPart) {
-  AddNode(8);
-  CreateQuota("pods", "3");
-
-  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
-
-  ASSERT_TRUE(AwaitTrains(2));
-  EXPECT_TRUE(Await("it says why", [&] { return Says("Ready", "admits no more (pods)"); }));
-}
-
 TEST_F(ElasticJobWithQuota, WhatItsPodsDoNotStateAndALimitRangeFillsInCounts) {
   AddNode(8);
   CreateQuota("limits.cpu", "6");

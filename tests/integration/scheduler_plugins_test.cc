@@ -61,33 +61,6 @@ TEST_F(SchedulerPlugins, TheStatusIsTheirsAndTheGangStartsAllTheSame) {
   EXPECT_THAT(manager().output(), HasSubstr("is left to the controllers of scheduler-plugins"));
 }
 
-TEST_F(SchedulerPlugins, TheStatusIsWrittenOnceTheirLeaseIsGone) {
-  HoldLease(3600);
-  StartManager();
-  AddNode(8);
-  CreateGroup(2);
-  CreateSet(2, 4);
-  ASSERT_TRUE(Await("an event says who writes the status", [&] { return HasEvent(kGroup, kLeft, "Normal"); }));
-  // As their controller would.
-  Patch<api::PodGroup>(kGroup, R"({"status":{"phase":"PreScheduling","running":7}})", "status");
-
-  DropLease();
-
-  EXPECT_TRUE(Await("it says that it runs", [&] { return Runs(2) && GroupReason() == "Running"; }));
-  EXPECT_TRUE(Await("with our counts", [&] { return Group()->status.running == 2; }));
-  EXPECT_EQ(Events(kGroup, kLeft, "Normal").size(), 1U) << "it is said once";
-}
-
-TEST_F(SchedulerPlugins, ALeaseThatNobodyRenewsIsNoReasonToKeepSilent) {
-  HoldLease(3);
-  StartManager();
-  AddNode(8);
-  CreateGroup(2);
-  CreateSet(2, 4);
-
-  EXPECT_TRUE(Await("it says that it runs", [&] { return Runs(2); }));
-}
-
 TEST_F(SchedulerPlugins, WhatAGangWaitsForIsSaidInEvents) {
   HoldLease(3600);
   StartManager();
@@ -98,19 +71,6 @@ TEST_F(SchedulerPlugins, WhatAGangWaitsForIsSaidInEvents) {
   ASSERT_TRUE(Await("it says why", [&] { return HasEvent(kGroup, "CannotFit"); }));
   EXPECT_TRUE(IsStatusUntouched());
   EXPECT_TRUE(Await("both are held", [&] { return Gated() == 2; }));
-}
-
-TEST_F(SchedulerPlugins, PodsWithoutOurGateAreLeftAlone) {
-  HoldLease(3600);
-  StartManager();
-  AddNode(2);
-  CreateGroup(2, kGroup, R"({"scheduleTimeoutSeconds":1})");
-  CreateSet(2, 2, kGroup, {}, R"({"schedulingGates":null})");
-
-  ASSERT_TRUE(Await("one is bound, the other one refused",
-                    [&] { return Bound() == 1 && Where(Members(), IsUnschedulable).size() == 1; }));
-  EXPECT_TRUE(Stays(
-      "none is ended", [&] { return EverMembers().size() == 2; }, kQuiet));
 }
 
 }  // namespace

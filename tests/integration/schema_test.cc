@@ -87,19 +87,6 @@ TEST_F(ElasticJob, TheScaleSubresourceKeepsTheLimits) {
   EXPECT_THAT([&] { Scale(0); }, ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("suspend")));
 }
 
-TEST_F(ElasticJob, TheSmallestManifestIsCompletedWithDefaults) {
-  kube::Json manifest = Manifest("train", R"({"elastic":null})");
-  const auto made = Try(client(), manifest);
-  ASSERT_TRUE(made) << made.error().message();
-  const auto& spec = static_cast<const api::ElasticHorovodJob&>(**made).spec;
-  EXPECT_EQ(spec.elastic.unschedulable_grace_seconds, 15);
-  EXPECT_EQ(spec.elastic.cooldown_seconds, 30);
-  EXPECT_EQ(spec.elastic.shrink_grace_seconds, 30);
-  EXPECT_TRUE(spec.elastic.scale_up);
-  EXPECT_EQ(spec.run_policy.backoff_limit, 1);
-  EXPECT_EQ(spec.workers.gpus_per_worker, 1);
-}
-
 TEST_F(ElasticJob, AJobWithTheLongestNameRuns) {
   AddNode(2);
   const std::string name(44, 'a');

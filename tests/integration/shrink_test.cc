@@ -138,25 +138,6 @@ TEST_F(ElasticJob, ParksUnschedulableOrdinalsBelowARunningOneAndRunsThemAgain) {
   EXPECT_TRUE(Await("new pods are born without the gate", [&] { return !SetState()->is_gated; }));
 }
 
-TEST_F(ElasticJob, GrowsParkedWorkersOneByOneAsRoomAppears) {
-  AddNodes(2, 3);
-  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":6}})");
-  ASSERT_TRUE(AwaitTrains(6));
-  const PodList all = Workers();
-  const std::string kept(all.back()->spec.node_name.view());
-  const PodList survivors = On(kept, all);
-  DeleteNode(std::string(NotOn(kept, all).front()->spec.node_name.view()));
-  ASSERT_TRUE(AwaitTrains(3));
-
-  AddNode(1);
-  ASSERT_TRUE(AwaitTrains(4));
-  EXPECT_EQ(SetState()->replicas, 6);
-  AddNode(2);
-
-  ASSERT_TRUE(AwaitTrains(6));
-  EXPECT_TRUE(AllSurvive(survivors, Workers()));
-}
-
 TEST_F(ElasticJob, HostsLeaveDiscoveryBeforeTheirPodsAreDeleted) {
   AddNode(6);
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":6},"elastic":{"shrinkGraceSeconds":3}})");
@@ -188,47 +169,6 @@ TEST_F(ElasticJob, HostsLeaveDiscoveryBeforeTheirPodsAreDeleted) {
   ASSERT_TRUE(AwaitTrains(6));
   EXPECT_TRUE(AllSurvive(PodList(all.begin(), all.begin() + 4), Workers()));
   EXPECT_EQ(LauncherPod()->metadata.uid, launcher);
-}
-
-TEST_F(ElasticJob, ScalingBeyondTheRoomSettlesAtWhatFits) {
-  AddNode(4);
-  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":8,"targetReplicas":2}})");
-  ASSERT_TRUE(AwaitTrains(2));
-  const PodList before = Workers();
-
-  Scale(6);
-
-  ASSERT_TRUE(AwaitTrains(4));
-  EXPECT_TRUE(AllSurvive(before, Workers()));
-  EXPECT_EQ(TheJob()->status.replicas.wanted, 6);
-  EXPECT_EQ(TheJob()->status.last_scale->reason, "Unschedulable");
-}
-
-TEST_F(ElasticJob, DoesNotGrowByItselfWithScaleUpOff) {
-  AddNode(2);
-  // Long enough for a scheduler that hears of the node late: what it gives up it does not get back.
-  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4},
-             "elastic":{"scaleUp":false,"unschedulableGraceSeconds":3}})");
-  ASSERT_TRUE(AwaitTrains(2));
-
-  AddNode(2);
-
-  EXPECT_TRUE(Stays(
-      "it keeps its two workers", [&] { return Trains(2); }, seconds(4)));
-}
-
-TEST_F(ElasticJob, GrowsIntoTheRoomOfAJobThatEnded) {
-  AddNode(4);
-  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})", "first");
-  ASSERT_TRUE(AwaitTrains(2, "first"));
-  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4}})", "second");
-  ASSERT_TRUE(AwaitTrains(2, "second"));
-  const PodList before = Workers("second");
-
-  SetOutcome(LauncherPod("first")->metadata.name, "succeed");
-
-  ASSERT_TRUE(AwaitTrains(4, "second"));
-  EXPECT_TRUE(AllSurvive(before, Workers("second")));
 }
 
 }  // namespace

@@ -70,18 +70,5 @@ TEST_F(TrialDrift, AJobThatRunsSlowerThanItsTrialIsADriftOfTheProfile) {
   EXPECT_TRUE(Await("the profile has the event", [&] { return has_event("default", profile_); }));
 }
 
-TEST_F(TrialDrift, AProfileThatIsRestoredHasItsStatusAtOnce) {
-  profile_ = "restored-" + ns();
-  kube::Json profile = FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"WorkloadProfile","metadata":{},
-      "spec":{"throughputUnit":"SamplesPerSecond","points":[{"name":"a","config":{"gpus":2},
-              "measured":{"throughput":"200"},"time":"2026-01-02T03:04:05Z"}]}})");
-  profile["metadata"]["name"] = profile_;
-  profile["spec"]["fingerprint"] = profile_;
-  world().Create(kube::KindOf<api::WorkloadProfile>(), "", profile);
-
-  EXPECT_TRUE(Await(
-      "it has a status", [&] { return Profile()->status.points == 1; }, seconds(10)));
-}
-
 }  // namespace
 }  // namespace grus::testing

@@ -5,7 +5,7 @@
 
 #include "controllers/policy/resources.h"
 #include "controllers/trial/trial_view.h"
-#include "tests/integration/pod_log_file.h"
+#include "tests/kit/local_cluster.h"
 
 namespace grus::testing {
 namespace {
@@ -56,7 +56,7 @@ void Trainer::Run(std::stop_token stop) {
         if (!job && !IsTrial(*pod)) continue;
         log.gpus =
             job ? job->spec.workers.target_replicas.value_or(1) * job->spec.workers.gpus_per_worker : GpusOf(*pod);
-        log.file.open(PodLogFile(ns_, pod->metadata.name), std::ios::app);
+        log.file.open(kit::PodLogFile(ns_, pod->metadata.name), std::ios::app);
       }
       const std::string line = line_(log.gpus, log.number++);
       if (!line.empty()) log.file << NowText() << " stdout F " << line << std::endl;
@@ -98,18 +98,6 @@ void TrialJobs::Train(double per_gpu, int most_gpus) {
 bool TrialJobs::HasPhase(api::TrialJobPhase phase, const std::string& name) const {
   const auto job = Tune(name);
   return job && job->status.observed_generation == job->metadata.generation && job->status.phase == phase;
-}
-
-std::string TrialJobs::ReadyReason(const std::string& name) const {
-  const auto job = Tune(name);
-  const auto* ready = job ? kube::FindCondition(job->status.conditions, "Ready") : nullptr;
-  return ready ? ready->reason : "";
-}
-
-std::string TrialJobs::ReadyMessage(const std::string& name) const {
-  const auto job = Tune(name);
-  const auto* ready = job ? kube::FindCondition(job->status.conditions, "Ready") : nullptr;
-  return ready ? ready->message : "";
 }
 
 std::vector<std::string> TrialJobs::Trials(api::TrialPhase phase, const std::string& name) const {

@@ -45,7 +45,6 @@ class TrialJobs : public ElasticJob {
 
   // A workload of one GPU a worker on this test's nodes; `spec` is merged over it.
   void CreateTrialJob(std::string_view spec, const std::string& name = kTrialJob);
-  void EditTrialJob(std::string_view patch, const std::string& name = kTrialJob) { Patch<api::TrialJob>(name, patch); }
   // Every launcher says `per_gpu` samples a second for each of its GPUs, up to so many that help.
   void Train(double per_gpu, int most_gpus);
   void Train(Trainer::Line line) { trainer_ = std::make_unique<Trainer>(world(), ns(), std::move(line)); }
@@ -54,8 +53,8 @@ class TrialJobs : public ElasticJob {
     return world().Get<api::TrialJob>(ns(), name);
   }
   bool HasPhase(api::TrialJobPhase phase, const std::string& name = kTrialJob) const;
-  std::string ReadyReason(const std::string& name = kTrialJob) const;
-  std::string ReadyMessage(const std::string& name = kTrialJob) const;
+  std::string ReadyReason(const std::string& name = kTrialJob) const { return kit::ReasonOf(Tune(name)); }
+  std::string ReadyMessage(const std::string& name = kTrialJob) const { return kit::MessageOf(Tune(name)); }
   // Trials of that phase, as "2 GPUs PrecisionReached".
   std::vector<std::string> Trials(api::TrialPhase phase, const std::string& name = kTrialJob) const;
   std::optional<api::Recommendation> Knee(const std::string& name = kTrialJob) const;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/integration/gang_fixture.h"
+#include "tests/kit/local_cluster.h"
 
 namespace grus::testing {
 namespace {
@@ -16,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr char kCrdPath[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io";
 
 std::string UpstreamCrd() {
-  const std::string path = FileOfTree("tests/integration/upstream_podgroup.yaml");
+  const std::string path = kit::FileOfTree("tests/integration/upstream_podgroup.yaml");
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();

@@ -14,25 +14,23 @@ namespace {
 
 using kube::KindOf;
 
-const kube::Kind* const* WatchedKinds() {
-  static const kube::Kind* const kKinds[] = {&KindOf<api::ElasticHorovodJob>(),
-                                             &KindOf<api::TrialJob>(),
-                                             &KindOf<api::WorkloadProfile>(),
-                                             &KindOf<api::PodGroup>(),
-                                             &KindOf<api::LegacyPodGroup>(),
-                                             &KindOf<kube::Pod>(),
-                                             &KindOf<kube::StatefulSet>(),
-                                             &KindOf<kube::Job>(),
-                                             &KindOf<kube::Service>(),
-                                             &KindOf<kube::ConfigMap>(),
-                                             &KindOf<kube::Secret>(),
-                                             &KindOf<kube::Event>(),
-                                             &KindOf<kube::Node>(),
-                                             &KindOf<kube::PersistentVolumeClaim>(),
-                                             &KindOf<ServiceAccount>(),
-                                             &KindOf<CustomResourceDefinition>(),
-                                             nullptr};
-  return kKinds;
+std::vector<const kube::Kind*> WatchedKinds() {
+  return {&KindOf<api::ElasticHorovodJob>(),
+          &KindOf<api::TrialJob>(),
+          &KindOf<api::WorkloadProfile>(),
+          &KindOf<api::PodGroup>(),
+          &KindOf<api::LegacyPodGroup>(),
+          &KindOf<kube::Pod>(),
+          &KindOf<kube::StatefulSet>(),
+          &KindOf<kube::Job>(),
+          &KindOf<kube::Service>(),
+          &KindOf<kube::ConfigMap>(),
+          &KindOf<kube::Secret>(),
+          &KindOf<kube::Event>(),
+          &KindOf<kube::Node>(),
+          &KindOf<kube::PersistentVolumeClaim>(),
+          &KindOf<ServiceAccount>(),
+          &KindOf<CustomResourceDefinition>()};
 }
 
 std::unique_ptr<kube::CurlTransport> MakeTransport(const kube::ClientConfig& config, const kube::Clock& clock) {
@@ -66,25 +64,6 @@ void DescribeGroup(std::ostream& out, const char* what, const api::PodGroup& gro
 
 }  // namespace
 
-const kube::Kind& ServiceAccount::ResourceKind() {
-  static const kube::Kind kKind =
-      kube::MakeKind<ServiceAccount>({.version = "v1", .kind = "ServiceAccount", .plural = "serviceaccounts"});
-  return kKind;
-}
-
-const kube::Kind& CustomResourceDefinition::ResourceKind() {
-  static const kube::Kind kKind = kube::MakeKind<CustomResourceDefinition>({.group = "apiextensions.k8s.io",
-                                                                            .version = "v1",
-                                                                            .kind = "CustomResourceDefinition",
-                                                                            .plural = "customresourcedefinitions",
-                                                                            .is_namespaced = false});
-  return kKind;
-}
-
-void Must(const kube::Status& done) {
-  if (!done) throw std::runtime_error(kube::Status(done).error().message());
-}
-
 std::string Describe(const Step& step) {
   const kube::Object& object = step.after ? *step.after : *step.before;
   std::string text = std::string(step.kind->kind) + " " + object.metadata.name + " at version " +
@@ -95,39 +74,18 @@ std::string Describe(const Step& step) {
   return text + ToText(kube::MergePatchBetween(json(*step.before), json(*step.after)));
 }
 
-kube::Json FromText(std::string_view text) { return Must(kube::ParseJson(text)); }
-
 World::World()
     : log_(kube::LogLevel::kWarn),
       config_(Must(kube::LoadKubeconfig({}))),
       transport_(MakeTransport(config_, clock_)),
-      client_(*transport_, nullptr, clock_, {.user_agent = "grus-integration-test", .field_manager = "tester"}) {
-  for (const kube::Kind* const* kind = WatchedKinds(); *kind != nullptr; ++kind) {
-    auto informer = std::make_unique<kube::Informer>(client_, **kind, kube::InformerOptions{}, clock_, log_);
-    informer->AddIndex([](const kube::Object& object) { return std::vector<std::string>{object.metadata.ns}; });
-    informer->AddHandler([this, kind](const kube::Change& change, bool) { Note(**kind, change); });
-    informers_.push_back(std::move(informer));
-  }
-  for (auto& informer : informers_) informer->Start();
-  const kube::TimePoint until = clock_.Now() + kLimit;
-  for (auto& informer : informers_) {
-    if (informer->WaitForSync(until)) continue;
-    throw std::runtime_error("the test's own cache of " + std::string(informer->kind().plural) +
-                             " did not sync: " + informer->stats().last_error);
-  }
-}
-
-const kube::Informer& World::Of(const kube::Kind& kind) const {
-  for (const auto& informer : informers_) {
-    if (&informer->kind() == &kind) return *informer;
-  }
-  throw std::logic_error("World does not watch " + std::string(kind.plural));
-}
-
-void World::Note(const kube::Kind& kind, const kube::Change& change) {
-  std::lock_guard lock(mutex_);
-  steps_.push_back({&kind, change.before, change.after});
-  changed_.NotifyAll();
+      client_(*transport_, nullptr, clock_, {.user_agent = "grus-integration-test", .field_manager = "tester"}),
+      observer_(client_, clock_, log_, WatchedKinds()) {
+  Must(observer_.Start(
+      [this](const kube::Kind& kind, const kube::Change& change) {
+        std::lock_guard lock(mutex_);
+        steps_.push_back({&kind, change.before, change.after});
+      },
+      kLimit));
 }
 
 kube::HttpResponse World::Send(const std::string& method, const std::string& path, const std::string& content_type,
@@ -142,7 +100,7 @@ kube::HttpResponse World::Send(const std::string& method, const std::string& pat
 }
 
 void World::AwaitSeen(const kube::Kind& kind, const kube::Object& written) {
-  const kube::Store& store = Of(kind).store();
+  const kube::Store& store = observer_.Of(kind).store();
   const kube::ObjectMeta& metadata = written.metadata;
   if (!Await([&] { return !kube::IsOlder(store.resource_version(), metadata.resource_version); })) {
     throw std::runtime_error("the test's own cache did not see the write of " + metadata.Key().ToString());
@@ -161,10 +119,10 @@ void World::Patch(const kube::Kind& kind, const kube::ObjectKey& key, kube::Patc
 }
 
 void World::Delete(const kube::Kind& kind, const kube::ObjectKey& key) {
-  const kube::ConstObject before = Of(kind).store().Get(key);
+  const kube::ConstObject before = observer_.Of(kind).store().Get(key);
   Must(client_.Delete(kind, key));
   const bool is_seen = !before || Await([&] {
-    const kube::ConstObject now = Of(kind).store().Get(key);
+    const kube::ConstObject now = observer_.Of(kind).store().Get(key);
     return !now || now->metadata.uid != before->metadata.uid || now->metadata.is_being_deleted();
   });
   if (!is_seen) throw std::runtime_error("the test's own cache did not see the end of " + key.ToString());
@@ -185,16 +143,7 @@ bool World::AwaitChanges(const std::string& ns, std::size_t count, kube::Duratio
 }
 
 bool World::Await(const std::function<bool()>& holds, kube::Duration limit) {
-  const kube::TimePoint until = clock_.Now() + limit;
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    const std::size_t seen = steps_.size();
-    lock.unlock();
-    if (holds()) return true;
-    lock.lock();
-    while (steps_.size() == seen && clock_.Now() < until) clock_.WaitUntil(lock, changed_, until);
-    if (steps_.size() == seen) return false;
-  }
+  return observer_.Await(holds, clock_.Now() + limit);
 }
 
 bool World::Stays(const std::function<bool()>& holds, kube::Duration duration) {

@@ -8,12 +8,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "clientlib/cache/informer.h"
 #include "clientlib/client/client.h"
 #include "clientlib/http/curl_transport.h"
 #include "clientlib/model/apps_v1.h"
@@ -23,18 +21,14 @@
 #include "crds/types/elastic_horovod_job.h"
 #include "crds/types/pod_group.h"
 #include "crds/types/trial_job.h"
+#include "tests/kit/kinds.h"
+#include "tests/kit/must.h"
+#include "tests/kit/observer.h"
 
 namespace grus::testing {
 
-// Without the one named "default" no pod can be made in a namespace.
-struct ServiceAccount : kube::Object {
-  static const kube::Kind& ResourceKind();
-};
-
-// To see one come and go.
-struct CustomResourceDefinition : kube::Object {
-  static const kube::Kind& ResourceKind();
-};
+using kit::CustomResourceDefinition;
+using kit::ServiceAccount;
 
 // One change of one object, as the caches were told of it.
 struct Step {
@@ -45,15 +39,8 @@ struct Step {
 // "Pod train-workers-1 at version 1234", and what differs, as a merge patch.
 std::string Describe(const Step& step);
 
-// Throws what the API server said, so that a test ends with it.
-void Must(const kube::Status& done);
-template <typename T>
-T Must(kube::Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message());
-  return *std::move(result);
-}
-// The JSON of a literal in a test.
-kube::Json FromText(std::string_view text);
+using kit::FromText;
+using kit::Must;
 
 class World {
  public:
@@ -70,12 +57,12 @@ class World {
 
   template <typename T>
   std::shared_ptr<const T> Get(const std::string& ns, const std::string& name) const {
-    return Of(kube::KindOf<T>()).template Get<T>({ns, name});
+    return observer_.Of(kube::KindOf<T>()).template Get<T>({ns, name});
   }
   // By name; "w-2" before "w-10".
   template <typename T>
   std::vector<std::shared_ptr<const T>> List(const std::string& ns) const {
-    auto list = Of(kube::KindOf<T>()).template ByIndex<T>(0, ns);
+    auto list = observer_.Of(kube::KindOf<T>()).template ByIndex<T>(0, ns);
     std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
       const std::string &x = a->metadata.name, &y = b->metadata.name;
       return x.size() != y.size() ? x.size() < y.size() : x < y;
@@ -103,9 +90,7 @@ class World {
   std::string Describe(const std::string& ns) const;
 
  private:
-  const kube::Informer& Of(const kube::Kind& kind) const;
   void AwaitSeen(const kube::Kind& kind, const kube::Object& written);
-  void Note(const kube::Kind& kind, const kube::Change& change);
 
   kube::SystemClock clock_;
   kube::Log log_;
@@ -114,10 +99,9 @@ class World {
   kube::Client client_;
 
   mutable std::mutex mutex_;  // Guards steps_.
-  kube::CondVar changed_;
   std::vector<Step> steps_;
 
-  std::vector<std::unique_ptr<kube::Informer>> informers_;  // Last: they tell of changes until they are gone.
+  kit::Observer observer_;  // Last: it tells of changes until it is gone.
 };
 
 }  // namespace grus::testing

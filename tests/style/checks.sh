@@ -126,7 +126,7 @@ check_sizes() {
   while read -r lines file; do
     case $file in
       total) continue ;;
-      tests/*.h | tests/support/*.cc) limit=400 ;;
+      tests/*.h | tests/kit/*.cc) limit=400 ;;
       tests/*) limit=600 ;;
       *.h) limit=150 ;;
       *) limit=400 ;;

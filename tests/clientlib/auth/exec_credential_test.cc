@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "clientlib/model/json.h"
-#include "tests/support/certificates.h"
-#include "tests/support/manual_clock.h"
-#include "tests/support/temp_dir.h"
+#include "tests/kit/certificates.h"
+#include "tests/kit/manual_clock.h"
+#include "tests/kit/temp_dir.h"
 
 namespace kube {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <filesystem>
 
-#include "tests/support/certificates.h"
-#include "tests/support/environment.h"
-#include "tests/support/temp_dir.h"
+#include "tests/kit/certificates.h"
+#include "tests/kit/environment.h"
+#include "tests/kit/temp_dir.h"
 
 namespace kube {
 namespace {

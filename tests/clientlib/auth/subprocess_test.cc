@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "tests/support/environment.h"
+#include "tests/kit/environment.h"
 
 namespace kube {
 namespace {

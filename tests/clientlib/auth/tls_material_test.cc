@@ -6,7 +6,7 @@
 
 #include <ctime>
 
-#include "tests/support/certificates.h"
+#include "tests/kit/certificates.h"
 
 namespace kube {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <filesystem>
 
-#include "tests/support/manual_clock.h"
-#include "tests/support/temp_dir.h"
+#include "tests/kit/manual_clock.h"
+#include "tests/kit/temp_dir.h"
 
 namespace kube {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "clientlib/client/connection.h"
 #include "clientlib/testing/fake_clock.h"
-#include "tests/support/certificates.h"
-#include "tests/support/temp_dir.h"
-#include "tests/support/test_server.h"
+#include "tests/kit/certificates.h"
+#include "tests/kit/temp_dir.h"
+#include "tests/kit/test_server.h"
 
 namespace kube {
 namespace {

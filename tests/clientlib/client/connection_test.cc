@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "clientlib/testing/fake_clock.h"
-#include "tests/support/temp_dir.h"
-#include "tests/support/test_server.h"
+#include "tests/kit/temp_dir.h"
+#include "tests/kit/test_server.h"
 
 namespace kube {
 namespace {

@@ -3,14 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kit/must.h"
+
 namespace kube {
 namespace {
 
-Json Parsed(std::string_view text) {
-  Result<Json> json = ParseJson(text);
-  EXPECT_TRUE(json) << text;
-  return json ? *json : Json();
-}
+using kit::FromText;
 
 TEST(JsonPatch, IsAListOfOperationsInOrder) {
   const std::string text = ToText(JsonPatch()
@@ -54,7 +52,7 @@ TEST(MergePatch, HoldsOnlyWhatDiffers) {
            MergeCase{R"({"a":"x"})", R"({"a":{"b":1}})", R"({"a":{"b":1}})"},
            MergeCase{R"({"a":{"b":1,"c":2}})", R"({"a":{"c":2,"b":1}})", R"({})"},
        }) {
-    EXPECT_EQ(ToText(MergePatchBetween(Parsed(c.from), Parsed(c.to))), c.want) << c.from << " to " << c.to;
+    EXPECT_EQ(ToText(MergePatchBetween(FromText(c.from), FromText(c.to))), c.want) << c.from << " to " << c.to;
   }
 }
 
@@ -62,9 +60,9 @@ TEST(MergePatch, AppliedToTheOldGivesTheNew) {
   for (const MergeCase& c :
        {MergeCase{R"({"a":{"b":{"c":1,"d":2}},"e":[1]})", R"({"a":{"b":{"d":3}},"f":{"g":true}})", ""},
         MergeCase{R"({"a":1})", R"({})", ""}, MergeCase{R"({})", R"({"x":{"y":{}}})", ""}}) {
-    Json value = Parsed(c.from);
-    MergePatch(value, MergePatchBetween(Parsed(c.from), Parsed(c.to)));
-    EXPECT_EQ(value, Parsed(c.to)) << c.from << " to " << c.to;
+    Json value = FromText(c.from);
+    MergePatch(value, MergePatchBetween(FromText(c.from), FromText(c.to)));
+    EXPECT_EQ(value, FromText(c.to)) << c.from << " to " << c.to;
   }
 }
 

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "clientlib/http/curl_transport.h"
-#include "tests/support/certificates.h"
-#include "tests/support/event.h"
-#include "tests/support/test_server.h"
+#include "tests/kit/certificates.h"
+#include "tests/kit/event.h"
+#include "tests/kit/test_server.h"
 
 namespace kube::testing {
 

@@ -2,15 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "clientlib/model/json.h"
+#include "tests/kit/must.h"
 
 namespace kube {
 namespace {
 
-Json Parse(std::string_view text) {
-  Result<Json> json = ParseJson(text);
-  EXPECT_TRUE(json) << text << ": " << (json ? "" : json.error().message());
-  return json ? *std::move(json) : Json();
-}
+using kit::FromText;
 
 TEST(IsCovered, RulesOneByOne) {
   struct Case {
@@ -48,7 +45,7 @@ TEST(IsCovered, RulesOneByOne) {
       {"another quantity", false, R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"2"}})"},
       {"other strings are no quantities", false, R"({"value":"0.5"})", R"({"value":"500m"})"},
   };
-  for (const Case& c : kCases) EXPECT_EQ(IsCovered(Parse(c.wanted), Parse(c.live)), c.is_covered) << c.rule;
+  for (const Case& c : kCases) EXPECT_EQ(IsCovered(FromText(c.wanted), FromText(c.live)), c.is_covered) << c.rule;
 }
 
 constexpr std::string_view kWantedSet =
@@ -82,13 +79,13 @@ constexpr std::string_view kLiveSet = R"({"replicas":4,"selector":{"matchLabels"
 "revisionHistoryLimit":10,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Retain"}})";
 
 TEST(IsCovered, ItemsOfOneKeyMayStandInAnyOrder) {
-  const Json wanted = Parse(R"([{"name":"a","x":1},{"name":"b"},{"name":"a","x":2}])");
-  EXPECT_TRUE(IsCovered(wanted, Parse(R"([{"name":"a","x":2},{"name":"a","x":1},{"name":"b"}])")));
-  EXPECT_TRUE(IsCovered(wanted, Parse(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":1}])")));
-  EXPECT_FALSE(IsCovered(wanted, Parse(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":3}])")));
+  const Json wanted = FromText(R"([{"name":"a","x":1},{"name":"b"},{"name":"a","x":2}])");
+  EXPECT_TRUE(IsCovered(wanted, FromText(R"([{"name":"a","x":2},{"name":"a","x":1},{"name":"b"}])")));
+  EXPECT_TRUE(IsCovered(wanted, FromText(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":1}])")));
+  EXPECT_FALSE(IsCovered(wanted, FromText(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":3}])")));
 }
 
-TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) { EXPECT_TRUE(IsCovered(Parse(kWantedSet), Parse(kLiveSet))); }
+TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) { EXPECT_TRUE(IsCovered(FromText(kWantedSet), FromText(kLiveSet))); }
 
 TEST(IsCovered, EachChangeOfAStatefulSetIsDrift) {
   const std::pair<const char*, const char*> kChanges[] = {
@@ -108,15 +105,15 @@ TEST(IsCovered, EachChangeOfAStatefulSetIsDrift) {
     const std::size_t at = live.find(from);
     ASSERT_NE(at, std::string::npos) << from;
     live.replace(at, std::string_view(from).size(), to);
-    EXPECT_FALSE(IsCovered(Parse(kWantedSet), Parse(live))) << from;
+    EXPECT_FALSE(IsCovered(FromText(kWantedSet), FromText(live))) << from;
   }
 }
 
 TEST(IsCovered, DefaultsOfAJobAreNoDrift) {
-  const Json wanted = Parse(R"({"backoffLimit":0,"parallelism":1,"completions":1,"suspend":false,
+  const Json wanted = FromText(R"({"backoffLimit":0,"parallelism":1,"completions":1,"suspend":false,
     "template":{"spec":{"restartPolicy":"Never","containers":[{"name":"launcher","image":"horovod:1",
       "command":["sh","-c","horovodrun -np 4 python train.py"],"resources":{"requests":{"memory":"1024Mi"}}}]}}})");
-  const Json live = Parse(R"({"parallelism":1,"completions":1,"backoffLimit":0,
+  const Json live = FromText(R"({"parallelism":1,"completions":1,"backoffLimit":0,
     "selector":{"matchLabels":{"batch.kubernetes.io/controller-uid":"5d3bb1f0"}},
     "template":{"metadata":{"creationTimestamp":null,"labels":{"batch.kubernetes.io/controller-uid":"5d3bb1f0",
       "batch.kubernetes.io/job-name":"bert-launcher","controller-uid":"5d3bb1f0","job-name":"bert-launcher"}},

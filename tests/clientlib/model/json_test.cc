@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "tests/kit/must.h"
+
 namespace kube {
 namespace {
 
-Json Parse(std::string_view text) {
-  Result<Json> json = ParseJson(text);
-  EXPECT_TRUE(json) << text << ": " << (json ? "" : json.error().message());
-  return json ? *std::move(json) : Json();
-}
+using kit::FromText;
 
 TEST(Json, NumbersOfAnyLengthAreRead) {
   const std::string zeros(400, '0'), nines(900, '9');
@@ -44,20 +42,20 @@ TEST(Json, TextSurvivesReadingAndWriting) {
   for (const char* text :
        {"null", "true", "false", "0", "-1", "1.5", "\"\"", "\"a\\\"b\\\\c\\n\"", "[]", "{}", "[1,[2,[]],{}]",
         R"({"b":1,"a":[null,{"c":"d"}]})", "9223372036854775807", "-9223372036854775808", "\"\xE2\x82\xAC\""}) {
-    EXPECT_EQ(ToText(Parse(text)), text);
+    EXPECT_EQ(ToText(FromText(text)), text);
   }
 }
 
 TEST(Json, OddInputsAreReadAsGoReadsThem) {
-  EXPECT_EQ(Parse(" \n\t{ \"a\" : 1 } \r\n"), Json::MakeObject({{"a", 1}}));
-  EXPECT_EQ(*Parse("-0").AsInt(), 0);
-  EXPECT_EQ(*Parse("1e3").AsDouble(), 1000.0);
-  EXPECT_EQ(*Parse("3.0").AsDouble(), 3.0);
-  EXPECT_EQ(*Parse("18446744073709551615").AsDouble(), 18446744073709551615.0);
-  EXPECT_EQ(*Parse("123456789012345678901234567890").AsDouble(), 123456789012345678901234567890.0);
-  EXPECT_EQ(*Parse("0.1").AsDouble(), 0.1);
-  EXPECT_EQ(*Parse("\"\\u20ac\\ud83d\\ude00\"").AsString(), "\xE2\x82\xAC\xF0\x9F\x98\x80");
-  EXPECT_EQ(Parse("\"a\\u0000b\"").AsString()->size(), 3u);
+  EXPECT_EQ(FromText(" \n\t{ \"a\" : 1 } \r\n"), Json::MakeObject({{"a", 1}}));
+  EXPECT_EQ(*FromText("-0").AsInt(), 0);
+  EXPECT_EQ(*FromText("1e3").AsDouble(), 1000.0);
+  EXPECT_EQ(*FromText("3.0").AsDouble(), 3.0);
+  EXPECT_EQ(*FromText("18446744073709551615").AsDouble(), 18446744073709551615.0);
+  EXPECT_EQ(*FromText("123456789012345678901234567890").AsDouble(), 123456789012345678901234567890.0);
+  EXPECT_EQ(*FromText("0.1").AsDouble(), 0.1);
+  EXPECT_EQ(*FromText("\"\\u20ac\\ud83d\\ude00\"").AsString(), "\xE2\x82\xAC\xF0\x9F\x98\x80");
+  EXPECT_EQ(FromText("\"a\\u0000b\"").AsString()->size(), 3u);
 }
 
 TEST(Json, RefusesWhatIsNoJson) {
@@ -235,10 +233,10 @@ TEST(Json, MembersAreFoundAddedAndErased) {
 }
 
 TEST(Json, ObjectsAreEqualInAnyOrderAndListsAreNot) {
-  EXPECT_EQ(Parse(R"({"a":1,"b":{"c":2,"d":3}})"), Parse(R"({"b":{"d":3,"c":2},"a":1})"));
-  EXPECT_FALSE(Parse("[1,2]") == Parse("[2,1]"));
-  EXPECT_FALSE(Parse(R"({"a":1})") == Parse(R"({"a":1,"b":null})"));
-  EXPECT_FALSE(Parse("{}") == Parse("[]"));
+  EXPECT_EQ(FromText(R"({"a":1,"b":{"c":2,"d":3}})"), FromText(R"({"b":{"d":3,"c":2},"a":1})"));
+  EXPECT_FALSE(FromText("[1,2]") == FromText("[2,1]"));
+  EXPECT_FALSE(FromText(R"({"a":1})") == FromText(R"({"a":1,"b":null})"));
+  EXPECT_FALSE(FromText("{}") == FromText("[]"));
 }
 
 TEST(MergePatch, FollowsRfc7396) {
@@ -263,9 +261,9 @@ TEST(MergePatch, FollowsRfc7396) {
       {R"({})", R"({"a":{"bb":{"ccc":null}}})", R"({"a":{"bb":{}}})"},
   };
   for (const Case& c : kCases) {
-    Json target = Parse(c.target);
-    MergePatch(target, Parse(c.patch));
-    EXPECT_EQ(ToText(target), ToText(Parse(c.merged))) << c.target << " + " << c.patch;
+    Json target = FromText(c.target);
+    MergePatch(target, FromText(c.patch));
+    EXPECT_EQ(ToText(target), ToText(FromText(c.merged))) << c.target << " + " << c.patch;
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include "clientlib/base/wait.h"
 #include "clientlib/testing/fake_clock.h"
-#include "tests/support/event.h"
+#include "tests/kit/event.h"
 
 namespace kube::testing {
 namespace {

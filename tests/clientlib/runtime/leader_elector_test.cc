@@ -7,7 +7,7 @@
 
 #include "clientlib/testing/fake_clock.h"
 #include "tests/clientlib/runtime/fake_lease_server.h"
-#include "tests/support/event.h"
+#include "tests/kit/event.h"
 
 namespace kube {
 namespace {

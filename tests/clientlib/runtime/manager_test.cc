@@ -13,7 +13,7 @@
 #include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
 #include "tests/clientlib/runtime/fake_lease_server.h"
-#include "tests/support/event.h"
+#include "tests/kit/event.h"
 
 namespace kube::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/support/event.h"
+#include "tests/kit/event.h"
 
 namespace kube {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
-#include "tests/controllers/support/builders.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {
@@ -15,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using kube::Json;
 using kube::KindOf;
-using testing::GpuShape;
 
 // The ledger beside an API server in this process; no scheduler runs.
 class ClusterAccountTest : public ::testing::Test {

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/controllers/support/builders.h"
-
 namespace grus {
 namespace {
 

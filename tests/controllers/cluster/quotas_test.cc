@@ -6,7 +6,7 @@
 
 #include <mutex>
 
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {

@@ -66,7 +66,6 @@ class ClusterModel {
     View view;
     view.job = std::make_shared<api::ElasticHorovodJob>(job_);
     view.now = At(now_);
-    view.has_service = true;
     view.workers = set_;
     view.hosts = hosts_;
     view.launcher = has_launcher_ ? LauncherState::kActive : LauncherState::kAbsent;

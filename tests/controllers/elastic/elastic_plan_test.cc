@@ -8,6 +8,7 @@
 
 #include "controllers/elastic/elastic_status.h"
 #include "tests/controllers/elastic/view_builder.h"
+#include "tests/kit/conditions.h"
 
 namespace grus {
 namespace {
@@ -27,7 +28,7 @@ std::vector<int> Ordinals(const std::optional<HostList>& list) {
 
 bool IsTrue(const Plan& plan, const char* type) { return kube::IsConditionTrue(plan.status.conditions, type); }
 
-std::string ReasonOf(const Plan& plan) { return testing::ReadyReason(plan.status.conditions); }
+std::string ReasonOf(const Plan& plan) { return kit::ReasonIn(plan.status.conditions); }
 
 // A job of 2 to 4 that trains with four workers.
 ViewBuilder Training() {
@@ -57,11 +58,9 @@ TEST(ElasticPlan, WorkersThatTheServerWouldRefuseAreNotMadeAndToldOnce) {
   EXPECT_THAT(again.events, IsEmpty());
 }
 
-TEST(ElasticPlan, ANewJobGetsItsWorkersButNoServiceAndLauncherYet) {
-  View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
-  view.has_service = false;
+TEST(ElasticPlan, ANewJobGetsItsWorkersButNoLauncherAndServiceYet) {
+  const View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_FALSE(plan.wants_service);
   ASSERT_TRUE(plan.workers);
   EXPECT_EQ(plan.workers->replicas, 4);
   EXPECT_FALSE(plan.wants_launcher);
@@ -71,10 +70,8 @@ TEST(ElasticPlan, ANewJobGetsItsWorkersButNoServiceAndLauncherYet) {
 }
 
 TEST(ElasticPlan, AJobWithoutRoomHoldsNothing) {
-  View view = ViewBuilder().MinMax(2, 4).Room(1).Build();
-  view.has_service = false;
+  const View view = ViewBuilder().MinMax(2, 4).Room(1).Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_FALSE(plan.wants_service);
   EXPECT_FALSE(plan.workers);
   EXPECT_FALSE(plan.wants_launcher);
   EXPECT_EQ(plan.status.phase, kPhaseWaiting);
@@ -130,6 +127,8 @@ TEST(ElasticPlan, TheLauncherStartsWithoutWorkersThatAreToLeave) {
   const Plan plan = PlanElasticJob(view);
   EXPECT_EQ(plan.workers->replicas, 2);
   EXPECT_THAT(Ordinals(plan.hosts), ElementsAre(0, 1));
+  const View early = ViewBuilder().MinMax(2, 4).Target(2).Set(4, 4).Bound({0, 1}).Ready({2, 3}).Build();
+  EXPECT_FALSE(PlanElasticJob(early).wants_launcher) << "those that stay are not ready";
 }
 
 TEST(ElasticPlan, ALauncherThatIsEndingIsAwaited) {
@@ -296,7 +295,7 @@ TEST(ElasticPlan, TheDeadlineEndsTheJobAndStopsTheLauncher) {
     EXPECT_EQ(plan.workers.has_value(), !is_over);
     if (is_over) {
       EXPECT_EQ(ReasonOf(plan), "DeadlineExceeded");
-      EXPECT_THAT(testing::ReadyMessage(plan.status.conditions), HasSubstr("1000 s"));
+      EXPECT_THAT(kit::MessageIn(plan.status.conditions), HasSubstr("1000 s"));
     } else {
       EXPECT_EQ(plan.look_again, kube::Duration(seconds(1)));
     }
@@ -348,7 +347,6 @@ TEST(ElasticPlan, CleanPodPolicySaysWhatStaysAfterTheEnd) {
     for (const Plan* plan : {&at_end, &after}) {
       EXPECT_EQ(plan->workers.has_value(), c.workers);
       EXPECT_EQ(plan->hosts.has_value(), c.workers);
-      EXPECT_EQ(plan->wants_service, c.workers);
       EXPECT_EQ(plan->wants_launcher, c.launcher);
       EXPECT_EQ(plan->restart_launcher, c.launcher_goes);
     }

@@ -9,8 +9,10 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/policy/workload_fingerprint.h"
 #include "tests/controllers/elastic/test_job.h"
-#include "tests/controllers/support/builders.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/conditions.h"
+#include "tests/kit/moment.h"
+#include "tests/kit/reconciler_fixture.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {
@@ -48,6 +50,16 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
     pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"worker","image":"a",
         "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
     Create("pods", std::move(pod));
+  }
+  // A job whose one worker is ready, with all of its children.
+  void AddRunningJob() {
+    AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.max_replicas = job.spec.workers.min_replicas = 1; });
+    Start();
+    Settle();
+    AddBoundWorker();
+    SetStatus("pods", {"team-a", "bert-workers-0"}, R"({"phase":"Running","podIP":"10.0.0.1","conditions":[
+        {"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})");
+    Settle();
   }
   // A StatefulSet of somebody else's that has the name of ours.
   void AddForeignWorkers() {
@@ -117,7 +129,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
   // As a pass does that looked at the pods before the last of them was bound.
-  account_.KeepPlaces("team-a/bert", testing::GpuShape(1), 1);
+  account_.KeepPlaces("team-a/bert", GpuShape(1), 1);
 
   ASSERT_TRUE(Pass());
 
@@ -134,6 +146,40 @@ TEST_F(ElasticReconcilerTest, AJobThatHasNotBegunHasNoWorkersAndNoEmptyColumns) 
     ASSERT_TRUE(found) << count;
     EXPECT_EQ(*found, Json(0)) << count;
   }
+}
+
+TEST_F(ElasticReconcilerTest, AServiceThatSomebodyChangedIsRepaired) {
+  const kube::ObjectKey key{"team-a", "bert-workers"};
+  AddRunningJob();
+  ASSERT_TRUE(server_.Get("services", key));
+  const Json ours = *server_.Get("services", key);
+  const std::function<void(Json&)> damages[] = {
+      [](Json& service) { service["metadata"]["labels"][kManagedByLabel] = "somebody"; },
+      [](Json& service) {
+        service["spec"]["selector"] = Json::MakeObject({{"app", "other"}});
+      }};
+  for (const auto& damage : damages) {
+    Edit("services", key, damage);
+    Settle();
+    const auto service = server_.Get("services", key);
+    EXPECT_EQ(*service->At({"metadata", "labels"}), *ours.At({"metadata", "labels"}));
+    EXPECT_EQ(*service->At({"spec", "selector"}), *ours.At({"spec", "selector"}));
+  }
+}
+
+TEST_F(ElasticReconcilerTest, AChildOfAnEarlierJobOfItsNameIsNotTaken) {
+  AddForeignWorkers();
+  Edit("statefulsets.apps", {"team-a", "bert-workers"}, [](Json& set) {
+    set["metadata"]["ownerReferences"] = *kube::ParseJson(R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1",
+        "kind":"ElasticHorovodJob","name":"bert","uid":"of-the-one-before","controller":true}])");
+  });
+  AddJob([](api::ElasticHorovodJob&) {});
+  Start();
+
+  EXPECT_FALSE(Pass());
+
+  const auto after = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
+  EXPECT_EQ(*after->At({"spec", "selector"}), *kube::ParseJson(R"({"matchLabels":{"app":"other"}})"));
 }
 
 TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
@@ -219,7 +265,7 @@ TEST_F(ElasticReconcilerTest, AStartThatFailsBesideTheLastRunsWorkersDoesNotWake
   ASSERT_TRUE(Pass());
 
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
+  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
   EXPECT_EQ(queue_.counts().depth, 0U);
 }
 
@@ -264,7 +310,7 @@ TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
 
   ASSERT_TRUE(Pass());
 
-  EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
+  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "NameTaken");
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
   EXPECT_TRUE(account_.PlacesOf("team-a/bert/launcher").empty());
 }
@@ -351,7 +397,7 @@ TEST_F(ElasticReconcilerTest, ALauncherThatNoNodeCanHoldIsSaid) {
 // What a LimitRange adds to a template that states nothing.
 TEST_F(ElasticReconcilerTest, AJobIsPlannedWithThePodsThatTheServerWillMake) {
   Json range = Named("v1", "LimitRange", "range", "team-a");
-  range["spec"] = *kube::ParseJson(R"({"limits":[{"type":"Container","defaultRequest":{"cpu":"30"}}]})");
+  range["spec"] = *kube::ParseJson(R"({"limits":[{"type":"Container","defaultRequest":{"cpu":"45"}}]})");
   Create("limitranges", std::move(range));
   AddJob([](api::ElasticHorovodJob& job) {
     job.spec.workers.min_replicas = 2;
@@ -362,9 +408,8 @@ TEST_F(ElasticReconcilerTest, AJobIsPlannedWithThePodsThatTheServerWillMake) {
   ASSERT_TRUE(Pass());
   ASSERT_TRUE(Pass());
 
-  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "two workers and the launcher need 90 of 64 processors";
-  EXPECT_EQ(testing::ReadyReason(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions),
-            "WaitingForRoom");
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "two workers and the launcher need 135 of 96 processors";
+  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "WaitingForRoom");
 
   ASSERT_TRUE(server_.Delete("limitranges", {"team-a", "range"}));
   const kube::Result<kube::Action> later = Pass();
@@ -400,7 +445,7 @@ TEST_F(ElasticReconcilerTest, AJobWaitsInTheQueueWithThePriorityOfItsClass) {
   other.priority = 5;
   other.waiting_since = 1;
   other.needed = 16;
-  other.members.assign(16, testing::GpuShape(1));
+  other.members.assign(16, GpuShape(1));
   ASSERT_FALSE(account_.Ask(other).is_placed);
   ASSERT_TRUE(Pass());
 
@@ -416,7 +461,7 @@ TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhe
   Start();
   (void)Settle();
   const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
-  EXPECT_EQ(testing::ReadyReason(job->status.conditions), "TemplateRefused");
+  EXPECT_EQ(kit::ReasonIn(job->status.conditions), "TemplateRefused");
   EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);

@@ -195,6 +195,14 @@ TEST(ElasticStatus, PodsThatCannotStartAreTold) {
   }
 }
 
+TEST(ElasticStatus, OfAWorkerWhoseNodeIsLostOnlyThatIsTold) {
+  View view = Of(4).Ready({0, 1, 2}).Lost({3}).LauncherRuns().Build();
+  view.pods.back().is_ready = false;
+  const std::string before = ConditionOf(PlanElasticJob(view).status, "Ready").message;
+  view.pods.back().trouble = "cannot pull its image";
+  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message, before);
+}
+
 TEST(ElasticStatus, ATrainingGoesOnBesideABrokenWorker) {
   const Status status = PlanElasticJob(Of(4).Ready({0, 1, 2}).Broken({3}, -5).LauncherRuns().Build()).status;
   EXPECT_TRUE(ConditionOf(status, "Ready").is_true());

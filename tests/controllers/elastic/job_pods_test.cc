@@ -6,7 +6,7 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_objects.h"
 #include "tests/controllers/elastic/test_job.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {

@@ -11,7 +11,7 @@
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/elastic/elastic_status.h"
 #include "tests/controllers/elastic/view_builder.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {

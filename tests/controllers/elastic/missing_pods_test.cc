@@ -5,7 +5,7 @@
 
 #include "clientlib/model/events_v1.h"
 #include "tests/controllers/elastic/view_builder.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "controllers/elastic/elastic_view.h"
 #include "tests/controllers/elastic/test_job.h"
-#include "tests/support/temp_dir.h"
+#include "tests/kit/temp_dir.h"
 
 namespace grus {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "clientlib/auth/tls_material.h"
-#include "tests/support/temp_dir.h"
+#include "tests/kit/temp_dir.h"
 
 namespace grus {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "crds/types/elastic_horovod_job.h"
-#include "tests/controllers/support/builders.h"
+#include "tests/kit/moment.h"
 
 namespace grus {
 

@@ -51,7 +51,6 @@ class ViewBuilder {
 
   ViewBuilder& Set(int replicas, int granted) {
     view_.workers = WorkersState{replicas, granted, replicas > granted, true};
-    view_.has_service = true;
     return *this;
   }
   ViewBuilder& Unobserved() {

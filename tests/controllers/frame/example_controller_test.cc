@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace example {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "crds/types/pod_group.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {

@@ -7,7 +7,9 @@
 
 #include "controllers/gang/gang_plan.h"
 #include "controllers/gang/gang_status.h"
-#include "tests/controllers/support/builders.h"
+#include "tests/kit/conditions.h"
+#include "tests/kit/moment.h"
+#include "tests/kit/shapes.h"
 
 namespace grus::testing {
 
@@ -129,7 +131,7 @@ inline std::vector<int> Ends(const GangPlan& plan) {
   for (const Member* member : plan.end) ordinals.push_back(member->ordinal);
   return ordinals;
 }
-inline std::string ReasonOf(const GangPlan& plan) { return ReadyReason(plan.status.conditions); }
-inline std::string MessageOf(const GangPlan& plan) { return ReadyMessage(plan.status.conditions); }
+inline std::string ReasonOf(const GangPlan& plan) { return kit::ReasonIn(plan.status.conditions); }
+inline std::string MessageOf(const GangPlan& plan) { return kit::MessageIn(plan.status.conditions); }
 
 }  // namespace grus::testing

@@ -340,6 +340,19 @@ TEST(GangPlan, AReplacementInARunningGangStartsAtOnceWithoutAPlace) {
   EXPECT_FALSE(plan.status.schedule_start_time) << "its time runs from when all that it lacks are the scheduler's";
 }
 
+TEST(GangPlan, AMemberThatSomebodyEndsIsNoSurprise) {
+  const auto below = [](int ending) {
+    return PlanGang(GangBuilder(4)
+                        .Running(3)
+                        .Ended(ending, MemberState::kEnding)
+                        .Phase(kGangRunning, GangReason::kRunning)
+                        .Build());
+  };
+  EXPECT_EQ(ReasonOf(below(1)), "BelowMinimum");
+  EXPECT_THAT(below(1).events, IsEmpty());
+  EXPECT_FALSE(below(0).events.empty());
+}
+
 TEST(GangPlan, ExtrasStartWhenTheyHaveAPlace) {
   const GangView without = GangBuilder(2).Running(2).Gated(2).Build();
   EXPECT_THAT(PlanGang(without).lift, IsEmpty());

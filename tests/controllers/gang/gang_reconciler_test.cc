@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {

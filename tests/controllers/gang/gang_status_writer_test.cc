@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "controllers/gang/gang_status.h"
-#include "tests/controllers/support/builders.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/conditions.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {
@@ -57,7 +57,7 @@ class GangStatusWriterTest : public testing::ReconcilerFixture {
     Settle();
   }
   std::string ReasonInCluster() const {
-    return Group()->status.observed_generation == 0 ? "" : testing::ReadyReason(Group()->status.conditions);
+    return Group()->status.observed_generation == 0 ? "" : kit::ReasonIn(Group()->status.conditions);
   }
   void DropLease() {
     ASSERT_TRUE(client_.Delete(KindOf<kube::Lease>(), {"kube-system", kSchedulerPluginsLease}));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/controllers/gang/gang_builder.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {
@@ -28,6 +28,10 @@ class MemberWriterTest : public testing::ReconcilerFixture {
     member.resource_version = *pod.At({"metadata", "resourceVersion"})->AsString();
     member.is_tracked_by_job = true;
   }
+  // REQUIRES: it is there.
+  bool IsEnding(const std::string& pod) const {
+    return server_.Get("pods", {"team-a", pod})->At({"metadata", "deletionTimestamp"}) != nullptr;
+  }
 
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
@@ -50,11 +54,26 @@ TEST_F(MemberWriterTest, AMemberThatHasChangedSinceItWasSeenIsLeftToTheNextPassA
   const kube::Status done = writer_.End(view, plan, {});
 
   EXPECT_TRUE(done) << done.error().message();
-  EXPECT_TRUE(server_.Get("pods", {"team-a", view.members[0].name}));
+  EXPECT_FALSE(IsEnding(view.members[0].name));
   EXPECT_FALSE(server_.Get("pods", {"team-a", view.members[1].name}));
   See(view.members[0]);
   EXPECT_TRUE(writer_.End(view, plan, {}));
   EXPECT_FALSE(server_.Get("pods", {"team-a", view.members[0].name}));
+}
+
+TEST_F(MemberWriterTest, AnotherPodOfTheNameOfAMemberIsNotEnded) {
+  GangView view = testing::GangBuilder(1).Lifted(1).Build();
+  Member& member = view.members.front();
+  AddPod(member.name);
+  See(member);
+  member.uid = "of-the-one-before";
+  member.is_tracked_by_job = false;
+  GangPlan plan;
+  plan.end.push_back(&member);
+
+  EXPECT_TRUE(writer_.End(view, plan, {}));
+
+  EXPECT_FALSE(IsEnding(member.name));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "clientlib/runtime/http_server.h"
-#include "tests/support/temp_dir.h"
+#include "tests/kit/temp_dir.h"
 
 namespace grus {
 namespace {

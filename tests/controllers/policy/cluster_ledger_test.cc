@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "tests/controllers/policy/policy_builders.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {

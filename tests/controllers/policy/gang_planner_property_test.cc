@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "tests/controllers/policy/policy_builders.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {

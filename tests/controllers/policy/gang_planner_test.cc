@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/controllers/policy/policy_builders.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/controllers/policy/policy_builders.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {

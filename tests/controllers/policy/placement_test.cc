@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "tests/controllers/policy/policy_builders.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {

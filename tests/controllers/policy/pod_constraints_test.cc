@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "controllers/policy/placement.h"
-#include "tests/controllers/policy/policy_builders.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {

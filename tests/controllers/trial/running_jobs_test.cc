@@ -9,8 +9,8 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/trial/profile_keeper.h"
 #include "controllers/trial/profile_status.h"
-#include "tests/controllers/support/reconciler_fixture.h"
 #include "tests/controllers/trial/profile_builders.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {

@@ -3,6 +3,7 @@
 // collector.
 #include "tests/controllers/trial/trial_reconciler_fixture.h"
 #include "tests/controllers/trial/trial_world.h"
+#include "tests/kit/shapes.h"
 
 namespace grus {
 namespace {
@@ -187,7 +188,7 @@ TEST_F(TrialPodReconcilerTest, OthersThatWaitStopAnIdleOneAndItsOwnGangDoesNot) 
   Pass();
   GangDemand demand;
   demand.needed = 1;
-  demand.members = {testing::GpuShape(16)};  // More than there is: it waits.
+  demand.members = {GpuShape(16)};  // More than there is: it waits.
 
   demand.key = "team-a/" + TheTrial();
   account_.Ask(demand);

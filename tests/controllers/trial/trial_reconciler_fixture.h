@@ -12,8 +12,9 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/trial/trial_reconciler.h"
 #include "crds/types/pod_group.h"
-#include "tests/controllers/support/builders.h"
-#include "tests/controllers/support/reconciler_fixture.h"
+#include "tests/kit/conditions.h"
+#include "tests/kit/moment.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus::testing {
 
@@ -81,8 +82,8 @@ class TrialReconcilerFixture : public ReconcilerFixture {
     }
   }
   std::shared_ptr<const api::TrialJob> Tune() { return Live<api::TrialJob>({"team-a", "tune"}); }
-  std::string ReadyReason() { return testing::ReadyReason(Tune()->status.conditions); }
-  std::string ReadyMessage() { return testing::ReadyMessage(Tune()->status.conditions); }
+  std::string ReadyReason() { return kit::ReasonIn(Tune()->status.conditions); }
+  std::string ReadyMessage() { return kit::MessageIn(Tune()->status.conditions); }
   std::string TheTrial() { return Tune()->status.trials.at(0).name; }
   // A pod of the trial that is bound and runs.
   void RunPod(const std::string& trial, const std::string& role, const std::string& node = "n1") {

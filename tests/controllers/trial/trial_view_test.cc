@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/controllers/support/builders.h"
 #include "tests/controllers/trial/trial_builder.h"
+#include "tests/kit/moment.h"
 
 namespace grus {
 namespace {

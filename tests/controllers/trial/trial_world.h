@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "controllers/trial/trial_plan.h"
-#include "tests/controllers/support/builders.h"
 #include "tests/controllers/trial/trial_builder.h"
+#include "tests/kit/conditions.h"
+#include "tests/kit/moment.h"
 
 namespace grus::testing {
 
@@ -100,8 +101,8 @@ class TrialWorld {
       }
     }
   }
-  std::string ReadyReason() const { return testing::ReadyReason(job_.status.conditions); }
-  std::string ReadyMessage() const { return testing::ReadyMessage(job_.status.conditions); }
+  std::string ReadyReason() const { return kit::ReasonIn(job_.status.conditions); }
+  std::string ReadyMessage() const { return kit::MessageIn(job_.status.conditions); }
 
  private:
   void End(const std::string& trial) {

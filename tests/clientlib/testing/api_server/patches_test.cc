@@ -3,17 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/kit/must.h"
+
 namespace kube::testing {
 namespace {
 
-Json Of(std::string_view text) {
-  Result<Json> json = ParseJson(text);
-  EXPECT_TRUE(json) << text;
-  return json ? *std::move(json) : Json();
-}
+using kit::FromText;
 
 std::shared_ptr<const StructuralSchema> PodSchema() {
-  const auto schema = StructuralSchema::Parse(Of(R"({"type": "object", "properties": {"spec": {"type": "object",
+  const auto schema = StructuralSchema::Parse(FromText(R"({"type": "object", "properties": {"spec": {"type": "object",
     "properties": {
       "containers": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
         "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
@@ -48,9 +46,9 @@ TEST(JsonPatch, CarriesOutOperationsInOrder) {
                 R"({"a": {"b": 1, "c": 2}})"},
            Case{R"({})", R"([{"op": "test", "path": "/a", "value": null}])", R"({})"},
        }) {
-    Json document = Of(c.document);
-    EXPECT_TRUE(ApplyJsonPatch(document, Of(c.patch))) << c.patch;
-    EXPECT_EQ(document, Of(c.want)) << c.patch << " gave " << ToText(document);
+    Json document = FromText(c.document);
+    EXPECT_TRUE(ApplyJsonPatch(document, FromText(c.patch))) << c.patch;
+    EXPECT_EQ(document, FromText(c.want)) << c.patch << " gave " << ToText(document);
   }
 }
 
@@ -63,8 +61,8 @@ TEST(JsonPatch, RefusesWhatItCannotCarryOut) {
         R"([{"op": "move", "from": "/b", "path": "/c"}])", R"([{"op": "copy", "from": "/b", "path": "/c"}])",
         R"([{"op": "add", "path": "b", "value": 1}])", R"([{"op": "shuffle", "path": "/a"}])", R"([{"path": "/a"}])",
         R"([{"op": "remove"}])", R"([{"op": "remove", "path": ""}])"}) {
-    Json document = Of(R"({"a": 1, "list": [1, 2]})");
-    const Status status = ApplyJsonPatch(document, Of(patch));
+    Json document = FromText(R"({"a": 1, "list": [1, 2]})");
+    const Status status = ApplyJsonPatch(document, FromText(patch));
     ASSERT_FALSE(status) << patch;
     EXPECT_EQ(status.error().code(), ErrorCode::kInvalid);
     EXPECT_EQ(status.error().message(), "the server rejected our request due to an error in our request");
@@ -73,8 +71,8 @@ TEST(JsonPatch, RefusesWhatItCannotCarryOut) {
 
 TEST(JsonPatch, MustBeAListOfObjects) {
   for (const char* patch : {"{}", "[1]", "\"text\""}) {
-    Json document = Of("{}");
-    const Status status = ApplyJsonPatch(document, Of(patch));
+    Json document = FromText("{}");
+    const Status status = ApplyJsonPatch(document, FromText(patch));
     ASSERT_FALSE(status) << patch;
     EXPECT_EQ(status.error().code(), ErrorCode::kInvalidArgument);
   }
@@ -128,9 +126,9 @@ TEST(StrategicMergePatch, MergesAsTheServerDoes) {
               R"({"spec": {"b": {"c": null, "d": 1}, "containers": [{"name": "a", "$patch": "delete"}, {"name": "b"}]}})",
               R"({"spec": {"b": {"d": 1}, "containers": [{"name": "b"}]}})"},
       }) {
-    Json document = Of(c.document);
-    EXPECT_TRUE(ApplyStrategicMergePatch(schema.get(), document, Of(c.patch))) << c.name;
-    EXPECT_EQ(document, Of(c.want)) << c.name << " gave " << ToText(document);
+    Json document = FromText(c.document);
+    EXPECT_TRUE(ApplyStrategicMergePatch(schema.get(), document, FromText(c.patch))) << c.name;
+    EXPECT_EQ(document, FromText(c.want)) << c.name << " gave " << ToText(document);
   }
 }
 
@@ -147,8 +145,8 @@ TEST(StrategicMergePatch, RefusesWhatItDoesNotUnderstand) {
         Case{R"({"spec": {"containers": [1]}})", ErrorCode::kInvalidArgument},
         Case{R"({"spec": {"containers": [{"name": "a", "$patch": "turn"}]}})", ErrorCode::kInternal},
         Case{R"({"spec": {"$retainKeys": ["a"], "b": 1}})", ErrorCode::kInvalidArgument}}) {
-    Json document = Of("{}");
-    const Status status = ApplyStrategicMergePatch(schema.get(), document, Of(c.patch));
+    Json document = FromText("{}");
+    const Status status = ApplyStrategicMergePatch(schema.get(), document, FromText(c.patch));
     ASSERT_FALSE(status) << c.patch;
     EXPECT_EQ(status.error().code(), c.want) << c.patch;
   }

@@ -65,26 +65,11 @@ TEST_F(PodLogsTest, AContainerThatWaitsHasNone) {
   EXPECT_THAT(Get().body, HasSubstr("is waiting to start: ContainerCreating"));
 }
 
-TEST_F(PodLogsTest, GivesWhatWasLogged) {
-  Run();
-  Log("a\nb\n");
-  EXPECT_EQ(Get().status, 200);
-  EXPECT_EQ(Get().body, "a\nb\n");
-}
-
 TEST_F(PodLogsTest, TimestampsHaveNineDigitsAndStandBeforeWholeLinesOnly) {
   Run();
   Log("a\nb", 1us);
   Log("c\n", 2s);
   EXPECT_EQ(Get("?timestamps=true").body, "2026-01-02T12:00:00.000001000Z a\n2026-01-02T12:00:00.000001000Z bc\n");
-}
-
-TEST_F(PodLogsTest, SinceTimeCountsWholeSecondsAndIncludesThem) {
-  Run();
-  Log("a\n", 999ms);
-  Log("b\n", 1s);
-  Log("c\n", 1999ms);
-  EXPECT_EQ(Get("?sinceTime=2026-01-02T12:00:01.5Z").body, "b\nc\n");
 }
 
 TEST_F(PodLogsTest, TailCountsBeforeSinceTime) {
@@ -103,16 +88,6 @@ TEST_F(PodLogsTest, LimitBytesCutsWithinALineAndEndsTheStream) {
   const auto stream = Follow("&limitBytes=6");
   EXPECT_EQ(ReadNow(*stream), "abc\nde");
   EXPECT_EQ(ReadNow(*stream), "(end)");
-}
-
-TEST_F(PodLogsTest, AFollowerGetsWhatIsLoggedLater) {
-  Run();
-  Log("a\n");
-  const auto stream = Follow();
-  EXPECT_EQ(ReadNow(*stream), "a\n");
-  EXPECT_EQ(ReadNow(*stream), "(nothing)");
-  Log("b");
-  EXPECT_EQ(ReadNow(*stream), "b");
 }
 
 TEST_F(PodLogsTest, AFollowersStreamEndsWithTheContainer) {

@@ -11,6 +11,7 @@
 #include "clientlib/testing/api_server/pod_security.h"
 #include "clientlib/testing/cluster/fake_cluster.h"
 #include "clientlib/testing/cluster/objects.h"
+#include "tests/kit/objects.h"
 
 namespace kube::testing {
 
@@ -24,34 +25,18 @@ struct ClusterWorld {
   }
 
   // A container that wants one GPU.
-  static Json GpuPodSpec() {
-    return *ParseJson(R"({"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1",
-        "resources": {"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}}}]})");
-  }
-  static Json Pod(const std::string& name) {
-    Json pod = Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Pod"}});
-    pod["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
-    pod["spec"] = GpuPodSpec();
-    return pod;
-  }
+  static Json GpuPodSpec() { return kit::PodSpec(1, R"({"restartPolicy": "Never"})"); }
+  static Json Pod(const std::string& name) { return kit::MakePod(name, GpuPodSpec(), {}, "default"); }
   static Json StatefulSet(const std::string& name, int replicas, std::string_view policy = "Parallel") {
-    Json set = *ParseJson(R"({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"serviceName": "workers",
-        "updateStrategy": {"type": "OnDelete"}, "template": {}}})");
-    set["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
-    Json& spec = set["spec"];
-    spec["replicas"] = replicas;
-    spec["podManagementPolicy"] = policy;
-    spec["selector"]["matchLabels"]["app"] = name;
-    spec["template"]["metadata"]["labels"]["app"] = name;
-    spec["template"]["spec"] = GpuPodSpec();
-    spec["template"]["spec"]["restartPolicy"] = "Always";
+    Json set = kit::MakeStatefulSet(name, replicas, GpuPodSpec(), {}, "default");
+    set["spec"]["podManagementPolicy"] = policy;
+    set["spec"]["updateStrategy"]["type"] = "OnDelete";
+    set["spec"]["template"]["spec"]["restartPolicy"] = "Always";
     return set;
   }
   static Json Job(const std::string& name, int backoff_limit) {
-    Json job = Json::MakeObject({{"apiVersion", "batch/v1"}, {"kind", "Job"}});
-    job["metadata"] = Json::MakeObject({{"name", name}, {"namespace", "default"}});
+    Json job = kit::MakeJob(name, 1, GpuPodSpec(), {}, "default");
     job["spec"]["backoffLimit"] = backoff_limit;
-    job["spec"]["template"]["spec"] = GpuPodSpec();
     return job;
   }
 

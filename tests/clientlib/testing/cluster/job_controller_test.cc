@@ -143,7 +143,7 @@ TEST(JobController, RulesDecideByExitCodes) {
   static constexpr char kOfAnother[] =
       R"([{"action": "Ignore", "onExitCodes": {"containerName": "other", "operator": "In", "values": [42]}}])";
   static constexpr char kOfThis[] =
-      R"([{"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [42]}}])";
+      R"([{"action": "Ignore", "onExitCodes": {"containerName": "c", "operator": "In", "values": [42]}}])";
   for (const PolicyCase& c : {
            PolicyCase{kIgnoreIn, "42", 0, 0, ""},
            PolicyCase{kIgnoreIn, "1", 1, 0, "BackoffLimitExceeded"},

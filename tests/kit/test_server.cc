@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/test_server.h"
+#include "tests/kit/test_server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

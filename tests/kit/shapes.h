@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes, shapes and gangs for the tests of this folder.
+// Nodes, shapes and gangs, as the ledger and the planner know them.
 #pragma once
 
 #include <memory>
@@ -28,6 +28,14 @@ inline PodShape GpuPod(std::int64_t gpus) {
   shape.request.pods = 1;
   if (gpus > 0) shape.request.AddExtended(kGpuResource, gpus);
   return shape;
+}
+
+// Of a pod that wants so many GPUs and nothing else.
+inline ShapePtr GpuShape(int gpus) {
+  PodShape shape;
+  if (gpus > 0) shape.request.AddExtended(kGpuResource, gpus);
+  shape.request.pods = 1;
+  return std::make_shared<const PodShape>(std::move(shape));
 }
 
 inline ShapePtr Shared(PodShape shape) { return std::make_shared<const PodShape>(std::move(shape)); }

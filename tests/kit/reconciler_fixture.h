@@ -24,6 +24,7 @@
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
 #include "crds/types/all_crds.h"
+#include "tests/kit/objects.h"
 
 namespace grus::testing {
 
@@ -57,10 +58,7 @@ class ReconcilerFixture : public ::testing::Test {
 
   static kube::Json Named(const char* api_version, const char* kind, const std::string& name,
                           const std::string& ns = {}) {
-    kube::Json object = kube::Json::MakeObject({{"apiVersion", api_version}, {"kind", kind}});
-    object["metadata"]["name"] = name;
-    if (!ns.empty()) object["metadata"]["namespace"] = ns;
-    return object;
+    return kit::MakeObject(api_version, kind, name, ns);
   }
   void Create(std::string_view resource, kube::Json object) {
     const auto created = server_.Create(resource, std::move(object));
@@ -85,12 +83,7 @@ class ReconcilerFixture : public ::testing::Test {
     EXPECT_TRUE(read) << read.error().message();
     return *read;
   }
-  void AddNode(const std::string& name) {
-    kube::Json node = Named("v1", "Node", name);
-    node["status"]["allocatable"] =
-        kube::Json::MakeObject({{"cpu", "64"}, {"memory", "256Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "8"}});
-    Create("nodes", std::move(node));
-  }
+  void AddNode(const std::string& name) { Create("nodes", kit::MakeNode(name, 8)); }
 
   kube::testing::FakeClock clock_;
   kube::testing::FakeApiServer server_{clock_};

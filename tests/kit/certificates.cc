@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/certificates.h"
+#include "tests/kit/certificates.h"
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>

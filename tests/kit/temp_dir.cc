@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/temp_dir.h"
+#include "tests/kit/temp_dir.h"
 
 #include <cstdlib>
 #include <fstream>

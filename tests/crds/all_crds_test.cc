@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crds/types/all_crds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "crds/types/elastic_horovod_job.h"
+#include "crds/types/pod_group.h"
+#include "crds/types/trial_job.h"
+#include "crds/types/workload_profile.h"
+#include "tests/crds/schema_walk.h"
+
+namespace api {
+namespace {
+
+using kube::Json;
+using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
+
+TEST(AllCrds, HaveTheNamesAndColumnsThatPeopleKnow) {
+  struct Case {
+    const kube::Kind& kind;
+    std::string name, scope;
+    Json short_names, categories;
+    std::vector<std::string> shown, wide;
+  };
+  const std::vector<std::string> of_groups = {"Phase",     "Min",    "Scheduled", "Running",
+                                              "Succeeded", "Failed", "Reason",    "Age"};
+  const Json ours = Json::MakeArray({"grus", "all"});
+  const Case cases[] = {{kube::KindOf<ElasticHorovodJob>(),
+                         "elastichorovodjobs.ai.centauruscloud.io",
+                         "Namespaced",
+                         Json::MakeArray({"ehj"}),
+                         ours,
+                         {"Phase", "Min", "Ready", "Max", "Reason", "Age"},
+                         {"Wanted", "Granted", "Message"}},
+                        {kube::KindOf<TrialJob>(),
+                         "trialjobs.ai.centauruscloud.io",
+                         "Namespaced",
+                         Json::MakeArray({"tj"}),
+                         ours,
+                         {"Phase", "Trials", "Knee", "Speed-up", "Error", "Spent", "Age"},
+                         {"Reason", "Recommendation", "Fingerprint"}},
+                        {kube::KindOf<WorkloadProfile>(),
+                         "workloadprofiles.ai.centauruscloud.io",
+                         "Cluster",
+                         Json::MakeArray({"wp"}),
+                         Json::MakeArray({"grus"}),
+                         {"GPU", "Points", "Knee", "Age"},
+                         {"Image"}},
+                        {kube::KindOf<PodGroup>(),
+                         "podgroups.scheduling.x-k8s.io",
+                         "Namespaced",
+                         Json::MakeArray({"pg", "pgs"}),
+                         ours,
+                         of_groups,
+                         {"Message"}},
+                        // It leaves the short names to the other.
+                        {kube::KindOf<LegacyPodGroup>(),
+                         "podgroups.scheduling.sigs.k8s.io",
+                         "Namespaced",
+                         Json(),
+                         ours,
+                         of_groups,
+                         {"Message"}}};
+  ASSERT_EQ(std::size(cases), AllCrds().size());
+  for (const Case& c : cases) {
+    const Json crd = CrdOf(c.kind);
+    EXPECT_EQ(At(crd, {"metadata", "name"}), Json(c.name));
+    EXPECT_EQ(At(crd, {"spec", "scope"}), Json(c.scope)) << c.name;
+    EXPECT_EQ(At(crd, {"spec", "names", "kind"}), Json(c.kind.kind)) << c.name;
+    EXPECT_EQ(At(crd, {"spec", "names", "shortNames"}), c.short_names) << c.name;
+    EXPECT_EQ(At(crd, {"spec", "names", "categories"}), c.categories) << c.name;
+    EXPECT_EQ(At(VersionOf(c.kind), {"name"}), Json("v1alpha1")) << c.name;
+    EXPECT_TRUE(At(VersionOf(c.kind), {"subresources", "status"}).is_object()) << c.name;
+    EXPECT_THAT(ColumnsOf(c.kind).shown, ElementsAreArray(c.shown)) << c.name;
+    EXPECT_THAT(ColumnsOf(c.kind).wide, ElementsAreArray(c.wide)) << c.name;
+    EXPECT_THAT(FieldsThat(c.kind, LacksDescription), IsEmpty()) << c.name;
+  }
+}
+
+}  // namespace
+}  // namespace api

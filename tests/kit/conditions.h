@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an object of ours says of itself, for assertions: a reason or a message, empty if it says nothing.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clientlib/model/condition.h"
+
+namespace kit {
+
+template <typename C>
+std::string ReasonIn(const std::vector<C>& conditions, std::string_view type = "Ready") {
+  const C* const found = kube::FindCondition(conditions, type);
+  return found ? std::string(found->reason) : "";
+}
+template <typename C>
+std::string MessageIn(const std::vector<C>& conditions, std::string_view type = "Ready") {
+  const C* const found = kube::FindCondition(conditions, type);
+  return found ? std::string(found->message) : "";
+}
+
+// Of an object that may not be there (null).
+template <typename P>
+std::string ReasonOf(const P& object, std::string_view type = "Ready") {
+  return object ? ReasonIn(object->status.conditions, type) : "";
+}
+template <typename P>
+std::string MessageOf(const P& object, std::string_view type = "Ready") {
+  return object ? MessageIn(object->status.conditions, type) : "";
+}
+
+}  // namespace kit
