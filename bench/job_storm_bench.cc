@@ -106,6 +106,7 @@ bool LookAtGrus(const World& world, const Arguments& args, const std::string& ns
   figures.lag_median.push_back(Percentile(lags, 0.5));
   figures.lag_p99.push_back(Percentile(lags, 0.99));
   if (args.idle_seconds <= 0 || !figures.idle_writes.empty()) return world.clock.Now() < until;
+  usleep(15'000'000U);  // What could wait has been written.
   const double before = ScrapeManager(port).writes;
   usleep(static_cast<useconds_t>(args.idle_seconds) * 1'000'000U);
   figures.idle_writes.push_back(ScrapeManager(port).writes - before);

@@ -81,7 +81,9 @@ ManagerCounters ScrapeManager(int port) {
   ManagerCounters counters;
   for (const std::string& line : ReadProgramMetrics(port, "rest_client_requests_total{")) {
     counters.requests += MetricValue(line);
-    if (line.find("method=\"GET\"") == std::string::npos) counters.writes += MetricValue(line);
+    const bool is_lease = line.find("method=\"PUT\"") != std::string::npos;  // It puts nothing else.
+    const bool is_read = line.find("method=\"GET\"") != std::string::npos;
+    if (!is_read && !is_lease) counters.writes += MetricValue(line);
   }
   return counters;
 }

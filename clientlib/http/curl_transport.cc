@@ -19,7 +19,8 @@ namespace {
 // Against a server without HTTP/2 each running exchange needs a connection of its own.
 constexpr int kMinHttp1Requests = 8;
 constexpr int kMaxHttp1Watches = 1024;
-constexpr Duration kWatchGather = std::chrono::milliseconds(5);
+constexpr Duration kWatchGather = std::chrono::milliseconds(20);
+constexpr Duration kRequestGather = std::chrono::milliseconds(2);
 
 Error Invalid(std::string message) { return Error(ErrorCode::kInvalidArgument, std::move(message)); }
 
@@ -111,7 +112,8 @@ CurlTransport::Impl::Pools CurlTransport::Impl::MakePools(std::shared_ptr<const 
     return std::make_shared<CurlPool>(from, PoolOptions{name, http2, http1, gather}, connections_opened);
   };
   return {
-      make("http-request", from->request_connections, std::max(from->request_connections, kMinHttp1Requests)),
+      make("http-request", from->request_connections, std::max(from->request_connections, kMinHttp1Requests),
+           kRequestGather),
       make("http-watch", from->watch_connections, std::max(from->watch_connections, kMaxHttp1Watches), kWatchGather),
       make("http-lease", from->lease_connections, std::max(from->lease_connections, 2))};
 }

@@ -51,7 +51,8 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       statuses_(client, &writes_, clock),
       planning_(client, caches, account, feed_, clock),
       missing_pods_(client, clock),
-      training_output_(client, clock) {
+      training_output_(client, clock),
+      children_(client, caches, clock) {
   if (caches_.profiles == nullptr) return;
   jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
     const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -104,31 +105,6 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
 bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
   return writes_.HasCaughtUp(job.metadata, {&caches_.jobs, &caches_.services, &caches_.stateful_sets,
                                             &caches_.config_maps, &caches_.launchers, &caches_.pods, caches_.groups});
-}
-
-bool ElasticReconciler::ArePodsCurrent(const ElasticHorovodJob& job) {
-  const std::string started = started_version_.Get(job.metadata);
-  if (started.empty()) return true;
-  if (kube::IsOlder(caches_.pods.store().resource_version(job.metadata.ns), started)) return false;
-  started_version_.Forget(job.metadata.Key());
-  return true;
-}
-
-template <typename T>
-std::shared_ptr<const T> ElasticReconciler::OwnedChild(const kube::Informer& informer, const ElasticHorovodJob& job,
-                                                       const std::string& name) const {
-  auto child = informer.Get<T>({job.metadata.ns, name});
-  if (!child) return nullptr;
-  const kube::OwnerReference* owner = child->metadata.Controller();
-  return owner && owner->uid == job.metadata.uid ? child : nullptr;
-}
-
-ElasticReconciler::Children ElasticReconciler::FindChildren(const ElasticHorovodJob& job) const {
-  return {OwnedChild<kube::Service>(caches_.services, job, ServiceName(job)),
-          OwnedChild<kube::StatefulSet>(caches_.stateful_sets, job, WorkersName(job)),
-          OwnedChild<kube::ConfigMap>(caches_.config_maps, job, HostsName(job)),
-          OwnedChild<kube::Job>(caches_.launchers, job, LauncherName(job)),
-          caches_.groups ? OwnedChild<api::PodGroup>(*caches_.groups, job, GroupName(job)) : nullptr};
 }
 
 View ElasticReconciler::Observe(const Job& job, const Children& children) const {
@@ -189,8 +165,8 @@ void ElasticReconciler::Forget(const ObjectKey& key) {
   planning_.Forget(key);
   missing_pods_.Forget(key);
   training_output_.Forget(key);
-  verified_.Forget(key);
-  started_version_.Forget(key);
+  children_.Forget(key);
+  kept_.Forget(key);
 }
 
 Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {
@@ -199,23 +175,23 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     Forget(key);  // If it was deleted, the garbage collector takes the children with it.
     return Action::AwaitChange();
   }
-  if (VerifiedOf(*job).is_namespace_ending) return Action::AwaitChange();
+  if (kept_.Get(job->metadata).is_namespace_ending) return Action::AwaitChange();
   if (!HasCaughtUp(*job)) return Action::After(kCacheLag);
 
-  const Children children = FindChildren(*job);
-  ChildWriter writer(client_, writes_, *job, stop);
+  const Children children = children_.Find(*job);
+  ChildWriter writer = children_.WriterFor(*job, writes_, stop);
   const auto has_pods = [&] { return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, key.ToString()).empty(); };
   if (!children.workers && (job->status.replicas.granted > 0 || has_pods())) {
     // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.
-    Result<bool> is_back = RestoreHiddenWorkers(*job, writer, stop);
+    Result<bool> is_back = children_.RestoreHiddenWorkers(*job, writer, stop);
     if (!is_back) return std::move(is_back).error();
     if (*is_back) return Action::After(kCacheLag);
   }
   View view = Observe(job, children);
-  view.are_pods_current = ArePodsCurrent(*job);
+  view.are_pods_current = children_.ArePodsCurrent(*job);
   const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
-  view.failed_tries = VerifiedOf(*job).failed_tries;
+  view.failed_tries = kept_.Get(job->metadata).failed_tries;
   const Plan plan = planning_.MakePlan(view, stop);
   if (plan.delete_job) {
     kube::DeleteOptions options;
@@ -227,7 +203,7 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   }
 
   std::optional<kube::Duration> deferred;
-  if (Status done = Execute(view, plan, children, writer, deferred, stop); !done) {
+  if (Status done = Execute({view, plan, children, writer, stop}, deferred); !done) {
     return Refused(view, plan, std::move(done).error(), stop);
   }
   Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
@@ -235,12 +211,28 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
                                  missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
 
+Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Duration>& deferred) {
+  const auto say = [&]() -> Status {
+    Status said = WriteStatus(pass.view, pass.plan.status, deferred, pass.stop);
+    if (said) NoteTry(pass.view, pass.plan);
+    return said;
+  };
+  if (Status done = children_.WriteWorkers(pass); !done) return done;
+  // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more. But
+  // what was refused may be refused again: said too early, each pass would take back what the one before said.
+  const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
+  if (!is_stalled) {
+    if (Status said = say(); !said) return said;
+  }
+  if (Status done = children_.WriteLauncher(pass); !done) return done;
+  return is_stalled ? say() : Status();
+}
+
 void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
   const bool has_failed = IsFailedTry(view.job->status.last_scale, plan.status.last_scale);
   if (has_failed) planning_.LearnPods(view);
   if (!has_failed && (view.failed_tries == 0 || !HasWhatItTried(view))) return;
-  verified_.With(view.job->metadata,
-                 [&](Verified& verified) { verified.failed_tries = has_failed ? view.failed_tries + 1 : 0; });
+  kept_.With(view.job->metadata, [&](Kept& kept) { kept.failed_tries = has_failed ? view.failed_tries + 1 : 0; });
 }
 
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
@@ -248,7 +240,7 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // It takes the job with it: nothing to mend, and nothing that the user should hear.
     planning_.GiveBackUnmade(view);
-    verified_.With(view.job->metadata, [](Verified& verified) { verified.is_namespace_ending = true; });
+    kept_.With(view.job->metadata, [](Kept& kept) { kept.is_namespace_ending = true; });
     return Action::AwaitChange();
   }
   // Of a quantity that is none the API server says neither where it is nor what.

@@ -296,20 +296,24 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
 kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api::ElasticHorovodJobStatus& after) {
   if (before.observed_generation == 0) {
     const auto& replicas = after.replicas;
-    const bool is_usual = after.phase == kPhasePending && replicas.granted == replicas.wanted && replicas.ready == 0 &&
+    const bool is_usual = after.phase == kPhasePending && replicas.granted == replicas.wanted &&
                           replicas.unschedulable == 0 && !kube::IsConditionTrue(after.conditions, "Stalled");
-    return is_usual ? kMinorChangeWait : kube::Duration::zero();
+    if (!is_usual) return {};
+    return replicas.ready == 0 ? kMinorChangeWait : kSoonWait;
   }
   Status same = after;
   same.replicas.created = before.replicas.created;
   if (same == before) return kMinorChangeWait;
-  const kube::Condition* ready = kube::FindCondition(same.conditions, "Ready");
-  if (!ready || ready->reason != ToString(Reason::kWaitingForRoom)) return {};
+  same.replicas.ready = before.replicas.ready;
   for (kube::Condition& condition : same.conditions) {
     const kube::Condition* was = kube::FindCondition(before.conditions, condition.type);
     if (was != nullptr) condition.message = was->message;
   }
-  return same == before ? kSentenceWait : kube::Duration::zero();
+  if (!(same == before)) return {};
+  const kube::Condition* ready = kube::FindCondition(same.conditions, "Ready");
+  const bool is_sentence =
+      after.replicas.ready == before.replicas.ready && ready && ready->reason == ToString(Reason::kWaitingForRoom);
+  return is_sentence ? kSentenceWait : kSoonWait;
 }
 
 }  // namespace grus

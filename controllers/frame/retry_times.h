@@ -15,6 +15,8 @@ inline constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
 // no request.
 inline constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
 
+// What people watch is told at once, and, when very many change at the same time, after this long.
+inline constexpr kube::Duration kSoonWait = std::chrono::milliseconds(400);
 // Changes that decide nothing wait this long for others: one pass, and one write of the status, for many.
 inline constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);
 // The sentence of one that waits may change with every pod that comes or goes, and is read by people.

@@ -1,21 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/frame/status_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "clientlib/client/patch.h"
+#include "controllers/frame/retry_times.h"
 
 namespace grus {
+namespace {
+
+constexpr kube::Duration kTurn = std::chrono::milliseconds(500);
+constexpr int kSavedTurns = 10;   // For many that come after a quiet time.
+constexpr int kLongestWaits = 4;  // So many times its patience a change waits at most, whoever else does.
+
+}  // namespace
+
+bool StatusWriter::TakeTurn() {
+  const kube::TimePoint now = clock_.Now();
+  std::lock_guard lock(mutex_);
+  const kube::TimePoint from = std::max(taken_to_, now - kSavedTurns * kTurn);
+  if (from + kTurn > now) return false;
+  taken_to_ = from + kTurn;
+  return true;
+}
 
 std::optional<kube::Duration> StatusWriter::TimeLeft(const kube::ObjectMeta& object, kube::Duration patience) {
   if (patience <= kube::Duration::zero()) return std::nullopt;
   const kube::TimePoint now = clock_.Now();
-  const kube::TimePoint since = waiting_since_.With(object, [&](std::optional<kube::TimePoint>& kept) {
-    if (!kept) kept = now;
-    return *kept;
+  return waits_.With(object, [&](std::optional<Wait>& wait) -> std::optional<kube::Duration> {
+    if (!wait) wait = Wait{now, now + patience};
+    wait->until = std::min(wait->until, now + patience);
+    const bool has_waited = wait->until <= now;
+    const bool is_due = has_waited && (patience <= kSoonWait || now >= wait->since + kLongestWaits * patience);
+    const bool may_have_turn = has_waited || patience <= kSoonWait;
+    if (is_due || (may_have_turn && TakeTurn())) return std::nullopt;
+    if (has_waited) wait->until = now + patience;
+    return wait->until - now;
   });
-  const kube::Duration left = since + patience - now;
-  return left > kube::Duration::zero() ? std::optional(left) : std::nullopt;
 }
 
 kube::Result<WrittenStatus> StatusWriter::Write(const kube::Kind& kind, const kube::ObjectMeta& object,

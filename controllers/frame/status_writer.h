@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the status of objects: what has changed alone, never to another object of the same name, and changes that
-// decide nothing together with the next ones. Notes its writes. Thread-safe.
+// decide nothing together with the next ones. Of those it writes two a second for all objects together: in a burst,
+// what matters comes first, and most of them are overtaken by it. Notes its writes. Thread-safe.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -33,7 +35,8 @@ class StatusWriter {
       : client_(client), writes_(writes), clock_(clock) {}
 
   // From object.status to `status`. `patience`: so long the change may wait for others, from the first that waits.
-  // Errors: kNotFound: it is gone; kInvalid: another one of that name is there.
+  // None: it is written now. Up to kSoonWait: when it is its turn, or has waited that long. More: when both is true, or
+  // it has waited four times as long. Errors: kNotFound: it is gone; kInvalid: another one of that name is there.
   template <typename T>
   kube::Result<WrittenStatus> Write(const T& object, const decltype(T::status)& status, kube::Duration patience,
                                     std::stop_token stop) {
@@ -44,16 +47,23 @@ class StatusWriter {
   }
   kube::Result<WrittenStatus> Write(const kube::Kind& kind, const kube::ObjectMeta& object, StatusChange change,
                                     kube::Duration patience, std::stop_token stop);
-  void Forget(const kube::ObjectKey& key) { waiting_since_.Forget(key); }
+  void Forget(const kube::ObjectKey& key) { waits_.Forget(key); }
 
  private:
-  // How long the change still may wait.
+  // How long the change waits still.
   std::optional<kube::Duration> TimeLeft(const kube::ObjectMeta& object, kube::Duration patience);
+  // Takes one of the writes of changes that can wait, if there is one left.
+  bool TakeTurn();
 
   kube::Client& client_;
   kube::WriteTracker* const writes_;
   const kube::Clock& clock_;
-  kube::ObjectMemory<std::optional<kube::TimePoint>> waiting_since_;
+  struct Wait {
+    kube::TimePoint since, until;
+  };
+  kube::ObjectMemory<std::optional<Wait>> waits_;
+  std::mutex mutex_;          // Guards what follows.
+  kube::TimePoint taken_to_;  // The turns up to here are taken, one for each kTurn.
 };
 
 }  // namespace grus

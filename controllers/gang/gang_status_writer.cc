@@ -93,7 +93,7 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
     KeepUpstreamFields(change.before);
     KeepUpstreamFields(change.after);
   }
-  kube::Duration patience = kube::Duration::zero();
+  kube::Duration patience = status.phase == "Running" ? kSoonWait : kube::Duration::zero();
   if (IsMinorGangChange(before, status)) patience = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
   auto written = statuses_.Write(kind_, view.group->metadata, std::move(change), patience, stop);
   if (!written) {

@@ -32,6 +32,8 @@
 
 namespace grus {
 
+class ChildWriter;
+
 struct TrialCaches {
   kube::Informer& trial_jobs;
   kube::Informer& jobs;  // All ElasticHorovodJobs.
@@ -111,10 +113,9 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Status SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop);
   kube::Status WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                            std::stop_token stop);
-  kube::Status EndTrial(const TrialView& view, const std::string& trial, std::stop_token stop);
-  kube::Status SuspendTrial(const TrialView& view, const std::string& trial, std::stop_token stop);
-  kube::Status MakeGroupOf(const TrialView& view, const std::string& trial, std::stop_token stop);
-  kube::Status StartTrial(const TrialView& view, const TrialStart& start, std::stop_token stop);
+  kube::Status StopTrials(const TrialView& view, const TrialPlan& plan, ChildWriter& writer);
+  kube::Status MakeGroups(const TrialView& view, const TrialPlan& plan, ChildWriter& writer);
+  kube::Status StartTrial(const TrialView& view, const TrialStart& start, ChildWriter& writer);
   // How a failed write is told, and when it is tried again.
   kube::Result<kube::Action> Refused(const TrialView& view, kube::Error error, std::stop_token stop);
   void ForgetFreed(const TrialView& view);

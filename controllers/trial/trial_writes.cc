@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/client/patch.h"
 #include "clientlib/model/json_writer.h"
+#include "controllers/frame/child_writer.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_reconciler.h"
@@ -22,10 +23,6 @@ using kube::Status;
 // Not kMinorChangeWait: while trials run there is a pass every kPoll, and each has progress to tell.
 constexpr kube::Duration kProgressWait = kPoll;
 
-std::string Named(const kube::Kind& kind, const ObjectKey& key) {
-  return std::string(kind.kind) + " " + key.ToString();
-}
-
 // The clock alone is no news.
 bool IsSame(const api::TrialJobStatus& before, const api::TrialJobStatus& after) {
   if (before.spent.wall_seconds == after.spent.wall_seconds) return before == after;
@@ -44,17 +41,11 @@ Status TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, st
   if (Status saved = SaveToProfile(view, plan, stop); !saved) return saved;
   if (Status written = WriteStatus(view, plan, deferred, stop); !written) return written;
   if (!deferred) ForgetFreed(view);
-  for (const std::string& trial : plan.end) {
-    if (Status ended = EndTrial(view, trial, stop); !ended) return ended;
-  }
-  for (const std::string& trial : plan.suspend) {
-    if (Status suspended = SuspendTrial(view, trial, stop); !suspended) return suspended;
-  }
-  for (const std::string& trial : plan.lacks_group) {
-    if (Status made = MakeGroupOf(view, trial, stop); !made) return made;
-  }
+  ChildWriter writer(client_, writes_, nullptr, KindOf<TrialJob>(), view.job->metadata, stop);
+  if (Status stopped = StopTrials(view, plan, writer); !stopped) return stopped;
+  if (Status made = MakeGroups(view, plan, writer); !made) return made;
   for (const TrialStart& start : plan.start) {
-    if (Status started = StartTrial(view, start, stop); !started) return started;
+    if (Status started = StartTrial(view, start, writer); !started) return started;
   }
   return {};
 }
@@ -132,44 +123,35 @@ void TrialReconciler::ForgetFreed(const TrialView& view) {
   });
 }
 
-Status TrialReconciler::SuspendTrial(const TrialView& view, const std::string& trial, std::stop_token stop) {
-  const ObjectKey key{view.job->metadata.ns, trial};
+Status TrialReconciler::StopTrials(const TrialView& view, const TrialPlan& plan, ChildWriter& writer) {
   const TrialObjects& objects = ObjectsOf(*view.job);
-  Json patch = objects.Suspension();
-  patch["metadata"]["uid"] = view.runs.at(trial).child->uid;
-  const auto patched = client_.Patch(objects.kind(), key, kube::PatchType::kMerge, patch, {}, stop);
-  if (!patched && patched.error().code() == ErrorCode::kNotFound) return {};
-  if (!patched) return kube::Error(patched.error()).with("stop " + Named(objects.kind(), key));
-  writes_.Note(view.job->metadata, objects.kind(), **patched);
+  for (const std::string& trial : plan.end) {
+    kube::ObjectMeta child;
+    child.name = trial;
+    child.uid = view.runs.at(trial).child->uid;
+    Status deleted = writer.Delete(objects.kind(), child);
+    // A conflict: another one of that name, which is not ours to end.
+    if (!deleted && deleted.error().code() != ErrorCode::kConflict) return deleted;
+  }
+  for (const std::string& trial : plan.suspend) {
+    Status stopped = writer.Merge(objects.kind(), trial, view.runs.at(trial).child->uid, objects.Suspension());
+    if (!stopped && stopped.error().code() != ErrorCode::kNotFound) return stopped;
+  }
   return {};
 }
 
-Status TrialReconciler::EndTrial(const TrialView& view, const std::string& trial, std::stop_token stop) {
-  const ObjectKey key{view.job->metadata.ns, trial};
-  const kube::Kind& kind = ObjectsOf(*view.job).kind();
-  kube::DeleteOptions options;
-  options.uid = view.runs.at(trial).child->uid;
-  Status deleted = client_.Delete(kind, key, options, stop);
-  if (deleted || deleted.error().code() == ErrorCode::kConflict) return {};  // Another of that name: not ours to end.
-  return std::move(deleted).error().with("delete " + Named(kind, key));
-}
-
-Status TrialReconciler::MakeGroupOf(const TrialView& view, const std::string& trial, std::stop_token stop) {
-  const ObjectKey key{view.job->metadata.ns, trial};
-  const std::optional<Json> group = ObjectsOf(*view.job).MakeGroup(key);
-  if (!group) return {};
-  const kube::Kind& kind = KindOf<api::PodGroup>();
-  const auto made = client_.Create(kind, key.ns, *group, {}, stop);
-  if (made) {
-    writes_.Note(view.job->metadata, kind, **made);
-    return {};
+Status TrialReconciler::MakeGroups(const TrialView& view, const TrialPlan& plan, ChildWriter& writer) {
+  for (const std::string& trial : plan.lacks_group) {
+    const std::optional<Json> group = ObjectsOf(*view.job).MakeGroup({view.job->metadata.ns, trial});
+    if (!group) continue;
+    Status made = writer.Create(KindOf<api::PodGroup>(), *group);
+    // The one of the last try is about to go, and its end is waited for.
+    if (!made && made.error().code() != ErrorCode::kAlreadyExists) return made;
   }
-  // The one of the last try is about to go, and its end is waited for.
-  if (made.error().code() == ErrorCode::kAlreadyExists) return {};
-  return kube::Error(made.error()).with("create " + Named(kind, key));
+  return {};
 }
 
-Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& start, std::stop_token stop) {
+Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& start, ChildWriter& writer) {
   const TrialJob& job = *view.job;
   {
     std::lock_guard lock(mutex_);
@@ -177,16 +159,12 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
   }
   memory_.With(job.metadata, [&](Memory& kept) { kept.made[start.name] = clock_.Now(); });
   const TrialObjects& objects = ObjectsOf(job);
-  const kube::Kind& kind = objects.kind();
   // Of a trial that was not in the status yet nobody has looked what has its name; the next pass says it.
   TrialRun there;
   objects.Read(job, start.name, nullptr, there);
   if (there.child || there.pods.all > 0) return {};
-  const auto made = client_.Create(kind, job.metadata.ns, objects.Make(job, *view.workload, start), {}, stop);
-  if (made) {
-    writes_.Note(job.metadata, kind, **made);
-    return {};
-  }
+  Status made = writer.Create(objects.kind(), objects.Make(job, *view.workload, start));
+  if (made) return {};
   switch (made.error().code()) {
     case ErrorCode::kAlreadyExists: return {};  // Ours, or somebody else's: the next pass sees which.
     case ErrorCode::kInvalid:
@@ -197,7 +175,7 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
         refusal.message = made.error().message();
       });
       return {};
-    default: return kube::Error(made.error()).with("create " + Named(kind, {job.metadata.ns, start.name}));
+    default: return made;
   }
 }
 

@@ -78,7 +78,8 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   if (resource == "nodes" || resource == "namespaces" || (traits_.has_retries && resource == kGroups)) object = Json();
   if (resource == "secrets") object.Erase("data");
   // Somebody took our label off when the job had ended: it goes with the job. (Of a job that lives it would be missed.)
-  if (resource == "configmaps" && Text(object, {"metadata", "labels", kManagedByLabel}).empty()) {
+  const bool goes_with_its_launcher = resource == "configmaps" || resource == "services";
+  if (goes_with_its_launcher && Text(object, {"metadata", "labels", kManagedByLabel}).empty()) {
     object = Json();
     return;
   }

@@ -12,7 +12,7 @@ export GRUS_STATE
 trap '"$cluster" down --all >/dev/null 2>&1; rm -rf -- "$GRUS_STATE"' EXIT
 
 # shellcheck source=tests/kit/check.sh
-source "$here/../support/check.sh"
+source "$here/../kit/check.sh"
 
 kube() { "$cluster" kubectl --name one -- "$@"; }
 

@@ -9,7 +9,7 @@ set -uo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 cluster=$here/cluster
 # shellcheck source=tests/kit/check.sh
-source "$here/../support/check.sh"
+source "$here/../kit/check.sh"
 
 if [[ ${GRUS_REAL_NODE:-} == off ]]; then
   echo "NOT RUN: GRUS_REAL_NODE is off, so nothing is known of real nodes"

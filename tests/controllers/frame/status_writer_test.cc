@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "controllers/frame/retry_times.h"
 #include "crds/types/pod_group.h"
 #include "tests/kit/reconciler_fixture.h"
 
@@ -19,12 +20,15 @@ class StatusWriterTest : public testing::ReconcilerFixture {
  protected:
   void SetUp() override {
     ReconcilerFixture::SetUp();
-    kube::Json group = Named("scheduling.x-k8s.io/v1alpha1", "PodGroup", "g", "team-a");
+    AddGroup(kKey.name);
+  }
+  void AddGroup(const std::string& name) {
+    kube::Json group = Named("scheduling.x-k8s.io/v1alpha1", "PodGroup", name, "team-a");
     group["spec"]["minMember"] = 2;
     Create(kGroups, std::move(group));
   }
-  api::PodGroup Group() {
-    return static_cast<const api::PodGroup&>(**client_.Get(kube::KindOf<api::PodGroup>(), kKey));
+  api::PodGroup Group(const kube::ObjectKey& key = kKey) {
+    return static_cast<const api::PodGroup&>(**client_.Get(kube::KindOf<api::PodGroup>(), key));
   }
   static api::PodGroupStatus Running(int count) {
     api::PodGroupStatus status;
@@ -68,6 +72,32 @@ TEST_F(StatusWriterTest, AChangeThatMayNotWaitTakesTheOthersAlong) {
   EXPECT_TRUE(Write(Group(), Running(3)).object);
   clock_.Advance(3s);
   EXPECT_EQ(Write(Group(), Running(4), 3s).deferred, 3s);
+}
+
+TEST_F(StatusWriterTest, OfManyChangesThatMayWaitTwoAreWrittenASecond) {
+  clock_.Advance(1h);
+  const auto write_all = [&](const char* set, int running, kube::Duration patience) {
+    int written = 0;
+    for (int i = 0; i < 30; ++i) {
+      const kube::ObjectKey key{"team-a", set + std::to_string(i)};
+      if (!server_.Get(kGroups, key)) AddGroup(key.name);
+      if (Write(Group(key), Running(running), patience).object) ++written;
+    }
+    return written;
+  };
+  EXPECT_EQ(write_all("g-", 1, 3s), 0);
+  clock_.Advance(3s);
+  EXPECT_EQ(write_all("g-", 1, 3s), 10) << "those of five quiet seconds";
+  clock_.Advance(3s);
+  EXPECT_EQ(write_all("g-", 1, 3s), 6);
+  clock_.Advance(6s);
+  EXPECT_EQ(write_all("g-", 1, 3s), 14) << "all that are left have waited four times as long";
+  EXPECT_EQ(write_all("s-", 1, kSoonWait), 10);
+  clock_.Advance(kSoonWait);
+  EXPECT_EQ(write_all("s-", 1, kSoonWait), 20) << "they wait no longer";
+  clock_.Advance(1s);
+  EXPECT_EQ(write_all("t-", 1, kSoonWait), 2) << "nor do they where it is their turn";
+  EXPECT_EQ(write_all("h-", 1, 0s), 30) << "what may not wait asks nobody";
 }
 
 TEST_F(StatusWriterTest, AnotherObjectOfThatNameIsNotTouched) {

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/elastic/job_children.h"
+
+#include <algorithm>
+
+#include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/elastic_status.h"
+
+namespace grus {
+namespace {
+
+using api::ElasticHorovodJob;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Result;
+using kube::Status;
+
+// The phases that a job reaches only with all of its children.
+bool HasStarted(const ElasticHorovodJob& job) {
+  return job.status.phase == kPhaseStarting || job.status.phase == kPhaseRunning;
+}
+
+std::string OldSecretName(const ElasticHorovodJob& job) {
+  return job.metadata.name + "-ssh-" + std::string(job.metadata.uid);
+}
+
+bool SameSize(const WorkersState& a, const WorkersState& b) {
+  return a.replicas == b.replicas && a.granted == b.granted && a.is_gated == b.is_gated && a.gang == b.gang;
+}
+
+template <typename T>
+std::shared_ptr<const T> OwnedChild(const kube::Informer* cache, const ElasticHorovodJob& job,
+                                    const std::string& name) {
+  auto child = cache ? cache->Get<T>({job.metadata.ns, name}) : nullptr;
+  const kube::OwnerReference* owner = child ? child->metadata.Controller() : nullptr;
+  return owner && owner->uid == job.metadata.uid ? child : nullptr;
+}
+
+template <typename T>
+WantedChild ChildOf(const JobPass& pass, const std::shared_ptr<const T>& live) {
+  return {.kind = KindOf<T>(), .live = live, .was_there = HasStarted(*pass.view.job)};
+}
+
+}  // namespace
+
+Children JobChildren::Find(const ElasticHorovodJob& job) const {
+  return {OwnedChild<kube::Service>(&caches_.services, job, ServiceName(job)),
+          OwnedChild<kube::StatefulSet>(&caches_.stateful_sets, job, WorkersName(job)),
+          OwnedChild<kube::ConfigMap>(&caches_.config_maps, job, HostsName(job)),
+          OwnedChild<kube::Job>(&caches_.launchers, job, LauncherName(job)),
+          OwnedChild<api::PodGroup>(caches_.groups, job, GroupName(job))};
+}
+
+ChildWriter JobChildren::WriterFor(const ElasticHorovodJob& job, kube::WriteTracker& writes, std::stop_token stop) {
+  return ChildWriter(client_, writes, &marks_, KindOf<ElasticHorovodJob>(), job.metadata, std::move(stop));
+}
+
+bool JobChildren::ArePodsCurrent(const ElasticHorovodJob& job) {
+  const std::string started = started_version_.Get(job.metadata);
+  if (started.empty()) return true;
+  if (kube::IsOlder(caches_.pods.store().resource_version(job.metadata.ns), started)) return false;
+  started_version_.Forget(job.metadata.Key());
+  return true;
+}
+
+void JobChildren::Forget(const ObjectKey& key) {
+  marks_.Forget(key);
+  started_version_.Forget(key);
+}
+
+Status JobChildren::WriteWorkers(const JobPass& pass) {
+  const ElasticHorovodJob& job = *pass.view.job;
+  const std::optional<WorkersState>& planned = pass.plan.workers;
+  if (Status done = WriteSecret(pass); !done) return done;
+
+  WantedChild group = ChildOf(pass, pass.children.group);
+  if (planned && planned->replicas > 0 && planned->gang != Gang::kNone) {
+    group.make = [&](bool) { return MakeGroup(job); };
+    group.is_right = [&](const Json&) {
+      return pass.children.group->spec.min_member == SizesOf(job.spec).NeededToRun();
+    };
+  }
+  if (Status done = pass.writer.Bring(group); !done) return done;
+
+  const int writes_before = pass.writer.writes();
+  if (Status done = WriteStatefulSet(pass); !done) return done;
+  const bool had_workers = pass.view.workers && pass.view.workers->replicas > 0;
+  if (pass.writer.writes() > writes_before && !had_workers && planned && planned->replicas > 0) {
+    started_version_.With(job.metadata, [&](std::string& version) { version = pass.writer.last_version(); });
+  }
+  return WritePods(pass);
+}
+
+Status JobChildren::WriteLauncher(const JobPass& pass) {
+  const ElasticHorovodJob& job = *pass.view.job;
+  WantedChild service = ChildOf(pass, pass.children.service);
+  if (pass.plan.hosts) {
+    service.make = [&](bool) { return MakeService(job); };
+    service.is_right = [&](const Json& wanted) {
+      const kube::Service& live = *pass.children.service;
+      return live.spec.selector.size() == wanted.At({"spec", "selector"})->AsObject()->size() &&
+             kube::IsCovered(*wanted.Find("spec"), live.spec_json);
+    };
+  }
+  if (Status done = pass.writer.Bring(service); !done) return done;
+  if (Status done = WriteHosts(pass); !done) return done;
+  return WriteJob(pass);
+}
+
+// The Secret is made before the StatefulSet and deleted before it, so that where that stands there was one. Secrets are
+// not watched, so that nobody need allow us to.
+Status JobChildren::WriteSecret(const JobPass& pass) {
+  const ElasticHorovodJob& job = *pass.view.job;
+  const kube::StatefulSet* const workers = pass.children.workers.get();
+  if (!pass.plan.workers) {
+    if (!workers || workers->metadata.is_being_deleted()) return {};
+    const ObjectKey secret{job.metadata.ns, SecretName(job)};
+    Status gone = client_.Delete(KindOf<kube::Secret>(), secret);
+    return gone ? Status() : std::move(gone).error().with("delete Secret " + secret.ToString());
+  }
+  const bool is_old = workers && workers->metadata.labels.Get(kFilesLabel).empty();
+  if (workers && !is_old && !pass.plan.check_secret) return {};
+  const auto read = [&](const std::string& name) {
+    auto live = client_.Get<kube::Secret>({job.metadata.ns, name});
+    if (!live) live = std::move(live).error().with("look for Secret " + job.metadata.ns + "/" + name);
+    return live;
+  };
+  std::optional<SshKey> key;
+  if (workers) {
+    const auto live = read(SecretName(job));
+    if (live) return {};
+    if (live.error().code() != ErrorCode::kNotFound) return live.error();
+    // Pods may run whose key is that of the Secret which an older grus made.
+    const auto old = is_old ? read(OldSecretName(job)) : live;
+    if (!old && old.error().code() != ErrorCode::kNotFound) return old.error();
+    if (old) key = KeyIn(**old);
+  }
+  if (!key) {
+    Result<SshKey> made = MakeSshKey(job.metadata.Key().ToString());
+    if (!made) return std::move(made).error();
+    key = *std::move(made);
+  }
+  return pass.writer.CreateOrTake(
+      KindOf<kube::Secret>(), [&](bool) { return MakeSecret(job, *key); }, HasStarted(job));
+}
+
+Result<bool> JobChildren::RestoreHiddenWorkers(const ElasticHorovodJob& job, ChildWriter& writer,
+                                               std::stop_token stop) {
+  const kube::Kind& kind = KindOf<kube::StatefulSet>();
+  const auto live = client_.Get<kube::StatefulSet>({job.metadata.ns, WorkersName(job)}, stop);
+  if (!live) {
+    if (live.error().code() == ErrorCode::kNotFound) return false;
+    return kube::Error(live.error()).with("look for the workers of " + job.metadata.Key().ToString());
+  }
+  const kube::ObjectMeta& metadata = (*live)->metadata;
+  const kube::OwnerReference* owner = metadata.Controller();
+  if (owner == nullptr || owner->uid != job.metadata.uid || metadata.is_being_deleted()) return false;
+  Status restored = writer.Restore(kind, metadata.uid, MakeWorkers(job, ReadWorkersState(**live)));
+  if (!restored) return std::move(restored).error();
+  return true;
+}
+
+Status JobChildren::WriteStatefulSet(const JobPass& pass) {
+  const ElasticHorovodJob& job = *pass.view.job;
+  const kube::StatefulSet* const set = pass.children.workers.get();
+  WantedChild child = ChildOf(pass, pass.children.workers);
+  if (!pass.plan.workers) return pass.writer.Bring(child);
+
+  const WorkersState& wanted_size = *pass.plan.workers;
+  const WorkersState size = pass.view.workers.value_or(WorkersState{});
+  const bool is_other_template = size.is_gated != wanted_size.is_gated || size.gang != wanted_size.gang;
+  child.make = [&](bool) { return MakeWorkers(job, wanted_size); };
+  // Compared with the size as it is: a new size alone is the smaller write.
+  child.is_right = [&](const Json&) {
+    const Json as_is = MakeWorkers(job, size);
+    // What the spec no longer has is covered as well, so the hash says that the template changed.
+    return set->metadata.annotations.Get(kTemplateAnnotation) ==
+               *as_is.At({"metadata", "annotations", kTemplateAnnotation})->AsString() &&
+           kube::IsCovered(*as_is.Find("spec"), set->spec_json);
+  };
+  const int writes_before = pass.writer.writes();
+  Status done = pass.writer.Bring(child);
+  const bool is_as_it_was = done && pass.writer.writes() == writes_before;
+  if (!is_as_it_was || set->metadata.is_being_deleted() || SameSize(size, wanted_size)) return done;
+
+  kube::JsonPatch patch;
+  patch.Test({"metadata", "uid"}, std::string(set->metadata.uid));
+  patch.Test({"spec", "replicas"}, size.replicas);
+  patch.Add({"spec", "replicas"}, wanted_size.replicas);
+  if (set->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
+  patch.Add({"metadata", "annotations", kGrantedAnnotation}, std::to_string(wanted_size.granted));
+  if (is_other_template) patch.Add({"spec", "template"}, *MakeWorkers(job, wanted_size).At({"spec", "template"}));
+  return pass.writer.Patch(child.kind, set->metadata.name, patch);
+}
+
+Status JobChildren::Bury(const std::string& name, const JobPass& pass) {
+  const ObjectKey key{pass.view.job->metadata.ns, name};
+  const auto pod = caches_.pods.Get<kube::Pod>(key);
+  if (!pod) return {};
+  // The cache may be older than the node: ask before a pod that might run is deleted by force.
+  const auto node = client_.Get(KindOf<kube::Node>(), {"", std::string(pod->spec.node_name)}, pass.stop);
+  if (node) return {};
+  if (node.error().code() != ErrorCode::kNotFound) {
+    return kube::Error(node.error()).with("look for the node of " + key.ToString());
+  }
+  // Marked as the pod garbage collector does it: a launcher that was disrupted is no failed try of the Job.
+  Json condition = Json::MakeObject({{"type", "DisruptionTarget"},
+                                     {"status", "True"},
+                                     {"reason", "NodeLost"},
+                                     {"message", "node " + std::string(pod->spec.node_name) + " is gone"},
+                                     {"lastTransitionTime", kube::ToText(pass.view.now)}});
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = std::string(pod->metadata.uid);
+  patch["status"] = Json::MakeObject({{"phase", "Failed"}, {"conditions", Json::MakeArray({std::move(condition)})}});
+  kube::WriteOptions options;
+  options.subresource = "status";
+  const auto marked =
+      client_.Patch(KindOf<kube::Pod>(), key, kube::PatchType::kStrategicMerge, patch, options, pass.stop);
+  if (!marked && marked.error().code() == ErrorCode::kNotFound) return {};
+  if (!marked) return kube::Error(marked.error()).with("mark the lost pod " + key.ToString());
+  kube::DeleteOptions force;
+  force.grace_period_seconds = 0;
+  return pass.writer.Delete(KindOf<kube::Pod>(), pod->metadata, force);
+}
+
+Status JobChildren::WritePods(const JobPass& pass) {
+  const kube::Kind& kind = KindOf<kube::Pod>();
+  const std::string& ns = pass.view.job->metadata.ns;
+  const auto find = [&](const Worker& worker) {
+    auto pod = caches_.pods.Get<kube::Pod>({ns, worker.name});
+    return pod && pod->metadata.uid == worker.uid ? pod : nullptr;
+  };
+  for (const std::string& name : pass.plan.bury) {
+    if (Status done = Bury(name, pass); !done) return done;
+  }
+  for (const Worker* worker : pass.plan.park) {
+    const auto pod = find(*worker);
+    if (!pod) continue;
+    // The version is a precondition: a pod that was bound meanwhile stays.
+    kube::DeleteOptions options;
+    options.resource_version = worker->resource_version;
+    Status done = pass.writer.Delete(kind, pod->metadata, options);
+    if (!done && done.error().code() != ErrorCode::kConflict) return done;
+  }
+  for (const Worker* worker : pass.plan.lift) {
+    const auto pod = find(*worker);
+    if (!pod) continue;
+    for (std::size_t i = 0; i < pod->spec.scheduling_gates.size(); ++i) {
+      if (pod->spec.scheduling_gates[i].name != api::kParkGate) continue;
+      kube::JsonPatch patch;
+      patch.Test({"metadata", "uid"}, worker->uid);
+      patch.Test({"spec", "schedulingGates", std::to_string(i), "name"}, api::kParkGate);
+      patch.Remove({"spec", "schedulingGates", std::to_string(i)});
+      if (pod->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
+      patch.Add({"metadata", "annotations", kLiftedAnnotation}, kube::ToText(kube::Time{clock_.WallNow()}));
+      if (Status done = pass.writer.Patch(kind, worker->name, patch); !done) return done;
+    }
+  }
+  return {};
+}
+
+Status JobChildren::WriteHosts(const JobPass& pass) {
+  const ElasticHorovodJob& job = *pass.view.job;
+  const kube::ConfigMap* const live = pass.children.hosts.get();
+  const std::optional<HostList>& list = pass.plan.hosts;
+  WantedChild child = ChildOf(pass, pass.children.hosts);
+  if (!list) return pass.writer.Bring(child);
+
+  child.has_changed = !pass.view.hosts || pass.view.hosts->revision != list->revision;
+  child.make = [&](bool is_there) {
+    Json wanted = MakeHosts(job, *list);
+    if (!is_there || !live) return wanted;
+    for (const auto& [file, text] : live->data) {  // Launchers that an older grus made have a script there.
+      if (wanted["data"].Find(file) == nullptr) wanted["data"][file] = text;
+    }
+    return wanted;
+  };
+  child.is_right = [&](const Json& wanted) { return *wanted.Find("data") == live->data_json(); };
+  if (Status done = pass.writer.Bring(child); !done) return done;
+
+  for (const LauncherPod* pod : pass.plan.push_hosts_to) {
+    // Delivered with the pod itself, which the kubelet watches: a mounted ConfigMap may lag by a minute.
+    Json patch = Json::MakeObject();
+    patch["metadata"]["annotations"][kHostsAnnotation] = HostListText(*list);
+    Status pushed = pass.writer.Merge(KindOf<kube::Pod>(), pod->name, pod->uid, std::move(patch));
+    if (!pushed && pushed.error().code() != ErrorCode::kNotFound) return pushed;
+  }
+  return {};
+}
+
+Status JobChildren::EndStrayLaunchers(const JobPass& pass) {
+  const View& view = pass.view;
+  // Where there was a launcher before, its pod may be younger than our cache of pods.
+  if (!view.has_stray_launcher && !view.hosts) return {};
+  const std::string job = view.job->metadata.Key().ToString();
+  kube::ListOptions options;
+  options.label_selector = std::string(kJobNameLabel) + "=" + view.job->metadata.name + "," + kRoleLabel +
+                           "=launcher," + kManagedByLabel + "=" + kManagedBy;
+  const auto pods = client_.List(KindOf<kube::Pod>(), view.job->metadata.ns, options, pass.stop);
+  if (!pods) return kube::Error(pods.error()).with("list the launcher's pods of " + job);
+  std::vector<std::shared_ptr<const kube::Pod>> strays;
+  for (const auto& object : pods->items) {
+    const auto pod = std::static_pointer_cast<const kube::Pod>(object);
+    if (!HasEnded(*pod)) strays.push_back(pod);
+  }
+  if (strays.empty()) return {};
+  // Our cache does not see a launcher that lost our label; its pods are no strays.
+  const auto launcher = client_.Get(KindOf<kube::Job>(), {view.job->metadata.ns, LauncherName(*view.job)}, pass.stop);
+  if (!launcher && launcher.error().code() != ErrorCode::kNotFound) {
+    return kube::Error(launcher.error()).with("look for the launcher of " + job);
+  }
+  const bool is_hidden = launcher && std::any_of(strays.begin(), strays.end(), [&](const auto& stray) {
+                           const kube::OwnerReference* owner = stray->metadata.Controller();
+                           return owner != nullptr && owner->uid == (*launcher)->metadata.uid;
+                         });
+  if (is_hidden) return {};
+  for (const auto& stray : strays) {
+    if (stray->metadata.is_being_deleted()) continue;
+    Status ended = pass.writer.Delete(KindOf<kube::Pod>(), stray->metadata);
+    if (!ended && ended.error().code() != ErrorCode::kConflict) return ended;
+  }
+  const std::string stray = "pod " + strays.front()->metadata.name;
+  return kube::Error(ErrorCode::kConflict, stray + " of the launcher before is not gone yet")
+      .with("start the launcher of " + job);
+}
+
+Status JobChildren::WriteJob(const JobPass& pass) {
+  const ElasticHorovodJob& job = *pass.view.job;
+  const kube::Job* const live = pass.children.launcher.get();
+  WantedChild child = ChildOf(pass, pass.children.launcher);
+  if (pass.plan.restart_launcher) return pass.writer.Bring(child);
+  if (!pass.plan.wants_launcher) return {};
+  if (live && pass.view.launcher != LauncherState::kActive) return {};
+  if (!live) {
+    if (Status gone = EndStrayLaunchers(pass); !gone) return gone;
+  }
+  child.make = [&](bool is_there) {
+    Json wanted = MakeLauncher(job);
+    if (!is_there) return wanted;
+    // A Job's template cannot be changed: a new launcherSpec counts from the next start on.
+    wanted["spec"].Erase("template");
+    wanted["spec"].Erase("podFailurePolicy");
+    wanted["spec"]["suspend"] = false;
+    return wanted;
+  };
+  child.is_right = [&](const Json& wanted) { return kube::IsCovered(*wanted.Find("spec"), live->spec_json); };
+  return pass.writer.Bring(child);
+}
+
+}  // namespace grus

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/frame/child_writer.h"
+
+#include <algorithm>
+
+namespace grus {
+namespace {
+
+using kube::Error;
+using kube::ErrorCode;
+using kube::Json;
+using kube::Status;
+
+std::string NameOf(const Json& object) {
+  const Json* name = object.At({"metadata", "name"});
+  return name && name->AsString() ? *name->AsString() : std::string();
+}
+
+bool HasLabels(const kube::ObjectMeta& metadata, const Json& wanted) {
+  const Json* labels = wanted.At({"metadata", "labels"});
+  return std::all_of(labels->AsObject()->begin(), labels->AsObject()->end(), [&](const Json::Member& label) {
+    return metadata.labels.Get(label.first) == *label.second.AsString();
+  });
+}
+
+// What changes whenever somebody changes what we write of it. Its status is not ours: where there is a generation,
+// that and the labels.
+std::string StateOf(const kube::ObjectMeta& child) {
+  if (child.generation == 0) return std::string(child.resource_version);
+  std::string state = std::to_string(child.generation);
+  for (const auto& [name, value] : child.labels) state.append(";").append(name).append("=").append(value);
+  return state;
+}
+
+}  // namespace
+
+ChildWriter::ChildWriter(kube::Client& client, kube::WriteTracker& writes, ChildMarks* marks,
+                         const kube::Kind& owner_kind, const kube::ObjectMeta& owner, std::stop_token stop)
+    : client_(client), writes_(writes), marks_(marks), owner_kind_(owner_kind), owner_(owner), stop_(std::move(stop)) {}
+
+bool ChildWriter::IsMarked(const kube::Kind& kind, const kube::ObjectMeta& child) const {
+  const auto marks = marks_->Get(owner_);
+  const auto found = marks.find(&kind);
+  return found != marks.end() && found->second == StateOf(child);
+}
+
+void ChildWriter::Mark(const kube::Kind& kind, const kube::ObjectMeta& child) {
+  if (marks_ == nullptr) return;
+  marks_->With(owner_, [&](auto& marks) { marks[&kind] = StateOf(child); });
+}
+
+void ChildWriter::Note(const kube::Kind& kind, const kube::Object& answer) {
+  last_version_ = std::string(answer.metadata.resource_version);
+  writes_.Note(owner_, kind, answer);
+}
+
+Error ChildWriter::With(Error&& error, std::string_view verb, const kube::Kind& kind, const std::string& name) const {
+  std::string context(verb);
+  context.append(" ").append(kind.kind).append(" ").append(owner_.ns).append("/").append(name);
+  return std::move(error).with(context);
+}
+
+Status ChildWriter::ConfirmOwner() {
+  if (is_owner_confirmed_) return {};
+  const auto live = client_.Get(owner_kind_, owner_.Key(), stop_);
+  const bool is_gone = live ? (*live)->metadata.uid != owner_.uid || (*live)->metadata.is_being_deleted()
+                            : live.error().code() == ErrorCode::kNotFound;
+  if (is_gone) return Error(ErrorCode::kGone, "the owner is deleted");
+  if (!live) return With(Error(live.error()), "read", owner_kind_, owner_.name);
+  is_owner_confirmed_ = true;
+  return {};
+}
+
+Status ChildWriter::Bring(const WantedChild& child) {
+  const kube::ObjectMeta* live = child.live ? &child.live->metadata : nullptr;
+  if (!child.make) {
+    if (live == nullptr || live->is_being_deleted()) return {};
+    return Delete(child.kind, *live);
+  }
+  if (live == nullptr) {
+    return CreateOrTake(child.kind, child.make, child.was_there || marks_->Get(owner_).contains(&child.kind));
+  }
+  if (live->is_being_deleted()) return {};  // Made anew when it is gone.
+  if (!child.has_changed && IsMarked(child.kind, *live)) return {};
+  const Json wanted = child.make(true);
+  if (!child.has_changed && HasLabels(*live, wanted) && child.is_right(wanted)) {
+    Mark(child.kind, *live);
+    return {};
+  }
+  return Restore(child.kind, std::string(live->uid), wanted);
+}
+
+Status ChildWriter::Create(const kube::Kind& kind, const Json& child) {
+  ++write_count_;
+  auto created = client_.Create(kind, owner_.ns, child, {}, stop_);
+  if (!created) return With(std::move(created).error(), "create", kind, NameOf(child));
+  Note(kind, **created);
+  Mark(kind, (*created)->metadata);
+  return {};
+}
+
+Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Json(bool)>& make, bool was_there) {
+  if (was_there) {
+    if (Status confirmed = ConfirmOwner(); !confirmed) return confirmed;
+  }
+  const Json child = make(false);
+  Status created = Create(kind, child);
+  if (created || created.error().code() != ErrorCode::kAlreadyExists) return created;
+
+  const std::string name = NameOf(child);
+  auto live = client_.Get(kind, {owner_.ns, name}, stop_);
+  if (!live) return With(std::move(live).error(), "read", kind, name);
+  const kube::ObjectMeta& metadata = (*live)->metadata;
+  const kube::OwnerReference* owner = metadata.Controller();
+  if (owner && owner->uid == owner_.uid) {
+    if (metadata.is_being_deleted()) {
+      return With(Error(ErrorCode::kConflict, "the one before is still being deleted"), "create", kind, name);
+    }
+    // Nothing in an immutable Secret to restore; others may have lost the label by which our caches find them.
+    if (child.Find("immutable")) return {};
+    return Restore(kind, std::string(metadata.uid), make(true));
+  }
+  if (owner && owner->kind == owner_kind_.kind && owner->name == owner_.name) {
+    return With(Error(ErrorCode::kConflict, "the one of the deleted job of this name is not gone yet"), "create", kind,
+                name);
+  }
+  const std::string holder =
+      owner ? std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "nobody that grus knows";
+  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and belongs to " + holder +
+                                              "; delete or rename it, or give the job another name");
+}
+
+Status ChildWriter::Restore(const kube::Kind& kind, const std::string& uid, const Json& wanted) {
+  kube::JsonPatch patch;
+  patch.Test({"metadata", "uid"}, uid);
+  patch.Add({"metadata", "labels"}, *wanted.At({"metadata", "labels"}));
+  patch.Add({"metadata", "ownerReferences"}, *wanted.At({"metadata", "ownerReferences"}));
+  if (const Json* annotations = wanted.At({"metadata", "annotations"})) {
+    patch.Add({"metadata", "annotations"}, *annotations);
+  }
+  if (const Json* data = wanted.Find("data")) patch.Add({"data"}, *data);
+  if (const Json* spec = wanted.Find("spec")) {
+    for (const auto& [key, value] : *spec->AsObject()) patch.Add({"spec", key}, value);
+  }
+  return Patch(kind, NameOf(wanted), patch);
+}
+
+Status ChildWriter::Patch(const kube::Kind& kind, const std::string& name, const kube::JsonPatch& patch) {
+  ++write_count_;
+  auto patched = client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kJson, patch.operations(), {}, stop_);
+  if (!patched) return With(std::move(patched).error(), "patch", kind, name);
+  Note(kind, **patched);
+  return {};
+}
+
+Status ChildWriter::Merge(const kube::Kind& kind, const std::string& name, const std::string& uid, Json patch) {
+  ++write_count_;
+  patch["metadata"]["uid"] = uid;
+  auto patched = client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kMerge, patch, {}, stop_);
+  if (!patched) return With(std::move(patched).error(), "patch", kind, name);
+  Note(kind, **patched);
+  return {};
+}
+
+Status ChildWriter::Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options) {
+  ++write_count_;
+  kube::DeleteOptions with_uid = options;
+  with_uid.uid = std::string(child.uid);
+  Status deleted = client_.Delete(kind, {owner_.ns, child.name}, with_uid, stop_);
+  if (!deleted) return With(std::move(deleted).error(), "delete", kind, child.name);
+  return {};
+}
+
+}  // namespace grus
