@@ -2,6 +2,9 @@
 # The front door. Each target is a few lines; what is longer lives in scripts/.
 
 .DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
 .PHONY: help setup build test demo demo-trial bench campaign image e2e-horovod cluster-up cluster-down asan tsan fuzz lint format clean
 
 help:  ## List the targets
@@ -25,9 +28,9 @@ demo-trial: setup  ## Measure how many GPUs two trainings are worth, on a local 
 	scripts/demo-trial
 
 bench: build  ## Run the benchmarks and compare them with the recorded baselines
-	scripts/bench
-	scripts/bench-peers
-	scripts/bench-gangs
+	scripts/bench --mpi-operator | scripts/bench-moved bench/baseline/job_storm.txt
+	scripts/bench-peers | scripts/bench-moved bench/baseline/peers.txt
+	scripts/bench-gangs | scripts/bench-moved bench/baseline/gangs.txt
 
 campaign: setup  ## Play thousands of fault schedules and spec changes in virtual time
 	@scripts/campaign
