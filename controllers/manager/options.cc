@@ -40,50 +40,82 @@ kube::Result<kube::LogLevel> LevelOf(const std::string& text) {
   return Bad("log-level", text, "debug, info, warn or error");
 }
 
-}  // namespace
-
-kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
-  Options options;
+// What is checked before it becomes an option.
+struct Texts {
   std::string controllers = "elastic,gang,trial", namespaces, level = "info", format = "text", nominations = "auto";
+};
+
+po::options_description Describe(Options& options, Texts& texts) {
   po::options_description description(
       "grus-manager runs the controllers of grus against a Kubernetes API server.\n\n"
       "Usage: grus-manager [options]\n\nOptions",
       100);
-  description.add_options()(
-      "kubeconfig", po::value(&options.kubeconfig)->value_name("FILE"),
+  auto add = description.add_options();
+  const auto text = [](std::string& value, const char* name) { return po::value(&value)->value_name(name); };
+  const auto preset = [&](std::string& value, const char* name) { return text(value, name)->default_value(value); };
+  add("kubeconfig", text(options.kubeconfig, "FILE"),
       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
-      "~/.kube/config.")("context", po::value(&options.context)->value_name("NAME"),
-                         "Context of the kubeconfig (its current one).")(
-      "controllers", po::value(&controllers)->value_name("LIST")->default_value(controllers),
-      "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), "
-      "trial (TrialJob, whose trials need elastic).")(
-      "namespaces", po::value(&namespaces)->value_name("LIST"),
-      "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when "
-      "free GPUs are.")("leader-elect",
-                        po::value(&options.leader_elect)->value_name("BOOL")->implicit_value(true, "true"),
-                        "Work only while holding a lease, so that several replicas may run (false).")(
-      "leader-elect-namespace", po::value(&options.leader_elect_namespace)->value_name("NAMESPACE"),
-      "Namespace of the lease (the one of the pod or of the kubeconfig's context).")(
-      "leader-elect-name",
-      po::value(&options.leader_elect_name)->value_name("NAME")->default_value(options.leader_elect_name),
-      "Name of the lease.")(
-      "metrics-address",
-      po::value(&options.metrics_address)->value_name("HOST:PORT")->default_value(options.metrics_address),
-      "Where /metrics is served; 0: nowhere.")(
-      "health-address",
-      po::value(&options.health_address)->value_name("HOST:PORT")->default_value(options.health_address),
-      "Where /healthz and /readyz are served; 0: nowhere.")(
-      "reconcile-threads",
+      "~/.kube/config.");
+  add("context", text(options.context, "NAME"), "Context of the kubeconfig (its current one).");
+  add("controllers", preset(texts.controllers, "LIST"),
+      "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), trial (TrialJob, whose "
+      "trials need elastic).");
+  add("namespaces", text(texts.namespaces, "LIST"),
+      "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when free "
+      "GPUs are.");
+  add("leader-elect", po::value(&options.leader_elect)->value_name("BOOL")->implicit_value(true, "true"),
+      "Work only while holding a lease, so that several replicas may run (false).");
+  add("leader-elect-namespace", text(options.leader_elect_namespace, "NAMESPACE"),
+      "Namespace of the lease (the one of the pod or of the kubeconfig's context).");
+  add("leader-elect-name", preset(options.leader_elect_name, "NAME"), "Name of the lease.");
+  add("metrics-address", preset(options.metrics_address, "HOST:PORT"), "Where /metrics is served; 0: nowhere.");
+  add("health-address", preset(options.health_address, "HOST:PORT"),
+      "Where /healthz and /readyz are served; 0: nowhere.");
+  add("reconcile-threads",
       po::value(&options.reconcile_threads)->value_name("N")->default_value(options.reconcile_threads),
-      "Threads of each controller, 1 to 256.")(
-      "nominations", po::value(&nominations)->value_name("WHEN")->default_value(nominations),
+      "Threads of each controller, 1 to 256.");
+  add("nominations", preset(texts.nominations, "WHEN"),
       "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods "
-      "that ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the "
-      "planned node alone.")("log-level", po::value(&level)->value_name("LEVEL")->default_value(level),
-                             "debug, info, warn or error.")(
-      "log-format", po::value(&format)->value_name("FORMAT")->default_value(format), "text or json.")(
-      "version", "Print the version and the commit, and exit.")("help,h", "Print this help and exit.");
+      "that "
+      "ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the planned "
+      "node alone.");
+  add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
+  add("log-format", preset(texts.format, "FORMAT"), "text or json.");
+  add("version", "Print the version and the commit, and exit.");
+  add("help,h", "Print this help and exit.");
+  return description;
+}
 
+kube::Status Check(const Texts& texts, Options& options) {
+  options.controllers = SplitList(texts.controllers);
+  options.namespaces = SplitList(texts.namespaces);
+  if (options.controllers.empty())
+    return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial");
+  for (const std::string& name : options.controllers) {
+    if (std::find(std::begin(kControllers), std::end(kControllers), name) == std::end(kControllers)) {
+      return Bad("controllers", name, "a list of: elastic, gang, trial");
+    }
+  }
+  if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
+    return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");
+  }
+  const auto when = std::find(std::begin(kNominations), std::end(kNominations), texts.nominations);
+  if (when == std::end(kNominations)) return Bad("nominations", texts.nominations, "auto, always, never or pin");
+  options.nominations = static_cast<Nominations>(when - std::begin(kNominations));
+  const kube::Result<kube::LogLevel> log_level = LevelOf(texts.level);
+  if (!log_level) return log_level.error();
+  options.log_level = *log_level;
+  if (texts.format != "text" && texts.format != "json") return Bad("log-format", texts.format, "text or json");
+  options.log_format = texts.format == "json" ? kube::LogFormat::kJson : kube::LogFormat::kText;
+  return {};
+}
+
+}  // namespace
+
+kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  Texts texts;
+  const po::options_description description = Describe(options, texts);
   po::variables_map values;
   try {
     po::store(po::command_line_parser(argc, argv).options(description).positional({}).run(), values);
@@ -101,26 +133,7 @@ kube::Result<Options> ParseOptions(int argc, const char* const* argv) {
     options.text_to_print = std::string("grus-manager ") + kVersion + " (" + kCommit + ")\n";
     return options;
   }
-
-  options.controllers = SplitList(controllers);
-  options.namespaces = SplitList(namespaces);
-  if (options.controllers.empty()) return Bad("controllers", controllers, "at least one of: elastic, gang, trial");
-  for (const std::string& name : options.controllers) {
-    if (std::find(std::begin(kControllers), std::end(kControllers), name) == std::end(kControllers)) {
-      return Bad("controllers", name, "a list of: elastic, gang, trial");
-    }
-  }
-  if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
-    return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");
-  }
-  const auto when = std::find(std::begin(kNominations), std::end(kNominations), nominations);
-  if (when == std::end(kNominations)) return Bad("nominations", nominations, "auto, always, never or pin");
-  options.nominations = static_cast<Nominations>(when - std::begin(kNominations));
-  const kube::Result<kube::LogLevel> log_level = LevelOf(level);
-  if (!log_level) return log_level.error();
-  options.log_level = *log_level;
-  if (format != "text" && format != "json") return Bad("log-format", format, "text or json");
-  options.log_format = format == "json" ? kube::LogFormat::kJson : kube::LogFormat::kText;
+  if (kube::Status checked = Check(texts, options); !checked) return std::move(checked).error();
   return options;
 }
 

@@ -179,6 +179,46 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
       std::move(message));
 }
 
+// Sets what is seen now, in the unit of all trials. True if it is the trial's result. An epoch's time may be precise
+// while that of a step is not.
+bool SetMeasured(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit& unit) {
+  if (!run.speed) return false;
+  const std::optional<api::Measurement> known = trial.measured;
+  auto work = MeasurementOf(*run.speed, trial.config, view.job->spec.space.batch_size_scope, unit);
+  if (!work) return false;
+  trial.measured = std::move(work->measured);
+  trial.measured->peak_memory_bytes = run.gpu_use.peak_memory_bytes;
+  trial.measured->utilization_percent = run.gpu_use.utilization_percent;
+  if (known && !run.gpu_use.peak_memory_bytes) trial.measured->peak_memory_bytes = known->peak_memory_bytes;
+  if (known && !run.gpu_use.utilization_percent) trial.measured->utilization_percent = known->utilization_percent;
+  const bool is_measured = IsMeasured(*run.speed);
+  if (is_measured) unit = work->unit;
+  else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may change yet.
+  return is_measured;
+}
+
+void SetProgress(Trial& trial, const TrialRun& run, bool knows_measured, api::ThroughputUnit unit) {
+  const bool is_waiting = run.child && run.child->phase == "Waiting";
+  if (!run.pods.launcher_started) {
+    // Once measured it does not go back: a launcher that is replaced starts over, and says so by its numbers.
+    trial.phase = TrialPhase::kStarting;
+    trial.reason = is_waiting ? TrialReason::kWaitingForRoom : TrialReason::kNone;
+    trial.message = is_waiting ? run.child->message : "";
+  } else if (knows_measured) {
+    trial.phase = TrialPhase::kMeasuring;
+    trial.reason = TrialReason::kNone;
+    trial.message = SpeedText(*trial.measured, unit);
+  } else {
+    const bool is_silent = IsSilent(run);
+    trial.phase = TrialPhase::kWarming;
+    trial.reason = is_silent ? TrialReason::kNoOutput : TrialReason::kNone;
+    trial.message = is_silent ? "the training has printed nothing yet" : "";
+    if (run.speed && run.speed->only_refused) {
+      trial.message = Count(run.speed->only_refused->readings, "reading") + " refused so far: " + kWhatIsRefused;
+    }
+  }
+}
+
 }  // namespace
 
 bool IsActive(TrialPhase phase) {
@@ -226,21 +266,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   if (run.pods.launcher_started && trial.config.nodes == 0) {
     trial.config.nodes = static_cast<std::int32_t>(run.pods.nodes.size());
   }
-  // What is seen now, in the unit of all trials. An epoch's time may be precise while that of a step is not.
-  bool is_measured = false;
-  if (run.speed) {
-    const std::optional<api::Measurement> known = trial.measured;
-    if (auto work = MeasurementOf(*run.speed, trial.config, view.job->spec.space.batch_size_scope, unit)) {
-      trial.measured = std::move(work->measured);
-      trial.measured->peak_memory_bytes = run.gpu_use.peak_memory_bytes;
-      trial.measured->utilization_percent = run.gpu_use.utilization_percent;
-      if (known && !run.gpu_use.peak_memory_bytes) trial.measured->peak_memory_bytes = known->peak_memory_bytes;
-      if (known && !run.gpu_use.utilization_percent) trial.measured->utilization_percent = known->utilization_percent;
-      is_measured = IsMeasured(*run.speed);
-      if (is_measured) unit = work->unit;
-      else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may change yet.
-    }
-  }
+  const bool is_measured = SetMeasured(trial, view, run, unit);
   const bool has_succeeded = run.child && run.child->phase == "Succeeded";
   // What it ended with stands in its log, of which a process that has just begun has read nothing yet.
   if (run.is_log_awaited && run.child && (has_succeeded || run.child->phase == "Failed")) return trial;
@@ -266,25 +292,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     return trial;
   }
 
-  const bool is_waiting = run.child && run.child->phase == "Waiting";
-  if (!run.pods.launcher_started) {
-    // Once measured it does not go back: a launcher that is replaced starts over, and says so by its numbers.
-    trial.phase = TrialPhase::kStarting;
-    trial.reason = is_waiting ? TrialReason::kWaitingForRoom : TrialReason::kNone;
-    trial.message = is_waiting ? run.child->message : "";
-  } else if (knows_measured) {
-    trial.phase = TrialPhase::kMeasuring;
-    trial.reason = TrialReason::kNone;
-    trial.message = SpeedText(*trial.measured, unit);
-  } else {
-    const bool is_silent = IsSilent(run);
-    trial.phase = TrialPhase::kWarming;
-    trial.reason = is_silent ? TrialReason::kNoOutput : TrialReason::kNone;
-    trial.message = is_silent ? "the training has printed nothing yet" : "";
-    if (run.speed && run.speed->only_refused) {
-      trial.message = Count(run.speed->only_refused->readings, "reading") + " refused so far: " + kWhatIsRefused;
-    }
-  }
+  SetProgress(trial, run, knows_measured, unit);
   if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
   return trial;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/elastic/elastic_reconciler.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <functional>
 
@@ -180,6 +180,32 @@ TEST_F(ElasticReconcilerTest, AChildOfAnEarlierJobOfItsNameIsNotTaken) {
 
   const auto after = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
   EXPECT_EQ(*after->At({"spec", "selector"}), *kube::ParseJson(R"({"matchLabels":{"app":"other"}})"));
+}
+
+// Its pods run with that key, and its launcher reads a script out of the ConfigMap.
+TEST_F(ElasticReconcilerTest, AJobThatAnOlderGrusStartedKeepsItsKeyAndItsScript) {
+  AddRunningJob();
+  const std::string uid = *server_.Get(kJobResource, {"team-a", "bert"})->At({"metadata", "uid"})->AsString();
+  Json old_secret = Named("v1", "Secret", "bert-ssh-" + uid, "team-a");
+  old_secret["data"] = Json::MakeObject({{"id_ed25519", "b2xk"}, {"authorized_keys", "b2xkLnB1Ygo="}});
+  Create("secrets", std::move(old_secret));
+  ASSERT_TRUE(server_.Delete("secrets", {"team-a", "bert-files-" + uid}));
+  Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["discover_hosts.sh"] = "echo old"; });
+  Edit("statefulsets.apps", {"team-a", "bert-workers"},
+       [](Json& set) { set["metadata"]["labels"].Erase(kFilesLabel); });
+
+  Settle();
+
+  const auto secret = server_.Get("secrets", {"team-a", "bert-files-" + uid});
+  ASSERT_TRUE(secret);
+  EXPECT_EQ(*secret->At({"data", "id_ed25519"}), Json("b2xk"));
+  EXPECT_TRUE(secret->At({"data", "worker.sh"}));
+  EXPECT_TRUE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "labels", kFilesLabel}));
+  Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["hosts"] = "nobody:1\n"; });
+  Settle();
+  const auto hosts = server_.Get("configmaps", {"team-a", "bert-hosts"});
+  EXPECT_EQ(*hosts->At({"data", "discover_hosts.sh"}), Json("echo old"));
+  EXPECT_THAT(*hosts->At({"data", "hosts"})->AsString(), ::testing::HasSubstr("10.0.0.1"));
 }
 
 TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
