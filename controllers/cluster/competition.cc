@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "controllers/policy/node_match.h"
+#include "controllers/policy/waited.h"
 
 namespace grus {
 namespace {
 
 constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
-// A scheduler decides within seconds, behind a long queue within minutes. One that does not is not there.
-constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
 // What it was at when it came to know of a nomination it has decided by then; volumes that are being made take longest.
 constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
 constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // It hears of things a little later than we do.
@@ -50,8 +49,7 @@ void Competition::Sweep(kube::TimePoint now) {
   for (auto it = kinds_.begin(); it != kinds_.end();) {
     Kind& kind = it->second;
     while (!kind.recent.empty() && now - kind.recent.front() >= kCompetitionLasts) kind.recent.pop_front();
-    const bool is_there = kind.waiting > 0 || kind.IsAbout(now) || !kind.recent.empty();
-    it = is_there ? std::next(it) : kinds_.erase(it);
+    it = kind.Counts(now) ? std::next(it) : kinds_.erase(it);
   }
 }
 
@@ -60,7 +58,7 @@ bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint no
   const auto [it, is_new] = pods_.try_emplace(uid);
   Known& known = it->second;
   const bool was_undecided = !is_new && known.pod.is_undecided;
-  if (!is_new) --kinds_[{known.pod.owner, known.pod.need}].waiting;
+  if (!is_new) WaitsNoMore(known.pod, now);
   Kind& kind = kinds_[{pod.owner, pod.need}];
   ++kind.waiting;
   if (pod.is_undecided && !was_undecided) known.undecided_since = now;
@@ -76,11 +74,17 @@ bool Competition::Remove(const std::string& uid, kube::TimePoint now) {
   const auto it = pods_.find(uid);
   if (it == pods_.end()) return false;
   const WaitingPod& pod = it->second.pod;
-  Kind& kind = kinds_[{pod.owner, pod.need}];
-  --kind.waiting;
-  if (pod.owner.empty() && !pod.comes_alone) kind.recent.push_back(now);
+  if (pod.owner.empty() && !pod.comes_alone) kinds_[{pod.owner, pod.need}].recent.push_back(now);
+  WaitsNoMore(pod, now);
   pods_.erase(it);
   return true;
+}
+
+// Of thousands of owners most have had their turn: who asks next goes over all kinds.
+void Competition::WaitsNoMore(const WaitingPod& pod, kube::TimePoint now) {
+  const auto kind = kinds_.find({pod.owner, pod.need});
+  --kind->second.waiting;
+  if (!kind->second.Counts(now)) kinds_.erase(kind);
 }
 
 ShapePtr Competition::NeedOf(const std::string& uid) const {
@@ -119,7 +123,8 @@ std::vector<Competition::Demand> Competition::DemandAgainst(const std::string& g
   for (const auto& [key, kind] : kinds_) {
     const auto& [owner, need] = key;
     if (!owner.empty() && owner == gang) continue;
-    const int waiting = owner.empty() ? kind.waiting : std::clamp(ExcessOf(owner), 0, kind.waiting);
+    const bool may_have_places = !owner.empty() && kind.waiting > 0;
+    const int waiting = may_have_places ? std::clamp(ExcessOf(owner), 0, kind.waiting) : kind.waiting;
     const auto first = std::partition_point(kind.recent.begin(), kind.recent.end(),
                                             [&](kube::TimePoint at) { return now - at >= kCompetitionLasts; });
     const int recent = static_cast<int>(kind.recent.end() - first);

@@ -75,6 +75,7 @@ class Competition {
     std::deque<kube::TimePoint> recent;
     kube::TimePoint about_until{};  // After the last of those that did not wait.
     bool IsAbout(kube::TimePoint now) const { return present > 0 || now < about_until; }
+    bool Counts(kube::TimePoint now) const { return waiting > 0 || IsAbout(now) || !recent.empty(); }
   };
   struct Demand {
     const PodShape* need;
@@ -83,6 +84,7 @@ class Competition {
   };
   int ExcessOf(const std::string& owner) const;  // How many wait beyond its places.
   void Sweep(kube::TimePoint now);
+  void WaitsNoMore(const WaitingPod& pod, kube::TimePoint now);
   std::vector<Demand> DemandAgainst(const std::string& gang, kube::TimePoint now) const;
   bool IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const;
 

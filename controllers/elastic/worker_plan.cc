@@ -22,8 +22,6 @@ struct Census {
 
 // Pods that cannot start hold their GPUs for so long: time for the kubelet to try three times.
 constexpr Duration kBrokenGrace = seconds(60);
-// A scheduler that says nothing for so long is not there, or is kept away by gates of others.
-constexpr Duration kLongestDecision = std::chrono::minutes(5);
 // Nobody tells us that an image can be pulled now; each try holds the GPUs for the grace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
 constexpr int kMostBlind = 8;

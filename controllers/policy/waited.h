@@ -9,6 +9,10 @@
 
 namespace grus {
 
+// A scheduler decides within seconds, behind a long queue within minutes. One that says nothing of a pod for so long is
+// not there, or is kept away by gates of others.
+inline constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
+
 // Whether a moment of the past lies further ahead than the clocks of two machines differ.
 inline bool IsAhead(const kube::Time& now, const kube::Time& moment) {
   return moment.value - now.value > std::chrono::minutes(1);
