@@ -53,7 +53,7 @@ Json Head(const ElasticHorovodJob& job, const char* api_version, const char* kin
 Json JobVolume(const ElasticHorovodJob& job) {
   // 0440 so that a user other than root can read it through fsGroup; the scripts make private copies of the key.
   return Json::MakeObject(
-      {{"name", "grus-job"}, {"secret", Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}})}});
+      {{"name", kJobVolume}, {"secret", Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}})}});
 }
 
 Json Mount(const char* name, const char* path) {
@@ -95,7 +95,7 @@ OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const
   container.command = std::move(command);
   AddOriginalMounts(job, container.volume_mounts);
   AddOriginalVolumes(job, container.volumes);
-  container.volume_mounts.Append(Mount("grus-job", kJobFolder));
+  container.volume_mounts.Append(Mount(kJobVolume, kJobFolder));
   container.volume_mounts.Append(WritableMount("grus-scratch", kScratchFolder));
   container.volumes.Append(JobVolume(job));
   container.volumes.Append(EmptyDir("grus-scratch"));
@@ -184,7 +184,7 @@ Json MakeSecret(const ElasticHorovodJob& job, const SshKey& key) {
                                                        {"worker.sh", WorkerScript()},
                                                        {"pre_stop.sh", PreStopScript()},
                                                        {"launcher.sh", LauncherScript()},
-                                                       {"discover_hosts.sh", DiscoveryScript()},
+                                                       {kDiscoveryFile, DiscoveryScript()},
                                                        {"sitecustomize.py", std::string(HorovodPatch())}};
   for (const auto& [name, text] : files) secret["data"][name] = kube::EncodeBase64(text);
   return secret;
@@ -239,7 +239,7 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
   const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
   const Json pushed = Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
-  const Json script = Json::MakeObject({{"key", "discover_hosts.sh"}, {"path", "discover_hosts.sh"}});
+  const Json script = Json::MakeObject({{"key", kDiscoveryFile}, {"path", kDiscoveryFile}});
   const Json sources = Json::MakeArray(
       {Json::MakeObject({{"configMap", Json::MakeObject({{"name", HostsName(job)}})}}),
        Json::MakeObject({{"downwardAPI", Json::MakeObject({{"items", Json::MakeArray({pushed})}})}}),

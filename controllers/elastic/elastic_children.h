@@ -16,6 +16,8 @@ namespace grus {
 
 // On the StatefulSet: its Secret holds the scripts, too. Those that an older grus made hold the key alone.
 inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
+inline constexpr char kJobVolume[] = "grus-job";  // In pods: that Secret.
+inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
 
 kube::Json MakeService(const api::ElasticHorovodJob& job);
 kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);  // With the scripts of its pods.

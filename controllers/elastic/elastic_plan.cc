@@ -176,7 +176,13 @@ void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
 void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Sizes& sizes) {
   const int from = view.workers ? view.workers->granted : 0;
   const int to = plan.workers ? plan.workers->granted : 0;
-  if (from == to) return;
+  if (from == to) {
+    // The status that told of the start has waited for this one.
+    const bool is_untold = view.job->status.observed_generation == 0 && to > 0 && !plan.status.last_scale;
+    if (is_untold)
+      plan.status.last_scale = api::LastScale{0, to, std::string(ToString(ScaleReason::kStarted)), view.now};
+    return;
+  }
   plan.status.last_scale = api::LastScale{from, to, std::string(ToString(workers.reason)), view.now};
   if (workers.reason == ScaleReason::kStarted && to == sizes.wanted) return;  // The usual start needs no event.
   const bool is_bad = workers.reason == ScaleReason::kUnschedulable || workers.reason == ScaleReason::kBelowMinimum ||

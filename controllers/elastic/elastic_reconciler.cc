@@ -262,12 +262,13 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
+  std::optional<kube::Duration> deferred;
+  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
+  if (deferred) return Action::After(std::min(*deferred, kRefusedRetry));
   if (is_new) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
                    "WriteChildren", message);
   }
-  std::optional<kube::Duration> deferred;
-  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
   const bool costs_little = reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden;
   return Action::After(is_new || costs_little ? kRefusedRetry : kRefusedAgainRetry);
 }

@@ -5,6 +5,7 @@
 
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/elastic/scripts.h"
 
 namespace grus {
 namespace {
@@ -36,6 +37,16 @@ std::shared_ptr<const T> OwnedChild(const kube::Informer* cache, const ElasticHo
   auto child = cache ? cache->Get<T>({job.metadata.ns, name}) : nullptr;
   const kube::OwnerReference* owner = child ? child->metadata.Controller() : nullptr;
   return owner && owner->uid == job.metadata.uid ? child : nullptr;
+}
+
+// Launchers that an older grus made do not mount the Secret with the scripts.
+bool HasScripts(const kube::Job& launcher) {
+  const Json* volumes = launcher.spec_json.At({"template", "spec", "volumes"});
+  if (volumes == nullptr || volumes->AsArray() == nullptr) return false;
+  return std::any_of(volumes->AsArray()->begin(), volumes->AsArray()->end(), [](const Json& volume) {
+    const Json* name = volume.Find("name");
+    return name && *name == Json(kJobVolume);
+  });
 }
 
 template <typename T>
@@ -133,7 +144,7 @@ Status JobChildren::WriteSecret(const JobPass& pass) {
     if (live) return {};
     if (live.error().code() != ErrorCode::kNotFound) return live.error();
     // Pods may run whose key is that of the Secret which an older grus made.
-    const auto old = is_old ? read(OldSecretName(job)) : live;
+    const auto old = read(OldSecretName(job));
     if (!old && old.error().code() != ErrorCode::kNotFound) return old.error();
     if (old) key = KeyIn(**old);
   }
@@ -162,6 +173,7 @@ Result<bool> JobChildren::RestoreHiddenWorkers(const ElasticHorovodJob& job, Chi
   return true;
 }
 
+// Bring() repairs all but the size; a new size alone is the smaller patch that follows.
 Status JobChildren::WriteStatefulSet(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   const kube::StatefulSet* const set = pass.children.workers.get();
@@ -172,7 +184,7 @@ Status JobChildren::WriteStatefulSet(const JobPass& pass) {
   const WorkersState size = pass.view.workers.value_or(WorkersState{});
   const bool is_other_template = size.is_gated != wanted_size.is_gated || size.gang != wanted_size.gang;
   child.make = [&](bool) { return MakeWorkers(job, wanted_size); };
-  // Compared with the size as it is: a new size alone is the smaller write.
+  // Compared with the size as it is.
   child.is_right = [&](const Json&) {
     const Json as_is = MakeWorkers(job, size);
     // What the spec no longer has is covered as well, so the hash says that the template changed.
@@ -191,7 +203,12 @@ Status JobChildren::WriteStatefulSet(const JobPass& pass) {
   patch.Add({"spec", "replicas"}, wanted_size.replicas);
   if (set->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
   patch.Add({"metadata", "annotations", kGrantedAnnotation}, std::to_string(wanted_size.granted));
-  if (is_other_template) patch.Add({"spec", "template"}, *MakeWorkers(job, wanted_size).At({"spec", "template"}));
+  if (is_other_template) {
+    const Json wanted = MakeWorkers(job, wanted_size);
+    patch.Add({"metadata", "annotations", kTemplateAnnotation},
+              *wanted.At({"metadata", "annotations", kTemplateAnnotation}));
+    patch.Add({"spec", "template"}, *wanted.At({"spec", "template"}));
+  }
   return pass.writer.Patch(child.kind, set->metadata.name, patch);
 }
 
@@ -269,12 +286,12 @@ Status JobChildren::WriteHosts(const JobPass& pass) {
   if (!list) return pass.writer.Bring(child);
 
   child.has_changed = !pass.view.hosts || pass.view.hosts->revision != list->revision;
-  child.make = [&](bool is_there) {
+  child.make = [&](bool) {
     Json wanted = MakeHosts(job, *list);
-    if (!is_there || !live) return wanted;
-    for (const auto& [file, text] : live->data) {  // Launchers that an older grus made have a script there.
-      if (wanted["data"].Find(file) == nullptr) wanted["data"][file] = text;
-    }
+    if (!pass.children.launcher || HasScripts(*pass.children.launcher)) return wanted;
+    // It came from an older grus, and finds its script here.
+    const auto script = live ? live->data.find(kDiscoveryFile) : std::map<std::string, std::string>::const_iterator();
+    wanted["data"][kDiscoveryFile] = live && script != live->data.end() ? script->second : DiscoveryScript();
     return wanted;
   };
   child.is_right = [&](const Json& wanted) { return *wanted.Find("data") == live->data_json(); };

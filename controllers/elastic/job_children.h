@@ -39,7 +39,6 @@ class JobChildren {
   // The caches of pods have seen the StatefulSet's pods since we last gave it its first workers. An older view shows
   // those from before, which were ready then.
   bool ArePodsCurrent(const api::ElasticHorovodJob& job);
-  // `children` is what Find() said.
   ChildWriter WriterFor(const api::ElasticHorovodJob& job, kube::WriteTracker& writes, std::stop_token stop);
 
   kube::Status WriteWorkers(const JobPass& pass);

@@ -127,12 +127,15 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
   }
   // False: the API server cannot answer now, whatever it is asked.
   const auto ask = [&](const Json& workload, const char* kind, Answer& answer) {
+    const kube::TimePoint asked = clock_.Now();
     Answer fresh = AnswerTo(workload, kind, ns, stop);
     const bool can_answer = !fresh.refusal || IsFinal(*fresh.refusal);
     std::lock_guard lock(mutex_);
     NoteLocked(ns, fresh);
     if (!fresh.pod) fresh.pod = answer.pod;
-    if (fresh.refusal && can_answer) fresh.refusals = answer.refusals + 1;
+    // Of several that ask at the same time, one counts; who does not answer takes nothing back.
+    const bool is_same_time = answer.when && asked <= *answer.when;
+    if (fresh.refusal) fresh.refusals = answer.refusals + (can_answer && !is_same_time ? 1 : 0);
     answer = std::move(fresh);
     return can_answer;
   };

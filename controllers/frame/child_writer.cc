@@ -26,8 +26,9 @@ bool HasLabels(const kube::ObjectMeta& metadata, const Json& wanted) {
 // What changes whenever somebody changes what we write of it. Its status is not ours: where there is a generation,
 // that and the labels.
 std::string StateOf(const kube::ObjectMeta& child) {
-  if (child.generation == 0) return std::string(child.resource_version);
-  std::string state = std::to_string(child.generation);
+  std::string state(child.uid);
+  if (child.generation == 0) return state.append(child.resource_version);
+  state.append(";").append(std::to_string(child.generation));
   for (const auto& [name, value] : child.labels) state.append(";").append(name).append("=").append(value);
   return state;
 }
@@ -45,7 +46,6 @@ bool ChildWriter::IsMarked(const kube::Kind& kind, const kube::ObjectMeta& child
 }
 
 void ChildWriter::Mark(const kube::Kind& kind, const kube::ObjectMeta& child) {
-  if (marks_ == nullptr) return;
   marks_->With(owner_, [&](auto& marks) { marks[&kind] = StateOf(child); });
 }
 
@@ -95,7 +95,6 @@ Status ChildWriter::Create(const kube::Kind& kind, const Json& child) {
   auto created = client_.Create(kind, owner_.ns, child, {}, stop_);
   if (!created) return With(std::move(created).error(), "create", kind, NameOf(child));
   Note(kind, **created);
-  Mark(kind, (*created)->metadata);
   return {};
 }
 

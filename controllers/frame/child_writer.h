@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes to the children of one object, with the checks that keep other people's objects safe.
 //
-// Bring() is the rule for a child that a cache knows: it is made, put right or deleted. One that was found right, or
-// that we have just written, is not compared again until it or the owner's spec changes. A create that finds the name
+// Bring() is the rule for a child that a cache knows: it is made, put right or deleted. One that was found right is not
+// compared again until it or the owner's spec changes. A create that finds the name
 // taken looks whose it is: ours (the cache was late, or somebody took our label off) is put right; what is being
 // deleted is waited for; anybody else's is left alone and named in the error (kAlreadyExists).
 // One writer lives for one pass. Not thread-safe.
@@ -21,7 +21,8 @@
 
 namespace grus {
 
-// By owner, kept for its spec: in which state its child of a kind was right. Another one may have come since.
+// By owner, kept for its spec: in which state its child of a kind was last found right. Where there is an entry, there
+// was a child.
 using ChildMarks = kube::ObjectMemory<std::map<const kube::Kind*, std::string>>;
 
 struct WantedChild {
@@ -29,9 +30,9 @@ struct WantedChild {
   std::shared_ptr<const kube::Object> live;  // As the cache has it; null: it is not there.
   // The child in full, or, if it is there, what of it can be changed. Empty: there is to be none.
   std::function<kube::Json(bool is_there)> make = {};
-  std::function<bool(const kube::Json& wanted)> is_right = {};  // `live`, but for its labels.
+  std::function<bool(const kube::Json& wanted)> is_right = {};  // Whether `live` is, but for its labels.
   bool was_there = false;                                       // Before, as far as the owner's status knows.
-  bool has_changed = false;                                     // What is wanted, since it was last found right.
+  bool has_changed = false;  // What is wanted, since then: it is written without a look.
 };
 
 class ChildWriter {

@@ -40,7 +40,10 @@ class StatusWriter {
   template <typename T>
   kube::Result<WrittenStatus> Write(const T& object, const decltype(T::status)& status, kube::Duration patience,
                                     std::stop_token stop) {
-    if (status == object.status) return WrittenStatus{};
+    if (status == object.status) {
+      Forget(object.metadata.Key());
+      return WrittenStatus{};
+    }
     return Write(kube::KindOf<T>(), object.metadata,
                  {kube::ToJson(object.status), kube::ToJson(status), object.status.observed_generation == 0}, patience,
                  stop);

@@ -311,8 +311,9 @@ Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& pla
     events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(reason), "PlaceGang",
                    error.message());
   }
-  if (auto written = statuses_.Write(view, status, stop); !written) return std::move(written).error();
-  return Action::After(kRefusedRetry);
+  auto written = statuses_.Write(view, status, stop);
+  if (!written) return std::move(written).error();
+  return Action::After(std::min(written->value_or(kRefusedRetry), kRefusedRetry));
 }
 
 }  // namespace grus

@@ -86,14 +86,19 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
   const Group cached = memory.is_left_to_others ? groups_.Get<api::PodGroup>(key) : nullptr;
   const api::PodGroupStatus& before = cached ? cached->status : view.group->status;
   if (&kind_ == &kube::KindOf<api::LegacyPodGroup>()) status.phase = LegacyPhase(status, view.group->spec.min_member);
-  if (status == before) return std::optional<kube::Duration>();
+  if (status == before) {
+    statuses_.Forget(key);
+    return std::optional<kube::Duration>();
+  }
   StatusChange change{kube::ToJson(before), kube::ToJson(status), before.observed_generation == 0};
   const bool is_narrow = memory.said && !memory.is_left_to_others;
   if (is_narrow) {
     KeepUpstreamFields(change.before);
     KeepUpstreamFields(change.after);
   }
-  kube::Duration patience = status.phase == "Running" ? kSoonWait : kube::Duration::zero();
+  // When and how often it is tried again is written before what comes of it is done.
+  const bool is_decision = status.next_attempt_time != before.next_attempt_time || status.attempts != before.attempts;
+  kube::Duration patience = status.phase == "Running" && !is_decision ? kSoonWait : kube::Duration::zero();
   if (IsMinorGangChange(before, status)) patience = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
   auto written = statuses_.Write(kind_, view.group->metadata, std::move(change), patience, stop);
   if (!written) {

@@ -69,6 +69,16 @@ TEST(ElasticPlan, ANewJobGetsItsWorkersButNoLauncherAndServiceYet) {
   EXPECT_THAT(plan.events, IsEmpty());  // The usual start needs none.
 }
 
+TEST(ElasticPlan, AStartOfWhichNothingWasSaidYetIsTold) {
+  const View view = ViewBuilder().Status({}).MinMax(2, 4).Set(4, 4).Ready({0}).Build();
+  ASSERT_EQ(view.job->status.observed_generation, 0);
+  const Plan plan = PlanElasticJob(view);
+  ASSERT_TRUE(plan.status.last_scale);
+  EXPECT_EQ(plan.status.last_scale->to, 4);
+  EXPECT_EQ(plan.status.last_scale->reason, ToString(ScaleReason::kStarted));
+  EXPECT_THAT(plan.events, IsEmpty());
+}
+
 TEST(ElasticPlan, AJobWithoutRoomHoldsNothing) {
   const View view = ViewBuilder().MinMax(2, 4).Room(1).Build();
   const Plan plan = PlanElasticJob(view);

@@ -193,6 +193,14 @@ TEST_F(ElasticReconcilerTest, AJobThatAnOlderGrusStartedKeepsItsKeyAndItsScript)
   Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["discover_hosts.sh"] = "echo old"; });
   Edit("statefulsets.apps", {"team-a", "bert-workers"},
        [](Json& set) { set["metadata"]["labels"].Erase(kFilesLabel); });
+  const Json ours = *server_.Get("jobs.batch", {"team-a", "bert-launcher"});
+  ASSERT_TRUE(server_.Delete("jobs.batch", {"team-a", "bert-launcher"},
+                             Json::MakeObject({{"propagationPolicy", "Background"}})));
+  Json launcher = Named("batch/v1", "Job", "bert-launcher", "team-a");
+  for (const char* field : {"labels", "ownerReferences"}) launcher["metadata"][field] = *ours.At({"metadata", field});
+  launcher["spec"]["template"]["spec"] =
+      *kube::ParseJson(R"({"restartPolicy":"Never","containers":[{"name":"launcher","image":"a"}]})");
+  Create("jobs.batch", std::move(launcher));
 
   Settle();
 

@@ -57,24 +57,23 @@ class ChildWriterTest : public testing::ReconcilerFixture {
   int made_ = 0;
 };
 
-TEST_F(ChildWriterTest, IsMadeAndNotComparedUntilSomebodyChangesIt) {
-  ASSERT_TRUE(Bring());
-  ASSERT_TRUE(Bring());
-  EXPECT_EQ(made_, 1);
+TEST_F(ChildWriterTest, IsComparedOnceAndThenWhenSomebodyChangesIt) {
+  for (int pass = 0; pass < 4; ++pass) ASSERT_TRUE(Bring());
+  EXPECT_EQ(made_, 2) << "made, and compared";
   Edit("configmaps", {"team-a", "child"}, [](kube::Json& map) { map["data"]["key"] = "another"; });
   ASSERT_TRUE(Bring());
   EXPECT_EQ(Value(), "value");
-  EXPECT_EQ(made_, 2);
 }
 
 TEST_F(ChildWriterTest, IsComparedAgainWhenTheOwnersSpecChanges) {
-  ASSERT_TRUE(Bring());
+  for (int pass = 0; pass < 3; ++pass) ASSERT_TRUE(Bring());
   ++owner_.generation;
-  ASSERT_TRUE(Bring());
-  EXPECT_EQ(made_, 2);
+  for (int pass = 0; pass < 3; ++pass) ASSERT_TRUE(Bring());
+  EXPECT_EQ(made_, 3);
 }
 
 TEST_F(ChildWriterTest, IsNotMadeAgainForAnOwnerThatIsDeleted) {
+  ASSERT_TRUE(Bring());
   ASSERT_TRUE(Bring());
   ASSERT_TRUE(server_.Delete(kGroups, {"team-a", "g"}));
   ASSERT_TRUE(server_.Delete("configmaps", {"team-a", "child"}));

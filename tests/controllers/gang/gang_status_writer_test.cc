@@ -103,6 +103,28 @@ TEST_F(GangStatusWriterTest, WhatOthersWroteMeanwhileIsSetRight) {
   EXPECT_EQ(Group()->status.occupied_by, "");
 }
 
+// The members go right after it: nobody would write it later.
+TEST_F(GangStatusWriterTest, WhenExtrasAreTriedAgainIsWrittenHoweverMuchElseThereIsToSay) {
+  DropLease();
+  const auto running = [&](int attempts) {
+    const GangView view = View();
+    api::PodGroupStatus status = BaseGangStatus(view);
+    SetGangReason(status, view, kGangRunning, GangReason::kRunning, "runs");
+    status.attempts = attempts;
+    if (attempts > 0) status.next_attempt_time = kube::Time{view.now.value + attempts * 60s};
+    return writer_.Write(view, status, {});
+  };
+  ASSERT_TRUE(running(0));
+  Settle();
+  for (int attempt = 1; attempt <= 12; ++attempt) {  // More than there are turns.
+    const auto written = running(attempt);
+    ASSERT_TRUE(written);
+    EXPECT_FALSE(*written) << "deferred at " << attempt;
+    Settle();
+    EXPECT_EQ(Group()->status.attempts, attempt);
+  }
+}
+
 TEST_F(GangStatusWriterTest, ALeaseThatIsNotRenewedKeepsNobodySilent) {
   clock_.Advance(15s);
 
