@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gangs on a real scheduler: how much later they run than plain pods, how soon they say why they wait, and whether
-// anything tears them apart.
+// Gangs on a real scheduler: how much later they run than plain pods, how soon they say why they wait, and whether any
+// gang ever runs in part.
 //
 // Usage: gang_bench KUBECONFIG GRUS_MANAGER SCENARIO... [options]; see Usage() below.
-// The cluster of KUBECONFIG needs the CRDs, the nodes that the scenario names (gang_scenarios.h), and nothing else that
-// makes it busy. Exit status 1: something did not come to its end.
+// The cluster of KUBECONFIG needs the CRDs, the nodes that the scenario names (gang_scenarios.h), and no other load.
+// Exit status 1: some part did not finish.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

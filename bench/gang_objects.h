@@ -38,7 +38,7 @@ struct GangSize {
 // A pod of a gang, or, without the gate, the same pod for the scheduler alone.
 kube::Json MakeGangPod(const std::string& name, const std::string& gang, int units, bool is_gated,
                        const std::string& resource = kGpus);
-// A pod of a gang that never had the gate: the scheduler takes it when it likes.
+// A pod of a gang that never had the gate: the scheduler may bind it at any time.
 kube::Json MakeUngatedMember(const std::string& name, const std::string& gang, int units, const std::string& resource);
 kube::Json MakePodGroup(const GangSize& gang, int timeout_seconds);
 kube::Json MakeGangSet(const GangSize& gang);  // A StatefulSet of gated pods.
@@ -49,9 +49,8 @@ kube::Json MakeGangJob(const GangSize& gang);  // A Job of gated pods, with the 
 bool CreateGangs(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
 bool CreateMembers(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);  // No PodGroup.
 bool CreatePlainPods(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs);
-// The same as CreateGangs(), and lifts the gates itself as soon as a gang's pods are there, each with the least of
-// patches, on the whole without any controller; `is_nominated`: after another that nominates the pod to a node of 8
-// GPUs.
+// Like CreateGangs(), but lifts the gates itself as soon as a gang's pods exist, with the smallest possible patch each
+// and without any controller; `is_nominated`: after another patch that nominates the pod for a node of 8 GPUs.
 bool CreateAndLift(const GangWorld& world, const std::string& ns, const std::vector<GangSize>& gangs,
                    bool is_nominated);
 // Takes the gates from pods of the namespace as they come, until it is done with so many. After Record() of the

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bench of gangs knows of the cluster, from its own watches: pods, PodGroups, namespaces.
-// Thread-safe.
+// The state of the cluster as a gang bench sees it, from its own watches: pods, PodGroups, namespaces. Thread-safe.
 #pragma once
 
 #include <deque>

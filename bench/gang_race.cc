@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds of gangs and outsiders, drawn by lot, first with the safeguard and then without: with it no gang may be torn
-// apart, and without it some must be, or the rounds prove nothing.
+// Random rounds of gangs and outsiders, first with nominations and then without: with them no gang may run in part, and
+// without them some must, or the rounds prove nothing.
 #include <cstdio>
 #include <tuple>
 

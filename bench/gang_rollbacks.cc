@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Job whose gang is rolled back again and again, and starts in the end. A roll-back must be no failure of the Job:
+// One Job whose gang is rolled back many times, and starts in the end. No roll-back may count as a failure of the Job:
 // its backoffLimit is far below their number.
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scenarios of gang_bench. Each prints its table; false: something did not come to its end. A limit that is not met
-// is no such thing.
+// The scenarios of gang_bench. Each prints its table; false: a part did not finish. A missed limit does not count as
+// that.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace bench {
 
-// All that a cluster of 100 nodes of 8 GPUs takes, as 100 gangs of 8 and as 800 plain pods; and as pods whose creator
-// lifts their gates, without any controller, which is the least that gates cost.
+// Fills a cluster of 100 nodes of 8 GPUs with 100 gangs of 8 and with 800 plain pods; and with pods whose creator lifts
+// their gates, without any controller, which is the least that gates cost.
 bool RunFill(const GangWorld& world, int rounds);
-// The same as 100 ElasticHorovodJobs of 8 workers, with and without the controller of gangs; and
-// without it, but with gates that somebody lifts as soon as the pods are there, which is the least that gates cost.
+// The same with 100 ElasticHorovodJobs of 8 workers, with and without the gang controller; and without it, but with
+// gates that are lifted as soon as the pods exist, which is the least that gates cost.
 bool RunElastic(const GangWorld& world, int rounds);
 // The same of one gang of 512; 500 nodes.
 bool RunLarge(const GangWorld& world, int rounds);
-// How soon a gang that cannot start says so; 500 nodes of 8 GPUs.
+// How soon the status of a gang that cannot start says so; 500 nodes of 8 GPUs.
 bool RunCannotFit(const GangWorld& world, int rounds);
 // grus-manager beside 4,000 plain pods; 500 nodes of 8 GPUs.
 bool RunMemory(const GangWorld& world);
@@ -38,7 +38,7 @@ struct RaceOptions {
   std::string only;         // "auto" or "never"; empty: both.
   bool is_verbose = false;  // The history of every round, not only of the bad ones.
 };
-// Gangs and outsiders that come at the worst moments.
+// Gangs, and outsiders that arrive at the worst moments.
 bool RunRaces(const GangWorld& world, const RaceOptions& options);
 
 // One Job of backoffLimit 6, rolled back so many times, which then starts; 6 nodes.

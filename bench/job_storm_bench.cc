@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// 400 jobs of 2 workers and 1 launcher, submitted at once: through grus, as objects of Kubernetes that somebody wrote
-// by hand, and as MPIJobs through mpi-operator, if there is its program.
+// 400 jobs of 2 workers and 1 launcher, submitted at once: through grus, as hand-written objects of Kubernetes, and as
+// MPIJobs through mpi-operator, if its program is given.
 //
 // Usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS] [--mpi-operator PROGRAM]
-//                        [--requests 1]
-// Prints a table; ratios are taken within this run, on the cluster of KUBECONFIG, which needs the CRDs, a node
-// for every pod, and nothing else that makes it busy. --requests lists them by verb and kind. Exit status 1: something
-// did not come to its end.
+//                        [--requests 1] [--only SIDE]
+// Prints a table; ratios are taken within this run, on the cluster of KUBECONFIG, which needs the CRDs, a node for
+// every pod, and nothing else that makes it busy. --requests lists them by verb and kind;
+// --only runs one side: "by hand", "grus" or "mpi-operator". Exit status 1: some part did not finish.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using std::chrono::seconds;
 constexpr seconds kLimit(600);
 
 struct Arguments {
-  std::string kubeconfig, manager, mpi_operator;
+  std::string kubeconfig, manager, mpi_operator, only;
   StormOptions storm;
   int rounds = 3;
   int idle_seconds = 60;
@@ -51,7 +51,7 @@ std::string LabelOf(const std::string& line, const std::string& label) {
   return line.substr(begin, line.find('"', begin) - begin);
 }
 
-// What all of the cluster asked of its API server so far, but for the opening of watches: "POST pods/binding".
+// All requests to the cluster's API server so far, except the opening of watches: "POST pods/binding".
 using Requests = std::map<std::string, double>;
 Requests ClusterRequests(kube::Transport& transport) {
   Requests requests;
@@ -72,7 +72,7 @@ double Sum(const Requests& requests) {
   return sum;
 }
 
-// What one side came to, round by round.
+// The results of one side, round by round.
 struct Figures {
   std::vector<double> took, requests;                    // Seconds until all pods run; all requests a job.
   std::vector<double> cpu, memory, own_requests;         // Of its program.
@@ -99,7 +99,7 @@ bool IsAtWork(const StormSide& side) {
   return sum >= side.ready_value;
 }
 
-// The rest of a round of grus: when its jobs say what their pods are, and what is written when nothing happens.
+// The rest of a round of grus: when the status of its jobs follows their pods, and what is written at rest.
 bool LookAtGrus(const World& world, const Arguments& args, const std::string& ns, kube::TimePoint until, int port,
                 Figures& figures) {
   const std::vector<double> lags = world.observer.StatusLags(ns);
@@ -149,7 +149,7 @@ bool RunSide(const World& world, const Arguments& args, const StormSide& side, c
     figures.own_requests.push_back((ScrapeManager(side.metrics_port).requests - own_before) / args.storm.jobs);
     if (!LookAtGrus(world, args, ns, start + kLimit, side.metrics_port, figures)) return false;
   }
-  return Clean(world, ns);
+  return true;
 }
 
 void PrintSide(const StormSide& side, const Figures& figures, const Arguments& args) {
@@ -164,13 +164,14 @@ void PrintSide(const StormSide& side, const Figures& figures, const Arguments& a
 }
 
 void PrintLimits(const std::map<std::string, Figures>& all) {
-  const Figures &grus = all.at("grus"), &hand = all.at("by hand");
+  if (!all.contains("grus")) return;
+  const Figures& grus = all.at("grus");
   const auto ratio_to = [&](const Figures& other) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < grus.took.size(); ++i) ratios.push_back(grus.took[i] / other.took[i]);
     return Median(ratios);
   };
-  PrintRow("grus to by hand", ratio_to(hand), "x", 1.6);
+  if (all.contains("by hand")) PrintRow("grus to by hand", ratio_to(all.at("by hand")), "x", 1.6);
   if (all.contains("mpi-operator")) PrintRow("grus to mpi-operator", ratio_to(all.at("mpi-operator")), "x", 1);
   PrintRow("requests to the API server a job, through grus", Median(grus.requests), "", 33);
   PrintRow("grus-manager: CPU", Median(grus.cpu), "s", 1.5);
@@ -201,10 +202,16 @@ int Run(const Arguments& args) {
   Arguments warm_up = args;
   warm_up.storm.jobs = std::min(args.storm.jobs, 50);
   Figures ignored;
-  if (!RunSide(world, warm_up, ByHand(), "warm-up-" + run, ignored)) return 1;
+  const std::string warm_up_ns = "warm-up-" + run;
+  if (!RunSide(world, warm_up, ByHand(), warm_up_ns, ignored) || !Clean(world, warm_up_ns)) return 1;
 
   std::vector<StormSide> sides{ByHand(), ThroughGrus(args.manager, args.kubeconfig, 18080)};
   if (!args.mpi_operator.empty()) sides.push_back(ThroughMpiOperator(args.mpi_operator, args.kubeconfig, 18090));
+  if (!args.only.empty()) std::erase_if(sides, [&](const StormSide& side) { return side.name != args.only; });
+  if (sides.empty()) {
+    std::fprintf(stderr, "--only: there is no side \"%s\"\n", args.only.c_str());
+    return 2;
+  }
   std::map<std::string, Figures> all;
   for (int round = 0; round < args.rounds; ++round) {
     std::printf("round %d:", round + 1);
@@ -213,6 +220,8 @@ int Run(const Arguments& args) {
           sides[(i + static_cast<std::size_t>(round)) % sides.size()];  // Each is first in its turn.
       const std::string ns = "storm-" + std::to_string(i) + "-" + run + "-" + std::to_string(round);
       if (!RunSide(world, args, side, ns, all[side.name])) return 1;
+      const bool is_last = round + 1 == args.rounds && i + 1 == sides.size();
+      if (!is_last && !Clean(world, ns)) return 1;
       std::printf(" %s %.2f s", side.name.c_str(), all[side.name].took.back());
       std::fflush(stdout);
     }
@@ -233,7 +242,7 @@ int main(int argc, char** argv) {
   if (argc < 3) {
     std::fprintf(stderr,
                  "usage: job_storm_bench KUBECONFIG GRUS_MANAGER [--jobs N] [--rounds N] [--idle SECONDS]\n"
-                 "                       [--mpi-operator PROGRAM] [--requests 1]\n");
+                 "                       [--mpi-operator PROGRAM] [--requests 1] [--only SIDE]\n");
     return 2;
   }
   args.kubeconfig = argv[1];
@@ -242,6 +251,7 @@ int main(int argc, char** argv) {
     if (!std::strcmp(argv[i], "--jobs")) args.storm.jobs = std::atoi(argv[i + 1]);
     if (!std::strcmp(argv[i], "--rounds")) args.rounds = std::atoi(argv[i + 1]);
     if (!std::strcmp(argv[i], "--idle")) args.idle_seconds = std::atoi(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--only")) args.only = argv[i + 1];
     if (!std::strcmp(argv[i], "--mpi-operator")) args.mpi_operator = argv[i + 1];
     if (!std::strcmp(argv[i], "--requests")) args.lists_requests = std::atoi(argv[i + 1]) != 0;
   }

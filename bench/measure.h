@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What benches read, and how they print it.
+// Reads the figures of benches, and prints them.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ double Median(std::vector<double> values);
 void PrintRow(const std::string& what, double value, const char* unit, double limit);
 void PrintRow(const std::string& what, double value, const char* unit);  // Without a limit.
 
-// Calls `task` with 0 to count - 1 from so many threads, which take the next number each, and waits for them; after an
-// error no other number is begun. False and a message on standard error if there was one.
+// Calls `task` with 0 to count - 1 from this many threads, each of which takes the next number, and waits for them.
+// After an error no further number is begun. False and a message on standard error if there was one.
 bool InParallel(int count, int threads, const std::function<kube::Status(int)>& task);
 
 // The lines of `transport`'s /metrics that begin with `prefix`; none if there is no answer.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds drawn by lot. The same seed, kind and number give the same round.
+// Random rounds. The same seed, kind and number give the same round.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace bench {
 
 // `free`: on the nodes, before the round.
 RoundPlan DrawRound(std::uint64_t seed, RaceKind kind, int round, const FreeUnits& free);
-// Without nominations the moment before the gates are lifted shows in nothing: the first lift is the nearest.
+// Without nominations nothing shows the moment before the gates are lifted; the first lift is the nearest.
 void DropNominations(RoundPlan& plan);
 std::string Describe(const RoundPlan& plan);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the API server is and how to prove who we are: what a kubeconfig or a pod's service account says.
+// Where the API server is and how to authenticate, from a kubeconfig or a pod's service account.
 //
 // A value without behaviour; read by LoadKubeconfig() or LoadInCluster(), turned into a transport and a
 // TokenSource by whoever wires the process. Printing it must never show a secret: use Describe().

@@ -30,10 +30,10 @@ std::string TextAt(const Json& value, std::initializer_list<std::string_view> pa
 Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_view api_version) {
   Result<Json> parsed = ParseJson(text, {.max_bytes = kOutputLimit, .max_depth = 20});
   // The parser's message may quote what it read.
-  if (!parsed) return Malformed("printed no valid JSON");
-  if (TextAt(*parsed, {"kind"}) != "ExecCredential") return Malformed("printed no ExecCredential");
+  if (!parsed) return Malformed("did not print valid JSON");
+  if (TextAt(*parsed, {"kind"}) != "ExecCredential") return Malformed("did not print an ExecCredential");
   if (TextAt(*parsed, {"apiVersion"}) != api_version) {
-    return Malformed("printed another apiVersion than the kubeconfig asks for, which is " + std::string(api_version));
+    return Malformed("printed another apiVersion than that of the kubeconfig, " + std::string(api_version));
   }
 
   ExecCredential credential;
@@ -59,7 +59,7 @@ Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_vi
   const std::string expiry = TextAt(*parsed, {"status", "expirationTimestamp"});
   if (!expiry.empty()) {
     Result<Time> time = ParseTime(expiry);
-    if (!time) return Malformed("gave an expirationTimestamp that is no RFC 3339 time");
+    if (!time) return Malformed("gave an expirationTimestamp that is not an RFC 3339 time");
     credential.expires_at = time->value;
   }
   return credential;
@@ -118,7 +118,7 @@ Status ExecCredentialSource::Refresh() {
 Result<ExecCredential> ExecCredentialSource::RunPlugin() const {
   if (config_.interactive_mode == "Always") {
     return Error(ErrorCode::kInvalidArgument,
-                 config_.command + " wants a terminal (interactiveMode Always), which this process does not offer");
+                 config_.command + " needs a terminal (interactiveMode Always), which this process does not have");
   }
   ProgramCall call{.program = config_.command, .args = config_.args, .env = config_.env, .output_limit = kOutputLimit};
   call.env.emplace_back("KUBERNETES_EXEC_INFO", exec_info_);

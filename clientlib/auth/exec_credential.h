@@ -21,8 +21,8 @@ struct ExecCredential {
   std::optional<WallTime> expires_at;
 };
 
-// What a plugin printed. kDecode: no ExecCredential of `api_version`, or one without credentials; the message
-// never holds any of the text.
+// Parses what a plugin printed. kDecode: not an ExecCredential of `api_version`, or one without credentials; the
+// message never contains any of the text.
 Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_view api_version);
 
 // The KUBERNETES_EXEC_INFO variable. REQUIRES: config.exec.

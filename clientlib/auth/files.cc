@@ -53,7 +53,7 @@ Result<std::string> CleanToken(std::string_view text) {
   text = text.substr(first, text.find_last_not_of(kSpace) - first + 1);
   const auto is_odd = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; };
   if (std::any_of(text.begin(), text.end(), is_odd)) {
-    return Error(ErrorCode::kInvalidArgument, "token has a space or control character within");
+    return Error(ErrorCode::kInvalidArgument, "token contains a space or control character");
   }
   return std::string(text);
 }

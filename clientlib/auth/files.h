@@ -13,11 +13,11 @@ namespace kube {
 // kUnavailable. Blocks.
 Result<std::string> ReadSmallFile(const std::string& path);
 
-// The system's words for an errno value, in lower case.
+// The system's message for an errno value, in lower case.
 std::string SystemMessage(int error);
 
-// A bearer token without the white space around it. kInvalidArgument, without the text: empty, or a control
-// character or space within, which a header must not hold.
+// A bearer token without the white space around it. kInvalidArgument, without the text: empty, or with a control
+// character or space inside, which a header must not contain.
 Result<std::string> CleanToken(std::string_view text);
 
 }  // namespace kube

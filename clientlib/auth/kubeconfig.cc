@@ -48,7 +48,7 @@ class Entry {
     if (!Has(field)) return texts;
     const YAML::Node list = Field(field);
     if (!list.IsSequence()) {
-      Fail(std::string(field) + " is no list");
+      Fail(std::string(field) + " is not a list");
       return texts;
     }
     for (const YAML::Node& item : list) texts.push_back(TextOf(item, field));
@@ -61,7 +61,7 @@ class Entry {
     if (Has(field) && Field(field).IsSequence()) {
       for (const YAML::Node& item : Field(field)) parts.emplace_back(kind_, name_, file_, item);
     } else if (Has(field)) {
-      Fail(std::string(field) + " is no list");
+      Fail(std::string(field) + " is not a list");
     }
     return parts;
   }
@@ -106,7 +106,7 @@ class Entry {
   std::string TextOf(const YAML::Node& value, const char* field) {
     if (!value.IsDefined() || value.IsNull()) return {};
     if (value.IsScalar()) return value.Scalar();
-    Fail(std::string(field) + " is no plain value");
+    Fail(std::string(field) + " is not a plain value");
     return {};
   }
 
@@ -152,7 +152,7 @@ Status MergedConfig::AddEntries(const std::string& file, const YAML::Node& docum
                                 const char* kind) {
   const YAML::Node items = document[list];
   if (!items.IsDefined() || items.IsNull()) return {};
-  if (!items.IsSequence()) return Invalid("kubeconfig " + Quoted(file) + ": " + list + " is no list");
+  if (!items.IsSequence()) return Invalid("kubeconfig " + Quoted(file) + ": " + list + " is not a list");
   for (const YAML::Node& item : items) {
     const YAML::Node name = item.IsMap() ? item["name"] : YAML::Node();
     if (!name.IsDefined() || !name.IsScalar()) {
@@ -172,7 +172,7 @@ Result<Entry> MergedConfig::Find(const std::string& kind, const std::string& nam
     for (const auto& [have, entry] : named->second) known += (known.empty() ? "" : ", ") + Quoted(have);
   }
   return Invalid(wanted_by + " names " + kind + " " + Quoted(name) +
-                 ", which is not there; known: " + (known.empty() ? "none" : known));
+                 ", which does not exist; known: " + (known.empty() ? "none" : known));
 }
 
 Status ReadCluster(Entry cluster, const FileReader& read_file, ClientConfig& config) {
@@ -327,7 +327,7 @@ Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options, const File
     if (Status status = merged.Add(file, *text); !status) return std::move(status).error();
     found_any = true;
   }
-  if (!found_any) return Error(ErrorCode::kNotFound, "kubeconfig: no file of KUBECONFIG is there: " + names);
+  if (!found_any) return Error(ErrorCode::kNotFound, "kubeconfig: none of the files in KUBECONFIG exists: " + names);
 
   const std::string context_name = options.context.empty() ? merged.current_context() : options.context;
   if (context_name.empty()) {

@@ -15,8 +15,8 @@ struct KubeconfigOptions {
   std::string context{};  // Empty: current-context.
 };
 
-// Errors say which file, which entry and what to do: a missing or unreadable file, no current context, an
-// entry that is named but not there, a CA that is no certificate. Blocking file I/O.
+// Errors say which file, which entry and what to do: a missing or unreadable file, no current context, an entry that is
+// named but does not exist, a CA that is not a certificate. Blocking file I/O.
 Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options);
 
 // The same with `read_file` in place of the file system, for the configuration and for what it names.

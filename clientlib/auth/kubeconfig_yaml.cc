@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kMaxValues = 250'000;  // About 100 MB; thousands of clusters and users need far fewer.
 
-// Throws where building the documents would not end: yaml-cpp 0.7 takes no step over a comma after a tag, and
-// makes empty documents of it for ever.
+// Throws where building the documents would not end: yaml-cpp 0.7 does not advance past a comma after a tag, and
+// creates empty documents from it forever.
 class Guard final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& at) override {

@@ -11,8 +11,8 @@
 
 namespace kube {
 
-// Errors: kInvalidArgument with the line and the parser's own words, never with any of the text; also for texts
-// of more than 250,000 values and those that yaml-cpp would never come to the end of.
+// Errors: kInvalidArgument with the line and the parser's message, never with any of the text; also for texts of more
+// than 250,000 values and those on which yaml-cpp would never end.
 Result<std::vector<YAML::Node>> LoadYaml(const std::string& text);
 
 }  // namespace kube

@@ -95,10 +95,10 @@ Status CheckCaCertificate(const std::string& ca_pem) {
 Status CheckClientCertificate(const std::string& cert_pem, const std::string& key_pem) {
   const ErrorQueueGuard guard;
   const Certificate certificate = FirstCertificate(cert_pem);
-  if (!certificate) return Invalid("client certificate is no PEM certificate");
+  if (!certificate) return Invalid("client certificate is not a PEM certificate");
   const Bio bio = Open(key_pem);
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr), EVP_PKEY_free);
-  if (!key) return Invalid("client key is no PEM private key, or is encrypted");
+  if (!key) return Invalid("client key is not a PEM private key, or is encrypted");
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return Invalid("client key does not belong to the client certificate");
   }

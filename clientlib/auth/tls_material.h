@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates and keys as PEM text: are they what they claim to be, and until when.
+// Checks certificates and keys in PEM text: whether they are valid, and until when.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ std::string EncodeBase64(std::string_view bytes);
 
 // Errors of all: kInvalidArgument, without any of the text.
 Status CheckCaCertificate(const std::string& ca_pem);
-// An encrypted key is an error: nobody could type its passphrase.
+// An encrypted key is an error: there is nobody to enter its passphrase.
 Status CheckClientCertificate(const std::string& cert_pem, const std::string& key_pem);
 // Of the first certificate.
 Result<WallTime> CertificateExpiry(const std::string& cert_pem);

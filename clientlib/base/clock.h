@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as a parameter, and with it all that depends on who keeps it: waiting, threads and chance.
+// Time as a parameter, and what depends on it: waiting, threads and random seeds.
 //
-// Whatever waits or measures takes a Clock, so that tests run on a FakeClock and never sleep, and whole programs in
-// virtual time on a Simulation (both in clientlib/testing). Two times: Now() never jumps and is for durations;
-// WallNow() is for timestamps that others read.
-// Thread-safe.
+// Code that waits or measures takes a Clock, so that tests run on a FakeClock and never sleep, and whole programs run
+// in virtual time on a Simulation (both in clientlib/testing). Two times: Now() never jumps and is for durations;
+// WallNow() is for timestamps that others read. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,7 +21,7 @@ namespace kube {
 using TimePoint = std::chrono::steady_clock::time_point;
 using WallTime = std::chrono::system_clock::time_point;
 
-// A condition variable that a clock can see into. Waiting is done through Clock::WaitUntil().
+// A condition variable that a clock can observe. Wait through Clock::WaitUntil().
 class CondVar {
  public:
   void NotifyOne() {
@@ -49,13 +48,13 @@ class Clock {
   virtual TimePoint Now() const = 0;
   virtual WallTime WallNow() const = 0;
 
-  // Waits until `condition` is notified, `until` has come on this clock, or for no reason at all: callers loop on
-  // what they wait for. REQUIRES: `lock` is held.
+  // Waits until `condition` is notified or `until` has come on this clock; may also wake spuriously, so callers loop on
+  // their predicate. REQUIRES: `lock` is held.
   virtual void WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition, TimePoint until) const = 0;
 
-  // Runs `body` beside the caller. Here: on a thread of the operating system.
+  // Runs `body` concurrently. Here: on a thread of the operating system.
   virtual Thread Spawn(std::function<void(std::stop_token)> body) const;
-  // A new seed for whoever draws lots. Here: from the operating system.
+  // A new seed for random numbers. Here: from the operating system.
   virtual std::uint64_t RandomSeed() const;
 };
 

@@ -21,13 +21,14 @@ namespace kube {
 struct InformerOptions {
   std::vector<std::string> namespaces{};  // Empty: all.
   std::string label_selector{}, field_selector{};
-  // Without the permission to read them, or where they are not served, it counts as synced, and HasList() is false.
+  // Without the permission to read the kind, or if it is not served, the informer counts as synced, and HasList() is
+  // false.
   bool is_optional = false;
 };
 
 class Informer {
  public:
-  // `is_initial` is set for the objects of the first complete list, which may be treated with less hurry.
+  // `is_initial` is set for the objects of the first complete list, which are less urgent.
   using Handler = std::function<void(const Change& change, bool is_initial)>;
 
   Informer(Client& client, const Kind& kind, InformerOptions options, const Clock& clock, const Log& log);
@@ -77,8 +78,8 @@ class Informer {
   const Clock& clock_;
   Store store_;
 
-  // Guards handlers_. Held while a change is stored and handlers run: a late handler sees no gap, and two sources
-  // do not tell of changes at once.
+  // Guards handlers_. Held while a change is stored and handlers run: a late handler sees no gap, and two sources do
+  // not call handlers at once.
   std::mutex handlers_mutex_;
   std::vector<Handler> handlers_;
 

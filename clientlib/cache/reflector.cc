@@ -19,9 +19,9 @@ using std::chrono::seconds;
 constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), seconds(30), 2.0, 1.0};
 constexpr Duration kQuietReset = minutes(2);
 constexpr Duration kShortWatch = seconds(1);
-// A server may have nothing to say on a watch until its timeout, not even a bookmark, but at its timeout it ends it: a
-// stream that outlives that by the grace is dead (L13). So the longest timeout is for how long a frozen server or
-// proxy, which only this finds, may hide news (L7).
+// A server may send nothing on a watch until its timeout, not even a bookmark, but then it ends the watch: a stream
+// that outlives the timeout by the grace is dead (L13). Only this finds a frozen server or proxy, so the longest
+// timeout is also how long one may hide changes (L7).
 constexpr int kShortestTimeoutSeconds = 90, kLongestTimeoutSeconds = 120;
 constexpr int kMostDoublings = 3;  // Of the time for initial objects: a quarter of an hour.
 constexpr Duration kGraceAfterTimeout = seconds(5);
@@ -41,8 +41,8 @@ Error AsGoneIfRefused(Error error) {
   return Error(ErrorCode::kGone, error.message()).with_http(error.http_status(), error.reason());
 }
 
-// True if `error` says nothing against resuming at the same version (L5). An internal error of the server may be
-// about that version after all, so it is believed for some tries only; nor does a refused token say anything.
+// True if a watch may resume at the same version after `error` (L5). An internal error of the server may still be about
+// that version, so it allows only some tries; a refused token says nothing about the version.
 bool MayResume(const Error& error, int tries) {
   switch (error.code()) {
     case ErrorCode::kUnavailable: return error.http_status() != 500 || tries < kInternalErrorsBeforeRelist;
@@ -106,9 +106,9 @@ void Reflector::NoteFailure(const Error& error) {
   if (options_.is_optional && (is_unserved || error.code() == ErrorCode::kForbidden)) {
     const bool is_said = std::exchange(is_refusal_said_, true);
     if (!is_said && is_unserved) {
-      log_.Info("the server does not know the kind, going on without", {{"kind", kind_.kind}});
+      log_.Info("the server does not know the kind; continuing without it", {{"kind", kind_.kind}});
     } else if (!is_said) {
-      log_.Warn("not permitted to watch, going on without", {{"kind", kind_.kind}, {"error", error.message()}});
+      log_.Warn("not permitted to watch; continuing without it", {{"kind", kind_.kind}, {"error", error.message()}});
     }
     return sink_.OnRefused();
   }
@@ -134,7 +134,7 @@ void Reflector::Run(std::stop_token stop) {
       done = ListAll(stop);
     } else {
       done = WatchFrom(stop);
-      // A watch that ends at once without a word is a broken proxy, not a timeout (L4).
+      // A watch that ends at once without an event means a broken proxy, not a timeout (L4).
       if (done && clock_.Now() - started < kShortWatch && events_in_watch_ == 0) {
         done = Error(ErrorCode::kUnavailable, "watch ended at once without an event");
       }
@@ -240,8 +240,9 @@ Status Reflector::ReadStream(ByteStream& stream, bool is_initial, TimePoint end_
     if (!chunk) {
       if (chunk.error().code() == ErrorCode::kCancelled) return {};
       if (chunk.error().code() == ErrorCode::kTimeout) {
-        const char* why = clock_.Now() < end_of_watch ? "the server went silent amid the initial objects"
-                                                      : "the stream outlived its timeout";
+        const char* why = clock_.Now() < end_of_watch
+                              ? "the server fell silent before the initial objects were complete"
+                              : "the stream outlived its timeout";
         return Error(ErrorCode::kUnavailable, "watch " + std::string(kind_.plural) + ": " + why);
       }
       return std::move(chunk).error().with("watch " + std::string(kind_.plural));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // List and watch: keeps a sink up to date with one kind of the API server (docs/runtime-rules.md, section L).
 //
-// Starts with a watch-list (KEP-3157) and falls back to list + watch where the server does not know it. A watch
-// that ends or breaks is resumed from the last resource version; only 410 Gone, and errors that would come again
-// (MayResume), cost a relist. Backoff 0.8 s doubling to 30 s. A stream that the server should have ended long ago is
-// given up (L13).
+// Starts with a watch-list (KEP-3157) and falls back to list + watch where the server does not know it. A watch that
+// ends or breaks is resumed from the last resource version; only 410 Gone, and errors that would recur (MayResume),
+// cost a relist. Backoff 0.8 s doubling to 30 s. A stream that the server should have ended long ago is given up (L13).
 // Run() blocks on the caller's thread until `stop`; everything is decoded and delivered on that thread.
 #pragma once
 
@@ -30,15 +29,14 @@ class ReflectorSink {
   virtual void OnPut(ConstObject object) = 0;
   virtual void OnDelete(ConstObject last_state) = 0;
   virtual void OnBookmark(const std::string& resource_version) = 0;
-  virtual void OnRefused() {}  // See ReflectorOptions::is_optional. Perhaps more than once.
+  virtual void OnRefused() {}  // See ReflectorOptions::is_optional. May be called more than once.
 };
 
 struct ReflectorOptions {
   std::string ns{};  // Empty: all namespaces.
   std::string label_selector{}, field_selector{};
   bool use_watch_list = true;
-  // What is missing where permission is, or where the server does not know the kind: that is said once and told to the
-  // sink, and asked for again as ever.
+  // Without permission, or if the server does not know the kind: log this once, tell the sink, and keep trying.
   bool is_optional = false;
 };
 

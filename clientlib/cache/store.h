@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects of one kind in memory, found by key or by index.
 //
-// Objects are shared and never changed: who wants a change makes a copy. One query sees one moment. Replace()
-// is atomic to readers. A store is filled by one watch over all namespaces (scope ""), or by one for each of some
-// namespaces (scope: its name). The resource version of a scope never goes back and also moves on bookmarks, so
-// that "has the cache seen my write?" has an answer for objects that were deleted meanwhile.
-// Thread-safe; one writer a scope is assumed.
+// Objects are shared and immutable: to change one, copy it. One query sees one moment. Replace() is atomic to readers.
+// A store is filled by one watch over all namespaces (scope ""), or by one for each of some namespaces (scope: its
+// name). The resource version of a scope never goes back and also moves on bookmarks, so that "has the cache seen my
+// write?" has an answer for objects that were deleted meanwhile. Thread-safe; one writer a scope is assumed.
 #pragma once
 
 #include <functional>
@@ -51,13 +50,13 @@ class Store {
   std::string resource_version(const std::string& ns = {}) const;
 
   Change Put(ConstObject object, const std::string& scope = {});
-  Change Remove(const Object& object, const std::string& scope = {});  // Both null if it was not there.
+  Change Remove(const Object& object, const std::string& scope = {});  // Both null if it did not exist.
   std::vector<Change> Replace(std::vector<ConstObject> objects, const std::string& resource_version,
                               const std::string& scope = {});
   void Advance(const std::string& resource_version, const std::string& scope = {});
 
  private:
-  // What an object is found by, without a copy: an ObjectKey takes as much memory as a tenth of a pod.
+  // A key that views into its object: an ObjectKey would take a tenth of a pod's memory.
   struct KeyView {
     std::string_view ns, name;
     KeyView(const ObjectKey& key) : ns(key.ns), name(key.name) {}  // NOLINT: implicit on purpose
@@ -84,7 +83,7 @@ class Store {
   };
   void AddToIndexes(const Object& object);
   void RemoveFromIndexes(const Object& object);
-  // Puts `object`, or nothing if it is null, in the place of that of `key`: what was there.
+  // Replaces the object of `key` by `object`, or removes it if null. Returns the previous one.
   ConstObject SwapLocked(const KeyView& key, ConstObject object);
   void AdvanceLocked(const std::string& resource_version, const std::string& scope);
 

@@ -88,7 +88,7 @@ Result<WatchEvent> ReadWatchEvent(std::string_view line) {
     else if (at >= line.size() || line[at] != '}') return BadLine("no end");
   }
   if (event.object.empty()) return BadLine("no object");
-  if (SkipSpace(line, at + 1) != line.size()) return BadLine("text goes on after it");
+  if (SkipSpace(line, at + 1) != line.size()) return BadLine("text after the end of the event");
   return event;
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Has the cache seen our own writes? (KEP-5647, rule W2)
 //
-// After a write a reconciler notes the answer's resource version under the owner it reconciles; before the next
-// pass over that owner it asks whether the caches have caught up, and waits for the cache if not. A pass on a stale
-// cache would repeat writes, or undo them. Records of an owner are dropped once caught up, and replaced when
-// the owner comes back with another UID. A version that is no number counts as caught up: never block on it.
-// The other way round, the event that brings an own write back is no news, unless a pass waits for it.
-// Thread-safe.
+// After a write a reconciler notes the answer's resource version under the owner it reconciles; before the next pass
+// over that owner it asks whether the caches have caught up, and waits for the cache if not. A pass on a stale cache
+// would repeat writes, or undo them. Records of an owner are dropped once caught up, and replaced when the owner comes
+// back with another UID. A version that is no number counts as caught up: never block on it. The echo of an own write
+// is no news, unless a pass waits for it. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -24,7 +23,7 @@ class Informer;
 
 class WriteTracker {
  public:
-  // `resource_version` is what the server answered to a write of an object of `kind`.
+  // `resource_version` is that of the server's answer to a write of an object of `kind`.
   void Note(const ObjectKey& owner, const std::string& owner_uid, const Kind& kind,
             const std::string& resource_version);
   void Note(const ObjectMeta& owner, const Kind& kind, const Object& answer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metav1.Status, the API server's way to say no, as an Error. Pure functions on values.
+// Turns a metav1.Status, the API server's error answer, into an Error. Pure functions on values.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace kube {
 
-// The Error that an answer with a status outside 2xx stands for. The message is the server's own; a body
-// that is no Status (a proxy's HTML page) is kept, cut to 300 bytes. To a 429 the UID of the flow schema is added.
-// `now` is for a Retry-After that is a date.
+// The Error for an answer with a status outside 2xx. The message is the server's own; a body that is not a Status (a
+// proxy's HTML page) is kept, cut to 300 bytes. To a 429 the UID of the flow schema is added. `now` is for a
+// Retry-After that is a date.
 Error ErrorFromResponse(const HttpResponse& response, WallTime now);
 
-// The Error that an ERROR event of a watch stands for. `status_json` is the event's object.
+// The Error for an ERROR event of a watch. `status_json` is the event's object.
 Error ErrorFromStatus(std::string_view status_json);
 
 }  // namespace kube

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates that are replaced while the process runs: files of the cluster's CA and of the client, and
-// what an exec plugin gives (rule A3).
+// Reloads certificates that are replaced while the process runs: files of the cluster's CA and of the client, and
+// credentials of an exec plugin (rule A3).
 //
-// A TokenSource around another one, so that it is asked before each request. The files are read again every
-// five minutes. When what they hold has changed, the transport is reloaded: new connections for all that
-// follows, while requests and watches that run end on the old ones. Files that cannot be used (half written,
-// a key of another certificate) leave what is there in use, are logged, and looked at again after one minute.
-// Thread-safe; blocks on the files.
+// A TokenSource around another one, so that it is asked before each request. The files are read again every five
+// minutes. When their content has changed, the transport is reloaded: later requests use new connections, while running
+// requests and watches end on the old ones. If the files cannot be used (half written, a key of another certificate),
+// this is logged, the old certificates stay in use, and the files are read again after one minute. Thread-safe; blocks
+// on the files.
 #pragma once
 
 #include <memory>

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed verbs of the Kubernetes API over a Transport.
 //
-// Calls block until the answer is there, the deadline passed or `stop` was requested. Errors carry the server's
-// own message and code (api_status.h). What is retried here (docs/runtime-rules.md, H1): an answer with
-// Retry-After of at most one second, and GETs whose connection broke; longer waits are left to the work queue,
-// so that no reconcile thread sleeps.
-// Objects in memory are projections (model/kind.h): they are never sent back whole. Writes are create,
-// server-side apply, JSON patch and merge patch.
-// Thread-safe.
+// Calls block until the answer has arrived, the deadline has passed or `stop` was requested. Errors carry the server's
+// own message and code (api_status.h). What is retried here (docs/runtime-rules.md, H1): an answer with Retry-After of
+// at most one second, and GETs whose connection broke; longer waits are left to the work queue, so that no reconcile
+// thread sleeps. Objects in memory are projections (model/kind.h): they are never sent back whole. Writes are create,
+// server-side apply, JSON patch and merge patch. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -25,7 +23,7 @@
 
 namespace kube {
 
-// Told of each finished request; called on the caller's thread. Must be quick and thread-safe.
+// Observes each finished request; called on the caller's thread. Must be quick and thread-safe.
 class RequestObserver {
  public:
   virtual ~RequestObserver() = default;
@@ -33,11 +31,11 @@ class RequestObserver {
   virtual void OnRequest(std::string_view verb, const Kind& kind, int code, Duration took) = 0;
 };
 
-// Asked right before each write, each try of it. Must be quick and thread-safe.
+// Called right before each try of a write. Must be quick and thread-safe.
 class WriteGate {
  public:
   virtual ~WriteGate() = default;
-  // An error refuses the write, and is what the caller gets.
+  // An error refuses the write, and is returned to the caller.
   virtual Status MayWrite(const Kind& kind) const = 0;
 };
 
@@ -105,12 +103,12 @@ class Client {
                           std::stop_token stop = {});
   Result<ObjectPtr> Patch(const Kind& kind, const ObjectKey& key, PatchType type, const Json& patch,
                           const WriteOptions& options = {}, std::stop_token stop = {});
-  // Success if the object is gone already. kConflict: a precondition does not hold.
+  // Success if the object is already gone. kConflict: a precondition does not hold.
   Status Delete(const Kind& kind, const ObjectKey& key, const DeleteOptions& options = {}, std::stop_token stop = {});
   // Opens a watch. The stream's lines are watch events; see cache/reflector.h for the protocol.
   Result<std::unique_ptr<ByteStream>> Watch(const Kind& kind, std::string_view ns, const WatchOptions& options,
                                             std::stop_token stop = {});
-  // Opens the log of a container. Not tried again: what a second stream gives twice only its reader can tell.
+  // Opens the log of a container. Never retried: only the reader can tell which bytes of a second stream are repeated.
   // Errors name the pod; see also IsWaitingToStart(). kTimeout: no byte came in time.
   Result<std::unique_ptr<ByteStream>> PodLog(const ObjectKey& pod, const PodLogOptions& options,
                                              std::stop_token stop = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write that is tried again when somebody else was faster. Thread-safe; blocks.
+// Retries a write after a conflict with another writer. Thread-safe; blocks.
 #pragma once
 
 #include <functional>
@@ -20,9 +20,9 @@ struct ConflictRetry {
 inline constexpr ConflictRetry kContended{4,
                                           {std::chrono::milliseconds(10), std::chrono::milliseconds(1250), 5.0, 0.1}};
 
-// Calls `attempt` until it returns something else than kConflict, or `retry.tries` times. REQUIRES: each
-// attempt reads the object again and computes its write from that (rule F5). In a reconciler prefer to return
-// the error: the work queue tries again, from a fresh cache. Blocks.
+// Calls `attempt` until it returns anything but kConflict, at most `retry.tries` times. REQUIRES: each attempt reads
+// the object again and computes its write from that (rule F5). In a reconciler prefer to return the error: the work
+// queue tries again, from a fresh cache. Blocks.
 Status RetryOnConflict(const Clock& clock, const std::function<Status()>& attempt, std::stop_token stop = {},
                        const ConflictRetry& retry = {});
 

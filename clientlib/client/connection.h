@@ -18,7 +18,7 @@ struct ConnectOptions {
   std::string kubeconfig{};  // Empty: in a pod its service account, else as kubectl: $KUBECONFIG, ~/.kube/config.
   std::string context{};     // Empty: the kubeconfig's current one.
   std::string user_agent = "grus-clientlib";
-  // Both may be null, and must outlive the connection. `log` is told of certificates that were replaced.
+  // Both may be null, and must outlive the connection. Replaced certificates are logged to `log`.
   RequestObserver* observer = nullptr;
   const Log* log = nullptr;
 };
@@ -29,11 +29,11 @@ struct Connection {
   std::unique_ptr<CurlTransport> transport;
   std::unique_ptr<TokenSource> tokens;   // Also keeps the transport's certificates fresh.
   std::unique_ptr<Client> client;        // For all but leases.
-  std::unique_ptr<Client> lease_client;  // On a connection of its own, and impatient: for leader election.
+  std::unique_ptr<Client> lease_client;  // For leader election: its own connection, a short timeout.
 };
 
-// Reads the configuration; no network. Errors: a file that is missing or malformed, a context
-// that is not there, a certificate that is none. Each names the file and what to do.
+// Reads the configuration; no network. Errors: a missing or malformed file, an unknown context, an invalid certificate.
+// Each names the file and what to do.
 Result<std::unique_ptr<Connection>> Connect(const ConnectOptions& options, const Clock& clock);
 
 }  // namespace kube

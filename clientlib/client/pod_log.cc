@@ -3,8 +3,8 @@
 
 namespace kube {
 
-// The kubelet has words for it, but no reason or code of its own (validateContainerLogStatus in
-// pkg/kubelet/kubelet_pods.go). "is not available": it has not looked at the container yet.
+// Match the kubelet's message: it has no reason or code of its own (validateContainerLogStatus in
+// pkg/kubelet/kubelet_pods.go). "is not available": the kubelet has not looked at the container yet.
 bool IsWaitingToStart(const Error& error) {
   if (error.http_status() == 204) return true;
   if (error.http_status() != 400) return false;

@@ -22,7 +22,7 @@ using Steady = std::chrono::steady_clock;
 constexpr milliseconds kLongestWait(1000);
 
 int Checked(int fd) {
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "no file descriptor for the I/O of HTTP");
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "create a file descriptor for HTTP I/O");
   return fd;
 }
 

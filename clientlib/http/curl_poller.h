@@ -16,8 +16,8 @@ namespace kube {
 
 class CurlPoller {
  public:
-  // In a burst (bytes come again within `gather`) what follows within it is taken together: fewer wake-ups of this
-  // thread and of the readers. Bytes that come alone are handed over at once. Zero: always at once.
+  // In a burst (more bytes arrive within `gather`), handle what arrives within `gather` together, which wakes this
+  // thread and the readers less often. Bytes that arrive alone are delivered at once. Zero: always at once.
   CurlPoller(CURLM* multi, Duration gather);
   ~CurlPoller();
   CurlPoller(const CurlPoller&) = delete;

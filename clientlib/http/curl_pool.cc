@@ -11,7 +11,7 @@
 namespace kube {
 namespace {
 
-// What kube-apiserver allows on a connection (rule H4): more would wait there without anybody knowing.
+// What kube-apiserver allows on a connection (rule H4): further streams would wait there unnoticed.
 constexpr long kMaxStreams = 100;
 constexpr std::size_t kIdleTransfers = 8;  // Kept for the next exchanges, about 10 kB each.
 
@@ -158,7 +158,7 @@ void CurlPool::AdaptToHttpVersion() {
   if (shared_.http_major == 0 || is_http1_ == (shared_.http_major == 1)) return;
   is_http1_ = shared_.http_major == 1;
   SetConnectionLimit();
-  // Exchanges that wait to share a connection are not told of the new limit: start them anew.
+  // curl does not apply the new limit to exchanges that wait to share a connection: restart them.
   for (const auto& [exchange, transfer] : active_) {
     if (transfer->was_sent()) continue;
     curl_multi_remove_handle(multi_, transfer->easy());

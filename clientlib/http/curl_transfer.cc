@@ -214,7 +214,7 @@ Error CurlTransfer::ErrorFor(CURLcode code) const {
   const std::string_view detail = error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
   if (code == CURLE_PEER_FAILED_VERIFICATION) {
     const std::string why = ExplainCertificate(detail, !options.ca_pem.empty());
-    // Terminal: no number of tries makes the certificate a trusted one.
+    // Terminal: retries do not make the certificate trusted.
     return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + why).as_terminal();
   }
   if (!was_sent_) return Error(ErrorCode::kUnavailable, "connect to " + options.server + ": " + LowerFirst(detail));

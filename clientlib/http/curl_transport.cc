@@ -32,7 +32,7 @@ Status CheckOptions(const TransportOptions& options) {
     return Invalid("client certificate and key must be given together");
   }
   if (options.insecure_skip_verify && !options.ca_pem.empty()) {
-    return Invalid("a CA is given although certificates shall not be verified; drop one of both");
+    return Invalid("a CA is given, but insecure_skip_verify is set; remove one");
   }
   if (options.watch_connections < 1 || options.request_connections < 1 || options.lease_connections < 1) {
     return Invalid("each pool needs at least one connection");
@@ -58,7 +58,7 @@ Status CheckRequest(const HttpRequest& request) {
   for (const auto& [name, value] : request.headers) {
     if (name.empty() || HasControlCharacter(name) || HasControlCharacter(value)) {
       return Invalid("request header " + (HasControlCharacter(name) ? std::string("name") : name) +
-                     " is empty or holds a control character");
+                     " is empty or contains a control character");
     }
   }
   return {};

@@ -27,13 +27,13 @@ Certificate FirstCertificate(const std::string& pem) {
 Error Invalid(std::string message) { return Error(ErrorCode::kInvalidArgument, std::move(message)); }
 
 Status Check(const std::string& ca_pem, const std::string& cert_pem, const std::string& key_pem) {
-  if (!ca_pem.empty() && !FirstCertificate(ca_pem)) return Invalid("CA is no PEM certificate");
+  if (!ca_pem.empty() && !FirstCertificate(ca_pem)) return Invalid("CA is not a PEM certificate");
   if (cert_pem.empty()) return {};
   const Certificate certificate = FirstCertificate(cert_pem);
-  if (!certificate) return Invalid("client certificate is no PEM certificate");
+  if (!certificate) return Invalid("client certificate is not a PEM certificate");
   const Bio bio = Open(key_pem);
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr), EVP_PKEY_free);
-  if (!key) return Invalid("client key is no PEM private key, or is encrypted");
+  if (!key) return Invalid("client key is not a PEM private key, or is encrypted");
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return Invalid("client key does not belong to the client certificate");
   }

@@ -18,10 +18,8 @@ std::optional<Duration> ParseRetryAfter(std::string_view value, WallTime now);
 
 // How long to wait before sending again, after the `tries`-th try (from 1) ended as `outcome`; nullopt: give
 // the outcome to the caller.
-// - 429 or 5xx with Retry-After: the longer of that and `backoff`. Without the header the server made no
-//   promise that trying again helps.
-// - GET and HEAD whose connection broke: `backoff`. A write may have been carried out, so it is the caller's
-// turn.
+// - 429 or 5xx with Retry-After: the longer of that and `backoff`. Without the header, a retry may not help.
+// - GET and HEAD whose connection broke: `backoff`. A write may have been carried out, so the caller decides.
 std::optional<Duration> RetryDelay(std::string_view method, const Result<HttpResponse>& outcome, int tries,
                                    Duration backoff, WallTime now);
 

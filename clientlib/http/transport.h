@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends HTTP requests and streams responses: the one door to the network, without a libcurl type in it.
+// Sends HTTP requests and streams responses. An interface without libcurl types; all network traffic goes through it.
 //
 // Three pools on connections of their own, so that a burst of requests or a large list never delays a watch
 // or a lease renewal (docs/runtime-rules.md, section transport). Redirects are never followed: credentials

@@ -73,7 +73,7 @@ Result<ServerUrl> ParseServerUrl(std::string_view url) {
     while (server.path.ends_with('/')) server.path.pop_back();
     rest = rest.substr(0, slash);
   }
-  if (rest.find('@') != std::string_view::npos) return invalid("holds a user name");
+  if (rest.find('@') != std::string_view::npos) return invalid("contains a user name");
 
   const std::size_t host_end = rest.starts_with('[') ? rest.find(']') : std::min(rest.find(':'), rest.size());
   if (host_end == std::string_view::npos) return invalid("has an IPv6 address without its closing bracket");

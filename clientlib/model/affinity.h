@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a pod must run: node affinity, affinity to other pods, spread over topologies. Only what is required: what a
-// pod merely prefers is left to the scheduler. Values.
+// Where a pod must run: node affinity, affinity to other pods, spread over topologies. Only required terms; preferences
+// are left to the scheduler. Values.
 #pragma once
 
 #include <cstdint>

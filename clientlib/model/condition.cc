@@ -10,14 +10,13 @@ std::span<const FieldInfo> Condition::Fields() {
   static constexpr std::string_view kStatuses[] = {"True", "False", "Unknown"};
   // The limits are those of metav1.Condition.
   static constexpr FieldInfo kFields[] = {
-      Field<&T::type>("type",
-                      {.doc = "What this condition is about, in PascalCase.", .required = true, .max_length = 316}),
-      Field<&T::status>("status", {.doc = "Whether it holds.", .required = true, .enum_values = kStatuses}),
+      Field<&T::type>("type", {.doc = "Type of the condition, in PascalCase.", .required = true, .max_length = 316}),
+      Field<&T::status>("status", {.doc = "Whether the condition holds.", .required = true, .enum_values = kStatuses}),
       Field<&T::observed_generation>(
           "observedGeneration",
-          {.doc = "The metadata.generation that the condition was found for.", .omit_zero = true, .minimum = 0}),
+          {.doc = "The metadata.generation that the condition is about.", .omit_zero = true, .minimum = 0}),
       Field<&T::last_transition_time>("lastTransitionTime", {.doc = "When the status last changed.", .required = true}),
-      Field<&T::reason>("reason", {.doc = "Why, in one PascalCase word.",
+      Field<&T::reason>("reason", {.doc = "Reason, as one PascalCase word.",
                                    .required = true,
                                    .min_length = 1,
                                    .max_length = 1024,

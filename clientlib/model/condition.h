@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions: what an object says about itself to people and to other controllers. Values.
+// Conditions in an object's status, for people and other controllers. Values.
 #pragma once
 
 #include <algorithm>
@@ -41,9 +41,9 @@ struct CoreCondition {
   friend bool operator==(const CoreCondition&, const CoreCondition&) = default;
 };
 
-// Puts `condition` in the place of that of its type, or at the end. lastTransitionTime becomes `now` only if
-// the status is new; the one in `condition` is not used. True if anything changed: a pass that changes
-// nothing must write nothing, or it would wake itself for ever.
+// Replaces the condition of the same type, or appends it. lastTransitionTime becomes `now` only if the status changes;
+// the one in `condition` is not used. True if anything changed: a pass that changes nothing must write nothing, or it
+// would wake itself forever.
 bool SetCondition(std::vector<Condition>& conditions, Condition condition, WallTime now);
 // True if it was there.
 bool RemoveCondition(std::vector<Condition>& conditions, std::string_view type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that nodes have, and their classes (Dynamic Resource Allocation). As much of them as tells how
-// many of a class a node has. Never send one back whole. Values.
+// The devices that nodes have, and their classes (Dynamic Resource Allocation): the fields needed to count the devices
+// of a class on a node. Never send one back whole. Values.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace kube {
 
-// That it is there says it all.
+// Only its presence matters.
 struct Presence {
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const Presence&, const Presence&) = default;

@@ -54,7 +54,7 @@ class Json {
   bool is_object() const { return std::holds_alternative<Object>(value_); }
   bool is_array() const { return std::holds_alternative<Array>(value_); }
 
-  // What it holds, or null if it holds something else.
+  // The value of that type, or null if it has another type.
   const bool* AsBool() const { return std::get_if<bool>(&value_); }
   const std::int64_t* AsInt() const { return std::get_if<std::int64_t>(&value_); }
   const double* AsDouble() const { return std::get_if<double>(&value_); }
@@ -91,12 +91,12 @@ std::string ToText(const Json& value);  // Compact, members in their order.
 // RFC 7396: `patch` merged into `target`; a null member removes.
 void MergePatch(Json& target, const Json& patch);
 
-// True if every field of `wanted` stands in `live` with an equal value: how a child is compared with what a
-// reconciler wants without undoing defaults and fields of other writers. Lists whose items are objects with
-// a `name`, `key`, `containerPort`, `mountPath` or `port` member are matched by that member (the first of
-// these that all wanted items have), others by position with equal length. Empty, null, false and 0 in
-// `wanted` equal a missing field; quantities (below `requests`, `limits` and the like) are compared by value:
-// "0.5" equals "500m". What `wanted` no longer has is not noticed: that is for server-side apply to remove.
+// True if every field of `wanted` stands in `live` with an equal value: how a child is compared with what a reconciler
+// wants without undoing defaults and fields of other writers. Lists whose items are objects with a `name`, `key`,
+// `containerPort`, `mountPath` or `port` member are matched by that member (the first of these that all wanted items
+// have), others by position with equal length. Empty, null, false and 0 in `wanted` equal a missing field; quantities
+// (below `requests`, `limits` and the like) are compared by value: "0.5" equals "500m". Fields that were dropped from
+// `wanted` are not noticed; only server-side apply removes them.
 bool IsCovered(const Json& wanted, const Json& live);
 
 }  // namespace kube

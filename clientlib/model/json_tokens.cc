@@ -245,7 +245,7 @@ Result<const JsonToken*> JsonTokens::Parse(std::string_view text, const JsonLimi
   }
   rapidjson::SkipWhitespace(stream);
   // A zero byte ends the text for RapidJSON; only the one after the last byte is its end.
-  if (stream.Tell() != text.size()) return AtByte(ErrorCode::kDecode, stream.Tell(), "text goes on after the value");
+  if (stream.Tell() != text.size()) return AtByte(ErrorCode::kDecode, stream.Tell(), "text after the end of the value");
   return tokens_.data();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON text as a flat row of tokens: what both the typed reader and Json are built from.
 //
-// 16 bytes a token, in memory that is used again for the next text; strings stay where they are in a private
-// copy of the text. Any value can be stepped over without looking inside. Depth, size, UTF-8 and numbers are
-// checked here, so whoever walks the tokens cannot meet anything malformed.
+// 16 bytes per token, in memory that is reused for the next text; strings stay in place in a private copy of the text.
+// Any value can be skipped without looking inside. Depth, size, UTF-8 and numbers are checked here, so the tokens are
+// always well-formed.
 // Not thread-safe; one per thread.
 #pragma once
 
@@ -36,8 +36,8 @@ struct JsonToken {
 
 class JsonTokens {
  public:
-  // What typed objects never hold is not kept: the values of managedFields in metadata, and of the annotation
-  // that kubectl apply leaves, become null.
+  // Drops what typed objects never hold: the values of managedFields in metadata, and of kubectl's last-applied
+  // annotation, become null.
   enum class Filter { kNone, kManagement };
 
   // The first token, valid until the next call. Errors: kDecode with the byte offset, kTooLarge.

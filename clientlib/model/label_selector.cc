@@ -171,7 +171,7 @@ Result<LabelSelector> ParseLabelSelector(std::string_view text) {
     if (!scanner.Take(",")) break;
   }
   return Error(ErrorCode::kInvalidArgument, "label selector \"" + std::string(text.substr(0, 80)) +
-                                                "\" is wrong at byte " + std::to_string(scanner.position()));
+                                                "\" is invalid at byte " + std::to_string(scanner.position()));
 }
 
 }  // namespace kube

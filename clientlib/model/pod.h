@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pod, as much of it as a job operator reads. Never send one back whole.
 //
-// Pods are cached by the hundred thousand: strings are CompactString, rare parts are boxed, and what nobody
-// reads (environments, probes, volumes without a claim) is not here.
+// Pods are cached by the hundred thousand: strings are CompactString, rare parts are boxed, and fields that nobody
+// reads (environments, probes, volumes without a claim) are left out.
 #pragma once
 
 #include <cstdint>
@@ -142,7 +142,7 @@ struct Pod : Object {
   static const Kind& ResourceKind();
 };
 
-bool HasEnded(const Pod& pod);  // It runs no more, and never will again.
+bool HasEnded(const Pod& pod);  // Succeeded or Failed.
 bool HasGate(const Pod& pod, std::string_view gate);
 const CoreCondition* FindUnschedulable(const Pod& pod);  // The scheduler's word that it finds no node; null: none.
 

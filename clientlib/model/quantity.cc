@@ -131,7 +131,7 @@ std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) {
 Result<Quantity> ParseQuantity(std::string_view text) {
   const auto bad = [&] {
     std::string message(1, '"');
-    message.append(text.substr(0, 40)).append("\" is no quantity");
+    message.append(text.substr(0, 40)).append("\" is not a quantity");
     return Error(ErrorCode::kDecode, std::move(message));
   };
   std::size_t at = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods claim of the devices of a class (Dynamic Resource Allocation), and what they got. As much of it
-// as tells how many devices a pod holds. Never send one back whole. Values.
+// Pods' claims for devices of a class (Dynamic Resource Allocation), and their allocation: the fields needed to count
+// the devices that a pod holds. Never send one back whole. Values.
 #pragma once
 
 #include <cstdint>

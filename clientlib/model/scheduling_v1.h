@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PriorityClass, as much of it as tells how important a pod will be. Never send one back whole. Values.
+// PriorityClass: the fields that give a pod's priority. Never send one back whole. Values.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ std::string Seconds(const Time& time, std::string pattern) {
 
 Error NoTime(std::string_view text) {
   std::string message(1, '"');
-  message.append(text.substr(0, 40)).append("\" is no RFC 3339 time");
+  message.append(text.substr(0, 40)).append("\" is not an RFC 3339 time");
   return Error(ErrorCode::kDecode, std::move(message));
 }
 

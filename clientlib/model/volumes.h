@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The volumes of pods that bind them to a place: claims, the volumes behind them, and their classes. As much of them as
-// tells where a pod can run. Never send one back whole. Values.
+// Volumes that restrict where a pod can run: claims, the volumes behind them, and their classes. Never send one back
+// whole. Values.
 #pragma once
 
 #include <span>
@@ -18,13 +18,13 @@ struct PersistentVolumeClaimSource {
   friend bool operator==(const PersistentVolumeClaimSource&, const PersistentVolumeClaimSource&) = default;
 };
 
-// That it is there says it all: the claim is named after pod and volume.
+// Only its presence matters: the claim is named after pod and volume.
 struct EphemeralVolumeSource {
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const EphemeralVolumeSource&, const EphemeralVolumeSource&) = default;
 };
 
-// A volume in a pod. Kept of those read are only the ones with a claim: every pod has one with its token.
+// A volume in a pod. Only volumes with a claim are kept: every pod also has one for its token.
 struct Volume {
   CompactString name;
   Box<PersistentVolumeClaimSource> claim;

@@ -15,7 +15,7 @@ const std::vector<double>& LatencyBounds() {
 
 double Seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 
-// A server that wants more is not believed: a key that is held hears of no change.
+// Cap Retry-After: a held key misses events.
 constexpr Duration kLongestHold = std::chrono::minutes(10);
 
 constexpr std::string_view kReconcileTotal = "controller_runtime_reconcile_total";

@@ -44,7 +44,7 @@ class Reconciler {
 
 struct ControllerOptions {
   std::string name;                             // Label of its metrics.
-  int threads = 4;                              // A quarter of them, one at least, takes keys of low priority.
+  int threads = 4;                              // A quarter of them, one at least, take keys of low priority.
   Duration deadline = std::chrono::minutes(2);  // Of one pass.
   RateLimits rate_limits{};
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many events an object may have written: a burst of 25, then one more every five minutes (rule V2,
-// client-go's numbers). Of more than 4096 objects the one that was asked for least recently is forgotten, and
-// has a burst again. Not thread-safe.
+// How many events an object may have written: a burst of 25, then one more every five minutes (rule V2, client-go's
+// numbers). Beyond 4096 objects the least recently used one is forgotten, and has a full burst again. Not thread-safe.
 #pragma once
 
 #include <list>
@@ -25,7 +24,7 @@ class EventLimiter {
  private:
   struct Bucket {
     std::string key;
-    TimePoint full_at;  // When nothing would be missing any more.
+    TimePoint full_at;  // When the burst is complete again.
   };
   std::list<Bucket> recent_;                                                  // The most recent one first.
   std::unordered_map<std::string_view, std::list<Bucket>::iterator> by_key_;  // Keys live in `recent_`.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kubernetes Events (events.k8s.io/v1) about objects, for `kubectl get events` and `kubectl describe`.
 //
-// Recording never blocks: an event goes to a bounded queue and a thread of the recorder writes it; when the
-// queue is full the event is dropped and counted. Events alike (same object, type, reason, action and note)
-// within six minutes become one series (rule V1): its first repetition is written at once, later ones are
-// counted and written together once a minute. Of more than 4096 series the least recent is forgotten. An object
-// may begin 25 series at once, then one every five minutes (V2): more are dropped and counted. A write is
-// tried 12 times while the API server cannot be reached, about two minutes in all; then it is dropped and
-// counted too. Thread-safe.
+// Recording never blocks: an event goes to a bounded queue and a thread of the recorder writes it; when the queue is
+// full the event is dropped and counted. Equal events (same object, type, reason, action and note) within six minutes
+// become one series (rule V1): its first repetition is written at once, later ones are counted and written together
+// once a minute. Of more than 4096 series the least recent is forgotten. An object may begin 25 series at once, then
+// one every five minutes (V2): more are dropped and counted. A write is tried 12 times while the API server cannot be
+// reached, about two minutes in all; then it is dropped and counted too. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,7 @@ std::string Seconds(Duration d) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(d).count()) + " s";
 }
 
-// How long the server wants to be left alone.
+// The server's Retry-After.
 Duration RetryAfter(const Result<bool>& answer) {
   return answer ? Duration{} : answer.error().retry_after().value_or(Duration{});
 }
@@ -216,7 +216,7 @@ void LeaderElector::Impl::Release() {
     released = record.TryRelease({});
     if (released) break;
     if (released.error().code() == ErrorCode::kConflict) continue;
-    // The process wants to end: a server that does not answer gets one more chance.
+    // The process is ending: a server that does not answer gets one more try.
     if (++failures == 2) break;
     WaitFor(clock, kReleaseWait, {});
   }

@@ -27,8 +27,8 @@ struct LeaderElectionOptions {
 
 class LeaderElector {
  public:
-  // What a leader does. `stop` fires when it shall end, for whatever reason; `lost` fires too, maybe later, when
-  // leadership is lost: then nothing may go on.
+  // The leader's work. `stop` fires when it has to end, for any reason; `lost` fires when leadership is lost, possibly
+  // later than `stop`: then all work must end at once.
   using Work = std::function<void(std::stop_token stop, std::stop_token lost)>;
 
   // `client` should use HttpPool::kLease and a timeout of max(1 s, renew_deadline / 2).
@@ -45,8 +45,8 @@ class LeaderElector {
 
   bool IsLeader() const;       // False as soon as the renew deadline has passed.
   std::string Holder() const;  // As last seen, empty if none.
-  // Fails when `lead` runs although the lease was not renewed for its duration plus `tolerance`: work that
-  // does not heed its stop token, for the liveness probe to end.
+  // Fails when `lead` still runs although the lease was not renewed for its duration plus `tolerance`: the work ignores
+  // its stop token, and the liveness probe should restart the process.
   Status CheckHealth(Duration tolerance) const;
 
  private:

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the log of one container until the container has ended and all it wrote was read, or its pod is gone.
+// Follows the log of one container until the container has ended and its whole log was read, or its pod is gone.
 //
 // The sink gets the bytes of the log, with timestamps, as they come: the follower keeps none. When a stream breaks or
 // ends early, another one is opened at the time of the last line. The API takes whole seconds, so lines of that second
-// come again, and what came of an unfinished line is void: OnStart() says so, and the sink skips what it has.
-// Lines are lost where the node has dropped them: by its rotation of long logs, or, of a container that is started
-// anew, what the one before wrote while no stream was open. A container that may be started again has not ended.
+// are repeated, and an unfinished line is void: OnStart() says so, and the sink skips lines that it has. Lines are lost
+// if the node has dropped them: by rotating a long log, or what a container wrote before its restart while no stream
+// was open. A container that may be restarted has not ended.
 //
-// Backoff 0.8 s doubling to 30 s, with jitter; it begins anew with each new line. A quiet stream is no broken one, but
-// the pod is looked at now and then, and after five looks the stream is replaced. A stream has 4 MiB at most, more only
-// if one second has more, so that no more than this waits for a slow sink; then another one goes on.
+// Backoff 0.8 s doubling to 30 s, with jitter; it is reset by each new line. A quiet stream is not broken, but the pod
+// is read now and then, and after five reads the stream is replaced. A stream has at most 4 MiB, more only if one
+// second has more, so that no more than this waits for a slow sink; then another stream continues.
 //
-// One thread each (Clock::Spawn), which blocks in reads and so costs its stack; whoever makes followers bounds their
-// number. All times are of the node that wrote them, and sent back to it: no clock of ours is compared with them.
-// Not thread-safe. The sink is called on the follower's thread, one call at a time, and never after the destructor,
-// which stops it, has returned.
+// One thread each (Clock::Spawn), which blocks in reads and so costs its stack; the caller bounds the number of
+// followers. All times are the node's and are only sent back to it, never compared with our clock. Not thread-safe. The
+// sink is called on the follower's thread, one call at a time, and never after the destructor, which stops it, has
+// returned.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@
 namespace kube {
 
 enum class LogState {
-  kWaiting,    // Nothing comes: the container has not started, or the API server or the node does not answer.
+  kWaiting,    // No stream: the container has not started, or the API server or the node does not answer.
   kFollowing,  // A stream is open.
-  kEnded,      // Nothing will come any more, and the thread has nothing left to do.
+  kEnded,      // No more bytes will come; the thread has ended its work.
   kRefused,    // We may not read it, or there is no such container. Tried again, since rights change.
 };
 std::string_view ToString(LogState state);
@@ -43,7 +43,7 @@ class LogSink {
   virtual ~LogSink() = default;
   // A stream begins, with the start of a line; `since`: from that second on, empty: from the log's beginning.
   virtual void OnStart(std::optional<Time> since) = 0;
-  // Cut anywhere. Must not block for long: a stream whose reader falls far behind is given up, and opened anew.
+  // Cut anywhere. Must not block for long: if the reader falls far behind, the stream is closed and opened again.
   virtual void OnBytes(std::string_view bytes) = 0;
   // On each change of the state or its reason: "pods "w-0" is forbidden: User "u" cannot get resource "pods/log"".
   virtual void OnState(LogState state, const std::string& reason) = 0;
@@ -70,7 +70,7 @@ class LogFollower {
   void Start();  // Once.
   // Asks the thread to end, and does not wait: for many at once, before they are destroyed.
   void RequestStop();
-  // Until when the API server asked us to wait; long past: it did not. Thread-safe.
+  // The end of the API server's last Retry-After; long past: there was none. Thread-safe.
   TimePoint busy_until() const { return busy_until_; }
 
  private:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a reconciler keeps of its objects between passes.
 //
-// It is about one object: another one of the same name begins anew. Keep nothing in it whose loss would matter, since a
-// restart loses all of it. Forget() an object that is gone, or it stays.
-// Thread-safe.
+// An entry belongs to one UID: another object of the same name starts with an empty one. A restart loses all entries,
+// so keep only what may be lost. Call Forget() for an object that is gone, or its entry stays. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -18,7 +17,7 @@ namespace kube {
 
 enum class KeptFor {
   kObject,
-  kSpec,  // Begins anew with each generation, too.
+  kSpec,  // Also starts over with each generation.
 };
 
 template <typename T>
@@ -26,24 +25,25 @@ class ObjectMemory {
  public:
   explicit ObjectMemory(KeptFor kept_for = KeptFor::kObject) : kept_for_(kept_for) {}
 
-  // A copy of what is kept; T() if nothing is.
+  // A copy of the entry; T() if there is none.
   T Get(const ObjectMeta& object) const {
     std::lock_guard lock(mutex_);
     const auto found = entries_.find(object.Key());
     return found != entries_.end() && IsAbout(found->second, object.uid, object.generation) ? found->second.kept : T();
   }
 
-  // Returns what `use` returns of what is kept, a T&. The lock is held meanwhile: `use` must not come back here.
+  // Calls `use` with the entry, a T&, and returns its result. The lock is held meanwhile: `use` must not call this
+  // object.
   template <typename F>
   auto With(const ObjectMeta& object, F&& use) {
     return Use(object.Key(), object.uid, object.generation, std::forward<F>(use));
   }
-  // Likewise, where `uid` is not the UID of the object of that key, but of something of which it has one at a time.
+  // Likewise, where `uid` is not that of the key's object, but of something of which the object has one at a time.
   template <typename F>
   auto With(const ObjectKey& key, const std::string& uid, F&& use) {
     return Use(key, uid, 0, std::forward<F>(use));
   }
-  // Of whatever object of that name there is; not called if nothing is kept.
+  // For the entry of that name, whatever its UID; not called if there is none.
   template <typename F>
   void IfKept(const ObjectKey& key, F&& use) {
     std::lock_guard lock(mutex_);

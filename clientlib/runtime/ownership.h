@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who owns an object: whose pass a change of a child asks for, and how a child says so itself. Pure
-// functions.
+// Owner references: which owner's pass a change of a child needs, and how to set the reference. Pure functions.
 #pragma once
 
 #include <optional>
@@ -18,7 +17,7 @@ namespace kube {
 // controller=true do not count.
 std::optional<ObjectKey> ControllerKey(const Kind& owner, const ObjectMeta& child);
 
-// Those of both states of a child, each once: who has just lost it must know, too.
+// The owners in both states of a child, each once: an owner that has just lost the child needs a pass, too.
 std::vector<ObjectKey> ControllerKeys(const Kind& owner, const Change& change);
 
 // Makes `owner`, an object of `kind`, the controller of `child`, an object to create or apply. Replaces a

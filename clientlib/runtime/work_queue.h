@@ -3,10 +3,9 @@
 //
 // A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it
 // dirty; Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once.
-// Urgent keys go first: those of the first list of a start are added as kLow, so that live edits overtake them; and
-// only some threads may be busy with low ones, so that there is one for an urgent key.
-// There is no bound: a key is held once however often it is added, so the queue is as large as the cluster's
-// objects at most.
+// Urgent keys go first: those of the first list of a start are added as kLow, so that live edits overtake them. Only
+// some threads may work on low keys at a time, so that one is free for an urgent key. There is no bound: a key is held
+// once however often it is added, so the queue has at most as many keys as the cluster has objects.
 //
 // Thread-safe. Time comes from `clock`, so tests never sleep.
 #pragma once
@@ -48,7 +47,7 @@ class WorkQueue {
   void Add(const ObjectKey& key, Priority priority = Priority::kNormal);  // No effect after ShutDown().
   // An earlier time already set for `key` wins, and the higher priority; zero or less is Add().
   void AddAfter(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
-  // The same, but nothing brings it back earlier: the API server asked for that time. Events meanwhile are not lost.
+  // The same, but no Add() makes it ready earlier: the API server asked for that delay. Events meanwhile are not lost.
   // REQUIRES: the key is in process.
   void HoldFor(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
   std::optional<Item> Get();        // Blocks; nullopt once shut down.
@@ -87,8 +86,8 @@ class WorkQueue {
   const Clock& clock_;
   const int max_low_;
   mutable std::mutex mutex_;  // Guards everything below.
-  // Of the threads in Get(), one waits for the next delayed key's time, the rest for ready keys alone: work is given to
-  // those first, so that the timed wait goes on and no thread wakes for nothing.
+  // Of the threads in Get(), one waits for the time of the next delayed key, the others only for ready keys. Ready keys
+  // wake the others first, so that the timed wait goes on.
   CondVar ready_changed_, timer_changed_, drained_;
   int idle_ = 0;            // Waiting on ready_changed_.
   int woken_ = 0;           // Of these, told to wake and not awake yet.

@@ -2,7 +2,7 @@
 // What pods claim of devices and what nodes have of them: the part of ClusterAccount that adds it to what their
 // own objects say. Claims and slices are read under the lock, so that of two who account one pod or node the
 // later has seen all.
-#include <set>
+#include <algorithm>
 
 #include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/owners.h"
@@ -16,41 +16,35 @@ VolumeLimits ClusterAccount::VolumesOf(const kube::Pod& pod) const {
 }
 
 void ClusterAccount::OnDevices(const std::string& name) {
-  bool is_news = false;
-  const auto account = [&](const kube::Node& node) {
-    const LedgerNode* known = ledger_.FindNode(node.metadata.name);
-    if (known == nullptr || !known->is_known) return;  // It will be, and then with these.
-    NodeState state = StateOf(node, devices_);
-    if (state.allocatable == known->state.allocatable) return;
-    ledger_.PutNode(std::move(state));
-    is_news = true;
-  };
-  {
-    std::lock_guard lock(mutex_);
+  Apply([&](Effects& effects) {
+    const auto account = [&](const kube::Node& node) {
+      const LedgerNode* known = ledger_.FindNode(node.metadata.name);
+      if (known == nullptr || !known->is_known) return;  // It will be, and then with these.
+      NodeState state = StateOf(node, devices_);
+      if (state.allocatable == known->state.allocatable) return;
+      ledger_.PutNode(std::move(state));
+      effects.has_freed = true;
+    };
     if (name.empty()) {
       for (const auto& node : nodes_.List<kube::Node>()) account(*node);
     } else if (const auto node = nodes_.Get<kube::Node>({"", name})) {
       account(*node);
     }
-  }
-  for (const auto& tell : on_freed_) {
-    if (is_news) tell();
-  }
+  });
 }
 
 void ClusterAccount::OnNeeds(const std::string& key) {
-  std::set<std::string> starting;
-  {
-    std::lock_guard lock(mutex_);
+  Apply([&](Effects& effects) {
+    std::vector<std::string>& urgent = effects.urgent;
     for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_device_key_, key)) {
-      for (std::string& gang : RecountLocked(*pod)) starting.insert(std::move(gang));
-      if (std::string owner = OwnerOf(*pod); pod->spec.node_name.empty() && !owner.empty())
-        starting.insert(std::move(owner));
+      RecountLocked(*pod, effects);
+      std::string owner = OwnerOf(*pod);
+      if (pod->spec.node_name.empty() && !owner.empty()) urgent.push_back(std::move(owner));
     }
-  }
-  TellStanding({starting.begin(), starting.end()}, true);
-  // Also for jobs that wait, whose pods are not there yet.
-  for (const auto& tell : on_freed_) tell();
+    std::sort(urgent.begin(), urgent.end());
+    urgent.erase(std::unique(urgent.begin(), urgent.end()), urgent.end());
+    effects.has_freed = true;  // Also for jobs that wait, whose pods are not there yet.
+  });
 }
 
 }  // namespace grus

@@ -2,11 +2,9 @@
 #include "controllers/cluster/cluster_account.h"
 
 #include <algorithm>
-#include <map>
 
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_objects.h"
-#include "controllers/policy/node_match.h"
 #include "controllers/policy/placement.h"
 
 namespace grus {
@@ -34,13 +32,13 @@ bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
          a.spec.resources == b.spec.resources;
 }
 
-// The scheduler may bind it.
+// The scheduler may bind it now.
 bool IsWaiting(const kube::Pod& pod) {
   return !HasEnded(pod) && !pod.metadata.is_being_deleted() && pod.spec.node_name.empty() &&
          pod.spec.scheduling_gates.empty();
 }
 
-// Nobody's, and about without waiting for a node: of its kind more may come.
+// It has no owner and does not wait for a node: more of its kind may come.
 bool IsPresent(const kube::Pod* pod) {
   return pod && !HasEnded(*pod) && !pod->metadata.is_being_deleted() && !IsWaiting(*pod) && OwnerOf(*pod).empty() &&
          !ComesAlone(*pod);
@@ -84,16 +82,36 @@ void ClusterAccount::OnNode(const kube::Change& change) {
       before->metadata.is_being_deleted() == after->metadata.is_being_deleted()) {
     return;  // A heartbeat.
   }
-  {
-    std::lock_guard lock(mutex_);
+  Apply([&](Effects& effects) {
     if (after) ledger_.PutNode(StateOf(*after, devices_));  // Read under the lock: whoever comes last has seen all.
     else ledger_.RemoveNode(before->metadata.name);
-  }
-  for (const auto& tell : on_freed_) tell();
+    effects.has_freed = true;
+  });
 }
 
-std::vector<std::string> ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after,
-                                                           bool is_first_list) {
+void ClusterAccount::Apply(const std::function<void(Effects&)>& change) {
+  Effects effects;
+  {
+    std::lock_guard lock(mutex_);
+    change(effects);
+  }
+  Tell(effects);
+}
+
+void ClusterAccount::Tell(const Effects& effects) const {
+  for (const std::string& gang : effects.urgent) {
+    for (const auto& tell : on_standing_) tell(gang, true);
+  }
+  for (const std::string& gang : effects.stale) {
+    for (const auto& tell : on_standing_) tell(gang, false);
+  }
+  for (const auto& tell : on_freed_) {
+    if (effects.has_freed) tell();
+  }
+}
+
+void ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list,
+                                       Effects& effects) {
   const kube::TimePoint now = clock_.Now();
   const bool was_present = IsPresent(before), is_present = IsPresent(after);
   if (was_present != is_present || (is_present && before->spec != after->spec)) {
@@ -106,21 +124,18 @@ std::vector<std::string> ClusterAccount::NoteWaitingLocked(const kube::Pod* befo
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     competition_.Remove(std::string(before->metadata.uid), now);
   }
-  if (!after) return {};
+  if (!after) return;
   const std::string uid(after->metadata.uid);
-  if (!IsWaiting(*after)) {
-    const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
-    const std::string owner = OwnerOf(*after);
-    // Of those that ran before this process did, nobody knows who had a place.
-    if (!was_seen && !is_first_list && !owner.empty() && !ComesAlone(*after) && !HeldNode(after).empty()) {
-      competition_.AddBound(owner, NeedOfLocked(*after), now);
-    }
-    return {};
+  if (IsWaiting(*after)) return PutWaitingLocked(*after, effects);
+  const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
+  const std::string owner = OwnerOf(*after);
+  // Of those that ran before this process did, nobody knows who had a place.
+  if (!was_seen && !is_first_list && !owner.empty() && !ComesAlone(*after) && !HeldNode(after).empty()) {
+    competition_.AddBound(owner, NeedOfLocked(*after), now);
   }
-  return PutWaitingLocked(*after);
 }
 
-std::vector<std::string> ClusterAccount::PutWaitingLocked(const kube::Pod& pod) {
+void ClusterAccount::PutWaitingLocked(const kube::Pod& pod, Effects& effects) {
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod);
   WaitingPod waiting{OwnerOf(pod),
@@ -129,17 +144,15 @@ std::vector<std::string> ClusterAccount::PutWaitingLocked(const kube::Pod& pod) 
                      !IsUnschedulable(pod),
                      ComesAlone(pod),
                      !pod.status.nominated_node_name.empty()};
-  if (!competition_.Put(std::string(pod.metadata.uid), std::move(waiting), now)) return {};
-  std::vector<std::string> threatened;
+  if (!competition_.Put(std::string(pod.metadata.uid), std::move(waiting), now)) return;
   for (auto& [gang, knows] : placed_) {
     if (knows || !competition_.Suits(need, gang) || !competition_.Threatens(gang, now)) continue;
     knows = true;
-    threatened.push_back(gang);
+    effects.urgent.push_back(gang);
   }
-  return threatened;
 }
 
-// What it was counted as: what its device claims ask for may have become known since.
+// The shape that it was counted with: what its device claims ask for may have become known since.
 ShapePtr ClusterAccount::TakePresentLocked(const kube::Pod& pod) {
   if (pod.spec.resource_claims) {
     if (const auto counted = present_.extract(std::string(pod.metadata.uid))) return counted.mapped();
@@ -153,36 +166,31 @@ void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
   const std::string_view held = HeldNode(before), holds = HeldNode(after);
   const bool is_same_pod = before && after && before->metadata.uid == after->metadata.uid;
   const bool is_same_holding = held == holds && (holds.empty() || (is_same_pod && AskForTheSame(*before, *after)));
-  std::vector<std::string> starting;
-  {
-    std::lock_guard lock(mutex_);
-    starting = NoteWaitingLocked(before, after, is_first_list);
+  Apply([&](Effects& effects) {
+    NoteWaitingLocked(before, after, is_first_list, effects);
+    if (is_same_holding) return;
+    effects.has_freed = !held.empty();
     // What goes on elsewhere, or with other resources, is replaced by Bind().
-    const bool is_over = !held.empty() && !(is_same_pod && !holds.empty());
-    if (!is_same_holding && is_over) {
+    if (!held.empty() && !(is_same_pod && !holds.empty())) {
       ledger_.Release(std::string(before->metadata.uid));
       KeepForLauncherLocked(*before, after);
     }
-    if (!is_same_holding && !holds.empty()) {
-      ledger_.Bind(std::string(after->metadata.uid), std::string(holds), RequestOf(*after, devices_), OwnerOf(*after),
-                   shapes_.Share(FootprintOf(*after)));
-    }
-  }
-  TellStanding(starting, true);
-  if (!held.empty() && !is_same_holding) {
-    for (const auto& tell : on_freed_) tell();
-  }
+    if (!holds.empty()) BindLocked(*after, holds, RequestOf(*after, devices_));
+  });
 }
 
-std::vector<std::string> ClusterAccount::RecountLocked(const kube::Pod& pod) {
+void ClusterAccount::BindLocked(const kube::Pod& pod, std::string_view node, const Resources& request) {
+  const ShapePtr footprint = shapes_.Share(FootprintOf(pod));
+  ledger_.Bind(std::string(pod.metadata.uid), std::string(node), request, OwnerOf(pod), footprint);
+}
+
+void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
   const std::string uid(pod.metadata.uid);
   const std::string_view node = HeldNode(&pod);
   // One that is not accounted yet will be, and then with what is known now.
   if (const Resources* held = ledger_.RequestOf(uid); held && !node.empty()) {
     const Resources request = RequestOf(pod, devices_);
-    if (!(request == *held)) {
-      ledger_.Bind(uid, std::string(node), request, OwnerOf(pod), shapes_.Share(FootprintOf(pod)));
-    }
+    if (!(request == *held)) BindLocked(pod, node, request);
   }
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod), waiting = competition_.NeedOf(uid);
@@ -190,9 +198,9 @@ std::vector<std::string> ClusterAccount::RecountLocked(const kube::Pod& pod) {
     competition_.RemovePresent(known->second, now);
     competition_.AddPresent(known->second = need);
   }
-  if (!waiting || waiting == need || !IsWaiting(pod)) return {};
+  if (!waiting || waiting == need || !IsWaiting(pod)) return;
   competition_.Remove(uid, now);  // So that it is new with what it needs now.
-  return PutWaitingLocked(pod);
+  PutWaitingLocked(pod, effects);
 }
 
 void ClusterAccount::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
@@ -218,7 +226,8 @@ ShapePtr ClusterAccount::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
 
 bool ClusterAccount::HasNode(const std::string& name) const {
   std::lock_guard lock(mutex_);
-  return ledger_.HasNode(name);
+  const LedgerNode* node = ledger_.FindNode(name);
+  return node && node->is_known;
 }
 
 std::string ClusterAccount::HostnameOf(const std::string& node) const {
@@ -228,17 +237,12 @@ std::string ClusterAccount::HostnameOf(const std::string& node) const {
 }
 
 void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& shape, int count) {
-  bool has_freed = false;
-  {
-    std::lock_guard lock(mutex_);
+  Apply([&](Effects& effects) {
     const std::size_t before = ledger_.PlacesOf(owner).size();
     if (HasConstraints(ledger_, {shape})) KeepConstrainedPlaces(ledger_, owner, shape, count);
     else ledger_.KeepPlaces(owner, *shape, count);
-    has_freed = ledger_.PlacesOf(owner).size() < before;
-  }
-  for (const auto& tell : on_freed_) {
-    if (has_freed) tell();
-  }
+    effects.has_freed = ledger_.PlacesOf(owner).size() < before;
+  });
 }
 
 Room ClusterAccount::RoomFor(const std::string& owner, const ShapePtr& shape, int at_most) {
@@ -265,36 +269,31 @@ void ClusterAccount::AddPlace(const std::string& gang, const Place& place) {
 }
 
 void ClusterAccount::SetPlaces(const std::string& gang, const std::vector<Place>& places) {
-  {
-    std::lock_guard lock(mutex_);
+  Apply([&](Effects& effects) {
     if (places.empty()) placed_.erase(gang);
     else placed_.try_emplace(gang);
     // A pass takes away only; meanwhile binds may have, too.
     if (ledger_.PlacesOf(gang).size() <= places.size()) return;
     ledger_.DropPlaces(gang);
     for (const Place& place : places) ledger_.AddPlace(gang, place.node, place.shape);
-  }
-  for (const auto& tell : on_freed_) tell();
+    effects.has_freed = true;
+  });
 }
 
 void ClusterAccount::KeepWhatHolds(const std::string& gang) {
-  bool has_lost = false;
-  {
-    std::lock_guard lock(mutex_);
+  Apply([&](Effects& effects) {
     const std::vector<Place> places = ledger_.PlacesOf(gang);
     ledger_.DropPlaces(gang);
     for (const Place& place : places) {
       const LedgerNode* node = ledger_.FindNode(place.node);
-      const bool holds = node && node->is_known && Accepts(node->state, *place.shape) &&
-                         CopiesThatFit(node->state.allocatable, node->used, place.shape->request, 1) > 0;
-      if (holds) ledger_.AddPlace(gang, place.node, place.shape);
+      if (node && node->CanHold(*place.shape, node->used)) ledger_.AddPlace(gang, place.node, place.shape);
     }
-    if (ledger_.PlacesOf(gang).empty()) placed_.erase(gang);
-    has_lost = ledger_.PlacesOf(gang).size() < places.size();
-  }
-  if (!has_lost) return;
-  TellStanding({gang}, true);  // Whoever planned it finds another place, or gives the rest back.
-  for (const auto& tell : on_freed_) tell();
+    const std::size_t left = ledger_.PlacesOf(gang).size();
+    if (left == 0) placed_.erase(gang);
+    if (left == places.size()) return;
+    effects.urgent = {gang};  // Whoever planned it finds another place, or gives the rest back.
+    effects.has_freed = true;
+  });
 }
 
 void ClusterAccount::Enqueue(const GangDemand& demand) {
@@ -309,14 +308,11 @@ GangStanding ClusterAccount::Ask(const GangDemand& demand) {
     competition_.ForgetOwners();
   });
   GangStanding standing;
-  std::vector<std::string> urgent, waiting;
-  bool gave_up = false;
-  {
-    std::lock_guard lock(mutex_);
+  Apply([&](Effects& effects) {
     const std::string reserved_for = planner_.reserved_for();
     planner_.Put(demand);
     const std::vector<std::string> changed = planner_.Plan(UnixSeconds(clock_));
-    gave_up = !reserved_for.empty() && planner_.reserved_for() != reserved_for;
+    effects.has_freed = !reserved_for.empty() && planner_.reserved_for() != reserved_for;
     if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
     for (const std::string& key : changed) {
       const GangStanding* other = planner_.StandingOf(key);
@@ -324,7 +320,8 @@ GangStanding ClusterAccount::Ask(const GangDemand& demand) {
       if (is_placed) placed_.try_emplace(key);
       if (other && !is_placed) waiting_.insert(key);
       else waiting_.erase(key);
-      if (key != demand.key) (is_placed || (other && other->has_reservation) ? urgent : waiting).push_back(key);
+      const bool is_urgent = is_placed || (other && other->has_reservation);
+      if (key != demand.key) (is_urgent ? effects.urgent : effects.stale).push_back(key);
     }
     if (standing.is_placed) {
       waiting_.erase(demand.key);
@@ -332,44 +329,25 @@ GangStanding ClusterAccount::Ask(const GangDemand& demand) {
     } else {
       waiting_.insert(demand.key);
     }
-  }
-  TellStanding(urgent, true);
-  TellStanding(waiting, false);
-  if (gave_up) {
-    for (const auto& tell : on_freed_) tell();
-  }
+  });
   return standing;
 }
 
-void ClusterAccount::TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const {
-  for (const std::string& gang : gangs) {
-    for (const auto& tell : on_standing_) tell(gang, is_urgent);
-  }
-}
-
-bool ClusterAccount::LeaveQueueLocked(const std::string& gang) {
-  planner_.Remove(gang);
-  return waiting_.erase(gang) > 0;
-}
-
 void ClusterAccount::StopAsking(const std::string& gang) {
-  {
-    std::lock_guard lock(mutex_);
-    if (!LeaveQueueLocked(gang)) return;
-  }
-  for (const auto& tell : on_freed_) tell();
+  Apply([&](Effects& effects) {
+    planner_.Remove(gang);
+    effects.has_freed = waiting_.erase(gang) > 0;  // Others may start now, or ask in its place.
+  });
 }
 
 void ClusterAccount::Forget(const std::string& gang) {
-  {
-    std::lock_guard lock(mutex_);
-    const bool has_waited = LeaveQueueLocked(gang);
-    placed_.erase(gang);
+  Apply([&](Effects& effects) {
+    planner_.Remove(gang);
     planner_.SetEnd(gang, std::nullopt);
-    if (!has_waited && ledger_.PlacesOf(gang).empty()) return;
+    placed_.erase(gang);
+    effects.has_freed = waiting_.erase(gang) > 0 || !ledger_.PlacesOf(gang).empty();
     ledger_.DropPlaces(gang);
-  }
-  for (const auto& tell : on_freed_) tell();
+  });
 }
 
 void ClusterAccount::SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds) {
@@ -392,7 +370,7 @@ std::string ClusterAccount::AnyWaiting() const {
 
 bool ClusterAccount::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
   std::lock_guard lock(mutex_);
-  return std::any_of(waiting_.begin(), waiting_.end(), counts) || competition_.DoesAnyoneWaitForDevice();
+  return std::ranges::any_of(waiting_, counts) || competition_.DoesAnyoneWaitForDevice();
 }
 
 }  // namespace grus

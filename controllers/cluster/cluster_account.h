@@ -21,7 +21,6 @@
 #include "controllers/cluster/nominations.h"
 #include "controllers/cluster/pod_devices.h"
 #include "controllers/cluster/pod_volumes.h"
-#include "controllers/cluster/shape_pool.h"
 #include "controllers/policy/gang_planner.h"
 
 namespace grus {
@@ -49,10 +48,9 @@ class ClusterAccount {
   }
   // Of launchers that are lost: somebody looks after their jobs.
   void KeepRoomOfLaunchers() { keeps_room_of_launchers_ = true; }
-  void TellPlaced(const std::string& gang) const { TellStanding({gang}, true); }  // Another has found its places.
+  void TellPlaced(const std::string& gang) const { Tell({.urgent = {gang}}); }  // It has found its places.
   bool HasNode(const std::string& name) const;
-  // The value of a node's label kubernetes.io/hostname; empty: it has none, or is not there.
-  std::string HostnameOf(const std::string& node) const;
+  std::string HostnameOf(const std::string& node) const;  // Its label kubernetes.io/hostname; empty: none is known.
   // `owner` is a job's key as text. See ClusterLedger.
   void KeepPlaces(const std::string& owner, const ShapePtr& shape, int count);
   Room RoomFor(const std::string& owner, const ShapePtr& shape, int at_most);
@@ -63,16 +61,12 @@ class ClusterAccount {
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes = {});
   VolumeLimits VolumesOf(const kube::Pod& pod) const;
 
-  // The places of `gang` whose pods are not bound yet. One that the ledger does not know of, which a start finds in the
-  // cluster, is added with AddPlace().
-  std::vector<Place> PlacesOf(const std::string& gang) const;
-  void AddPlace(const std::string& gang, const Place& place);
-  // Keeps just these of its places, as they are after the pass.
-  void SetPlaces(const std::string& gang, const std::vector<Place>& places);
+  std::vector<Place> PlacesOf(const std::string& gang) const;  // Of those of its pods that are not bound yet.
+  void AddPlace(const std::string& gang, const Place& place);  // One that a start finds in the cluster.
+  void SetPlaces(const std::string& gang, const std::vector<Place>& places);  // Keeps just these of its places.
   // Gives up those of its places whose node has no room for them any more, or does not take such pods.
   void KeepWhatHolds(const std::string& gang);
-  // Puts the demand into the queue of the first Ask().
-  void Enqueue(const GangDemand& demand);
+  void Enqueue(const GangDemand& demand);  // For the first Ask().
   // Puts the demand into the queue and plans. What is placed is in PlacesOf() from then on.
   GangStanding Ask(const GangDemand& demand);
   void StopAsking(const std::string& gang);  // Its places stay.
@@ -80,43 +74,47 @@ class ClusterAccount {
   void SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds);
   // After which it is worth while that this gang asks again although nothing happens; nullopt: never.
   std::optional<kube::Duration> TimeUntilChange(const std::string& gang) const;
-  // A gang that waits, whose pass would plan for all; empty: none.
-  std::string AnyWaiting() const;
+  std::string AnyWaiting() const;  // A gang that waits: its pass would plan for all. Empty: none.
   // Whether a gang that `counts` waits for room, or a pod outside any gang that asks for a device is unschedulable.
   // `counts` is called with the lock held: it must not come back here.
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
-  // On room that the scheduler takes for free.
+  // Whether owners other than this one have places, whose room the scheduler takes for free.
   bool HaveOthersPlaces(const std::string& owner) const;
-  // Whether the places of `gang` are to be held for it: competition threatens one of them, or pods of another shape are
-  // on their way, which the scheduler may bind to nodes that were planned for this gang. (Pods alike only swap places.)
-  // Or its own pods are to be held to theirs, as they could take what is reserved for another, or their launcher's
-  // room.
+  // Whether the scheduler must be held to the places of `gang`: competition threatens one of them; or pods of another
+  // shape are on their way, which the scheduler may bind there (pods alike only swap places); or pods of this gang
+  // could take what is reserved for another gang, or their launcher's room.
   bool MustHold(const std::string& gang);
   // Whether it was planned beside others on nodes that it does not fill. The scheduler would spread what was packed,
   // until no node is whole.
   bool SharesNodes(const std::string& gang) const;
   // Whether places are held by pinning members to nodes rather than by nominating them.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
-  // What was found out about this cluster; true at first.
-  void SetNominationsHonoured(bool are_honoured) { are_honoured_ = are_honoured; }
+  void SetNominationsHonoured(bool are_honoured) { are_honoured_ = are_honoured; }  // They count as such at first.
   // Whether the pods of a gang of that priority can be given to the scheduler, which has been keeping the places for it
   // since `held`: what the scheduler was at before may still take one, but for 20 s at most.
   Safety Check(const std::string& gang, const std::vector<Place>& places, int priority, kube::TimePoint held) const;
 
  private:
+  // Whom a change concerns.
+  struct Effects {
+    std::vector<std::string> urgent = {}, stale = {};  // Gangs, for OnStanding().
+    bool has_freed = false;                            // Room, for OnFreed().
+  };
+  // Calls `change` with the lock held, and then tells those concerned.
+  void Apply(const std::function<void(Effects&)>& change);
+  void Tell(const Effects& effects) const;
+
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change, bool is_first_list);
   void OnDevices(const std::string& node);
   void OnNeeds(const std::string& key);
-  void TellStanding(const std::vector<std::string>& gangs, bool is_urgent) const;
-  // True if it waited: others may start now, or ask in its place.
-  bool LeaveQueueLocked(const std::string& gang);
-  // Returns the gangs whose places it threatens now, and did not before.
-  std::vector<std::string> NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list);
+  // Urgent for the gangs whose places it threatens now, and did not before.
+  void NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list, Effects& effects);
   // The same, of a pod whose device claims may have changed; it is accounted anew.
-  std::vector<std::string> RecountLocked(const kube::Pod& pod);
-  std::vector<std::string> PutWaitingLocked(const kube::Pod& pod);
+  void RecountLocked(const kube::Pod& pod, Effects& effects);
+  void PutWaitingLocked(const kube::Pod& pod, Effects& effects);
+  void BindLocked(const kube::Pod& pod, std::string_view node, const Resources& request);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
   ShapePtr TakePresentLocked(const kube::Pod& pod);
   // The launcher is lost: what it had is kept until its job's next pass, which knows whether another one comes.

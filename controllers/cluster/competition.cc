@@ -13,12 +13,13 @@ namespace grus {
 namespace {
 
 constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
-// What it was at when it came to know of a nomination it has decided by then; volumes that are being made take longest.
+// The longest that the scheduler is at one pod, volumes that are being made included: what it began before it saw a
+// nomination is decided by then.
 constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
-constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // It hears of things a little later than we do.
+constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // The scheduler's watch may be this far behind ours.
 constexpr kube::Duration kSweepEvery = std::chrono::minutes(1);
 
-// Told by a vendor's domain; Kubernetes itself counts no devices but those of classes.
+// Device plugins name devices by the vendor's domain; of Kubernetes' own resources only device classes are devices.
 bool IsDevice(std::string_view resource) {
   if (resource.starts_with(kDeviceClassPrefix)) return true;
   return resource.find('/') != std::string_view::npos && resource.find("kubernetes.io/") == std::string_view::npos;
@@ -26,19 +27,13 @@ bool IsDevice(std::string_view resource) {
 
 // Whether so much more leaves too little of what is asked for.
 bool IsShort(const LedgerNode& node, const Resources& asked, const Resources& more) {
-  const Resources &all = node.state.allocatable, &used = node.used;
-  const auto lacks = [](std::int64_t each, std::int64_t extra, std::int64_t total, std::int64_t taken) {
-    return each > 0 && extra > 0 && total - taken < extra;
+  const auto lacks = [&](std::string_view name) {
+    const std::int64_t extra = more.Amount(name);
+    if (asked.Amount(name) <= 0 || extra <= 0) return false;
+    return IsDevice(name) || node.state.allocatable.Amount(name) - node.used.Amount(name) < extra;
   };
-  return lacks(asked.milli_cpu, more.milli_cpu, all.milli_cpu, used.milli_cpu) ||
-         lacks(asked.memory_bytes, more.memory_bytes, all.memory_bytes, used.memory_bytes) ||
-         lacks(asked.pods, more.pods, all.pods, used.pods) ||
-         std::any_of(asked.extended.begin(), asked.extended.end(), [&](const auto& resource) {
-           const auto& [name, each] = resource;
-           const std::int64_t extra = more.Extended(name);
-           return lacks(each, extra, all.Extended(name), used.Extended(name)) ||
-                  (each > 0 && extra > 0 && IsDevice(name));
-         });
+  return lacks("cpu") || lacks("memory") || lacks("pods") ||
+         std::ranges::any_of(asked.extended, [&](const auto& resource) { return lacks(resource.first); });
 }
 
 }  // namespace
@@ -56,31 +51,31 @@ void Competition::Sweep(kube::TimePoint now) {
 bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint now) {
   Sweep(now);
   const auto [it, is_new] = pods_.try_emplace(uid);
-  Known& known = it->second;
-  const bool was_undecided = !is_new && known.pod.is_undecided;
-  if (!is_new) WaitsNoMore(known.pod, now);
+  WaitingPod& known = it->second;
+  if (!is_new) WaitsNoMore(known, now);
   Kind& kind = kinds_[{pod.owner, pod.need}];
   ++kind.waiting;
-  if (pod.is_undecided && !was_undecided) known.undecided_since = now;
-  known.pod = std::move(pod);
-  const bool has_place = !known.pod.owner.empty() && ExcessOf(known.pod.owner) <= 0;
-  // It may be given a place after the fact; the next one may come as it did.
-  if (is_new && !known.pod.owner.empty() && !has_place) kind.recent.push_back(now);
-  return !has_place && (is_new || (known.pod.is_undecided && !was_undecided));
+  const bool was_undecided = known.is_undecided;
+  pod.undecided_since = was_undecided ? known.undecided_since : now;
+  known = std::move(pod);
+  const bool has_place = !known.owner.empty() && ExcessOf(known.owner) <= 0;
+  // It may get a place later; the next one may come without a place, too.
+  if (is_new && !known.owner.empty() && !has_place) kind.recent.push_back(now);
+  return !has_place && (is_new || (known.is_undecided && !was_undecided));
 }
 
 bool Competition::Remove(const std::string& uid, kube::TimePoint now) {
   Sweep(now);
   const auto it = pods_.find(uid);
   if (it == pods_.end()) return false;
-  const WaitingPod& pod = it->second.pod;
+  const WaitingPod& pod = it->second;
   if (pod.owner.empty() && !pod.comes_alone) kinds_[{pod.owner, pod.need}].recent.push_back(now);
   WaitsNoMore(pod, now);
   pods_.erase(it);
   return true;
 }
 
-// Of thousands of owners most have had their turn: who asks next goes over all kinds.
+// Erase a kind at once: each question goes over all of them, and a burst of jobs leaves thousands.
 void Competition::WaitsNoMore(const WaitingPod& pod, kube::TimePoint now) {
   const auto kind = kinds_.find({pod.owner, pod.need});
   --kind->second.waiting;
@@ -89,7 +84,7 @@ void Competition::WaitsNoMore(const WaitingPod& pod, kube::TimePoint now) {
 
 ShapePtr Competition::NeedOf(const std::string& uid) const {
   const auto it = pods_.find(uid);
-  return it == pods_.end() ? nullptr : it->second.pod.need;
+  return it == pods_.end() ? nullptr : it->second.need;
 }
 
 void Competition::AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now) {
@@ -125,9 +120,8 @@ std::vector<Competition::Demand> Competition::DemandAgainst(const std::string& g
     if (!owner.empty() && owner == gang) continue;
     const bool may_have_places = !owner.empty() && kind.waiting > 0;
     const int waiting = may_have_places ? std::clamp(ExcessOf(owner), 0, kind.waiting) : kind.waiting;
-    const auto first = std::partition_point(kind.recent.begin(), kind.recent.end(),
-                                            [&](kube::TimePoint at) { return now - at >= kCompetitionLasts; });
-    const int recent = static_cast<int>(kind.recent.end() - first);
+    const auto is_over = [&](kube::TimePoint at) { return now - at >= kCompetitionLasts; };
+    const int recent = static_cast<int>(kind.recent.end() - std::ranges::partition_point(kind.recent, is_over));
     const bool is_about = kind.IsAbout(now);
     if (waiting > 0 || recent > 0 || is_about) demands.push_back({need.get(), waiting, recent, is_about});
   }
@@ -147,7 +141,7 @@ bool Competition::IsTooMuch(const std::vector<Demand>& demands, const std::vecto
       if (most == 0) continue;
       Resources all = request;
       all *= std::min(most, demand.waiting + demand.recent);
-      all.pods = demand.waiting;  // Those that came and went left the node's slots to others.
+      all.pods = demand.waiting;  // Pods that came and went gave the node's pod slots back.
       together += all;
       if (demand.is_about) one_more.RaiseTo(request);
     }
@@ -158,8 +152,7 @@ bool Competition::IsTooMuch(const std::vector<Demand>& demands, const std::vecto
 }
 
 bool Competition::Suits(const ShapePtr& need, const std::string& gang) const {
-  const std::vector<Place>& places = ledger_.PlacesOf(gang);
-  return std::any_of(places.begin(), places.end(), [&](const Place& place) {
+  return std::ranges::any_of(ledger_.PlacesOf(gang), [&](const Place& place) {
     const LedgerNode* node = ledger_.FindNode(place.node);
     return node && Accepts(node->state, *need);
   });
@@ -174,10 +167,9 @@ bool Competition::IsAtOneOf(const std::vector<Place>& places, const std::string&
                             kube::TimePoint held, kube::TimePoint now) const {
   if (now - held >= kLongestCycle) return false;
   std::map<const PodShape*, int> undecided;
-  for (const auto& [uid, known] : pods_) {
-    const WaitingPod& pod = known.pod;
+  for (const auto& [uid, pod] : pods_) {
     if (!pod.is_undecided || pod.priority < priority || pod.owner == gang) continue;
-    if (now - known.undecided_since >= kLongestDecision || known.undecided_since > held + kWatchLag) continue;
+    if (now - pod.undecided_since >= kLongestDecision || pod.undecided_since > held + kWatchLag) continue;
     if (!pod.is_nominated || pod.owner.empty() || ExcessOf(pod.owner) > 0) ++undecided[pod.need.get()];
   }
   std::vector<Demand> demands;
@@ -186,8 +178,8 @@ bool Competition::IsAtOneOf(const std::vector<Place>& places, const std::string&
 }
 
 bool Competition::DoesAnyoneWaitForDevice() const {
-  return std::any_of(pods_.begin(), pods_.end(), [](const auto& known) {
-    const WaitingPod& pod = known.second.pod;
+  return std::ranges::any_of(pods_, [](const auto& entry) {
+    const WaitingPod& pod = entry.second;
     return !pod.is_undecided && pod.owner.empty() && !pod.need->request.Accelerator().empty();
   });
 }

@@ -27,9 +27,10 @@ struct WaitingPod {
   std::string owner;  // See OwnerOf().
   ShapePtr need;      // See AloneOf(). One pointer for all that are alike.
   int priority = 0;
-  bool is_undecided = false;  // The scheduler may be at it: it was not found unschedulable.
-  bool comes_alone = false;   // That it came says of no other that it may come.
-  bool is_nominated = false;  // For a node, which the scheduler tries first.
+  bool is_undecided = false;             // The scheduler may be at it: it was not found unschedulable.
+  bool comes_alone = false;              // No other pod is to be expected because this one came.
+  bool is_nominated = false;             // For a node, which the scheduler tries first.
+  kube::TimePoint undecided_since = {};  // Set by Competition.
 };
 
 class Competition {
@@ -38,16 +39,16 @@ class Competition {
 
   // New, or changed. True: it could take a place, and that is news.
   bool Put(const std::string& uid, WaitingPod pod, kube::TimePoint now);
-  // It is bound, gated or gone. Before the ledger hears of it. False: it was not known to wait.
+  // It is bound, gated or gone. REQUIRES: the ledger does not know it yet. False: it was not known to wait.
   bool Remove(const std::string& uid, kube::TimePoint now);
   // What a pod that waits needs; null: it is not known to wait.
   ShapePtr NeedOf(const std::string& uid) const;
-  // One of this owner is bound that was not seen to wait, as news was late.
+  // A pod of this owner is bound that was not seen to wait, because its events came late.
   void AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now);
-  // One of nobody's pods is about that does not wait; or no longer.
+  // A pod without an owner exists that does not wait for a node; or it is gone, or waits now.
   void AddPresent(const ShapePtr& need) { ++kinds_[{"", need}].present; }
   void RemovePresent(const ShapePtr& need, kube::TimePoint now);
-  // What was seen so far of pods with owners was planned by an earlier process.
+  // An earlier process planned the pods with owners that were seen so far: they are no competition.
   void ForgetOwners();
 
   // Whether some place of `gang` could be taken from it. One that asks for devices (GPUs and their like): if anybody
@@ -59,15 +60,11 @@ class Competition {
   // keeps a pod that is not nominated to the place that is planned for it.
   bool IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
                  kube::TimePoint now) const;
-  // A pod of nobody waits for an accelerator, and the scheduler found no place for it.
+  // Whether a pod without an owner waits for an accelerator, and the scheduler found no place for it.
   bool DoesAnyoneWaitForDevice() const;
   std::size_t kinds() const { return kinds_.size(); }
 
  private:
-  struct Known {
-    WaitingPod pod;
-    kube::TimePoint undecided_since{};
-  };
   struct Kind {
     int waiting = 0, present = 0;
     // Of nobody: when those that wait no longer were bound or gone. Of an owner: when those came that had no place. The
@@ -80,7 +77,7 @@ class Competition {
   struct Demand {
     const PodShape* need;
     int waiting, recent;    // So many together.
-    bool is_about = false;  // One more, of any of these kinds.
+    bool is_about = false;  // One more may come, of any of these kinds.
   };
   int ExcessOf(const std::string& owner) const;  // How many wait beyond its places.
   void Sweep(kube::TimePoint now);
@@ -89,7 +86,7 @@ class Competition {
   bool IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const;
 
   const ClusterLedger& ledger_;
-  std::unordered_map<std::string, Known> pods_;             // By UID.
+  std::unordered_map<std::string, WaitingPod> pods_;        // By UID.
   std::map<std::pair<std::string, ShapePtr>, Kind> kinds_;  // By owner (nobody: empty), and what they need.
   kube::TimePoint swept_at_{};
 };

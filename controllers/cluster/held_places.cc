@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which places the scheduler must be held to: the part of ClusterAccount that looks at what it might do instead.
 #include <algorithm>
-#include <map>
 
 #include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/owners.h"
@@ -17,10 +16,9 @@ std::string ClusterAccount::ReservedFrom(const std::string& owner, const PodShap
 const std::string& ClusterAccount::ReservedFromLocked(const std::string& owner, const PodShape& shape) const {
   static const std::string kNobody;
   if (planner_.reserved_for() == owner) return kNobody;
-  const bool is_open = std::any_of(ledger_.reserved().begin(), ledger_.reserved().end(), [&](const auto& entry) {
+  const bool is_open = std::ranges::any_of(ledger_.reserved(), [&](const auto& entry) {
     const LedgerNode* node = ledger_.NodeAt(entry.first);
-    return node && node->is_known && Accepts(node->state, shape) &&
-           CopiesThatFit(node->state.allocatable, node->used, shape.request, 1) > 0;
+    return node && node->CanHold(shape, node->used);
   });
   return is_open ? planner_.reserved_for() : kNobody;
 }
@@ -37,14 +35,14 @@ bool ClusterAccount::CouldShutOutLauncherLocked(const std::string& job) const {
   if (workers.empty() || launchers.empty()) return false;
   const PodShape &worker = *workers.front().shape, &launcher = *launchers.front().shape;
   if (launcher.has_pod_constraints()) return true;
-  const OwnerId ids[] = {ledger_.FindOwner(job), ledger_.FindOwner(launcher_owner)};
+  const OwnerId owners[] = {ledger_.FindOwner(job), ledger_.FindOwner(launcher_owner)};
   for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
     const LedgerNode* node = ledger_.NodeAt(id);
     if (node == nullptr || !node->is_known || !Accepts(node->state, launcher)) continue;
     const Resources& all = node->state.allocatable;
     Resources used = node->used;
-    for (const NodeUse& use : node->by_owner) {
-      if (use.owner == ids[0] || use.owner == ids[1]) used -= use.unbound;
+    for (const OwnerId owner : owners) {
+      if (const NodeUse* use = node->FindUse(owner)) used -= use->unbound;
     }
     const int most =
         Accepts(node->state, worker) ? CopiesThatFit(all, used, worker.request, static_cast<int>(workers.size())) : 0;
@@ -68,41 +66,34 @@ bool ClusterAccount::MustHold(const std::string& gang) {
   const auto is_other = [&](const Place& place) {
     return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
   };
-  if (std::any_of(own.begin(), own.end(), is_other)) return true;
+  if (std::ranges::any_of(own, is_other)) return true;
   if (!ReservedFromLocked(gang, *own.front().shape).empty() || CouldShutOutLauncherLocked(gang)) return true;
-  return std::any_of(placed_.begin(), placed_.end(), [&](const auto& other) {
-    const std::vector<Place>& places = ledger_.PlacesOf(other.first);
-    return std::any_of(places.begin(), places.end(), is_other);
-  });
+  return std::ranges::any_of(
+      placed_, [&](const auto& other) { return std::ranges::any_of(ledger_.PlacesOf(other.first), is_other); });
 }
 
 bool ClusterAccount::SharesNodes(const std::string& gang) const {
   if (nominations_ != Nominations::kAuto) return false;
   std::lock_guard lock(mutex_);
   const OwnerId id = ledger_.FindOwner(gang);
-  const std::vector<Place>& own = ledger_.PlacesOf(gang);
-  return std::any_of(own.begin(), own.end(), [&](const Place& place) {
+  return std::ranges::any_of(ledger_.PlacesOf(gang), [&](const Place& place) {
     const std::string_view device = place.shape->request.Accelerator();
     const LedgerNode* node = ledger_.FindNode(place.node);
     if (device.empty() || node == nullptr) return false;
-    const auto held = std::find_if(node->by_owner.begin(), node->by_owner.end(),
-                                   [id](const NodeUse& use) { return use.owner == id; });
-    return held->held.Extended(device) < node->state.allocatable.Extended(device);
+    return node->FindUse(id)->held.Extended(device) < node->state.allocatable.Extended(device);
   });
 }
 
 Safety ClusterAccount::Check(const std::string& gang, const std::vector<Place>& places, int priority,
                              kube::TimePoint held) const {
   std::lock_guard lock(mutex_);
-  std::map<std::string, const LedgerNode*> nodes;
-  for (const Place& place : places) nodes.try_emplace(place.node, ledger_.FindNode(place.node));
   for (const Place& place : places) {
-    const LedgerNode* node = nodes.at(place.node);
-    if (node == nullptr || !node->is_known || !Accepts(node->state, *place.shape)) return Safety::kTaken;
+    const LedgerNode* node = ledger_.FindNode(place.node);
+    if (node == nullptr) return Safety::kTaken;
     // The places are part of what is used: a node that holds more than it has was taken by somebody else.
     Resources others = node->used;
     others -= place.shape->request;
-    if (CopiesThatFit(node->state.allocatable, others, place.shape->request, 1) == 0) return Safety::kTaken;
+    if (!node->CanHold(*place.shape, others)) return Safety::kTaken;
   }
   const bool is_at_one = competition_.IsAtOneOf(places, gang, priority, held, clock_.Now());
   return is_at_one ? Safety::kUndecided : Safety::kSafe;

@@ -30,14 +30,12 @@ LeaseWatch::LeaseWatch(kube::Client& client, const std::string& ns, const std::s
   informer_.AddHandler([this](const kube::Change& change, bool) { OnLease(change); });
 }
 
-LeaseWatch::~LeaseWatch() { Stop(); }
-
 kube::Result<bool> LeaseWatch::Start(std::stop_token stop) {
   kube::ListOptions options;
   options.field_selector = selector_;
   const kube::Result<kube::ObjectList> found = client_.List(kube::KindOf<kube::Lease>(), ns_, options, stop);
   if (!found && found.error().code() == kube::ErrorCode::kForbidden) return found.error();
-  // A server that does not answer now is asked again by the informer, when it wants to be.
+  // If the server does not answer now, the informer asks again, after Retry-After.
   if (!found) kube::WaitFor(clock_, found.error().retry_after().value_or(kube::Duration()), stop);
   informer_.Start();
   informer_.WaitForSync(clock_.Now() + kSyncWait, stop);
@@ -52,7 +50,7 @@ void LeaseWatch::Stop() {
 void LeaseWatch::OnLease(const kube::Change& change) {
   const auto* before = static_cast<const kube::Lease*>(change.before.get());
   const auto* after = static_cast<const kube::Lease*>(change.after.get());
-  // A list brings what was known before, too.
+  // A list also tells of objects that did not change.
   if (before && after && before->metadata.resource_version == after->metadata.resource_version) return;
   const kube::ObjectKey key = change.Any().metadata.Key();
   const std::string now = after ? after->spec.holder_identity.value_or("") : "";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds the Leases of one name: those of other programs, whose coming and going matters to us.
+// Who holds the Leases of one name: other programs whose start and end matter to us.
 //
-// Watches leases of that name and no others: each node renews one every few seconds. It is no cache that a manager
-// waits for, since a cluster may hide it. Times in a Lease are for people: one that was not seen to change for its own
-// duration, on our clock, has lost its holder (as in clientlib/runtime/lease_record.h).
-// Thread-safe. Callbacks come on the thread that brought the news, and no lock is held.
+// Watches leases of that name and no others: each node renews one every few seconds. The manager does not wait
+// for this cache, since a cluster may hide leases from us. Times in a Lease are for people: one that was not seen to
+// change for its own duration, on our clock, has lost its holder (as in clientlib/runtime/lease_record.h). Thread-safe.
+// Callbacks come on the thread that brought the news, and no lock is held.
 #pragma once
 
 #include <functional>
@@ -32,9 +32,8 @@ class LeaseWatch {
   // `ns` empty: in any namespace.
   LeaseWatch(kube::Client& client, const std::string& ns, const std::string& name, const kube::Clock& clock,
              const kube::Log& log);
-  ~LeaseWatch();  // Stop().
 
-  // Another one holds it, or nobody any more. That a holder's time runs out, nobody tells. REQUIRES: before Start().
+  // Another one holds it, or nobody any more. No callback comes when a hold runs out. REQUIRES: before Start().
   void OnChange(std::function<void()> callback) { on_change_.push_back(std::move(callback)); }
 
   // Asks once, and then watches until Stop(): whether there is such a lease. kForbidden: it is hidden from us, and not

@@ -15,10 +15,10 @@ using kube::Json;
 using kube::KindOf;
 
 constexpr char kHeld[] = "grus-nomination-probe-held", kGuest[] = "grus-nomination-probe-guest";
-constexpr char kProbeLabel[] = "ai.centauruscloud.io/nomination-probe";
+constexpr char kProbeLabel[] = "ai.centauruscloud.io/nomination-probe";  // Also the name of the gate.
 constexpr kube::Duration kLookEvery = std::chrono::milliseconds(250);
 constexpr kube::Duration kPatience = std::chrono::seconds(20);
-constexpr kube::Duration kNextTry = std::chrono::minutes(10);  // After one that told nothing, or no good.
+constexpr kube::Duration kNextTry = std::chrono::minutes(10);  // After a verdict other than yes.
 // Of tries in a row that show that nominations are not honoured. One proves nothing: a scheduler that lists all pods
 // anew right then, as after a watch that broke, may see the guest before the pod that holds the node.
 constexpr int kTriesForNo = 3;
@@ -42,7 +42,7 @@ Json ProbePod(const std::string& ns, const std::string& name, std::string_view r
 
 Json HeldProbePod(const std::string& ns) {
   Json pod = ProbePod(ns, kHeld, "held");
-  pod["spec"]["schedulingGates"] = *kube::ParseJson(R"([{"name":"ai.centauruscloud.io/nomination-probe"}])");
+  pod["spec"]["schedulingGates"].Append(Json::MakeObject({{"name", kProbeLabel}}));
   return pod;
 }
 
@@ -51,14 +51,12 @@ Json GuestProbePod(const std::string& ns, const std::string& node) {
   Json& spec = pod["spec"];
   spec["tolerations"] = *kube::ParseJson(R"([{"operator":"Exists"}])");
   spec["affinity"] = *kube::ParseJson(R"({"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
-      {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{}}}]}})");
-  Json& rule = (*spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"].AsArray())[0];
-  rule["labelSelector"]["matchLabels"][kProbeLabel] = "held";
-  Json field = Json::MakeObject({{"key", "metadata.name"}, {"operator", "In"}});
-  field["values"] = Json::MakeArray({Json(node)});
-  Json term = Json::MakeObject({{"matchFields", Json::MakeArray({std::move(field)})}});
-  spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] =
-      Json::MakeArray({std::move(term)});
+      {"topologyKey":"kubernetes.io/hostname",
+       "labelSelector":{"matchLabels":{"ai.centauruscloud.io/nomination-probe":"held"}}}]}})");
+  Json is_node =
+      Json::MakeObject({{"key", "metadata.name"}, {"operator", "In"}, {"values", Json::MakeArray({Json(node)})}});
+  Json& wanted = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+  wanted["nodeSelectorTerms"].Append(Json::MakeObject({{"matchFields", Json::MakeArray({std::move(is_node)})}}));
   return pod;
 }
 
@@ -139,7 +137,7 @@ kube::Result<kube::Action> NominationProbe::Reconcile(const kube::ObjectKey&, st
     for (int i = 0; i < kTriesForNo && !stop.stop_requested(); ++i) {
       kube::Result<ProbeVerdict> tried = Try(node, stop);
       verdict = tried ? *std::move(tried) : ProbeVerdict{Honoured::kUnknown, tried.error().message()};
-      (void)CleanUp({});  // Also after a stop. What fails here is left to the next try.
+      (void)CleanUp({});  // Also after a stop. If it fails, the next try deletes them.
       if (verdict.honoured != Honoured::kNo) break;
     }
   }

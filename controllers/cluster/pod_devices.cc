@@ -15,15 +15,10 @@ using kube::ResourceClaim;
 using kube::ResourceClaimTemplate;
 using kube::ResourceSlice;
 
-constexpr char kAnyClaim[] = "*";
+constexpr char kAnyClaim[] = "*", kClaim[] = "claim/", kTemplate[] = "template/";
 
-std::string ClaimKey(std::string_view ns, std::string_view name) {
-  return "claim/" + std::string(ns) + "/" + std::string(name);
-}
-
-std::string TemplateKey(std::string_view ns, std::string_view name) {
-  return "template/" + std::string(ns) + "/" + std::string(name);
-}
+// `kind`: kClaim or kTemplate.
+std::string KeyOf(const char* kind, const ObjectKey& object) { return kind + object.ToString(); }
 
 // The name of the claim behind it; empty: none was made yet.
 std::string_view ClaimNameOf(const kube::Pod& pod, const kube::PodResourceClaim& reference) {
@@ -37,7 +32,7 @@ std::string_view ClaimNameOf(const kube::Pod& pod, const kube::PodResourceClaim&
 
 std::string PoolKey(const ResourceSlice& slice) { return slice.spec.driver.str() + "/" + slice.spec.pool.name.str(); }
 
-// Claims are written for more than that.
+// A claim's status changes for other reasons, too.
 bool IsSameToConsumers(const ResourceClaim& a, const ResourceClaim& b) {
   const auto &x = a.status.reserved_for, &y = b.status.reserved_for;
   return a.metadata.uid == b.metadata.uid && (x.empty() ? y.empty() : !y.empty() && x.front() == y.front());
@@ -50,11 +45,9 @@ std::vector<std::string> DeviceKeysOf(const kube::Object& object) {
   if (!pod.spec.resource_claims) return {};
   std::vector<std::string> keys = {kAnyClaim};
   for (const kube::PodResourceClaim& reference : *pod.spec.resource_claims) {
-    if (!reference.resource_claim_template_name.empty()) {
-      keys.push_back(TemplateKey(pod.metadata.ns, reference.resource_claim_template_name));
-    }
-    const std::string_view claim = ClaimNameOf(pod, reference);
-    if (!claim.empty()) keys.push_back(ClaimKey(pod.metadata.ns, claim));
+    const std::string made_of(reference.resource_claim_template_name), claim(ClaimNameOf(pod, reference));
+    if (!made_of.empty()) keys.push_back(KeyOf(kTemplate, {pod.metadata.ns, made_of}));
+    if (!claim.empty()) keys.push_back(KeyOf(kClaim, {pod.metadata.ns, claim}));
   }
   return keys;
 }
@@ -84,18 +77,14 @@ void PodDevices::OnResourceClaim(const kube::Change& change) {
     // The first pod that it is reserved for is the one that it is allocated for.
     if (was == is && (!before->status.allocation || IsSameToConsumers(*before, *after))) return;
   }
-  const kube::ObjectMeta& claim = change.Any().metadata;
-  for (const auto& tell : on_needs_) tell(ClaimKey(claim.ns, claim.name));
+  for (const auto& tell : on_needs_) tell(KeyOf(kClaim, change.Any().metadata.Key()));
 }
 
 void PodDevices::OnTemplate(const kube::Change& change) {
-  if (change.before && change.after &&
-      static_cast<const ResourceClaimTemplate&>(*change.before).spec ==
-          static_cast<const ResourceClaimTemplate&>(*change.after).spec) {
-    return;
-  }
-  const kube::ObjectMeta& made_of = change.Any().metadata;
-  for (const auto& tell : on_needs_) tell(TemplateKey(made_of.ns, made_of.name));
+  const auto* before = static_cast<const ResourceClaimTemplate*>(change.before.get());
+  const auto* after = static_cast<const ResourceClaimTemplate*>(change.after.get());
+  if (before && after && before->spec == after->spec) return;
+  for (const auto& tell : on_needs_) tell(KeyOf(kTemplate, change.Any().metadata.Key()));
 }
 
 void PodDevices::OnClass(const kube::Change& change) {
@@ -123,8 +112,7 @@ void PodDevices::OnClass(const kube::Change& change) {
 
 void PodDevices::NoteSlice(const std::string& name, const ResourceSlice* slice, Class& its_class) {
   const bool is_uncountable =
-      slice && its_class.filter &&
-      std::any_of(slice->spec.devices.begin(), slice->spec.devices.end(), [&](const kube::Device& device) {
+      slice && its_class.filter && std::ranges::any_of(slice->spec.devices, [&](const kube::Device& device) {
         return !IsCountable(slice->spec, device) && its_class.filter->Selects(slice->spec.driver.view(), device);
       });
   if (is_uncountable) its_class.uncountable_slices.insert(name);
@@ -199,7 +187,7 @@ void PodDevices::AddClaim(const ResourceClaim& claim, DeviceNeeds& needs) const 
   for (const kube::DeviceAllocation& device : claim.status.allocation->devices.results) {
     if (!device.admin_access && device.share_id.empty()) AddOf(ClassOf(device, claim.spec), 1, allocated);
   }
-  needs.devices += allocated.devices;  // It has its devices, whatever became of their class.
+  needs.devices += allocated.devices;  // Its devices are allocated: a problem of their class does not matter any more.
 }
 
 DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
@@ -252,7 +240,7 @@ void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) c
     std::int64_t count = 0;
     for (const auto& slice : slices) {
       if (!IsCurrent(*slice)) continue;
-      count += std::count_if(slice->spec.devices.begin(), slice->spec.devices.end(), [&](const kube::Device& device) {
+      count += std::ranges::count_if(slice->spec.devices, [&](const kube::Device& device) {
         return IsUsable(device) && its_class.filter->Selects(slice->spec.driver.view(), device);
       });
     }

@@ -81,7 +81,7 @@ class PodDevices {
   std::vector<std::function<void(const std::string&)>> on_needs_, on_node_;
 
   mutable std::mutex mutex_;     // Guards what follows.
-  bool has_seen_slice_ = false;  // They can be read, although the first list of them may not be complete.
+  bool has_seen_slice_ = false;  // Slices can be read, although their first list may not be complete.
   std::map<std::string, Class, std::less<>> classes_;
 };
 

@@ -8,7 +8,7 @@ using kube::ObjectKey;
 using kube::PersistentVolume;
 using kube::PersistentVolumeClaim;
 
-// Claims are written for sizes and owners, too.
+// Claims also change in what placement does not read, as sizes and owners.
 bool IsSame(const PersistentVolumeClaim& a, const PersistentVolumeClaim& b) {
   return a.metadata.uid == b.metadata.uid && a.spec == b.spec && a.status == b.status &&
          a.metadata.annotations == b.metadata.annotations &&
@@ -33,12 +33,10 @@ void PodVolumes::Tell(const ObjectKey& claim) const {
 }
 
 void PodVolumes::TellOfVolume(const kube::Change& change) const {
-  if (change.before && change.after &&
-      static_cast<const PersistentVolume&>(*change.before).spec ==
-          static_cast<const PersistentVolume&>(*change.after).spec) {
-    return;
-  }
-  const kube::ClaimReference& claim = static_cast<const PersistentVolume&>(change.Any()).spec.claim_ref;
+  const auto* before = static_cast<const PersistentVolume*>(change.before.get());
+  const auto* after = static_cast<const PersistentVolume*>(change.after.get());
+  if (before && after && before->spec == after->spec) return;
+  const kube::ClaimReference& claim = (after ? after : before)->spec.claim_ref;
   if (!claim.name.empty()) Tell({claim.ns, claim.name});
 }
 
@@ -56,19 +54,10 @@ VolumeLimits PodVolumes::LimitsOf(const kube::Pod& pod) const {
   for (const std::string& name : VolumeClaimsOf(pod)) {
     const ObjectKey key{pod.metadata.ns, name};
     const auto claim = claims_.Get<PersistentVolumeClaim>(key);
-    std::shared_ptr<const PersistentVolume> volume;
-    std::shared_ptr<const kube::StorageClass> storage_class;
-    ClaimFacts facts;
-    facts.claim = claim.get();
-    facts.are_volumes_known = volumes_.HasList();
-    facts.are_classes_known = classes_.HasList();
-    if (claim) {
-      volume = volumes_.Get<PersistentVolume>({"", claim->spec.volume_name});
-      storage_class = classes_.Get<kube::StorageClass>({"", ClassOf(*claim)});
-    }
-    facts.volume = volume.get();
-    facts.storage_class = storage_class.get();
-    AddClaim(limits, key.ToString(), facts);
+    const auto volume = claim ? volumes_.Get<PersistentVolume>({"", claim->spec.volume_name}) : nullptr;
+    const auto storage_class = claim ? classes_.Get<kube::StorageClass>({"", ClassOf(*claim)}) : nullptr;
+    AddClaim(limits, key.ToString(),
+             {claim.get(), volume.get(), storage_class.get(), volumes_.HasList(), classes_.HasList()});
   }
   return limits;
 }

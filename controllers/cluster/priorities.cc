@@ -21,12 +21,9 @@ std::shared_ptr<const kube::PriorityClass> DefaultOf(const kube::Informer& class
 
 std::optional<int> PriorityOf(const kube::Informer& classes, std::string_view name) {
   if (!classes.HasList()) return 0;
-  if (!name.empty()) {
-    const auto found = classes.Get<kube::PriorityClass>({"", std::string(name)});
-    return found ? std::optional<int>(found->value) : std::nullopt;
-  }
-  const auto found = DefaultOf(classes);
-  return found ? found->value : 0;
+  const auto found = name.empty() ? DefaultOf(classes) : classes.Get<kube::PriorityClass>({"", std::string(name)});
+  if (found) return found->value;
+  return name.empty() ? std::optional(0) : std::nullopt;
 }
 
 std::string DefaultClass(const kube::Informer& classes) {

@@ -23,8 +23,7 @@ Quotas::Quotas(kube::Informer& quotas) : quotas_(quotas), by_namespace_(quotas.A
 
 QuotaList Quotas::Of(const std::string& ns) const {
   QuotaList quotas = quotas_.ByIndex<ResourceQuota>(by_namespace_, ns);
-  std::sort(quotas.begin(), quotas.end(),
-            [](const auto& a, const auto& b) { return a->metadata.name < b->metadata.name; });
+  std::ranges::sort(quotas, {}, [](const auto& quota) -> const std::string& { return quota->metadata.name; });
   return quotas;
 }
 

@@ -15,10 +15,10 @@ struct ElasticCaches {
   kube::Informer& launchers;  // batch/v1 Job
   kube::Informer& pods;       // All pods: foreign ones hold GPUs too.
   kube::Informer& nodes;
-  kube::Informer* groups = nullptr;            // All PodGroups; null: jobs are no gangs.
-  kube::Informer* priority_classes = nullptr;  // Null: all jobs are equally important.
-  kube::Informer* profiles = nullptr;          // All WorkloadProfiles; null: no job has one.
-  Quotas* quotas = nullptr;                    // Null: the API server refuses pods, and nobody knows before.
+  kube::Informer& priority_classes;
+  Quotas& quotas;
+  kube::Informer* groups = nullptr;    // All PodGroups; null: jobs are no gangs.
+  kube::Informer* profiles = nullptr;  // All WorkloadProfiles; null: no job has one.
 };
 
 }  // namespace grus

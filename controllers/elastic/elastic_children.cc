@@ -6,7 +6,6 @@
 
 #include "clientlib/auth/tls_material.h"
 #include "clientlib/runtime/ownership.h"
-#include "controllers/elastic/horovod_patch.h"
 #include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/resources.h"
@@ -38,11 +37,8 @@ Json Selector(const ElasticHorovodJob& job, const char* role) {
 
 Json Head(const ElasticHorovodJob& job, const char* api_version, const char* kind, const std::string& name,
           const char* role) {
-  Json head = Json::MakeObject(
-      {{"apiVersion", api_version},
-       {"kind", kind},
-       {"metadata",
-        Json::MakeObject({{"name", name}, {"namespace", job.metadata.ns}, {"labels", Labels(job, role)}})}});
+  Json head = Json::MakeObject({{"apiVersion", api_version}, {"kind", kind}});
+  head["metadata"] = Json::MakeObject({{"name", name}, {"namespace", job.metadata.ns}, {"labels", Labels(job, role)}});
   // A job out of the cache has a UID, and the child is new and in its namespace.
   [[maybe_unused]] const kube::Status owned =
       kube::SetControllerReference(ElasticHorovodJob::ResourceKind(), job.metadata, head);
@@ -50,41 +46,17 @@ Json Head(const ElasticHorovodJob& job, const char* api_version, const char* kin
   return head;
 }
 
-Json JobVolume(const ElasticHorovodJob& job) {
-  // 0440 so that a user other than root can read it through fsGroup; the scripts make private copies of the key.
-  return Json::MakeObject(
-      {{"name", kJobVolume}, {"secret", Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}})}});
-}
-
 Json Mount(const char* name, const char* path) {
   return Json::MakeObject({{"name", name}, {"mountPath", path}, {"readOnly", true}});
 }
 
-// Volume mounts of the original's spec.containers, for every pod.
-void AddOriginalMounts(const ElasticHorovodJob& job, Json& mounts) {
-  for (const Json& container : job.spec.containers) {
-    const Json* list = container.Find("volumeMounts");
-    if (list == nullptr || list->AsArray() == nullptr) continue;
-    for (const Json& mount : *list->AsArray()) mounts.Append(mount);
-  }
-}
-
-void AddOriginalVolumes(const ElasticHorovodJob& job, Json& volumes) {
-  for (const Json& volume : job.spec.volumes) volumes.Append(volume);
-}
-
-Json EmptyDir(const char* name, const char* medium = "") {
-  return Json::MakeObject(
-      {{"name", name}, {"emptyDir", *medium == 0 ? Json::MakeObject() : Json::MakeObject({{"medium", medium}})}});
-}
+Json EmptyDir(const char* name) { return Json::MakeObject({{"name", name}, {"emptyDir", Json::MakeObject()}}); }
 
 Json WritableMount(const char* name, const char* path) {
   return Json::MakeObject({{"name", name}, {"mountPath", path}});
 }
 
 constexpr char kPrivateKeyFile[] = "id_ed25519", kPublicKeyFile[] = "authorized_keys";
-constexpr char kWorkerFile[] = "/etc/grus/job/worker.sh";
-constexpr char kPreStopFile[] = "/etc/grus/job/pre_stop.sh";
 
 // What the launcher and the workers have in common.
 OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const std::string& image,
@@ -93,18 +65,24 @@ OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const
   container.name = name;
   container.image = image;
   container.command = std::move(command);
-  AddOriginalMounts(job, container.volume_mounts);
-  AddOriginalVolumes(job, container.volumes);
+  for (const Json& original : job.spec.containers) {
+    const Json* mounts = original.Find("volumeMounts");
+    if (mounts == nullptr || !mounts->is_array()) continue;
+    for (const Json& mount : *mounts->AsArray()) container.volume_mounts.Append(mount);
+  }
+  for (const Json& volume : job.spec.volumes) container.volumes.Append(volume);
   container.volume_mounts.Append(Mount(kJobVolume, kJobFolder));
   container.volume_mounts.Append(WritableMount("grus-scratch", kScratchFolder));
-  container.volumes.Append(JobVolume(job));
+  // 0440 so that a user other than root can read it through fsGroup; the scripts make private copies of the key.
+  const Json secret = Json::MakeObject({{"secretName", SecretName(job)}, {"defaultMode", 0440}});
+  container.volumes.Append(Json::MakeObject({{"name", kJobVolume}, {"secret", secret}}));
   container.volumes.Append(EmptyDir("grus-scratch"));
   // Why it ended, for the job's message.
-  container.defaults.emplace_back(std::vector<std::string>{"terminationMessagePolicy"}, "FallbackToLogsOnError");
+  container.defaults.push_back({{"terminationMessagePolicy"}, "FallbackToLogsOnError"});
   return container;
 }
 
-// The preStop hook counts within the grace period: what is left is for the ssh server to end.
+// The preStop hook counts within the grace period: the ssh server has the rest of it to end.
 int PreStopSeconds(const ElasticHorovodJob& job) {
   const Json* grace = job.spec.workers.pod_template.At({"spec", "terminationGracePeriodSeconds"});
   constexpr std::int64_t kDefault = 30, kLongest = 24 * 3600, kRest = 5;
@@ -112,37 +90,38 @@ int PreStopSeconds(const ElasticHorovodJob& job) {
   return static_cast<int>(std::clamp<std::int64_t>(seconds - kRest, 0, kLongest));
 }
 
-Json WorkerTemplate(const ElasticHorovodJob& job) {
-  OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, {"/bin/sh", kWorkerFile});
-  WorkerDevices devices = DevicesOf(job.spec.workers);
-  worker.device = std::move(devices.resource);
-  worker.devices = devices.count;
-  worker.is_device_stated = devices.is_stated;
+Json WorkerTemplate(const ElasticHorovodJob& job, Gang gang) {
+  OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, {"/bin/sh", "/etc/grus/job/worker.sh"});
+  worker.devices = DevicesOf(job.spec.workers);
   worker.port = kSshPort;
   // Python's data loaders and NCCL share memory, of which the default of 64 MiB is too little.
-  worker.default_mounts.Append(WritableMount("grus-shm", "/dev/shm"));
-  worker.volumes.Append(EmptyDir("grus-shm", "Memory"));
+  worker.default_mounts.push_back(WritableMount("grus-shm", "/dev/shm"));
+  worker.volumes.Append(EmptyDir("grus-shm"))["emptyDir"]["medium"] = "Memory";
   // sshd wants this folder; the root file system may be read-only.
-  worker.default_mounts.Append(WritableMount("grus-sshd", "/run/sshd"));
+  worker.default_mounts.push_back(WritableMount("grus-sshd", "/run/sshd"));
   worker.volumes.Append(EmptyDir("grus-sshd"));
-  // Ready when the ssh server answers; asked until then only, as sshd logs each connection.
-  worker.defaults.emplace_back(
-      std::vector<std::string>{"startupProbe"},
-      Json::MakeObject(
-          {{"tcpSocket", Json::MakeObject({{"port", kSshPort}})}, {"periodSeconds", 1}, {"failureThreshold", 60}}));
+  // The worker is ready when its ssh server answers; the kubelet asks until then only, as sshd logs each connection.
+  Json probe;
+  probe["tcpSocket"]["port"] = kSshPort;
+  probe["periodSeconds"] = 1;
+  probe["failureThreshold"] = 60;
+  worker.defaults.push_back({{"startupProbe"}, std::move(probe)});
   // A deleted, drained or evicted worker ends when the training has left it.
-  Json stop = Json::MakeArray({"/bin/sh", kPreStopFile, std::to_string(PreStopSeconds(job))});
-  worker.defaults.emplace_back(std::vector<std::string>{"lifecycle", "preStop"},
-                               Json::MakeObject({{"exec", Json::MakeObject({{"command", std::move(stop)}})}}));
-  return OverlayTemplate(job.spec.workers.pod_template, worker, Labels(job, "worker"), job.spec.priority_class_name);
+  Json stop;
+  stop["exec"]["command"] =
+      Json::MakeArray({"/bin/sh", "/etc/grus/job/pre_stop.sh", std::to_string(PreStopSeconds(job))});
+  worker.defaults.push_back({{"lifecycle", "preStop"}, std::move(stop)});
+  Json labels = Labels(job, "worker");
+  if (gang != Gang::kNone) labels[api::kPodGroupLabel] = GroupName(job);
+  return OverlayTemplate(job.spec.workers.pod_template, worker, labels, job.spec.priority_class_name);
 }
 
 void AddGate(Json& pod, const char* gate) {
   MergeNamed(pod["spec"], "schedulingGates", Json::MakeArray({Json::MakeObject({{"name", gate}})}), "name");
 }
 
-// REQUIRES: an object.
 kube::Result<std::shared_ptr<kube::Pod>> DecodeTemplate(Json pod_template) {
+  if (!pod_template.is_object()) return std::make_shared<kube::Pod>();  // The API server says what is wrong.
   pod_template["apiVersion"] = "v1";
   pod_template["kind"] = "Pod";
   return kube::Decode<kube::Pod>(kube::ToText(pod_template));
@@ -151,9 +130,7 @@ kube::Result<std::shared_ptr<kube::Pod>> DecodeTemplate(Json pod_template) {
 // A pod of a template as the API server completes it: what has a limit has a request.
 kube::Pod ReadPod(Json json, const std::string& ns) {
   kube::Pod pod;
-  if (json.is_object()) {
-    if (auto read = DecodeTemplate(std::move(json))) pod = std::move(**read);
-  }
+  if (auto read = DecodeTemplate(std::move(json))) pod = std::move(**read);
   pod.metadata.name.clear();
   pod.metadata.ns = ns;
   for (auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
@@ -179,13 +156,10 @@ Json MakeService(const ElasticHorovodJob& job) {
 Json MakeSecret(const ElasticHorovodJob& job, const SshKey& key) {
   Json secret = Head(job, "v1", "Secret", SecretName(job), nullptr);
   secret["immutable"] = true;
-  const std::pair<const char*, std::string> files[] = {{kPrivateKeyFile, key.private_key},
-                                                       {kPublicKeyFile, key.public_key + "\n"},
-                                                       {"worker.sh", WorkerScript()},
-                                                       {"pre_stop.sh", PreStopScript()},
-                                                       {"launcher.sh", LauncherScript()},
-                                                       {kDiscoveryFile, DiscoveryScript()},
-                                                       {"sitecustomize.py", std::string(HorovodPatch())}};
+  const std::pair<const char*, std::string> files[] = {
+      {kPrivateKeyFile, key.private_key},  {kPublicKeyFile, key.public_key + "\n"}, {"worker.sh", WorkerScript()},
+      {"pre_stop.sh", PreStopScript()},    {"launcher.sh", LauncherScript()},       {kDiscoveryFile, DiscoveryScript()},
+      {"sitecustomize.py", HorovodPatch()}};
   for (const auto& [name, text] : files) secret["data"][name] = kube::EncodeBase64(text);
   return secret;
 }
@@ -213,11 +187,7 @@ Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
 Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
   Json set = Head(job, "apps/v1", "StatefulSet", WorkersName(job), "worker");
   set["metadata"]["labels"][kFilesLabel] = "1";
-  Json pod = WorkerTemplate(job);
-  if (size.gang != Gang::kNone && pod.is_object()) {
-    Json& labels = pod["metadata"]["labels"];
-    if (labels.is_object()) labels[api::kPodGroupLabel] = GroupName(job);
-  }
+  Json pod = WorkerTemplate(job, size.gang);
   if (size.gang == Gang::kGated && pod.is_object()) AddGate(pod, api::kGangGate);
   set["metadata"]["annotations"] = Json::MakeObject(
       {{kGrantedAnnotation, std::to_string(size.granted)}, {kTemplateAnnotation, HashOf(kube::ToText(pod))}});
@@ -239,30 +209,30 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
   const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
   const Json pushed = Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
+  // The script stands here too, as it must be executable.
   const Json script = Json::MakeObject({{"key", kDiscoveryFile}, {"path", kDiscoveryFile}});
-  const Json sources = Json::MakeArray(
-      {Json::MakeObject({{"configMap", Json::MakeObject({{"name", HostsName(job)}})}}),
-       Json::MakeObject({{"downwardAPI", Json::MakeObject({{"items", Json::MakeArray({pushed})}})}}),
-       // Here, as it must be executable.
-       Json::MakeObject(
-           {{"secret", Json::MakeObject({{"name", SecretName(job)}, {"items", Json::MakeArray({script})}})}})});
-  launcher.volumes.Append(Json::MakeObject(
-      {{"name", "grus-hosts"}, {"projected", Json::MakeObject({{"defaultMode", 0555}, {"sources", sources}})}}));
+  Json& projected = launcher.volumes.Append(Json::MakeObject({{"name", "grus-hosts"}}))["projected"];
+  projected["defaultMode"] = 0555;
+  Json& sources = projected["sources"];
+  sources.Append({})["configMap"]["name"] = HostsName(job);
+  sources.Append({})["downwardAPI"]["items"].Append(pushed);
+  Json& secret = sources.Append({})["secret"];
+  secret["name"] = SecretName(job);
+  secret["items"].Append(script);
   Json pod =
       OverlayTemplate(job.spec.launcher.pod_template, launcher, Labels(job, "launcher"), job.spec.priority_class_name);
   if (pod.is_object() && (pod["spec"].is_null() || pod["spec"].is_object())) pod["spec"]["restartPolicy"] = "Never";
 
   Json launcher_job = Head(job, "batch/v1", "Job", LauncherName(job), "launcher");
   // A launcher that was evicted, preempted or lost with its node did not fail, nor did one that lost its workers.
-  const Json disrupted = Json::MakeObject({{"type", "DisruptionTarget"}, {"status", "True"}});
-  const Json alone = Json::MakeObject(
+  Json& spec = launcher_job["spec"];
+  spec["backoffLimit"] = job.spec.run_policy.backoff_limit;
+  const Json ignore = Json::MakeObject({{"action", "Ignore"}});
+  Json& rules = spec["podFailurePolicy"]["rules"];
+  rules.Append(ignore)["onPodConditions"].Append(Json::MakeObject({{"type", "DisruptionTarget"}, {"status", "True"}}));
+  rules.Append(ignore)["onExitCodes"] = Json::MakeObject(
       {{"containerName", launcher.name}, {"operator", "In"}, {"values", Json::MakeArray({kWorkersLostExitCode})}});
-  const Json rules =
-      Json::MakeArray({Json::MakeObject({{"action", "Ignore"}, {"onPodConditions", Json::MakeArray({disrupted})}}),
-                       Json::MakeObject({{"action", "Ignore"}, {"onExitCodes", alone}})});
-  launcher_job["spec"] = Json::MakeObject({{"backoffLimit", job.spec.run_policy.backoff_limit},
-                                           {"podFailurePolicy", Json::MakeObject({{"rules", rules}})},
-                                           {"template", std::move(pod)}});
+  spec["template"] = std::move(pod);
   return launcher_job;
 }
 
@@ -273,7 +243,7 @@ Json MakeGroup(const ElasticHorovodJob& job) {
 }
 
 kube::Pod WorkerPod(const ElasticHorovodJob& job) {
-  kube::Pod worker = ReadPod(WorkerTemplate(job), job.metadata.ns);
+  kube::Pod worker = ReadPod(WorkerTemplate(job, Gang::kNone), job.metadata.ns);
   if (worker.spec.containers.empty()) {
     // What the API server will refuse, and say why.
     kube::Container& container = worker.spec.containers.emplace_back();
@@ -284,9 +254,7 @@ kube::Pod WorkerPod(const ElasticHorovodJob& job) {
 }
 
 kube::Pod LauncherPodOf(const ElasticHorovodJob& job) {
-  const Json launcher = MakeLauncher(job);
-  const Json* pod = launcher.At({"spec", "template"});
-  return ReadPod(pod ? *pod : Json(), job.metadata.ns);
+  return ReadPod(*MakeLauncher(job).At({"spec", "template"}), job.metadata.ns);
 }
 
 std::string UnreadableField(const ElasticHorovodJob& job) {
@@ -294,23 +262,28 @@ std::string UnreadableField(const ElasticHorovodJob& job) {
       {"spec.workersSpec.template.", &job.spec.workers.pod_template},
       {"spec.launcherSpec.template.", &job.spec.launcher.pod_template}};
   for (const auto& [path, user_template] : templates) {
-    if (!user_template->is_object()) continue;
     if (auto read = DecodeTemplate(*user_template); !read) return path + read.error().message();
   }
   return {};
 }
 
 Json PodOfTemplate(const Json& workload) {
-  const Json* pod_template = workload.At({"spec", "template"});
-  Json pod = pod_template && pod_template->is_object() ? *pod_template : Json::MakeObject();
+  const Json& pod_template = *workload.At({"spec", "template"});
+  Json pod = pod_template.is_object() ? pod_template : Json::MakeObject();
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
   Json& metadata = pod["metadata"];
   if (!metadata.is_object()) metadata = Json::MakeObject();
   metadata.Erase("name");
-  const Json *name = workload.At({"metadata", "name"}), *ns = workload.At({"metadata", "namespace"});
-  metadata["generateName"] = (name && name->AsString() ? *name->AsString() : std::string("pod")) + "-";
-  metadata["namespace"] = ns ? *ns : Json();
+  const Json& name = *workload.At({"metadata", "name"});
+  metadata["generateName"] = *name.AsString() + "-";
+  metadata["namespace"] = *workload.At({"metadata", "namespace"});
+  // There may be no workload yet, and so no UID of it; policies look at the rest.
+  metadata["ownerReferences"] = Json::MakeArray({Json::MakeObject({{"apiVersion", *workload.Find("apiVersion")},
+                                                                   {"kind", *workload.Find("kind")},
+                                                                   {"name", name},
+                                                                   {"uid", "00000000-0000-0000-0000-000000000000"},
+                                                                   {"controller", true}})});
   return pod;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child objects of a job, as JSON to send. Pure.
 //
-// The user's pod templates are the ground; our fields are laid over them, so that a template can say anything but
-// what the job lives on: names, images, commands, labels, the ssh key, the host list, the GPUs.
+// Our fields are laid over the user's pod templates: a template can say anything but what the job depends on: names,
+// images, commands, labels, the ssh key, the host list, the GPUs.
 #pragma once
 
 #include "clientlib/model/core_v1.h"
@@ -33,10 +33,10 @@ kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
 // Likewise the launcher's, for quotas.
 kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);
-// What of its templates is no pod, as far as grus reads pods: "spec.workersSpec.template.spec.containers: expected a
-// list, found a string"; empty: nothing.
+// The first field of its templates that grus cannot read: "spec.workersSpec.template.spec.containers: expected a list,
+// found a string"; empty: it can read all.
 std::string UnreadableField(const api::ElasticHorovodJob& job);
-// A pod of the template of a StatefulSet or Job of ours, to be named by the API server.
+// A pod of the template of a StatefulSet or Job of ours, as that one's controller would create it.
 kube::Json PodOfTemplate(const kube::Json& workload);
 
 }  // namespace grus

@@ -6,6 +6,7 @@
 
 #include "controllers/elastic/elastic_status.h"
 #include "controllers/elastic/host_plan.h"
+#include "controllers/frame/retry_times.h"
 
 namespace grus {
 namespace {
@@ -17,14 +18,6 @@ using std::chrono::seconds;
 constexpr kube::Duration kSettle = seconds(3);
 constexpr kube::Duration kSecretCheck = seconds(20);
 constexpr kube::Duration kStalePodsCheck = seconds(1);
-
-void LookAgain(Plan& plan, std::optional<kube::Duration> delay) {
-  if (delay) plan.look_again = std::min(plan.look_again.value_or(*delay), *delay);
-}
-
-bool IsFinished(const api::ElasticHorovodJobStatus& status) {
-  return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
-}
 
 constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
 
@@ -43,7 +36,7 @@ void PlanAfterEnd(Plan& plan, const View& view) {
     const kube::Duration left =
         seconds(*policy.ttl_seconds_after_finished) - (view.now.value - plan.status.completion_time->value);
     if (left <= kube::Duration::zero()) plan.delete_job = true;
-    else LookAgain(plan, left);
+    else LookAgain(plan.look_again, left);
   }
 }
 
@@ -61,7 +54,7 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
 }
 
 void PlanSuspended(Plan& plan, const View& view) {
-  if (view.workers) plan.workers = WorkersState{0, 0, false, false};
+  if (view.workers) plan.workers = WorkersState{};
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   plan.status.start_time.reset();
@@ -77,16 +70,16 @@ void PlanSecretCheck(Plan& plan, const View& view) {
   for (const Worker& worker : view.pods) {
     if (!worker.is_bound || worker.is_ready || worker.is_ending || !worker.bound_since) continue;
     const kube::Duration left = kSecretCheck - Waited(view.now, *worker.bound_since);
-    if (left <= kube::Duration::zero()) plan.check_secret = true;
-    LookAgain(plan, left <= kube::Duration::zero() ? kSecretCheck : left);
+    plan.check_secret |= left <= kube::Duration::zero();
+    LookAgain(plan.look_again, left <= kube::Duration::zero() ? kSecretCheck : left);
   }
 }
 
 bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   // Pods that are ready although only this pass gives the job workers are those of its last run.
-  if (!view.workers || view.workers->replicas == 0) return false;
+  if (!view.has_workers()) return false;
   if (!view.are_pods_current) {
-    LookAgain(plan, kStalePodsCheck);
+    LookAgain(plan.look_again, kStalePodsCheck);
     return false;
   }
   int ready = 0;
@@ -100,7 +93,7 @@ bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   if (ready >= plan.workers->granted || !last_ready) return true;
   const kube::Duration left = kSettle - Waited(view.now, *last_ready);
   if (left <= kube::Duration::zero()) return true;
-  LookAgain(plan, left);
+  LookAgain(plan.look_again, left);
   return false;
 }
 
@@ -131,7 +124,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   if (view.launcher == LauncherState::kAbsent) {
     if (!MayStartLauncher(plan, view, sizes)) return;
     plan.hosts = FirstHosts(view, sizes, plan.workers->replicas);
-    // A launcher that the API server refuses is planned again and again: the list must not change by that.
+    // Keep the list: a launcher that the API server refuses is planned again in each pass.
     if (view.hosts && view.hosts->hosts == plan.hosts->hosts && view.hosts->slots == plan.hosts->slots) {
       plan.hosts = view.hosts;
     }
@@ -152,7 +145,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   HostPlan hosts = PlanHosts(view, sizes, plan.workers->replicas);
   for (const std::string& pod : hosts.lost) plan.events.push_back(LossOf(view, pod, hosts.list.hosts.size()));
   plan.hosts = std::move(hosts.list);
-  LookAgain(plan, hosts.look_again);
+  LookAgain(plan.look_again, hosts.look_again);
   for (const LauncherPod& pod : view.launcher_pods) {
     if (pod.is_running && !pod.is_ending && plan.hosts->revision > std::max<std::int64_t>(1, pod.hosts_revision)) {
       plan.push_hosts_to.push_back(&pod);
@@ -170,14 +163,14 @@ void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
   const kube::Duration left = is_listed ? grace : grace - Waited(view.now, view.hosts->published);
   if (!is_listed && left <= kube::Duration::zero()) return;
   plan.workers = view.workers;
-  LookAgain(plan, left);
+  LookAgain(plan.look_again, left);
 }
 
 void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Sizes& sizes) {
-  const int from = view.workers ? view.workers->granted : 0;
+  const int from = view.granted();
   const int to = plan.workers ? plan.workers->granted : 0;
   if (from == to) {
-    // The status that told of the start has waited for this one.
+    // The status of the start was deferred, so this one tells of the start.
     const bool is_untold = view.job->status.observed_generation == 0 && to > 0 && !plan.status.last_scale;
     if (is_untold)
       plan.status.last_scale = api::LastScale{0, to, std::string(ToString(ScaleReason::kStarted)), view.now};
@@ -199,16 +192,15 @@ void PlanBurials(Plan& plan, const View& view) {
     if (worker.has_lost_node) plan.bury.push_back(worker.name);
   }
   for (const LauncherPod& pod : view.launcher_pods) {
-    if (pod.has_lost_node && (!pod.is_ending || pod.failure.empty())) plan.bury.push_back(pod.name);
+    if (pod.has_lost_node && (!pod.is_ending || pod.end.empty())) plan.bury.push_back(pod.name);
   }
 }
 
 void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   WorkerPlan workers = PlanWorkers(view, sizes);
-  LookAgain(plan, workers.look_again);
-  if (view.quota) LookAgain(plan, view.quota->look_again);
-  LookAgain(plan, TimeUntilSilenceCounts(view));
-  LookAgain(plan, TimeUntilEndCounts(view));
+  LookAgain(plan.look_again, workers.look_again);
+  if (view.quota) LookAgain(plan.look_again, view.quota->look_again);
+  LookAgain(plan.look_again, TimeUntilStatusChanges(view));
   plan.workers = workers.size;
   if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // Nothing to hold yet.
   plan.park = std::move(workers.park);
@@ -227,17 +219,17 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
 
 // A training that turns silent is an event, once.
 void PlanSilence(Plan& plan, const View& view) {
-  const kube::Condition* before = kube::FindCondition(view.job->status.conditions, "Ready");
+  const kube::Condition* before = view.ready();
   const kube::Condition* after = kube::FindCondition(plan.status.conditions, "Ready");
   const std::string_view reason = ToString(Reason::kNoOutput);
   if (after->reason != reason || (before && before->reason == reason)) return;
   plan.events.push_back({kube::EventType::kWarning, std::string(reason), "WatchTraining", after->message});
 }
 
-// Told before anything is made: what refuses the pods of a StatefulSet tells only its controller.
+// Tell the refusal before anything is made: later only the StatefulSet's controller would hear of it.
 void PlanRefusal(Plan& plan, const View& view) {
   SetStalled(plan.status, view, Reason::kTemplateRefused, view.refusal);
-  const kube::Condition* before = kube::FindCondition(view.job->status.conditions, "Ready");
+  const kube::Condition* before = view.ready();
   if (before && before->message == view.refusal) return;
   plan.events.push_back(
       {kube::EventType::kWarning, std::string(ToString(Reason::kTemplateRefused)), "WriteChildren", view.refusal});
@@ -246,25 +238,11 @@ void PlanRefusal(Plan& plan, const View& view) {
 }  // namespace
 
 std::string_view ToString(Reason reason) {
-  switch (reason) {
-    case Reason::kWorkersStarting: return "WorkersStarting";
-    case Reason::kLauncherStarting: return "LauncherStarting";
-    case Reason::kTraining: return "Training";
-    case Reason::kNoOutput: return "NoOutput";
-    case Reason::kBelowMinimum: return kBelowMinimumReason;
-    case Reason::kPodsBroken: return "PodsBroken";
-    case Reason::kNoWorkersWanted: return "NoWorkersWanted";
-    case Reason::kWaitingForRoom: return "WaitingForRoom";
-    case Reason::kWaitingForQuota: return "WaitingForQuota";
-    case Reason::kSuspended: return "Suspended";
-    case Reason::kSucceeded: return "Succeeded";
-    case Reason::kLauncherFailed: return "LauncherFailed";
-    case Reason::kDeadlineExceeded: return "DeadlineExceeded";
-    case Reason::kNameTaken: return "NameTaken";
-    case Reason::kTemplateRefused: return "TemplateRefused";
-    case Reason::kNotPermitted: return "NotPermitted";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {
+      "WorkersStarting",  "LauncherStarting", "Training",        "NoOutput",    kBelowMinimumReason, "PodsBroken",
+      "NoWorkersWanted",  "WaitingForRoom",   "WaitingForQuota", "Suspended",   "Succeeded",         "LauncherFailed",
+      "DeadlineExceeded", "NameTaken",        "TemplateRefused", "NotPermitted"};
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 bool IsOurs(const api::ElasticHorovodJob& job) {
@@ -278,7 +256,7 @@ Plan PlanElasticJob(const View& view) {
   const Sizes sizes = SizesOf(job.spec);
   plan.status = BaseStatus(view, sizes);
 
-  if (IsFinished(job.status)) {
+  if (HasEnded(job.status)) {
     PlanAfterEnd(plan, view);
     return plan;
   }
@@ -296,7 +274,7 @@ Plan PlanElasticJob(const View& view) {
     return plan;
   }
   if (job.spec.run_policy.active_deadline_seconds && job.status.start_time) {
-    // The schema has no maximum, and a Duration holds 292 years: a century is never over.
+    // Cap it: the schema has no maximum, and a Duration holds 292 years.
     const seconds limit(std::min<std::int64_t>(*job.spec.run_policy.active_deadline_seconds, kCentury.count()));
     const kube::Duration left = limit - (view.now.value - job.status.start_time->value);
     if (left <= kube::Duration::zero()) {
@@ -304,7 +282,7 @@ Plan PlanElasticJob(const View& view) {
           "the job did not end within spec.runPolicy.activeDeadlineSeconds (" + std::to_string(limit.count()) + " s)");
       return plan;
     }
-    LookAgain(plan, left);
+    LookAgain(plan.look_again, left);
   }
   PlanBurials(plan, view);
   PlanRunning(plan, view, sizes);

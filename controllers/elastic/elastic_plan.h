@@ -40,8 +40,8 @@ struct Plan {
 
   bool check_secret = false;            // Make the Secret again if it is gone.
   std::optional<WorkersState> workers;  // The Secret and the StatefulSet; nullopt: none.
-  // The Service and the ConfigMap; nullopt: none. Before there is a launcher the Service would be told of each address
-  // by itself.
+  // The Service and the ConfigMap; nullopt: none. Before the launcher's start nobody needs the Service, and the cluster
+  // would write its endpoints once for each worker.
   std::optional<HostList> hosts;
   bool wants_launcher = false;
   bool restart_launcher = false;  // Delete the Job that is there.

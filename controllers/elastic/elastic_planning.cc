@@ -15,47 +15,33 @@ namespace {
 
 using api::ElasticHorovodJob;
 
-// A job that waits asks again what its pods will be: no event tells that a LimitRange or a webhook is another one.
+// A job that waits asks again what its pods will be: no event tells that a LimitRange or a webhook has changed.
 constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
 
-int BoundWorkers(const View& view) {
-  return static_cast<int>(std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) {
-    return w.is_bound && !w.is_ending && !w.has_lost_node;
-  }));
-}
-
-int GrantedWorkers(const View& view) { return view.workers ? view.workers->granted : 0; }
-
 // Granted before this pass, and not bound.
-int OwedWorkers(const View& view) { return view.workers ? std::max(0, GrantedWorkers(view) - BoundWorkers(view)) : 0; }
+int OwedWorkers(const View& view) { return std::max(0, view.granted() - view.bound()); }
 
 // More workers than are granted.
 bool WantsMore(const View& view) {
   const ElasticHorovodJob& job = *view.job;
-  return !HasEnded(job.status) && !job.spec.run_policy.suspend && GrantedWorkers(view) < SizesOf(job.spec).wanted;
+  return !HasEnded(job.status) && !job.spec.run_policy.suspend && view.granted() < SizesOf(job.spec).wanted;
 }
 
 // Nothing is to be placed.
 bool IsSettled(const View& view) {
-  const int granted = GrantedWorkers(view);
+  const int granted = view.granted();
   return HasEnded(view.job->status) ||
-         (granted >= SizesOf(view.job->spec).wanted && BoundWorkers(view) >= granted && HasBoundLauncher(view));
+         (granted >= SizesOf(view.job->spec).wanted && view.bound() >= granted && view.has_bound_launcher());
 }
 
-bool IsStart(const View& view) { return GrantedWorkers(view) == 0 && (!view.workers || view.workers->replicas == 0); }
-
-void LookAgainWithin(Plan& plan, std::optional<kube::Duration> wait) {
-  if (wait) plan.look_again = std::min(plan.look_again.value_or(*wait), *wait);
-}
-
-// By minAvailable than by minReplicas.
-bool IsAskedForMore(const api::ElasticHorovodJobSpec& spec) {
-  return spec.run_policy.scheduling_policy.min_available.value_or(0) > SizesOf(spec).min;
-}
-
+// How messages call what waits, and the field that sets how much must fit.
 PendingWords WordsOf(const api::ElasticHorovodJobSpec& spec) {
-  if (SizesOf(spec).NeededToStart() <= 1) return {.member = "worker", .pod = "pod", .minimum = ""};
-  return {.member = "worker", .pod = "pod", .minimum = IsAskedForMore(spec) ? "minAvailable" : "minReplicas"};
+  const Sizes sizes = SizesOf(spec);
+  PendingWords words{.member = "worker", .pod = "pod", .minimum = ""};
+  const bool has_minimum = sizes.NeededToStart() > 1;
+  const bool is_available = spec.run_policy.scheduling_policy.min_available.value_or(0) > sizes.min;
+  if (has_minimum) words.minimum = is_available ? "minAvailable" : "minReplicas";
+  return words;
 }
 
 }  // namespace
@@ -77,9 +63,8 @@ ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& cach
   account_.OnFreed([this] { FeedHungry(); });
   account_.OnVolumeClaim([this](const kube::ObjectKey& claim) { FeedHungryWithVolumes(claim); });
   quotas_.OnMore([this](const kube::ObjectKey& job) { feed_.Add(job); });
-  if (caches_.priority_classes == nullptr) return;
-  caches_.priority_classes->AddHandler([this](const kube::Change& change, bool) {
-    if (!change.before || !change.after) FeedHungry();  // A class has come or gone: the queue may be another one.
+  caches_.priority_classes.AddHandler([this](const kube::Change& change, bool) {
+    if (!change.before || !change.after) FeedHungry();  // A class has come or gone: the order of the queue may change.
   });
 }
 
@@ -88,7 +73,7 @@ Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   if (WantsMore(view)) pods_.Ask(job, std::move(stop));
   Plan plan;
   if (IsSettled(view)) {
-    ForgetRoom(job.metadata.Key());  // Also of what a pass planned that had not seen the last binds.
+    ForgetRoom(job.metadata.Key());  // Also places that a pass kept before it saw the last binds.
     plan = PlanElasticJob(view);
     if (plan.workers && view.workers) plan.workers->gang = view.workers->gang;
     quotas_.Note(view, plan);
@@ -118,12 +103,12 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
   std::lock_guard lock(planning_mutex_);
   bool is_queued = false;
   if (WantsMore(view)) view.quota = quotas_.LimitOf(view, sizes.wanted);
-  if (IsStart(view)) {
+  if (!view.has_workers()) {
     view.has_unknown_pods = !pods.worker.is_known || !pods.launcher.is_known;
     view.pod_changes = pods.worker.is_changed ? TextOf(pods.worker_shape->request) : "";
     if (!pods.problem.empty()) view.why_no_room = "no pod of it can be placed: " + pods.problem;
     is_queued = AskForStart(view, Admitted(view, sizes), pods);
-  } else if (GrantedWorkers(view) < sizes.wanted) {
+  } else if (view.granted() < sizes.wanted) {
     LookForMore(view, sizes, pods);
   }
   if (view.workers && view.workers->gang == Gang::kGated) ReplaceLostPlaces(view, pods);
@@ -131,7 +116,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
   quotas_.Note(view, plan);
   for (const JobPod* pod : {&pods.worker, &pods.launcher}) {
     if (!WantsMore(view) || (pod->is_known && !pod->is_changed)) continue;
-    LookAgainWithin(plan, pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods));
+    LookAgain(plan.look_again, pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods));
   }
   KeepPlaces(view, pods, is_queued, plan);
   if (plan.workers && caches_.groups) plan.workers->gang = GangOf(view, *plan.workers, is_queued);
@@ -141,9 +126,9 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
 void ElasticPlanning::LookForMore(View& view, const Sizes& sizes, const Pods& pods) {
   const std::string owner = view.job->metadata.Key().ToString();
   const int owed = OwedWorkers(view);
-  // Of one that runs already, in case this process has not planned it yet.
-  if (!HasBoundLauncher(view)) account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
-  view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted - GrantedWorkers(view) + owed);
+  // For the launcher of a job that runs already: this process may not have planned it yet.
+  if (!view.has_bound_launcher()) account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
+  view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted - view.granted() + owed);
   view.room.copies = std::max(0, view.room.copies - owed);
   view.reserved_for = account_.ReservedFrom(owner, *pods.worker_shape);
   view.do_others_have_places = account_.HaveOthersPlaces(owner);
@@ -163,34 +148,33 @@ void ElasticPlanning::ReplaceLostPlaces(View& view, const Pods& pods) {
 void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan) {
   const kube::ObjectKey key = view.job->metadata.Key();
   const std::string owner = key.ToString();
-  const bool is_start = IsStart(view);
-  // Workers of the last run that are still there are none of those that start.
-  const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : BoundWorkers(view))) : 0;
+  const bool is_start = !view.has_workers();
+  // Workers of the last run do not count towards a start.
+  const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : view.bound())) : 0;
   if (is_queued && places == 0 && !HasEnded(plan.status)) {
-    // It stays in the queue until there is room: who comes first does not depend on whose pass does.
-    return LookAgainWithin(plan, account_.TimeUntilChange(owner));
+    // The job stays in the queue until there is room: the order of starts does not depend on the order of passes.
+    return LookAgain(plan.look_again, account_.TimeUntilChange(owner));
   }
   if (is_start && places == 0) return ForgetRoom(key);
-  if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for others to see.
-  const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !HasBoundLauncher(view));
+  if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for an autoscaler to see.
+  const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !view.has_bound_launcher());
   account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, needs_launcher ? 1 : 0);
   account_.KeepPlaces(owner, pods.worker_shape, places);
 }
 
-// Decided where workers are started, and kept while there are any: their template is not touched.
+// Decided at the start of workers, and kept while there are any: a change would touch their template.
 Gang ElasticPlanning::GangOf(const View& view, const WorkersState& planned, bool is_queued) {
-  const bool has_workers = view.workers && view.workers->replicas > 0;
-  if (planned.replicas == 0 || has_workers) return view.workers ? view.workers->gang : Gang::kNone;
+  if (planned.replicas == 0 || view.has_workers()) return view.workers ? view.workers->gang : Gang::kNone;
   return !is_queued && account_.MustHold(view.job->metadata.Key().ToString()) ? Gang::kGated : Gang::kUngated;
 }
 
 std::optional<int> ElasticPlanning::PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const {
-  // Its pods could not be made while the API server cannot say what they will be; and without its volumes none starts.
+  // While the API server cannot say what the pods will be, it could not make them; without their volumes none starts.
   if (view.has_unknown_pods || !pods.problem.empty()) return std::nullopt;
   const std::string_view class_name = pods.worker.pod->spec.priority_class_name;
-  const std::optional<int> priority = caches_.priority_classes ? PriorityOf(*caches_.priority_classes, class_name) : 0;
+  const std::optional<int> priority = PriorityOf(caches_.priority_classes, class_name);
   if (!priority) view.refusal = "PriorityClass \"" + std::string(class_name) + "\" does not exist";
-  // Pods that cannot be made need no room, and stand before nobody.
+  // Pods that cannot be made need no room, and must not keep others waiting in the queue.
   const bool is_admitted = !view.quota || view.quota->workers >= sizes.NeededToStart();
   return is_admitted ? priority : std::nullopt;
 }
@@ -220,12 +204,12 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
     return false;
   }
   if (!places.empty()) ForgetRoom(job.metadata.Key());
-  else account_.Forget(LauncherOwner(owner));  // What was kept for one that is lost: none comes before workers do.
+  else account_.Forget(LauncherOwner(owner));  // Kept for a launcher that is lost; the next one needs workers first.
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;
   demand.members.assign(static_cast<std::size_t>(sizes.wanted), pods.worker_shape);
-  // Workers alone train nothing: after as many of them as it takes comes the launcher.
+  // Workers alone train nothing: the launcher stands right behind those that a start needs.
   demand.members.insert(demand.members.begin() + sizes.NeededToStart(), pods.launcher_shape);
   demand.companion = {sizes.NeededToStart(), LauncherOwner(owner)};
   demand.needed = sizes.NeededToStart() + 1;
@@ -256,8 +240,8 @@ void ElasticPlanning::GiveBackUnmade(const View& view) {
   } else {
     account_.Forget(owner);
   }
-  // Workers that run, or are about to, still wait for it.
-  if (GrantedWorkers(view) == 0) account_.Forget(LauncherOwner(owner));
+  // Workers that are granted still wait for the launcher.
+  if (view.granted() == 0) account_.Forget(LauncherOwner(owner));
 }
 
 void ElasticPlanning::LearnPods(const View& view) {

@@ -27,9 +27,9 @@ class ElasticPlanning {
 
   // Blocks while the API server is asked what the pods of a job that waits will be.
   Plan MakePlan(View& view, std::stop_token stop);
-  // What the pass was going to start, and cannot, holds no room. What comes free for others does not wake the job.
+  // Frees the room of what the pass was going to start and cannot. Room that comes free no longer wakes the job.
   void GiveBackUnmade(const View& view);
-  // The scheduler found no node for the workers: whatever made them other pods than expected will do so again.
+  // The scheduler found no node for the workers: from now on plan with pods like those, whatever made them so.
   void LearnPods(const View& view);
   bool IsHungry(const kube::ObjectKey& job) const;
   void Forget(const kube::ObjectKey& job);
@@ -41,10 +41,10 @@ class ElasticPlanning {
   Plan PlanWithRoom(View& view);
   // Asks the planner for the places of a start, and tells the view. True: it waits for them in the queue.
   bool AskForStart(View& view, const Sizes& sizes, const Pods& pods);
-  // With which a start may ask; nullopt: it may not now.
+  // The priority of a start that may ask for room now; nullopt: it may not.
   std::optional<int> PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const;
   void LookForMore(View& view, const Sizes& sizes, const Pods& pods);
-  // A gated worker may have lost its place to others.
+  // Keeps other places for gated workers that lost theirs.
   void ReplaceLostPlaces(View& view, const Pods& pods);
   void KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan);
   Gang GangOf(const View& view, const WorkersState& planned, bool is_queued);

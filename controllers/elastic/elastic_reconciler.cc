@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "clientlib/model/json_writer.h"
 #include "clientlib/runtime/ownership.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
@@ -18,7 +17,6 @@ using api::ElasticHorovodJob;
 using kube::Action;
 using kube::Error;
 using kube::ErrorCode;
-using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 using kube::Result;
@@ -46,7 +44,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
-      // An own write may have come to something else than was asked for: what came of it is looked at, with more.
+      // Look at the echo of an own write, if not at once: the API server may have stored something else than we sent.
       feed_(writes_, kMinorChangeWait, News::kSoon),
       statuses_(client, &writes_, clock),
       planning_(client, caches, account, feed_, clock),
@@ -63,7 +61,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
 void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   feed_.Open(queue);
   caches_.jobs.AddHandler([this](const kube::Change& change, bool) {
-    const bool is_new = !change.before;  // It can wait until the changes of those that run have been looked at.
+    const bool is_new = !change.before;  // Changes of jobs that run go first.
     feed_.AddChanged(change.Any().metadata.Key(), KindOf<ElasticHorovodJob>(), change, News::kNow, is_new);
   });
   account_.OnStanding([this](const std::string& owner, bool is_urgent) {
@@ -102,11 +100,6 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
 }
 
-bool ElasticReconciler::HasCaughtUp(const ElasticHorovodJob& job) {
-  return writes_.HasCaughtUp(job.metadata, {&caches_.jobs, &caches_.services, &caches_.stateful_sets,
-                                            &caches_.config_maps, &caches_.launchers, &caches_.pods, caches_.groups});
-}
-
 View ElasticReconciler::Observe(const Job& job, const Children& children) const {
   View view;
   view.job = job;
@@ -122,19 +115,17 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   }
   ReadPods(children, view);
   if (children.launcher) {
-    const kube::Job& launcher = *children.launcher;
-    view.is_launcher_ending = launcher.metadata.is_being_deleted();
-    view.launcher = launcher.status.is_complete() ? LauncherState::kSucceeded
-                    : launcher.status.is_failed() ? LauncherState::kFailed
-                                                  : LauncherState::kActive;
-    if (const auto* failed = kube::FindCondition(launcher.status.conditions, "Failed"); failed && failed->is_true()) {
+    const kube::JobStatus& status = children.launcher->status;
+    view.is_launcher_ending = children.launcher->metadata.is_being_deleted();
+    view.launcher = status.is_complete() ? LauncherState::kSucceeded
+                    : status.is_failed() ? LauncherState::kFailed
+                                         : LauncherState::kActive;
+    if (status.is_failed()) {
+      const auto* failed = kube::FindCondition(status.conditions, "Failed");
       view.launcher_message = "the launcher failed: " + std::string(failed->message);
-      for (const LauncherPod& pod : view.launcher_pods) {
-        if (!pod.failure.empty()) {
-          view.launcher_message += "; last pod " + pod.name + ": " + pod.failure;
-          break;
-        }
-      }
+      const auto& pods = view.launcher_pods;
+      const auto last = std::find_if(pods.begin(), pods.end(), [](const LauncherPod& pod) { return !pod.end.empty(); });
+      if (last != pods.end()) view.launcher_message += "; last pod " + last->name + ": " + last->end;
     }
   }
   return view;
@@ -143,16 +134,15 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
 void ElasticReconciler::ReadPods(const Children& children, View& view) const {
   const std::string set_name = WorkersName(*view.job);
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, view.job->metadata.Key().ToString())) {
-    const kube::OwnerReference* owner = pod->metadata.Controller();
+    const bool is_of_launcher = IsControlledBy(*pod, children.launcher.get());
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
-        !HasEnded(*pod) && !(owner && children.launcher && owner->uid == children.launcher->metadata.uid)) {
+        !HasEnded(*pod) && !is_of_launcher) {
       view.has_stray_launcher = true;
     }
-    if (owner == nullptr) continue;
     const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
-    if (ordinal && children.workers && owner->uid == children.workers->metadata.uid) {
+    if (ordinal && IsControlledBy(*pod, children.workers.get())) {
       view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
-    } else if (children.launcher && owner->uid == children.launcher->metadata.uid) {
+    } else if (is_of_launcher) {
       view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
     }
   }
@@ -176,7 +166,10 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return Action::AwaitChange();
   }
   if (kept_.Get(job->metadata).is_namespace_ending) return Action::AwaitChange();
-  if (!HasCaughtUp(*job)) return Action::After(kCacheLag);
+  if (!writes_.HasCaughtUp(job->metadata, {&caches_.jobs, &caches_.services, &caches_.stateful_sets,
+                                           &caches_.config_maps, &caches_.launchers, &caches_.pods, caches_.groups})) {
+    return Action::After(kCacheLag);
+  }
 
   const Children children = children_.Find(*job);
   ChildWriter writer = children_.WriterFor(*job, writes_, stop);
@@ -194,12 +187,9 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   view.failed_tries = kept_.Get(job->metadata).failed_tries;
   const Plan plan = planning_.MakePlan(view, stop);
   if (plan.delete_job) {
-    kube::DeleteOptions options;
-    options.uid = job->metadata.uid;
-    if (Status deleted = client_.Delete(KindOf<ElasticHorovodJob>(), key, options, stop); !deleted) {
-      return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
-    }
-    return Action::AwaitChange();
+    Status deleted = client_.Delete(KindOf<ElasticHorovodJob>(), key, {.uid = job->metadata.uid}, stop);
+    if (deleted) return Action::AwaitChange();
+    return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
   }
 
   std::optional<kube::Duration> deferred;
@@ -218,8 +208,8 @@ Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Durat
     return said;
   };
   if (Status done = children_.WriteWorkers(pass); !done) return done;
-  // Before the launcher's part: what a worker's readiness means should be read soon, and it depends on no more. But
-  // what was refused may be refused again: said too early, each pass would take back what the one before said.
+  // Write the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal
+  // write it last: otherwise each pass would first take back what the one before said, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
   if (!is_stalled) {
     if (Status said = say(); !said) return said;
@@ -238,12 +228,12 @@ void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job; our cache will hear of it.
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
-    // It takes the job with it: nothing to mend, and nothing that the user should hear.
+    // The namespace takes the job with it: there is nothing to repair, and nothing to tell the user.
     planning_.GiveBackUnmade(view);
     kept_.With(view.job->metadata, [](Kept& kept) { kept.is_namespace_ending = true; });
     return Action::AwaitChange();
   }
-  // Of a quantity that is none the API server says neither where it is nor what.
+  // The API server does not say which field holds a malformed quantity.
   const std::string field = error.code() == ErrorCode::kInvalidArgument ? UnreadableField(*view.job) : "";
   const std::string message = error.message() + (field.empty() ? "" : "; " + field);
   Reason reason;

@@ -41,7 +41,6 @@ class ElasticReconciler final : public kube::Reconciler {
     bool is_namespace_ending = false;  // And the job with it.
   };
 
-  bool HasCaughtUp(const api::ElasticHorovodJob& job);
   View Observe(const Job& job, const Children& children) const;
   void ReadPods(const Children& children, View& view) const;
   kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& deferred);

@@ -21,13 +21,13 @@ void Say(Status& status, const View& view, Standing standing, Reason reason, con
   ConditionsOf(status, view).Say(standing, ToString(reason), message);
 }
 
+// " (8 GPUs)"; empty: workers need none.
 std::string Gpus(const View& view, int workers) {
   const WorkerDevices devices = DevicesOf(view.job->spec.workers);
   const int count = workers * devices.count;
   if (count <= 0) return {};
-  return " (" +
-         (devices.resource == kGpuResource ? Count(count, "GPU") : std::to_string(count) + " " + devices.resource) +
-         ")";
+  const bool are_gpus = devices.resource == kGpuResource;
+  return " (" + (are_gpus ? Count(count, "GPU") : std::to_string(count) + " " + devices.resource) + ")";
 }
 
 std::string WaitingMessage(const View& view, const Sizes& sizes, const std::optional<api::LastScale>& last) {
@@ -43,9 +43,9 @@ std::string WaitingMessage(const View& view, const Sizes& sizes, const std::opti
   if (view.launcher_lacks == LauncherLacks::kRoom) text += ": there is room for the workers alone";
   if (!view.why_no_room.empty()) text += "; " + view.why_no_room;
   if (!view.pod_changes.empty()) text += "; as the API server makes it, a worker asks for " + view.pod_changes;
-  if (!view.pod_refusal.empty()) text += "; it would make none now: " + view.pod_refusal;
+  if (!view.pod_refusal.empty()) text += "; the API server would refuse them now: " + view.pod_refusal;
   if (const auto next = NextStart(view, last)) {
-    text += "; the last start was given back, and the next try is at " + kube::ToText(*next);
+    text += "; the last start failed; the next one is at " + kube::ToText(*next);
   }
   return text;
 }
@@ -84,7 +84,7 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
       text += ", " + QuotaName(view) + " admits no more";
       if (!view.quota->resource.empty()) text += " (" + view.quota->resource + ")";
     } else if (!view.reserved_for.empty()) {
-      text += ", when " + view.reserved_for + " has started, for which room is kept";
+      text += "; room is kept for " + view.reserved_for + " until it has started";
     }
   }
   return text;
@@ -99,25 +99,26 @@ void SetSilent(Status& status, const View& view, const LauncherPod& launcher, co
 }
 
 std::string TroubleOf(const View& view, const Worker& worker) {
-  if (worker.is_ready || worker.is_ending || worker.has_lost_node || worker.is_gated) return {};
+  if (worker.is_ready || worker.is_leaving() || worker.is_gated) return {};
   if (!worker.trouble.empty()) return worker.trouble;
   if (!worker.silent_since || Waited(view.now, *worker.silent_since) < kSilenceGrace) return {};
   return "its ssh server does not answer on port " + std::to_string(kSshPort);
 }
 
-// What the end of a launcher means, its Job usually says so soon: the job is done, or has failed. If it is to be tried
+// A Job's status says soon after its launcher's end that the job is done, or has failed. If the launcher is to be tried
 // again, that may take minutes.
 constexpr kube::Duration kEndGrace = std::chrono::seconds(5);
 
-// Time left until nobody trains any more, since all launchers that there are have ended; nullopt: one has not.
+// For how much longer a job whose launchers have all ended counts as one that trains; nullopt: it does not, or one
+// launcher has not ended.
 std::optional<kube::Duration> EndGraceLeft(const View& view) {
   const auto& launchers = view.launcher_pods;
-  if (launchers.empty() ||
-      !std::all_of(launchers.begin(), launchers.end(), [](const LauncherPod& pod) { return pod.is_ending; })) {
-    return std::nullopt;
-  }
+  const bool is_one_left =
+      std::any_of(launchers.begin(), launchers.end(), [](const LauncherPod& pod) { return !pod.is_ending; });
+  if (view.job->status.phase != kPhaseRunning || launchers.empty() || is_one_left) return std::nullopt;
   const std::optional<kube::Time>& ended = launchers.front().ended;
-  return ended ? kEndGrace - Waited(view.now, *ended) : kEndGrace;
+  const kube::Duration left = ended ? kEndGrace - Waited(view.now, *ended) : kEndGrace;
+  return left > kube::Duration::zero() ? std::optional(left) : std::nullopt;
 }
 
 // Of a job that gave its workers back because pods are broken: the try after this one is said when that is decided.
@@ -133,8 +134,7 @@ std::string BrokenMessage(const View& view) {
 
 void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
   status.phase = kPhaseWaiting;
-  const bool is_start = !view.workers || view.workers->replicas == 0;
-  if (is_start && view.quota && view.quota->workers < sizes.NeededToStart()) {
+  if (!view.has_workers() && view.quota && view.quota->workers < sizes.NeededToStart()) {
     return Say(status, view, Standing::kReconciling, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
   }
   if (!WaitsForRepair(status)) {
@@ -142,8 +142,8 @@ void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
                WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
-  const bool is_news = view.workers && view.workers->replicas > 0;
-  if (!is_news && ready && ready->reason == ToString(Reason::kPodsBroken)) return;  // As it was said then.
+  // It stands there since the workers were given back.
+  if (!view.has_workers() && ready && ready->reason == ToString(Reason::kPodsBroken)) return;
   Say(status, view, Standing::kStalled, Reason::kPodsBroken,
       BrokenMessage(view) + "; gave all workers back, tries again after 5 minutes or a change of the spec");
 }
@@ -169,20 +169,14 @@ std::string TroubleMessage(const View& view) {
   return {};
 }
 
-std::optional<kube::Duration> TimeUntilSilenceCounts(const View& view) {
-  std::optional<kube::Duration> next;
+std::optional<kube::Duration> TimeUntilStatusChanges(const View& view) {
+  std::optional<kube::Duration> next = EndGraceLeft(view);
   for (const Worker& worker : view.pods) {
     if (worker.is_ready || !worker.silent_since) continue;
     const kube::Duration left = kSilenceGrace - Waited(view.now, *worker.silent_since);
-    if (left > kube::Duration::zero()) next = std::min(next.value_or(left), left);
+    if (left > kube::Duration::zero()) LookAgain(next, left);
   }
   return next;
-}
-
-std::optional<kube::Duration> TimeUntilEndCounts(const View& view) {
-  const std::optional<kube::Duration> left = EndGraceLeft(view);
-  const bool counts = view.job->status.phase == kPhaseRunning && left && *left > kube::Duration::zero();
-  return counts ? left : std::nullopt;
 }
 
 Status BaseStatus(const View& view, const Sizes& sizes) {
@@ -199,9 +193,9 @@ Status BaseStatus(const View& view, const Sizes& sizes) {
   replicas.min = sizes.min;
   replicas.max = sizes.max;
   replicas.wanted = sizes.wanted;
-  replicas.granted = view.workers ? view.workers->granted : 0;
+  replicas.granted = view.granted();
   for (const Worker& worker : view.pods) {
-    if (worker.is_ending || worker.has_lost_node || worker.is_gated) continue;
+    if (worker.is_leaving() || worker.is_gated) continue;
     ++replicas.created;
     if (worker.is_ready) ++replicas.ready;
     if (!worker.is_bound && worker.unschedulable_since) ++replicas.unschedulable;
@@ -221,39 +215,31 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
   status.replicas.granted = plan.workers ? plan.workers->granted : 0;
   const std::string workers = WorkersMessage(view, status, sizes);
   const auto& launchers = view.launcher_pods;
-  const bool is_running = std::any_of(launchers.begin(), launchers.end(),
-                                      [](const LauncherPod& pod) { return pod.is_running && !pod.is_ending; });
-  const std::optional<kube::Duration> grace = EndGraceLeft(view);
-  const bool has_just_ended = status.phase == kPhaseRunning && grace && *grace > kube::Duration::zero();
+  const bool is_running =
+      std::any_of(launchers.begin(), launchers.end(), [](const LauncherPod& pod) { return pod.trains(); });
   const std::string trouble = TroubleMessage(view);
+  const std::string all = workers + (trouble.empty() ? "" : "; " + trouble);
   if (sizes.wanted == 0) {
     status.phase = kPhaseWaiting;
-    Say(status, view, Standing::kAtRest, Reason::kNoWorkersWanted, "no workers are wanted");
-  } else if (!plan.workers || plan.workers->replicas == 0) {
-    SetWaiting(status, view, sizes);
-  } else if (!is_running && !has_just_ended) {
-    status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
-    if (trouble.empty()) {
-      const Reason reason = plan.wants_launcher ? Reason::kLauncherStarting : Reason::kWorkersStarting;
-      const bool are_refused = status.replicas.created == 0 && !view.pod_refusal.empty();
-      Say(status, view, Standing::kReconciling, reason, workers + (are_refused ? "; " + view.pod_refusal : ""));
-    } else {
-      Say(status, view, Standing::kStalled, Reason::kPodsBroken, workers + "; " + trouble);
-    }
-  } else if (status.replicas.ready < sizes.NeededToRun()) {
-    status.phase = kPhaseRunning;
-    Say(status, view, Standing::kReconciling, Reason::kBelowMinimum,
-        "trains on fewer workers than the minimum of " + std::to_string(sizes.NeededToRun()) + ": " + workers +
-            (trouble.empty() ? "" : "; " + trouble));
-  } else if (const auto silent = std::find_if(launchers.begin(), launchers.end(),
-                                              [](const LauncherPod& pod) { return pod.silent_since.has_value(); });
-             silent != launchers.end()) {
-    status.phase = kPhaseRunning;
-    SetSilent(status, view, *silent, workers);
-  } else {
-    status.phase = kPhaseRunning;
-    Say(status, view, Standing::kReady, Reason::kTraining, workers + (trouble.empty() ? "" : "; " + trouble));
+    return Say(status, view, Standing::kAtRest, Reason::kNoWorkersWanted, "no workers are wanted");
   }
+  if (!plan.workers || plan.workers->replicas == 0) return SetWaiting(status, view, sizes);
+  if (!is_running && !EndGraceLeft(view)) {
+    status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
+    if (!trouble.empty()) return Say(status, view, Standing::kStalled, Reason::kPodsBroken, all);
+    const Reason reason = plan.wants_launcher ? Reason::kLauncherStarting : Reason::kWorkersStarting;
+    const bool are_refused = status.replicas.created == 0 && !view.pod_refusal.empty();
+    return Say(status, view, Standing::kReconciling, reason, workers + (are_refused ? "; " + view.pod_refusal : ""));
+  }
+  status.phase = kPhaseRunning;
+  if (status.replicas.ready < sizes.NeededToRun()) {
+    return Say(status, view, Standing::kReconciling, Reason::kBelowMinimum,
+               "trains on fewer workers than the minimum of " + std::to_string(sizes.NeededToRun()) + ": " + all);
+  }
+  const auto silent = std::find_if(launchers.begin(), launchers.end(),
+                                   [](const LauncherPod& pod) { return pod.silent_since.has_value(); });
+  if (silent != launchers.end()) return SetSilent(status, view, *silent, workers);
+  Say(status, view, Standing::kReady, Reason::kTraining, all);
 }
 
 void SetStalled(Status& status, const View& view, Reason reason, const std::string& message) {
@@ -282,10 +268,12 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
              WaitingMessage(view, sizes, std::nullopt);
     case ScaleReason::kPodsBroken: return change + ": " + BrokenMessage(view);
     case ScaleReason::kStarted:
-      return change + (IsAtQuota(view, to) ? ": what " + QuotaName(view) + " admits; " : ": what there is room for; ") +
-             std::to_string(sizes.wanted) + " are wanted";
+      return change + (IsAtQuota(view, to) ? ": " + QuotaName(view) + " admits" : ": there is room for") +
+             " no more; " + std::to_string(sizes.wanted) + " are wanted";
     case ScaleReason::kRequested:
-      return change + ": the rest of what " + (IsAtQuota(view, to) ? QuotaName(view) + " admits" : "is wanted");
+      return "asked the scheduler for " + Count(to - from, "more worker") +
+             (IsAtQuota(view, to) ? "; " + QuotaName(view) + " admits no more" : "") + "; " +
+             std::to_string(sizes.wanted) + " are wanted";
     case ScaleReason::kSpecChanged: return change + ": the spec changed";
     case ScaleReason::kRoomAppeared: return change + ": there is room";
     case ScaleReason::kNone: return change;

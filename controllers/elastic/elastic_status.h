@@ -12,7 +12,7 @@
 
 namespace grus {
 
-// Before its first look at a worker's ssh server the kubelet may take so long under load.
+// Under load, the kubelet probes a worker's ssh server for the first time after up to this long.
 inline constexpr kube::Duration kSilenceGrace = std::chrono::seconds(10);
 
 inline constexpr char kPhasePending[] = "Pending";    // Workers are starting.
@@ -36,17 +36,15 @@ void SetEnd(api::ElasticHorovodJobStatus& status, const View& view, Reason reaso
 
 // What keeps the workers or the launcher from running, and of how many; empty: nothing is known.
 std::string TroubleMessage(const View& view);
-// When a worker that runs without an answer of its ssh server becomes one of them.
-std::optional<kube::Duration> TimeUntilSilenceCounts(const View& view);
-// When a launcher that has ended is no longer one that trains.
-std::optional<kube::Duration> TimeUntilEndCounts(const View& view);
+// Until time alone changes what is said: a worker whose ssh server does not answer becomes a trouble, or a launcher
+// that has ended no longer counts as one that trains.
+std::optional<kube::Duration> TimeUntilStatusChanges(const View& view);
 
 // "shrunk from 34 to 32 workers: ..."
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason);
 
-// How long this change may wait for company, one write of the status for many; zero: it decides something.
-// Little differs where only the number of created pods does, or it is the first status of a usual start, of which the
-// CRD's default says the most; less, where it is what a job that waits for room is told.
+// How long this change may wait for others, so that one write of the status serves many; zero: it decides something.
+// Of a usual start the CRD's default status says most; what a job that waits for room is told may wait longest.
 kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api::ElasticHorovodJobStatus& after);
 
 }  // namespace grus

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "controllers/elastic/pod_templates.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/pod_trouble.h"
 #include "crds/types/pod_group.h"
@@ -13,15 +14,18 @@ namespace {
 
 // In its pod template.
 bool HasGate(const kube::StatefulSet& set, std::string_view gate) {
-  const kube::Json* gates = set.spec_json.At({"template", "spec", "schedulingGates"});
-  if (gates == nullptr || gates->AsArray() == nullptr) return false;
-  return std::any_of(gates->AsArray()->begin(), gates->AsArray()->end(), [&](const kube::Json& item) {
-    const kube::Json* name = item.Find("name");
-    return name && name->AsString() && *name->AsString() == gate;
-  });
+  return HasItem(set.spec_json.At({"template", "spec", "schedulingGates"}), "name", gate);
 }
 
-bool IsEnding(const kube::Pod& pod) { return pod.metadata.is_being_deleted() || HasEnded(pod); }
+void ReadState(const kube::Pod& pod, bool has_node, PodState& state) {
+  state.name = pod.metadata.name;
+  state.uid = pod.metadata.uid;
+  state.is_bound = !pod.spec.node_name.empty();
+  state.is_ending = pod.metadata.is_being_deleted() || HasEnded(pod);
+  state.has_lost_node = state.is_bound && !has_node;
+  if (!state.is_ending) state.trouble = TroubleOf(pod);
+  state.end = ErrorEndOf(pod);
+}
 
 }  // namespace
 
@@ -44,16 +48,10 @@ std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view set_nam
 
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
   Worker worker;
+  ReadState(pod, has_node, worker);
   worker.ordinal = ordinal;
-  worker.name = pod.metadata.name;
-  worker.uid = std::string(pod.metadata.uid);
-  worker.resource_version = std::string(pod.metadata.resource_version);
-  worker.is_bound = !pod.spec.node_name.empty();
-  worker.has_lost_node = worker.is_bound && !has_node;
-  worker.is_ending = IsEnding(pod);
+  worker.resource_version = pod.metadata.resource_version;
   worker.is_gated = HasGate(pod, api::kParkGate);
-  worker.end = ErrorEndOf(pod);
-  if (!worker.is_ending) worker.trouble = TroubleOf(pod);
   const bool has_gate = !pod.spec.scheduling_gates.empty();  // Ours, or others', who may take their time.
   if (!has_gate) worker.asked_since = pod.metadata.creation_timestamp;
   for (const char* annotation : {kLiftedAnnotation, api::kGangLiftedAnnotation}) {
@@ -92,30 +90,27 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
 
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
   LauncherPod launcher;
-  launcher.name = pod.metadata.name;
-  launcher.uid = std::string(pod.metadata.uid);
-  launcher.is_ending = IsEnding(pod);
-  launcher.is_bound = !pod.spec.node_name.empty();
-  launcher.has_lost_node = launcher.is_bound && !has_node;
+  ReadState(pod, has_node, launcher);
   launcher.is_running = pod.status.phase == "Running" && !launcher.has_lost_node;
   launcher.hosts_revision = RevisionOfHostList(pod.metadata.Annotation(kHostsAnnotation));
-  launcher.failure = ErrorEndOf(pod);
   launcher.created = pod.metadata.creation_timestamp;
   for (const kube::ContainerStatus& container : pod.status.container_statuses) {
     if (container.name != "launcher") continue;
     if (container.state.running) launcher.running_since = container.state.running->started_at;
     if (container.state.terminated) launcher.ended = container.state.terminated->finished_at;
   }
-  if (!launcher.is_ending) launcher.trouble = TroubleOf(pod);
   if (const auto* unschedulable = kube::FindUnschedulable(pod); unschedulable && !launcher.is_bound) {
     launcher.trouble = "cannot be scheduled: " + std::string(unschedulable->message);
   }
   return launcher;
 }
 
-bool HasBoundLauncher(const View& view) {
-  return std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(),
-                     [](const LauncherPod& pod) { return pod.is_bound && !pod.is_ending && !pod.has_lost_node; });
+int View::bound() const {
+  return static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Worker& w) { return w.is_on_node(); }));
+}
+
+bool View::has_bound_launcher() const {
+  return std::any_of(launcher_pods.begin(), launcher_pods.end(), [](const auto& pod) { return pod.is_on_node(); });
 }
 
 WorkersState ReadWorkersState(const kube::StatefulSet& set) {

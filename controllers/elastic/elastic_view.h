@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cache says about one job, gathered into one value: all that the plan may know.
+// All that the plan may know of one job, as one value.
 #pragma once
 
 #include <memory>
@@ -18,41 +18,42 @@
 
 namespace grus {
 
-// A worker pod, as far as the plan looks.
-struct Worker {
-  int ordinal = 0;
-  std::string name, uid, resource_version;
-  bool is_gated = false;  // Parked: created, and held back by our scheduling gate.
-  bool is_bound = false;  // Has a node.
-  bool is_ready = false;
-  bool is_ending = false;      // Deleted or failed; the StatefulSet replaces it.
+// A pod of the job, as far as the plan looks.
+struct PodState {
+  std::string name, uid;
+  bool is_bound = false;       // Has a node.
+  bool is_ending = false;      // Deleted, ended or failed; its controller replaces it.
   bool has_lost_node = false;  // Its node is not in the cluster any more.
-  std::string address;         // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
   std::string trouble;         // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
-  std::string end;             // How its container ended last: "exit code 137 (OOMKilled)"; empty: it did not.
+  std::string end;             // How its container failed last: "exit code 137 (OOMKilled)"; empty: it did not.
+  bool is_leaving() const { return is_ending || has_lost_node; }
+  bool is_on_node() const { return is_bound && !is_leaving(); }
+};
+
+struct Worker : PodState {
+  int ordinal = 0;
+  std::string resource_version;
+  bool is_gated = false;  // Parked: created, and held back by our scheduling gate.
+  bool is_ready = false;
+  std::string address;  // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
   std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler.
   std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
   std::optional<kube::Time> silent_since;   // Its container runs since then, and its ssh server does not answer.
   bool has_started = false;                 // A container of it runs, as far as its node has said.
   // Horovod may use it.
-  bool is_usable() const { return is_ready && !is_ending && !has_lost_node && !address.empty(); }
+  bool is_usable() const { return is_ready && !is_leaving() && !address.empty(); }
 };
 
-// The launcher's pods, newest first.
-struct LauncherPod {
-  std::string name, uid;
-  bool is_bound = false;  // Has a node.
-  bool is_running = false, is_ending = false;
-  bool has_lost_node = false;
+struct LauncherPod : PodState {
+  bool is_running = false;
   std::int64_t hosts_revision = 0;  // Last revision of the host list pushed into the pod; 0: none.
-  std::string failure;              // "exit code 137 (OOMKilled)"; empty if it has not failed.
-  std::string trouble;              // Why it does not start; empty: nothing is known to be wrong.
   std::optional<kube::Time> created, running_since;
   std::optional<kube::Time> ended;         // When its container did, if it is known.
   std::optional<kube::Time> silent_since;  // It has printed nothing for longer than the job's limit.
+  bool trains() const { return is_running && !is_ending; }
 };
 
-// Pods that the controller of a child cannot make: Pod Security, a quota or a webhook refuses them.
+// Why the controller of a child cannot make pods: Pod Security, a quota or a webhook refuses them.
 struct Refusal {
   std::string text;
   kube::Time since{};
@@ -61,7 +62,7 @@ struct Refusal {
 // Whether the workers are members of the job's PodGroup.
 enum class Gang {
   kNone,     // Gangs are switched off, or were when these workers were started.
-  kUngated,  // Nobody was about who could take a place that was found, or the pods are made to be seen.
+  kUngated,  // No competitor existed when they were started, or the pods are made for an autoscaler to see.
   kGated,    // Born with the gang's gate, which the PodGroup's controller lifts.
 };
 
@@ -72,16 +73,15 @@ struct WorkersState {
   bool is_gated = false;     // New pods are born with the gate.
   bool is_observed = false;  // Its controller has seen this spec.
   Gang gang = Gang::kNone;
-  int promised = 0;  // What was granted, which is more if somebody scaled the StatefulSet down by hand.
+  int promised = 0;  // As `granted`, but more than `replicas` if somebody scaled the StatefulSet down by hand.
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
-// So many workers the ResourceQuotas of the namespace admit, with those that exist.
+// How many workers the ResourceQuotas of the namespace admit, with those that exist.
 struct QuotaLimit {
   int workers = 0;
-  // As of QuotaRoom. The API server itself said it: no quota is named, `why` says it all.
-  std::string quota, resource, why;
-  bool is_of_launcher = false;                    // It is the launcher that finds no room.
+  std::string quota, resource, why;  // As of QuotaRoom. If the API server itself said it, `why` says it all.
+  bool is_of_launcher = false;       // It is the launcher that finds no room.
   std::optional<kube::Duration> look_again = {};  // If no change of a quota tells that it may be wider.
 };
 
@@ -117,6 +117,12 @@ struct View {
   bool lacks_places = false;        // A member of its gang has no place any more: none of those that are gated starts.
   bool do_others_have_places = false;  // On room that looks free to the scheduler.
   std::string reserved_for;            // Who waits for room that more workers could take; empty: nobody.
+
+  bool has_workers() const { return workers && workers->replicas > 0; }
+  int granted() const { return workers ? workers->granted : 0; }
+  int bound() const;                // Workers that have a node and are to stay.
+  bool has_bound_launcher() const;  // Likewise.
+  const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }
 };
 
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.
@@ -127,19 +133,14 @@ std::string LauncherName(const api::ElasticHorovodJob& job);
 std::string HostsName(const api::ElasticHorovodJob& job);
 std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
 
-inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by";
-inline constexpr char kManagedBy[] = "grus";
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
-// On the StatefulSet: a hash of the pod template as we wanted it, by which it is seen that something was taken out.
+// On the StatefulSet: a hash of the pod template as we wanted it. It shows that the spec has lost a field.
 inline constexpr char kTemplateAnnotation[] = "ai.centauruscloud.io/template";
 // On a worker whose gate was lifted: when. The scheduler keeps the condition's time of the gated pod.
 inline constexpr char kLiftedAnnotation[] = "ai.centauruscloud.io/lifted";
-// Reason of a condition, and of a change of size.
-inline constexpr char kBelowMinimumReason[] = "BelowMinimum";
 
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
-// One of its pods has a node, and is to stay.
-bool HasBoundLauncher(const View& view);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);
 WorkersState ReadWorkersState(const kube::StatefulSet& set);
 // The ordinal in "bert-workers-12" for "bert-workers"; nullopt if it is another's pod.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/elastic/horovod_patch.h"
+#include "controllers/elastic/scripts.h"
 
 namespace grus {
 
-std::string_view HorovodPatch() {
+std::string HorovodPatch() {
   return R"py(# Put on PYTHONPATH by grus: the remedy for faults of Horovod 0.28.
 #
 # In a worker: when a training is reset after a loss, Horovod keeps its old connections, since the Gloo context of its

@@ -2,19 +2,12 @@
 #include "controllers/elastic/host_list.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "controllers/policy/decimal.h"
 
 namespace grus {
 namespace {
-
-// The next line of `text`, which is cut off it.
-std::string_view TakeLine(std::string_view& text) {
-  const std::size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  return line;
-}
 
 constexpr std::string_view kRevisionWord = "revision ";
 // Each list has one more than the last, so no job comes near; a larger one was written by hand.
@@ -27,8 +20,8 @@ bool HostList::Has(const std::string& pod) const {
 }
 
 std::int64_t RevisionOfHostList(std::string_view text) {
-  const std::string_view first = TakeLine(text);
-  if (!first.starts_with(kRevisionWord)) return 0;
+  if (!text.starts_with(kRevisionWord)) return 0;
+  const std::string_view first = text.substr(0, text.find('\n'));
   const std::int64_t revision = ParseInteger(first.substr(kRevisionWord.size())).value_or(0);
   return revision >= 0 && revision <= kMostRevision ? revision : 0;
 }
@@ -43,16 +36,14 @@ std::string HostListText(const HostList& list) {
 
 std::optional<HostList> ReadHostList(const kube::ConfigMap& config_map) {
   const auto text = config_map.data.find("hosts");
-  if (text == config_map.data.end()) return std::nullopt;
+  if (text == config_map.data.end() || !text->second.starts_with(kRevisionWord)) return std::nullopt;
   HostList list;
-  std::string_view rest = text->second;
-  list.revision = RevisionOfHostList(rest);
-  if (!TakeLine(rest).starts_with(kRevisionWord)) return std::nullopt;
-  while (!rest.empty()) {
-    const std::string_view line = TakeLine(rest);
+  list.revision = RevisionOfHostList(text->second);
+  std::istringstream lines(text->second);
+  for (std::string line; std::getline(lines, line);) {
     const std::size_t colon = line.find(':'), blank = line.find(' ');
-    if (colon == std::string_view::npos || blank == std::string_view::npos || blank < colon) continue;
-    list.hosts.push_back({std::string(line.substr(blank + 1)), std::string(line.substr(0, colon))});
+    if (colon == std::string::npos || blank == std::string::npos || blank < colon) continue;
+    list.hosts.push_back({line.substr(blank + 1), line.substr(0, colon)});
     list.slots = static_cast<int>(ParseInteger(line.substr(colon + 1, blank - colon - 1)).value_or(1));
   }
   if (const auto at = kube::ParseTime(config_map.metadata.Annotation(kPublishedAnnotation))) list.published = *at;

@@ -2,8 +2,9 @@
 // Which workers Horovod may use: pure. Horovod's contract is in docs/horovod.md.
 //
 // - A worker is published when it is ready (its ssh server answers).
-// - A worker that died, or whose pod is being deleted, leaves the list at once: the others go on without it, be they
-//   fewer than the minimum. Horovod itself is told a minimum of one, since it never restarts what it lost below that.
+// - A worker that died, or whose pod is being deleted, leaves the list at once: the others go on without it, even if
+//   they are fewer than the minimum. We tell Horovod a minimum of one, since below its minimum it never restarts what
+//   it lost.
 // - A worker that is to go leaves the list first, and its pod stays for the shrink grace. It stays listed while fewer
 //   than the minimum would be left without it: those that are to replace it may not be ready yet.
 // - Two changes are at least two seconds apart: Horovod compares whole seconds and would miss the second one.

@@ -5,6 +5,7 @@
 
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/scripts.h"
 
 namespace grus {
@@ -23,30 +24,25 @@ bool HasStarted(const ElasticHorovodJob& job) {
   return job.status.phase == kPhaseStarting || job.status.phase == kPhaseRunning;
 }
 
-std::string OldSecretName(const ElasticHorovodJob& job) {
-  return job.metadata.name + "-ssh-" + std::string(job.metadata.uid);
-}
-
-bool SameSize(const WorkersState& a, const WorkersState& b) {
-  return a.replicas == b.replicas && a.granted == b.granted && a.is_gated == b.is_gated && a.gang == b.gang;
+// The object as the API server has it; null: it is not there.
+template <typename T>
+Result<std::shared_ptr<T>> LookFor(kube::Client& client, const ObjectKey& key, std::stop_token stop = {}) {
+  Result<std::shared_ptr<T>> live = client.Get<T>(key, std::move(stop));
+  if (live) return live;
+  if (live.error().code() == ErrorCode::kNotFound) return std::shared_ptr<T>();
+  return std::move(live).error().with("look for " + std::string(KindOf<T>().kind) + " " + key.ToString());
 }
 
 template <typename T>
 std::shared_ptr<const T> OwnedChild(const kube::Informer* cache, const ElasticHorovodJob& job,
                                     const std::string& name) {
   auto child = cache ? cache->Get<T>({job.metadata.ns, name}) : nullptr;
-  const kube::OwnerReference* owner = child ? child->metadata.Controller() : nullptr;
-  return owner && owner->uid == job.metadata.uid ? child : nullptr;
+  return child && IsControlledBy(*child, &job) ? child : nullptr;
 }
 
 // Launchers that an older grus made do not mount the Secret with the scripts.
 bool HasScripts(const kube::Job& launcher) {
-  const Json* volumes = launcher.spec_json.At({"template", "spec", "volumes"});
-  if (volumes == nullptr || volumes->AsArray() == nullptr) return false;
-  return std::any_of(volumes->AsArray()->begin(), volumes->AsArray()->end(), [](const Json& volume) {
-    const Json* name = volume.Find("name");
-    return name && *name == Json(kJobVolume);
-  });
+  return HasItem(launcher.spec_json.At({"template", "spec", "volumes"}), "name", kJobVolume);
 }
 
 template <typename T>
@@ -55,6 +51,11 @@ WantedChild ChildOf(const JobPass& pass, const std::shared_ptr<const T>& live) {
 }
 
 }  // namespace
+
+bool IsControlledBy(const kube::Object& child, const kube::Object* owner) {
+  const kube::OwnerReference* controller = child.metadata.Controller();
+  return owner != nullptr && controller != nullptr && controller->uid == owner->metadata.uid;
+}
 
 Children JobChildren::Find(const ElasticHorovodJob& job) const {
   return {OwnedChild<kube::Service>(&caches_.services, job, ServiceName(job)),
@@ -120,8 +121,8 @@ Status JobChildren::WriteLauncher(const JobPass& pass) {
   return WriteJob(pass);
 }
 
-// The Secret is made before the StatefulSet and deleted before it, so that where that stands there was one. Secrets are
-// not watched, so that nobody need allow us to.
+// We make the Secret before the StatefulSet and delete it before that, so that a StatefulSet shows that there was a
+// Secret. We do not watch Secrets, so that nobody need permit it.
 Status JobChildren::WriteSecret(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   const kube::StatefulSet* const workers = pass.children.workers.get();
@@ -133,20 +134,16 @@ Status JobChildren::WriteSecret(const JobPass& pass) {
   }
   const bool is_old = workers && workers->metadata.labels.Get(kFilesLabel).empty();
   if (workers && !is_old && !pass.plan.check_secret) return {};
-  const auto read = [&](const std::string& name) {
-    auto live = client_.Get<kube::Secret>({job.metadata.ns, name});
-    if (!live) live = std::move(live).error().with("look for Secret " + job.metadata.ns + "/" + name);
-    return live;
-  };
   std::optional<SshKey> key;
   if (workers) {
-    const auto live = read(SecretName(job));
-    if (live) return {};
-    if (live.error().code() != ErrorCode::kNotFound) return live.error();
-    // Pods may run whose key is that of the Secret which an older grus made.
-    const auto old = read(OldSecretName(job));
-    if (!old && old.error().code() != ErrorCode::kNotFound) return old.error();
-    if (old) key = KeyIn(**old);
+    const auto live = LookFor<kube::Secret>(client_, {job.metadata.ns, SecretName(job)});
+    if (!live) return live.error();
+    if (*live) return {};
+    // Pods may run with the key in the Secret that an older grus made.
+    const std::string old_name = job.metadata.name + "-ssh-" + job.metadata.uid;
+    const auto old = LookFor<kube::Secret>(client_, {job.metadata.ns, old_name});
+    if (!old) return old.error();
+    if (*old) key = KeyIn(**old);
   }
   if (!key) {
     Result<SshKey> made = MakeSshKey(job.metadata.Key().ToString());
@@ -159,16 +156,13 @@ Status JobChildren::WriteSecret(const JobPass& pass) {
 
 Result<bool> JobChildren::RestoreHiddenWorkers(const ElasticHorovodJob& job, ChildWriter& writer,
                                                std::stop_token stop) {
-  const kube::Kind& kind = KindOf<kube::StatefulSet>();
-  const auto live = client_.Get<kube::StatefulSet>({job.metadata.ns, WorkersName(job)}, stop);
-  if (!live) {
-    if (live.error().code() == ErrorCode::kNotFound) return false;
-    return kube::Error(live.error()).with("look for the workers of " + job.metadata.Key().ToString());
-  }
+  const auto live = LookFor<kube::StatefulSet>(client_, {job.metadata.ns, WorkersName(job)}, std::move(stop));
+  if (!live) return live.error();
+  if (!*live) return false;
   const kube::ObjectMeta& metadata = (*live)->metadata;
-  const kube::OwnerReference* owner = metadata.Controller();
-  if (owner == nullptr || owner->uid != job.metadata.uid || metadata.is_being_deleted()) return false;
-  Status restored = writer.Restore(kind, metadata.uid, MakeWorkers(job, ReadWorkersState(**live)));
+  if (!IsControlledBy(**live, &job) || metadata.is_being_deleted()) return false;
+  Status restored =
+      writer.Restore(KindOf<kube::StatefulSet>(), metadata.uid, MakeWorkers(job, ReadWorkersState(**live)));
   if (!restored) return std::move(restored).error();
   return true;
 }
@@ -195,7 +189,8 @@ Status JobChildren::WriteStatefulSet(const JobPass& pass) {
   const int writes_before = pass.writer.writes();
   Status done = pass.writer.Bring(child);
   const bool is_as_it_was = done && pass.writer.writes() == writes_before;
-  if (!is_as_it_was || set->metadata.is_being_deleted() || SameSize(size, wanted_size)) return done;
+  const bool is_same_size = size.replicas == wanted_size.replicas && size.granted == wanted_size.granted;
+  if (!is_as_it_was || set->metadata.is_being_deleted() || (is_same_size && !is_other_template)) return done;
 
   kube::JsonPatch patch;
   patch.Test({"metadata", "uid"}, std::string(set->metadata.uid));
@@ -217,29 +212,25 @@ Status JobChildren::Bury(const std::string& name, const JobPass& pass) {
   const auto pod = caches_.pods.Get<kube::Pod>(key);
   if (!pod) return {};
   // The cache may be older than the node: ask before a pod that might run is deleted by force.
-  const auto node = client_.Get(KindOf<kube::Node>(), {"", std::string(pod->spec.node_name)}, pass.stop);
-  if (node) return {};
-  if (node.error().code() != ErrorCode::kNotFound) {
-    return kube::Error(node.error()).with("look for the node of " + key.ToString());
-  }
+  const std::string node_name(pod->spec.node_name);
+  const auto node = LookFor<kube::Node>(client_, {"", node_name}, pass.stop);
+  if (!node) return node.error();
+  if (*node) return {};
   // Marked as the pod garbage collector does it: a launcher that was disrupted is no failed try of the Job.
   Json condition = Json::MakeObject({{"type", "DisruptionTarget"},
                                      {"status", "True"},
                                      {"reason", "NodeLost"},
-                                     {"message", "node " + std::string(pod->spec.node_name) + " is gone"},
+                                     {"message", "node " + node_name + " is gone"},
                                      {"lastTransitionTime", kube::ToText(pass.view.now)}});
-  Json patch = Json::MakeObject();
-  patch["metadata"]["uid"] = std::string(pod->metadata.uid);
-  patch["status"] = Json::MakeObject({{"phase", "Failed"}, {"conditions", Json::MakeArray({std::move(condition)})}});
-  kube::WriteOptions options;
-  options.subresource = "status";
-  const auto marked =
-      client_.Patch(KindOf<kube::Pod>(), key, kube::PatchType::kStrategicMerge, patch, options, pass.stop);
+  Json patch;
+  patch["metadata"]["uid"] = pod->metadata.uid;
+  patch["status"]["phase"] = "Failed";
+  patch["status"]["conditions"].Append(std::move(condition));
+  auto marked = client_.Patch(KindOf<kube::Pod>(), key, kube::PatchType::kStrategicMerge, patch,
+                              {.subresource = "status"}, pass.stop);
   if (!marked && marked.error().code() == ErrorCode::kNotFound) return {};
-  if (!marked) return kube::Error(marked.error()).with("mark the lost pod " + key.ToString());
-  kube::DeleteOptions force;
-  force.grace_period_seconds = 0;
-  return pass.writer.Delete(KindOf<kube::Pod>(), pod->metadata, force);
+  if (!marked) return std::move(marked).error().with("mark the lost pod " + key.ToString());
+  return pass.writer.Delete(KindOf<kube::Pod>(), pod->metadata, {.grace_period_seconds = 0});
 }
 
 Status JobChildren::WritePods(const JobPass& pass) {
@@ -256,9 +247,7 @@ Status JobChildren::WritePods(const JobPass& pass) {
     const auto pod = find(*worker);
     if (!pod) continue;
     // The version is a precondition: a pod that was bound meanwhile stays.
-    kube::DeleteOptions options;
-    options.resource_version = worker->resource_version;
-    Status done = pass.writer.Delete(kind, pod->metadata, options);
+    Status done = pass.writer.Delete(kind, pod->metadata, {.resource_version = worker->resource_version});
     if (!done && done.error().code() != ErrorCode::kConflict) return done;
   }
   for (const Worker* worker : pass.plan.lift) {
@@ -312,27 +301,20 @@ Status JobChildren::EndStrayLaunchers(const JobPass& pass) {
   // Where there was a launcher before, its pod may be younger than our cache of pods.
   if (!view.has_stray_launcher && !view.hosts) return {};
   const std::string job = view.job->metadata.Key().ToString();
-  kube::ListOptions options;
-  options.label_selector = std::string(kJobNameLabel) + "=" + view.job->metadata.name + "," + kRoleLabel +
-                           "=launcher," + kManagedByLabel + "=" + kManagedBy;
-  const auto pods = client_.List(KindOf<kube::Pod>(), view.job->metadata.ns, options, pass.stop);
-  if (!pods) return kube::Error(pods.error()).with("list the launcher's pods of " + job);
-  std::vector<std::shared_ptr<const kube::Pod>> strays;
-  for (const auto& object : pods->items) {
-    const auto pod = std::static_pointer_cast<const kube::Pod>(object);
-    if (!HasEnded(*pod)) strays.push_back(pod);
-  }
+  const kube::ListOptions its_launchers{.label_selector = std::string(kJobNameLabel) + "=" + view.job->metadata.name +
+                                                          "," + kRoleLabel + "=launcher," + kManagedByLabel + "=" +
+                                                          kManagedBy};
+  auto pods = client_.List(KindOf<kube::Pod>(), view.job->metadata.ns, its_launchers, pass.stop);
+  if (!pods) return std::move(pods).error().with("list the launcher's pods of " + job);
+  auto& strays = pods->items;
+  std::erase_if(strays, [](const auto& pod) { return HasEnded(static_cast<const kube::Pod&>(*pod)); });
   if (strays.empty()) return {};
   // Our cache does not see a launcher that lost our label; its pods are no strays.
-  const auto launcher = client_.Get(KindOf<kube::Job>(), {view.job->metadata.ns, LauncherName(*view.job)}, pass.stop);
-  if (!launcher && launcher.error().code() != ErrorCode::kNotFound) {
-    return kube::Error(launcher.error()).with("look for the launcher of " + job);
+  const auto launcher = LookFor<kube::Job>(client_, {view.job->metadata.ns, LauncherName(*view.job)}, pass.stop);
+  if (!launcher) return launcher.error();
+  for (const auto& stray : strays) {
+    if (IsControlledBy(*stray, launcher->get())) return {};
   }
-  const bool is_hidden = launcher && std::any_of(strays.begin(), strays.end(), [&](const auto& stray) {
-                           const kube::OwnerReference* owner = stray->metadata.Controller();
-                           return owner != nullptr && owner->uid == (*launcher)->metadata.uid;
-                         });
-  if (is_hidden) return {};
   for (const auto& stray : strays) {
     if (stray->metadata.is_being_deleted()) continue;
     Status ended = pass.writer.Delete(KindOf<kube::Pod>(), stray->metadata);

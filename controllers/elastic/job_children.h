@@ -13,6 +13,9 @@
 
 namespace grus {
 
+// `owner` may be null.
+bool IsControlledBy(const kube::Object& child, const kube::Object* owner);
+
 struct Children {
   std::shared_ptr<const kube::Service> service;
   std::shared_ptr<const kube::StatefulSet> workers;
@@ -36,8 +39,8 @@ class JobChildren {
       : client_(client), caches_(caches), clock_(clock) {}
 
   Children Find(const api::ElasticHorovodJob& job) const;
-  // The caches of pods have seen the StatefulSet's pods since we last gave it its first workers. An older view shows
-  // those from before, which were ready then.
+  // Whether the cache of pods is newer than our write that started the workers. An older one shows the pods of the last
+  // run, which were ready then.
   bool ArePodsCurrent(const api::ElasticHorovodJob& job);
   ChildWriter WriterFor(const api::ElasticHorovodJob& job, kube::WriteTracker& writes, std::stop_token stop);
 
@@ -54,8 +57,7 @@ class JobChildren {
   kube::Status Bury(const std::string& name, const JobPass& pass);
   kube::Status WritePods(const JobPass& pass);
   kube::Status WriteHosts(const JobPass& pass);
-  // Ends pods that a launcher left behind which is not there any more: two launchers would fight over the workers. An
-  // error until they are gone.
+  // Ends the pods of a launcher that is gone: two launchers would fight over the workers. An error until they are gone.
   kube::Status EndStrayLaunchers(const JobPass& pass);
   kube::Status WriteJob(const JobPass& pass);
 

@@ -17,14 +17,15 @@ using api::ElasticHorovodJob;
 using kube::Duration;
 using kube::Json;
 
-// A LimitRange that is made later is found; answers are not asked for with each pod of the namespace.
+// Finds a LimitRange that is made later, without a question for each pod of the namespace.
 constexpr Duration kAskAgain = std::chrono::minutes(1);
 // What refuses may stop soon: a quota that is full, a webhook that is being restarted.
 constexpr Duration kSoon = std::chrono::seconds(5);
 // A reconciler waits for the answer.
 constexpr Duration kPatience = std::chrono::seconds(3), kLongestSilence = std::chrono::minutes(5);
 constexpr int kMostInFlight = 4;
-// Some admission checks refuse once: the job would start blindly, and then again when its pods turn out larger.
+// Believe a refusal if it comes twice. Some admission checks refuse once: the job would start by its template, and
+// again when its pods turn out larger.
 constexpr int kFirmRefusals = 2;
 
 // What decides what the API server makes of the pods, but for the job's own name.
@@ -74,21 +75,11 @@ Duration JobPods::AgeLeft(const Answer& answer) const {
   return (answer.refusal ? kSoon : kAskAgain) - (clock_.Now() - *answer.when);
 }
 
-JobPods::Answer JobPods::AnswerTo(const Json& workload, const char* kind, const std::string& ns,
-                                  std::stop_token stop) const {
+JobPods::Answer JobPods::AnswerTo(const Json& workload, const std::string& ns, std::stop_token stop) const {
   kube::WriteOptions options;
   options.dry_run = true;
   options.timeout = kPatience;
-  Json pod = PodOfTemplate(workload);
-  // As its controller makes it: policies look at that, too. No UID of an object that is: there may be none yet.
-  const Json* name = workload.At({"metadata", "name"});
-  pod["metadata"]["ownerReferences"] =
-      Json::MakeArray({Json::MakeObject({{"apiVersion", *workload.Find("apiVersion")},
-                                         {"kind", kind},
-                                         {"name", name ? *name : Json("workload")},
-                                         {"uid", "00000000-0000-0000-0000-000000000000"},
-                                         {"controller", true}})});
-  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
+  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, PodOfTemplate(workload), options, stop);
   Answer answer;
   answer.when = clock_.Now();
   if (created) answer.pod = std::static_pointer_cast<const kube::Pod>(*created);
@@ -126,21 +117,21 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     ++in_flight;
   }
   // False: the API server cannot answer now, whatever it is asked.
-  const auto ask = [&](const Json& workload, const char* kind, Answer& answer) {
+  const auto ask = [&](const Json& workload, Answer& answer) {
     const kube::TimePoint asked = clock_.Now();
-    Answer fresh = AnswerTo(workload, kind, ns, stop);
+    Answer fresh = AnswerTo(workload, ns, stop);
     const bool can_answer = !fresh.refusal || IsFinal(*fresh.refusal);
     std::lock_guard lock(mutex_);
     NoteLocked(ns, fresh);
     if (!fresh.pod) fresh.pod = answer.pod;
-    // Of several that ask at the same time, one counts; who does not answer takes nothing back.
+    // Of several refusals at the same time, one counts; a server that does not answer takes none back.
     const bool is_same_time = answer.when && asked <= *answer.when;
     if (fresh.refusal) fresh.refusals = answer.refusals + (can_answer && !is_same_time ? 1 : 0);
     answer = std::move(fresh);
     return can_answer;
   };
-  const bool goes_on = !is_worker_old || ask(MakeWorkers(job, {1, 1, false, false}), "StatefulSet", question->worker);
-  if (goes_on && is_launcher_old) (void)ask(MakeLauncher(job), "Job", question->launcher);
+  const bool goes_on = !is_worker_old || ask(MakeWorkers(job, {1, 1, false, false}), question->worker);
+  if (goes_on && is_launcher_old) (void)ask(MakeLauncher(job), question->launcher);
   std::lock_guard lock(mutex_);
   if (--in_flight_[ns] == 0) in_flight_.erase(ns);
 }
@@ -180,7 +171,7 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
   if (silence != silences_.end() && silence->second.until > now) {
     result.look_again = silence->second.until - now;
   } else {
-    // At once is for a pass that could not ask, since others are being asked for.
+    // The minimum is for a pass that could not ask, since too many others were asking.
     result.look_again = std::max<Duration>(AgeLeft(answer), std::chrono::seconds(1));
   }
   return result;

@@ -2,10 +2,8 @@
 // The pods of a job as the API server makes them.
 //
 // LimitRanges, RuntimeClasses and webhooks add to what a template says: requests, overhead, node selectors. A job that
-// is planned by its template alone starts pods that fit nowhere. So the API server is asked, by creates that are not
-// carried out; jobs of a namespace whose pods are made alike share its answer. Until there is one,
-// nobody knows the pods, and a start waits.
-// Thread-safe.
+// is planned by its template alone starts pods that fit nowhere. So we ask the API server, with dry-run creates; jobs
+// of a namespace whose pods are made alike share its answer. Until there is one, a start waits. Thread-safe.
 #pragma once
 
 #include <map>
@@ -25,7 +23,7 @@ struct JobPod {
   std::shared_ptr<const kube::Pod> pod;      // Without a name.
   bool is_changed = false;                   // The API server adds to what it asks of a node.
   bool is_known = false;                     // False: by its template, as nobody has judged it yet.
-  std::optional<kube::Error> refusal = {};   // Of the last create that was not to be carried out.
+  std::optional<kube::Error> refusal = {};   // Of the last dry-run create.
   std::optional<kube::Duration> look_again;  // If it was asked for: when there may be another answer.
 };
 
@@ -71,14 +69,14 @@ class JobPods {
   Memory& MemoryLocked(const api::ElasticHorovodJob& job);
   JobPod PodLocked(const std::string& ns, Made& made, const Answer& answer) const;
   static void Make(Made& made, const kube::PodSpec& spec);
-  // A namespace in which pods can hardly be made: a webhook that does not answer holds up whoever asks. Others are not
-  // to wait for that.
+  // A namespace in which the API server does not answer about pods, for example since a webhook hangs: ask nothing
+  // there until then, so that jobs of other namespaces get their reconcile threads.
   struct Silence {
     kube::TimePoint until{};
     kube::Duration pause{};
   };
 
-  Answer AnswerTo(const kube::Json& workload, const char* kind, const std::string& ns, std::stop_token stop) const;
+  Answer AnswerTo(const kube::Json& workload, const std::string& ns, std::stop_token stop) const;
   kube::Duration AgeLeft(const Answer& answer) const;  // Until it is asked again; zero or less: now.
   void NoteLocked(const std::string& ns, const Answer& fresh);
 

@@ -15,7 +15,7 @@ using kube::ObjectKey;
 
 // Of the workers that are wanted now; those of the last run are on their way out.
 int Existing(const View& view, int replicas) {
-  if (!view.workers || view.workers->replicas == 0) return 0;
+  if (!view.has_workers()) return 0;
   return static_cast<int>(
       std::count_if(view.pods.begin(), view.pods.end(), [&](const Worker& w) { return w.ordinal < replicas; }));
 }
@@ -37,11 +37,9 @@ std::string RefusalOf(const kube::Error& error) {
 
 }  // namespace
 
-JobQuotas::JobQuotas(JobPods& pods, Quotas* quotas, const kube::Informer* priority_classes)
+JobQuotas::JobQuotas(JobPods& pods, Quotas& quotas, const kube::Informer& priority_classes)
     : pods_(pods), quotas_(quotas), priority_classes_(priority_classes) {
-  if (quotas_ != nullptr) {
-    quotas_->OnMore([this](const std::string& ns) { Tell(ns); });
-  }
+  quotas.OnMore([this](const std::string& ns) { Tell(ns); });
 }
 
 void JobQuotas::Tell(const std::string& ns) {
@@ -55,13 +53,11 @@ void JobQuotas::Tell(const std::string& ns) {
 
 JobQuotas::Wanted JobQuotas::WantedOf(const JobPod& pod, const QuotaList& quotas) const {
   Wanted wanted{QuotaPodOf(*pod.pod), {}, {}};
-  if (wanted.pod.priority_class.empty() && priority_classes_ != nullptr) {
-    wanted.pod.priority_class = DefaultClass(*priority_classes_);
-  }
+  if (wanted.pod.priority_class.empty()) wanted.pod.priority_class = DefaultClass(priority_classes_);
   if (pod.refusal && QuotaRoomFor(quotas, wanted.pod, {}, 1).is_unstated) {
     wanted.refusal = RefusalOf(*pod.refusal);
-    // It is not allowed to ask, or the pod is refused for another reason: as if nothing were asked for. What passes,
-    // such as a webhook that is being restarted, is asked again.
+    // We may not ask, or the pod is refused for another reason: plan as if no quota asked for what it does not state. A
+    // refusal that passes, such as that of a webhook which restarts, is asked about again.
     if (wanted.refusal.empty() && IsFinal(*pod.refusal)) wanted.pod.unstated.clear();
     // No change of a quota tells that the API server would make another pod.
     wanted.look_again = pod.look_again;
@@ -70,7 +66,6 @@ JobQuotas::Wanted JobQuotas::WantedOf(const JobPod& pod, const QuotaList& quotas
 }
 
 std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
-  if (quotas_ == nullptr) return std::nullopt;
   const ElasticHorovodJob& job = *view.job;
   const ObjectKey key = job.metadata.Key();
   {
@@ -78,7 +73,7 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
     std::lock_guard lock(mutex_);
     limited_.insert(key);
   }
-  const QuotaList quotas = quotas_->Of(key.ns);
+  const QuotaList quotas = quotas_.Of(key.ns);
   const int existing = Existing(view, wanted);
   const auto limit = [&](const Wanted& pod, const QuotaRoom& room, bool is_of_launcher) {
     if (!pod.refusal.empty()) return QuotaLimit{existing, "", "", pod.refusal, is_of_launcher, pod.look_again};
@@ -109,7 +104,6 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
 }
 
 void JobQuotas::Note(const View& view, const Plan& plan) {
-  if (quotas_ == nullptr) return;
   const ObjectKey key = view.job->metadata.Key();
   const bool has_ended = HasEnded(plan.status);
   const int replicas = plan.workers && !has_ended ? plan.workers->replicas : 0;
@@ -117,7 +111,7 @@ void JobQuotas::Note(const View& view, const Plan& plan) {
   promise.workers = std::max(0, replicas - Existing(view, replicas));
   promise.launchers = replicas > 0 && !HasLauncherPod(view) ? 1 : 0;
   const int planned = promise.workers + promise.launchers;
-  if (const QuotaList quotas = quotas_->Of(key.ns); planned > 0 && !quotas.empty()) {
+  if (const QuotaList quotas = quotas_.Of(key.ns); planned > 0 && !quotas.empty()) {
     promise.worker = WantedOf(pods_.Worker(*view.job), quotas).pod;
     promise.launcher = WantedOf(pods_.Launcher(*view.job), quotas).pod;
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many workers of each job the ResourceQuotas of its namespace admit.
 //
-// Pods that exist are counted in a quota; those that are planned and not made yet are counted here, so that two jobs do
-// not start on the same rest of it. The launcher's pod is among them while there is none: workers without it train
-// nothing.
+// A quota counts pods that exist. Pods that are planned and not made yet are counted here, so that two jobs do not
+// start on the same rest of a quota. The launcher's pod is among them until it exists: workers alone train nothing.
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
@@ -23,8 +22,7 @@ namespace grus {
 
 class JobQuotas {
  public:
-  // `quotas` null: nothing is known of them. `priority_classes` may be null.
-  JobQuotas(JobPods& pods, Quotas* quotas, const kube::Informer* priority_classes);
+  JobQuotas(JobPods& pods, Quotas& quotas, const kube::Informer& priority_classes);
 
   // A job that had a limit and may have a wider one. REQUIRES: before the informers start.
   void OnMore(std::function<void(const kube::ObjectKey& job)> callback) { on_more_ = std::move(callback); }
@@ -51,8 +49,8 @@ class JobQuotas {
   void Tell(const std::string& ns);
 
   JobPods& pods_;
-  Quotas* const quotas_;
-  const kube::Informer* const priority_classes_;
+  const Quotas& quotas_;
+  const kube::Informer& priority_classes_;
   std::function<void(const kube::ObjectKey&)> on_more_;
 
   std::mutex mutex_;  // Guards what follows.

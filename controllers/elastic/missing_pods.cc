@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 
 #include "clientlib/model/events_v1.h"
 #include "controllers/policy/waited.h"
@@ -48,48 +47,40 @@ std::string LastWarning(const std::vector<std::shared_ptr<kube::Object>>& events
 }
 
 // It has a node and no container, and nobody says why.
-bool IsStarting(const Worker& w) {
-  return w.is_bound && !w.is_ready && !w.is_ending && !w.has_lost_node && w.trouble.empty() && !w.has_started;
-}
+bool IsStarting(const Worker& w) { return w.is_on_node() && !w.is_ready && w.trouble.empty() && !w.has_started; }
 
-bool IsLauncherStarting(const LauncherPod& pod) {
-  return !pod.is_running && !pod.is_ending && !pod.has_lost_node && pod.trouble.empty();
-}
+bool IsLauncherStarting(const LauncherPod& pod) { return !pod.is_running && !pod.is_leaving() && pod.trouble.empty(); }
 
-Worker* FindStuck(View& view) {
-  const auto is_stuck = [&](const Worker& w) {
-    return IsStarting(w) && w.bound_since && Waited(view.now, *w.bound_since) >= kStartPatience;
-  };
-  const auto found = std::find_if(view.pods.begin(), view.pods.end(), is_stuck);
-  return found == view.pods.end() ? nullptr : &*found;
-}
-
-LauncherPod* FindStuckLauncher(View& view) {
-  const auto is_stuck = [&](const LauncherPod& pod) {
-    return IsLauncherStarting(pod) && pod.created && Waited(view.now, *pod.created) >= kStartPatience;
-  };
-  const auto found = std::find_if(view.launcher_pods.begin(), view.launcher_pods.end(), is_stuck);
-  return found == view.launcher_pods.end() ? nullptr : &*found;
+// The first that has been starting since `since` for longer than the patience; null: none.
+template <typename Pod>
+Pod* FindStuck(std::vector<Pod>& pods, const kube::Time& now, bool (*is_starting)(const Pod&),
+               std::optional<kube::Time> Pod::*since) {
+  for (Pod& pod : pods) {
+    if (is_starting(pod) && pod.*since && Waited(now, *(pod.*since)) >= kStartPatience) return &pod;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
-MissingPods::Record MissingPods::Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience,
-                                     const kube::Time& now, std::stop_token stop) {
+std::optional<Refusal> MissingPods::Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience,
+                                        const kube::Time& now, std::stop_token stop) {
   Record record = records_.With(job, uid, [&](Record& kept) {
     if (!kept.since) kept.since = now;
     return kept;
   });
   const bool is_early = Waited(now, *record.since) < patience;
-  if (is_early || (record.asked && clock_.Now() - *record.asked < kAskAgain)) return record;
-  kube::ListOptions options;
-  options.field_selector = "regarding.uid=" + uid;
-  const auto events = client_.List(kube::KindOf<kube::Event>(), job.ns, options, stop);
-  record.asked = clock_.Now();
-  // What a set was refused in its earlier life is over. Without the permission to list events the job only says less.
-  const kube::Time since{record.since->value - kHeardLate};
-  record.text = events ? LastWarning(events->items, since) : std::string();
-  return records_.With(job, uid, [&](Record& kept) { return kept = record; });
+  if (!is_early && (!record.asked || clock_.Now() - *record.asked >= kAskAgain)) {
+    const kube::ListOptions options{.field_selector = "regarding.uid=" + uid};
+    const auto events = client_.List(kube::KindOf<kube::Event>(), job.ns, options, stop);
+    record.asked = clock_.Now();
+    // What refused the pods of this workload earlier is over. Without the permission to list events the job only says
+    // less.
+    const kube::Time since{record.since->value - kHeardLate};
+    record.text = events ? LastWarning(events->items, since) : std::string();
+    records_.With(job, uid, [&](Record& kept) { kept = record; });
+  }
+  return record.text.empty() ? std::nullopt : std::optional(Refusal{record.text, *record.since});
 }
 
 std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::StatefulSet* workers,
@@ -103,15 +94,13 @@ std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::State
   const bool lacks_launcher = launcher != nullptr && view.launcher == LauncherState::kActive &&
                               !view.is_launcher_ending && view.launcher_pods.empty();
   if (lacks_workers) {
-    const Record record = look(workers->metadata.uid, kPatience);
-    if (!record.text.empty()) view.refused_workers = Refusal{record.text, *record.since};
+    view.refused_workers = look(workers->metadata.uid, kPatience);
   } else if (lacks_launcher) {
-    const Record record = look(launcher->metadata.uid, kPatience);
-    if (!record.text.empty()) view.refused_launcher = Refusal{record.text, *record.since};
-  } else if (Worker* stuck = FindStuck(view)) {
-    if (const Record record = look(stuck->uid, {}); !record.text.empty()) stuck->trouble = record.text;
-  } else if (LauncherPod* pod = FindStuckLauncher(view)) {
-    if (const Record record = look(pod->uid, {}); !record.text.empty()) pod->trouble = record.text;
+    view.refused_launcher = look(launcher->metadata.uid, kPatience);
+  } else if (Worker* stuck = FindStuck(view.pods, view.now, IsStarting, &Worker::bound_since)) {
+    if (const auto warning = look(stuck->uid, {})) stuck->trouble = warning->text;
+  } else if (LauncherPod* pod = FindStuck(view.launcher_pods, view.now, IsLauncherStarting, &LauncherPod::created)) {
+    if (const auto warning = look(pod->uid, {})) pod->trouble = warning->text;
   } else {
     Forget(job);
     const bool is_starting = std::any_of(view.pods.begin(), view.pods.end(), IsStarting) ||

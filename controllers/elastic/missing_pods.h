@@ -33,9 +33,9 @@ class MissingPods {
     std::optional<kube::TimePoint> asked;
     std::string text;  // Of its last warning; empty: none.
   };
-  // Asks once it was seen so for `patience`.
-  Record Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience, const kube::Time& now,
-             std::stop_token stop);
+  // The last warning, asked for once it was seen so for `patience`; nullopt: none.
+  std::optional<Refusal> Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience,
+                             const kube::Time& now, std::stop_token stop);
 
   kube::Client& client_;
   const kube::Clock& clock_;

@@ -14,13 +14,6 @@ std::string NameOf(const Json& item, std::string_view name_key) {
   return name && name->AsString() ? *name->AsString() : std::string();
 }
 
-bool HasMount(const Json& container, const std::string& path) {
-  const Json* mounts = container.Find("volumeMounts");
-  return mounts && mounts->AsArray() &&
-         std::any_of(mounts->AsArray()->begin(), mounts->AsArray()->end(),
-                     [&](const Json& mount) { return NameOf(mount, "mountPath") == path; });
-}
-
 // Sets the field at `path`, unless it is there or the way to it is something else than objects.
 void SetDefault(Json& object, std::span<const std::string> path, const Json& value) {
   if (!object.is_null() && !object.is_object()) return;
@@ -29,13 +22,16 @@ void SetDefault(Json& object, std::span<const std::string> path, const Json& val
   else if (member.is_null()) member = value;
 }
 
-bool HasPort(const Json& container, int port) {
-  const Json* ports = container.Find("ports");
-  return ports && ports->AsArray() &&
-         std::any_of(ports->AsArray()->begin(), ports->AsArray()->end(), [port](const Json& item) {
-           const Json* number = item.Find("containerPort");
-           return number && number->AsInt() && *number->AsInt() == port;
-         });
+// Amounts that the user states stay, where there are some.
+void AskForDevices(Json& container, const WorkerDevices& devices) {
+  Json& resources = container["resources"];
+  if (!resources.is_null() && !resources.is_object()) return;
+  for (const char* list : {"limits", "requests"}) {
+    Json& amounts = resources[list];
+    if (!amounts.is_null() && !amounts.is_object()) continue;
+    if (devices.is_stated && amounts.Find(devices.resource) != nullptr) continue;
+    amounts[devices.resource] = std::to_string(devices.count);
+  }
 }
 
 // Our container in the user's list: merged with one of the same name, else put first.
@@ -49,42 +45,36 @@ void OverlayContainer(Json& spec, const OurContainer& ours) {
 
   Json& container = *found;
   container["image"] = ours.image;
-  Json command = Json::MakeArray();
-  for (const std::string& word : ours.command) command.Append(word);
-  container["command"] = std::move(command);
+  container["command"] = Json(Json::Array(ours.command.begin(), ours.command.end()));
   container.Erase("args");
   MergeNamed(container, "volumeMounts", ours.volume_mounts, "mountPath");
-  for (const Json& mount : ours.default_mounts.is_array() ? *ours.default_mounts.AsArray() : Json::Array()) {
-    if (HasMount(container, NameOf(mount, "mountPath"))) continue;
+  for (const Json& mount : ours.default_mounts) {
+    if (HasItem(container.Find("volumeMounts"), "mountPath", *mount.Find("mountPath"))) continue;
     MergeNamed(container, "volumeMounts", Json::MakeArray({mount}), "mountPath");
   }
   for (const auto& [path, value] : ours.defaults) SetDefault(container, path, value);
   const Json* host_network = spec.Find("hostNetwork");
-  const bool is_on_host = host_network && host_network->AsBool() && *host_network->AsBool();
-  if (is_on_host && ours.port > 0 && !HasPort(container, ours.port)) {
+  const bool is_on_host = host_network && *host_network == Json(true);
+  if (is_on_host && ours.port > 0 && !HasItem(container.Find("ports"), "containerPort", ours.port)) {
     Json port = Json::MakeObject({{"name", "grus-ssh"}, {"protocol", "TCP"}});
     port["containerPort"] = port["hostPort"] = ours.port;
     MergeNamed(container, "ports", Json::MakeArray({std::move(port)}), "name");
   }
-  if (ours.devices > 0) {
-    Json& resources = container["resources"];
-    if (resources.is_null() || resources.is_object()) {
-      for (const char* list_name : {"limits", "requests"}) {
-        Json& amounts = resources[list_name];
-        if (!amounts.is_null() && !amounts.is_object()) continue;
-        if (!ours.is_device_stated || amounts.Find(ours.device) == nullptr) {
-          amounts[ours.device] = std::to_string(ours.devices);
-        }
-      }
-    }
-  }
+  if (ours.devices.count > 0) AskForDevices(container, ours.devices);
 }
 
 }  // namespace
 
+bool HasItem(const Json* list, std::string_view key, const Json& value) {
+  if (list == nullptr || !list->is_array()) return false;
+  return std::any_of(list->AsArray()->begin(), list->AsArray()->end(), [&](const Json& item) {
+    const Json* found = item.Find(key);
+    return found && *found == value;
+  });
+}
+
 void MergeNamed(Json& object, std::string_view key, const Json& items, std::string_view name_key) {
-  if (items.AsArray() == nullptr || items.AsArray()->empty()) return;
-  if (!object.is_null() && !object.is_object()) return;
+  if (!items.is_array() || items.AsArray()->empty() || (!object.is_null() && !object.is_object())) return;
   Json& target = object[key];
   if (target.is_null()) target = Json::MakeArray();
   if (!target.is_array()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shell scripts that run in a job's pods. They lie in the job's Secret, once, rather than in each of its pods; a
-// job keeps those with which it was made.
+// The scripts that run in a job's pods. The job's Secret holds them once, not each pod template; a job keeps those with
+// which it was made.
 #pragma once
 
 #include <string>
@@ -20,14 +20,17 @@ inline constexpr int kWorkersLostExitCode = 75;
 
 // worker.sh: runs the ssh server in the foreground with the job's key, as any user.
 std::string WorkerScript();
-// pre_stop.sh SECONDS: waits until the training has left the worker, so long at most: the ssh server's end would end
-// it.
+// pre_stop.sh SECONDS: waits, SECONDS at most, until the training has left the worker: the end of the ssh server would
+// end it.
 std::string PreStopScript();
-// launcher.sh: does `train`, which a LauncherCommand() has defined, and says what became of it.
+// launcher.sh: runs `train`, which LauncherCommand() defines, and reports how it ended.
 std::string LauncherScript();
-// What the launcher's shell is given: the part that is the user's, and then launcher.sh.
+// The launcher's shell command: defines `train` from the spec, then runs launcher.sh.
 std::string LauncherCommand(const api::ElasticHorovodJobSpec& spec, const Sizes& sizes);
 // discover_hosts.sh: Horovod's --host-discovery-script: prints the newer of the two host lists.
 std::string DiscoveryScript();
+// sitecustomize.py: a remedy for two faults of Horovod 0.28, on PYTHONPATH in workers and launcher. Python imports it
+// at each start; it does nothing until Horovod is imported.
+std::string HorovodPatch();
 
 }  // namespace grus

@@ -18,22 +18,22 @@ using std::chrono::seconds;
 constexpr kube::Duration kLogTimeout = seconds(3);
 // A silent training is looked at so often: it may speak again.
 constexpr kube::Duration kSilentAgain = seconds(30);
-// What prints less often than that does not come and go with each look, whatever the job asks for.
+// With a shorter limit, a training that prints once a minute would turn silent and speak again with each look.
 constexpr std::int32_t kShortestLimit = 60;
 constexpr std::int64_t kMostBytes = 4096;  // The time stands at the beginning of the line.
-// Over so long a new leader asks for the logs that it finds: each question keeps a reconcile thread, and all at once
-// would hold up what is new.
+// A new leader asks for the logs of running jobs over this time: each question keeps a reconcile thread, and all at
+// once would hold up new jobs.
 constexpr kube::Duration kSpread = seconds(60);
 
 LauncherPod* FindRunning(View& view) {
-  const auto found = std::find_if(view.launcher_pods.begin(), view.launcher_pods.end(), [](const LauncherPod& pod) {
-    return pod.is_running && !pod.is_ending && pod.running_since;
-  });
-  return found == view.launcher_pods.end() ? nullptr : &*found;
+  for (LauncherPod& pod : view.launcher_pods) {
+    if (pod.trains() && pod.running_since) return &pod;
+  }
+  return nullptr;
 }
 
 bool IsCalledSilent(const View& view) {
-  const kube::Condition* ready = kube::FindCondition(view.job->status.conditions, "Ready");
+  const kube::Condition* ready = view.ready();
   return ready != nullptr && ready->reason == ToString(Reason::kNoOutput);
 }
 
@@ -49,13 +49,9 @@ kube::Duration FirstAsk(const View& view, const LauncherPod& pod, kube::Duration
 
 kube::Result<std::optional<kube::Time>> TrainingOutput::TimeOfLastLine(const kube::ObjectKey& pod,
                                                                        std::stop_token stop) {
-  kube::PodLogOptions options;
-  options.container = "launcher";
-  options.timestamps = true;
-  options.tail_lines = 1;
-  options.limit_bytes = kMostBytes;
-  options.timeout = kLogTimeout;
-  auto stream = client_.PodLog(pod, options, stop);
+  const kube::PodLogOptions last_line{
+      .container = "launcher", .timestamps = true, .tail_lines = 1, .limit_bytes = kMostBytes, .timeout = kLogTimeout};
+  auto stream = client_.PodLog(pod, last_line, stop);
   if (!stream) return std::move(stream).error();
   const kube::TimePoint until = clock_.Now() + kLogTimeout;
   std::string line;

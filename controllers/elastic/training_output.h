@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a training last printed something: whatever hangs, falls silent.
+// When a training last printed something: a training that hangs falls silent.
 //
 // The time of the last line of the launcher's log, asked of its kubelet no more often than silence could last: one
-// small request a job in ten minutes with the default limit. Kept in memory; a new leader asks again, over a minute.
+// small request a job in ten minutes with the default limit. Kept in memory; a new leader asks again, spread over a
+// minute.
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
@@ -27,7 +28,7 @@ class TrainingOutput {
   // Of the launcher's pod.
   struct Record {
     kube::Duration limit{};  // Of the job.
-    // As it was when last asked: a clock that jumps, or a new limit, makes nothing of an old look.
+    // As of the last look: a clock that jumps, or a new limit, does not reinterpret an old look.
     std::optional<kube::Time> silent_since{};
     kube::TimePoint ask_at{};
     kube::Time spoke{};            // Its last line, by the clock of its node,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "controllers/frame/retry_times.h"
+
 namespace grus {
 namespace {
 
@@ -18,9 +20,15 @@ struct Census {
   std::vector<const Worker*> gated;
   bool has_broken = false;  // Of those expired.
   std::optional<Duration> next_expiry;
+
+  std::vector<const Worker*> BoundAndWaiting() const {
+    std::vector<const Worker*> both = bound;
+    both.insert(both.end(), waiting.begin(), waiting.end());
+    return both;
+  }
 };
 
-// Pods that cannot start hold their GPUs for so long: time for the kubelet to try three times.
+// How long pods that cannot start may hold their GPUs: time for the kubelet to try three times.
 constexpr Duration kBrokenGrace = seconds(60);
 // Nobody tells us that an image can be pulled now; each try holds the GPUs for the grace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
@@ -29,15 +37,14 @@ constexpr Duration kLongestCooldown = std::chrono::minutes(10);
 // Training on fewer workers than the minimum ends then: Horovod's own time limit for too few.
 constexpr Duration kBelowMinimumGrace = std::chrono::minutes(10);
 
-// Time left of `grace` since `since`; notes when to look again while there is some.
+// Whether `grace` has passed since `since`. If not, `next` is brought forward to when it will have.
 bool IsOver(const View& view, const kube::Time& since, Duration grace, std::optional<Duration>& next) {
   const Duration left = grace - Waited(view.now, since);
-  if (left > Duration::zero()) next = std::min(next.value_or(left), left);
+  if (left > Duration::zero()) LookAgain(next, left);
   return left <= Duration::zero();
 }
 
-// Of a worker without a node. Members of a gang none of which may start, since some have no place, have had their time
-// since they were granted.
+// Of a worker without a node. In a gang that waits since some members have no place, the time runs from the grant.
 bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace, std::optional<Duration>& next) {
   const auto& last = view.job->status.last_scale;
   if (view.lacks_places && last) return IsOver(view, last->time, grace, next);
@@ -48,7 +55,7 @@ bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace,
 Census Count(const View& view, int replicas, Duration grace) {
   Census census;
   for (const Worker& worker : view.pods) {
-    if (worker.is_ending || worker.has_lost_node || worker.ordinal >= replicas) continue;
+    if (worker.is_leaving() || worker.ordinal >= replicas) continue;
     if (worker.is_bound) {
       const bool is_broken = !worker.is_ready && !worker.trouble.empty() && worker.unready_since &&
                              IsOver(view, *worker.unready_since, kBrokenGrace, census.next_expiry);
@@ -65,11 +72,10 @@ Census Count(const View& view, int replicas, Duration grace) {
   return census;
 }
 
-void LookAgain(WorkerPlan& plan, Duration delay) { plan.look_again = std::min(plan.look_again.value_or(delay), delay); }
-
-bool LastReasonIs(const View& view, ScaleReason reason) {
+// Why the size changed last; empty: it never did.
+std::string_view LastReason(const View& view) {
   const auto& last = view.job->status.last_scale;
-  return last && last->reason == ToString(reason);
+  return last ? std::string_view(last->reason) : "";
 }
 
 bool IsForWantOfNodes(const api::LastScale& scale) {
@@ -103,7 +109,6 @@ bool IsUngated(const api::ElasticHorovodJob& job) {
 
 WorkerPlan GiveBack(ScaleReason reason) {
   WorkerPlan plan;
-  plan.size = {0, 0, false, false};
   plan.reason = reason;
   plan.is_waiting = true;
   return plan;
@@ -115,13 +120,12 @@ ScaleReason ReasonToGiveBack(const View& view, const Sizes& sizes, std::optional
     return ScaleReason::kPodsBroken;
   }
   for (const LauncherPod& pod : view.launcher_pods) {
-    const bool is_unjudged = pod.trouble.empty() && !pod.is_bound;
-    if (pod.is_ending || pod.is_running || !pod.created || (pod.trouble.empty() && !is_unjudged)) continue;
-    if (IsOver(view, *pod.created, is_unjudged ? kLongestDecision : kBrokenGrace, next))
-      return ScaleReason::kPodsBroken;
+    if (pod.is_ending || pod.is_running || !pod.created || (pod.trouble.empty() && pod.is_bound)) continue;
+    const Duration grace = pod.trouble.empty() ? kLongestDecision : kBrokenGrace;  // Empty: no scheduler has judged it.
+    if (IsOver(view, *pod.created, grace, next)) return ScaleReason::kPodsBroken;
   }
   const auto ready = std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& w) { return w.is_usable(); });
-  const kube::Condition* below = kube::FindCondition(view.job->status.conditions, "Ready");
+  const kube::Condition* below = view.ready();
   if (ready < sizes.NeededToRun() && below && below->reason == kBelowMinimumReason &&
       IsOver(view, below->last_transition_time, kBelowMinimumGrace, next)) {
     return ScaleReason::kBelowMinimum;
@@ -134,16 +138,16 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   if (sizes.wanted == 0) return plan;
   if (const Duration left = StartDelay(view); left > Duration::zero()) {
     plan.is_waiting = true;
-    LookAgain(plan, left);
+    plan.look_again = left;
     return plan;
   }
-  int start = std::min(Admitted(view, sizes).wanted, view.room.copies);
+  const int admitted = Admitted(view, sizes).wanted;
+  int start = std::min(admitted, view.room.copies);
   if (!view.may_start || start < sizes.NeededToStart()) {
-    const bool may_be_made =
-        view.refusal.empty() && !view.has_unknown_pods && Admitted(view, sizes).wanted >= sizes.NeededToStart();
+    const bool may_be_made = view.refusal.empty() && !view.has_unknown_pods && admitted >= sizes.NeededToStart();
     plan.is_waiting = !may_be_made || !IsUngated(*view.job);
     if (plan.is_waiting) return plan;
-    start = sizes.NeededToStart();  // To be seen.
+    start = sizes.NeededToStart();  // For an autoscaler to see.
   }
   // Only what fits is created at first. The rest is asked for when these are bound, so that the ordinals that do
   // not fit are the highest and can be scaled away again.
@@ -170,18 +174,17 @@ void ShrinkTo(WorkerPlan& plan, std::vector<const Worker*> keep, int missing_kep
   }
 }
 
-void GrowTo(WorkerPlan& plan, const WorkersState& now, int granted, ScaleReason reason) {
-  plan.size = now;
+// REQUIRES: plan.size is as the StatefulSet has it.
+void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
   plan.size.granted = granted;
-  plan.size.replicas = std::max(now.replicas, granted);
+  plan.size.replicas = std::max(plan.size.replicas, granted);
   plan.size.is_gated = plan.size.replicas > granted;
   plan.reason = reason;
 }
 
 // The user wants fewer: the highest ordinals go, after they left host discovery.
 void PlanUserShrink(WorkerPlan& plan, const Census& census, const Sizes& sizes) {
-  std::vector<const Worker*> keep = census.bound;
-  keep.insert(keep.end(), census.waiting.begin(), census.waiting.end());
+  std::vector<const Worker*> keep = census.BoundAndWaiting();
   if (keep.size() > static_cast<std::size_t>(sizes.wanted)) keep.resize(static_cast<std::size_t>(sizes.wanted));
   const int missing = sizes.wanted - static_cast<int>(keep.size());
   ShrinkTo(plan, std::move(keep), missing, census, ScaleReason::kSpecChanged);
@@ -199,41 +202,41 @@ void PlanLifts(WorkerPlan& plan, const Census& census) {
   }
 }
 
-// What growth there is to have now: asked for blindly when the user just chose, unless that could take what is planned
-// for the launcher or by others; else as far as there is room. Nothing says where more workers go: none may while
-// others wait for room that they could take.
+// Right after the user chose a target, ask the scheduler for all of it, unless its pods could take places of the
+// launcher or of others; else grow as far as there is room. We cannot say to which nodes the workers go, so do not grow
+// while others wait for room that they could take.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
   if (!view.reserved_for.empty()) return;
   const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
-  const bool is_room_kept = view.do_others_have_places || !HasBoundLauncher(view);
-  // Of a wish beyond what anybody has, no thousand pods are made to find out.
+  const bool is_room_kept = view.do_others_have_places || !view.has_bound_launcher();
+  // Cap it: a target far beyond the cluster must not create thousands of pods.
   const int blind = std::min(sizes.wanted, now.granted + view.room.copies + std::max(kMostBlind, now.granted));
-  if (LastReasonIs(view, ScaleReason::kStarted)) {
+  if (LastReason(view) == ToString(ScaleReason::kStarted)) {
     // Asked of the scheduler once, whatever our own count of free GPUs says.
     const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : blind;
-    if (are_all_bound && most > now.granted) GrowTo(plan, now, most, ScaleReason::kRequested);
+    if (are_all_bound && most > now.granted) GrowTo(plan, most, ScaleReason::kRequested);
     return;
   }
   const bool did_user_choose =
       job.status.observed_generation != job.metadata.generation && job.spec.workers.target_replicas.has_value();
   if (did_user_choose && now.granted == now.replicas && !is_room_kept) {
-    GrowTo(plan, now, blind, ScaleReason::kSpecChanged);
+    GrowTo(plan, blind, ScaleReason::kSpecChanged);
     return;
   }
   if (!job.spec.elastic.scale_up || view.room.copies == 0) return;
   if (const Duration left = CooldownLeft(view); left > Duration::zero()) {
-    LookAgain(plan, left);
+    LookAgain(plan.look_again, left);
     return;
   }
-  GrowTo(plan, now, std::min(sizes.wanted, now.granted + view.room.copies), ScaleReason::kRoomAppeared);
+  GrowTo(plan, std::min(sizes.wanted, now.granted + view.room.copies), ScaleReason::kRoomAppeared);
 }
 
 // The user raised the minimum above what runs: as many more as it takes, at once, or none.
 void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
   const int granted = std::min(sizes.wanted, view.workers->granted + view.room.copies);
-  if (granted >= sizes.NeededToRun()) return GrowTo(plan, *view.workers, granted, ScaleReason::kSpecChanged);
+  if (granted >= sizes.NeededToRun()) return GrowTo(plan, granted, ScaleReason::kSpecChanged);
   plan = GiveBack(ScaleReason::kBelowMinimum);
 }
 
@@ -241,20 +244,19 @@ void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
 
 Duration UnschedulableGrace(const View& view) {
   const api::SchedulingPolicy& policy = view.job->spec.run_policy.scheduling_policy;
-  if (!IsStarting(view)) return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
-  if (policy.schedule_timeout_seconds) return seconds(*policy.schedule_timeout_seconds);
-  // Cluster autoscalers take minutes.
-  if (IsUngated(*view.job)) return std::chrono::minutes(10);
+  if (IsStarting(view)) {
+    if (policy.schedule_timeout_seconds) return seconds(*policy.schedule_timeout_seconds);
+    if (IsUngated(*view.job)) return std::chrono::minutes(10);  // Cluster autoscalers take minutes.
+  }
   return seconds(view.job->spec.elastic.unschedulable_grace_seconds);
 }
 
 Duration StartDelay(const View& view) {
   const bool is_edited = view.job->status.observed_generation != view.job->metadata.generation;
-  if (LastReasonIs(view, ScaleReason::kPodsBroken) && is_edited) return Duration::zero();
-  if (!LastReasonIs(view, ScaleReason::kBelowMinimum) && !LastReasonIs(view, ScaleReason::kPodsBroken)) {
-    return Duration::zero();
-  }
-  return std::max(CooldownLeft(view), Duration::zero());
+  const std::string_view last = LastReason(view);
+  const bool waits =
+      last == ToString(ScaleReason::kBelowMinimum) || (last == ToString(ScaleReason::kPodsBroken) && !is_edited);
+  return waits ? std::max(CooldownLeft(view), Duration::zero()) : Duration::zero();
 }
 
 std::optional<kube::Time> NextStart(const View& view, const std::optional<api::LastScale>& last) {
@@ -271,34 +273,22 @@ bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optiona
 bool HasWhatItTried(const View& view) {
   const auto& last = view.job->status.last_scale;
   if (last && IsForWantOfNodes(*last)) return false;
-  const auto bound = std::count_if(view.pods.begin(), view.pods.end(), [](const Worker& worker) {
-    return worker.is_bound && !worker.is_ending && !worker.has_lost_node;
-  });
-  return view.workers && view.workers->granted > 0 && bound >= view.workers->granted && HasBoundLauncher(view);
+  return view.granted() > 0 && view.bound() >= view.granted() && view.has_bound_launcher();
 }
 
 Sizes Admitted(const View& view, Sizes sizes) {
-  const int granted = view.workers ? view.workers->granted : 0;
-  if (view.quota) sizes.wanted = std::min(sizes.wanted, std::max(view.quota->workers, granted));
+  if (view.quota) sizes.wanted = std::min(sizes.wanted, std::max(view.quota->workers, view.granted()));
   return sizes;
 }
 
 std::string_view ToString(ScaleReason reason) {
-  switch (reason) {
-    case ScaleReason::kNone: return "";
-    case ScaleReason::kStarted: return "Started";
-    case ScaleReason::kRequested: return "Requested";
-    case ScaleReason::kSpecChanged: return "SpecChanged";
-    case ScaleReason::kUnschedulable: return "Unschedulable";
-    case ScaleReason::kRoomAppeared: return "RoomAppeared";
-    case ScaleReason::kBelowMinimum: return kBelowMinimumReason;
-    case ScaleReason::kPodsBroken: return "PodsBroken";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {
+      "", "Started", "Requested", "SpecChanged", "Unschedulable", "RoomAppeared", kBelowMinimumReason, "PodsBroken"};
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
-  if (!view.workers || view.workers->replicas == 0) return PlanStart(view, sizes);
+  if (!view.has_workers()) return PlanStart(view, sizes);
 
   const WorkersState& now = *view.workers;
   const Census census = Count(view, now.replicas, UnschedulableGrace(view));
@@ -308,10 +298,10 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     return GiveBack(reason);
   }
   WorkerPlan plan;
-  if (next) LookAgain(plan, *next);
+  LookAgain(plan.look_again, next);
   plan.size = now;
   plan.size.is_gated = now.replicas > now.granted;  // Also after somebody scaled the StatefulSet by hand.
-  if (census.next_expiry) LookAgain(plan, *census.next_expiry);
+  LookAgain(plan.look_again, census.next_expiry);
   if (const int owed = std::min(now.promised, sizes.wanted); now.replicas < owed) {
     // Scaled down by hand: what was granted comes back.
     plan.size = {owed, owed, false, false};
@@ -325,8 +315,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     const int known = static_cast<int>(census.bound.size() + census.waiting.size() + census.expired.size());
     const int missing = are_refused ? 0 : std::max(0, now.granted - known);
     const ScaleReason why = census.has_broken || are_refused ? ScaleReason::kPodsBroken : ScaleReason::kUnschedulable;
-    std::vector<const Worker*> keep = census.bound;
-    keep.insert(keep.end(), census.waiting.begin(), census.waiting.end());
+    std::vector<const Worker*> keep = census.BoundAndWaiting();
     const int kept = static_cast<int>(keep.size()) + missing;
     if (kept < (IsStarting(view) ? sizes.NeededToStart() : sizes.NeededToRun())) {
       return GiveBack(why == ScaleReason::kPodsBroken ? why : ScaleReason::kBelowMinimum);
@@ -341,7 +330,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     PlanUserShrink(plan, census, sizes);
   } else if (bound > now.granted && bound >= sizes.NeededToRun()) {
     // One that was to be parked found a place first.
-    GrowTo(plan, now, bound, ScaleReason::kRoomAppeared);
+    GrowTo(plan, bound, ScaleReason::kRoomAppeared);
   } else if (now.granted < sizes.NeededToRun()) {
     PlanRaisedMinimum(plan, view, Admitted(view, sizes));
   } else if (Admitted(view, sizes).wanted > now.granted) {

@@ -31,6 +31,7 @@ enum class ScaleReason {
   kPodsBroken,    // Gave back what pods that cannot start held.
 };
 std::string_view ToString(ScaleReason reason);
+inline constexpr char kBelowMinimumReason[] = "BelowMinimum";  // Also of the Ready condition.
 
 struct WorkerPlan {
   WorkersState size;                        // What the StatefulSet should say. replicas 0: no worker may run.

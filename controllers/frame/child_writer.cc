@@ -39,19 +39,13 @@ ChildWriter::ChildWriter(kube::Client& client, kube::WriteTracker& writes, Child
                          const kube::Kind& owner_kind, const kube::ObjectMeta& owner, std::stop_token stop)
     : client_(client), writes_(writes), marks_(marks), owner_kind_(owner_kind), owner_(owner), stop_(std::move(stop)) {}
 
-bool ChildWriter::IsMarked(const kube::Kind& kind, const kube::ObjectMeta& child) const {
-  const auto marks = marks_->Get(owner_);
-  const auto found = marks.find(&kind);
-  return found != marks.end() && found->second == StateOf(child);
-}
-
-void ChildWriter::Mark(const kube::Kind& kind, const kube::ObjectMeta& child) {
-  marks_->With(owner_, [&](auto& marks) { marks[&kind] = StateOf(child); });
-}
-
-void ChildWriter::Note(const kube::Kind& kind, const kube::Object& answer) {
-  last_version_ = std::string(answer.metadata.resource_version);
-  writes_.Note(owner_, kind, answer);
+Status ChildWriter::Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,
+                          const std::string& name) {
+  ++write_count_;
+  if (!answer) return With(std::move(answer).error(), verb, kind, name);
+  last_version_ = (*answer)->metadata.resource_version;
+  writes_.Note(owner_, kind, **answer);
+  return {};
 }
 
 Error ChildWriter::With(Error&& error, std::string_view verb, const kube::Kind& kind, const std::string& name) const {
@@ -74,28 +68,23 @@ Status ChildWriter::ConfirmOwner() {
 Status ChildWriter::Bring(const WantedChild& child) {
   const kube::ObjectMeta* live = child.live ? &child.live->metadata : nullptr;
   if (!child.make) {
-    if (live == nullptr || live->is_being_deleted()) return {};
-    return Delete(child.kind, *live);
+    return live == nullptr || live->is_being_deleted() ? Status() : Delete(child.kind, *live);
   }
-  if (live == nullptr) {
-    return CreateOrTake(child.kind, child.make, child.was_there || marks_->Get(owner_).contains(&child.kind));
-  }
+  const auto marks = marks_->Get(owner_);
+  const auto mark = marks.find(&child.kind);
+  if (live == nullptr) return CreateOrTake(child.kind, child.make, child.was_there || mark != marks.end());
   if (live->is_being_deleted()) return {};  // Made anew when it is gone.
-  if (!child.has_changed && IsMarked(child.kind, *live)) return {};
+  if (!child.has_changed && mark != marks.end() && mark->second == StateOf(*live)) return {};
   const Json wanted = child.make(true);
   if (!child.has_changed && HasLabels(*live, wanted) && child.is_right(wanted)) {
-    Mark(child.kind, *live);
+    marks_->With(owner_, [&](auto& kept) { kept[&child.kind] = StateOf(*live); });
     return {};
   }
   return Restore(child.kind, std::string(live->uid), wanted);
 }
 
 Status ChildWriter::Create(const kube::Kind& kind, const Json& child) {
-  ++write_count_;
-  auto created = client_.Create(kind, owner_.ns, child, {}, stop_);
-  if (!created) return With(std::move(created).error(), "create", kind, NameOf(child));
-  Note(kind, **created);
-  return {};
+  return Noted(client_.Create(kind, owner_.ns, child, {}, stop_), "create", kind, NameOf(child));
 }
 
 Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Json(bool)>& make, bool was_there) {
@@ -134,9 +123,7 @@ Status ChildWriter::Restore(const kube::Kind& kind, const std::string& uid, cons
   patch.Test({"metadata", "uid"}, uid);
   patch.Add({"metadata", "labels"}, *wanted.At({"metadata", "labels"}));
   patch.Add({"metadata", "ownerReferences"}, *wanted.At({"metadata", "ownerReferences"}));
-  if (const Json* annotations = wanted.At({"metadata", "annotations"})) {
-    patch.Add({"metadata", "annotations"}, *annotations);
-  }
+  if (const Json* notes = wanted.At({"metadata", "annotations"})) patch.Add({"metadata", "annotations"}, *notes);
   if (const Json* data = wanted.Find("data")) patch.Add({"data"}, *data);
   if (const Json* spec = wanted.Find("spec")) {
     for (const auto& [key, value] : *spec->AsObject()) patch.Add({"spec", key}, value);
@@ -145,20 +132,13 @@ Status ChildWriter::Restore(const kube::Kind& kind, const std::string& uid, cons
 }
 
 Status ChildWriter::Patch(const kube::Kind& kind, const std::string& name, const kube::JsonPatch& patch) {
-  ++write_count_;
-  auto patched = client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kJson, patch.operations(), {}, stop_);
-  if (!patched) return With(std::move(patched).error(), "patch", kind, name);
-  Note(kind, **patched);
-  return {};
+  return Noted(client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kJson, patch.operations(), {}, stop_), "patch",
+               kind, name);
 }
 
 Status ChildWriter::Merge(const kube::Kind& kind, const std::string& name, const std::string& uid, Json patch) {
-  ++write_count_;
   patch["metadata"]["uid"] = uid;
-  auto patched = client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kMerge, patch, {}, stop_);
-  if (!patched) return With(std::move(patched).error(), "patch", kind, name);
-  Note(kind, **patched);
-  return {};
+  return Noted(client_.Patch(kind, {owner_.ns, name}, kube::PatchType::kMerge, patch, {}, stop_), "patch", kind, name);
 }
 
 Status ChildWriter::Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options) {
@@ -166,8 +146,7 @@ Status ChildWriter::Delete(const kube::Kind& kind, const kube::ObjectMeta& child
   kube::DeleteOptions with_uid = options;
   with_uid.uid = std::string(child.uid);
   Status deleted = client_.Delete(kind, {owner_.ns, child.name}, with_uid, stop_);
-  if (!deleted) return With(std::move(deleted).error(), "delete", kind, child.name);
-  return {};
+  return deleted ? Status() : With(std::move(deleted).error(), "delete", kind, child.name);
 }
 
 }  // namespace grus

@@ -2,9 +2,9 @@
 // Writes to the children of one object, with the checks that keep other people's objects safe.
 //
 // Bring() is the rule for a child that a cache knows: it is made, put right or deleted. One that was found right is not
-// compared again until it or the owner's spec changes. A create that finds the name
-// taken looks whose it is: ours (the cache was late, or somebody took our label off) is put right; what is being
-// deleted is waited for; anybody else's is left alone and named in the error (kAlreadyExists).
+// compared again until it or the owner's spec changes. A create that finds the name taken looks whose it is: ours (the
+// cache was late, or somebody took our label off) is put right; one that is being deleted is waited for; anybody else's
+// is left alone and named in the error (kAlreadyExists).
 // One writer lives for one pass. Not thread-safe.
 #pragma once
 
@@ -32,7 +32,7 @@ struct WantedChild {
   std::function<kube::Json(bool is_there)> make = {};
   std::function<bool(const kube::Json& wanted)> is_right = {};  // Whether `live` is, but for its labels.
   bool was_there = false;                                       // Before, as far as the owner's status knows.
-  bool has_changed = false;  // What is wanted, since then: it is written without a look.
+  bool has_changed = false;  // `make` gives another child than `live`: it is written without a comparison.
 };
 
 class ChildWriter {
@@ -46,25 +46,24 @@ class ChildWriter {
   // another watch than that of its children, and what the garbage collector takes must not come back. kGone: the owner
   // is deleted.
   kube::Status CreateOrTake(const kube::Kind& kind, const std::function<kube::Json(bool)>& make, bool was_there);
-  // kAlreadyExists: whosever it is.
+  // kAlreadyExists: an object of that name exists, whoever owns it.
   kube::Status Create(const kube::Kind& kind, const kube::Json& child);
   // Puts the labels, the members of spec (or data) and the annotations of `wanted` over the child with that UID.
   kube::Status Restore(const kube::Kind& kind, const std::string& uid, const kube::Json& wanted);
   kube::Status Patch(const kube::Kind& kind, const std::string& name, const kube::JsonPatch& patch);
   // kInvalid: it has another UID.
   kube::Status Merge(const kube::Kind& kind, const std::string& name, const std::string& uid, kube::Json patch);
-  // Waits for nothing; `options` get the UID.
+  // Does not wait for the child's end. The UID becomes a precondition.
   kube::Status Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options = {});
 
   int writes() const { return write_count_; }
-  // Of the object, as the last write of this pass left it; empty: none was answered.
+  // The resource version that the last write of this pass returned; empty: none did.
   const std::string& last_version() const { return last_version_; }
 
  private:
   kube::Status ConfirmOwner();
-  bool IsMarked(const kube::Kind& kind, const kube::ObjectMeta& child) const;
-  void Mark(const kube::Kind& kind, const kube::ObjectMeta& child);
-  void Note(const kube::Kind& kind, const kube::Object& answer);
+  kube::Status Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,
+                     const std::string& name);
   kube::Error With(kube::Error&& error, std::string_view verb, const kube::Kind& kind, const std::string& name) const;
 
   kube::Client& client_;

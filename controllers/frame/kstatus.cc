@@ -5,10 +5,11 @@
 
 namespace grus {
 
-void Kstatus::Set(std::string_view type, std::string_view value, std::string_view reason, const std::string& message) {
+void Kstatus::Set(std::string_view type, std::optional<bool> is_true, std::string_view reason,
+                  const std::string& message) {
   kube::Condition condition;
   condition.type = std::string(type);
-  condition.status = std::string(value);
+  condition.status = !is_true ? "Unknown" : *is_true ? "True" : "False";
   condition.reason = std::string(reason);
   condition.message = message;
   condition.observed_generation = generation_;
@@ -17,8 +18,8 @@ void Kstatus::Set(std::string_view type, std::string_view value, std::string_vie
 
 void Kstatus::Say(Standing standing, std::string_view reason, const std::string& message) {
   const bool is_reconciling = standing == Standing::kReconciling, is_stalled = standing == Standing::kStalled;
-  if (standing == Standing::kUnknown) Set("Ready", std::string_view("Unknown"), reason, message);
-  else Set("Ready", standing == Standing::kReady, reason, message);
+  const auto is_ready = standing == Standing::kUnknown ? std::nullopt : std::optional(standing == Standing::kReady);
+  Set("Ready", is_ready, reason, message);
   Set("Reconciling", is_reconciling, reason, is_reconciling ? message : "");
   Set("Stalled", is_stalled, reason, is_stalled ? message : "");
   if (standing == Standing::kSuspended) Set("Suspended", true, reason, message);

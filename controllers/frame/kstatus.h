@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,12 +30,9 @@ class Kstatus {
 
   // Ready, Reconciling and Stalled, of which one at most is true; and Suspended of one that is.
   void Say(Standing standing, std::string_view reason, const std::string& message);
-  // `value`: "True", "False", "Unknown".
-  void Set(std::string_view type, std::string_view value, std::string_view reason, const std::string& message);
-  void Set(std::string_view type, bool is_true, std::string_view reason, const std::string& message) {
-    Set(type, std::string_view(is_true ? "True" : "False"), reason, message);
-  }
-  // That it is not suspended any more, of one that was.
+  // nullopt: "Unknown".
+  void Set(std::string_view type, std::optional<bool> is_true, std::string_view reason, const std::string& message);
+  // Sets Suspended to "False", if there is such a condition.
   void SayResumed();
 
  private:

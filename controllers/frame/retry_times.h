@@ -3,19 +3,26 @@
 // stands with it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "clientlib/base/error.h"
 
 namespace grus {
 
-// A look at everything even if no event came: what a lost event would have left is found.
+// Brings `look_again` forward to `delay`; nullopt: no reason to look again.
+inline void LookAgain(std::optional<kube::Duration>& look_again, std::optional<kube::Duration> delay) {
+  if (delay) look_again = std::min(look_again.value_or(*delay), *delay);
+}
+
+// A pass over each object even if no event came, which finds what a lost event left undone.
 inline constexpr kube::Duration kSafetyResync = std::chrono::hours(1);
 // For a cache to see our own write. The event that brings it wakes the key; this is for a watch that is slow, and costs
 // no request.
 inline constexpr kube::Duration kCacheLag = std::chrono::milliseconds(200);
 
-// What people watch is told at once, and, when very many change at the same time, after this long.
+// What people watch is written at once, but after this long when very many objects change at the same time.
 inline constexpr kube::Duration kSoonWait = std::chrono::milliseconds(400);
 // Changes that decide nothing wait this long for others: one pass, and one write of the status, for many.
 inline constexpr kube::Duration kMinorChangeWait = std::chrono::seconds(3);

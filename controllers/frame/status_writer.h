@@ -34,9 +34,9 @@ class StatusWriter {
   StatusWriter(kube::Client& client, kube::WriteTracker* writes, const kube::Clock& clock)
       : client_(client), writes_(writes), clock_(clock) {}
 
-  // From object.status to `status`. `patience`: so long the change may wait for others, from the first that waits.
-  // None: it is written now. Up to kSoonWait: when it is its turn, or has waited that long. More: when both is true, or
-  // it has waited four times as long. Errors: kNotFound: it is gone; kInvalid: another one of that name is there.
+  // From object.status to `status`. `patience`: how long the change may wait for others, from the first that waits.
+  // Zero: it is written now. Up to kSoonWait: when it is its turn, or has waited that long. More: when both are true,
+  // or it has waited four times as long. Errors: kNotFound: it is gone; kInvalid: another one of that name is there.
   template <typename T>
   kube::Result<WrittenStatus> Write(const T& object, const decltype(T::status)& status, kube::Duration patience,
                                     std::stop_token stop) {
@@ -53,9 +53,9 @@ class StatusWriter {
   void Forget(const kube::ObjectKey& key) { waits_.Forget(key); }
 
  private:
-  // How long the change waits still.
+  // How long the change still waits; nullopt: write it now.
   std::optional<kube::Duration> TimeLeft(const kube::ObjectMeta& object, kube::Duration patience);
-  // Takes one of the writes of changes that can wait, if there is one left.
+  // Takes one of the two writes a second for changes that can wait. False: none is left.
   bool TakeTurn();
 
   kube::Client& client_;

@@ -5,13 +5,42 @@
 #include <chrono>
 
 #include "controllers/gang/gang_status.h"
+#include "controllers/policy/waited.h"
 
 namespace grus {
+namespace {
+
+constexpr std::chrono::seconds kFirstBackoff{10}, kLongestBackoff{600}, kDefaultScheduleTimeout{60};
+
+// Since when a member is the scheduler's.
+kube::Time LiftOf(const GangView& view, const Member& member) {
+  return member.lifted_at.value_or(member.created_at.value_or(view.now));
+}
+
+// Of a gang that has lost members: since when all that it lacks are the scheduler's. nullopt: they are not.
+std::optional<kube::Time> LastLift(const GangView& view, const Tally& tally) {
+  if (tally.lifted < MinimumToRun(view, tally) - tally.scheduled()) return std::nullopt;
+  std::optional<kube::Time> last;
+  for (const Member& member : view.members) {
+    if (member.state == MemberState::kLifted) last = std::max(last, std::optional(LiftOf(view, member)));
+  }
+  return last;
+}
+
+std::optional<kube::Time> FirstLift(const GangView& view) {
+  std::optional<kube::Time> first;
+  for (const Member& member : view.members) {
+    if (member.IsLetGo()) first = std::min(first.value_or(*member.lifted_at), *member.lifted_at);
+  }
+  return first;
+}
+
+}  // namespace
 
 bool IsReplacing(const GangView& view, const Tally& tally) {
   const api::PodGroupStatus& status = view.group->status;
   const bool came_together = status.started_min_member > 0 || status.phase == kGangRunning ||
-                             GangReasonBefore(view) == ToString(GangReason::kBelowMinimum);
+                             GangReasonIn(status) == ToString(GangReason::kBelowMinimum);
   return came_together && tally.scheduled() > 0;
 }
 
@@ -22,12 +51,33 @@ int MinimumToRun(const GangView& view, const Tally& tally) {
 
 bool IsBackingOff(const GangView& view, const Tally& tally) {
   const auto& next = view.group->status.next_attempt_time;
-  // One that has lost members since is brought back to its minimum at once, and the other way round.
+  // A back-off holds only for what it was set for: a running gang that loses members regains its minimum at once.
   const bool was_below = view.group->status.started_min_member == 0;
   if (!next || was_below != (tally.scheduled() < MinimumToRun(view, tally))) return false;
   const kube::Duration left = next->value - view.now.value;
-  // One further ahead than any we set was set before the clock was set back.
-  return left > kube::Duration::zero() && left <= kLongestGangBackoff + std::chrono::minutes(1);
+  // A time further ahead than any back-off was noted before the clock was set back.
+  return left > kube::Duration::zero() && left <= kLongestBackoff + std::chrono::minutes(1);
+}
+
+std::chrono::seconds BackoffAfter(int attempts) {
+  return std::min(kLongestBackoff, kFirstBackoff * (1 << std::clamp(attempts - 1, 0, 10)));
+}
+
+std::chrono::seconds ScheduleTimeout(const api::PodGroup& group) {
+  const auto& seconds = group.spec.schedule_timeout_seconds;
+  return seconds && *seconds > 0 ? std::chrono::seconds(*seconds) : kDefaultScheduleTimeout;
+}
+
+std::optional<kube::Time> StartOf(const GangView& view, const Tally& tally) {
+  const api::PodGroupStatus& status = view.group->status;
+  const bool was_under_way = status.phase == kGangScheduling || status.phase == kGangRunning;
+  const std::optional<kube::Time> said = was_under_way ? status.schedule_start_time : std::nullopt;
+  // A gang that ran goes on with what it has while its pods are made again: deleting the rest would help nobody.
+  const std::optional<kube::Time> start = IsReplacing(view, tally) ? LastLift(view, tally)
+                                          : said                   ? said
+                                                                   : FirstLift(view);
+  if (!start || !IsAhead(view.now, *start)) return start;
+  return said && !IsAhead(view.now, *said) ? *said : view.now;
 }
 
 std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assigned) {
@@ -40,7 +90,7 @@ std::vector<Assignment> Assign(const GangView& view) {
   std::vector<Place> left = view.places;
   std::vector<Assignment> assigned;
   const auto take = [&](const Member& member, auto&& fits) {
-    const auto found = std::find_if(left.begin(), left.end(), [&](const Place& place) {
+    const auto found = std::ranges::find_if(left, [&](const Place& place) {
       const bool is_for_it =
           view.is_planned_by_owner || place.shape == member.shape || FitAlike(*place.shape, *member.shape);
       return is_for_it && fits(place);
@@ -58,11 +108,10 @@ std::vector<Assignment> Assign(const GangView& view) {
       rest.push_back(&member);
     }
   }
-  // Those whose gate is lifted already come first: they are the scheduler's.
+  // Members whose gate is lifted come first: the scheduler may bind them at any moment.
   std::stable_partition(rest.begin(), rest.end(), [](const Member* m) { return m->state == MemberState::kLifted; });
   for (const Member* member : rest) take(*member, [](const Place&) { return true; });
-  std::sort(assigned.begin(), assigned.end(),
-            [](const Assignment& a, const Assignment& b) { return a.member < b.member; });
+  std::ranges::sort(assigned, {}, &Assignment::member);
   return assigned;
 }
 
@@ -70,9 +119,8 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   const api::PodGroup& group = *view.group;
   const int min = group.spec.min_member;
   const Tally tally = Count(view);
-  if (group.metadata.is_being_deleted() || view.is_planned_by_owner) return std::nullopt;
-  if (min < 1 || tally.unbound() == 0) return std::nullopt;
-  if (IsBackingOff(view, tally)) return std::nullopt;
+  if (group.metadata.is_being_deleted() || view.is_planned_by_owner || min < 1) return std::nullopt;
+  if (tally.unbound() == 0 || IsBackingOff(view, tally)) return std::nullopt;
 
   const std::vector<Assignment> assigned = Assign(view);
   const std::unordered_set<const Member*> has_place = MembersOf(assigned);
@@ -93,7 +141,7 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   if (demand.needed > static_cast<int>(demand.members.size())) return std::nullopt;  // Not all of them exist.
   demand.key = view.key;
   const kube::Time since = group.metadata.creation_timestamp.value_or(view.now);
-  // One to which we gave something already comes before all that hold nothing.
+  // A gang that has started in part comes before all that hold nothing.
   const bool is_only_shown = group.spec.when_unschedulable == api::WhenUnschedulable::kUngate && tally.bound == 0;
   const bool is_half_started = demand.needed > 0 && HasBegun(view) && !is_only_shown;
   const auto waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch());

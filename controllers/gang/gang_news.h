@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a change of a pod matters to its gang, and whose changes do besides. Pure functions.
+// What a change of a pod is worth to its gang, and which other changes matter to it. Pure functions.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace grus {
 News NewsOfMember(const kube::Pod* before, const kube::Pod* after);
 
 // The group of `kind` that a pod belongs to, as far as its labels say; nullopt: none. A pod that has the gate and no
-// label at all is of the group without a name, which nobody can make: so it can be told.
+// label at all belongs to the group with the empty name, which cannot exist: the pass for it tells the pod so.
 std::optional<kube::ObjectKey> GroupOfPod(const kube::Kind& kind, const kube::Pod& pod);
 
 // "namespace/name" of the volume claims on which it depends where a member without a node can run. `kind`: the group's.

@@ -6,7 +6,6 @@
 #include <unordered_set>
 
 #include "controllers/gang/gang_status.h"
-#include "controllers/gang/gang_timer.h"
 #include "controllers/policy/gang_message.h"
 #include "controllers/policy/waited.h"
 #include "controllers/policy/wording.h"
@@ -17,26 +16,26 @@ namespace {
 constexpr kube::Duration kReplanWait = std::chrono::milliseconds(100);
 
 // We lifted its gate, and somebody makes it again, gated, if we delete it.
-bool CanBeRolledBack(const Member& member) {
-  return member.lifted_at && member.has_controller &&
-         (member.state == MemberState::kLifted || member.state == MemberState::kBound);
-}
+bool ComesBackGated(const Member& member) { return member.lifted_at && member.has_controller; }
 
 std::vector<const Member*> RollBackList(const GangView& view) {
   std::vector<const Member*> list;
-  for (const Member& member : view.members) {
-    if (CanBeRolledBack(member)) list.push_back(&member);
+  // Delete those without a node first, or the scheduler gives them the nodes of the others.
+  for (const MemberState state : {MemberState::kLifted, MemberState::kBound}) {
+    for (const Member& member : view.members) {
+      if (member.state == state && ComesBackGated(member)) list.push_back(&member);
+    }
   }
-  // Those without a node first, or the scheduler gives them what the others leave.
-  std::stable_partition(list.begin(), list.end(),
-                        [](const Member* member) { return member->state != MemberState::kBound; });
   return list;
 }
 
 class Planner {
  public:
   explicit Planner(const GangView& view)
-      : view_(view), tally_(Count(view)), min_(view.group->spec.min_member), reason_before_(GangReasonBefore(view)) {}
+      : view_(view),
+        tally_(Count(view)),
+        min_(view.group->spec.min_member),
+        reason_before_(GangReasonIn(view.group->status)) {}
 
   GangPlan Make() {
     plan_.status = BaseGangStatus(view_);
@@ -44,7 +43,7 @@ class Planner {
       plan_.is_ignored = true;
       return std::move(plan_);
     }
-    // All that came together is gone.
+    // All members that started together are gone.
     if (tally_.scheduled() == 0 && plan_.status.started_min_member > 0) ForgetStart();
     if (min_ < 1) {
       Say(kGangPending, GangReason::kInvalidMinimum,
@@ -61,23 +60,26 @@ class Planner {
   void Say(const std::string& phase, GangReason reason, const std::string& message) {
     SetGangReason(plan_.status, view_, phase, reason, message);
     if (reason_before_ == ToString(reason)) return;
-    if (reason == GangReason::kBelowMinimum && tally_.ending > 0) return;  // Somebody ends it; that is no surprise.
-    switch (reason) {
-      case GangReason::kWaitingForRoom: return Tell(kube::EventType::kNormal, reason, "PlaceGang", message);
-      case GangReason::kCannotFit:
-      case GangReason::kInvalidMinimum:
-      case GangReason::kGatedByOthers:
-      case GangReason::kFailed:
-      case GangReason::kBelowMinimum: return Tell(kube::EventType::kWarning, reason, "PlaceGang", message);
-      default: return;  // The usual start needs no event.
-    }
+    if (reason == GangReason::kBelowMinimum && tally_.ending > 0) return;  // Somebody deletes it, and knows.
+    if (const auto type = EventOf(reason)) Tell(*type, reason, "PlaceGang", message);
   }
   void Tell(kube::EventType type, GangReason reason, const char* action, const std::string& note) {
     plan_.events.push_back({type, std::string(ToString(reason)), action, note});
   }
+  // "3 of the 8 members that start together"
+  std::string OfMinimum(int count) const {
+    return std::to_string(count) + " of the " + Count(min_, "member") + " that start together";
+  }
+  // What the scheduler says of a member for which it finds no node; empty: nothing.
+  std::string SchedulersWord() const {
+    const auto is_stuck = [](const Member& member) { return !member.unschedulable_message.empty(); };
+    const auto stuck = std::ranges::find_if(view_.members, is_stuck);
+    if (stuck == view_.members.end()) return {};
+    return "; of " + stuck->name + " the scheduler says: " + stuck->unschedulable_message;
+  }
   void LookAgain(kube::Duration delay) { plan_.look_again = std::min(plan_.look_again.value_or(delay), delay); }
 
-  // The next start is none of its tries.
+  // The next start is not another try of this one.
   void ForgetStart() {
     plan_.status.started_min_member = 0;
     plan_.status.attempts = 0;
@@ -90,10 +92,9 @@ class Planner {
     if (plan_.status.succeeded >= min_) {
       Say(kGangFinished, GangReason::kSucceeded, Count(plan_.status.succeeded, "member") + " succeeded");
     } else if (tally_.failed > 0) {
-      // Of the others there may be nothing left: a Job that gives up deletes what still runs.
+      // The other members may be gone: a Job that gives up deletes what still runs.
       Say(kGangFailed, GangReason::kFailed,
-          Count(tally_.failed, "member") + " failed, " + std::to_string(tally_.succeeded) + " of the " +
-              Count(min_, "member") + " that start together succeeded");
+          Count(tally_.failed, "member") + " failed, " + OfMinimum(tally_.succeeded) + " succeeded");
     } else {
       return false;
     }
@@ -145,19 +146,12 @@ class Planner {
   void SayBackingOff() {
     const api::PodGroupStatus& status = plan_.status;
     if (reason_before_ == ToString(GangReason::kBackingOff)) {
-      const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
-      return Say(kGangPending, GangReason::kBackingOff, ready->message);
+      return Say(kGangPending, GangReason::kBackingOff, Message());
     }
-    std::string message = "gave its nodes back: " + std::to_string(tally_.scheduled()) + " of the " +
-                          Count(min_, "member") + " that start together had one after " +
-                          std::to_string(ScheduleTimeout(*view_.group).count()) + " s";
-    for (const Member& member : view_.members) {
-      if (member.unschedulable_message.empty()) continue;
-      message += "; of " + member.name + " the scheduler says: " + member.unschedulable_message;
-      break;
-    }
-    message += "; try " + std::to_string(status.attempts + 1) + " begins at " + kube::ToText(*status.next_attempt_time);
-    Say(kGangPending, GangReason::kBackingOff, message);
+    Say(kGangPending, GangReason::kBackingOff,
+        "gave its nodes back: " + OfMinimum(tally_.scheduled()) + " had one after " +
+            std::to_string(ScheduleTimeout(*view_.group).count()) + " s" + SchedulersWord() + "; try " +
+            std::to_string(status.attempts + 1) + " begins at " + kube::ToText(*status.next_attempt_time));
   }
 
   const std::string& Message() const { return kube::FindCondition(plan_.status.conditions, "Ready")->message; }
@@ -165,7 +159,7 @@ class Planner {
   void PlanStart() {
     std::vector<Assignment> assigned = Assign(view_);
     if (IsBackingOff(view_, tally_)) {
-      // What is the scheduler's already goes on.
+      // Members whose gate is lifted go on.
       std::erase_if(assigned, [](const Assignment& a) { return a.member->state == MemberState::kGated; });
       LookAgain(plan_.status.next_attempt_time->value - view_.now.value);
     } else {
@@ -176,17 +170,21 @@ class Planner {
     is_enough_ = is_replacing || tally_.scheduled() + static_cast<int>(assigned.size()) >= min_;
     if (!is_enough_) {
       ClearNominations(assigned);
-      if (view_.group->spec.when_unschedulable == api::WhenUnschedulable::kUngate) LiftForDemand();
+      const bool do_all_exist = tally_.alive() + tally_.succeeded >= min_;
+      const bool shows_demand = view_.group->spec.when_unschedulable == api::WhenUnschedulable::kUngate;
+      if (shows_demand && do_all_exist) LiftMissing();  // A cluster autoscaler then sees what is missing.
       return;
     }
     if (is_replacing) {
-      LiftReplacements();
-      LiftAssigned(assigned);
+      LiftMissing();  // A replacement in a running gang starts at once: its node is likely the one that was left.
+      for (const Assignment& a : assigned) Lift(*a.member);
     } else {
       PlanLift(assigned);
     }
-    // Beyond the minimum its owner says how many may run, and asks the scheduler where it does not know.
-    if (view_.is_planned_by_owner && tally_.scheduled() >= min_ && !must_hold_ && !is_unsafe_) LiftAll();
+    // Beyond the minimum the owner decides how many may run; the scheduler finds out what fits.
+    if (view_.is_planned_by_owner && tally_.scheduled() >= min_ && !must_hold_ && !is_unsafe_) {
+      for (const Member& member : view_.members) Lift(member);
+    }
     ClearNominations(assigned);
   }
 
@@ -199,19 +197,17 @@ class Planner {
       must_hold_ = !plan_.nominate.empty();
     }
     if (must_hold_) return;
-    const bool has_gated = std::any_of(assigned.begin(), assigned.end(),
-                                       [](const Assignment& a) { return a.member->state == MemberState::kGated; });
-    if (has_gated && view_.safety != Safety::kSafe) {
+    const auto is_gated = [](const Assignment& a) { return a.member->state == MemberState::kGated; };
+    if (std::ranges::any_of(assigned, is_gated) && view_.safety != Safety::kSafe) {
       is_unsafe_ = true;
       plan_.must_replan = view_.safety == Safety::kTaken;
       plan_.is_verifying = !plan_.must_replan;
       LookAgain(kReplanWait);
       return;
     }
-    LiftAssigned(assigned);
-    if (!view_.must_pin) return;
     for (const Assignment& a : assigned) {
-      if (lifted_.contains(a.member) && !a.member->has_own_hostname) plan_.pins[a.member] = a.place.node;
+      const bool is_pinned = view_.must_pin && !a.member->has_own_hostname;
+      Lift(*a.member, is_pinned ? a.place.node : "");
     }
   }
 
@@ -220,34 +216,18 @@ class Planner {
     return member.state == MemberState::kGated && !view_.scheduler.empty() && member.nominated_to != view_.scheduler;
   }
 
-  void LiftAssigned(const std::vector<Assignment>& assigned) {
-    for (const Assignment& a : assigned) Lift(*a.member);
-  }
-
-  void LiftAll() {
-    for (const Member& member : view_.members) Lift(member);
-  }
-
-  void Lift(const Member& member) {
+  void Lift(const Member& member, const std::string& pinned_to = {}) {
     if (member.state != MemberState::kGated || member.IsHeldBack()) return;
-    if (lifted_.insert(&member).second) plan_.lift.push_back(&member);
+    if (lifted_.insert(&member).second) plan_.lift.push_back({&member, pinned_to});
   }
 
-  // A replacement in a running gang starts at once: its node is likely the one that was left.
-  void LiftReplacements() {
-    int missing = MinimumToRun(view_, tally_) - tally_.scheduled() - tally_.lifted;
+  // As many as the minimum lacks, with or without places.
+  void LiftMissing() {
+    const int missing = MinimumToRun(view_, tally_) - tally_.scheduled() - tally_.lifted;
     for (const Member& member : view_.members) {
-      if (missing <= 0) break;
-      if (member.state != MemberState::kGated || member.IsHeldBack()) continue;
+      if (static_cast<int>(plan_.lift.size()) >= missing) break;
       Lift(member);
-      --missing;
     }
-  }
-
-  // So that a cluster autoscaler sees what is missing.
-  void LiftForDemand() {
-    if (tally_.alive() + tally_.succeeded < min_) return;
-    LiftReplacements();
   }
 
   void ClearNominations(const std::vector<Assignment>& assigned) {
@@ -258,14 +238,14 @@ class Planner {
     }
   }
 
-  // Beyond the minimum: an extra that found no node waits gated again, where it is in nobody's way, and for longer each
-  // time until one finds its node.
+  // An extra (a member beyond the minimum) that found no node is deleted and waits gated again, for longer each time
+  // until one finds its node.
   void PlanRepair() {
     if (tally_.scheduled() < MinimumToRun(view_, tally_) || view_.is_planned_by_owner) return;
     const api::PodGroupStatus& before = view_.group->status;
     if (before.phase == kGangRunning ? tally_.scheduled() > before.scheduled : IsRunning()) plan_.status.attempts = 0;
     for (const Member& member : view_.members) {
-      if (member.state != MemberState::kLifted || !CanBeRolledBack(member)) continue;
+      if (member.state != MemberState::kLifted || !ComesBackGated(member)) continue;
       const kube::Duration left = ScheduleTimeout(*view_.group) - Waited(view_.now, *member.lifted_at);
       if (left <= kube::Duration::zero()) plan_.end.push_back(&member);
       else LookAgain(left);
@@ -274,7 +254,7 @@ class Planner {
     plan_.keep_places.clear();
     for (const Assignment& a : Assign(view_)) {
       if (a.member->state != MemberState::kLifted) continue;
-      const bool is_refused = std::find(plan_.end.begin(), plan_.end.end(), a.member) != plan_.end.end();
+      const bool is_refused = std::ranges::find(plan_.end, a.member) != plan_.end.end();
       if (is_refused) plan_.refused.insert(a.place.node);
       else plan_.keep_places.push_back(a.place);
     }
@@ -286,9 +266,8 @@ class Planner {
   void SayProgress() {
     if (tally_.scheduled() >= min_) return SayTogether();
     const int existing = tally_.alive() + tally_.succeeded;
-    const std::string of_min = " of the " + Count(min_, "member") + " that start together";
     if (IsReplacing(view_, tally_)) {
-      std::string message = std::to_string(tally_.scheduled()) + of_min + " have a node";
+      std::string message = OfMinimum(tally_.scheduled()) + " have a node";
       if (existing < min_) {
         message += "; " + WhatIsMissing(view_, min_ - existing);
       } else if (ends_at_) {
@@ -301,20 +280,18 @@ class Planner {
     if (existing < min_) {
       // Pods that never had a gate started by themselves.
       return Say(HasBegun(view_) ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
-                 std::to_string(existing) + of_min + " exist; " + WhatIsMissing(view_, min_ - existing));
+                 OfMinimum(existing) + " exist; " + WhatIsMissing(view_, min_ - existing));
     }
     if (const int foreign = ForeignGates(); existing - foreign < min_) {
-      const auto first = std::find_if(view_.members.begin(), view_.members.end(),
-                                      [](const Member& member) { return !member.foreign_gate.empty(); });
+      const auto first = std::ranges::find_if(view_.members, [](const Member& m) { return !m.foreign_gate.empty(); });
       return Say(kGangPending, GangReason::kGatedByOthers,
                  Count(foreign, "member") + (foreign == 1 ? " has a scheduling gate" : " have scheduling gates") +
                      " of another controller: " + first->foreign_gate);
     }
     if (const int held_back = HeldBack(); existing - held_back < min_) {
-      const auto first = std::find_if(view_.members.begin(), view_.members.end(),
-                                      [](const Member& member) { return !member.volume_problem.empty(); });
+      const auto first = std::ranges::find_if(view_.members, [](const Member& m) { return !m.volume_problem.empty(); });
       return Say(is_under_way ? kGangScheduling : kGangPending, GangReason::kWaitingForRoom,
-                 std::to_string(existing - held_back) + of_min + " can be placed; " + first->name +
+                 OfMinimum(existing - held_back) + " can be placed; " + first->name +
                      (first->volume_problem.starts_with("PersistentVolume") ? " waits for its volume: "
                                                                             : " waits for its devices: ") +
                      first->volume_problem);
@@ -328,37 +305,27 @@ class Planner {
                  plan_.must_replan ? "looking for other nodes: one that was planned is taken"
                                    : "waiting for the scheduler to decide about pods of others, for 20 s at most");
     }
-    // One that was placed and has too few places all the same had members bound since, which the view does not show.
+    // A placed gang with too few places has had members bound since, which this view does not show yet.
     const bool waits = view_.demand && !view_.standing.is_placed;
     if (is_under_way && !waits) return SayStarting();
     const PendingWords words{.minimum = min_ > 1 ? "minMember" : ""};
     const std::string why = waits                       ? WhyPending(*view_.demand, view_.standing, words)
-                            : view_.is_planned_by_owner ? "waiting for room, for which its ElasticHorovodJob looks"
+                            : view_.is_planned_by_owner ? "waiting for the room that its ElasticHorovodJob looks for"
                                                         : std::string("waiting for room");
     Say(is_under_way ? kGangScheduling : kGangPending,
         view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
   }
 
   int ForeignGates() const {
-    return static_cast<int>(std::count_if(view_.members.begin(), view_.members.end(), [](const Member& member) {
+    return static_cast<int>(std::ranges::count_if(view_.members, [](const Member& member) {
       return member.state == MemberState::kGated && !member.foreign_gate.empty();
     }));
   }
 
-  int HeldBack() const {
-    return static_cast<int>(std::count_if(view_.members.begin(), view_.members.end(),
-                                          [](const Member& member) { return member.IsHeldBack(); }));
-  }
+  int HeldBack() const { return static_cast<int>(std::ranges::count_if(view_.members, &Member::IsHeldBack)); }
 
   void SayStarting() {
-    std::string message =
-        std::to_string(tally_.scheduled()) + " of the " + Count(min_, "member") + " that start together have a node";
-    const auto stuck = std::find_if(view_.members.begin(), view_.members.end(),
-                                    [](const Member& member) { return !member.unschedulable_message.empty(); });
-    if (stuck != view_.members.end()) {
-      message += "; of " + stuck->name + " the scheduler says: " + stuck->unschedulable_message;
-    }
-    Say(kGangScheduling, GangReason::kStarting, message);
+    Say(kGangScheduling, GangReason::kStarting, OfMinimum(tally_.scheduled()) + " have a node" + SchedulersWord());
   }
 
   void SayTogether() {

@@ -10,7 +10,6 @@
 // gated, and waits for another try.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,16 +52,20 @@ struct Nomination {
   std::string node;      // Empty: clear it.
 };
 
+struct LiftedGate {
+  const Member* member;   // Likewise.
+  std::string pinned_to;  // The node that it may go to alone; empty: where the scheduler likes.
+};
+
 struct GangPlan {
-  bool is_ignored = false;                    // The group is being deleted.
-  std::vector<Nomination> nominate;           // If not empty, nothing is lifted yet.
-  std::vector<const Member*> lift;            // In this order.
-  std::map<const Member*, std::string> pins;  // Of those, the ones that may go to this node alone.
-  std::vector<const Member*> end;             // Delete: a roll-back, or an extra that found no place.
-  std::set<std::string> refused;   // Of a roll-back: where members were to go and did not. The next try avoids them.
-  std::vector<Place> keep_places;  // What the gang holds in the ledger from now on.
-  bool must_replan = false;        // The places are not safe any more: ask for others.
-  bool is_verifying = false;       // All are held, and the scheduler may be at a pod from before.
+  bool is_ignored = false;           // The group is being deleted.
+  std::vector<Nomination> nominate;  // If not empty, nothing is lifted yet.
+  std::vector<LiftedGate> lift;      // In this order.
+  std::vector<const Member*> end;    // Delete: a roll-back, or an extra that found no place.
+  std::set<std::string> refused;     // Of a roll-back: where members were to go and did not. The next try avoids them.
+  std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
+  bool must_replan = false;          // The places are not safe any more: ask for others.
+  bool is_verifying = false;         // All are held, and the scheduler may be at a pod from before.
   api::PodGroupStatus status;
   std::vector<PlannedEvent> events;
   std::optional<kube::Duration> look_again;

@@ -2,6 +2,7 @@
 #include "controllers/gang/gang_reconciler.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "controllers/cluster/owners.h"
 #include "controllers/frame/retry_times.h"
@@ -23,7 +24,7 @@ using kube::Status;
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
-constexpr int kMostLooks = 5;  // At a large gang, the members of which are being bound.
+constexpr int kMostLooks = 5;                                      // At a large gang while its members are being bound.
 
 }  // namespace
 
@@ -74,13 +75,12 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     else feed_.AddAfter(*key, kStandingWait);
   });
   account_.OnFreed([this] {
-    // Not at the first pod that goes: what ends together should be free together, for those that need much at once.
+    // Not at the first pod that goes: pods that end together should leave their room together, for gangs that need it
+    // all.
     const std::optional<ObjectKey> key = GroupOfGang(kind_, account_.AnyWaiting());
     if (key && groups_.store().Get(*key)) feed_.AddAfter(*key, kFreedWait);
   });
-  if (peers_.scheduler != nullptr) {
-    peers_.scheduler->OnChange([this] { FeedNominated(); });
-  }
+  if (peers_.scheduler != nullptr) peers_.scheduler->OnChange([this] { FeedNominated(); });
   if (peers_.scheduler_plugins != nullptr) {
     peers_.scheduler_plugins->OnChange([this] {
       for (const auto& group : groups_.List<api::PodGroup>()) feed_.Add(group->metadata.Key(), News::kNow, true);
@@ -91,7 +91,7 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
 void GangReconciler::EnqueueBegun() {
   for (const auto& group : groups_.List<api::PodGroup>()) {
     const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
-    // Where the members are to go that were let go without a nomination nobody knows: they come first.
+    // Nobody knows where members go whose gate was lifted without a nomination: plan for them first.
     const std::optional<GangDemand> demand = NeedsOf(view);
     if (demand && demand->waiting_since == 0) account_.Enqueue(*demand);
   }
@@ -110,10 +110,6 @@ void GangReconciler::FeedNominated() const {
   if (held > 0 && !holder.empty()) {
     log_.Info("another scheduler leads: members are nominated anew", {{"scheduler", holder}, {"members", held}});
   }
-}
-
-bool GangReconciler::HasCaughtUp(const api::PodGroup& group) {
-  return writes_.HasCaughtUp(group.metadata, {&groups_, &pods_});
 }
 
 ShapePtr GangReconciler::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
@@ -170,7 +166,7 @@ std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool
     members.back().volume_problem = problem;
   }
   MarkEarlierRuns(members, kube::Time{clock_.WallNow()});
-  SortMembers(members);
+  std::ranges::sort(members, {}, [](const Member& member) { return std::tie(member.ordinal, member.name); });
   return members;
 }
 
@@ -209,7 +205,7 @@ void GangReconciler::AskAccount(GangView& view) {
 void GangReconciler::TellOrphans(const ObjectKey& key) {
   const std::string why = key.name.empty()
                               ? "the pod has the scheduling gate " + std::string(api::kGangGate) +
-                                    " and no label that says of which " + "PodGroup it is: add the label " +
+                                    " and no label that names its PodGroup: add the label " +
                                     std::string(api::kPodGroupLabel) + ", or remove the gate"
                               : "the pod waits for PodGroup " + key.ToString() + " of " + std::string(kind_.group) +
                                     ", which does not exist in its namespace; create it or correct the label";
@@ -223,7 +219,7 @@ void GangReconciler::Forget(const ObjectKey& key) {
   writes_.Forget(key);
   statuses_.Forget(key);
   const std::optional<Memory> kept = memory_.Forget(key);
-  // A job goes on without its group, and with its places.
+  // A job goes on without its PodGroup and keeps its places.
   if (kept && !kept->is_planned_by_owner) account_.Forget(GangKey(kind_, key));
 }
 
@@ -234,7 +230,7 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     TellOrphans(key);
     return Action::AwaitChange();
   }
-  if (!HasCaughtUp(*group)) return Action::After(kCacheLag);
+  if (!writes_.HasCaughtUp(group->metadata, {&groups_, &pods_})) return Action::After(kCacheLag);
   GangView view = Observe(group, GangKey(kind_, key));
   if (view.is_torn) return Action::After(kCacheLag);
   AskAccount(view);
@@ -244,13 +240,11 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
     return Action::AwaitChange();
   }
   KeepPlaces(view, plan);
-  std::optional<kube::Duration> deferred;
-  if (Status done = Execute(view, plan, deferred, stop); !done) {
-    return Refused(view, plan, std::move(done).error(), stop);
-  }
-  // Only with the status, so that a pass that puts it off does not tell them twice.
-  if (!deferred) Tell(plan.events, events_, log_, kind_, group->metadata, "gang");
-  return Action::After(TimeToLookAgain(view, plan, deferred));
+  Result<Deferred> done = Execute(view, plan, stop);
+  if (!done) return Refused(view, plan, std::move(done).error(), stop);
+  // Record events only with the status: otherwise a pass that defers it would record them twice.
+  if (!*done) Tell(plan.events, events_, log_, kind_, group->metadata, "gang");
+  return Action::After(TimeToLookAgain(view, plan, *done));
 }
 
 void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
@@ -268,26 +262,25 @@ void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
   }
 }
 
-Status GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::optional<kube::Duration>& deferred,
-                               std::stop_token stop) {
+Result<GangReconciler::Deferred> GangReconciler::Execute(const GangView& view, const GangPlan& plan,
+                                                         std::stop_token stop) {
   // On start, write the status after lifting; on roll-back, before deleting: a process that stops in between leaves the
   // rest to the next.
   if (plan.end.empty()) {
-    if (Status started = members_.Start(view, plan, stop); !started) return started;
+    if (Status started = members_.Start(view, plan, stop); !started) return std::move(started).error();
   }
-  Result<std::optional<kube::Duration>> written = statuses_.Write(view, plan.status, stop);
-  if (!written) return std::move(written).error();
-  deferred = *written;
+  Result<Deferred> written = statuses_.Write(view, plan.status, stop);
+  if (!written) return written;
   if (!plan.refused.empty()) {
     memory_.With(view.group->metadata,
                  [&](Memory& kept) { kept.avoid.insert(plan.refused.begin(), plan.refused.end()); });
   }
-  return members_.End(view, plan, stop);
+  if (Status ended = members_.End(view, plan, stop); !ended) return std::move(ended).error();
+  return written;
 }
 
-kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangPlan& plan,
-                                               std::optional<kube::Duration> deferred) const {
-  // At once: that look finds the cache behind, and so the event that brings the last nomination back wakes the key.
+kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangPlan& plan, Deferred deferred) const {
+  // At once: that pass finds the cache behind its writes, so the event of the last nomination wakes the key.
   if (!plan.nominate.empty()) return std::chrono::milliseconds(1);
   const auto change = view.demand ? account_.TimeUntilChange(view.key) : std::nullopt;
   kube::Duration again = std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
@@ -301,12 +294,12 @@ kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangP
 Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& plan, Error error, std::stop_token stop) {
   const ErrorCode code = error.code();
   if (code != ErrorCode::kForbidden && code != ErrorCode::kInvalid && code != ErrorCode::kInvalidArgument) return error;
-  // Those that are let go already may be bound at any time.
+  // Members whose gate is lifted may be bound at any time, so their places stay.
   if (!view.is_planned_by_owner && !HasBegun(view)) account_.Forget(view.key);
   const GangReason reason = code == ErrorCode::kForbidden ? GangReason::kNotPermitted : GangReason::kPodsRefused;
   api::PodGroupStatus status = plan.status;  // The time that a gang has to come together goes on.
   SetGangReason(status, view, status.phase, reason, error.message());
-  if (GangReasonBefore(view) != ToString(reason)) {
+  if (GangReasonIn(view.group->status) != ToString(reason)) {
     log_.Warn("gang cannot be placed", {{"gang", view.key}, {"error", error.message()}});
     events_.Record(kube::EventType::kWarning, kind_, view.group->metadata, ToString(reason), "PlaceGang",
                    error.message());

@@ -42,7 +42,8 @@ class GangReconciler final : public kube::Reconciler {
 
  private:
   using Group = std::shared_ptr<const api::PodGroup>;
-  // What is kept of a group between passes; nothing is lost with it.
+  using Deferred = GangStatusWriter::Deferred;
+  // What is kept of a group between passes. A cache: a restart loses nothing else.
   struct Memory {
     std::set<std::string> avoid;                // Nodes that were planned and refused.
     bool is_planned_by_owner = false;           // As GangView says.
@@ -53,7 +54,6 @@ class GangReconciler final : public kube::Reconciler {
   // The members of all gangs that are nominated, and held back by their gates.
   void FeedNominated() const;
   void EnqueueBegun();
-  bool HasCaughtUp(const api::PodGroup& group);
   GangView Observe(const Group& group, const std::string& gang);
   std::vector<Member> ReadMembers(const api::PodGroup& group, bool has_planning_owner);
   // Puts what an earlier process had planned into the account.
@@ -61,15 +61,13 @@ class GangReconciler final : public kube::Reconciler {
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
   void AskAccount(GangView& view);
   void KeepPlaces(const GangView& view, const GangPlan& plan);
-  // Sets `deferred` if the change of the status is put off: look again after that time.
-  kube::Status Execute(const GangView& view, const GangPlan& plan, std::optional<kube::Duration>& deferred,
-                       std::stop_token stop);
-  kube::Duration TimeToLookAgain(const GangView& view, const GangPlan& plan,
-                                 std::optional<kube::Duration> deferred) const;
+  // Not nullopt: the status is not written yet; look again after that time.
+  kube::Result<Deferred> Execute(const GangView& view, const GangPlan& plan, std::stop_token stop);
+  kube::Duration TimeToLookAgain(const GangView& view, const GangPlan& plan, Deferred deferred) const;
   // How a failed write is told, and when it is tried again.
   kube::Result<kube::Action> Refused(const GangView& view, const GangPlan& plan, kube::Error error,
                                      std::stop_token stop);
-  // Pods that wait for a group that is not there are told so.
+  // Records an event on each pod that waits for a group that does not exist.
   void TellOrphans(const kube::ObjectKey& key);
   void Forget(const kube::ObjectKey& key);
 

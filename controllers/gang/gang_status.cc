@@ -10,19 +10,29 @@
 namespace grus {
 namespace {
 
-bool IsReady(GangReason reason) { return reason == GangReason::kRunning || reason == GangReason::kSucceeded; }
-
-// Nothing but a change from outside helps.
-bool IsStalled(GangReason reason) {
-  switch (reason) {
-    case GangReason::kCannotFit:
-    case GangReason::kFailed:
-    case GangReason::kInvalidMinimum:
-    case GangReason::kNotPermitted:
-    case GangReason::kPodsRefused: return true;
-    default: return false;
-  }
-}
+struct ReasonFacts {
+  std::string_view name;
+  Standing standing;
+  std::optional<kube::EventType> event = {};  // See EventOf().
+};
+// In the order of GangReason.
+constexpr ReasonFacts kReasons[] = {
+    {"WaitingForMembers", Standing::kReconciling},
+    {"WaitingForRoom", Standing::kReconciling, kube::EventType::kNormal},
+    {"CannotFit", Standing::kStalled, kube::EventType::kWarning},
+    {"BackingOff", Standing::kReconciling},
+    {"Preparing", Standing::kReconciling},
+    {"Starting", Standing::kReconciling},
+    {"Running", Standing::kReady},
+    {"BelowMinimum", Standing::kReconciling, kube::EventType::kWarning},
+    {"Succeeded", Standing::kReady},
+    {"Failed", Standing::kStalled, kube::EventType::kWarning},
+    {"InvalidMinimum", Standing::kStalled, kube::EventType::kWarning},
+    {"GatedByOthers", Standing::kReconciling, kube::EventType::kWarning},
+    {"NotPermitted", Standing::kStalled},
+    {"PodsRefused", Standing::kStalled},
+};
+const ReasonFacts& FactsOf(GangReason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
 
 // "team-a/driver, team-a/workers": who makes the members of this run, in order of their names.
 std::string OwnersOf(const GangView& view) {
@@ -43,37 +53,16 @@ std::string OwnersOf(const GangView& view) {
 
 }  // namespace
 
-std::string_view ToString(GangReason reason) {
-  switch (reason) {
-    case GangReason::kWaitingForMembers: return "WaitingForMembers";
-    case GangReason::kWaitingForRoom: return "WaitingForRoom";
-    case GangReason::kCannotFit: return "CannotFit";
-    case GangReason::kBackingOff: return "BackingOff";
-    case GangReason::kPreparing: return "Preparing";
-    case GangReason::kStarting: return "Starting";
-    case GangReason::kRunning: return "Running";
-    case GangReason::kBelowMinimum: return "BelowMinimum";
-    case GangReason::kSucceeded: return "Succeeded";
-    case GangReason::kFailed: return "Failed";
-    case GangReason::kInvalidMinimum: return "InvalidMinimum";
-    case GangReason::kGatedByOthers: return "GatedByOthers";
-    case GangReason::kNotPermitted: return "NotPermitted";
-    case GangReason::kPodsRefused: return "PodsRefused";
-  }
-  return "";
-}
+std::string_view ToString(GangReason reason) { return FactsOf(reason).name; }
 
-std::chrono::seconds ScheduleTimeout(const api::PodGroup& group) {
-  const auto& seconds = group.spec.schedule_timeout_seconds;
-  return seconds && *seconds > 0 ? std::chrono::seconds(*seconds) : kDefaultScheduleTimeout;
-}
+std::optional<kube::EventType> EventOf(GangReason reason) { return FactsOf(reason).event; }
 
 api::PodGroupStatus BaseGangStatus(const GangView& view) {
   api::PodGroupStatus status = view.group->status;
   if (status.observed_generation == 0) status.conditions.clear();  // The CRD's default, not ours.
   status.observed_generation = view.group->metadata.generation;
   const Tally tally = Count(view);
-  // What has finished stays so, whichever of its pods are deleted or clocks are set, until it has others.
+  // A finished gang stays finished until it has new members, whichever pods are deleted and however clocks are set.
   const bool is_over = status.phase == kGangFinished && tally.alive() + tally.ending == 0 && tally.succeeded > 0;
   if (is_over) return status;
   status.scheduled = tally.scheduled();
@@ -87,42 +76,34 @@ api::PodGroupStatus BaseGangStatus(const GangView& view) {
 void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std::string& phase, GangReason reason,
                    const std::string& message) {
   status.phase = phase;
-  const Standing standing = IsReady(reason)     ? Standing::kReady
-                            : IsStalled(reason) ? Standing::kStalled
-                                                : Standing::kReconciling;
-  Kstatus(status.conditions, view.group->metadata.generation, view.now).Say(standing, ToString(reason), message);
+  const auto& [name, standing, event] = FactsOf(reason);
+  Kstatus(status.conditions, view.group->metadata.generation, view.now).Say(standing, name, message);
 }
 
-std::string GangReasonBefore(const GangView& view) {
-  const api::PodGroupStatus& status = view.group->status;
+std::string GangReasonIn(const api::PodGroupStatus& status) {
   if (status.observed_generation == 0) return {};
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
   return ready ? ready->reason : std::string();
 }
 
 bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after) {
-  const auto reason = [](const api::PodGroupStatus& status) {
-    const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
-    return status.observed_generation != 0 && ready ? ready->reason : std::string();
-  };
-  // What is deleted next waits for that time: a decision (see GangPlan::end).
+  // The time of the next try is a decision: pods are deleted because of it (GangPlan::end).
   if (after.next_attempt_time && after.next_attempt_time != before.next_attempt_time) return false;
-  const std::string was = reason(before), is = reason(after);
+  const std::string was = GangReasonIn(before), is = GangReasonIn(after);
   if (was == is) return before.phase == after.phase && before.observed_generation == after.observed_generation;
   const auto is_start = [](const std::string& text) {
     return text.empty() || text == ToString(GangReason::kWaitingForMembers) ||
            text == ToString(GangReason::kPreparing) || text == ToString(GangReason::kStarting);
   };
-  // Who ends all of it takes the members first: a moment later there may be nobody to tell.
+  // Whoever deletes a whole job deletes its pods first: a moment later the PodGroup may be gone, too.
   const bool loses_members = was == ToString(GangReason::kRunning) && is == ToString(GangReason::kBelowMinimum);
   return loses_members || (is_start(was) && is_start(is));
 }
 
 bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after) {
-  const kube::Condition* was = kube::FindCondition(before.conditions, "Ready");
-  const kube::Condition* is = kube::FindCondition(after.conditions, "Ready");
-  return was && is && was->reason == is->reason &&
-         (is->reason == ToString(GangReason::kWaitingForRoom) || is->reason == ToString(GangReason::kCannotFit));
+  const std::string is = GangReasonIn(after);
+  return GangReasonIn(before) == is &&
+         (is == ToString(GangReason::kWaitingForRoom) || is == ToString(GangReason::kCannotFit));
 }
 
 std::string LegacyPhase(const api::PodGroupStatus& status, int min_member) {

@@ -2,14 +2,12 @@
 // What a PodGroup says of itself: phase, counts, conditions, and one sentence. Pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "controllers/gang/gang_plan.h"
 
 namespace grus {
-
-inline constexpr std::chrono::seconds kDefaultScheduleTimeout{60};
-std::chrono::seconds ScheduleTimeout(const api::PodGroup& group);
 
 // The old status with what does not depend on the plan: counts, owner, generation.
 api::PodGroupStatus BaseGangStatus(const GangView& view);
@@ -18,13 +16,16 @@ api::PodGroupStatus BaseGangStatus(const GangView& view);
 void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std::string& phase, GangReason reason,
                    const std::string& message);
 
-// The reason of the Ready condition as it stands in the cluster; empty: none yet.
-std::string GangReasonBefore(const GangView& view);
+// The type of the event that tells that a gang has come to be so; nullopt: it needs none.
+std::optional<kube::EventType> EventOf(GangReason reason);
 
-// A change whose write can wait a little, for company: counts alone, the phase on the way to Running, or lost members.
+// The reason of the Ready condition; empty: it is not ours.
+std::string GangReasonIn(const api::PodGroupStatus& status);
+
+// A change whose write may wait for others: counts alone, the phase on the way to Running, or lost members.
 bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
 
-// Of these: a gang goes on waiting, for something that reads a little differently.
+// Of these, a change of the message alone: the gang still waits.
 bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
 
 // The phases of scheduling.sigs.k8s.io: PreScheduling and Scheduled are told apart there.

@@ -68,8 +68,8 @@ void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupSt
                      ") and write the status; grus goes on starting pods that have its gate, and says so in events");
 }
 
-kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status,
-                                                                    std::stop_token stop) {
+kube::Result<GangStatusWriter::Deferred> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status,
+                                                                 std::stop_token stop) {
   const bool is_others = TimeUntilOthersLose().has_value();
   if (was_others_.exchange(is_others) != is_others) {
     log_.Info(is_others ? "the status of PodGroups is left to the controllers of scheduler-plugins"
@@ -78,7 +78,7 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
   }
   if (is_others) {
     LeaveToOthers(view, status);
-    return std::optional<kube::Duration>();
+    return Deferred();
   }
   const kube::ObjectKey key = view.group->metadata.Key();
   const Memory memory = memory_.Get(view.group->metadata);
@@ -88,7 +88,7 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
   if (&kind_ == &kube::KindOf<api::LegacyPodGroup>()) status.phase = LegacyPhase(status, view.group->spec.min_member);
   if (status == before) {
     statuses_.Forget(key);
-    return std::optional<kube::Duration>();
+    return Deferred();
   }
   StatusChange change{kube::ToJson(before), kube::ToJson(status), before.observed_generation == 0};
   const bool is_narrow = memory.said && !memory.is_left_to_others;
@@ -101,20 +101,14 @@ kube::Result<std::optional<kube::Duration>> GangStatusWriter::Write(const GangVi
   kube::Duration patience = status.phase == "Running" && !is_decision ? kSoonWait : kube::Duration::zero();
   if (IsMinorGangChange(before, status)) patience = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;
   auto written = statuses_.Write(kind_, view.group->metadata, std::move(change), patience, stop);
-  if (!written) {
-    if (written.error().code() == kube::ErrorCode::kNotFound) return std::optional<kube::Duration>();
-    return std::move(written).error();
-  }
+  if (!written && written.error().code() == kube::ErrorCode::kNotFound) return Deferred();
+  if (!written) return std::move(written).error();
   if (written->deferred) return written->deferred;
-  if (!written->object) {
-    if (is_narrow) Remember(view, status);
-    return std::optional<kube::Duration>();
-  }
-  const auto& kept = static_cast<const api::PodGroup&>(*written->object).status.conditions;
-  const bool is_pruned = kept.empty() && !status.conditions.empty();
+  const auto* stands = static_cast<const api::PodGroup*>(written->object.get());
+  const bool is_pruned = stands ? stands->status.conditions.empty() && !status.conditions.empty() : is_narrow;
   if (is_pruned) Remember(view, status);
-  else if (memory.is_left_to_others) Remember(view, std::nullopt);
-  return std::optional<kube::Duration>();
+  else if (stands && memory.is_left_to_others) Remember(view, std::nullopt);
+  return Deferred();
 }
 
 }  // namespace grus

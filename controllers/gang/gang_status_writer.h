@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what PodGroups say of themselves, and keeps in memory what the cluster does not keep: with the CRD of the
-// coscheduling plugin that is a part of it; while that plugin's own controllers lead, all of it, since the status is
-// theirs then. Changes that decide nothing wait a little for company.
+// Writes the status of PodGroups, and remembers what the cluster does not keep of it: the fields that the CRD of the
+// coscheduling plugin lacks, or the whole status while that plugin's own controllers lead and write it. Changes that
+// decide nothing wait for others, so that one write serves several.
 //
-// One of these for each of the two kinds. Thread-safe: many groups at once. Nothing is lost with it: the next one goes
-// on from what stands in the cluster.
+// One of these for each of the two kinds. Thread-safe: many groups at once. A restart loses nothing: the next
+// process goes on from what stands in the cluster.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,8 @@ class GangStatusWriter {
   // The group with the status that was last said of it.
   Group WithWhatWasSaid(const Group& group);
   // nullopt: all that is to be written stands in the cluster; else it is to be tried again after so long.
-  kube::Result<std::optional<kube::Duration>> Write(const GangView& view, api::PodGroupStatus status,
-                                                    std::stop_token stop);
+  using Deferred = std::optional<kube::Duration>;
+  kube::Result<Deferred> Write(const GangView& view, api::PodGroupStatus status, std::stop_token stop);
   // While the status is another controller's: how long that holds if its lease is not renewed.
   std::optional<kube::Duration> TimeUntilOthersLose() const;
   void Forget(const kube::ObjectKey& key);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <tuple>
 
 #include "clientlib/cache/store.h"
 #include "controllers/policy/waited.h"
@@ -33,8 +32,7 @@ MemberState StateOf(const kube::Pod& pod) {
 std::optional<kube::Time> EndOf(const kube::Pod& pod) {
   std::optional<kube::Time> end;
   for (const kube::ContainerStatus& container : pod.status.container_statuses) {
-    if (!container.state.terminated || !container.state.terminated->finished_at) continue;
-    end = std::max(end.value_or(*container.state.terminated->finished_at), *container.state.terminated->finished_at);
+    if (container.state.terminated) end = std::max(end, container.state.terminated->finished_at);
   }
   if (end) return end;
   if (const auto* ready = kube::FindCondition(pod.status.conditions, "Ready")) return ready->last_transition_time;
@@ -83,9 +81,7 @@ Tally Count(const GangView& view) {
   return tally;
 }
 
-bool HasBegun(const GangView& view) {
-  return std::any_of(view.members.begin(), view.members.end(), [](const Member& member) { return member.IsLetGo(); });
-}
+bool HasBegun(const GangView& view) { return std::ranges::any_of(view.members, &Member::IsLetGo); }
 
 Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner) {
   Member member;
@@ -104,8 +100,7 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
     member.owner = std::string(pod.metadata.ns) + "/" + std::string(owner->name);
     member.owner_uid = std::string(owner->uid);
   }
-  const std::vector<std::string>& finalizers = pod.metadata.finalizers;
-  member.is_tracked_by_job = std::find(finalizers.begin(), finalizers.end(), kJobTracking) != finalizers.end();
+  member.is_tracked_by_job = std::ranges::count(pod.metadata.finalizers, std::string_view(kJobTracking)) > 0;
   member.node = std::string(pod.spec.node_name);
   member.nominated = std::string(pod.status.nominated_node_name);
   member.nominated_to = std::string(pod.metadata.Annotation(kGangNominatedToAnnotation));
@@ -136,16 +131,14 @@ void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now) {
   }
   if (present.empty() && last != nullptr) present.push_back(last);
   for (Member& member : members) {
-    const bool is_past = HasEnded(member) && std::none_of(present.begin(), present.end(), [&](const Member* of_run) {
-                           return IsOfRun(member, *of_run, now);
-                         });
-    if (is_past) member.state = MemberState::kPast;
+    const auto is_of_run = [&](const Member* of_run) { return IsOfRun(member, *of_run, now); };
+    if (HasEnded(member) && std::ranges::none_of(present, is_of_run)) member.state = MemberState::kPast;
   }
 }
 
 std::string WhatIsMissing(const GangView& view, int missing) {
   std::string text = Count(missing, "member") + " more must be created";
-  const auto ordered = std::find_if(view.members.begin(), view.members.end(), [](const Member& member) {
+  const auto ordered = std::ranges::find_if(view.members, [](const Member& member) {
     return member.is_of_stateful_set && member.state == MemberState::kGated;
   });
   if (ordered != view.members.end() && Count(view).alive() == 1) {
@@ -153,11 +146,6 @@ std::string WhatIsMissing(const GangView& view, int missing) {
             ordered->name + " is ready";
   }
   return text;
-}
-
-void SortMembers(std::vector<Member>& members) {
-  std::sort(members.begin(), members.end(),
-            [](const Member& a, const Member& b) { return std::tie(a.ordinal, a.name) < std::tie(b.ordinal, b.name); });
 }
 
 }  // namespace grus

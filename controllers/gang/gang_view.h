@@ -19,8 +19,6 @@ namespace grus {
 inline constexpr kube::Duration kShortGate = std::chrono::seconds(2);
 // Who led the schedulers when the pod was nominated: the holder of their lease.
 inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centauruscloud.io/nominated-to";
-// The node whose hostname we added to the pod's node selector when we lifted its gate.
-
 // A finalizer: of a pod that has it, its Job counts how it ended.
 inline constexpr char kJobTracking[] = "batch.kubernetes.io/job-tracking";
 
@@ -98,7 +96,6 @@ std::string WhatIsMissing(const GangView& view, int missing);
 
 // `shape` is that of the pod, null if it is bound or has ended. `has_planning_owner`: of GangView::is_planned_by_owner.
 Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner);
-void SortMembers(std::vector<Member>& members);
 // The next Job of a CronJob finds the pods of the last one still there. Those that have ended belong to the run that is
 // there now if they have its owner, or ended after one of it was bound; else they are past. Where all have ended, the
 // last to end says which run it was. An end that lies ahead of `now` was noted before the clock was set back.

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "clientlib/runtime/parallel.h"
-#include "controllers/gang/gang_patches.h"
+#include "controllers/policy/waited.h"
 
 namespace grus {
 namespace {
@@ -19,12 +19,61 @@ using kube::Status;
 
 constexpr std::size_t kParallelWrites = 8;
 
-// It is gone, or another one than was planned with: our cache will hear of it, and the next pass ends what is left.
+// It is gone, or not the pod that was planned with: the event wakes the key, and the next pass plans anew.
 bool HasChanged(const Error& error) {
   return error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kConflict;
 }
 
+Json PatchOf(const Member& member) {
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = member.uid;
+  return patch;
+}
+
 }  // namespace
+
+Json NominationPatch(const GangView& view, const Nomination& nomination) {
+  const Member& member = *nomination.member;
+  const bool is_cleared = nomination.node.empty();
+  Json patch = PatchOf(member);
+  const std::string& told = is_cleared ? std::string() : view.scheduler;
+  if (told != member.nominated_to) {
+    patch["metadata"]["annotations"][kGangNominatedToAnnotation] = told.empty() ? Json() : Json(told);
+  }
+  patch["status"]["nominatedNodeName"] = is_cleared ? Json() : Json(nomination.node);
+  return patch;
+}
+
+Json LiftPatch(const GangView& view, const Member& member, kube::Time now, const std::optional<Pin>& pin) {
+  Json patch = PatchOf(member);
+  const bool is_short = view.is_planned_by_owner && member.created_at && Waited(now, *member.created_at) < kShortGate;
+  if (!is_short) patch["metadata"]["annotations"][api::kGangLiftedAnnotation] = kube::ToText(now);
+  patch["spec"]["schedulingGates"].Append(Json::MakeObject({{"$patch", "delete"}, {"name", api::kGangGate}}));
+  if (pin) {
+    patch["metadata"]["annotations"][kGangPinnedAnnotation] = pin->node;
+    patch["spec"]["nodeSelector"][kHostnameLabel] = pin->hostname;
+  }
+  return patch;
+}
+
+Json DisruptionPatch(const GangView& view, const Member& member) {
+  Json patch = PatchOf(member);
+  patch["metadata"]["resourceVersion"] = member.resource_version;
+  patch["status"]["conditions"] = Json::MakeArray(
+      {Json::MakeObject({{"type", "DisruptionTarget"},
+                         {"status", "True"},
+                         {"reason", "GangRolledBack"},
+                         {"message", "its gang " + view.group->metadata.name + " did not come together in time"},
+                         {"lastTransitionTime", kube::ToText(view.now)}})});
+  return patch;
+}
+
+Json UncountPatch(const Member& member, std::string_view resource_version) {
+  Json patch = PatchOf(member);
+  patch["metadata"]["resourceVersion"] = resource_version;
+  patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = Json::MakeArray({kJobTracking});
+  return patch;
+}
 
 Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::stop_token stop) {
   Status done = kube::ForEachParallel(
@@ -32,12 +81,7 @@ Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::stop
       [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
   if (!done) return done;
   return kube::ForEachParallel(
-      clock_, plan.lift.size(), kParallelWrites,
-      [&](std::size_t i) {
-        const auto pin = plan.pins.find(plan.lift[i]);
-        return Lift(view, *plan.lift[i], pin == plan.pins.end() ? std::string() : pin->second, stop);
-      },
-      stop);
+      clock_, plan.lift.size(), kParallelWrites, [&](std::size_t i) { return Lift(view, plan.lift[i], stop); }, stop);
 }
 
 Status MemberWriter::End(const GangView& view, const GangPlan& plan, std::stop_token stop) {
@@ -55,7 +99,7 @@ Status MemberWriter::EndOne(const GangView& view, const Member& member, std::sto
   options.uid = member.uid;
   const ObjectKey pod{view.group->metadata.ns, member.name};
   Status gone = client_.Delete(KindOf<kube::Pod>(), pod, options, stop);
-  // In conflict is another pod of that name: nothing to end.
+  // On a conflict another pod has that name: there is nothing to delete.
   if (gone || gone.error().code() == ErrorCode::kConflict) return {};
   return std::move(gone).error().with("delete Pod " + pod.ToString());
 }
@@ -66,7 +110,7 @@ Result<bool> MemberWriter::Uncount(const GangView& view, const Member& member, s
   if (member.state == MemberState::kBound) {
     auto marked = PatchPod(view, member, DisruptionPatch(view, member), "status", stop);
     if (!marked && HasChanged(marked.error())) return false;
-    // Where grus may not write statuses, a policy sees how the container ended.
+    // Without the permission to write the status, the Job's podFailurePolicy sees how the container ended.
     if (!marked && marked.error().code() != ErrorCode::kForbidden) {
       return std::move(marked).error().with("mark Pod " + pod.ToString() + " as disrupted");
     }
@@ -95,10 +139,8 @@ Status MemberWriter::Nominate(const GangView& view, const Nomination& nomination
   const ObjectKey pod{view.group->metadata.ns, nomination.member->name};
   auto patched = PatchPod(view, *nomination.member, NominationPatch(view, nomination), "status", stop);
   if (!patched) {
-    const ErrorCode code = patched.error().code();
-    // Gone, or another: our cache will hear of it.
-    if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return {};
-    if (code == ErrorCode::kInvalid) {
+    if (HasChanged(patched.error())) return {};
+    if (patched.error().code() == ErrorCode::kInvalid) {
       // Likewise if it was bound meanwhile; else somebody refuses the write, and will again.
       const auto live = client_.Get<kube::Pod>(pod, stop);
       if (live ? !(*live)->spec.node_name.empty() : live.error().code() == ErrorCode::kNotFound) return {};
@@ -113,17 +155,15 @@ Status MemberWriter::Nominate(const GangView& view, const Nomination& nomination
   return {};
 }
 
-Status MemberWriter::Lift(const GangView& view, const Member& member, const std::string& node, std::stop_token stop) {
-  std::optional<Pin> pin;
-  if (!node.empty()) pin = Pin{node, account_.HostnameOf(node)};
-  if (pin && pin->hostname.empty()) pin.reset();  // It is gone, or goes by no name.
+Status MemberWriter::Lift(const GangView& view, const LiftedGate& lifted, std::stop_token stop) {
+  const Member& member = *lifted.member;
+  const std::string& node = lifted.pinned_to;
+  std::optional<Pin> pin = Pin{node, node.empty() ? std::string() : account_.HostnameOf(node)};
+  if (pin->hostname.empty()) pin.reset();  // Also of a node that is gone, or has no such label.
   const ObjectKey pod{view.group->metadata.ns, member.name};
   auto patched = PatchPod(view, member, LiftPatch(view, member, kube::Time{clock_.WallNow()}, pin), "", stop);
-  if (!patched) {
-    if (patched.error().code() == ErrorCode::kNotFound) return {};
-    return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
-  }
-  return {};
+  if (patched || patched.error().code() == ErrorCode::kNotFound) return {};
+  return std::move(patched).error().with("lift the gate of Pod " + pod.ToString());
 }
 
 }  // namespace grus

@@ -24,15 +24,15 @@ constexpr int kFailed = 1, kWrongUse = 2;
 
 constexpr const char* kFitUsage =
     "kubectl grus trial fit --points FILE --predict FILE [--max-ratio RATIO]\n"
-    "    says how long a training step takes at sizes that were not tried, from sizes that were.\n";
+    "    predicts the time of a training step at sizes that were not tried, from sizes that were measured.\n";
 constexpr const char* kPlotUsage =
     "kubectl grus trial plot NAME [-n NAMESPACE] [--svg FILE]\n"
     "    draws the curve of a TrialJob: throughput over GPUs, with the knee.\n";
 
 constexpr const char* kUngateUsage =
     "kubectl grus ungate [-n NAMESPACE | -A] [--yes]\n"
-    "    the way out when grus is not running: gives pods that wait at its gates to the scheduler, in part or whole.\n"
-    "    Without --yes it says which pods these are and changes nothing.\n";
+    "    lifts the gates of pods that wait for a grus that is not running, even if their gangs are incomplete.\n"
+    "    Without --yes it lists these pods and changes nothing.\n";
 
 int SayWrongUse(std::ostream& error, const std::string& what) {
   error << "kubectl grus: " << what << "; see kubectl grus --help\n";
@@ -43,7 +43,7 @@ kube::Result<CsvText> ReadFile(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
-  // Reading is what finds out that a path is a folder.
+  // Opening a folder succeeds; only reading fails.
   if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
   if (!file.is_open() || file.bad() || errno == EISDIR) {
     const int code = errno;
@@ -60,7 +60,7 @@ int SayFailed(std::ostream& error, const kube::Error& why) {
 
 int Finish(std::ostream& out, std::ostream& error, const std::string& answer) {
   out << answer << std::flush;
-  if (!out) return SayFailed(error, {kube::ErrorCode::kUnavailable, "the answer could not be written"});
+  if (!out) return SayFailed(error, {kube::ErrorCode::kUnavailable, "the output could not be written"});
   return 0;
 }
 
@@ -90,9 +90,9 @@ po::options_description FitOptionsDescription() {
       "points", po::value<std::string>()->value_name("FILE"),
       "CSV with the columns num_nodes, num_replicas, local_bsz (samples per replica and step), step_time (s).")(
       "predict", po::value<std::string>()->value_name("FILE"),
-      "CSV with the columns num_nodes, num_replicas, local_bsz of the sizes that are asked for.")(
+      "CSV with the columns num_nodes, num_replicas, local_bsz of the sizes to predict.")(
       "max-ratio", po::value<double>()->value_name("RATIO")->default_value(FitOptions{}.max_interval_ratio),
-      "Answers whose 90 % band is wider than this (high / low) are Unknown: their step_time is a guess.");
+      "Predictions whose 90 % band is wider than this (high / low) are Unknown: their step_time is a guess.");
   return description;
 }
 
@@ -106,8 +106,9 @@ auto ConnectBy(const po::variables_map& values, const kube::Clock& clock) {
 
 void AddConnectOptions(po::options_description& description, const char* of_namespace) {
   description.add_options()("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), of_namespace)(
-      "kubeconfig", po::value<std::string>()->value_name("FILE"), "Else $KUBECONFIG or ~/.kube/config.")(
-      "context", po::value<std::string>()->value_name("NAME"), "Else the kubeconfig's current one.");
+      "kubeconfig", po::value<std::string>()->value_name("FILE"),
+      "Kubeconfig file. Default: $KUBECONFIG, else ~/.kube/config.")(
+      "context", po::value<std::string>()->value_name("NAME"), "Context of the kubeconfig. Default: its current one.");
 }
 
 kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& values) {
@@ -121,12 +122,12 @@ kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& 
   if (trial.error().code() != kube::ErrorCode::kNotFound) {
     return std::move(trial).error().with("get TrialJob " + key.ToString());
   }
-  // An API server that knows the kind says so by a Status with a reason.
+  // An API server that knows the kind answers with a Status that has a reason.
   if (trial.error().reason().empty()) {
-    return kube::Error(kube::ErrorCode::kNotFound, "the cluster has no TrialJobs: grus is not installed there");
+    return kube::Error(kube::ErrorCode::kNotFound, "the cluster has no TrialJobs: the CRDs of grus are not installed");
   }
   return kube::Error(kube::ErrorCode::kNotFound,
-                     "there is no TrialJob " + key.ToString() + "; kubectl get trialjobs -A lists all");
+                     "TrialJob " + key.ToString() + " does not exist; kubectl get trialjobs -A lists all");
 }
 
 int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& error) {
@@ -156,7 +157,7 @@ int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& 
 po::options_description PlotOptionsDescription() {
   const PlotSize size;
   po::options_description description("Options", 100);
-  AddConnectOptions(description, "Of the TrialJob; else the context's.");
+  AddConnectOptions(description, "Namespace of the TrialJob. Default: the context's.");
   description.add_options()("svg", po::value<std::string>()->value_name("FILE"), "Write an SVG image instead of text.")(
       "width", po::value<int>()->value_name("N")->default_value(size.width),
       "Characters in a line of a chart; at least 68.")(
@@ -177,9 +178,9 @@ int Ungate(const po::variables_map& values, std::ostream& out, std::ostream& err
 
 po::options_description UngateOptionsDescription() {
   po::options_description description("Options", 100);
-  AddConnectOptions(description, "Whose pods; else the context's.");
+  AddConnectOptions(description, "Namespace of the pods. Default: the context's.");
   description.add_options()("all-namespaces,A", po::bool_switch(), "The pods of all namespaces.")(
-      "yes", po::bool_switch(), "Do it.");
+      "yes", po::bool_switch(), "Lift the gates.");
   return description;
 }
 
@@ -197,7 +198,7 @@ int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostrea
                               {{"trial", "plot"}, kPlotUsage, PlotOptionsDescription(), TrialPlot},
                               {{"ungate"}, kUngateUsage, UngateOptionsDescription(), Ungate}};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.empty()) return SayWrongUse(error, "no command is given");
+  if (arguments.empty()) return SayWrongUse(error, "no command");
   const bool wants_help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
     return argument == "--help" || argument == "-h";
   });
@@ -212,7 +213,7 @@ int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostrea
   }
   if (command == std::end(commands)) {
     const std::string second = arguments.size() >= 2 ? " " + arguments[1] : "";
-    return SayWrongUse(error, "there is no command \"" + arguments[0] + second + "\"");
+    return SayWrongUse(error, "unknown command \"" + arguments[0] + second + "\"");
   }
 
   po::options_description all;

@@ -22,7 +22,7 @@ std::string Trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// One character after the other; rows end at line breaks outside quotes.
+// Reads character by character; rows end at line breaks outside quotes.
 class Parser {
  public:
   Parser(std::string_view text, const std::string& name) : text_(text), name_(name) {}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubectl grus trial fit: step times at sizes that were not tried, from a file of those that were.
+// kubectl grus trial fit: predicts step times at sizes that were not tried, from a file of measurements.
 //
 // Measurements have the columns num_nodes, num_replicas, local_bsz (samples per replica and step) and step_time (s);
-// wanted sizes the first three. Further columns are ignored. The answer repeats the wanted sizes in their order, with
-// step_time, low and high (s, the 90 % band) and source: Measured, Interpolated, Extrapolated or Unknown. Where it is
-// Unknown, step_time is the model's guess and the band says what it is worth: who checks the model wants every number.
+// wanted sizes have the first three. Further columns are ignored. The answer repeats the wanted sizes in their order,
+// with step_time, low and high (s, the 90 % band) and source: Measured, Interpolated, Extrapolated or Unknown. For
+// Unknown sizes too, step_time is the model's guess: whoever checks the model needs every number.
 //
 // Pure: texts in, text out.
 #pragma once

@@ -54,7 +54,7 @@ PredictionSource SourceOf(api::CurveSource source) {
   return PredictionSource::kUnknown;
 }
 
-// What can be drawn of it: a size without a number has its place in the middle of its band.
+// The points that can be drawn. A size without a number is drawn in the middle of its band.
 std::vector<CurvePoint> Drawn(const Series& series) {
   std::vector<CurvePoint> curve;
   for (const api::CurvePoint& point : series.points) {
@@ -98,7 +98,7 @@ ChartOptions OptionsOf(const TrialJob& trial, const Series& series, const PlotSi
 
 using Row = std::vector<std::string>;
 
-// Columns of equal width, numbers to the right, the last one to the left.
+// Columns are aligned right, the last one left.
 std::string TableOf(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const Row& row : rows) {
@@ -143,7 +143,7 @@ std::string RecommendationText(const api::Recommendation& r) {
 kube::Error NothingYet(const TrialJob& trial) {
   const api::TrialJobStatus& status = trial.status;
   const std::string phase(api::EnumNames(status.phase)[static_cast<std::size_t>(status.phase)]);
-  std::string text = "TrialJob " + trial.metadata.Key().ToString() + " has nothing to draw: phase " + phase;
+  std::string text = "TrialJob " + trial.metadata.Key().ToString() + " has no curve yet: phase " + phase;
   if (!status.progress.empty()) text += ", " + status.progress + " trials ended";
   const auto* ready = kube::FindCondition(status.conditions, "Ready");
   if (!ready) ready = kube::FindCondition(status.conditions, "Reconciling");
@@ -151,7 +151,7 @@ kube::Error NothingYet(const TrialJob& trial) {
   return {kube::ErrorCode::kNotFound, text};
 }
 
-// For what comes from the cluster and goes to a terminal: no control characters.
+// Text from the cluster must not control the user's terminal.
 std::string Printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(),

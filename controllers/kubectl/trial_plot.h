@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kubectl grus trial plot: the curve of a TrialJob as a chart for each GPU type and batch size.
 //
-// As text: the charts, a table of all sizes with the source of each number, and what is recommended. As SVG:
-// the charts below each other.
+// As text: the charts, a table of all sizes with the source of each number, and the recommendations. As SVG: the charts
+// one below the other.
 //
 // Pure: the object in, text out.
 #pragma once
@@ -18,7 +18,7 @@ struct PlotSize {
   int width = 72, height = 20;  // Of a chart in characters.
 };
 
-// Error kNotFound: there is no curve yet; it says what the TrialJob is doing.
+// Error kNotFound: there is no curve yet; the message says what the TrialJob is doing.
 kube::Result<std::string> PlotAsText(const api::TrialJob& trial, const PlotSize& size);
 kube::Result<std::string> PlotAsSvg(const api::TrialJob& trial);
 

@@ -36,12 +36,11 @@ GatedPod Read(const kube::Pod& pod) {
   return gated;
 }
 
-// One line each, under a heading.
 std::string TableOf(const std::vector<GatedPod>& pods) {
-  std::vector<std::array<std::string, 4>> rows{{"NAMESPACE", "POD", "PODGROUP", "THEN"}};
+  std::vector<std::array<std::string, 4>> rows{{"NAMESPACE", "POD", "PODGROUP", "WITHOUT THE GATE"}};
   for (const GatedPod& pod : pods) {
     rows.push_back({pod.key.ns, pod.key.name, pod.group.empty() ? "<none>" : pod.group,
-                    pod.has_foreign_gate ? "waits for gates of others" : "is the scheduler's"});
+                    pod.has_foreign_gate ? "still gated by others" : "can be scheduled"});
   }
   std::array<std::size_t, 3> widths{};
   for (const auto& row : rows) {
@@ -56,7 +55,7 @@ std::string TableOf(const std::vector<GatedPod>& pods) {
   return table.str();
 }
 
-// Who makes further pods with a gate, one line each; empty: nobody.
+// The owners that will create more gated pods, one line each.
 std::string MakersOf(const std::vector<GatedPod>& pods) {
   std::set<std::string> makers;
   for (const GatedPod& pod : pods) {
@@ -96,7 +95,7 @@ kube::Status LiftGates(kube::Client& client, const GatedPod& pod) {
   const auto patched = client.Patch(KindOf<kube::Pod>(), pod.key, kube::PatchType::kStrategicMerge, patch, {});
   if (patched || patched.error().code() == kube::ErrorCode::kNotFound) return {};
   const bool is_another = patched.error().message().find("metadata.uid") != std::string::npos;
-  if (is_another) return {};  // It has its name now.
+  if (is_another) return {};  // The pod is gone; another one has its name.
   return kube::Error(patched.error()).with("lift the gate of Pod " + pod.key.ToString());
 }
 
@@ -108,7 +107,7 @@ int UngatePods(kube::Client& client, const std::string& ns, bool must_lift, std:
   }
   const std::string where = ns.empty() ? "" : " in namespace " + ns;
   if (pods->empty()) {
-    out << "no pod waits at a gate of grus" << where << "\n";
+    out << "no pod waits for a gate of grus" << where << "\n";
     return 0;
   }
   out << TableOf(*pods);
@@ -122,13 +121,13 @@ int UngatePods(kube::Client& client, const std::string& ns, bool must_lift, std:
     }
   }
   if (must_lift)
-    out << "\n" << Count(static_cast<std::int64_t>(pods->size() - failed), "pod") << " let go" << where << ".\n";
+    out << "\n" << Count(static_cast<std::int64_t>(pods->size() - failed), "pod") << " ungated" << where << ".\n";
   else
     out << "\n"
-        << Count(static_cast<std::int64_t>(pods->size()), "pod") << " would start" << where
-        << "; nothing was changed. --yes lifts the gates.\n";
+        << Count(static_cast<std::int64_t>(pods->size()), "pod") << " would be ungated" << where
+        << "; nothing was changed. Run it again with --yes to lift the gates.\n";
   if (const std::string makers = MakersOf(*pods); !makers.empty()) {
-    out << "\nPods that these make from now on wait again, unless the gate is taken out of their templates:\n"
+    out << "\nNew pods of these workloads will wait again, unless you remove the gate from their templates:\n"
         << makers;
   }
   return failed == 0 ? 0 : 1;

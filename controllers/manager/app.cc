@@ -33,13 +33,13 @@ kube::InformerOptions Everything(const Options& options) {
   return all;
 }
 
-// What permissions of earlier versions may not contain; grus goes on without.
+// Of kinds that the permissions of an earlier version may lack: grus works without them.
 kube::InformerOptions Optional(kube::InformerOptions options) {
   options.is_optional = true;
   return options;
 }
 
-// What the controllers are made of: of each one thing for all of them.
+// What all controllers share.
 struct Shared {
   const Options& options;
   kube::Client& client;
@@ -78,10 +78,10 @@ struct ElasticController {
             with.manager.AddInformer(KindOf<kube::Job>(), ours),
             with.pods,
             with.nodes,
+            with.manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({})),
+            quotas,
             with.groups,
-            &with.manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({})),
-            with.profiles,
-            &quotas};
+            with.profiles};
   }
 
   Quotas quotas;
@@ -123,7 +123,7 @@ struct GangController {
   GangReconciler reconciler;
 };
 
-// The leases of other programs that gangs meet.
+// The leases of the scheduler and of scheduler-plugins: they tell gangs whether those run, and since when.
 struct PeerLeases {
   PeerLeases(kube::Client& client, const kube::Clock& clock, const kube::Log& its_log)
       : log(its_log),
@@ -133,12 +133,12 @@ struct PeerLeases {
   void Start(const std::stop_token& stop) {
     const kube::Result<bool> found = scheduler.Start(stop);
     if (!found || !*found) {
-      log.Info("nominations are not renewed when the scheduler is restarted: its lease is not to be seen",
+      log.Info("cannot see the scheduler's lease: nominations are not renewed when the scheduler restarts",
                {{"lease", std::string(kSchedulerLeaseNamespace) + "/" + kSchedulerLease},
                 {"reason", found ? "there is none" : found.error().message()}});
     }
     if (const kube::Result<bool> plugins = scheduler_plugins.Start(stop); !plugins) {
-      log.Info("whether controllers of scheduler-plugins run is not to be seen",
+      log.Info("cannot see whether controllers of scheduler-plugins run",
                {{"lease", kSchedulerPluginsLease}, {"reason", plugins.error().message()}});
     }
   }
@@ -166,7 +166,7 @@ struct ProbeController {
     if (verdict.honoured != Honoured::kUnknown) account.SetNominationsHonoured(verdict.honoured == Honoured::kYes);
     if (std::exchange(last, verdict.honoured) == verdict.honoured) return;
     if (verdict.honoured == Honoured::kUnknown) {
-      return log.Info("whether nominations are honoured here could not be tried", {{"reason", verdict.why}});
+      return log.Info("cannot find out whether nominations are honoured here", {{"reason", verdict.why}});
     }
     if (verdict.honoured == Honoured::kYes)
       return log.Info("nominations are honoured here", {{"scheduler", verdict.why}});
@@ -177,11 +177,11 @@ struct ProbeController {
   ClusterAccount& account;
   const kube::Log& log;
   NominationProbe probe;
-  std::optional<Honoured> last;  // That was told.
+  std::optional<Honoured> last;  // The verdict that was logged.
 };
 
-// Nothing is written but by the leader (rule E4), also when this process was suspended and does not know yet that its
-// lease has run out. Events may still tell what it did.
+// Only the leader writes (rule E4), also when this process was suspended and does not know yet that its lease has run
+// out. Events may still tell what it did.
 class LeaderGate final : public kube::WriteGate {
  public:
   // `elector` may be null: then all is written.

@@ -1,11 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
+// grus-manager: connects, waits for an API server that serves our kinds, runs the App, and serves metrics and health.
 #include <malloc.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <random>
 
+#include "clientlib/base/backoff.h"
+#include "clientlib/base/wait.h"
+#include "clientlib/client/connection.h"
+#include "clientlib/client/resource_path.h"
+#include "clientlib/runtime/client_metrics.h"
+#include "clientlib/runtime/http_server.h"
 #include "clientlib/runtime/shutdown.h"
-#include "controllers/manager/options.h"
-#include "controllers/manager/wiring.h"
+#include "controllers/manager/app.h"
+#include "controllers/manager/version.h"
+
+namespace grus {
+namespace {
+
+using kube::Error;
+using kube::ErrorCode;
+using kube::HttpServer;
+using kube::Result;
+using kube::Status;
+
+constexpr kube::BackoffPolicy kServerRetry{std::chrono::seconds(1), std::chrono::seconds(30), 2.0, 0.2};
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "grus-manager";
+}
+
+// A new one each start, so that a restarted process never takes the lease for its own.
+std::string Identity() {
+  std::random_device random;
+  char suffix[40];
+  std::snprintf(suffix, sizeof suffix, "_%08x%08x", random(), random());
+  return HostName() + suffix;
+}
+
+Result<std::unique_ptr<kube::LeaderElector>> MakeElector(const Options& options, kube::Connection& connection,
+                                                         const kube::Clock& clock, const kube::Log& log) {
+  if (!options.leader_elect) return std::unique_ptr<kube::LeaderElector>();
+  kube::LeaderElectionOptions election;
+  election.lease = {options.own_namespace, options.leader_elect_name};
+  election.identity = Identity();
+  return kube::LeaderElector::Create(*connection.lease_client, clock, log, std::move(election));
+}
+
+kube::HttpReply Check(const Status& status) {
+  return status ? kube::HttpReply{.body = "ok\n"}
+                : kube::HttpReply{.status = 500, .body = status.error().message() + "\n"};
+}
+
+Result<std::unique_ptr<HttpServer>> Serve(const std::string& address,
+                                          std::map<std::string, HttpServer::Handler> handlers) {
+  if (address == "0" || address.empty()) return std::unique_ptr<HttpServer>();
+  return HttpServer::Start(address, std::move(handlers));
+}
+
+// Lists one object of each kind, in a namespace that we may read, or in all.
+Status CheckKinds(kube::Client& client, const Options& options, std::stop_token stop) {
+  const std::string ns = options.namespaces.empty() ? std::string() : options.namespaces.front();
+  for (const kube::Kind* kind : App::Kinds(options)) {
+    Result<std::string> answer = client.GetRaw(kube::CollectionPath(*kind, ns) + "?limit=1", stop);
+    if (answer) continue;
+    const std::string name = std::string(kind->plural) + "." + std::string(kind->group);
+    if (answer.error().code() == ErrorCode::kNotFound) {
+      return Error(ErrorCode::kNotFound,
+                   "the CustomResourceDefinition " + name + " is not installed: kubectl apply -f crds/generated");
+    }
+    return std::move(answer).error().with("list " + name);
+  }
+  return {};
+}
+
+// Waits until the API server serves our kinds, with one line in the log for each try. Returns the errors that waiting
+// does not mend: a certificate that is not trusted, credentials that are refused.
+Status WaitForServer(kube::Connection& connection, const Options& options, const kube::Clock& clock,
+                     const kube::Log& log, std::stop_token stop) {
+  kube::Backoff backoff(kServerRetry);
+  for (;;) {
+    Status ready = CheckKinds(*connection.client, options, stop);
+    if (ready || stop.stop_requested()) return {};
+    const Error& error = ready.error();
+    if (error.is_terminal() || error.code() == ErrorCode::kUnauthorized) {
+      return std::move(ready).error().with(connection.config.source);
+    }
+    const kube::Duration wait = backoff.Next();
+    log.Warn("waiting for the API server",
+             {{"error", error.message()},
+              {"retry_in_seconds", std::chrono::duration_cast<std::chrono::seconds>(wait).count()}});
+    if (!kube::WaitFor(clock, wait, stop)) return {};
+  }
+}
+
+// Blocks until `stop`, or until an error makes going on useless.
+Status Run(Options options, const kube::Log& log, std::stop_token stop) {
+  const kube::SystemClock clock;
+  kube::Registry metrics;
+  kube::AddProcessMetrics(metrics);
+  kube::ClientMetrics client_metrics(metrics, "kube-apiserver");
+
+  Result<std::unique_ptr<kube::Connection>> made = kube::Connect(
+      {options.kubeconfig, options.context, std::string("grus-manager/") + kVersion, &client_metrics, &log}, clock);
+  if (!made) return std::move(made).error();
+  kube::Connection& connection = **made;
+  options.own_namespace =
+      options.leader_elect_namespace.empty() ? connection.config.default_namespace : options.leader_elect_namespace;
+  Result<std::unique_ptr<kube::LeaderElector>> elector = MakeElector(options, connection, clock, log);
+  if (!elector) return std::move(elector).error();
+  if (*elector) {
+    metrics.AddGaugeFunction("leader_election_master_status", "1 if this process leads, else 0.", {"name"},
+                             {options.leader_elect_name}, [&] { return (*elector)->IsLeader() ? 1.0 : 0.0; });
+  }
+
+  App app(options, *connection.client, elector->get(), clock, log, metrics, HostName());
+  const auto is_alive = [&](const std::string&) {
+    return Check(*elector ? (*elector)->CheckHealth(std::chrono::seconds(20)) : Status());
+  };
+  const auto is_ready = [&](const std::string&) {
+    return Check(app.IsReady() ? Status() : Error(ErrorCode::kUnavailable, "caches are not synced"));
+  };
+  Result<std::unique_ptr<HttpServer>> health =
+      Serve(options.health_address, {{"/healthz", is_alive}, {"/readyz", is_ready}});
+  if (!health) return std::move(health).error();
+  const auto scrape = [&](const std::string&) {
+    return kube::HttpReply{200, "text/plain; version=0.0.4; charset=utf-8", metrics.Text()};
+  };
+  Result<std::unique_ptr<HttpServer>> exporter = Serve(options.metrics_address, {{"/metrics", scrape}});
+  if (!exporter) return std::move(exporter).error();
+
+  log.Info("starting", {{"version", kVersion},
+                        {"commit", kCommit},
+                        {"server", kube::Describe(connection.config)},
+                        {"metrics_port", *exporter ? (*exporter)->port() : 0},
+                        {"health_port", *health ? (*health)->port() : 0}});
+  if (Status ready = WaitForServer(connection, options, clock, log, stop); !ready) return ready;
+  return app.Run(stop);
+}
+
+}  // namespace
+}  // namespace grus
 
 int main(int argc, char** argv) {
   // An arena for each thread would multiply the memory of a process whose threads mostly wait.
@@ -20,5 +157,11 @@ int main(int argc, char** argv) {
     std::fputs(options->text_to_print.c_str(), stdout);
     return 0;
   }
-  return grus::RunManager(*options, signals.token());
+  const kube::Log log(options->log_level, options->log_format);
+  if (const kube::Status ran = grus::Run(*options, log, signals.token()); !ran) {
+    log.Error("grus-manager stops", {{"error", ran.error().message()}});
+    return 1;
+  }
+  log.Info("stopped");
+  return 0;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <optional>
+#include <span>
 #include <sstream>
 
 #include "controllers/manager/version.h"
@@ -14,8 +16,11 @@ namespace po = boost::program_options;
 using kube::Error;
 using kube::ErrorCode;
 
-constexpr const char* kControllers[] = {"elastic", "gang", "trial"};
-constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};  // In the order of the enumerators.
+constexpr std::string_view kControllers[] = {"elastic", "gang", "trial"};
+// In the order of the enumerators.
+constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};
+constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
+constexpr std::string_view kFormats[] = {"text", "json"};
 
 std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> items;
@@ -32,12 +37,10 @@ Error Bad(const std::string& option, const std::string& value, const std::string
   return Error(ErrorCode::kInvalidArgument, "--" + option + " \"" + value + "\": expected " + allowed);
 }
 
-kube::Result<kube::LogLevel> LevelOf(const std::string& text) {
-  if (text == "debug") return kube::LogLevel::kDebug;
-  if (text == "info") return kube::LogLevel::kInfo;
-  if (text == "warn") return kube::LogLevel::kWarn;
-  if (text == "error") return kube::LogLevel::kError;
-  return Bad("log-level", text, "debug, info, warn or error");
+// The index of `name`; nullopt: it is none of them.
+std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
 
 // What is checked before it becomes an option.
@@ -56,29 +59,26 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("kubeconfig", text(options.kubeconfig, "FILE"),
       "Kubeconfig file. If not set: the pod's service account when running in a cluster, else $KUBECONFIG, else "
       "~/.kube/config.");
-  add("context", text(options.context, "NAME"), "Context of the kubeconfig (its current one).");
+  add("context", text(options.context, "NAME"), "Context of the kubeconfig (default: its current one).");
   add("controllers", preset(texts.controllers, "LIST"),
       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), trial (TrialJob, whose "
       "trials need elastic).");
   add("namespaces", text(texts.namespaces, "LIST"),
-      "Namespaces to look after, separated by commas (all). With this set, pods elsewhere are not counted when free "
-      "GPUs are.");
+      "Namespaces to manage, separated by commas (default: all). With this set, GPUs held by pods in other namespaces "
+      "count as free.");
   add("leader-elect", po::value(&options.leader_elect)->value_name("BOOL")->implicit_value(true, "true"),
-      "Work only while holding a lease, so that several replicas may run (false).");
+      "Reconcile only while holding a lease, so that several replicas can run (default: false).");
   add("leader-elect-namespace", text(options.leader_elect_namespace, "NAMESPACE"),
-      "Namespace of the lease (the one of the pod or of the kubeconfig's context).");
+      "Namespace of the lease (default: that of the pod or of the kubeconfig's context).");
   add("leader-elect-name", preset(options.leader_elect_name, "NAME"), "Name of the lease.");
-  add("metrics-address", preset(options.metrics_address, "HOST:PORT"), "Where /metrics is served; 0: nowhere.");
-  add("health-address", preset(options.health_address, "HOST:PORT"),
-      "Where /healthz and /readyz are served; 0: nowhere.");
+  add("metrics-address", preset(options.metrics_address, "HOST:PORT"), "Address of /metrics; 0: not served.");
+  add("health-address", preset(options.health_address, "HOST:PORT"), "Address of /healthz and /readyz; 0: not served.");
   add("reconcile-threads",
       po::value(&options.reconcile_threads)->value_name("N")->default_value(options.reconcile_threads),
       "Threads of each controller, 1 to 256.");
   add("nominations", preset(texts.nominations, "WHEN"),
-      "When the members of a gang are nominated for their nodes, so that no other pod takes them: auto (while pods "
-      "that "
-      "ask for GPUs outside any gang are about), always, never, or pin: in place of it, members may run on the planned "
-      "node alone.");
+      "When to nominate the members of a gang for their nodes, so that no other pod takes them: auto (while another "
+      "pod could), always, never, or pin (instead of nominating, restrict each member to its node).");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("version", "Print the version and the commit, and exit.");
@@ -89,24 +89,24 @@ po::options_description Describe(Options& options, Texts& texts) {
 kube::Status Check(const Texts& texts, Options& options) {
   options.controllers = SplitList(texts.controllers);
   options.namespaces = SplitList(texts.namespaces);
-  if (options.controllers.empty())
+  if (options.controllers.empty()) {
     return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial");
+  }
   for (const std::string& name : options.controllers) {
-    if (std::find(std::begin(kControllers), std::end(kControllers), name) == std::end(kControllers)) {
-      return Bad("controllers", name, "a list of: elastic, gang, trial");
-    }
+    if (!IndexIn(kControllers, name)) return Bad("controllers", name, "a list of: elastic, gang, trial");
   }
   if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
     return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");
   }
-  const auto when = std::find(std::begin(kNominations), std::end(kNominations), texts.nominations);
-  if (when == std::end(kNominations)) return Bad("nominations", texts.nominations, "auto, always, never or pin");
-  options.nominations = static_cast<Nominations>(when - std::begin(kNominations));
-  const kube::Result<kube::LogLevel> log_level = LevelOf(texts.level);
-  if (!log_level) return log_level.error();
-  options.log_level = *log_level;
-  if (texts.format != "text" && texts.format != "json") return Bad("log-format", texts.format, "text or json");
-  options.log_format = texts.format == "json" ? kube::LogFormat::kJson : kube::LogFormat::kText;
+  const auto when = IndexIn(kNominations, texts.nominations);
+  if (!when) return Bad("nominations", texts.nominations, "auto, always, never or pin");
+  options.nominations = static_cast<Nominations>(*when);
+  const auto level = IndexIn(kLevels, texts.level);
+  if (!level) return Bad("log-level", texts.level, "debug, info, warn or error");
+  options.log_level = static_cast<kube::LogLevel>(*level);
+  const auto format = IndexIn(kFormats, texts.format);
+  if (!format) return Bad("log-format", texts.format, "text or json");
+  options.log_format = static_cast<kube::LogFormat>(*format);
   return {};
 }
 

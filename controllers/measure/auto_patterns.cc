@@ -15,7 +15,7 @@ namespace {
 using std::string_view;
 
 constexpr string_view kEta = "ETA: ";
-constexpr double kShortestEta = 20;  // Seconds: of less, the fraction that is cut off is too much.
+constexpr double kShortestEta = 20;  // Seconds. Below, the cut-off fraction weighs too much.
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -142,7 +142,7 @@ class LineReader {
     return true;
   }
 
-  // A bare "time" is unclear; "step time" is not; "data time" or "ETA" is none of ours.
+  // A bare "time" is unclear; "step time" is not; "data time" and "ETA" do not count.
   bool ReadTimeLabel(const Figure& figure, string_view before, std::optional<double> seconds) {
     Unit unit;
     unit.has_unit = seconds.has_value();
@@ -215,7 +215,7 @@ class LineReader {
 
   void AddSpeed(const Figure& figure, const Unit& unit, const Words& label, const Words* behind) {
     const Trust trust = HasAverage(label) ? Trust::kAverage : Trust::kStated;
-    // A bar changes between "it/s" and "s/it" as it likes, so the unit makes no difference.
+    // A bar may switch between "it/s" and "s/it", so the unit makes no difference.
     const std::uint32_t series = SeriesOf(label.last(), SeriesOf(label.last(1)));
     const bool is_per_gpu = IsPerGpu(label) || (behind && IsPerGpu(*behind));
     Reading& reading = AddReading(figure, unit, trust, series);
@@ -290,8 +290,7 @@ class LineReader {
     AddReading(*bare_time_, unit, Trust::kUnclear, SeriesOf("bare"));
   }
 
-  // Keras 2 prints no step time before the last line of an epoch, but what the rest will take at the average
-  // one.
+  // Before the last line of an epoch, Keras 2 prints no step time, only the remaining time at the average one.
   void AddRemainingTime() {
     const std::size_t at = text_.find(kEta);
     if (at == string_view::npos || !IsAtFront(plain_counter_, 4) || plain_counter_->value < 2) return;
@@ -352,8 +351,8 @@ class LineReader {
   }
 
   void MarkAverages() {
-    // Keras prints the average since the second step of the epoch, PaddlePaddle since the first; Keras on its
-    // last line with the validation.
+    // Keras prints the average since the second step of the epoch, PaddlePaddle since the first. The last line of Keras
+    // includes the validation.
     const bool is_keras = keras_time_ && keras_time_ != &ignored_ && IsKerasLine();
     if (is_keras) keras_time_->averaged_over = IsPaddleLine() ? counter_->value : plain_counter_->value - 1;
     const bool is_mixed = (is_keras && text_.find("val_") != string_view::npos) ||

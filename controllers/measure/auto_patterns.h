@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line says in one of the formats that training programs commonly print.
+// Reads the speed from a line in one of the formats that training programs commonly print.
 //
 // There is no list of programs. A line is read by the words around its numbers: a counter is a number after
 // "step", "iter" and the like, or one out of many ("340/1000"); a speed is a number with a unit like "it/s",
@@ -9,8 +9,8 @@
 // benchmarks, Caffe, ultralytics, timm, detectron2, NVIDIA's DeepLearningExamples, nanoGPT, MXNet,
 // PaddlePaddle, PyTorch Ignite, fastai, and programs that are written like them.
 //
-// Lines about evaluation, loading and saving are told by the words in front of their numbers; they have no
-// readings. Pure function; time and memory are linear in the line, whatever it holds.
+// Lines about evaluation, loading and saving are recognised by the words in front of their numbers; they have no
+// readings. Pure function; time and memory are linear in the length of the line.
 #pragma once
 
 #include <string_view>

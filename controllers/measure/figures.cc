@@ -22,8 +22,8 @@ std::size_t DigitsEnd(std::string_view text, std::size_t at) {
   return at;
 }
 
-// The end of the number, date, time of day, version or address, path or name that begins at `at`: what is not
-// a number is passed over as a whole.
+// The end of the number, date, time of day, version, address, path or name that begins at `at`. What is not a number is
+// skipped as a whole.
 std::size_t TokenEnd(std::string_view text, std::size_t at) {
   while (at < text.size() && (IsDigit(text[at]) || IsLetter(text[at]) || text[at] == '_' ||
                               ((text[at] == '.' || text[at] == ':' || text[at] == '-') && IsDigit(At(text, at + 1))))) {
@@ -45,7 +45,7 @@ bool IsPartOfLabel(std::string_view text, std::size_t end) {
   return At(text, end) == ' ' && (text.substr(end + 1).starts_with("GPU") || text.substr(end + 1).starts_with("gpu"));
 }
 
-// The "-" of "speed: -3" and "(-3)"; in "12-45" and "run-3" it is none.
+// The "-" of "speed: -3" and "(-3)" is a minus sign; that of "12-45" and "run-3" is not.
 bool HasMinusSign(std::string_view text, std::size_t at) {
   if (at == 0 || text[at - 1] != '-') return false;
   return at == 1 || std::string_view(" \t:=([,|").find(text[at - 2]) != std::string_view::npos;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a text, each with the words around it.
 //
-// "Iter [50/7330] time: 0.5123, 1.2e3 img/s" holds 50 of 7330 with the label "Iter", 0.5123 with the label
-// "time" and 1200 with the unit "img/s". Exponents and thousands separators are part of a number; times of
-// day, dates, versions and addresses are none. Any bytes may be in a text.
+// "Iter [50/7330] time: 0.5123, 1.2e3 img/s" holds 50 of 7330 with the label "Iter", 0.5123 with the label "time" and
+// 1200 with the unit "img/s". Exponents and thousands separators are part of a number; times of day, dates, versions
+// and addresses are not numbers. A text may contain any bytes.
 //
 // Pure functions.
 #pragma once

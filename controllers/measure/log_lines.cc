@@ -152,7 +152,7 @@ void LogLines::StartLine(std::string_view& piece) {
   const std::size_t space = std::min(piece.find(' '), piece.size());
   if (space >= 20 && space <= kLongestTime && piece[4] == '-' && piece[10] == 'T') {
     const kube::Result<kube::Time> time = kube::ParseTime(piece.substr(0, space));
-    // Before 1970 there were no containers; and so the difference of two times is one that can be told.
+    // There were no containers before 1970, and the limit keeps the difference of two times from overflowing.
     if (time && time->value >= WallTime{}) time_ = time->value;
   }
   if (!time_) {
@@ -169,8 +169,7 @@ void LogLines::StartLine(std::string_view& piece) {
   if (position_.time && *time_ < *position_.time) ++counts_.back_in_time;
 }
 
-// Only a line that ended moves the position: what comes behind the redraws seen so far must not be passed
-// over.
+// Only a complete line moves the position: redraws that are still to come must not be skipped.
 void LogLines::EndLine() {
   ++counts_.lines;
   is_first_piece_ = true;

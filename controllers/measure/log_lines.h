@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a pod's log, as lines with their times.
 //
-// The bytes are the body of GET .../log?follow=true&timestamps=true, in chunks of any size: each line starts
-// with an RFC 3339 timestamp and a space. What programs that redraw a line (tqdm, Keras) put between carriage
-// returns comes out as lines of its own, all with the time of the whole one; ANSI colours and backspaces are
-// taken out, and so is the rank that horovodrun and torchrun write in front. A line may hold any bytes
-// otherwise.
+// The bytes are the body of GET .../log?follow=true&timestamps=true, in chunks of any size: each line starts with an
+// RFC 3339 timestamp and a space. Programs that redraw a line (tqdm, Keras) separate the redraws by carriage returns:
+// each becomes a line of its own, with the time of the whole line. ANSI colours and backspaces are removed, and so is
+// the rank that horovodrun and torchrun write in front. Otherwise a line may contain any bytes.
 //
-// A log is read once: after Resume() the lines up to the position are passed over, as many of them come again
-// when the caller asks for the log since since_time(), which has whole seconds. Only a line whose redraws had
-// not ended when the stream broke is read again in full. A line that the kubelet's rotation loses is not
-// missed. Where the node's clock is set back to before that second, the lines count as new.
+// No line is read twice: since_time() has whole seconds, so a new stream repeats some lines, and after Resume() those
+// up to the position are skipped. Only a line whose redraws had not ended when the stream broke is read again in full.
+// Lines that the kubelet's rotation drops are not noticed. If the node's clock is set back to before that second, the
+// lines count as new.
 //
 // Bounded: at most kMaxLine bytes of an unfinished line are kept; the rest of a longer one is dropped and
 // counted. A value without I/O or clock; not thread-safe.
@@ -45,7 +44,7 @@ kube::Result<LogPosition> ParseLogPosition(std::string_view text);  // Errors: k
 
 struct LogCounts {
   std::int64_t lines = 0;       // Ended by a newline, with those passed over.
-  std::int64_t read_again = 0;  // Passed over after Resume().
+  std::int64_t read_again = 0;  // Skipped after Resume().
   std::int64_t without_time = 0;
   std::int64_t back_in_time = 0;   // Earlier than the line before.
   std::int64_t dropped_bytes = 0;  // Of over-long lines.
@@ -62,7 +61,7 @@ class LogLines {
   // Calls `sink` for each line that the bytes end.
   void Add(std::string_view bytes, const Sink& sink);
 
-  // The stream broke and a new one begins: the unfinished line will come again.
+  // REQUIRES: the stream broke and a new one begins, which repeats the unfinished line.
   void Resume();
 
   const LogPosition& position() const { return position_; }

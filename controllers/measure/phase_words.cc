@@ -19,14 +19,14 @@ constexpr std::array<string_view, 42> kPhases = {
     "scanning",   "extracting", "preprocessing", "building",     "saving",    "saved",       "checkpoint",
     "fetching",   "resolving",  "converting",    "instances",    "uploading", "calibrating", "precomputing"};
 
-// For each first letter the lengths of those words, as bits.
+// For each first letter, the lengths of those words as a bit set.
 constexpr std::array<std::uint32_t, 26> kPhaseLengths = [] {
   std::array<std::uint32_t, 26> lengths{};
   for (const string_view word : kPhases) lengths[static_cast<std::size_t>(word[0] - 'a')] |= 1U << word.size();
   return lengths;
 }();
 
-// What the loss of the validation is called: "val loss 4.2" may stand in a line about training.
+// Words for the validation loss: "val loss 4.2" may appear in a line about training.
 constexpr std::array<string_view, 8> kMetrics = {"loss",       "acc",   "accuracy", "ppl",
                                                  "perplexity", "error", "score",    "metric"};
 constexpr std::size_t kLongestWord = 16;
@@ -78,7 +78,7 @@ Phase PhaseOfWord(string_view text, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-// Each word of each line is asked about, and hardly any is one.
+// Optimised for words that do not match: every word of every line is looked up.
 bool IsPhaseWord(string_view word) {
   if (word.empty() || word[0] < 'a' || word[0] > 'z' || word.size() > 31) return false;
   if (!(kPhaseLengths[static_cast<std::size_t>(word[0] - 'a')] >> word.size() & 1)) return false;

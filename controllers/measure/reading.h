@@ -22,7 +22,7 @@ enum class Measure {
   kTokensPerSecond,  // Also words: what samples consist of.
 };
 
-// How far a reading can be believed. Better ones first.
+// How reliable a reading is, best first.
 enum class Trust {
   kPattern,  // A pattern of the user says so.
   kStated,   // The text names a unit, or a step's time.
@@ -42,11 +42,11 @@ struct Reading {
   double resolution = 0;     // Half a unit of the last place that is printed.
   double averaged_over = 0;  // 0, or of how many steps since the counter began this is the average.
   double total = 0;          // Of a counter that is printed with one: 340/1000.
-  std::uint32_t series = 0;  // Readings of the same kind of text have the same.
-  bool has_unit = true;      // False: seconds are only the custom.
+  std::uint32_t series = 0;  // The same for readings from the same kind of text.
+  bool has_unit = true;      // False: seconds are assumed.
 };
 
-// Training is what the speed is wanted of; everything else, as far as a line can be told, is a gap in it.
+// Only the speed of training is wanted; every other phase that a line names is a gap in it.
 enum class Phase { kTraining, kEvaluation, kOther };
 
 class LineReadings {
@@ -69,7 +69,7 @@ class LineReadings {
   std::size_t size_ = 0;
 };
 
-// Tells kinds of text apart (FNV-1a).
+// Identifies a kind of text (FNV-1a).
 constexpr std::uint32_t SeriesOf(std::string_view text, std::uint32_t hash = 2166136261U) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return hash;

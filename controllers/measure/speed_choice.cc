@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t kEnoughSamples = 3;
 constexpr double kCoarse = 0.04;  // Half the last place against the value: "12ms/step" is not, "1s/step" is.
 constexpr double kAgreement = 0.25;
-constexpr double kWeightWhenDone = 0.2;  // So much the time of a finished bar counts against one that still moves.
+constexpr double kWeightWhenDone = 0.2;  // Weight of the time of a finished bar, relative to a moving one.
 
-// What a series of this measure tells about.
+// The quantity that a series of this measure gives.
 Measure ToldBy(Measure measure) {
   if (measure == Measure::kStep) return Measure::kStepSeconds;
   if (measure == Measure::kSampleCount) return Measure::kSamplesPerSecond;
@@ -60,8 +60,8 @@ const Candidate* BestOf(const std::vector<Candidate>& candidates) {
   return best == candidates.end() ? nullptr : &*best;
 }
 
-// Steps counted against the clock tell the same as a running average does, and more precisely: Keras rounds what the
-// rest of the epoch will take to seconds.
+// Steps counted against the clock agree with the running average and are more precise: Keras rounds the remaining time
+// of the epoch to seconds.
 bool IsFiner(const Candidate& clock, const Candidate& average) {
   const SteadySpeed &counted = clock.steady, &averaged = average.steady;
   return clock.series->key().trust != Trust::kMixed && clock.series->samples().size() >= kEnoughSamples &&
@@ -75,7 +75,7 @@ void Scale(SteadySpeed& steady, double factor) {
   steady.seconds *= factor;
 }
 
-// The unclear time as what the clock says it is; none: as nothing.
+// The meaning of the unclear time, according to the clock; none: the clock confirms no meaning.
 std::optional<Candidate> Cleared(const Candidate& unclear, const Candidate* clock) {
   if (!clock || clock->series->samples().size() < kEnoughSamples) return unclear;
   const double clock_seconds = clock->steady.mean_seconds;

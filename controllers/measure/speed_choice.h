@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the speeds that a log tells is the job's.
+// Chooses the job's speed among the speeds in a log.
 //
-// What the user's patterns find comes first, then a step time that the text states, one that the clock
-// confirms, a running average, steps counted against the clock, and last what has evaluations in it. A series
-// of fewer than three samples, one printed too coarsely ("1s/step"), and then one of too few samples for an
-// interval stand behind any other. Where the best is a running average, and steps counted against the clock agree with
-// it within a quarter and are known more precisely, it is these. Among equals
-// the one that took the most time is the training; the time of one whose counter ended once for all, as that
-// of loading does, counts a fifth.
+// The order: readings of the user's patterns, a step time stated in the text, one confirmed by the clock, a running
+// average, steps counted against the clock, and last a speed that includes evaluations. A series of fewer than three
+// samples, one printed too coarsely ("1s/step"), and then one with too few samples for an interval come after any
+// other. If the best is a running average, and steps counted against the clock agree with it within a quarter and are
+// more precise, the counted steps are taken. Of equals, the series that took the most time is the training; the time of
+// a series whose counter ended for good, like that of loading, counts a fifth.
 //
-// "time: 0.3" may be the time of a step, of all steps since the line before, or milliseconds. If the clock
-// agrees with one of these within a quarter, it is that; if it agrees with none, it is something else; if
-// nothing can be counted against the clock, it is a step's.
+// "time: 0.3" may be the time of a step, of all steps since the line before, or milliseconds. The clock decides which,
+// within a quarter; if it agrees with none, the number is ignored; without steps to count, it is the time of a step.
 //
 // Pure functions.
 #pragma once
@@ -30,14 +28,14 @@ struct MeasuredSpeed {
   bool is_counted = false;  // Against the times of the lines.
   SteadySpeed steady;       // Of a step, a sample, a token or an epoch.
 
-  // Seconds of a step or an epoch; samples or tokens a second.
+  // Seconds of a step or an epoch; samples or tokens per second.
   double value() const {
     const bool is_rate = measure == Measure::kSamplesPerSecond || measure == Measure::kTokensPerSecond;
     return is_rate ? 1 / steady.mean_seconds : steady.mean_seconds;
   }
 };
 
-// The speed of the measure and, for throughput, of the scope. None: no series tells it.
+// The speed of the measure and, for throughput, of the scope. None: no series has it.
 std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series, Measure measure, Scope scope);
 
 }  // namespace grus

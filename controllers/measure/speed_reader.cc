@@ -40,7 +40,7 @@ bool SaysOutOfMemory(std::string_view text) {
 
 bool IsWordPart(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// The text with 0.0 for each number that is none: a speed of it is refused, as one of zero is. Empty: it has none.
+// The text with 0.0 in place of each "nan" and the like: such a speed is refused, like one of zero. Empty: it has none.
 std::string WithZeros(std::string_view text) {
   std::string zeros;
   for (const std::string_view word : {"nan", "NaN", "inf", "Inf"}) {
@@ -112,7 +112,7 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   ++counts_.matched_lines;
   if (line.time) {
     if (!first_match_) first_match_ = line.time;
-    // When the node's clock is set back, what was seen before counts on.
+    // If the node's clock is set back, the time seen before still counts.
     if (last_match_ && *last_match_ - *line.time >= kSetBack) {
       const auto by = *last_match_ - *line.time;
       first_match_ = std::max(*first_match_ - by, WallTime{});
@@ -168,7 +168,7 @@ void SpeedReader::AddReadings(const LineReadings& readings, const LogLine& line)
 
 void SpeedReader::NoteSpeed(const Reading& reading, bool is_taken, const LogLine& line) {
   has_taken_ = has_taken_ || is_taken;
-  // What loading took may well be zero, and a number without a name need not be a speed.
+  // The time of loading may be zero, and a number without a name need not be a speed.
   if (is_taken || reading.trust == Trust::kMixed || reading.trust == Trust::kWeak) return;
   if (refused_.readings++ == 0) {
     first_refused_ = line.time;
@@ -179,15 +179,15 @@ void SpeedReader::NoteSpeed(const Reading& reading, bool is_taken, const LogLine
   refused_.span = std::max<kube::Duration>(*line.time - *first_refused_, kube::Duration::zero());
 }
 
-// The index of the series with the key, which is made if there is room, or another may be replaced.
+// The index of the series with the key, which is added if there is room or another one can be replaced.
 std::optional<std::size_t> SpeedReader::FindSeries(const SeriesKey& key, bool may_replace) {
   const auto has_key = [&](const SpeedSeries& series) { return series.key() == key; };
   const auto found = std::find_if(series_.begin(), series_.end(), has_key);
   if (found != series_.end()) return static_cast<std::size_t>(found - series_.begin());
   if (series_.size() == kMostSeries) {
     if (!may_replace) return std::nullopt;
-    // The one that tells least makes room; a log in which numbers keep getting new names must not blind the
-    // reader.
+    // Replace the series with the least information: a log whose numbers keep getting new names must not fill the
+    // table for good.
     const auto least = std::min_element(series_.begin(), series_.end(), [](const SpeedSeries& a, const SpeedSeries& b) {
       return a.samples().size() < b.samples().size();
     });

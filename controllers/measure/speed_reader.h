@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The speed of a training job, read from the log of one of its pods.
 //
-// The caller hands over the log's bytes as they come, asks what is known, and stops the trial when the speed
-// is known as precisely as it is wanted or the time for it is over. Where several ranks write into one log,
-// the lowest that tells a speed is read.
+// The caller adds the log's bytes as they come, observes the speed, and stops the trial when the speed is precise
+// enough or the time is over. If several ranks write into one log, the lowest that prints a speed is read.
 //
 // No I/O, clock or thread: time comes with the log's lines and with Observe(). Any bytes can be added. Memory
 // is bounded: kMostSeries of SpeedSeries::kMostSamples samples of 16 bytes, a line of LogLines::kMaxLine, and
@@ -29,16 +28,16 @@ struct SpeedReaderOptions {
   bool has_auto = false;                               // That as well as the patterns.
   WallTime started = {};                               // When the job did.
   LogPosition position = {};                           // Where to go on in the log.
-  kube::Duration warm_up{};                            // After the first line that tells a speed: what does not count.
+  kube::Duration warm_up{};                            // What does not count, after the first line with a speed.
   double precision = 0.05;                             // Half of the 90 % interval against the mean.
   kube::Duration slice = std::chrono::minutes(5);      // The trial's time, from `started` on.
-  kube::Duration patience = std::chrono::seconds(30);  // Until silence and unknown output are worth a word.
+  kube::Duration patience = std::chrono::seconds(30);  // Before silence or unknown output is reported.
 };
 
 enum class SpeedState {
-  kWaiting,     // For the first output, or for the first that tells a speed.
-  kSilent,      // No output for the patience from the start.
-  kNotMatched,  // Nothing that tells a speed for the patience from the first output.
+  kWaiting,     // For the first output, or for the first speed.
+  kSilent,      // No output within `patience` of the start.
+  kNotMatched,  // No speed within `patience` of the first output.
   kMeasuring,
   kPrecise,     // The interval is as narrow as wanted: the trial may stop.
   kSliceSpent,  // The time is over: the trial has to stop with what is known.
@@ -51,7 +50,7 @@ struct SpeedCounts {
   std::int64_t refused = 0;        // Speeds that are zero, negative, infinite or NaN.
   std::int64_t other_ranks = 0;    // Lines of ranks that are not read.
   std::int64_t not_kept = 0;       // Readings of more kinds than are kept.
-  std::int64_t out_of_memory = 0;  // Lines in which a framework says that the GPU's memory does not do.
+  std::int64_t out_of_memory = 0;  // Lines in which a framework says that a GPU is out of memory.
 };
 
 // Speeds that were refused while none was taken.
@@ -73,8 +72,8 @@ struct SpeedObservation {
   std::optional<OnlyRefused> only_refused;        // None: a speed was taken or counted, or none was refused.
   SpeedCounts counts;
 
-  // The one to compare trials by: one with an interval before one without, one without evaluations in it
-  // before one with, one that is printed before one that is counted, and then the first of the above.
+  // The speed to compare trials by: prefer one with an interval, then one without evaluations in it, then a printed one
+  // over a counted one, then the order above.
   const MeasuredSpeed* main() const;
   bool may_stop() const { return state == SpeedState::kPrecise || state == SpeedState::kSliceSpent; }
 };
@@ -112,7 +111,7 @@ class SpeedReader {
   bool has_output_ = false;
   std::optional<int> rank_;        // The one that is read.
   std::int64_t gaps_ = 0;          // Lines that are not about training.
-  bool is_under_heading_ = false;  // All since "Evaluation begins" had a counter that began anew.
+  bool is_under_heading_ = false;  // Every line since "Evaluation begins" has a counter that started over.
   double last_step_ = -1;          // Of the counter in training; below zero before the first.
   double samples_per_step_ = 0;
   OnlyRefused refused_;

@@ -7,7 +7,7 @@
 namespace grus {
 namespace {
 
-// A twentieth of an epoch between the points of a running average: less is mostly what was rounded.
+// A twentieth of an epoch between the points of a running average: a smaller difference is mostly rounding.
 constexpr double kAverageParts = 20;
 
 constexpr int kMostOutOfOrder = 32;  // Lines in a row.
@@ -38,8 +38,8 @@ bool SpeedSeries::AddSpeed(const Reading& reading, const Reading* counter) {
   return true;
 }
 
-// What the average over n steps and the one over m steps say about the steps between. Over many samples the
-// rounding of each cancels out, as each begins where the one before ended.
+// The mean of the steps between, from the average over n steps and the one over m steps. Over many samples the rounding
+// errors cancel out, since each sample begins where the one before ended.
 void SpeedSeries::AddAverage(const Reading& reading, double count) {
   const bool is_repeated = count == last_count_ && readings_of_run_ > 1;
   NoteCount(count);

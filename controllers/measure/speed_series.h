@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readings of one kind, as samples of the job's speed.
 //
-// A step time or a rate counts for the steps since the reading before, as far as a counter on its line tells
-// them. A counter makes a sample of the times of its lines; lines closer together than kShortest are one, as
-// they come so when a program's output is buffered. A counter that goes back begins anew, and so does a
-// clock. What an evaluation fell into is kept apart.
+// A step time or a rate counts for the steps since the reading before, as far as a counter on its line tells them. A
+// counter gives samples from the times of its lines; lines closer together than kShortest count as one, because
+// buffered output arrives like that. A counter that goes back starts over, and so does a clock. Samples with an
+// evaluation in them are kept apart.
 //
-// Speeds that are zero, negative, infinite or no number are refused. Bounded: at most kMostSamples are kept;
-// when they are reached, neighbours are put together. A value; not thread-safe.
+// Speeds that are zero, negative, infinite or NaN are refused. Bounded: at most kMostSamples are kept; beyond that,
+// neighbours are merged. A value; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -68,8 +68,8 @@ class SpeedSeries {
 
   SeriesKey key_;
   std::vector<SpeedSample> samples_;
-  std::size_t group_ = 1;  // So many added samples make one that is kept.
-  SpeedSample part_;       // Of the sample to be.
+  std::size_t group_ = 1;  // How many added samples are merged into one.
+  SpeedSample part_;       // The unfinished merged sample.
   std::size_t in_part_ = 0;
   double seconds_ = 0;
   double resolutions_ = 0;

@@ -47,7 +47,7 @@ SpeedSample Sum(std::span<const SpeedSample> samples) {
   return sum;
 }
 
-// Sums of `group` neighbours; what does not fill a group at the front is left out.
+// Sums of `group` neighbours; an incomplete group at the front is left out.
 std::vector<SpeedSample> Grouped(std::span<const SpeedSample> samples, std::size_t group) {
   std::vector<SpeedSample> groups;
   for (std::size_t at = samples.size() % group; at < samples.size(); at += group) {
@@ -130,8 +130,7 @@ double HalfWidth(std::span<const SpeedSample> samples, double mean) {
   return best.half_width * std::sqrt((1 + best.correlation) / (1 - best.correlation));
 }
 
-// Whether what comes right before the cut is another speed than what comes behind it. Noise alone can make
-// MSER cut anywhere.
+// Whether the speed before the cut differs from that after it. Noise alone can make MSER cut anywhere.
 bool HasStepAt(std::span<const SpeedSample> samples, std::size_t cut, const SteadySpeed& behind) {
   const SpeedSample before = Sum(samples.subspan(cut / 2, cut - cut / 2));
   return std::abs(StepSeconds(before) - behind.mean_seconds) > kClearDifference * behind.half_width_seconds;

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steady speed of a job, from samples of it in the order of time.
 //
-// The warm-up ends where MSER says (White 1997, "An effective truncation heuristic for bias reduction in
-// simulation output"): the cut after which the variance of the mean of the rest, as if its samples were
-// independent, is least. As usual the cut is sought in the first half, on means of five samples once there
-// are a hundred (MSER-5, White, Cobb and Spratt 2000). A cut at the very end of what is searched means that
-// no steady state was reached.
+// The warm-up ends where MSER says (White 1997, "An effective truncation heuristic for bias reduction in simulation
+// output"): the cut after which the variance of the mean of the rest, as if its samples were independent, is least. As
+// usual the cut is sought in the first half, on means of five samples once there are a hundred (MSER-5, White, Cobb and
+// Spratt 2000). A cut at the very end of what is searched means that no steady state was reached.
 //
-// A pause, as a checkpoint or an evaluation makes one, is a sample beyond the median by more than half of it
-// and by more than five robust standard deviations, as long as no more than a tenth of the samples are so; it
-// does not count.
+// Pauses, for example for a checkpoint or an evaluation, do not count. A sample is a pause if it exceeds the median by
+// more than half of it and by more than five robust standard deviations, and at most a tenth of the samples do.
 //
-// The 90 % interval is that of nonoverlapping batch means (Law and Kelton, "Simulation Modeling and
-// Analysis", 9.5.3): as many batches as leave no strong correlation between neighbours; what correlation the
-// largest batches keep widens the interval as an AR(1) process does (Priestley 1981, 5.3.2). What the numbers
-// were rounded to is added.
+// The 90 % interval is that of nonoverlapping batch means (Law and Kelton, "Simulation Modeling and Analysis", 9.5.3):
+// as many batches as leave no strong correlation between neighbours; the correlation that remains with the largest
+// batches widens the interval as for an AR(1) process (Priestley 1981, 5.3.2). The rounding of the numbers is added.
 //
 // Pure functions.
 #pragma once

@@ -6,27 +6,51 @@
 #include <utility>
 
 namespace grus {
+namespace {
+
+// A number that is used no longer, else the next one.
+std::uint32_t TakeNumber(std::vector<std::uint32_t>& free, std::size_t next) {
+  if (free.empty()) return static_cast<std::uint32_t>(next);
+  const std::uint32_t number = free.back();
+  free.pop_back();
+  return number;
+}
+
+// `taken` is the node's Taken().
+void SetNode(FitIndex& index, const LedgerNode& node, const Resources& taken) {
+  // Whose devices count for the index depends on whether its shape may use the node, which may change now.
+  for (const NodeUse& use : node.by_owner) index.ChangeHeld(node.id, use.owner, -1, use.held);
+  index.SetNode(node.id, node.is_known ? &node.state : nullptr, taken);
+  for (const NodeUse& use : node.by_owner) index.ChangeHeld(node.id, use.owner, 1, use.held);
+}
+
+}  // namespace
+
+Resources LedgerNode::Taken() const {
+  Resources taken = used;
+  taken += reserved;
+  return taken;
+}
+
+bool LedgerNode::CanHold(const PodShape& shape, const Resources& taken) const {
+  return is_known && Accepts(state, shape) && CopiesThatFit(state.allocatable, taken, shape.request, 1) > 0;
+}
+
+const NodeUse* LedgerNode::FindUse(OwnerId owner) const {
+  const auto use = std::ranges::find(by_owner, owner, &NodeUse::owner);
+  return use == by_owner.end() ? nullptr : &*use;
+}
 
 ClusterLedger::ClusterLedger() : owners_(1) {}
-
-bool ClusterLedger::HasNode(const std::string& name) const {
-  const auto it = nodes_.find(name);
-  return it != nodes_.end() && it->second.is_known;
-}
 
 LedgerNode& ClusterLedger::NodeNamed(const std::string& name) {
   const auto [it, is_new] = nodes_.try_emplace(name);
   LedgerNode& node = it->second;
   if (!is_new) return node;
   node.state.name = name;
-  if (free_ids_.empty()) {
-    node.id = node_limit();
-    by_id_.push_back(&node);
-  } else {
-    node.id = free_ids_.back();
-    free_ids_.pop_back();
-    by_id_[node.id] = &node;
-  }
+  node.id = TakeNumber(free_ids_, by_id_.size());
+  if (node.id == by_id_.size()) by_id_.emplace_back();
+  by_id_[node.id] = &node;
   return node;
 }
 
@@ -43,24 +67,13 @@ void ClusterLedger::Forget(LedgerNode& node) {
   nodes_.erase(nodes_.find(node.state.name));
 }
 
-Resources ClusterLedger::TakenOn(const LedgerNode& node) {
-  Resources taken = node.used;
-  taken += node.reserved;
-  return taken;
-}
-
 void ClusterLedger::PutNode(NodeState state) {
   ++version_, ++nodes_version_, ++room_version_;
   LedgerNode& node = NodeNamed(state.name);
   node.state = std::move(state);
   node.is_known = true;
-  const Resources taken = TakenOn(node);
-  for (const auto& index : indexes_) {
-    // Whose devices count for the index depends on whether its shape may use the node, which may change now.
-    for (const NodeUse& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
-    index->SetNode(node.id, &node.state, taken);
-    for (const NodeUse& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
-  }
+  const Resources taken = node.Taken();
+  for (const auto& index : indexes_) SetNode(*index, node, taken);
 }
 
 void ClusterLedger::RemoveNode(const std::string& name) {
@@ -72,10 +85,8 @@ void ClusterLedger::RemoveNode(const std::string& name) {
   node.is_known = false;
   node.state = NodeState{};
   node.state.name = name;
-  for (const auto& index : indexes_) {
-    for (const NodeUse& h : node.by_owner) index->RemoveHeld(node.id, h.owner, h.held);
-    index->SetNode(node.id, nullptr, {});
-  }
+  const Resources taken = node.Taken();
+  for (const auto& index : indexes_) SetNode(*index, node, taken);
   if (node.uses == 0) Forget(node);
 }
 
@@ -83,13 +94,8 @@ OwnerId ClusterLedger::Intern(const std::string& owner) {
   if (owner.empty()) return 0;
   const auto [it, is_new] = owner_ids_.try_emplace(owner);
   if (!is_new) return it->second;
-  if (free_owners_.empty()) {
-    it->second = owner_limit();
-    owners_.emplace_back();
-  } else {
-    it->second = free_owners_.back();
-    free_owners_.pop_back();
-  }
+  it->second = TakeNumber(free_owners_, owners_.size());
+  if (it->second == owners_.size()) owners_.emplace_back();
   owners_[it->second].name = owner;
   return it->second;
 }
@@ -102,11 +108,10 @@ OwnerId ClusterLedger::FindOwner(const std::string& owner) const {
 void ClusterLedger::Reindex(LedgerNode& node, OwnerId owner, const Resources& request, bool is_taken) {
   ++version_;
   const bool is_reserved = !(node.reserved == Resources{});
-  const Resources both = is_reserved ? TakenOn(node) : Resources{};
+  const Resources both = is_reserved ? node.Taken() : Resources{};
   for (const auto& index : indexes_) {
     index->SetTaken(node.id, is_reserved ? both : node.used);
-    if (is_taken) index->AddHeld(node.id, owner, request);
-    else index->RemoveHeld(node.id, owner, request);
+    index->ChangeHeld(node.id, owner, is_taken ? 1 : -1, request);
   }
 }
 
@@ -115,12 +120,8 @@ void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& reque
   node.used += request;
   ++node.uses;
   ++owners_[owner].holdings;
-  auto use =
-      std::find_if(node.by_owner.begin(), node.by_owner.end(), [owner](const NodeUse& h) { return h.owner == owner; });
-  if (use == node.by_owner.end()) {
-    use = node.by_owner.emplace(use);
-    use->owner = owner;
-  }
+  auto use = std::ranges::find(node.by_owner, owner, &NodeUse::owner);
+  if (use == node.by_owner.end()) use = node.by_owner.insert(use, {owner, 0, {}, {}});
   ++use->pods;
   use->held += request;
   if (is_place) use->unbound += request;
@@ -139,13 +140,12 @@ void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& reque
 void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape,
                              bool is_place) {
   node.used -= request;
-  const auto use =
-      std::find_if(node.by_owner.begin(), node.by_owner.end(), [owner](const NodeUse& h) { return h.owner == owner; });
+  const auto use = std::ranges::find(node.by_owner, owner, &NodeUse::owner);
   use->held -= request;
   if (is_place) use->unbound -= request;
   if (--use->pods == 0) node.by_owner.erase(use);
   if (shape) {
-    node.pods.erase(std::find(node.pods.begin(), node.pods.end(), shape));
+    node.pods.erase(std::ranges::find(node.pods, shape));
     if (const auto guard = guards_.find(shape.get()); guard != guards_.end()) {
       const auto at = guard->second.nodes.find(node.id);
       if (--at->second == 0) guard->second.nodes.erase(at);
@@ -170,9 +170,9 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   if (std::vector<Place>& places = owners_[id].places; is_new && id != 0 && !places.empty()) {
     const auto is_here = [&](const Place& p) { return p.node == node; };
     const auto is_alike = [&](const Place& p) { return p.shape->request == request; };
-    auto place = std::find_if(places.begin(), places.end(), [&](const Place& p) { return is_here(p) && is_alike(p); });
-    if (place == places.end()) place = std::find_if(places.begin(), places.end(), is_alike);
-    if (place == places.end()) place = std::find_if(places.begin(), places.end(), is_here);
+    auto place = std::ranges::find_if(places, [&](const Place& p) { return is_here(p) && is_alike(p); });
+    if (place == places.end()) place = std::ranges::find_if(places, is_alike);
+    if (place == places.end()) place = std::ranges::find_if(places, is_here);
     if (place == places.end()) place = places.end() - 1;
     ended = std::move(*place);
     places.erase(place);
@@ -190,18 +190,14 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
 
 void ClusterLedger::PassOn(LedgerNode& from, const std::string& to) {
   const auto freed = nodes_.find(to);  // Gone with its last use if it was no node of the cluster.
-  if (freed == nodes_.end() || !freed->second.is_known) return;
+  if (freed == nodes_.end()) return;
   for (const NodeUse& use : from.by_owner) {
     for (Place& place : owners_[use.owner].places) {
       if (place.node != from.state.name) continue;
       Resources others = from.used;
       others -= place.shape->request;
-      if (CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0)
-        continue;  // It has its room still.
-      if (!Accepts(freed->second.state, *place.shape) ||
-          CopiesThatFit(freed->second.state.allocatable, TakenOn(freed->second), place.shape->request, 1) == 0) {
-        continue;
-      }
+      const bool has_room = CopiesThatFit(from.state.allocatable, others, place.shape->request, 1) > 0;
+      if (has_room || !freed->second.CanHold(*place.shape, freed->second.Taken())) continue;
       const OwnerId owner = use.owner;  // `use` may go with its last place.
       place.node = to;
       Take(freed->second, owner, place.shape->request, place.shape, true);
@@ -238,8 +234,13 @@ const std::vector<Place>& ClusterLedger::PlacesOf(const std::string& owner) cons
 }
 
 bool ClusterLedger::HasPlaces(const std::function<bool(const std::string& owner)>& of) const {
-  return std::any_of(owners_.begin(), owners_.end(),
-                     [&](const Owner& owner) { return !owner.places.empty() && of(owner.name); });
+  return std::ranges::any_of(owners_, [&](const Owner& owner) { return !owner.places.empty() && of(owner.name); });
+}
+
+bool ClusterLedger::HasJust(const std::string& owner, const PodShape& shape, int count) const {
+  const std::vector<Place>& places = PlacesOf(owner);
+  return static_cast<int>(places.size()) == std::max(0, count) &&
+         std::ranges::all_of(places, [&](const Place& place) { return *place.shape == shape; });
 }
 
 void ClusterLedger::DropPlaces(const std::string& owner) {
@@ -251,43 +252,30 @@ void ClusterLedger::DropPlaces(const std::string& owner) {
 }
 
 int ClusterLedger::KeepPlaces(const std::string& owner, const PodShape& shape, int count) {
-  const std::vector<Place>& earlier = owners_[FindOwner(owner)].places;  // Of nobody: none.
-  if (!earlier.empty() && earlier.size() == static_cast<std::size_t>(std::max(0, count)) &&
-      std::all_of(earlier.begin(), earlier.end(), [&](const Place& place) { return *place.shape == shape; })) {
-    return count;
-  }
+  if (HasJust(owner, shape, count)) return std::max(0, count);
   DropPlaces(owner);
   if (count <= 0 || owner.empty()) return 0;
   const auto shared = std::make_shared<const PodShape>(shape);
-  std::vector<std::string> places;
+  int left = count;
   for (const auto& [name, node] : nodes_) {
-    const int wanted = count - static_cast<int>(places.size());
-    if (wanted == 0) break;
+    if (left == 0) break;
     if (!node.is_known || !Accepts(node.state, shape)) continue;
-    places.insert(places.end(),
-                  static_cast<std::size_t>(CopiesThatFit(node.state.allocatable, node.used, shape.request, wanted)),
-                  name);
+    const int here = CopiesThatFit(node.state.allocatable, node.used, shape.request, left);
+    for (int i = 0; i < here; ++i) AddPlace(owner, name, shared);
+    left -= here;
   }
-  for (const std::string& place : places) AddPlace(owner, place, shared);
-  return static_cast<int>(places.size());
+  return count - left;
 }
 
 Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved) const {
   Room room;
   const OwnerId id = FindOwner(owner);
   for (const auto& [name, node] : nodes_) {
-    if (!node.is_known || !Accepts(node.state, shape) ||
-        CopiesThatFit(node.state.allocatable, {}, shape.request, 1) == 0) {
-      continue;
-    }
+    if (!node.CanHold(shape, {})) continue;
     ++room.nodes;
     if (room.copies >= at_most) continue;
-    Resources used = may_use_reserved ? node.used : TakenOn(node);
-    if (id != 0) {
-      const auto own =
-          std::find_if(node.by_owner.begin(), node.by_owner.end(), [id](const NodeUse& h) { return h.owner == id; });
-      if (own != node.by_owner.end()) used -= own->unbound;
-    }
+    Resources used = may_use_reserved ? node.used : node.Taken();
+    if (const NodeUse* own = node.FindUse(id)) used -= own->unbound;
     room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
   }
   return room;
@@ -299,10 +287,7 @@ std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
     if (FitAlike(index->shape(), shape)) return index;
   }
   const auto index = std::make_shared<FitIndex>(AloneOf(shape));
-  for (const auto& [name, node] : nodes_) {
-    index->SetNode(node.id, node.is_known ? &node.state : nullptr, TakenOn(node));
-    for (const NodeUse& h : node.by_owner) index->AddHeld(node.id, h.owner, h.held);
-  }
+  for (const auto& [name, node] : nodes_) SetNode(*index, node, node.Taken());
   indexes_.push_back(index);
   return index;
 }
@@ -312,7 +297,7 @@ void ClusterLedger::Reserve(std::map<NodeId, Resources> reserved) {
     LedgerNode* node = by_id_[id];
     if (!node || node->reserved == amount) return;
     node->reserved = amount;
-    const Resources taken = TakenOn(*node);
+    const Resources taken = node->Taken();
     for (const auto& index : indexes_) index->SetTaken(id, taken);
   };
   for (const auto& [id, amount] : reserved_) {

@@ -49,6 +49,11 @@ struct LedgerNode {
   Resources reserved;  // For a gang that waits; nobody else may count on it.
   std::vector<NodeUse> by_owner;
   std::vector<ShapePtr> pods;  // Of those whose shape is known.
+
+  Resources Taken() const;  // Used or reserved.
+  // Whether it is there, takes such pods, and has room for one more if so much is taken.
+  bool CanHold(const PodShape& shape, const Resources& taken) const;
+  const NodeUse* FindUse(OwnerId owner) const;  // Null: it holds nothing here.
 };
 
 class ClusterLedger {
@@ -57,8 +62,6 @@ class ClusterLedger {
 
   void PutNode(NodeState node);
   void RemoveNode(const std::string& name);
-  bool HasNode(const std::string& name) const;
-  std::size_t node_count() const { return nodes_.size(); }  // With those that are gone and still held.
 
   // A bound pod of `owner` (empty: nobody that has places). Binding again with the same UID replaces. One place of the
   // owner ends with each pod that is bound for the first time: one that asks for as much, best on that node; else any.
@@ -74,7 +77,8 @@ class ClusterLedger {
   // One place more, on a node that is known. It may over-commit the node: a fact is a fact.
   // REQUIRES: an owner, and a shape.
   void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape);
-  const std::vector<Place>& PlacesOf(const std::string& owner) const;  // Valid until the next change.
+  const std::vector<Place>& PlacesOf(const std::string& owner) const;              // Valid until the next change.
+  bool HasJust(const std::string& owner, const PodShape& shape, int count) const;  // These places and no others.
   bool HasPlaces(const std::function<bool(const std::string& owner)>& of) const;
   void DropPlaces(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
@@ -124,7 +128,6 @@ class ClusterLedger {
   void Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_place);
   void GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_place);
   void Reindex(LedgerNode& node, OwnerId owner, const Resources& request, bool is_taken);
-  static Resources TakenOn(const LedgerNode& node);
   // A pod was bound to `from` where another owner had a place, and left a place of its own at `to`: the scheduler
   // swapped them. The other's place moves, if it does not fit any more where it was.
   void PassOn(LedgerNode& from, const std::string& to);

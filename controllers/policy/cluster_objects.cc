@@ -12,25 +12,26 @@ constexpr std::int64_t kMostOfOne = std::int64_t{1} << 50;
 
 std::int64_t Amount(std::int64_t stated) { return std::clamp(stated, -kMostOfOne, kMostOfOne); }
 
+void Set(Resources& resources, std::string_view name, const kube::Quantity& quantity) {
+  if (name == "cpu") resources.milli_cpu = Amount(quantity.MilliValue());
+  else if (name == "memory") resources.memory_bytes = Amount(quantity.Value());
+  else if (name == "pods") resources.pods = Amount(quantity.Value());
+  else resources.AddExtended(name, Amount(quantity.Value()) - resources.Extended(name));  // GPUs, hugepages and others.
+}
+
 Resources FromList(const kube::ResourceList& list) {
   Resources resources;
   for (const auto& [name, quantity] : list) {
-    if (name == "cpu") resources.milli_cpu = Amount(quantity.MilliValue());
-    else if (name == "memory") resources.memory_bytes = Amount(quantity.Value());
-    else if (name == "pods") resources.pods = Amount(quantity.Value());
-    // GPUs, ephemeral-storage, hugepages.
-    else if (!quantity.is_zero()) resources.AddExtended(name, Amount(quantity.Value()));
+    if (!quantity.is_zero()) Set(resources, name, quantity);
   }
   return resources;
 }
 
-// What a pod asks for as a whole counts in place of the sum of its containers', of the resources for which it may.
+// Of some resources, what a pod asks for as a whole counts instead of the sum over its containers.
 void TakeOfPod(const kube::ResourceList& list, Resources& request) {
   for (const auto& [name, quantity] : list) {
-    if (name == "cpu") request.milli_cpu = Amount(quantity.MilliValue());
-    else if (name == "memory") request.memory_bytes = Amount(quantity.Value());
-    else if (std::string_view(name).starts_with("hugepages-"))
-      request.AddExtended(name, Amount(quantity.Value()) - request.Extended(name));
+    const bool may_state = name == "cpu" || name == "memory" || std::string_view(name).starts_with("hugepages-");
+    if (may_state) Set(request, name, quantity);
   }
 }
 
@@ -43,7 +44,7 @@ void AddHostPorts(const std::vector<kube::Container>& containers, bool only_side
   }
 }
 
-// What nobody writes by hand; thousands, which an object has room for, would make each plan of everybody's gangs slow.
+// Nobody writes more by hand. An object has room for thousands, which would slow down every plan.
 constexpr std::size_t kMostTerms = 100;
 
 template <typename T>

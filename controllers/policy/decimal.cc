@@ -7,13 +7,21 @@
 #include <cstdio>
 
 namespace grus {
+namespace {
+
+// All of `text` is the number.
+template <typename Number>
+std::optional<Number> Parse(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
 
 std::optional<double> ParseDecimal(std::string_view text) {
-  const bool is_decimal = !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!is_decimal || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  const bool is_decimal = text.find_first_not_of("0123456789.") == std::string_view::npos;
+  return is_decimal ? Parse<double>(text) : std::nullopt;
 }
 
 std::optional<double> ParsePositive(std::string_view text) {
@@ -21,12 +29,7 @@ std::optional<double> ParsePositive(std::string_view text) {
   return value && *value > 0 ? value : std::nullopt;
 }
 
-std::optional<std::int64_t> ParseInteger(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
+std::optional<std::int64_t> ParseInteger(std::string_view text) { return Parse<std::int64_t>(text); }
 
 std::string ToDecimal(double value, int digits) {
   constexpr double kLimit = 1e15;

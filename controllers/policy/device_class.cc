@@ -7,7 +7,7 @@
 namespace grus {
 namespace {
 
-// Takes tokens from the front; what does not fit stays.
+// Takes tokens from the front, and the space behind them. False: another one is there, and stays.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) { Skip(); }
@@ -18,47 +18,42 @@ class Scanner {
     Drop(token.size());
     return true;
   }
-  std::optional<std::string> TakeName() {
+  bool TakeName(std::string& name) {
     const auto is_part = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     };
     const auto end = std::find_if_not(rest_.begin(), rest_.end(), is_part);
-    if (end == rest_.begin() || (rest_.front() >= '0' && rest_.front() <= '9')) return std::nullopt;
-    return Cut(static_cast<std::size_t>(end - rest_.begin()));
+    if (end == rest_.begin() || (rest_.front() >= '0' && rest_.front() <= '9')) return false;
+    name.assign(rest_.begin(), end);
+    Drop(name.size());
+    return true;
   }
   // Without escapes.
-  std::optional<std::string> TakeText() {
-    if (rest_.empty() || (rest_.front() != '"' && rest_.front() != '\'')) return std::nullopt;
+  bool TakeText(std::string& text) {
+    if (rest_.empty() || (rest_.front() != '"' && rest_.front() != '\'')) return false;
     const std::size_t end = rest_.find(rest_.front(), 1);
-    if (end == std::string_view::npos || rest_.substr(0, end).find('\\') != std::string_view::npos) return std::nullopt;
-    rest_.remove_prefix(1);
-    std::string text = Cut(end - 1);
-    Drop(1);
-    return text;
+    if (end == std::string_view::npos || rest_.substr(0, end).find('\\') != std::string_view::npos) return false;
+    text = rest_.substr(1, end - 1);
+    Drop(end + 1);
+    return true;
   }
-  std::optional<kube::DeviceAttribute> TakeLiteral() {
-    kube::DeviceAttribute value;
+  bool TakeLiteral(kube::DeviceAttribute& value) {
+    std::string text;
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
-    if (auto text = TakeText()) {
-      value.string = *text;
+    if (TakeText(text)) {
+      value.string = text;
     } else if (error == std::errc()) {
       value.integer = number;
       Drop(static_cast<std::size_t>(end - rest_.data()));
     } else {
-      const std::optional<std::string> name = TakeName();
-      if (name != "true" && name != "false") return std::nullopt;
-      value.boolean = name == "true";
+      if (!TakeName(text) || (text != "true" && text != "false")) return false;
+      value.boolean = text == "true";
     }
-    return value;
+    return true;
   }
 
  private:
-  std::string Cut(std::size_t size) {
-    std::string token(rest_.substr(0, size));
-    Drop(size);
-    return token;
-  }
   void Drop(std::size_t size) {
     rest_.remove_prefix(size);
     Skip();
@@ -74,23 +69,12 @@ bool DeviceFilter::ReadExpression(std::string_view expression) {
   Scanner scanner(expression);
   do {
     Term term;
-    if (!scanner.Take("device") || !scanner.Take(".")) return false;
-    const std::optional<std::string> field = scanner.TakeName();
-    if (field == "attributes") {
-      if (!scanner.Take("[")) return false;
-      std::optional<std::string> domain = scanner.TakeText();
-      if (!domain || !scanner.Take("]") || !scanner.Take(".")) return false;
-      std::optional<std::string> name = scanner.TakeName();
-      if (!name) return false;
-      term.domain = *std::move(domain);
-      term.name = *std::move(name);
-    } else if (field != "driver") {
-      return false;
-    }
-    if (!scanner.Take("==")) return false;
-    std::optional<kube::DeviceAttribute> value = scanner.TakeLiteral();
-    if (!value) return false;
-    term.value = *std::move(value);
+    std::string field;
+    if (!scanner.Take("device") || !scanner.Take(".") || !scanner.TakeName(field)) return false;
+    const bool is_attribute = field == "attributes" && scanner.Take("[") && scanner.TakeText(term.domain) &&
+                              scanner.Take("]") && scanner.Take(".") && scanner.TakeName(term.name);
+    if (field != "driver" && !is_attribute) return false;
+    if (!scanner.Take("==") || !scanner.TakeLiteral(term.value)) return false;
     terms_.push_back(std::move(term));
   } while (scanner.Take("&&"));
   return scanner.IsAtEnd();
@@ -105,9 +89,9 @@ std::optional<DeviceFilter> DeviceFilter::Read(const kube::DeviceClassSpec& spec
 }
 
 bool DeviceFilter::Selects(std::string_view driver, const kube::Device& device) const {
-  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+  return std::ranges::all_of(terms_, [&](const Term& term) {
     if (term.name.empty()) return term.value.string == driver;
-    return std::any_of(device.attributes.begin(), device.attributes.end(), [&](const auto& attribute) {
+    return std::ranges::any_of(device.attributes, [&](const auto& attribute) {
       const std::string_view key = attribute.first.view();
       const std::size_t slash = key.find('/');
       const bool is_own = slash == std::string_view::npos;  // Of the driver's domain.
@@ -122,7 +106,7 @@ bool IsCountable(const kube::ResourceSliceSpec& slice, const kube::Device& devic
 }
 
 bool IsUsable(const kube::Device& device) {
-  return std::none_of(device.taints.begin(), device.taints.end(), [](const kube::DeviceTaint& taint) {
+  return std::ranges::none_of(device.taints, [](const kube::DeviceTaint& taint) {
     return taint.effect == "NoSchedule" || taint.effect == "NoExecute";
   });
 }

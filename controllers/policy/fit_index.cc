@@ -6,11 +6,10 @@
 namespace grus {
 namespace {
 
-constexpr char kCpu[] = "cpu", kMemory[] = "memory", kPods[] = "pods";
 // A shape that asks for nothing fits as often as this on a node.
 constexpr std::int64_t kMostCopies = 100'000;
 
-// Not below zero: what is overcommitted is not free for anybody.
+// Not below zero: an overcommitted resource is not free for anybody.
 std::int64_t Rest(std::int64_t offer, std::int64_t taken) {
   std::int64_t rest = 0;
   if (__builtin_sub_overflow(offer, taken, &rest)) rest = taken < 0 ? INT64_MAX : 0;
@@ -24,27 +23,18 @@ FitIndex::FitIndex(PodShape shape) : shape_(std::move(shape)), device_(shape_.re
     if (each > 0) amounts_.push_back({std::string(name), each, 0, 0});
   };
   for (const auto& [name, each] : shape_.request.extended) add(name, each);  // First: the scarce ones.
-  add(kCpu, shape_.request.milli_cpu);
-  add(kMemory, shape_.request.memory_bytes);
-  add(kPods, shape_.request.pods);
+  for (const char* name : {"cpu", "memory", "pods"}) add(name, shape_.request.Amount(name));
 }
 
 std::int64_t FitIndex::DevicesIn(const Resources& from) const {
   return from.Extended(device_.empty() ? from.Accelerator() : std::string_view(device_));
 }
 
-std::int64_t FitIndex::Read(const Resources& from, const Amount& amount) {
-  if (amount.name == kCpu) return from.milli_cpu;
-  if (amount.name == kMemory) return from.memory_bytes;
-  if (amount.name == kPods) return from.pods;
-  return from.Extended(amount.name);
-}
-
 int FitIndex::Count(NodeId id, const Resources& taken, std::vector<std::int64_t>* free) const {
   const std::size_t width = amounts_.size();
   std::int64_t copies = kMostCopies;
   for (std::size_t i = 0; i < width; ++i) {
-    const std::int64_t rest = Rest(offers_[id * width + i], Read(taken, amounts_[i]));
+    const std::int64_t rest = Rest(offers_[id * width + i], taken.Amount(amounts_[i].name));
     if (free) (*free)[i] = rest;
     if (rest < amounts_[i].each) copies = 0;
     else if (copies > 1) copies = std::min(copies, rest / amounts_[i].each);
@@ -57,7 +47,7 @@ int FitIndex::CopiesOn(NodeId id, const Resources& taken) const {
 }
 
 std::int64_t FitIndex::FreeOn(NodeId id, std::size_t amount, const Resources& taken) const {
-  return Rest(offers_[id * amounts_.size() + amount], Read(taken, amounts_[amount]));
+  return Rest(offers_[id * amounts_.size() + amount], taken.Amount(amounts_[amount].name));
 }
 
 void FitIndex::Place(NodeId id, const FitRank& rank) {
@@ -111,7 +101,7 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
   slots_[id] = {};
   if (!state || !Accepts(*state, shape_)) return;
   for (std::size_t i = 0; i < width; ++i) {
-    offers_[id * width + i] = std::max<std::int64_t>(0, Read(state->allocatable, amounts_[i]));
+    offers_[id * width + i] = std::max<std::int64_t>(0, state->allocatable.Amount(amounts_[i].name));
     free_[id * width + i] = 0;
   }
   Slot& slot = slots_[id];
@@ -125,18 +115,11 @@ void FitIndex::SetNode(NodeId id, const NodeState* state, const Resources& taken
   SetTaken(id, taken);
 }
 
-void FitIndex::AddHeld(NodeId id, OwnerId owner, const Resources& held) {
-  ChangeHeld(id, owner, held.Extended(device_));
-}
-
-void FitIndex::RemoveHeld(NodeId id, OwnerId owner, const Resources& held) {
-  ChangeHeld(id, owner, -held.Extended(device_));
-}
-
-void FitIndex::ChangeHeld(NodeId id, OwnerId owner, std::int64_t devices) {
+void FitIndex::ChangeHeld(NodeId id, OwnerId owner, int sign, const Resources& held) {
+  const std::int64_t devices = held.Extended(device_);
   if (devices == 0 || !IsEligible(id)) return;
   if (owner >= held_.size()) held_.resize(owner + 1);
-  held_[owner] += devices;
+  held_[owner] += sign * devices;
 }
 
 std::vector<FitIndex::OwnerDevices> FitIndex::LargestUses(std::size_t count) const {
@@ -146,9 +129,8 @@ std::vector<FitIndex::OwnerDevices> FitIndex::LargestUses(std::size_t count) con
     const std::int64_t devices = held_[owner];
     if (devices <= 0 || (largest.size() == count && largest.back().devices >= devices)) continue;
     if (largest.size() == count) largest.pop_back();
-    const auto at = std::find_if(largest.begin(), largest.end(),
-                                 [devices](const OwnerDevices& other) { return other.devices < devices; });
-    largest.insert(at, {owner, devices});
+    const auto has_less = [devices](const OwnerDevices& other) { return other.devices < devices; };
+    largest.insert(std::ranges::find_if(largest, has_less), {owner, devices});
   }
   return largest;
 }

@@ -68,8 +68,8 @@ class FitIndex {
   // For the ledger. `state` null: the node is not there (any longer).
   void SetNode(NodeId id, const NodeState* state, const Resources& taken);
   void SetTaken(NodeId id, const Resources& taken);
-  void AddHeld(NodeId id, OwnerId owner, const Resources& held);
-  void RemoveHeld(NodeId id, OwnerId owner, const Resources& held);
+  // `sign`: 1 if the owner has come to hold so much there, -1 if no longer.
+  void ChangeHeld(NodeId id, OwnerId owner, int sign, const Resources& held);
 
  private:
   struct Slot {
@@ -81,10 +81,8 @@ class FitIndex {
   };
   int Count(NodeId id, const Resources& taken, std::vector<std::int64_t>* free) const;
   void Place(NodeId id, const FitRank& rank);
-  void ChangeHeld(NodeId id, OwnerId owner, std::int64_t devices);
   // Of the kind it asks for; of the first that there is, if it asks for none.
   std::int64_t DevicesIn(const Resources& from) const;
-  static std::int64_t Read(const Resources& from, const Amount& amount);
 
   const PodShape shape_;
   const std::string device_;

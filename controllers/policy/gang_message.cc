@@ -20,20 +20,13 @@ std::string Amount(std::int64_t amount, const std::string& resource) {
   return std::to_string(amount);
 }
 
-std::int64_t Of(const Resources& request, const std::string& resource) {
-  if (resource == "cpu") return request.milli_cpu;
-  if (resource == "memory") return request.memory_bytes;
-  if (resource == "pods") return request.pods;
-  return request.Extended(resource);
-}
-
 // What the first `count` members ask for of it.
 std::int64_t Wanted(const GangDemand& demand, const std::string& resource, int count) {
   Resources sum;
   for (int i = 0; i < count && i < static_cast<int>(demand.members.size()); ++i) {
     sum += demand.members[static_cast<std::size_t>(i)]->request;
   }
-  return Of(sum, resource);
+  return sum.Amount(resource);
 }
 
 std::string Ordinal(int n) {
@@ -54,18 +47,12 @@ std::string HeldBy(const GangStanding& standing) {
 
 // Why so few nodes count, where the user may wonder.
 std::string ByVolumes(const GangDemand& demand) {
-  const bool has_volumes = std::any_of(demand.members.begin(), demand.members.end(),
-                                       [](const ShapePtr& shape) { return !shape->volume_affinity.empty(); });
-  return has_volumes ? "; only nodes where its volumes can be used count" : "";
+  const auto has_volumes = [](const ShapePtr& shape) { return !shape->volume_affinity.empty(); };
+  return std::ranges::any_of(demand.members, has_volumes) ? "; only nodes where its volumes can be used count" : "";
 }
 
 std::string At(std::int64_t unix_seconds) {
   return kube::ToText(kube::Time{std::chrono::system_clock::time_point(std::chrono::seconds(unix_seconds))});
-}
-
-// The resource to talk of when none is named.
-std::string MainResource(const GangDemand& demand) {
-  return std::string(demand.members.front()->request.Accelerator());
 }
 
 std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
@@ -89,7 +76,8 @@ std::string Never(const GangDemand& demand, const GangStanding& standing, const 
 
 std::string WhatIsNeeded(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   const int needed = std::max(1, demand.needed);
-  const std::string resource = standing.lacking.empty() ? MainResource(demand) : standing.lacking;
+  const std::string resource(standing.lacking.empty() ? demand.members.front()->request.Accelerator()
+                                                      : std::string_view(standing.lacking));
   return Count(needed, words.pod) + (needed == 1 ? " needs " : " need ") +
          (resource.empty() ? "room" : Amount(Wanted(demand, resource, needed), resource) + " " + resource);
 }

@@ -9,8 +9,8 @@
 
 namespace grus {
 
-// What the user calls the pods of it that are most, and any pod of it, and the field by which fewer would start
-// together; empty: not even fewer could.
+// What the user calls most of its pods, and any of its pods; and the field that says how many start together, empty if
+// lowering it cannot help.
 struct PendingWords {
   std::string_view member = "member", pod = "member", minimum = "minMember";
 };

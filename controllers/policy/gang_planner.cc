@@ -11,7 +11,6 @@
 #include "controllers/policy/gang_standing.h"
 #include "controllers/policy/placement.h"
 #include "controllers/policy/reservation.h"
-#include "controllers/policy/reservation_turns.h"
 
 namespace grus {
 namespace {
@@ -55,7 +54,6 @@ struct GangPlanner::Impl {
   std::map<QueueKey, Gang*> queue;  // Those that wait.
   std::unordered_map<std::string, std::int64_t> ends;
   std::vector<std::string> changed;
-
   ReservationTurns turns;
 
   std::string reserved_for;  // Of the reservation; empty: none.
@@ -88,7 +86,7 @@ struct GangPlanner::Impl {
     return !ledger.reserved().empty() && reserved_for != gang.demand.key;
   }
 
-  // Copies of an index that there were room for, but for the reservation.
+  // How many copies of an index the reservation keeps out.
   std::int64_t ReservedCopies(const FitIndex& index) {
     auto& [version, copies] = reserved_copies[&index];
     if (version == ledger.version()) return copies;
@@ -102,7 +100,7 @@ struct GangPlanner::Impl {
 
   bool WouldFitOnReserved(const Gang& gang) {
     const int needed = std::max(1, gang.demand.needed);
-    return std::all_of(gang.parts.begin(), gang.parts.end(), [&](const GangPart& part) {
+    return std::ranges::all_of(gang.parts, [&](const GangPart& part) {
       return part.index->copies() + ReservedCopies(*part.index) >= part.CountBelow(needed);
     });
   }
@@ -140,7 +138,7 @@ struct GangPlanner::Impl {
       ledger.AddPlace(static_cast<int>(i) == companion.member ? companion.owner : key,
                       ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
     }
-    // The extras of a gang that runs say nothing of its end.
+    // Extras of a running gang do not change when it ends.
     if (gang.demand.needed > 0 && gang.demand.runtime_seconds) ends[key] = now + *gang.demand.runtime_seconds;
     gang.standing = {};
     gang.standing.is_placed = true;
@@ -169,17 +167,17 @@ struct GangPlanner::Impl {
   }
 
   std::int64_t ReservesFrom(const GangDemand& demand) const {
-    // Far in the future: the clock was set back, and it has waited for nobody knows how long.
+    // A time far in the future was noted before the clock was set back: nobody knows how long the gang has waited.
     const bool is_known = demand.waiting_since <= planned_at + kClockSkew;
     return std::max(is_known ? demand.waiting_since + reserve_after : 0, turns.ReservesFrom(demand.key, planned_at));
   }
 
-  // A start that is further away than any turn is as good as unknown.
+  // A start that is further away than the longest turn counts as unknown.
   bool IsStartKnown(std::int64_t now) const {
     return reservation.start && *reservation.start - now <= ReservationTurns::kLongest;
   }
 
-  // True once: its turn is over now.
+  // Ends its turn if that is over; true if it is.
   bool EndTurn(const GangDemand& demand, std::int64_t now) {
     held_since = std::min(held_since, now);
     if (IsStartKnown(now) || now - held_since < turn_length) return false;
@@ -191,10 +189,10 @@ struct GangPlanner::Impl {
   bool Reserve(const Gang& gang, std::int64_t now) {
     const bool is_stale = reserved_for != gang.demand.key || now >= reserved_at + kReservationSeconds ||
                           now < reserved_at ||
-                          // What was freed just now is nearer than nodes that others still hold.
+                          // Room that was freed just now comes sooner than nodes that others still hold.
                           (reservation.start != now && reserved_room != ledger.room_version()) ||
                           reservation.nodes.empty() || (reservation.start && *reservation.start <= now) ||
-                          std::any_of(reservation.nodes.begin(), reservation.nodes.end(), [&](const auto& entry) {
+                          std::ranges::any_of(reservation.nodes, [&](const auto& entry) {
                             const LedgerNode* node = ledger.NodeAt(entry.first);
                             return !node || !node->is_known || !gang.parts.front().index->IsEligible(entry.first);
                           });
@@ -230,30 +228,27 @@ struct GangPlanner::Impl {
     is_dirty = true;
   }
 
+  // It is not kept free for now; whoever has it has its turn all the same.
   void DropReservation() {
     if (!ledger.reserved().empty()) ledger.Reserve({});
     reserved_copies.clear();
   }
 
-  void PlaceAll(std::int64_t now) {
-    // What one had kept is there for all of them.
-    while (!PlaceInTurn(now)) {
-    }
+  void EndReservation() {
+    DropReservation();
+    reserved_for.clear();
   }
 
   // False: a reservation ended.
   bool PlaceInTurn(std::int64_t now) {
-    // Whoever comes before the one with the reservation is not bound by it.
+    // The reservation does not bind gangs that come before its owner in the queue.
     if (queue.empty() || queue.begin()->second->demand.key != reserved_for) DropReservation();
     bool is_reserved = false;
     for (auto it = queue.begin(); it != queue.end();) {
       Gang& gang = *it->second;
       UpdateCapacity(gang, false);
       if (TryToPlace(gang, now)) {
-        if (gang.demand.key == reserved_for) {
-          reserved_for.clear();
-          DropReservation();
-        }
+        if (gang.demand.key == reserved_for) EndReservation();
         changed.push_back(gang.demand.key);
         it = queue.erase(it);
         continue;
@@ -262,18 +257,14 @@ struct GangPlanner::Impl {
         UpdateCapacity(gang, true);
         is_reserved = !gang.standing.can_never_fit && Reserve(gang, now);
         if (is_reserved && EndTurn(gang.demand, now)) {
-          DropReservation();
-          reserved_for.clear();
+          EndReservation();
           return false;
         }
       }
       if (!is_reserved && gang.demand.key == reserved_for) DropReservation();
       ++it;
     }
-    if (!is_reserved) {
-      DropReservation();
-      reserved_for.clear();
-    }
+    if (!is_reserved) EndReservation();
     return true;
   }
 
@@ -293,7 +284,7 @@ struct GangPlanner::Impl {
       return at && *at <= now;
     };
     if (const auto it = gangs.find(reserved_for); it != gangs.end()) return is_due(it->second);
-    return std::any_of(queue.begin(), queue.end(), [&](const auto& entry) { return is_due(*entry.second); });
+    return std::ranges::any_of(queue, [&](const auto& entry) { return is_due(*entry.second); });
   }
 
   void DescribeAll() {
@@ -334,7 +325,7 @@ void GangPlanner::Put(GangDemand demand) {
   Gang& gang = impl_->gangs[demand.key];
   gang.demand = std::move(demand);
   gang.parts = PartsOf(impl_->ledger, gang.demand.members);
-  // A new index may lie where one lay that is gone.
+  // A new index may reuse the address of a freed one.
   for (const GangPart& part : gang.parts) impl_->reserved_copies.erase(part.index.get());
   impl_->queue.emplace(KeyOf(gang.demand), &gang);
   if (gang.demand.key == impl_->reserved_for) impl_->reserved_at = 0;  // What it needs may be something else now.
@@ -343,9 +334,7 @@ void GangPlanner::Put(GangDemand demand) {
 
 void GangPlanner::Remove(const std::string& key) {
   impl_->Erase(key);
-  if (impl_->reserved_for != key) return;
-  impl_->DropReservation();
-  impl_->reserved_for.clear();
+  if (impl_->reserved_for == key) impl_->EndReservation();
 }
 
 void GangPlanner::SetEnd(const std::string& key, std::optional<std::int64_t> at) {
@@ -353,7 +342,7 @@ void GangPlanner::SetEnd(const std::string& key, std::optional<std::int64_t> at)
   if (it == impl_->ends.end() ? !at : it->second == at) return;
   if (at) impl_->ends[key] = *at;
   else impl_->ends.erase(it);
-  impl_->reserved_at = 0;  // The reservation may lie better elsewhere.
+  impl_->reserved_at = 0;  // Other nodes may suit the reservation better now.
   impl_->is_dirty = true;
 }
 
@@ -363,7 +352,8 @@ std::vector<std::string> GangPlanner::Plan(std::int64_t now) {
   impl.planned_at = now;
   if (!is_needed) return {};
   impl.changed.clear();
-  impl.PlaceAll(now);
+  while (!impl.PlaceInTurn(now)) {  // Again: what was reserved is there for all of them.
+  }
   impl.DescribeAll();
   impl.is_dirty = false;
   impl.planned_version = impl.ledger.version();

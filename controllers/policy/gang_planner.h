@@ -52,9 +52,8 @@ struct GangStanding {
   bool is_placed = false;  // The places are in the ledger; the gang waits no longer.
   int placed = 0;          // So many of the first members, when it was placed.
   // Of a gang that waits:
-  int position = 0;  // In the queue, from 1.
-  int fitting = 0;   // How many of the needed members there is room for now.
-  int needed = 0;
+  int position = 0;            // In the queue, from 1.
+  int fitting = 0;             // How many of the needed members there is room for now.
   bool can_never_fit = false;  // Not even if the cluster were empty.
   int capacity = 0;            // How many of the members an empty cluster could hold, at most members.size().
   std::string lacking;         // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
@@ -76,8 +75,8 @@ class GangPlanner {
   explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 15);
   ~GangPlanner();
 
-  // New, or changed; the same again costs nothing. One that was placed waits again when its demand is another one: what
-  // is left to place, beside its places.
+  // New, or changed; the same again costs nothing. A placed gang waits again once its demand changes: for what is left
+  // to place, beside its places.
   void Put(GangDemand demand);
   void Remove(const std::string& key);  // It waits no longer; its places stay.
   // When a gang that is in the ledger is expected to end, Unix seconds, for backfill and expected starts. For a gang

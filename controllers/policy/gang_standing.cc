@@ -26,8 +26,7 @@ const IndexFacts& FactsCache::Of(const FitIndex& index) {
     const LedgerNode* node = ledger_.NodeAt(id);
     if (!node || !index.IsEligible(id)) continue;
     facts.copies += index.CopiesOn(id, node->used) - index.CopiesOn(id);
-    Resources both = node->used;
-    both += node->reserved;
+    const Resources both = node->Taken();
     for (std::size_t i = 0; i < facts.free.size(); ++i) {
       facts.free[i] += index.FreeOn(id, i, node->used) - index.FreeOn(id, i, both);
     }
@@ -39,7 +38,7 @@ int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_th
   int capacity = static_cast<int>(gang.members->size());
   for (const GangPart& part : *gang.parts) {
     std::int64_t copies = part.index->capacity();
-    // Constraints are not part of the index, so they are read from a member.
+    // The index knows nothing of constraints: read them from a member.
     if (MostOnOneNode(*(*gang.members)[static_cast<std::size_t>(part.members.front())]) == 1) {
       copies = part.index->eligible_nodes();
     }
@@ -48,12 +47,11 @@ int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_th
   if (!is_thorough || gang.parts->size() < 2 || capacity < std::max(gang.needed, 1)) return capacity;
   // On a cluster much larger than the gang the other kinds cannot be in the way: each pod blocks one node at most.
   const auto members = static_cast<std::int64_t>(gang.members->size());
-  if (std::all_of(gang.parts->begin(), gang.parts->end(), [members](const GangPart& part) {
-        const auto own = static_cast<std::int64_t>(part.members.size());
-        return part.index->capacity() - (members - own) * part.index->largest_capacity() >= own;
-      })) {
-    return capacity;
-  }
+  const auto has_ample_room = [members](const GangPart& part) {
+    const auto own = static_cast<std::int64_t>(part.members.size());
+    return part.index->capacity() - (members - own) * part.index->largest_capacity() >= own;
+  };
+  if (std::ranges::all_of(*gang.parts, has_ample_room)) return capacity;
   GangToPlace on_empty = gang;
   on_empty.on_empty_cluster = true;
   on_empty.is_constrained = false;
@@ -64,10 +62,9 @@ int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_th
 bool Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
               GangStanding& standing) {
   const int needed = std::max(gang.needed, 1);
-  bool is_new = Update(standing.needed, gang.needed);
   int fitting = RoomForMembers(ledger, gang, needed);
   if (searched) fitting = std::min(fitting, *searched);
-  is_new |= Update(standing.fitting, fitting);
+  bool is_new = Update(standing.fitting, fitting);
 
   // The kind of member, and of its resources the one, of which most is missing in proportion.
   const GangPart* worst = &gang.parts->front();

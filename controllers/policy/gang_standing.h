@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gang that waits is told: what there is room for, what is missing, who holds it. Pure functions.
+// The standing of a gang that waits: how many members have room, what is missing, who holds it. Pure functions.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace grus {
 
-// What is there for the shape of an index, reservations aside. Asked for once a pass.
+// What the nodes of an index have for its shape, as if nothing were reserved. Computed once a pass.
 struct IndexFacts {
   std::vector<DeviceUse> uses;   // The largest, of GPUs on its nodes.
   std::int64_t copies = 0;       // That fit.

@@ -8,8 +8,7 @@ namespace {
 
 bool IsTolerated(const kube::Taint& taint, const PodShape& shape) {
   return taint.effect == "PreferNoSchedule" ||
-         std::any_of(shape.tolerations.begin(), shape.tolerations.end(),
-                     [&](const kube::Toleration& toleration) { return Tolerates(toleration, taint); });
+         std::ranges::any_of(shape.tolerations, [&](const auto& toleration) { return Tolerates(toleration, taint); });
 }
 
 }  // namespace
@@ -25,11 +24,10 @@ bool IsSelected(const NodeState& node, const PodShape& shape) {
 bool Accepts(const NodeState& node, const PodShape& shape) {
   static const kube::Taint kCordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
   if (node.is_cordoned && !IsTolerated(kCordon, shape)) return false;
-  return std::all_of(node.taints.begin(), node.taints.end(),
-                     [&](const kube::Taint& taint) { return IsTolerated(taint, shape); }) &&
-         IsSelected(node, shape) &&
-         std::all_of(shape.volume_affinity.begin(), shape.volume_affinity.end(),
-                     [&](const kube::NodeSelector& where) { return where.Matches(node.labels, node.name); });
+  return std::ranges::all_of(node.taints, [&](const auto& taint) { return IsTolerated(taint, shape); }) &&
+         IsSelected(node, shape) && std::ranges::all_of(shape.volume_affinity, [&](const auto& where) {
+           return where.Matches(node.labels, node.name);
+         });
 }
 
 }  // namespace grus

@@ -57,65 +57,54 @@ std::vector<NodeId> PlaceFirst(const ClusterLedger& ledger, const GangToPlace& g
   return nodes;
 }
 
-// One member after the other; in `domain` only, if it is given.
-class GreedySearch {
- public:
-  GreedySearch(const ClusterLedger& ledger, const GangToPlace& gang) : ledger_(ledger), gang_(gang) {}
+// The number of the part that the member is in.
+std::size_t PartOf(const GangToPlace& gang, int member) {
+  std::size_t part = 0;
+  while (!std::ranges::binary_search((*gang.parts)[part].members, member)) ++part;
+  return part;
+}
 
-  std::vector<NodeId> Run(const std::string& key, const std::string& domain) {
-    PodConstraints constraints(ledger_);
-    Draft draft;
-    std::vector<NodeId> nodes, touched;
-    std::vector<std::vector<NodeId>> orders;
-    for (const GangPart& part : *gang_.parts) {
-      orders.push_back(InOrder(*part.index, OverridesFor(ledger_, gang_, *part.index, draft),
-                               static_cast<int>(part.members.size())));
-    }
-    for (std::size_t member = 0; member < gang_.members->size(); ++member) {
-      const ShapePtr& shape = (*gang_.members)[member];
-      const std::size_t part = PartOf(static_cast<int>(member));
-      const FitIndex& index = *(*gang_.parts)[part].index;
-      const PodConstraints::Rules& rules = constraints.RulesFor(shape);
-      const auto fits = [&](NodeId id) {
-        const LedgerNode& node = *ledger_.NodeAt(id);
-        if (!key.empty() && node.state.labels.Get(key) != domain) return false;
-        return constraints.Allow(rules, node) && index.CopiesOn(id, Taken(node, gang_, draft)) > 0;
-      };
-      // Close together: where there is a member already, then in order.
-      auto found = std::find_if(touched.begin(), touched.end(), fits);
-      if (found == touched.end()) {
-        found = std::find_if(orders[part].begin(), orders[part].end(), fits);
-        if (found == orders[part].end()) break;
-      }
-      const NodeId id = *found;
-      if (!draft.contains(id)) touched.push_back(id);
-      draft[id] += shape->request;
-      constraints.Add(shape, *ledger_.NodeAt(id));
-      nodes.push_back(id);
-    }
-    return nodes;
+// One member after the other; on nodes whose label `key` is `domain` only, if there is a key.
+std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace& gang, const std::string& key,
+                                  const std::string& domain) {
+  PodConstraints constraints(ledger);
+  Draft draft;
+  std::vector<NodeId> nodes, touched;
+  std::vector<std::vector<NodeId>> orders;
+  for (const GangPart& part : *gang.parts) {
+    const FitOverrides overrides = OverridesFor(ledger, gang, *part.index, draft);
+    orders.push_back(InOrder(*part.index, overrides, static_cast<int>(part.members.size())));
   }
-
- private:
-  std::size_t PartOf(int member) const {
-    std::size_t part = 0;
-    const auto has_member = [member](const GangPart& p) {
-      return std::binary_search(p.members.begin(), p.members.end(), member);
+  for (std::size_t member = 0; member < gang.members->size(); ++member) {
+    const ShapePtr& shape = (*gang.members)[member];
+    const std::size_t part = PartOf(gang, static_cast<int>(member));
+    const FitIndex& index = *(*gang.parts)[part].index;
+    const PodConstraints::Rules& rules = constraints.RulesFor(shape);
+    const auto fits = [&](NodeId id) {
+      const LedgerNode& node = *ledger.NodeAt(id);
+      if (!key.empty() && node.state.labels.Get(key) != domain) return false;
+      return constraints.Allow(rules, node) && index.CopiesOn(id, Taken(node, gang, draft)) > 0;
     };
-    while (!has_member((*gang_.parts)[part])) ++part;
-    return part;
+    // First try nodes that have a member already, then the others in order.
+    auto found = std::ranges::find_if(touched, fits);
+    if (found == touched.end()) {
+      found = std::ranges::find_if(orders[part], fits);
+      if (found == orders[part].end()) break;
+    }
+    const NodeId id = *found;
+    if (!draft.contains(id)) touched.push_back(id);
+    draft[id] += shape->request;
+    constraints.Add(shape, *ledger.NodeAt(id));
+    nodes.push_back(id);
   }
-
-  const ClusterLedger& ledger_;
-  const GangToPlace& gang_;
-};
+  return nodes;
+}
 
 // Where members must be together, the first one decides for all: a domain too small for them is tried in vain, so
 // each one is tried, if they are few.
 std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace& gang) {
   std::size_t domains_left = 64;
-  GreedySearch search(ledger, gang);
-  std::vector<NodeId> best = search.Run("", "");
+  std::vector<NodeId> best = PlaceOneByOne(ledger, gang, "", "");
   std::set<std::string> keys;
   for (const ShapePtr& shape : *gang.members) {
     for (const kube::PodAffinityTerm& term : shape->affinity) keys.insert(term.topology_key);
@@ -130,7 +119,7 @@ std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace
     if (domains.size() > domains_left) continue;
     domains_left -= domains.size();
     for (const std::string& domain : domains) {
-      std::vector<NodeId> nodes = search.Run(key, domain);
+      std::vector<NodeId> nodes = PlaceOneByOne(ledger, gang, key, domain);
       if (nodes.size() > best.size()) best = std::move(nodes);
     }
   }
@@ -140,21 +129,20 @@ std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace
 }  // namespace
 
 int GangPart::CountBelow(int limit) const {
-  return static_cast<int>(std::lower_bound(members.begin(), members.end(), limit) - members.begin());
+  return static_cast<int>(std::ranges::lower_bound(members, limit) - members.begin());
 }
 
 std::vector<GangPart> PartsOf(ClusterLedger& ledger, const std::vector<ShapePtr>& members) {
   std::vector<GangPart> parts;
   const PodShape* last = nullptr;
-  std::size_t part = 0;
+  auto part = parts.end();
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i].get() != last) {
       last = members[i].get();
-      part = 0;
-      while (part < parts.size() && !FitAlike(parts[part].index->shape(), *last)) ++part;
-      if (part == parts.size()) parts.push_back({ledger.IndexFor(*last), {}});
+      part = std::ranges::find_if(parts, [&](const GangPart& p) { return FitAlike(p.index->shape(), *last); });
+      if (part == parts.end()) part = parts.insert(part, {ledger.IndexFor(*last), {}});
     }
-    parts[part].members.push_back(static_cast<int>(i));
+    part->members.push_back(static_cast<int>(i));
   }
   std::stable_sort(parts.begin(), parts.end(), [](const GangPart& a, const GangPart& b) {
     const Resources &x = a.index->shape().request, &y = b.index->shape().request;
@@ -186,7 +174,7 @@ int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int lim
         !gang.on_empty_cluster && gang.avoid.empty() && (!gang.may_use_reserved || ledger.reserved().empty());
     const std::int64_t copies =
         is_plain ? part.index->copies() : CopiesWith(*part.index, OverridesFor(ledger, gang, *part.index, {}));
-    // The first member without a place ends it.
+    // Members count in order: the first one without a place ends the count.
     if (copies < part.CountBelow(room)) room = part.members[static_cast<std::size_t>(copies)];
   }
   return room;
@@ -224,20 +212,15 @@ std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int 
   if (at_most <= 0) return {};
   const std::vector<ShapePtr> members(static_cast<std::size_t>(at_most), shape);
   const std::vector<GangPart> parts = PartsOf(ledger, members);
-  GangToPlace gang;
-  gang.members = &members;
-  gang.parts = &parts;
-  gang.is_constrained = HasConstraints(ledger, members);
-  gang.may_use_reserved = may_use_reserved;
+  const GangToPlace gang{.members = &members,
+                         .parts = &parts,
+                         .is_constrained = HasConstraints(ledger, members),
+                         .may_use_reserved = may_use_reserved};
   return PlaceGang(ledger, gang).nodes;
 }
 
 void KeepConstrainedPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count) {
-  const std::vector<Place>& earlier = ledger.PlacesOf(owner);
-  if (static_cast<int>(earlier.size()) == count &&
-      std::all_of(earlier.begin(), earlier.end(), [&](const Place& place) { return *place.shape == *shape; })) {
-    return;
-  }
+  if (ledger.HasJust(owner, *shape, count)) return;
   ledger.DropPlaces(owner);
   for (const NodeId id : PlacesFor(ledger, shape, count, true)) {
     ledger.AddPlace(owner, ledger.NodeAt(id)->state.name, shape);

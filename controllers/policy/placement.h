@@ -31,7 +31,7 @@ struct GangToPlace {
   const std::vector<ShapePtr>* members = nullptr;
   const std::vector<GangPart>* parts = nullptr;
   int needed = 0;
-  std::vector<NodeId> avoid;
+  std::vector<NodeId> avoid = {};
   bool is_constrained = false;  // See HasConstraints().
   bool may_use_reserved = false;
   bool on_empty_cluster = false;  // Could it ever fit?

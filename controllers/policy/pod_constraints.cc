@@ -18,8 +18,8 @@ int CountOf(const std::map<std::string, int, std::less<>>& counts, std::string_v
 
 // An affinity counts pods that all its terms are about.
 bool AllTermsMatch(const PodShape& shape, const PodShape& other) {
-  return std::all_of(shape.affinity.begin(), shape.affinity.end(),
-                     [&](const kube::PodAffinityTerm& term) { return TermMatches(term, shape.ns, other, false); });
+  return std::ranges::all_of(
+      shape.affinity, [&](const kube::PodAffinityTerm& term) { return TermMatches(term, shape.ns, other, false); });
 }
 
 bool Selects(const kube::TopologySpreadConstraint& constraint, const PodShape& shape, const PodShape& other) {
@@ -28,8 +28,8 @@ bool Selects(const kube::TopologySpreadConstraint& constraint, const PodShape& s
 
 // Nodes without one of the labels, or that the pod may not use by its own choice, do not count for its spread.
 bool CountsForSpread(const PodShape& shape, const NodeState& node) {
-  return std::all_of(shape.spread.begin(), shape.spread.end(),
-                     [&](const auto& constraint) { return LabelOf(node, constraint.topology_key) != nullptr; }) &&
+  const auto has_label = [&](const std::string& key) { return node.labels.find(key) != node.labels.end(); };
+  return std::ranges::all_of(shape.spread, has_label, &kube::TopologySpreadConstraint::topology_key) &&
          IsSelected(node, shape);
 }
 
@@ -93,7 +93,7 @@ PodConstraints::Terms& PodConstraints::TermsOf(const ShapePtr& shape) {
     const LedgerNode* node = ledger_.NodeAt(id);
     if (!node || !node->is_known) continue;
     if (!shape->spread.empty() && CountsForSpread(*shape, node->state)) {
-      // A domain without a pod is one all the same.
+      // A domain without a pod counts, too.
       for (std::size_t i = 0; i < shape->spread.size(); ++i) {
         terms.spread[i].try_emplace(LabelOf(node->state, shape->spread[i].topology_key)->str(), 0);
       }
@@ -126,9 +126,7 @@ bool PodConstraints::AllowsSpread(const Terms& terms, const PodShape& shape, con
     const Counts& counts = terms.spread[i];
     int least = 0;
     if (!counts.empty() && static_cast<int>(counts.size()) >= constraint.min_domains.value_or(1)) {
-      least = std::min_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-                return a.second < b.second;
-              })->second;
+      least = std::ranges::min_element(counts, {}, &Counts::value_type::second)->second;
     }
     const int self = Selects(constraint, shape, shape) ? 1 : 0;
     if (CountOf(counts, value->view()) + self - least > constraint.max_skew) return false;
@@ -138,17 +136,14 @@ bool PodConstraints::AllowsSpread(const Terms& terms, const PodShape& shape, con
 
 bool PodConstraints::PortsAreFree(const PodShape& shape, const LedgerNode& node) const {
   const auto conflicts = [&](const ShapePtr& pod) {
-    for (const HostPort& mine : shape.host_ports) {
-      for (const HostPort& other : pod->host_ports) {
-        if (mine.ConflictsWith(other)) return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(pod->host_ports, [&](const HostPort& other) {
+      return std::ranges::any_of(shape.host_ports, [&](const HostPort& mine) { return mine.ConflictsWith(other); });
+    });
   };
   if (shape.host_ports.empty()) return true;
-  if (std::any_of(node.pods.begin(), node.pods.end(), conflicts)) return false;
+  if (std::ranges::any_of(node.pods, conflicts)) return false;
   const auto added = added_.find(node.id);
-  return added == added_.end() || std::none_of(added->second.begin(), added->second.end(), conflicts);
+  return added == added_.end() || std::ranges::none_of(added->second, conflicts);
 }
 
 bool PodConstraints::Allow(const Rules& rules, const LedgerNode& node) const {
@@ -161,7 +156,7 @@ bool PodConstraints::Allow(const Rules& rules, const LedgerNode& node) const {
     if (!value) return false;
     if (CountOf(terms.affinity[i], value->view()) == 0) all_have_pods = false;
   }
-  // The first of a group that wants to be with its own kind may go anywhere.
+  // The first pod of a group with affinity to itself may go anywhere.
   if (!all_have_pods && (terms.has_affine_pod || !AllTermsMatch(shape, shape))) return false;
   for (std::size_t i = 0; i < shape.anti_affinity.size(); ++i) {
     const auto* value = LabelOf(node.state, shape.anti_affinity[i].topology_key);

@@ -2,6 +2,10 @@
 #include "controllers/policy/pod_shape.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
 namespace grus {
 namespace {
@@ -10,22 +14,48 @@ constexpr char kNamespaceName[] = "kubernetes.io/metadata.name";  // Every names
 
 bool AsksForNameOnly(const kube::LabelSelector& selector) {
   const auto is_name = [](const auto& key) { return key == kNamespaceName; };
-  return std::all_of(selector.match_labels.begin(), selector.match_labels.end(),
-                     [&](const auto& label) { return is_name(label.first); }) &&
-         std::all_of(selector.match_expressions.begin(), selector.match_expressions.end(),
-                     [&](const kube::LabelRequirement& requirement) { return is_name(requirement.key); });
+  return std::ranges::all_of(selector.match_labels, [&](const auto& label) { return is_name(label.first); }) &&
+         std::ranges::all_of(selector.match_expressions, is_name, &kube::LabelRequirement::key);
 }
 
 bool NamespaceMatches(const kube::PodAffinityTerm& term, const std::string& own_ns, const std::string& ns,
                       bool if_unknown) {
   if (term.namespaces.empty() && !term.namespace_selector) return ns == own_ns;
-  if (std::find(term.namespaces.begin(), term.namespaces.end(), ns) != term.namespaces.end()) return true;
+  if (std::ranges::find(term.namespaces, ns) != term.namespaces.end()) return true;
   if (!term.namespace_selector) return false;
   if (!AsksForNameOnly(*term.namespace_selector)) return if_unknown;
   return term.namespace_selector->Matches(kube::StringMap{{kNamespaceName, ns}});
 }
 
 bool IsAnyAddress(const std::string& address) { return address.empty() || address == "0.0.0.0" || address == "::"; }
+
+void AddTo(std::size_t& hash, const kube::NodeSelector& where) {
+  for (const kube::NodeSelectorTerm& term : where.terms) {
+    for (const auto* requirements : {&term.match_expressions, &term.match_fields}) {
+      for (const kube::NodeSelectorRequirement& requirement : *requirements) {
+        for (const std::string& value : requirement.values) hash = hash * 31 + std::hash<std::string_view>()(value);
+      }
+    }
+  }
+}
+
+std::size_t HashOf(const PodShape& shape) {
+  std::size_t hash = std::hash<std::string>()(shape.ns);
+  hash = hash * 31 + static_cast<std::size_t>(shape.request.milli_cpu);
+  hash = hash * 31 + static_cast<std::size_t>(shape.request.memory_bytes);
+  const std::hash<std::string_view> text;
+  for (const auto& [key, value] : shape.node_selector) hash = hash * 31 + text(key) * 17 + text(value);
+  for (const kube::Toleration& toleration : shape.tolerations) hash = hash * 31 + text(toleration.key);
+  if (shape.node_affinity) AddTo(hash, *shape.node_affinity);
+  for (const auto& [key, value] : shape.labels) hash = hash * 31 + text(key.view()) * 17 + text(value.view());
+  // Pods of one set may differ in nothing but where their volumes are.
+  for (const kube::NodeSelector& where : shape.volume_affinity) AddTo(hash, where);
+  return hash;
+}
+
+// Labels that tell pods of one set apart say nothing to placement.
+constexpr std::string_view kOwnLabels[] = {"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
+                                           "batch.kubernetes.io/job-completion-index"};
 
 }  // namespace
 
@@ -61,6 +91,26 @@ bool FitAlike(const PodShape& a, const PodShape& b) {
 bool TermMatches(const kube::PodAffinityTerm& term, const std::string& own_ns, const PodShape& other, bool if_unknown) {
   return term.label_selector && term.label_selector->Matches(other.labels) &&
          NamespaceMatches(term, own_ns, other.ns, if_unknown);
+}
+
+ShapePtr ShapePool::Share(PodShape shape) {
+  for (const std::string_view label : kOwnLabels) shape.labels.erase(label);
+  auto& alike = shapes_[HashOf(shape)];
+  for (const auto& known : alike) {
+    if (ShapePtr same = known.lock(); same && *same == shape) return same;
+  }
+  // A weak pointer keeps the memory of what it pointed to.
+  std::erase_if(alike, [](const auto& known) { return known.expired(); });
+  auto made = std::make_shared<const PodShape>(std::move(shape));
+  alike.push_back(made);
+  if (shapes_.size() > 2 * swept_at_ + 100) {
+    for (auto it = shapes_.begin(); it != shapes_.end();) {
+      std::erase_if(it->second, [](const auto& known) { return known.expired(); });
+      it = it->second.empty() ? shapes_.erase(it) : std::next(it);
+    }
+    swept_at_ = shapes_.size();
+  }
+  return made;
 }
 
 }  // namespace grus

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What placement must know of a pod. Values.
+// What placement must know of a pod.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "clientlib/model/core_v1.h"
@@ -50,6 +52,18 @@ struct PodShape {
 };
 
 using ShapePtr = std::shared_ptr<const PodShape>;
+
+// One shape for all pods that are alike to placement: those of one set differ in labels that say nothing to it.
+// Not thread-safe; the owner serialises access. What it gives out may outlive it.
+class ShapePool {
+ public:
+  // The one that is there, as long as somebody has it.
+  ShapePtr Share(PodShape shape);
+
+ private:
+  std::unordered_map<std::size_t, std::vector<std::weak_ptr<const PodShape>>> shapes_;  // By hash.
+  std::size_t swept_at_ = 0;
+};
 
 // The part of it that says which nodes, looked at alone, can hold it.
 PodShape AloneOf(const PodShape& shape);

@@ -13,7 +13,7 @@ namespace grus {
 // Long runs vary more than trials: with the data, with neighbours on the node, with checkpoints.
 inline constexpr int kDriftPercent = 20;
 
-// Of 90 %.
+// The mean and its 90 % interval.
 struct Interval {
   double mean = 0, low = 0, high = 0;
 };

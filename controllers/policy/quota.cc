@@ -2,7 +2,10 @@
 #include "controllers/policy/quota.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+
+#include "controllers/policy/resources.h"
 
 namespace grus {
 namespace {
@@ -13,8 +16,9 @@ using kube::ResourceList;
 using kube::Wide;
 
 constexpr std::string_view kRequests = "requests.", kLimits = "limits.", kHugePages = "hugepages-";
-constexpr std::string_view kDeviceClass = "deviceclass.resource.kubernetes.io/";
-constexpr std::string_view kNative[] = {"cpu", "memory", "ephemeral-storage"};  // With requests, and with limits.
+
+// With requests, and with limits.
+bool IsNative(std::string_view name) { return name == "cpu" || name == "memory" || name == "ephemeral-storage"; }
 
 bool IsDefinedByKubernetes(std::string_view name) {
   return name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
@@ -23,80 +27,66 @@ bool IsDefinedByKubernetes(std::string_view name) {
 // Whether a quota on `name` is about pods.
 bool IsAboutPods(std::string_view name) {
   if (name == "pods" || name == "count/pods" || name.starts_with(kHugePages)) return true;
-  std::string_view bare = name;
   const bool is_request = name.starts_with(kRequests), is_limit = name.starts_with(kLimits);
-  if (is_request) bare.remove_prefix(kRequests.size());
-  if (is_limit) bare.remove_prefix(kLimits.size());
-  if (std::find(std::begin(kNative), std::end(kNative), bare) != std::end(kNative)) return true;
-  return is_request && (bare.starts_with(kHugePages) || bare.starts_with(kDeviceClass) || !IsDefinedByKubernetes(name));
+  const std::string_view bare = name.substr(is_request ? kRequests.size() : is_limit ? kLimits.size() : 0);
+  if (IsNative(bare)) return true;
+  return is_request &&
+         (bare.starts_with(kHugePages) || bare.starts_with(kDeviceClassPrefix) || !IsDefinedByKubernetes(name));
 }
 
-void Put(ResourceList& list, std::string_view name, const Quantity& amount) {
-  for (auto& [key, value] : list) {
-    if (key == name) {
-      value = amount;
-      return;
-    }
-  }
-  list.emplace_back(name, amount);
-}
+using Amounts = decltype(QuotaPod::usage);
 
-void Add(ResourceList& list, const ResourceList& more) {
+// `more`: Amounts, or a ResourceList.
+template <typename List>
+void Add(Amounts& sum, const List& more) {
   for (const auto& [name, amount] : more) {
-    const Quantity* had = FindResource(list, name);
-    Put(list, name, had ? *had + amount : amount);
+    Quantity& had = sum[std::string(name)];
+    had = had + amount;
   }
 }
 
-void Raise(ResourceList& list, const ResourceList& other) {
-  for (const auto& [name, amount] : other) {
-    const Quantity* had = FindResource(list, name);
-    if (had == nullptr || *had < amount) Put(list, name, amount);
-  }
-}
-
-using Amounts = ResourceList kube::ResourceRequirements::*;
+using Part = ResourceList kube::ResourceRequirements::*;  // Requests or limits.
 
 bool CountsOfPod(std::string_view name) { return name == "cpu" || name == "memory" || name.starts_with(kHugePages); }
 
-// Requests or limits of a pod. Init containers run before the others, except those that stay (KEP-753).
-ResourceList SumOf(const kube::PodSpec& spec, Amounts amounts) {
-  ResourceList sum, staying, start;
-  for (const kube::Container& container : spec.containers) Add(sum, container.resources.*amounts);
+// What a pod needs. Init containers run before the others, except those that stay (KEP-753).
+Amounts SumOf(const kube::PodSpec& spec, Part part) {
+  Amounts sum, staying;
+  for (const kube::Container& container : spec.containers) Add(sum, container.resources.*part);
+  std::vector<Amounts> peaks;
   for (const kube::Container& container : spec.init_containers) {
-    ResourceList peak = staying;
-    Add(peak, container.resources.*amounts);
-    Raise(start, peak);
-    if (container.restart_policy == "Always") staying = std::move(peak);
+    Amounts& peak = peaks.emplace_back(staying);
+    Add(peak, container.resources.*part);
+    if (container.restart_policy == "Always") staying = peak;
   }
   Add(sum, staying);
-  Raise(sum, start);
+  for (const Amounts& peak : peaks) {
+    for (const auto& [name, amount] : peak) sum[name] = std::max(sum[name], amount);
+  }
   if (spec.resources) {
-    for (const auto& [name, amount] : *spec.resources.*amounts) {
-      if (CountsOfPod(name)) Put(sum, name, amount);
+    for (const auto& [name, amount] : *spec.resources.*part) {
+      if (CountsOfPod(name)) sum[std::string(name)] = amount;
     }
   }
   return sum;
 }
 
-ResourceList UsageOf(const kube::PodSpec& spec) {
-  ResourceList usage = {{"pods", 1}, {"count/pods", 1}};
-  ResourceList requests = SumOf(spec, &kube::ResourceRequirements::requests);
-  ResourceList limits = SumOf(spec, &kube::ResourceRequirements::limits);
+Amounts UsageOf(const kube::PodSpec& spec) {
+  Amounts usage = {{"pods", 1}, {"count/pods", 1}};
+  Amounts requests = SumOf(spec, &kube::ResourceRequirements::requests);
+  Amounts limits = SumOf(spec, &kube::ResourceRequirements::limits);
   Add(requests, spec.overhead);
   for (auto& [name, amount] : limits) {
     const Quantity* overhead = FindResource(spec.overhead, name);
     if (overhead && !amount.is_zero()) amount = amount + *overhead;
   }
   for (const auto& [name, amount] : requests) {
-    const std::string_view text = name;
-    const bool is_native = std::find(std::begin(kNative), std::end(kNative), text) != std::end(kNative);
-    if (is_native || text.starts_with(kHugePages)) Put(usage, text, amount);
-    else if (IsDefinedByKubernetes(text) && !text.starts_with(kDeviceClass)) continue;
-    Put(usage, std::string(kRequests).append(text), amount);
+    if (IsNative(name) || name.starts_with(kHugePages)) usage[name] = amount;
+    else if (IsDefinedByKubernetes(name) && !name.starts_with(kDeviceClassPrefix)) continue;
+    usage[std::string(kRequests) + name] = amount;
   }
-  for (const std::string_view name : kNative) {
-    if (const Quantity* limit = FindResource(limits, name)) Put(usage, std::string(kLimits).append(name), *limit);
+  for (const auto& [name, amount] : limits) {
+    if (IsNative(name)) usage[std::string(kLimits) + name] = amount;
   }
   return usage;
 }
@@ -104,27 +94,21 @@ ResourceList UsageOf(const kube::PodSpec& spec) {
 bool HasPodResources(const kube::PodSpec& spec) {
   if (!spec.resources) return false;
   const auto counts = [](const auto& item) { return CountsOfPod(item.first); };
-  return std::any_of(spec.resources->requests.begin(), spec.resources->requests.end(), counts) ||
-         std::any_of(spec.resources->limits.begin(), spec.resources->limits.end(), counts);
+  return std::ranges::any_of(spec.resources->requests, counts) || std::ranges::any_of(spec.resources->limits, counts);
 }
 
-std::vector<std::pair<std::string, std::string>> UnstatedBy(const kube::PodSpec& spec) {
-  std::vector<std::pair<std::string, std::string>> unstated;
+std::map<std::string, std::string, std::less<>> UnstatedBy(const kube::PodSpec& spec) {
+  std::map<std::string, std::string, std::less<>> unstated;
   if (HasPodResources(spec)) return unstated;
-  for (const std::string_view name : {"cpu", "memory"}) {
-    bool has_request = true, has_limit = true;
-    for (const auto* containers : {&spec.containers, &spec.init_containers}) {
-      for (const kube::Container& container : *containers) {
-        const std::string by(container.name);
-        if (has_request && !FindResource(container.resources.requests, name)) {
-          has_request = false;
-          unstated.emplace_back(name, by);
-          unstated.emplace_back(std::string(kRequests).append(name), by);
+  for (const auto* containers : {&spec.containers, &spec.init_containers}) {
+    for (const kube::Container& container : *containers) {
+      const auto note = [&](const std::string& name) { unstated.try_emplace(name, container.name); };
+      for (const std::string name : {"cpu", "memory"}) {
+        if (!FindResource(container.resources.requests, name)) {
+          note(name);
+          note(std::string(kRequests) + name);
         }
-        if (has_limit && !FindResource(container.resources.limits, name)) {
-          has_limit = false;
-          unstated.emplace_back(std::string(kLimits).append(name), by);
-        }
+        if (!FindResource(container.resources.limits, name)) note(std::string(kLimits) + name);
       }
     }
   }
@@ -144,9 +128,8 @@ bool AsksForNothing(const kube::ResourceRequirements& resources) {
 
 bool IsBestEffort(const kube::PodSpec& spec) {
   if (spec.resources) return AsksForNothing(*spec.resources);
-  const auto asks_for_nothing = [](const kube::Container& container) { return AsksForNothing(container.resources); };
-  return std::all_of(spec.containers.begin(), spec.containers.end(), asks_for_nothing) &&
-         std::all_of(spec.init_containers.begin(), spec.init_containers.end(), asks_for_nothing);
+  return std::ranges::all_of(spec.containers, AsksForNothing, &kube::Container::resources) &&
+         std::ranges::all_of(spec.init_containers, AsksForNothing, &kube::Container::resources);
 }
 
 bool NamesNamespaces(const kube::PodSpec& spec) {
@@ -171,22 +154,15 @@ bool IsInScope(const QuotaPod& pod, const kube::ScopeRequirement& scope) {
   const bool has_class = !pod.priority_class.empty();
   if (op == "Exists") return has_class;
   if (op == "DoesNotExist") return !has_class;
-  const bool is_listed =
-      has_class && std::find(scope.values.begin(), scope.values.end(), pod.priority_class) != scope.values.end();
+  const bool is_listed = has_class && std::ranges::find(scope.values, pod.priority_class) != scope.values.end();
   return op == "In" ? is_listed : op == "NotIn" && !is_listed;
 }
 
 bool Covers(const kube::ResourceQuota& quota, const QuotaPod& pod) {
-  const auto& names = quota.spec.scopes;
-  if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-        return IsInScope(pod, {name, "Exists", {}});
-      })) {
-    return false;
-  }
-  if (!quota.spec.scope_selector) return true;
-  const auto& more = quota.spec.scope_selector->match_expressions;
-  return std::all_of(more.begin(), more.end(),
-                     [&](const kube::ScopeRequirement& scope) { return IsInScope(pod, scope); });
+  const auto is_in = [&](const kube::ScopeRequirement& scope) { return IsInScope(pod, scope); };
+  const auto is_in_named = [&](const std::string& name) { return is_in({name, "Exists", {}}); };
+  return std::ranges::all_of(quota.spec.scopes, is_in_named) &&
+         (!quota.spec.scope_selector || std::ranges::all_of(quota.spec.scope_selector->match_expressions, is_in));
 }
 
 // Cores are counted in thousandths. Rounded up.
@@ -194,64 +170,53 @@ Wide AmountOf(std::string_view name, const Quantity& quantity) {
   return name.ends_with("cpu") ? quantity.MilliValue() : quantity.Value();
 }
 
+Wide UsageOf(const QuotaPod& pod, std::string_view name) {
+  const auto usage = pod.usage.find(name);
+  return usage == pod.usage.end() ? 0 : AmountOf(name, usage->second);
+}
+
 std::string TextOf(std::string_view name, Wide amount) {
   const auto value = static_cast<std::int64_t>(std::min<Wide>(amount, INT64_MAX));
   return ToText(name.ends_with("cpu") ? Quantity::OfMilli(value) : Quantity(value, Quantity::Format::kBinarySi));
 }
 
-// Why the quota takes no such pod at all, whatever is left of it; empty: it does.
-std::string WhyNone(const kube::ResourceQuota& quota, const QuotaPod& pod, std::string& resource, bool& is_unstated) {
+// No room, if the quota takes no such pod whatever is left of it.
+std::optional<QuotaRoom> TakesNone(const kube::ResourceQuota& quota, const QuotaPod& pod) {
   for (const auto& [name, hard] : quota.status.hard) {
-    for (const auto& [what, container] : pod.unstated) {
-      if (what != std::string_view(name)) continue;
-      is_unstated = true;
-      resource = what;
-      return "container " + container + " must state " + what;
+    if (const auto unstated = pod.unstated.find(name.view()); unstated != pod.unstated.end()) {
+      const auto& [what, container] = *unstated;
+      return QuotaRoom{0, quota.metadata.name, what, "container " + container + " must state " + what, true};
     }
   }
   for (const auto& [name, hard] : quota.status.hard) {
-    if (IsAboutPods(name) && !FindResource(quota.status.used, name)) {
-      resource = std::string(name);
-      return std::string(name) + ": how much is used is not counted yet";
-    }
+    if (!IsAboutPods(name) || FindResource(quota.status.used, name)) continue;
+    const std::string what(name);
+    return QuotaRoom{0, quota.metadata.name, what, what + ": how much is used is not counted yet"};
   }
-  return {};
+  return std::nullopt;
 }
 
 void LimitBy(const kube::ResourceQuota& quota, const QuotaPod& pod, const std::vector<PodsToCome>& to_come,
              QuotaRoom& room) {
-  const auto set = [&](int copies, std::string resource, std::string why) {
-    room.copies = copies;
-    room.quota = quota.metadata.name;
-    room.resource = std::move(resource);
-    room.why = std::move(why);
-  };
-  if (std::none_of(quota.status.hard.begin(), quota.status.hard.end(),
-                   [](const auto& item) { return IsAboutPods(item.first); })) {
-    return;
-  }
-  bool is_unstated = false;
-  std::string resource;
-  if (std::string why = WhyNone(quota, pod, resource, is_unstated); !why.empty()) {
-    if (room.copies > 0) room.is_unstated = is_unstated;
-    if (room.copies > 0) set(0, std::move(resource), std::move(why));
+  if (room.copies <= 0) return;  // The first quota that admits none is named.
+  if (std::ranges::none_of(quota.status.hard, [](const auto& item) { return IsAboutPods(item.first); })) return;
+  if (auto none = TakesNone(quota, pod)) {
+    room = *std::move(none);
     return;
   }
   for (const auto& [name, hard] : quota.status.hard) {
-    const Quantity* usage = FindResource(pod.usage, name);
-    const Wide each = usage ? AmountOf(name, *usage) : 0;
+    const Wide each = UsageOf(pod, name);
     const Quantity* used = FindResource(quota.status.used, name);
     if (each <= 0 || used == nullptr) continue;
     Wide first = 0;
     for (const PodsToCome& other : to_come) {
-      const Quantity* needed = Covers(quota, *other.pod) ? FindResource(other.pod->usage, name) : nullptr;
-      if (needed) first += AmountOf(name, *needed) * other.count;
+      if (Covers(quota, *other.pod)) first += UsageOf(*other.pod, name) * other.count;
     }
     const Wide left = std::max<Wide>(AmountOf(name, hard) - AmountOf(name, *used) - first, 0);
     if (left / each >= room.copies) continue;
     std::string why = std::string(name) + ": " + ToText(*used) + " of " + ToText(hard) + " used";
     if (first > 0) why += ", " + TextOf(name, first) + " for other pods on their way";
-    set(static_cast<int>(left / each), std::string(name), std::move(why));
+    room = {static_cast<int>(left / each), quota.metadata.name, std::string(name), std::move(why)};
   }
 }
 

@@ -6,9 +6,10 @@
 // refuse where no quota covers it, and pod affinity that is only preferred (scope CrossNamespacePodAffinity).
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "clientlib/model/pod.h"
@@ -22,9 +23,10 @@ using QuotaList = std::vector<std::shared_ptr<const kube::ResourceQuota>>;
 struct QuotaPod {
   std::string priority_class;  // As the server will fill it in.
   bool is_best_effort = false, has_deadline = false, names_namespaces = false;
-  kube::ResourceList usage;  // By the names that quotas have for it: pods, requests.cpu, limits.memory, ...
+  // By the names that quotas have for it: pods, requests.cpu, limits.memory, ...
+  std::map<std::string, kube::Quantity, std::less<>> usage;
   // A quota on cpu or memory takes only pods whose containers all state it: what is not stated, and by which container.
-  std::vector<std::pair<std::string, std::string>> unstated;
+  std::map<std::string, std::string, std::less<>> unstated;
 };
 
 // REQUIRES: what has a limit has a request, as the server's defaults see to it.
@@ -40,7 +42,7 @@ struct QuotaRoom {
   int copies = 0;
   // The quota that admits no more than these, of what, and why: "requests.nvidia.com/gpu: 7 of 8 used". Empty: none.
   std::string quota, resource, why;
-  bool is_unstated = false;  // Not that much is used: the pod does not say how much it needs.
+  bool is_unstated = false;  // The reason is not the use of others: the pod does not state its need.
 };
 
 // So many pods like this one, beyond those that exist; at most `at_most`. `quotas` are those of its namespace. Of
@@ -48,8 +50,8 @@ struct QuotaRoom {
 QuotaRoom QuotaRoomFor(const QuotaList& quotas, const QuotaPod& pod, const std::vector<PodsToCome>& to_come,
                        int at_most);
 
-// Whether one may admit pods after the change that it did not admit before. Every pod that is made is such a change of
-// its quota which is not. Null: it does not exist.
+// Whether one may admit pods after the change that it did not admit before. Most changes of a quota are not
+// of that kind: each new pod makes one. Null: it does not exist.
 bool MayAdmitMore(const kube::ResourceQuota* before, const kube::ResourceQuota* after);
 
 }  // namespace grus

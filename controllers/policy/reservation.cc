@@ -45,7 +45,7 @@ class Search {
 
  private:
   std::int64_t EndOf(OwnerId owner) const {
-    // Who is over its time has shown that the time said nothing.
+    // An owner that has outlived its time may stay for any time.
     return owner < ends_.size() && ends_[owner] > now_ ? ends_[owner] : kNever;
   }
 
@@ -68,7 +68,7 @@ class Search {
       taken_ = node.used;
       if (mine != result_.nodes.end()) taken_ += mine->second;
       add(now_, index.CopiesOn(node.id, taken_));
-      std::sort(leaving_.begin(), leaving_.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+      std::ranges::sort(leaving_, {}, &std::pair<std::int64_t, const NodeUse*>::first);
       for (std::size_t i = 0; i < leaving_.size(); ++i) {
         taken_ -= leaving_[i].second->held;
         const bool is_last_then = i + 1 == leaving_.size() || leaving_[i + 1].first != leaving_[i].first;
@@ -77,7 +77,7 @@ class Search {
     }
     if (mine == result_.nodes.end()) add(kNever, index.CapacityOf(node.id));
     else add(kNever, index.CopiesOn(node.id, mine->second));
-    // The index knows the free devices, but for those that are reserved.
+    // The index counts reserved devices as taken.
     const std::int64_t free_devices = -index.RankOf(node.id).fullness + node.reserved.Extended(index.device());
     outlooks_.push_back({node.id, free_devices, begin, steps_.size()});
   }
@@ -105,12 +105,12 @@ class Search {
     steps_.clear();
     outlooks_.clear();
     for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
-      if (!index.IsEligible(id) || std::find(gang_.avoid.begin(), gang_.avoid.end(), id) != gang_.avoid.end()) continue;
+      if (!index.IsEligible(id) || std::ranges::find(gang_.avoid, id) != gang_.avoid.end()) continue;
       LookAt(*ledger_.NodeAt(id), index, most);
     }
     const std::int64_t start = StartOf(count);
-    // Nodes that are ready first, then those with the most room; the rest of the cluster stays free for others. Which
-    // of those with an unknown end is ready first nobody knows: the one with the most free now is the nearest to it.
+    // Nodes that are ready first, then those with the most room; the rest of the cluster stays free for others. Of
+    // nodes with an unknown end take those with the most free devices now: they are likely to be ready first.
     struct Candidate {
       std::tuple<std::int64_t, std::int64_t, std::int64_t, NodeId> key;
       int copies;
@@ -149,7 +149,7 @@ class Search {
         if (steps_[i].at != kNever) gains.push_back({steps_[i].at, steps_[i].copies - steps_[i - 1].copies});
       }
     }
-    std::sort(gains.begin(), gains.end(), [](const Step& x, const Step& y) { return x.at < y.at; });
+    std::ranges::sort(gains, {}, &Step::at);
     for (const Step& gain : gains) {
       count -= gain.copies;
       if (count <= 0) return gain.at;
@@ -164,12 +164,39 @@ class Search {
   Reservation result_;
   std::vector<Step> steps_;
   std::vector<Outlook> outlooks_;
-  // Of LookAt(); here to keep their memory.
+  // Of LookAt(); members, so that their memory is reused.
   std::vector<std::pair<std::int64_t, const NodeUse*>> leaving_;
   Resources taken_;
 };
 
+// Of "namespace/name", or of that with an API group in front.
+std::string_view NamespaceOf(std::string_view gang) {
+  gang = gang.substr(0, gang.rfind('/'));
+  return gang.substr(gang.rfind('/') + 1);
+}
+
 }  // namespace
+
+const ReservationTurns::Turn& ReservationTurns::LastOf(std::string_view gang, std::int64_t now) const {
+  static const Turn kNone;
+  const auto it = turns_.find(NamespaceOf(gang));
+  return it == turns_.end() || it->second.IsForgotten(now) ? kNone : it->second;
+}
+
+std::int64_t ReservationTurns::LengthFor(std::string_view gang, std::int64_t now) const {
+  const Turn& last = LastOf(gang, now);
+  return last.gang == gang ? std::min(2 * last.length, kLongest) : kFirst;
+}
+
+void ReservationTurns::End(const std::string& gang, std::int64_t length, std::int64_t now) {
+  std::erase_if(turns_, [now](const auto& turn) { return turn.second.IsForgotten(now); });
+  turns_[std::string(NamespaceOf(gang))] = {gang, length, now + length};
+}
+
+void ReservationTurns::Started(std::string_view gang) {
+  const auto turn = turns_.find(NamespaceOf(gang));
+  if (turn != turns_.end() && turn->second.gang == gang) turns_.erase(turn);
+}
 
 int MostOnOneNode(const PodShape& shape) {
   constexpr int kAny = std::numeric_limits<int>::max();

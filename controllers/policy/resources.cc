@@ -49,7 +49,7 @@ constexpr std::size_t kPrefixSize = std::string_view(kDeviceClassPrefix).size();
 }  // namespace
 
 bool IsAccelerator(std::string_view resource) {
-  if (std::find(std::begin(kAccelerators), std::end(kAccelerators), resource) != std::end(kAccelerators)) return true;
+  if (std::ranges::find(kAccelerators, resource) != std::end(kAccelerators)) return true;
   if (resource.starts_with(kMigPrefix)) return true;
   if (resource.starts_with(kDeviceClassPrefix)) return !resource.substr(kPrefixSize).starts_with(kComputeDomain);
   // "Ascend910", "Ascend310P", and not "Ascend910-memory".
@@ -72,29 +72,23 @@ std::int64_t Resources::Extended(std::string_view name) const {
   return 0;
 }
 
-void Resources::AddExtended(std::string_view name, std::int64_t amount) {
-  for (auto& [key, value] : extended) {
-    if (key == name) {
-      value = Sum(value, amount);
-      return;
-    }
+std::int64_t& Resources::Slot(std::string_view name) {
+  for (auto& [key, amount] : extended) {
+    if (key == name) return amount;
   }
-  extended.emplace_back(name, amount);
+  return extended.emplace_back(name, 0).second;
 }
 
-Resources& Resources::operator+=(const Resources& other) {
-  milli_cpu = Sum(milli_cpu, other.milli_cpu);
-  memory_bytes = Sum(memory_bytes, other.memory_bytes);
-  pods = Sum(pods, other.pods);
-  for (const auto& [name, amount] : other.extended) AddExtended(name, amount);
-  return *this;
+void Resources::AddExtended(std::string_view name, std::int64_t amount) {
+  std::int64_t& slot = Slot(name);
+  slot = Sum(slot, amount);
 }
 
-Resources& Resources::operator-=(const Resources& other) {
-  milli_cpu = Sum(milli_cpu, -other.milli_cpu);
-  memory_bytes = Sum(memory_bytes, -other.memory_bytes);
-  pods = Sum(pods, -other.pods);
-  for (const auto& [name, amount] : other.extended) AddExtended(name, -amount);
+Resources& Resources::AddTimes(std::int64_t sign, const Resources& other) {
+  milli_cpu = Sum(milli_cpu, sign * other.milli_cpu);
+  memory_bytes = Sum(memory_bytes, sign * other.memory_bytes);
+  pods = Sum(pods, sign * other.pods);
+  for (const auto& [name, amount] : other.extended) AddExtended(name, sign * amount);
   return *this;
 }
 
@@ -111,10 +105,7 @@ void Resources::RaiseTo(const Resources& other) {
   memory_bytes = std::max(memory_bytes, other.memory_bytes);
   pods = std::max(pods, other.pods);
   for (const auto& [name, amount] : other.extended) {
-    if (const std::int64_t have = Extended(name); have < amount) {
-      AddExtended(name, -have);
-      AddExtended(name, amount);
-    }
+    if (Extended(name) < amount) Slot(name) = amount;
   }
 }
 

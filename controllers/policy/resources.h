@@ -24,15 +24,25 @@ struct Resources {
   std::vector<std::pair<std::string, std::int64_t>> extended;  // GPUs and their like, by name; few, unsorted.
 
   std::int64_t Extended(std::string_view name) const;
+  // Of "cpu" in thousandths, "memory", "pods", or of the others.
+  std::int64_t Amount(std::string_view name) const {
+    if (name == "cpu") return milli_cpu;
+    if (name == "memory") return memory_bytes;
+    return name == "pods" ? pods : Extended(name);
+  }
   // The first accelerator of which there is some; empty: none.
   std::string_view Accelerator() const;
   void AddExtended(std::string_view name, std::int64_t amount);
-  Resources& operator+=(const Resources& other);
-  Resources& operator-=(const Resources& other);
+  Resources& operator+=(const Resources& other) { return AddTimes(1, other); }
+  Resources& operator-=(const Resources& other) { return AddTimes(-1, other); }
   Resources& operator*=(std::int64_t copies);
   // Component by component the larger one: what init containers need beside the rest.
   void RaiseTo(const Resources& other);
   friend bool operator==(const Resources&, const Resources&) = default;
+
+ private:
+  Resources& AddTimes(std::int64_t sign, const Resources& other);
+  std::int64_t& Slot(std::string_view name);  // Of an extended resource; 0 if it is new.
 };
 
 // "cpu 40, memory 64Mi, nvidia.com/gpu 1": what there is some of, pods aside.

@@ -9,17 +9,14 @@
 namespace grus {
 
 bool AsksForGpus(const kube::Json& container) {
-  for (const char* list : {"limits", "requests"}) {
-    if (container.At({"resources", list, kGpuResource}) != nullptr) return true;
-  }
-  return false;
+  return container.At({"resources", "limits", kGpuResource}) || container.At({"resources", "requests", kGpuResource});
 }
 
 const kube::Json* TrainingContainerOf(const kube::Json& pod_template) {
   const kube::Json* list = pod_template.At({"spec", "containers"});
   const kube::Json::Array* containers = list != nullptr ? list->AsArray() : nullptr;
   if (containers == nullptr || containers->empty()) return nullptr;
-  const auto found = std::find_if(containers->begin(), containers->end(), AsksForGpus);
+  const auto found = std::ranges::find_if(*containers, AsksForGpus);
   return found != containers->end() ? &*found : &containers->front();
 }
 
@@ -29,11 +26,10 @@ kube::Json* TrainingContainerOf(kube::Json& pod_template) {
 
 std::string TrainingContainerOf(const kube::Pod& pod) {
   if (pod.spec.containers.empty()) return {};
-  const auto found =
-      std::find_if(pod.spec.containers.begin(), pod.spec.containers.end(), [](const kube::Container& container) {
-        return kube::FindResource(container.resources.requests, kGpuResource) != nullptr ||
-               kube::FindResource(container.resources.limits, kGpuResource) != nullptr;
-      });
+  const auto asks_for_gpus = [](const kube::ResourceRequirements& resources) {
+    return FindResource(resources.requests, kGpuResource) || FindResource(resources.limits, kGpuResource);
+  };
+  const auto found = std::ranges::find_if(pod.spec.containers, asks_for_gpus, &kube::Container::resources);
   return (found != pod.spec.containers.end() ? *found : pod.spec.containers.front()).name.str();
 }
 

@@ -45,9 +45,7 @@ void AddClaim(VolumeLimits& limits, const std::string& name, const ClaimFacts& f
   if (!IsBound(*facts.claim) || facts.volume == nullptr || !facts.volume->spec.node_affinity.required) return;
   // Volumes of one zone say the same: once is enough.
   const kube::NodeSelector& where = *facts.volume->spec.node_affinity.required;
-  if (std::find(limits.affinity.begin(), limits.affinity.end(), where) == limits.affinity.end()) {
-    limits.affinity.push_back(where);
-  }
+  if (std::ranges::find(limits.affinity, where) == limits.affinity.end()) limits.affinity.push_back(where);
 }
 
 std::vector<std::string> VolumeClaimsOf(const kube::Pod& pod) {

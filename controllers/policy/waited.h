@@ -9,8 +9,8 @@
 
 namespace grus {
 
-// A scheduler decides within seconds, behind a long queue within minutes. One that says nothing of a pod for so long is
-// not there, or is kept away by gates of others.
+// A scheduler decides within seconds, behind a long queue within minutes. If it says nothing of a pod for this long,
+// there is no scheduler, or gates of others keep the pod from it.
 inline constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
 
 // Whether a moment of the past lies further ahead than the clocks of two machines differ.

@@ -86,7 +86,7 @@ std::string Band(const std::vector<CurvePoint>& curve, const Scale& scale) {
   return "<polygon points=\"" + points + "\" fill=\"" + kBlue + "\" fill-opacity=\"0.15\"/>\n";
 }
 
-// A full circle for what was measured, an empty one for what lies between, a diamond for what lies beyond.
+// A full circle for measured sizes, an empty one for interpolated, a diamond for extrapolated ones.
 std::string Marker(double x, double y, PredictionSource source) {
   if (source == PredictionSource::kUnknown) {
     return Format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"%s\">?</text>\n", x, y + 4, kBlue);

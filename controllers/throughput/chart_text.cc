@@ -11,7 +11,7 @@ namespace {
 constexpr int kNarrowest = 68;                 // The legend.
 constexpr int kDotsAcross = 2, kDotsDown = 4;  // Of a braille character.
 
-// Letters on a grid, with braille dots, shade and marks. Later ones win, but dots share a cell.
+// A grid of characters: letters, braille dots, shade and marks. The last one drawn stays, but dots share a cell.
 class Canvas {
  public:
   Canvas(int columns, int rows) : columns_(columns), cells_(static_cast<std::size_t>(columns * rows)) {}

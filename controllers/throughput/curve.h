@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a job is over a list of sizes, and which of them to take.
+// The throughput of a job over a list of sizes, and the sizes to recommend.
 //
 // Throughput counts samples, not steps. The batch may stay the same per replica, so that steps hold more samples as the
-// job grows (what Horovod does to a script nobody touches), or in total, so that the result of training stays the same:
+// job grows (as with Horovod and an unchanged script), or in total, so that the result of training stays the same:
 // the local batch size is then the total over the replicas. A size where that is less than one sample is Unknown.
 //
 // Pure functions, deterministic.
@@ -51,7 +51,7 @@ constexpr double kKneeShare = 0.9;
 enum class Goal {
   kFastest,   // Most samples per second.
   kCheapest,  // Most samples per GPU second.
-  kKnee,      // The smallest with kKneeShare of the most samples per second: beyond it, GPUs add next to nothing.
+  kKnee,      // The smallest with kKneeShare of the most samples per second.
 };
 std::string_view ToString(Goal goal);
 

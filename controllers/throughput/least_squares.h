@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Non-linear least squares with a normal prior on each parameter: the most probable parameters, and how well they are
-// known.
+// Non-linear least squares with a normal prior on each parameter: the most probable parameters and their covariance.
 //
 // Levenberg-Marquardt (Nocedal and Wright, Numerical Optimization, 10.3) on the residuals and the prior together. The
 // prior makes every problem well posed: with fewer residuals than parameters, what the data leave open stays as wide as

@@ -7,8 +7,8 @@
 //
 // as in Pollux (Qiao et al., OSDI 2021). The forms differ in f and h, that is in what synchronising costs as the job
 // grows: a ring all-reduce moves 2(n-1)/n of the gradients over each link, a tree takes log2(n) rounds, a parameter
-// server serves all replicas in turn. No growth is more than in proportion to the replicas: what grows faster is a
-// change of hardware that no formula foresees, and must show as a bad fit.
+// server serves all replicas in turn. No form grows faster than in proportion to the replicas: faster growth comes from
+// a change of hardware that no formula predicts, and must show as a bad fit.
 //
 // Pure functions. Parameters are logarithms (of seconds) or logits, so that any real number is allowed.
 #pragma once

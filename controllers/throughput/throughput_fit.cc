@@ -14,23 +14,23 @@ namespace {
 using kube::Error;
 using kube::ErrorCode;
 
-// What is believed of any job before its measurements: mean and standard deviation of each parameter, times in units of
-// the median step. Wide: one deviation is a factor of about three, and more of the share that follows the batch size,
-// which measurements at small batches do not show and large ones are foretold by.
+// Prior for any job: mean and standard deviation of each parameter, times in units of the median step. Wide: one
+// deviation is a factor of about three. Wider still for the share that depends on the batch size, which small batches
+// do not show but predictions of large ones need.
 constexpr Parameters kPriorMean = {-1.2, -0.7, -2.5, -0.7, -1.5, 0, -1.5, -1.8};
 constexpr Parameters kPriorDeviation = {1.0, 1.5, 1.2, 1.2, 1.0, 1.0, 1.0, 1.0};
-// Step times of equal jobs scatter by about this much, which counts as much as three measurements that say so.
+// Step times of equal jobs scatter by about this much; this prior counts as much as three measurements.
 constexpr double kPriorNoise = 0.06;
 constexpr double kPriorNoiseWeight = 3;
 // How far compute time at one batch size is off the line through the others.
 constexpr double kBatchEffect = 0.05;
-constexpr std::size_t kMaxBatchEffects = 32;  // More sizes draw the line well enough, and cost time.
+constexpr std::size_t kMaxBatchEffects = 32;  // More sizes define the line well enough, and cost time.
 // How much the time to synchronise may change with each doubling beyond the largest size measured, by the number of
 // different sizes that showed how it grows.
 constexpr double kUnseenGrowth = 0.2;
 // How uncertain any step with synchronising is, on one node or on several, while none of that kind was measured.
 constexpr double kUnmeasuredSync = 0.5;
-// No form is quite right, so measurements err together: however many there are, they count as this many at most.
+// No form is exact, so the errors of measurements are correlated: together they count as at most this many.
 constexpr double kMostEvidence = 16;
 // Evidence of measurements on the same job is not independent: four count as one when forms are weighed.
 constexpr double kEvidencePerMeasurement = 0.25;
@@ -52,7 +52,8 @@ double Square(double x) { return x * x; }
 std::optional<std::string> WhyNoMeasurement(const Measurement& m) {
   if (auto why = WhyNoSize(m.size)) return why;
   if (!std::isfinite(m.step_seconds) || m.step_seconds <= 0) return "its step time is not a positive number of seconds";
-  if (!std::isfinite(m.relative_error) || m.relative_error < 0) return "its relative error is not a number from 0 on";
+  if (!std::isfinite(m.relative_error) || m.relative_error < 0)
+    return "its relative error is not a number of 0 or more";
   return std::nullopt;
 }
 
@@ -104,7 +105,7 @@ struct Standing {
   }
 };
 
-// The fit is wanted for sizes beyond the largest, so of measurements on several nodes those on most count most.
+// The fit is used for sizes beyond the largest, so measurements on the most nodes count most.
 std::vector<Standing> StandingsOf(const std::vector<Measurement>& measurements) {
   const int largest = LargestNodes(measurements);
   std::vector<Standing> standings;
@@ -296,11 +297,11 @@ int LargestValid(const ThroughputFit& fit) {
         return std::pair(a.size.replicas, a.size.nodes) < std::pair(b.size.replicas, b.size.nodes);
       });
   JobSize size = largest->size;
-  constexpr int kMaxDoublings = 10;  // A thousand times what was measured is nobody's question.
+  constexpr int kMaxDoublings = 10;  // Nobody asks about a thousand times the measured size.
   for (int i = 0; i < kMaxDoublings && size.replicas < 1'000'000; ++i) {
     JobSize next = size;
     next.replicas *= 2;
-    if (size.nodes > 1) next.nodes *= 2;  // On one node it stays there: nothing is known of several.
+    if (size.nodes > 1) next.nodes *= 2;  // A single node stays: several were never measured.
     if (PredictPossible(fit, next).source == PredictionSource::kUnknown) break;
     size = next;
   }
@@ -320,8 +321,8 @@ std::string_view ToString(PredictionSource source) {
 }
 
 std::optional<std::string> WhyNoSize(const JobSize& size) {
-  if (size.nodes < 1) return "it has less than one node";
-  if (size.replicas < 1) return "it has less than one replica";
+  if (size.nodes < 1) return "it has fewer than one node";
+  if (size.replicas < 1) return "it has fewer than one replica";
   if (size.replicas < size.nodes) return "it has fewer replicas than nodes";
   if (!std::isfinite(size.local_batch_size) || size.local_batch_size <= 0) {
     return "its batch size is not a positive number";

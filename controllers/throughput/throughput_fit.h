@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a training step takes at a size that was not tried, from a few sizes that were, and how sure that is.
+// Predicts the time of a training step at a size that was not tried, from a few measured sizes, with an interval.
 //
 // Each form of scaling_form.h is fitted; a prediction is their mean, weighted by how well each predicts a measurement
-// that is left out. Its 90 % band holds what the parameters leave open, how far the forms disagree, the scatter of the
-// measurements or how badly one that is left out is foretold, whichever is more, how uncertain a batch size is that was
-// not measured, and that growth beyond the largest size measured may change. Few measurements are no error: what they
-// do not say stays as wide as the prior, so the band is wide. Where it is wider than a limit the answer is Unknown.
+// that is left out. Its 90 % band covers the uncertainty of the parameters, the disagreement of the forms, the scatter
+// of the measurements or the error at a measurement that is left out (whichever is more), the uncertainty of a batch
+// size that was not measured, and a change of growth beyond the largest size measured. Few measurements are no error:
+// what they do not determine stays as wide as the prior, so the band is wide. If it is wider than a limit, the answer
+// is Unknown.
 //
-// What is odd in the measurements is data, not an error: the same size twice, times that fall as a job grows, one batch
-// size only. A number that can be no measurement is an error that names it.
+// Odd measurements are data, not errors: the same size twice, times that fall as a job grows, a single batch size. A
+// number that cannot be a measurement is an error that names it.
 //
 // Pure functions of their arguments, deterministic, safe from any thread.
 #pragma once
@@ -35,7 +36,7 @@ struct FitOptions {
 };
 
 enum class PredictionSource {
-  kMeasured,      // This very size was measured.
+  kMeasured,      // This size was measured.
   kInterpolated,  // Nodes, replicas and batch size each lie between those measured.
   kExtrapolated,
   kUnknown,  // Not measured, and the band is wider than the limit.
@@ -44,7 +45,7 @@ std::string_view ToString(PredictionSource source);
 
 struct Prediction {
   PredictionSource source = PredictionSource::kUnknown;
-  // Of Measured sizes the mean of the measurements. A mere guess where Unknown: show the band then.
+  // For Measured sizes, the mean of the measurements. For Unknown ones only a guess: show the band with it.
   double step_seconds = 0;
   double low = 0, high = 0;  // The 90 % band.
 };
@@ -80,16 +81,16 @@ struct ThroughputFit {
   const FittedForm& best() const { return forms.front(); }
 };
 
-// Error kInvalidArgument: no measurement, or one of them is none.
+// Error kInvalidArgument: no measurement, or an invalid one.
 kube::Result<ThroughputFit> FitThroughput(const std::vector<Measurement>& measurements, const FitOptions& options = {});
 
-// Error kInvalidArgument: no such size can be.
+// Error kInvalidArgument: an invalid size.
 kube::Result<Prediction> Predict(const ThroughputFit& fit, const JobSize& size);
 
-// Parameters of the best form that the measurements say something about, for status and reports.
+// Those parameters of the best form that the measurements determine, for status and reports.
 std::vector<FittedParameter> BestParameters(const ThroughputFit& fit);
 
-// Why `size` can be no size of a job; nullopt if it can.
+// Why `size` is invalid; nullopt if it is valid.
 std::optional<std::string> WhyNoSize(const JobSize& size);
 
 }  // namespace grus

@@ -11,9 +11,9 @@ constexpr char kLauncherContainer[] = "launcher";
 SpeedReader MakeReader(const kube::Clock& clock) {
   SpeedReaderOptions options;
   options.started = clock.WallNow();
-  options.slice = std::chrono::hours(24 * 365);  // Whoever looks says when it is over.
+  options.slice = std::chrono::hours(24 * 365);  // The caller decides when it is over.
   kube::Result<SpeedReader> reader = SpeedReader::Make(options);
-  assert(reader);  // Only patterns can be wrong.
+  assert(reader);  // Make() fails only for bad patterns.
   return *std::move(reader);
 }
 
@@ -22,7 +22,7 @@ kube::LogFollowerOptions Following(const kube::ObjectKey& launcher, const std::s
   options.pod = launcher;
   options.uid = uid;
   options.container = kLauncherContainer;
-  options.tail_lines = 0;  // Not by time: the node's clock may be another than ours.
+  options.tail_lines = 0;  // Not by time: the node's clock may differ from ours.
   return options;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The speed that a launcher prints from now on: what its log has already may be of another size.
+// The speed that a launcher prints from now on. Earlier lines of its log may be about another size.
 //
 // One thread, which follows the log until the destructor has returned. Thread-safe.
 #pragma once
@@ -20,7 +20,7 @@ class LogSample final : public kube::LogSink {
 
   struct Seen {
     SpeedObservation speed;
-    bool has_ended = false;  // Nothing will come any more.
+    bool has_ended = false;  // No more lines will come.
     std::string refusal;     // Why we may not read it; empty: we may.
   };
   Seen Look() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the status of a WorkloadProfile up to its points when nobody else did: after `kubectl apply` of a
-// backup, or an edit by hand. Whoever saves measurements writes the status too: it has kSaverWait to begin with it, and
-// is left to end it.
+// Updates the status of a WorkloadProfile from its points when nobody else does: after `kubectl apply` of a backup, or
+// an edit by hand. Whoever saves measurements writes the status, too: the keeper gives it kSaverWait to begin, and then
+// waits until it is done.
 //
 // Thread-safe.
 #pragma once

@@ -16,7 +16,7 @@
 namespace grus {
 namespace {
 
-constexpr int kUsualGpusPerNode = 8;  // Where no point says how many there are.
+constexpr int kUsualGpusPerNode = 8;  // If no point says how many nodes it was on.
 
 // Batch sizes are whole numbers; those computed from rounded speeds only nearly so.
 double NearestWhole(double batch) {
@@ -111,7 +111,7 @@ std::optional<std::int32_t> KneeAmong(const ThroughputFit& fit, const CurveQuest
 
 struct Knee {
   std::optional<std::int32_t> gpus;
-  bool is_least = false;  // Of the sizes measured it is the largest, and more GPUs may bring more.
+  bool is_least = false;  // It is the largest size measured, and more GPUs may be faster.
 };
 
 Knee KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured, const api::WorkloadProfileSpec& profile,
@@ -120,7 +120,7 @@ Knee KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured, const ap
   question.sizes = SizesWithin(measured.chosen, profile.workload.gpus_per_worker, GpusPerNode(profile, gpu_type));
   question.fixed = measured.is_total_fixed ? FixedBatch::kTotal : FixedBatch::kPerReplica;
   question.batch_size = measured.batch_size;
-  // One size shows no knee: more GPUs may bring as much again.
+  // One size shows no knee: more GPUs may double the speed.
   if (question.sizes.size() < 2) return {};
   const int largest = question.sizes.back().replicas;
   const std::optional<std::int32_t> knee = KneeAmong(fit, question);
@@ -236,7 +236,7 @@ api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, 
   if (status.drift) {
     const std::string message = DriftMessage(*status.drift, profile.spec.throughput_unit);
     if (IsMeasuredSince(profile.spec, *status.drift)) {
-      conditions.Set("Drifted", false, kReasonMeasuredAgain, "measured again since; before: " + message);
+      conditions.Set("Drifted", false, kReasonMeasuredAgain, "measured again; before: " + message);
       status.drift.reset();
     } else {
       conditions.Set("Drifted", true, IsSlower(*status.drift) ? kReasonSlower : kReasonFaster, message);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the points of a WorkloadProfile say: a model and a knee for each GPU type, and a sentence. All of it
-// can be computed again from the points.
+// The status of a WorkloadProfile, computed from its points: a model and a knee for each GPU type, and a sentence.
 //
-// The knee of a GPU type is that of the batch size with the most points (of equals, the largest), among the
-// sizes measured and the doublings between them. It is missing where the model has no sure answer, or where it would be
-// the largest size measured and twice as many GPUs might bring more: status.knee says "8+" then.
+// The knee of a GPU type is that of the batch size with the most points (of equals, the largest), among the sizes
+// measured and the doublings between them. It is missing if the model's interval is too wide, or if it would be the
+// largest size measured and twice as many GPUs might be faster: status.knee says "8+" then.
 //
 // Pure functions.
 #pragma once
@@ -19,8 +18,8 @@ namespace grus {
 
 inline constexpr std::size_t kMaxProfileGpuTypes = 16;  // The limit of the CRD.
 
-// The points of one GPU type as the model wants them. Those without GPUs or without a speed are left out.
-// Where the samples of a batch are not known they count as one a GPU, or as one batch that all GPUs share.
+// The points of one GPU type as input of the model, without those that have no GPUs or no speed. Where the samples of a
+// batch are not known, they count as one per GPU, or as one batch that all GPUs share.
 struct TypeMeasurements {
   std::vector<Measurement> all;
   // Of the batch size that the knee is about.
@@ -37,8 +36,8 @@ inline constexpr char kReasonSlower[] = "SlowerThanMeasured", kReasonFaster[] = 
 // "expected 800 samples/s +- 3 % on 4 A100 GPUs, team-a/bert runs at 500"
 std::string DriftMessage(const api::ProfileDrift& drift, api::ThroughputUnit unit);
 
-// `profile.status` brought up to `profile.spec`. A drift stays until its configuration is measured again; how one that
-// was there ended is said by the condition.
+// `profile.status`, updated from `profile.spec`. A drift stays until its configuration is measured again; the condition
+// then says how it ended.
 api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, kube::WallTime now);
 
 }  // namespace grus

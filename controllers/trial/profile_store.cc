@@ -33,7 +33,7 @@ bool IsWithoutUnit(const api::WorkloadProfileSpec& profile) {
   return profile.throughput_unit == api::ThroughputUnit::kNotKnown && profile.points.empty();
 }
 
-// Made or deleted by somebody else meanwhile: the next try finds out what there is.
+// Somebody else created or deleted it meanwhile: the next try reads it again.
 kube::Error Retried(const kube::Error& error) {
   const bool has_changed = error.code() == ErrorCode::kAlreadyExists || error.code() == ErrorCode::kNotFound;
   return has_changed ? kube::Error(ErrorCode::kConflict, error.message()) : error;
@@ -107,9 +107,9 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   const Profile profile = *std::move(found);
   if (profile->metadata.is_being_deleted()) return kube::Error(ErrorCode::kConflict, "it is being deleted");
   if (profile->spec.throughput_unit != speeds.unit && !IsWithoutUnit(profile->spec)) {
-    return kube::Error(ErrorCode::kInvalidArgument, "its throughputs are in " +
-                                                        UnitName(profile->spec.throughput_unit) + ", these in " +
-                                                        UnitName(speeds.unit) + "; delete it if it is wrong");
+    return kube::Error(ErrorCode::kInvalidArgument, "it counts in " + UnitName(profile->spec.throughput_unit) +
+                                                        ", these measurements in " + UnitName(speeds.unit) +
+                                                        "; delete the profile if its unit is wrong");
   }
   const kube::Result<Profile> written = WritePoints(profile, speeds.points, speeds.unit, stop);
   if (!written) return written.error();
@@ -141,7 +141,7 @@ kube::Result<ProfileStore::Profile> ProfileStore::WritePoints(const Profile& pro
   const std::vector<ProfilePoint> points = MergePoints(profile->spec.points, added);
   if (points == profile->spec.points) return profile;
   Json patch = Json::MakeObject();
-  // Refused with kConflict if it has changed since it was read, or is another of its name.
+  // Refused with kConflict if it has changed since it was read, or was replaced by another of its name.
   patch["metadata"] =
       Json::MakeObject({{"resourceVersion", profile->metadata.resource_version}, {"uid", profile->metadata.uid}});
   patch["spec"]["points"] = PointsJson(points);
@@ -157,7 +157,7 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
   WorkloadProfile drifted = profile;
   drifted.status.drift = drift;
   const api::WorkloadProfileStatus status = ProfileStatusOf(drifted, clock_.WallNow());
-  // It says what the points of this version say.
+  // It was computed from the points of this version.
   StatusChange change{kube::ToJson(profile.status), kube::ToJson(status), false, profile.metadata.resource_version};
   const auto written = statuses_.Write(KindOf<WorkloadProfile>(), profile.metadata, std::move(change), {}, stop);
   if (!written) return Retried(written.error());
@@ -173,7 +173,7 @@ std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points, const st
                                       std::size_t limit) {
   for (ProfilePoint point : added) {
     point.name = PointName(point.config);
-    // As the API keeps it, so that the same point saved again is no newer.
+    // In the API's precision, so that the same point saved again is not newer.
     point.time.value = std::chrono::floor<std::chrono::seconds>(point.time.value);
     const api::TrialConfig anywhere = WithoutNodes(point.config);
     const auto is_same = [&](const ProfilePoint& other) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trials of a workload measured, kept in WorkloadProfiles for all that come later.
+// Measurements of workloads, kept in WorkloadProfiles for later trials.
 //
-// A profile is written by whoever measures, at the same time: each write takes the newest object, puts its
-// points beside those of others, and is refused by the API server if somebody was faster; then it is tried
-// again. Of one configuration the newest measurement stays; one that knows its number of nodes also takes the place
-// of an older one that does not. Of more than api::kMaxProfilePoints the oldest go.
+// Several writers may save to a profile at the same time: each write starts from the newest object and adds its points.
+// If somebody was faster, the API server refuses it and it is tried again. Of one configuration the newest measurement
+// stays; one with a known number of nodes also replaces an older one without. Beyond api::kMaxProfilePoints the oldest
+// are dropped.
 //
-// A server that asks one of the writers to come later (Retry-After) asks all of them: until then a write of that
-// profile fails with the same error.
+// A Retry-After for one writer holds for all of them: until then a write of that profile fails with the same error.
 //
-// Find() reads the cache, so it may not see the last writes yet; Save() and Edit() read the API server. Thread-safe;
-// these two block.
+// Find() reads the cache, which may lag behind; Save() and Edit() read the API server, and block. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -42,10 +40,10 @@ struct NewSpeeds {
   std::vector<api::ProfilePoint> points;  // Their names are given by Save().
 };
 
-// What shall become of a profile.
+// A change of a profile.
 struct ProfileEdit {
   std::vector<api::ProfilePoint> points = {};   // To be added. Their names are given by the store.
-  std::optional<api::ProfileDrift> drift = {};  // Of the status; goes all the same if a point is newer.
+  std::optional<api::ProfileDrift> drift = {};  // Of the status; removed all the same if a point is newer.
 };
 
 class ProfileStore {
@@ -54,27 +52,27 @@ class ProfileStore {
   ProfileStore(kube::Client& client, const kube::Informer& profiles, const kube::Clock& clock)
       : client_(client), profiles_(profiles), clock_(clock), statuses_(client, nullptr, clock) {}
 
-  // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being
-  // deleted. Whoever does not know the number of nodes finds the newest of any.
+  // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being deleted. A
+  // look-up without a number of nodes finds the newest on any.
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
-  // Adds points, and brings the status up to them. Writes nothing if all of it is there. Errors:
+  // Adds points, and updates the status. Writes nothing if they are all there. Errors:
   // kInvalidArgument: the profile counts in another unit; kConflict: others were faster each time, or the
   // profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
-  // Changes a profile as `edit` says of its newest version, and brings the status up to that. Writes nothing if there
-  // is nothing to change, or if there is no such profile: then `edit` is not called, unless it was for a version
-  // before. Errors: kConflict, as above.
+  // Changes a profile by what `edit` returns for its newest version, and updates the status. Writes nothing if there is
+  // nothing to change, or no such profile; `edit` is called once for each version that was tried. Errors: kConflict, as
+  // above.
   using Editor = std::function<ProfileEdit(const api::WorkloadProfile&)>;
   kube::Status Edit(const std::string& name, const Editor& edit, std::stop_token stop = {});
 
-  // By Save() or Edit() in another thread: what is behind in it may be on its way.
+  // Whether Save() or Edit() is writing it in another thread, so that its status may be updated shortly.
   bool IsBeingWritten(const std::string& name) const;
 
  private:
   using Profile = std::shared_ptr<const api::WorkloadProfile>;
-  // The write that an answer with Retry-After holds up.
+  // Of a profile whose writes wait for a Retry-After.
   struct Held {
     kube::TimePoint until;
     kube::Error why;
@@ -91,7 +89,7 @@ class ProfileStore {
   kube::Client& client_;
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
-  StatusWriter statuses_;             // Of what is read live: no cache is waited for.
+  StatusWriter statuses_;             // Without a WriteTracker: the profile was read live.
   mutable std::mutex mutex_;          // Guards what follows.
   std::map<std::string, Held> held_;  // By the profile's name.
   std::multiset<std::string> being_written_;

@@ -70,10 +70,10 @@ std::string UtilizationQuery(const std::string& ns, const std::string& job, std:
 
 Result<std::optional<double>> ReadPrometheusAnswer(const std::string& body) {
   const Result<Json> json = kube::ParseJson(body, kLimits);
-  if (!json) return Error(json.error()).with("the answer is none of Prometheus");
+  if (!json) return Error(json.error()).with("the answer is not from Prometheus");
   const Json* status = json->Find("status");
   if (status == nullptr || status->AsString() == nullptr) {
-    return Error(ErrorCode::kDecode, "the answer is none of Prometheus: it has no status");
+    return Error(ErrorCode::kDecode, "the answer is not from Prometheus: it has no status");
   }
   if (*status->AsString() != "success") {
     const Json* said = json->Find("error");
@@ -83,18 +83,18 @@ Result<std::optional<double>> ReadPrometheusAnswer(const std::string& body) {
   const Json* type = json->At({"data", "resultType"});
   const Json* result = json->At({"data", "result"});
   if (type == nullptr || type->AsString() == nullptr || result == nullptr || result->AsArray() == nullptr) {
-    return Error(ErrorCode::kDecode, "the answer is none of Prometheus: it has no result");
+    return Error(ErrorCode::kDecode, "the answer is not from Prometheus: it has no result");
   }
   if (*type->AsString() == "scalar") return NumberOf(*result);
   if (*type->AsString() != "vector") {
     return Error(ErrorCode::kInvalidArgument,
-                 "the query gives a " + type->AsString()->substr(0, 20) + " and not one number");
+                 "the query returns a " + type->AsString()->substr(0, 20) + ", not one number");
   }
   const Json::Array& series = *result->AsArray();
   if (series.empty()) return std::optional<double>();
   if (series.size() > 1) {
-    return Error(ErrorCode::kInvalidArgument, "the query gives " + std::to_string(series.size()) +
-                                                  " series; put an aggregation such as sum() or max() around it");
+    return Error(ErrorCode::kInvalidArgument, "the query returns " + std::to_string(series.size()) +
+                                                  " series; wrap it in an aggregation such as sum() or max()");
   }
   const Json* value = series.front().Find("value");
   return value != nullptr ? NumberOf(*value) : std::optional<double>();
@@ -133,9 +133,9 @@ Result<std::optional<double>> Prometheus::Ask(const std::string& url, const std:
   request.timeout = kTimeout;
   const Result<kube::HttpResponse> answer = (*server)->Send(request, std::move(stop));
   if (!answer) return Error(answer.error()).with(where);
-  // 400 and 422 come with a word on the query.
+  // 400 and 422 come with an error message about the query.
   if (answer->status != 200 && answer->status != 400 && answer->status != 422) {
-    return Error(ErrorCode::kUnavailable, "it answers with status " + std::to_string(answer->status)).with(where);
+    return Error(ErrorCode::kUnavailable, "it answered with status " + std::to_string(answer->status)).with(where);
   }
   Result<std::optional<double>> value = ReadPrometheusAnswer(answer->body);
   if (!value) return std::move(value).error().with(where);

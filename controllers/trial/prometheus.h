@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks a Prometheus for one number (its HTTP API, "Instant queries").
 //
-// The URL is a user's: nothing of ours goes there but the query, no credentials and no redirects, and of the answer
-// only a number or Prometheus' own error comes back. An answer is at most kMaxAnswer, and is waited for kTimeout.
-// Thread-safe; one connection for each of the last kMostServers URLs.
+// The URL is a user's: it gets only the query, no credentials; redirects are not followed, and of the answer only a
+// number or Prometheus' own error is used. An answer is limited to kMaxAnswer bytes and kTimeout. Thread-safe; one
+// connection for each of the last kMostServers URLs.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,9 @@ namespace grus {
 // $NAMESPACE and $JOB in the query replaced.
 std::string ExpandQuery(std::string query, const std::string& ns, const std::string& job);
 
-// What NVIDIA's dcgm-exporter says of the GPUs of a trial's workers in the last so many seconds: the most memory in
-// use on any of them, in MiB, and their mean utilisation in percent. Its labels for the pod of a GPU are pod and
-// namespace, which Prometheus renames to exported_pod and exported_namespace unless the scrape has honorLabels.
+// What NVIDIA's dcgm-exporter reported for the GPUs of a trial's workers in the last so many seconds: the peak memory
+// of any of them, in MiB, and their mean utilisation in percent. Its labels for the pod of a GPU are pod and namespace,
+// which Prometheus renames to exported_pod and exported_namespace unless the scrape has honorLabels.
 std::string PeakMemoryQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
 std::string UtilizationQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
 
@@ -49,7 +49,7 @@ class Prometheus {
 
   const Connect connect_;
   std::mutex mutex_;                                                             // Guards what follows.
-  std::list<std::pair<std::string, std::shared_ptr<kube::Transport>>> servers_;  // The last used first.
+  std::list<std::pair<std::string, std::shared_ptr<kube::Transport>>> servers_;  // Most recently used first.
 };
 
 }  // namespace grus

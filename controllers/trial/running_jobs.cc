@@ -21,7 +21,7 @@ using kube::Action;
 using kube::KindOf;
 using kube::ObjectKey;
 
-// The same for a job in every process, and evenly over kSampleEvery for many.
+// A delay below kSampleEvery, the same for a job in every process, and spread evenly over many jobs.
 kube::Duration SpreadOf(const std::string& uid) { return kSampleEvery / 3600 * (SeriesOf(uid) % 3600); }
 
 std::string_view TypeOf(const kube::Node& node) { return node.metadata.Label(kGpuProductLabel); }
@@ -139,9 +139,10 @@ kube::Result<Action> RunningJobs::Sample(const Job& job, const RunningSetting& s
     log_.Warn("the speed of a running job cannot be read", {{"job", key.ToString()}, {"reason", seen.refusal}});
   }
   if (seen.refusal.empty()) {
-    // Another sample will show the same; until then the profile says what it said.
+    // The next sample will show the same; until then the profile stays as it is.
     if (const kube::Status done = Conclude(job, setting, seen.speed, std::move(stop)); !done) {
-      log_.Warn("the speed of a running job is not kept", {{"job", key.ToString()}, {"error", done.error().message()}});
+      log_.Warn("the speed of a running job could not be saved",
+                {{"job", key.ToString()}, {"error", done.error().message()}});
     }
   }
   return Action::After(kSampleEvery);
@@ -155,7 +156,7 @@ kube::Status RunningJobs::Conclude(const Job& job, const RunningSetting& setting
   const api::ThroughputUnit unit = profile->spec.throughput_unit;
   const std::optional<api::Measurement> measured = MeasurementOfRunning(seen, setting.config, unit);
   if (!measured) {
-    log_.Debug("the log of a running job tells no speed", {{"job", job->metadata.Key().ToString()}});
+    log_.Debug("the log of a running job contains no speed", {{"job", job->metadata.Key().ToString()}});
     return {};
   }
   const ObservedSpeed observed{job->metadata.Key().ToString(), setting.config, *measured, kube::Time{clock_.WallNow()}};
@@ -199,7 +200,7 @@ void RunningJobs::Tell(const ElasticHorovodJob& job, const WorkloadProfile& prof
     if (IsSlower(*judged.drift)) type = kube::EventType::kWarning;
   } else if (judged.verdict == SpeedVerdict::kReplaces) {
     reason = kReasonMeasuredAgain;
-    note = DriftMessage(*judged.drift, unit) + ", for the second time: this is what the profile says from now on";
+    note = DriftMessage(*judged.drift, unit) + ", for the second time: the profile now has this speed";
   } else if (before && !judged.edit.drift) {
     reason = kReasonAgrees;
     note = job.metadata.Key().ToString() + " runs as fast as expected on " + ToText(before->config);
@@ -224,7 +225,7 @@ DriftContext RunningJobs::ContextOf(const ElasticHorovodJob& job, const Workload
     if (key == own || others.profile != profile.metadata.name || !others.setting) continue;
     const bool agrees = others.verdict == SpeedVerdict::kAgrees && others.setting->config == setting.config;
     if (agrees) context.is_confirmed = false;
-    // Not sampled yet by this process: it is believed.
+    // Not sampled by this process yet: trust the drift in the status.
     const bool stands = others.verdict == SpeedVerdict::kDrifts || others.verdict == SpeedVerdict::kNotComparable;
     const bool is_there = others.setting->config.gpus == said_gpus;
     if (said && key == other && stands && is_there) context.does_other_stand = true;

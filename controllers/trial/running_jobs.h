@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the jobs that run with the WorkloadProfiles of their workloads, and keeps these young.
+// Compares running jobs with the WorkloadProfiles of their workloads, and keeps the profiles up to date.
 //
-// Of each job whose status names a profile the launcher's log is read for a while (until the speed is known to
-// 5 %, for kSlice at most) every kSampleEvery, and kSettle after its size has changed. Of all jobs together
-// kMostSamples logs are read at a time; others wait for their turn. Jobs that ran before this process are spread over
-// kSampleEvery. What the speed means is said in running_verdict.h. Nothing is written to jobs or pods but Events; to a
-// profile, its points and its status at most once a sample.
+// If a job's status names a profile, its launcher's log is read every kSampleEvery, and kSettle after a change of its
+// size, until the speed is known to 5 %, for at most kSlice. At most kMostSamples logs are read at a time; other jobs
+// wait for their turn. Jobs that ran before this process are spread over kSampleEvery. running_verdict.h says what the
+// speed means. Nothing but Events is written about jobs and pods; a profile is written at most once per sample.
 //
-// What is answered how: a log that says nothing, or may not be read: nothing, and tried again after kSampleEvery. A
-// job that changes its size while it is sampled: the sample is void. A profile that is deleted meanwhile: nothing; a
-// running job does not make one. A restart forgets samples and how often a job has drifted; what the status says stays.
+// A log without a speed, or that may not be read, is tried again after kSampleEvery. If a job changes its size while it
+// is sampled, the sample is void. If the profile is deleted meanwhile, nothing is written: a running job does not
+// create one. A restart forgets samples and how often a job has drifted; the status of the profile stays.
 //
 // Thread-safe. A pass blocks for writes of a profile, and for the end of a thread that follows a log.
 #pragma once
@@ -30,9 +29,9 @@ namespace grus {
 
 inline constexpr std::size_t kMostSamples = 4;
 inline constexpr kube::Duration kSampleEvery = std::chrono::hours(1);
-inline constexpr kube::Duration kSettle = std::chrono::minutes(1);  // Horovod makes its ring anew, caches fill.
+inline constexpr kube::Duration kSettle = std::chrono::minutes(1);  // Horovod builds a new ring, caches fill.
 inline constexpr kube::Duration kSlice = std::chrono::minutes(5);
-inline constexpr kube::Duration kLeastSample = std::chrono::seconds(30);  // A glimpse is not how a long run goes.
+inline constexpr kube::Duration kLeastSample = std::chrono::seconds(30);  // Less does not represent a long run.
 inline constexpr kube::Duration kLookEvery = std::chrono::seconds(5);
 
 struct RunningJobsCaches {
@@ -57,7 +56,7 @@ class RunningJobs final : public kube::Reconciler {
   using Job = std::shared_ptr<const api::ElasticHorovodJob>;
   struct Memory {
     std::string uid;
-    bool ran_before = false;  // This process, as far as can be seen.
+    bool ran_before = false;  // Before this process started, as far as can be seen.
     std::optional<RunningSetting> setting;
     kube::TimePoint due;  // Of the next sample.
     std::string profile;
@@ -71,7 +70,7 @@ class RunningJobs final : public kube::Reconciler {
   kube::Result<kube::Action> Pass(const kube::ObjectKey& key, std::stop_token stop);
   std::optional<RunningSetting> SettingNow(const api::ElasticHorovodJob& job) const;
   kube::Result<kube::Action> Sample(const Job& job, const RunningSetting& setting, std::stop_token stop);
-  // Judges what the sample has shown.
+  // Judges the sample.
   kube::Status Conclude(const Job& job, const RunningSetting& setting, const SpeedObservation& seen,
                         std::stop_token stop);
   DriftContext ContextOf(const api::ElasticHorovodJob& job, const api::WorkloadProfile& profile,
@@ -81,8 +80,8 @@ class RunningJobs final : public kube::Reconciler {
             bool is_first);
 
   void Forget(const kube::ObjectKey& key);
-  // Also leaves the line. REQUIRES: mutex_ is held. The sample is to be destroyed without it: its thread may have
-  // to end first.
+  // Also leaves the line. REQUIRES: mutex_ is held. The caller destroys the sample without the lock, which its thread
+  // may need to end.
   std::unique_ptr<LogSample> EndSampleLocked(const kube::ObjectKey& key, Memory& memory);
   // Whether there is room for another sample; if not, `key` comes back when it is its turn. REQUIRES: as above.
   bool TakesTurnLocked(const kube::ObjectKey& key);

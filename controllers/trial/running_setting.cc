@@ -33,7 +33,7 @@ std::optional<RunningSetting> SettingOf(const api::ElasticHorovodJob& job,
   for (const auto& pod : pods) {
     const std::string_view role = pod->metadata.Label(kRoleLabel);
     if (role != "worker" && role != "launcher") continue;
-    // Whoever comes or goes changes the speed.
+    // A worker that joins or leaves changes the speed.
     if (pod->metadata.is_being_deleted()) return std::nullopt;
     if (role == "launcher") {
       if (!IsLauncherRunning(*pod)) continue;  // An earlier try.

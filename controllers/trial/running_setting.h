@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a running job trains on now: the configuration that its speed is a measurement of. Pure functions.
+// The configuration that a running job's speed is a measurement of. Pure functions.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,15 @@
 namespace grus {
 
 struct RunningSetting {
-  // The batch size is 0, the workload's own: another one is another command or environment, and so another workload.
+  // The batch size is 0, the workload's own: another batch size means another command or environment, so another
+  // workload.
   api::TrialConfig config;
   std::string launcher, launcher_uid;  // The pod whose log tells the speed.
   friend bool operator==(const RunningSetting&, const RunningSetting&) = default;
 };
 
-// Whether the speed of `job` says something of a WorkloadProfile: it runs, and its status names the profile.
-// Trials have spec.profile Off.
+// Whether the speed of `job` can be compared with a WorkloadProfile: it runs, and its status names the profile. Trials
+// have spec.profile Off.
 bool IsProfiled(const api::ElasticHorovodJob& job);
 
 // None while its workers come or go, and if they are on GPUs of more than one type. `pods` are those of the job;

@@ -18,7 +18,7 @@ std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& see
                                                      api::ThroughputUnit unit) {
   const MeasuredSpeed* speed = seen.main();
   if (speed == nullptr || unit == api::ThroughputUnit::kNotKnown) return std::nullopt;
-  // With evaluations in it, it is no step's.
+  // With evaluations in it, it is not the time of a step.
   if (speed->trust == Trust::kMixed || !speed->steady.has_precision(kUsablePrecision)) return std::nullopt;
   const api::BatchSizeScope scope =
       unit == api::ThroughputUnit::kStepsPerSecond ? api::BatchSizeScope::kPerJob : api::BatchSizeScope::kPerGpu;
@@ -54,7 +54,7 @@ JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, 
     judged.verdict = SpeedVerdict::kAgrees;
     const bool is_about_it = said && FindPoint(profile.spec, said->config) == point;
     if (is_about_it && point->time > said->time) {
-      // Measured again since, which the status has yet to say: a write of ours may have been cut short.
+      // Measured again since, but not in the status: a write of ours may have been interrupted.
       if (point->measured == seen.measured && point->measured_by == measured.measured_by) {
         judged.verdict = SpeedVerdict::kReplaces;
         judged.drift = said;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the speed of a running job means for its WorkloadProfile.
 //
-// A speed that agrees with the profile changes nothing, but makes a value young again that is older than kRefreshAfter.
-// One of a configuration that the profile does not have is added. One that does not agree is a drift: it stands in the
-// status, and only once it is confirmed does it take the value's place.
+// A speed that agrees with the profile changes nothing, but refreshes a value that is older than kRefreshAfter. A speed
+// on a configuration without a point is added. A speed that does not agree is a drift: it is written to the status, and
+// replaces the value only once it is confirmed.
 // A drift belongs to the job that it names. While it stands, no other job takes its place or its end away.
 //
 // Pure functions.
@@ -32,7 +32,7 @@ enum class SpeedVerdict {
 struct DriftContext {
   // The job drifted to the same speed before, and no other job agrees with the profile.
   bool is_confirmed = false;
-  // The drift in the status is of another job, which still runs so.
+  // The drift in the status is of another job, which still runs at that speed.
   bool does_other_stand = false;
   // All GPUs of the cluster are of one type, so points without one are about it.
   bool may_be_untyped = false;
@@ -44,7 +44,7 @@ struct JudgedSpeed {
   std::optional<api::ProfileDrift> drift;  // Between the job and the profile.
 };
 
-// What the log of a job that runs on `config` said, in the unit of a profile. None: nothing that can be compared.
+// The speed in the log of a job that runs on `config`, in the unit of a profile. None: nothing that can be compared.
 std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& seen, const api::TrialConfig& config,
                                                      api::ThroughputUnit unit);
 

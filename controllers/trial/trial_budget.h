@@ -8,7 +8,7 @@
 
 namespace grus {
 
-inline constexpr std::chrono::seconds kShortestSlice{30};  // Less is not worth a start, unless the user says so.
+inline constexpr std::chrono::seconds kShortestSlice{30};  // Shorter is not worth a start, unless the user asks for it.
 
 // Left for new trials; none: no limit.
 struct BudgetState {

@@ -15,8 +15,8 @@ namespace {
 
 using kube::Json;
 
-// The container of that name in a pod template, which is made if there is room for it; null: the template is none,
-// and the API server says why.
+// The container of that name in a pod template, added if it is missing; null: the template is malformed, and the API
+// server will say why.
 Json* ContainerOf(Json& pod, const char* name) {
   if (!pod.is_null() && !pod.is_object()) return nullptr;
   Json& spec = pod["spec"];
@@ -78,8 +78,8 @@ void SetBatchSize(const api::TrialSpace& space, int batch_size, api::ElasticHoro
   for (std::string& word : BatchSizeWords(space, batch_size)) spec.launcher.python_command.push_back(std::move(word));
 }
 
-// REQUIRES: an object. The member of that name, made if it is not there; null: it is no object, which the API server
-// refuses with its own words.
+// REQUIRES: an object. The member of that name, added if it is missing; null: it is not an object, which the API server
+// will refuse.
 Json* ObjectIn(Json& parent, const char* name) {
   Json& member = parent[name];
   if (member.is_null()) member = Json::MakeObject();
@@ -141,7 +141,7 @@ Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& wo
   spec.workers.min_replicas = spec.workers.max_replicas = spec.workers.target_replicas = workers;
   spec.run_policy = {};
   spec.run_policy.backoff_limit = 0;
-  // The launcher that has ended stays until the trial is judged: why it ended stands in its log.
+  // The ended launcher stays until the trial is judged: its log says why it ended.
   spec.run_policy.clean_pod_policy = api::CleanPodPolicy::kRunning;
   spec.run_policy.active_deadline_seconds = DeadlineOf(trial);
   spec.profile = "Off";
@@ -186,7 +186,7 @@ Json MakePodTrial(const api::TrialJob& job, const Json& pod_template, const Tria
 }
 
 Json MakeTrialGroup(const kube::Pod& pod) {
-  // It does not block the deletion of the pod: for that grus would have to be allowed to update finalizers of pods.
+  // blockOwnerDeletion would need the right to update finalizers of pods.
   const Json owner = Json::MakeObject({{"apiVersion", "v1"},
                                        {"kind", "Pod"},
                                        {"name", pod.metadata.name},

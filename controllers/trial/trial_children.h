@@ -11,10 +11,9 @@
 
 namespace grus {
 
-// Beside its slice: far more than pulling an image takes, and than a clock that is set forward. A net below the slice,
-// which is kept by whoever watches the trial.
+// Backstop: the reconciler enforces the slice. Far longer than an image pull or a clock that is set forward.
 inline constexpr std::int64_t kStartAllowanceSeconds = 4 * 3600;
-// A trial has nothing to save when it is ended; its GPUs count until then.
+// A trial has nothing to save when it is ended, and its GPUs count until it is gone.
 inline constexpr std::int64_t kTrialGraceSeconds = 2;
 
 struct TrialStart {
@@ -27,10 +26,10 @@ struct TrialStart {
 // REQUIRES: config.gpus is a multiple of the workload's gpusPerWorker.
 kube::Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& workload, const TrialStart& trial);
 
-// REQUIRES: PodWorkload() takes the template. `is_gang`: it is born with the gang's gate.
+// REQUIRES: PodWorkload() accepts the template. `is_gang`: it is created with the gang's gate.
 kube::Json MakePodTrial(const api::TrialJob& job, const kube::Json& pod_template, const TrialStart& trial,
                         bool is_gang);
-// It goes with the pod.
+// The pod owns it.
 kube::Json MakeTrialGroup(const kube::Pod& pod);
 
 }  // namespace grus

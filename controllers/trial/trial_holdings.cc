@@ -52,7 +52,7 @@ void TrialHoldings::SetHeld(const std::string& trial, const api::Trial* written,
   const std::optional<kube::Time> bound = Earliest(run.pods.first_bound, gone.first_bound);
   const std::optional<kube::Time> end = Latest(run.pods.last_end, gone.last_end);
   const bool is_end_known = end && !run.pods.has_unknown_end && !gone.has_unknown_end;
-  // One that has ended before anybody saw it run has held its GPUs all the same.
+  // A pod that ended before it was seen running held its GPUs all the same.
   const bool has_held = run.pods.holding > 0 || (written != nullptr && IsActive(written->phase) && is_end_known);
   if (held == held_.end() && is_ours && bound && has_held) {
     const bool is_behind = !made && wall < bound->value;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Since when the tries of a TrialJob's trials hold GPUs, and until when.
 //
-// While they do, it goes by a clock that does not jump, once it was seen. When they do not any more, it goes by what
-// their pods said of their end, so that news that come late cost nothing; of pods that went without a word it is until
-// their absence was seen. So it is never less than they held, to within the clocks of the cluster's machines. Those
-// count whole seconds, and what is said of an end is a second more.
-// What is kept here is exactness: whoever begins without it counts from what the pods say that are there still, or the
-// status, whichever is more: the wall clock of this machine may be behind.
+// While pods hold GPUs, use the monotonic clock, from when the hold was first seen. When they no longer do, use the end
+// times in their pods, so that late events cost nothing; for pods that vanished, the time when their absence was seen.
+// So the result is never less than what they held, up to differences between the machines' clocks. Times in pods are
+// whole seconds, so an end counts one second more.
+// A cache: without it, a process counts from the remaining pods or the status, whichever is more, because the wall
+// clock of this machine may be behind.
 //
 // Not thread-safe.
 #pragma once
@@ -23,7 +23,7 @@ namespace grus {
 
 class TrialHoldings {
  public:
-  // A worker that is in the cluster no more, as it was last.
+  // The last state of a worker that is no longer in the cluster.
   void NoteGone(const std::string& trial, const kube::Pod& worker);
   // Sets what `run` says of its holding. `written`: the trial in the status; null: it is not there. `made`: when this
   // process made its child, if it did: the wall clock may be ahead of the cluster's.
@@ -39,7 +39,7 @@ class TrialHoldings {
     std::int64_t spent_before = 0;
     kube::TimePoint seen;      // When that was found out,
     kube::WallTime seen_wall;  // which shows whether the wall clock has jumped since.
-    bool is_behind = false;    // By the wall clock its pods were yet to be bound then, so it is behind theirs.
+    bool is_behind = false;    // The wall clock is behind the pods' clocks: by it they were bound in the future.
   };
   struct Gone {
     std::optional<kube::Time> first_bound, last_end;

@@ -19,11 +19,11 @@ using api::TrialReason;
 
 std::string WhyText(TrialReason reason, const Trial* common, bool is_on_one_node) {
   switch (reason) {
-    case TrialReason::kOutOfMemory: return "a smaller batch size was out of memory on as many GPUs or more";
+    case TrialReason::kOutOfMemory: return "a smaller batch size ran out of memory on as many GPUs or more";
     case TrialReason::kNoMoreGain: return "more GPUs did not make it faster";
     case TrialReason::kDoesNotFit:
-      return is_on_one_node ? "no node that it may run on has so many GPUs"
-                            : "the cluster has not so many GPUs on nodes that it may run on";
+      return is_on_one_node ? "no node that it may run on has this many GPUs"
+                            : "the nodes that it may run on have too few GPUs";
     case TrialReason::kOverMaxTrials: return "over strategy.maxTrials";
     default: break;
   }
@@ -88,7 +88,7 @@ void Lister::Place(const TrialConfig& config) {
     trial.phase = TrialPhase::kSucceeded;
     trial.reason = TrialReason::kFromCache;
     trial.measured = known.measured;
-    trial.message = "known from before";
+    trial.message = "known from an earlier measurement";
     if (status_.throughput_unit == api::ThroughputUnit::kNotKnown) status_.throughput_unit = known.unit;
     status_.saved_by_cache.gpu_seconds += known.gpu_seconds;
     ++status_.saved_by_cache.trials;
@@ -125,7 +125,7 @@ void Lister::List(const std::vector<TrialConfig>& configs) {
     const bool holds = run != view_.runs.end() && HoldsGpus(run->second);
     const TrialConfig config = WithoutNodes(trial.config);
     const bool is_in_space = in_space.contains(config);
-    // The budget is spent for good, but for what has changed of it with the spec.
+    // A spent budget stays spent, unless the spec changes it.
     const bool is_budget_spent = trial.reason == TrialReason::kBudgetSpent &&
                                  status_.observed_generation == view_.job->status.observed_generation;
     const bool is_kept = IsActive(trial.phase) || trial.phase == TrialPhase::kSucceeded ||
@@ -147,7 +147,7 @@ void Lister::List(const std::vector<TrialConfig>& configs) {
   }
   if (over_max_ > kMostOverMax) {
     skipped_.back().message =
-        "over strategy.maxTrials, as are " + std::to_string(over_max_ - kMostOverMax) + " that are not listed";
+        "over strategy.maxTrials; " + std::to_string(over_max_ - kMostOverMax) + " more are not listed";
   }
   status_.trials = std::move(ran_);
   for (std::vector<Trial>* more : {&pending_, &skipped_}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods of trials, as the caches have them, or as the API server says where caches may be behind.
+// Pods of trials, from the caches, or from the API server where the caches may be behind.
 //
-// A watch may be silent for minutes and be none the wiser. For most that only means to wait; but of a trial that holds
-// GPUs each second counts, so where the pods should have come, or gone, and have not, they are asked for.
+// A watch may be silent for minutes without an error. Elsewhere that only delays; but each second of a trial costs
+// GPUs, so pods that should have appeared or gone by now are read from the API server.
 #include <algorithm>
 
 #include "controllers/cluster/owners.h"
@@ -16,7 +16,7 @@ using api::TrialJob;
 using kube::KindOf;
 using kube::ObjectKey;
 
-// They come and go faster than that when all is well.
+// When all is well, pods come and go faster than that.
 constexpr kube::Duration kDoubt = std::chrono::seconds(5);
 
 // Null: its status does not have it.
@@ -31,7 +31,7 @@ bool IsActiveIn(const TrialJob& job, const std::string& name) {
   return trial != nullptr && IsActive(trial->phase);
 }
 
-// Its pods are not where they should be by now, or will be shortly.
+// Its pods are not in the expected state.
 bool IsDoubtful(const TrialRun& run, bool is_active, bool has_log_ended) {
   if (run.child && !run.child->is_ours) return false;
   const bool should_go = !is_active || !run.child || run.child->is_ending || HasFinished(*run.child);
@@ -85,12 +85,12 @@ TrialRun TrialReconciler::RunOf(const TrialJob& job, const std::string& trial, M
   memory.held.SetHeld(trial, FindTrial(job, trial),
                       made != memory.made.end() ? std::optional(made->second) : std::nullopt, clock_, run);
   if (run.child && !run.child->refusal.empty()) {
-    // By our own clock: that of the day may be set back, and this ends the trial for good.
+    // By the monotonic clock: the wall clock may be set back, and this ends the trial for good.
     run.child->refused_for = clock_.Now() - memory.stalled.try_emplace(trial, clock_.Now()).first->second;
   } else {
     memory.stalled.erase(trial);
   }
-  // Once may be an admission check that has a bad moment.
+  // A single refusal may be a transient failure of an admission check.
   spec_memory_.With(job.metadata, [&](const SpecMemory& kept) {
     const auto refusal = kept.refusals.find(trial);
     if (refusal != kept.refusals.end() && refusal->second.times > 1) run.refusal = refusal->second.message;
@@ -103,7 +103,7 @@ void TrialReconciler::LookAtDoubtful(TrialView& view, std::stop_token stop) {
   for (auto& [name, run] : view.runs) {
     const bool has_log_ended = measurements_.HasLogEnded(job.metadata.Key(), name);
     const bool is_due = memory_.With(job.metadata, [&, &name = name, &run = run](Memory& kept) {
-      // Once the cache is known to be behind, what comes next may be late, too.
+      // If the cache is behind once, the next events may be late, too.
       const bool is_behind = NewerThanCache(job, name, kept) != nullptr;
       if (!is_behind && !IsDoubtful(run, IsActiveIn(job, name), has_log_ended)) {
         kept.live.erase(name);

@@ -8,8 +8,8 @@
 namespace grus {
 namespace {
 
-constexpr kube::Duration kLookEvery = std::chrono::seconds(1);  // While bytes come: a look goes over all samples.
-// A stream that is quiet for so long may be dead, and its training have ended. It costs no GPU to find out.
+constexpr kube::Duration kLookEvery = std::chrono::seconds(1);  // While bytes come: each look reads all samples.
+// A stream that is quiet for this long may be dead, and the training may have ended.
 constexpr kube::Duration kLookAfter = std::chrono::seconds(15);
 constexpr kube::Duration kLogWait = std::chrono::seconds(30);
 
@@ -37,7 +37,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
   void OnStart(std::optional<kube::Time>) override {
     std::lock_guard lock(mutex_);
     reader_.Resume();
-    // One that takes a dead one's place is no news, but for what comes of it.
+    // A stream that replaces a dead one is not news; the lines it brings are.
     if (!std::exchange(has_started_, true)) news_ = clock_.Now();
   }
   void OnBytes(std::string_view bytes) override {

@@ -2,8 +2,8 @@
 // The speed readers of all running trials, and what feeds them: a follower of the launcher's log for each, or what the
 // training pushes.
 //
-// A log is read from its start whenever a trial is taken up, so nothing has to be kept across a restart of grus. At
-// most kMost trials are measured at a time, each with one thread and below 1 MiB of samples; what is over that waits.
+// Each process reads a trial's log from its start, so nothing has to be kept across a restart of grus. At most kMost
+// trials are measured at a time, each with one thread and less than 1 MiB of samples; further trials wait.
 //
 // Thread-safe: one lock around the table, and one for each reader, which its follower's thread holds while it adds
 // bytes. `wake` is called without a lock, on a follower's thread. Time is the clock's; that of lines is the node's.
@@ -48,14 +48,14 @@ class TrialMeasurements {
   // By trial.
   std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
 
-  // Whether more of the log may come than was read: its end was not seen, and no half a minute has passed without news
-  // of it. Also if it is not measured yet, and could be.
+  // Whether more of the log may come: its end was not seen, and it had news in the last half minute. Also if it is not
+  // measured yet, and could be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
-  // All that its container wrote was read, and there will be no more.
+  // The whole log of the ended container was read.
   bool HasLogEnded(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
-  // A line that a trial pushed. The same as the one before is no news, or not before `same_is_news` has passed since.
+  // A line that a trial pushed. The same line again counts only once `same_is_news` has passed since the last.
   void AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text,
                std::optional<kube::Duration> same_is_news = std::nullopt);
 
@@ -70,7 +70,7 @@ class TrialMeasurements {
   const Wake wake_;
   mutable std::mutex mutex_;  // Guards what follows, not the sources themselves.
   std::map<kube::ObjectKey, Sources> sources_;
-  std::map<kube::ObjectKey, kube::TimePoint> busy_;  // By pod: the API server asked to leave its log alone until then.
+  std::map<kube::ObjectKey, kube::TimePoint> busy_;  // By pod: the end of a Retry-After for its log.
   std::size_t count_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between measured speeds and the decimal strings of the API.
 //
-// No zero, negative, infinite or undefined number becomes text: there is no text for it then. Pure functions.
+// Zero, negative, infinite and undefined numbers have no text. Pure functions.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ struct MeasuredWork {
   api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
 };
 
-// What was seen of a trial, in `wanted` or, if that is not known yet, in the unit that it comes in. None: nothing
-// that can be said in that unit.
+// The speed of a trial, in `wanted` or, if that is not known yet, in the unit that it was read in. None: it cannot be
+// converted.
 std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const api::TrialConfig& config,
                                           api::BatchSizeScope scope, api::ThroughputUnit wanted);
 

@@ -105,12 +105,12 @@ void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods
   const bool is_of_a_trial =
       group_owner != nullptr && group_owner->kind == KindOf<kube::Pod>().kind && group_owner->name == trial;
   if (group && !pod && !is_of_a_trial) {
-    run.child.emplace();  // The pod would be a member of somebody else's gang.
+    run.child.emplace();  // Otherwise the pod would join somebody else's gang.
     run.child->kind = KindOf<api::PodGroup>().kind;
     return;
   }
   if (!pod) {
-    if (group) ++run.pods.all;  // It goes with a pod that is gone.
+    if (group) ++run.pods.all;  // The garbage collector still has to delete it.
     return;
   }
   const bool has_node = HasNode(nodes_, *pod);
@@ -140,7 +140,7 @@ std::optional<Json> PodTrials::MakeGroup(const ObjectKey& trial) const {
 }
 
 Json PodTrials::Suspension() const {
-  // The kubelet ends what has run for longer, and its log stays to be read. A deadline may be shortened.
+  // The kubelet ends a pod that has run for longer, and its log stays readable. A deadline may be shortened.
   Json patch = Json::MakeObject();
   patch["metadata"]["annotations"][kSuspendedAnnotation] = "true";
   patch["spec"]["activeDeadlineSeconds"] = 1;

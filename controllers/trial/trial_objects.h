@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What trials are in the cluster: how one of them is made, read and stopped. There are two kinds of them, and the
-// reconciler does not care which it has before it.
+// How a trial is created, read and stopped in the cluster. There are two kinds of trials, jobs and pods; the reconciler
+// treats them alike.
 //
 // Reads caches only, writes nothing. Thread-safe.
 #pragma once
@@ -22,17 +22,17 @@ class TrialObjects {
   // Of all that belong to `owner`.
   virtual std::vector<std::string> NamesOf(const api::TrialJob& owner) const = 0;
   using Pods = std::vector<std::shared_ptr<const kube::Pod>>;
-  // Sets child and pods. `live`: the pods of the trial, perhaps among others; null: as the cache has them.
+  // Sets child and pods. `live`: pods that include those of the trial; null: take those of the cache.
   virtual void Read(const api::TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const = 0;
-  // A label selector that finds the pods of a trial, perhaps among others.
+  // A label selector that matches the pods of a trial, and possibly others.
   virtual std::string PodSelector(const api::TrialJob& owner, const std::string& trial) const = 0;
-  // Whether an object of that name is a trial, of whichever TrialJob.
+  // Whether an object of that name is a trial of any TrialJob.
   virtual bool IsTrial(const kube::ObjectKey& key) const = 0;
 
   virtual kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const = 0;
   // The PodGroup of a trial whose child lacks it.
   virtual std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const = 0;
-  // A merge patch: it stays, and holds nothing.
+  // A merge patch after which it stays, and holds nothing.
   virtual kube::Json Suspension() const = 0;
 };
 
@@ -58,11 +58,11 @@ class JobTrials final : public TrialObjects {
   const kube::Store::IndexId by_owner_, pods_by_job_;
 };
 
-// Trials that are pods, each with a PodGroup of its own name that goes with it. The pod comes first, so that the group
-// can have it as owner; until the group is there, the pod waits at its gate.
+// Trials that are pods, each with a PodGroup of the same name, which is deleted with it. The pod is created first, so
+// that it can own the group; it stays gated until the group exists.
 class PodTrials final : public TrialObjects {
  public:
-  // Adds indexes. REQUIRES: the informers are not started yet. `groups` null: nobody lifts gates, and there are none.
+  // Adds indexes. REQUIRES: the informers are not started yet. `groups` null: nobody lifts gates, so pods get none.
   PodTrials(kube::Informer& pods, kube::Informer& nodes, kube::Informer* groups);
 
   const kube::Kind& kind() const override;

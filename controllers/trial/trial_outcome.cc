@@ -17,14 +17,14 @@ using api::Trial;
 using api::TrialPhase;
 using api::TrialReason;
 
-constexpr double kLeastSeconds = 5;  // A speed is not known after less of it, however even it is.
+constexpr double kLeastSeconds = 5;  // Less is too short for a speed, however even it is.
 constexpr std::size_t kLongestMessage = 900;
 constexpr kube::Duration kRefusedTwice = kRefusedRetry + std::chrono::seconds(5);  // For the next try of a job.
 constexpr std::chrono::seconds kOnlyRefused{60};  // A training may print zeros while it compiles.
 constexpr char kLogSaysOutOfMemory[] = "its log says that a GPU is out of memory";
 constexpr char kWhatIsRefused[] = "zero, negative, infinite or NaN";
-constexpr std::chrono::seconds kWorthAWord{30};  // Of silence.
-constexpr std::chrono::seconds kUnreadable{20};  // Less than the reader waits for a line that it can read.
+constexpr std::chrono::seconds kWorthAWord{30};  // Of silence, before the message mentions it.
+constexpr std::chrono::seconds kUnreadable{20};  // Of held GPUs; less than the reader waits (kPatience).
 
 void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
   trial.phase = phase;
@@ -34,14 +34,14 @@ void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reas
   trial.end_time = view.now;
 }
 
-// An interval that means something.
+// Whether the interval is meaningful.
 bool IsMeasured(const SpeedObservation& seen) {
   const MeasuredSpeed* speed = seen.main();
   return speed != nullptr && speed->steady.is_steady && std::isfinite(speed->steady.half_width_seconds) &&
          speed->steady.half_width_seconds < speed->steady.mean_seconds;
 }
 
-// For how long the steady speed was seen: what a rate is said to be tells nothing of time, so it is that of the lines.
+// How long the steady speed was observed. A printed rate has no duration, so use the times of its lines.
 double SteadySeconds(const SpeedObservation& seen) {
   const SteadySpeed& steady = seen.main()->steady;
   const double all = std::max(1, steady.samples + steady.warm_up_samples);
@@ -50,11 +50,11 @@ double SteadySeconds(const SpeedObservation& seen) {
 
 std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
   const SpeedCounts& counts = run.speed->counts;
-  if (counts.log.lines == 0) return "there is output, and no line of it has ended";
-  std::string text = "its log has " + Count(counts.log.lines, "line") + ", and ";
-  if (view.job->spec.measure.patterns.empty()) text += "none of them tells a speed; give measure.patterns";
-  else if (counts.not_numbers > 0) text += "where measure.patterns match there is no number";
-  else text += "none of measure.patterns matches one";
+  if (counts.log.lines == 0) return "its output has no line end";
+  std::string text = "its log has " + Count(counts.log.lines, "line") + ", but ";
+  if (view.job->spec.measure.patterns.empty()) text += "none of them contains a speed; set measure.patterns";
+  else if (counts.not_numbers > 0) text += "measure.patterns match no number";
+  else text += "measure.patterns match none of them";
   return text;
 }
 
@@ -64,9 +64,9 @@ std::string RefusedMessage(const TrialView& view, const OnlyRefused& refused) {
   std::string text = "every speed that came in " + std::to_string(seconds) + " s (" +
                      Count(refused.readings, "reading") + ") is " + kWhatIsRefused + ", as in \"" +
                      kube::RepairUtf8(refused.line) + "\"; ";
-  if (measure.source != api::MeasureSource::kLogs) text += "let measure.source have numbers above zero";
-  else if (measure.patterns.empty()) text += "let it print its speed, or give measure.patterns that match it";
-  else text += "let it print numbers above zero where measure.patterns match";
+  if (measure.source != api::MeasureSource::kLogs) text += "measure.source must provide numbers above zero";
+  else if (measure.patterns.empty()) text += "print the speed, or set measure.patterns that match it";
+  else text += "measure.patterns must match numbers above zero";
   return text;
 }
 
@@ -74,7 +74,7 @@ void Succeed(Trial& trial, const TrialView& view, TrialReason reason, api::Throu
   End(trial, view, TrialPhase::kSucceeded, reason, SpeedText(*trial.measured, unit));
 }
 
-// What the pods and the job say against it. True: it ended.
+// Ends the trial if its pods or its job failed. True: it ended.
 bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   const TrialPods& pods = run.pods;
   const bool has_failed = run.child && run.child->phase == "Failed";
@@ -89,7 +89,7 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   } else if (has_failed && run.speed && run.speed->counts.out_of_memory > 0) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, kLogSaysOutOfMemory);
   } else if (has_failed && pods.has_lost_node) {
-    End(trial, view, TrialPhase::kFailed, TrialReason::kNodeLost, "a node of it is gone");
+    End(trial, view, TrialPhase::kFailed, TrialReason::kNodeLost, "one of its nodes is gone");
   } else if (has_failed) {
     const std::string how = pods.exit.empty() ? run.child->message : "the training ended with " + pods.exit;
     const bool is_oom = how.find("OOMKilled") != std::string::npos;
@@ -100,7 +100,7 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
   return true;
 }
 
-// What was measured ends it. True: it ended.
+// Ends the trial if the measurement is complete. True: it ended.
 bool EndByMeasurement(Trial& trial, const TrialView& view, const SpeedObservation& seen, api::ThroughputUnit unit) {
   const api::TrialMeasure& measure = view.job->spec.measure;
   const double window = measure.window_seconds;
@@ -121,18 +121,18 @@ std::optional<kube::Time> HeldSince(const TrialRun& run) {
   return run.pods.holding > 0 ? run.pods.first_bound : std::nullopt;
 }
 
-// Of a log that a process has just begun to follow nothing is known yet.
+// A process that has just begun to follow the log knows nothing of it yet.
 bool IsSilent(const TrialRun& run) {
   return run.speed && run.speed->state == SpeedState::kSilent && !run.is_log_awaited;
 }
 
 bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
   const SpeedObservation& seen = *run.speed;
-  // The reader goes by the wall clock, which may have been set forward.
+  // The reader uses the wall clock, which may have been set forward.
   const std::optional<kube::Time> since = HeldSince(run);
   const kube::Duration held = since ? view.now.value - since->value : kube::Duration::zero();
   if (seen.state == SpeedState::kNotMatched && held >= kUnreadable) {
-    // That it has ended may be news yet.
+    // The pod's status may lag behind its log.
     if (seen.counts.out_of_memory > 0) {
       End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, kLogSaysOutOfMemory);
       return true;
@@ -140,7 +140,7 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, UnreadableMessage(view, run));
     return true;
   }
-  // By the times of the lines alone, so that a process that has just begun sees as much.
+  // Use only the times of the lines, so that a new process reaches the same result.
   if (seen.only_refused && seen.only_refused->span >= kOnlyRefused) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, RefusedMessage(view, *seen.only_refused));
     return true;
@@ -158,11 +158,11 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
 void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool is_measured, api::ThroughputUnit unit) {
   const std::string seconds = std::to_string(run.child ? run.child->slice_seconds : 0) + " s";
   if (is_measured) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
-  // A process that has just begun has it from the one before.
+  // A new process takes it from the status.
   const bool was_silent = trial.reason == TrialReason::kNoOutput;
   bool is_silent = was_silent;
   if (run.speed) {
-    // It waits for output for ever when the wall clock was set back.
+    // If the wall clock was set back, it would wait for output forever.
     const bool is_empty = run.speed->state == SpeedState::kWaiting && run.speed->counts.log.lines == 0;
     const std::optional<kube::Time> since = HeldSince(run);
     const bool is_old = since && view.now.value - since->value >= kWorthAWord;
@@ -179,8 +179,8 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
       std::move(message));
 }
 
-// Sets what is seen now, in the unit of all trials. True if it is the trial's result. An epoch's time may be precise
-// while that of a step is not.
+// Sets the current measurement, in the unit of all trials. True if it is the trial's result. The time of an epoch may
+// be precise while that of a step is not.
 bool SetMeasured(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit& unit) {
   if (!run.speed) return false;
   const std::optional<api::Measurement> known = trial.measured;
@@ -193,14 +193,14 @@ bool SetMeasured(Trial& trial, const TrialView& view, const TrialRun& run, api::
   if (known && !run.gpu_use.utilization_percent) trial.measured->utilization_percent = known->utilization_percent;
   const bool is_measured = IsMeasured(*run.speed);
   if (is_measured) unit = work->unit;
-  else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may change yet.
+  else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may still change.
   return is_measured;
 }
 
 void SetProgress(Trial& trial, const TrialRun& run, bool knows_measured, api::ThroughputUnit unit) {
   const bool is_waiting = run.child && run.child->phase == "Waiting";
   if (!run.pods.launcher_started) {
-    // Once measured it does not go back: a launcher that is replaced starts over, and says so by its numbers.
+    // Once measuring, the phase does not go back: a replaced launcher starts over, which its numbers show.
     trial.phase = TrialPhase::kStarting;
     trial.reason = is_waiting ? TrialReason::kWaitingForRoom : TrialReason::kNone;
     trial.message = is_waiting ? run.child->message : "";
@@ -262,13 +262,13 @@ std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now) {
 
 Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api::ThroughputUnit& unit) {
   Trial trial = before;
-  // Once the launcher runs all workers are bound; when they go they are on fewer.
+  // Once the launcher runs, all workers are bound; later, as they end, they are on fewer nodes.
   if (run.pods.launcher_started && trial.config.nodes == 0) {
     trial.config.nodes = static_cast<std::int32_t>(run.pods.nodes.size());
   }
   const bool is_measured = SetMeasured(trial, view, run, unit);
   const bool has_succeeded = run.child && run.child->phase == "Succeeded";
-  // What it ended with stands in its log, of which a process that has just begun has read nothing yet.
+  // Its log says how it ended, but a new process has not read it yet.
   if (run.is_log_awaited && run.child && (has_succeeded || run.child->phase == "Failed")) return trial;
   if (EndByFailure(trial, view, run)) return trial;
   if (is_measured && EndByMeasurement(trial, view, *run.speed, unit)) return trial;
@@ -282,7 +282,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     return trial;
   }
   if (run.speed && EndByOutput(trial, view, run)) return trial;
-  // A process that has just begun knows what the one before it wrote down, and reads the log in a moment.
+  // A new process knows what the status says, and will have read the log in a moment.
   const bool is_unread = !is_measured && (!run.speed || run.speed->counts.log.lines == 0);
   const bool knows_measured = is_measured || (is_unread && before.phase == TrialPhase::kMeasuring && trial.measured);
   const std::optional<kube::Duration> left = SliceLeft(run, view.now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one running trial stands: what phase it is in, what it has cost, whether it ends, and why. Pure.
+// Judges one running trial: its phase, what it has cost, whether it ends, and why. Pure.
 #pragma once
 
 #include "controllers/trial/trial_plan.h"
@@ -11,20 +11,20 @@ bool HasEnded(api::TrialPhase phase);  // Succeeded, Failed or Skipped.
 
 // GPU seconds of the trial so far, all tries together.
 std::int64_t SpentOn(const api::Trial& trial, const TrialRun& run, kube::Time now);
-// It has ended by itself, and will hold nothing.
+// It has ended by itself, and will hold no GPUs.
 bool HasFinished(const TrialChild& child);
 // Its GPUs are not free yet.
 bool HoldsGpus(const TrialRun& run);
-// Something of a trial is there that is to go yet.
+// Some object of a trial has not been deleted yet.
 bool HasLeftovers(const TrialView& view);
 
-// The trial after a look at it. REQUIRES: it is active.
+// The trial, updated. REQUIRES: it is active.
 api::Trial Judge(const TrialView& view, const api::Trial& trial, const TrialRun& run, api::ThroughputUnit& unit);
 
-// When it has to be looked at again although nothing happens: its slice ends.
+// When it needs another look even if nothing happens: the end of its slice.
 std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now);
 
-// A failure that every other trial of the workload would have, too. `has_success`: some trial succeeded.
+// Whether every other trial of the workload would fail in the same way. `has_success`: some trial succeeded.
 bool IsCommonFailure(const api::Trial& trial, bool has_success);
 
 }  // namespace grus

@@ -22,7 +22,7 @@ using api::TrialPhase;
 using api::TrialReason;
 using std::chrono::seconds;
 
-constexpr seconds kForeignRetry{15};  // Nobody tells us when somebody else's object goes.
+constexpr seconds kForeignRetry{15};  // We do not watch other people's objects.
 
 class Planner {
  public:
@@ -32,7 +32,7 @@ class Planner {
         before_(view.job->status),
         is_done_(before_.completion_time && before_.observed_generation == view.generation()),
         status_(BaseTrialStatus(view)) {
-    // A new spec opens what had ended.
+    // A new spec reopens an ended TrialJob.
     if (!is_done_) status_.completion_time.reset();
   }
 
@@ -87,7 +87,7 @@ void Planner::Account() {
   if (!status_.start_time) return;
   const bool was_still = WasSuspended(before_) || before_.completion_time.has_value();
   if (was_still && !job_.spec.suspend && !is_done_) {
-    // Time that was stood still is not spent: the start moves on by it, so that what was spent is from there to now.
+    // Suspended time is not spent: move the start by it, so that the wall time spent is from the start to now.
     status_.start_time = kube::Time{view_.now.value - seconds(status_.spent.wall_seconds)};
   } else if (!was_still) {
     status_.spent.wall_seconds = std::max<std::int64_t>(
@@ -104,7 +104,7 @@ void Planner::JudgeActive() {
     TrialRun run = RunOf(trial.name);
     if (run.child && !run.child->is_ours) continue;
     const bool is_lost = !run.child && trial.phase != TrialPhase::kStarting;
-    if (run.child && is_wall_spent) run.child->slice_seconds = 0;  // Over, whatever it had been given.
+    if (run.child && is_wall_spent) run.child->slice_seconds = 0;  // Over, whatever its slice was.
     Trial after = Judge(view_, trial, run, status_.throughput_unit);
     if (is_lost && !HasEnded(after.phase)) {
       after.phase = TrialPhase::kFailed;
@@ -113,7 +113,7 @@ void Planner::JudgeActive() {
       after.end_time = view_.now;
     }
     if (is_wall_spent && !HasEnded(after.phase) && !SliceLeft(run, view_.now)) {
-      after.phase = TrialPhase::kPending;  // It never got its GPUs, and will not.
+      after.phase = TrialPhase::kPending;  // It never got its GPUs.
       after.start_time.reset();
     }
     if (HasEnded(after.phase)) {
@@ -196,10 +196,10 @@ bool Planner::StandsStill() {
 bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
   const std::optional<std::int64_t> slice = SliceFor(job_.spec.budget, left, trial.config.gpus);
   if (!slice) {
-    if (!is_alone) return false;  // What runs now may leave something.
+    if (!is_alone) return false;  // Running trials may leave part of the budget.
     trial.phase = TrialPhase::kSkipped;
     trial.reason = TrialReason::kBudgetSpent;
-    trial.message = "the rest of the budget is not enough for it";
+    trial.message = "the remaining budget is too small for it";
     return false;
   }
   if (!IsActive(trial.phase)) {
@@ -226,7 +226,7 @@ void Planner::StartTrials() {
     if (IsActive(trial.phase) || HoldsGpus(RunOf(trial.name))) ++busy;
   }
   BudgetState left = LeftOf(view_, status_);
-  // Those that an earlier pass began and whose job is not there yet.
+  // Trials that an earlier pass began, but whose job does not exist yet.
   for (Trial& trial : status_.trials) {
     const TrialRun& run = RunOf(trial.name);
     if (!IsActive(trial.phase)) continue;
@@ -242,7 +242,7 @@ void Planner::StartTrials() {
       name_taken_ = TakenName(trial.name, *run.child);
       break;
     }
-    if (run.child || run.pods.all > 0) continue;  // Its last try is on its way out.
+    if (run.child || run.pods.all > 0) continue;  // Its last try is still being deleted.
     if (StartOne(trial, left, busy == 0)) ++busy;
   }
 }
@@ -316,7 +316,7 @@ void Planner::Finish() {
     if (failed->reason == TrialReason::kRefused) reason = TrialJobReason::kTemplateRefused;
   } else if (is_budget_spent) {
     reason = TrialJobReason::kBudgetSpent;
-    message = "spec.budget allows no trial, and no measurement is known from before";
+    message = "spec.budget allows no trial, and no earlier measurement is known";
   } else if (!status_.trials.empty() && status_.trials.front().reason == TrialReason::kDoesNotFit) {
     message += ": no configuration of the space fits into the cluster";
   }
@@ -343,7 +343,7 @@ void Planner::Conclude() {
   if (active == 0 && !HasPending()) {
     if (!HasLeftovers(view_)) return Finish();
     SetStanding(status_, view_, TrialJobPhase::kRunning, Standing::kReconciling, TrialJobReason::kTrialsRunning,
-                "all trials have ended; the last of their pods go");
+                "all trials have ended; their last pods are being deleted");
     LookAgain(kPoll);
     return;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a TrialJob: which trials end and how, which start, and what its status says.
+// Decides about a TrialJob: which trials end and how, which start, and what its status says.
 //
 // The budget is an invariant, not a goal. A trial's GPU seconds are its GPUs times the time from the first of its
-// workers that is bound to the last of them gone, by the pods' own times, so a restart of grus counts the same. A
-// trial starts only with a slice that the budget has after what all running trials may still spend, less what ending
-// takes; it is ended when the slice is over. What is spent exceeds the budget by no more than kPoll of its GPUs.
+// workers that is bound to the last of them gone, by the pods' own times, so a restart of grus counts the same. A trial
+// starts only with a slice that the budget has after what all running trials may still spend, less what ending takes;
+// it is ended when the slice is over. Spending exceeds the budget by no more than kPoll of its GPUs.
 //
 // Pure: no I/O, no clock.
 #pragma once
@@ -19,20 +19,20 @@
 
 namespace grus {
 
-inline constexpr std::chrono::seconds kPoll{5};       // A TrialJob with running trials is looked at so often.
-inline constexpr std::chrono::seconds kSilence{120};  // A training that prints nothing for so long is given up.
+inline constexpr std::chrono::seconds kPoll{5};       // Interval of passes over a TrialJob with running trials.
+inline constexpr std::chrono::seconds kSilence{120};  // A training that prints nothing for this long is given up.
 
 struct TrialPlan {
   bool is_ignored = false;
   api::TrialJobStatus status;
-  bool is_urgent = false;                      // The status is more than progress, and is written at once.
-  std::vector<TrialStart> start;               // Children to make, after the status is written.
+  bool is_urgent = false;                      // The status changes in more than progress: write it at once.
+  std::vector<TrialStart> start;               // Children to create, after the status is written.
   std::vector<std::string> lacks_group;        // Trials whose child lacks its PodGroup.
   std::vector<std::string> end;                // Trials whose child is to be deleted, after the status is written.
-  std::vector<std::string> suspend;            // Trials whose child stays, and holds nothing.
+  std::vector<std::string> suspend;            // Trials whose child is kept without resources.
   std::vector<std::string> measure;            // Trials to be measured.
   std::optional<std::int32_t> apply_replicas;  // For the job of jobRef, before the status is written.
-  std::vector<PlannedEvent> events;            // Once the status is written.
+  std::vector<PlannedEvent> events;            // To record once the status is written.
   std::optional<kube::Duration> look_again;
 };
 

@@ -25,7 +25,7 @@ using kube::Result;
 using kube::Status;
 
 constexpr kube::Duration kPodWait = std::chrono::milliseconds(200);  // Pods of a trial change together.
-// With a look every kPoll no more than half a minute passes from the first output to a word on it.
+// With a pass every kPoll, at most half a minute passes from the first output to a message about it.
 constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
 
 bool IsDone(const api::TrialJob& job) {
@@ -188,7 +188,7 @@ std::vector<KnownTrial> TrialReconciler::KnownFor(const TrialView& view) const {
   for (const api::GpuType& type : spec.space.gpu_types) names.emplace(view.ProductOf(type.name), type.name);
   std::map<api::TrialConfig, const api::ProfilePoint*> newest;
   for (const auto& [config, point] : found.points) {
-    if (config.nodes != 0) continue;  // A trial would not know on how many it comes.
+    if (config.nodes != 0) continue;  // The number of nodes of a future trial is not known.
     api::TrialConfig here = config;
     if (const auto name = names.find(config.gpu_type); name != names.end()) here.gpu_type = name->second;
     const api::ProfilePoint*& known = newest[here];
@@ -208,7 +208,7 @@ TrialView TrialReconciler::Observe(const Job& job, std::stop_token stop) {
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
   ReadWorkload(view);
-  // Nothing is started any more, and the curve stays as it is.
+  // No more trials are started, and the curve stays.
   if (view.workload && !IsDone(*job)) view.nodes = NodesFor(*job, *view.workload);
   if (view.workload && job->spec.cache.policy == api::CachePolicy::kUse) view.known = KnownFor(view);
   if (job->spec.idle_only) view.others_wait = DoOthersWait();

@@ -55,7 +55,7 @@ class TrialReconciler final : public kube::Reconciler {
 
  private:
   using Job = std::shared_ptr<const api::TrialJob>;
-  // What the API server says of a trial's pods; it counts until the cache is as new. Empty version: nothing yet.
+  // A trial's pods as read from the API server; used until the cache is as new. Empty version: not read yet.
   struct LivePods {
     kube::TimePoint next_look;
     std::string resource_version = {};
@@ -63,7 +63,7 @@ class TrialReconciler final : public kube::Reconciler {
   };
   struct Memory {
     TrialHoldings held;
-    std::map<std::string, LivePods> live;                    // By trial, of those whose pods are doubted.
+    std::map<std::string, LivePods> live;                    // By trial, where the cache may be behind.
     std::map<std::string, kube::TimePoint> made;             // When this process made its child.
     std::map<std::string, kube::TimePoint> stalled;          // When its child was first seen refused.
     std::optional<kube::TimePoint> asked, unanswered_since;  // Of Prometheus.
@@ -79,7 +79,7 @@ class TrialReconciler final : public kube::Reconciler {
     std::optional<std::string> pattern_error;  // None: not tried yet.
   };
 
-  // Of a trial's job, or of a pod of that; nullopt: it is nobody's trial.
+  // The TrialJob of a trial's job, or of one of its pods; nullopt: it is no trial.
   std::optional<kube::ObjectKey> TrialJobOf(const kube::ObjectKey& trial) const;
   void NoteGone(const kube::Change& pod);
   bool HasCaughtUp(const api::TrialJob& job);
@@ -87,15 +87,17 @@ class TrialReconciler final : public kube::Reconciler {
   void ReadWorkload(TrialView& view) const;
   const TrialObjects& ObjectsOf(const api::TrialJob& job) const;
   TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory);
-  // Reads the runs anew whose pods should have come or gone by now. Blocks for a read of each, at most every kDoubt.
+  // Reads the pods of a run from the API server if they should have appeared or gone by now. Blocks for one read per
+  // run, at most every kDoubt.
   void LookAtDoubtful(TrialView& view, std::stop_token stop);
   // Null: the cache is as new.
   const LivePods* NewerThanCache(const api::TrialJob& job, const std::string& trial, const Memory& memory) const;
-  // Of a trial, as it was seen last; null: it is not there.
+  // The trial in the last status; null: it is not there.
   std::shared_ptr<const kube::Pod> NewestPod(const api::TrialJob& job, const std::string& trial,
                                              const std::string& name);
   std::map<std::string, TypeNodes> NodesFor(const api::TrialJob& job, const Workload& workload) const;
-  // What its WorkloadProfile knows, with the GPU types as its space names them. REQUIRES: the view has the nodes.
+  // The measurements in its WorkloadProfile, with the GPU types as its space names them. REQUIRES: the view has the
+  // nodes.
   std::vector<KnownTrial> KnownFor(const TrialView& view) const;
   bool DoOthersWait() const;
   void ReadPushed(const api::TrialJob& job, const std::string& trial, const TrialRun& run);
@@ -108,15 +110,14 @@ class TrialReconciler final : public kube::Reconciler {
   kube::Status Execute(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                        std::stop_token stop);
   kube::Status Apply(const TrialView& view, std::int32_t replicas, std::stop_token stop);
-  // What has just been measured, for all. What another try may mend is an error; what it cannot is told, and ends
-  // nothing.
+  // Saves new measurements to the profile. An error if a retry may help; other failures are only logged.
   kube::Status SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop);
   kube::Status WriteStatus(const TrialView& view, const TrialPlan& plan, std::optional<kube::Duration>& deferred,
                            std::stop_token stop);
   kube::Status StopTrials(const TrialView& view, const TrialPlan& plan, ChildWriter& writer);
   kube::Status MakeGroups(const TrialView& view, const TrialPlan& plan, ChildWriter& writer);
   kube::Status StartTrial(const TrialView& view, const TrialStart& start, ChildWriter& writer);
-  // How a failed write is told, and when it is tried again.
+  // Reports a failed write, and says when to try again.
   kube::Result<kube::Action> Refused(const TrialView& view, kube::Error error, std::stop_token stop);
   void ForgetFreed(const TrialView& view);
   void Forget(const kube::ObjectKey& key);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kHalfWidths = 1.645;  // Standard errors in half of a 90 % interval.
 constexpr int kMaxSizes = 64;          // Of one curve.
-// The samples of all GPUs together where nobody has told them: any number that can be shared by so many GPUs.
+// Stands for the samples of all GPUs together where they are not known: any number divisible among that many GPUs.
 constexpr double kAnyTotal = 1 << 20;
 
 struct Series {
@@ -91,7 +91,7 @@ std::vector<CurveSize> SizesFor(const TrialView& view, const std::string& gpu_ty
   const int per_worker = std::max(1, view.workload ? view.workload->gpus_per_worker : 1);
   const int most = view.job->spec.extrapolate.max_gpus.value_or(data.largest);
   std::set<int> counts;
-  std::map<int, int> nodes_of;  // What was measured comes first.
+  std::map<int, int> nodes_of;  // Measured sizes take precedence.
   if (const auto found = data.measured.find(batch_size); found != data.measured.end()) {
     for (const auto& [gpus, measured] : found->second) nodes_of.emplace(gpus, measured.nodes);
   }
@@ -144,7 +144,7 @@ api::ThroughputModel ModelOf(const std::string& gpu_type, const ThroughputFit& f
   model.gpu_type = gpu_type;
   model.form = std::string(fit.best().form.name);
   for (const FittedParameter& parameter : BestParameters(fit)) {
-    // One that the measurements put at nothing is nothing to tell.
+    // Leave out parameters that the measurements put at zero.
     const std::string value = Decimal(parameter.value);
     if (!value.empty()) model.parameters.push_back({std::string(parameter.name), value});
   }
@@ -168,26 +168,26 @@ std::string Sentence(Goal goal, const api::Recommendation& r, const Curve& curve
   if (r.source != api::CurveSource::kMeasured) text += " (predicted, not measured)";
   const bool is_last = *r.gpus == curve.points.back().size.replicas;
   switch (goal) {
-    case Goal::kFastest: return text + "; nothing that is known is faster";
-    case Goal::kCheapest: return text + "; no size does more for a GPU second";
+    case Goal::kFastest: return text + "; no known size is faster";
+    case Goal::kCheapest: return text + "; no known size does more work per GPU second";
     case Goal::kKnee: break;
   }
-  // Beyond the last size nothing was asked, and so nothing is said.
-  return text + (is_last ? "; the largest size asked about, and more may be faster"
-                         : "; more GPUs add less than a ninth to it");
+  // No size beyond the last one was asked about.
+  return text + (is_last ? "; it is the largest size of the curve, and more GPUs may be faster"
+                         : "; more GPUs add less than 12 %");
 }
 
 std::string NotKnown(const Recommendation& r, const Series& series) {
   std::string text = "not known";
   if (r.rival) {
     text += ": " + SizeText(series, r.rival->size.replicas) +
-            " may be better, the prediction is too wide to tell; measure that size, or one nearer to it";
+            " may be better, but the prediction is too uncertain; measure that size, or one nearer to it";
   }
-  if (r.best_known) text += "; the best that is known is " + SizeText(series, r.best_known->size.replicas);
+  if (r.best_known) text += "; the best known size is " + SizeText(series, r.best_known->size.replicas);
   return text;
 }
 
-// Of all curves the one that is best by `score`; among equals the first.
+// The best curve by `score`; of equals, the first.
 template <typename Score>
 const std::pair<const Curve*, Recommendation>* Best(const std::vector<std::pair<const Curve*, Recommendation>>& all,
                                                     Score score) {

@@ -17,7 +17,7 @@ using kube::Status;
 
 constexpr kube::Duration kAskEvery = std::chrono::seconds(2);
 constexpr kube::Duration kUnansweredWait = std::chrono::seconds(20);
-// A number that does not change has been measured again after so long. Sooner it may be the same scrape.
+// An unchanged number counts as a new measurement after this time; before, it may be the same scrape.
 constexpr kube::Duration kSameIsNews = std::chrono::seconds(15);
 constexpr double kMostMib = 1e9;
 
@@ -53,7 +53,7 @@ void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, 
   }
 }
 
-// Not every cluster has a dcgm-exporter, so no answer is none and no error.
+// Not every cluster has a dcgm-exporter, so a missing answer is not an error.
 GpuUse TrialReconciler::AskGpuUse(const std::string& url, const std::string& ns, const std::string& trial,
                                   kube::Duration since_start, std::stop_token stop) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(since_start).count();
@@ -105,8 +105,8 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
     run.gpu_use = AskGpuUse(source.url, job.metadata.ns, name, view.now.value - run.pods.launcher_started->value, stop);
   }
   if (!is_asked) {
-    // Whether it is there, and can read the queries, is worth a question before GPUs are taken. No trial has that
-    // name, so a right query has no answer yet.
+    // Before taking GPUs, check that Prometheus answers and accepts the queries. No trial has that name, so a correct
+    // query has no result yet.
     for (const api::PrometheusQuery& query : source.queries) {
       const std::string text = ExpandQuery(query.query, job.metadata.ns, job.metadata.name + "-none");
       if (const auto value = prometheus_.Ask(source.url, text, stop); !value) answered = value.error();
@@ -120,7 +120,7 @@ void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
       return;
     }
     if (!kept.unanswered_since) kept.unanswered_since = clock_.Now();
-    // What runs is not ended for one answer that did not come.
+    // One missing answer does not end running trials.
     if (is_asked && clock_.Now() - *kept.unanswered_since < kUnansweredWait) return;
     kept.source_error = view.source_error = answered.error().message();
   });

@@ -15,7 +15,7 @@ namespace {
 constexpr int kDefaultWorkers = 8;
 constexpr double kPlausibleWidth = 0.1;  // A wide interval is no sign that more GPUs do not help.
 
-// FNV-1a: the same in every build, as names are kept in the cluster.
+// FNV-1a: the same in every build, because the names persist in the cluster.
 std::uint64_t HashOf(std::string_view text, std::uint64_t hash = 14695981039346656037U) {
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
   return hash;
@@ -41,7 +41,7 @@ kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& spa
   const int per_worker = workload.gpus_per_worker;
   if (per_worker < 1) {
     return kube::Error(kube::ErrorCode::kInvalidArgument,
-                       "the workload's workersSpec.gpusPerWorker is 0, and a trial measures GPUs");
+                       "the workload's workersSpec.gpusPerWorker is 0, but a trial needs GPUs");
   }
   std::vector<std::int32_t> counts = space.gpu_counts.empty() ? DefaultCounts(workload) : Sorted(space.gpu_counts);
   std::erase_if(counts, [&](std::int32_t n) { return n < per_worker || n % per_worker != 0; });
@@ -80,7 +80,7 @@ std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const s
 }
 
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken) {
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";  // No words.
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";  // Without vowels, so that no word appears.
   const std::string text =
       config.gpu_type + "/" + std::to_string(config.gpus) + "/" + std::to_string(config.batch_size);
   for (int salt = 0;; ++salt) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configurations that a TrialJob may try, in the order in which they are worth trying, and what rules them
-// out.
+// The configurations that a TrialJob may try, in order, and what rules them out.
 //
 // Pure functions: ten thousand configurations take a few milliseconds.
 #pragma once
@@ -16,12 +15,12 @@
 
 namespace grus {
 
-// GPU type by GPU type as the space names them; of each ascending by GPUs, then by batch size. So a ladder goes up
-// one size at a time, and what does not fit into memory is met at the smallest batch size.
-// Errors: kInvalidArgument, for a person: no configuration is possible.
+// In the order of the GPU types in the space; within each, ascending by GPUs, then by batch size. So a ladder goes up
+// one size at a time, and finds out at the smallest batch size what does not fit into memory. Errors: kInvalidArgument,
+// for a person: no configuration is possible.
 kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload);
 
-// As the space has it, which knows of no numbers of nodes.
+// The configuration as in the space, without a number of nodes.
 api::TrialConfig WithoutNodes(api::TrialConfig config);
 
 // The labels of the nodes with that GPU type; none for the empty one.
@@ -30,7 +29,7 @@ std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const s
 // NAME-SUFFIX, the same for a configuration in every process. Another suffix where `taken` has it already.
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken);
 
-// Why a configuration need not be tried, judged by the trials that ended. kNone: it has to be.
+// Why a configuration need not be tried, judged by the ended trials. kNone: it has to be tried.
 class SkipRules {
  public:
   // `gains` is spec.earlyStop on a ladder.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user reads of a TrialJob: phase, conditions, progress, and sentences with numbers. Pure.
+// The part of a TrialJob's status that users read: phase, conditions, progress, and sentences with numbers. Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace grus {
 
-// The status as it was, without what the CRD put there before we looked.
+// The status as it was, without the CRD's defaults.
 api::TrialJobStatus BaseTrialStatus(const TrialView& view);
 
 bool WasSuspended(const api::TrialJobStatus& status);
@@ -17,8 +17,8 @@ bool WasSuspended(const api::TrialJobStatus& status);
 // "PodGroup \"tune-g8-x\""
 std::string TakenName(const std::string& trial, const TrialChild& child);
 
-// Phase, and the conditions Ready, Reconciling and Stalled, and Suspended where it ever was. `is_end` adds Complete
-// or Failed.
+// Phase, and the conditions Ready, Reconciling and Stalled, and Suspended if it was ever set. `is_end` adds Complete or
+// Failed.
 void SetStanding(api::TrialJobStatus& status, const TrialView& view, api::TrialJobPhase phase, Standing standing,
                  api::TrialJobReason reason, const std::string& message, bool is_end = false);
 
@@ -27,7 +27,7 @@ std::string RunningMessage(const api::TrialJobStatus& status);
 // Sets "5/8".
 void SetProgress(api::TrialJobStatus& status);
 
-// A change of numbers and sentences alone, which may wait for company.
+// Whether only numbers and sentences differ, so that the write may be deferred.
 bool IsMinorTrialChange(const api::TrialJobStatus& before, const api::TrialJobStatus& after);
 
 }  // namespace grus

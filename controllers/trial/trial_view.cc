@@ -34,7 +34,7 @@ const kube::ContainerStatus* StatusOf(const kube::Pod& pod, std::string_view con
   return found != all.end() ? &*found : nullptr;
 }
 
-// What is kept on a child of either kind.
+// Annotations of a child of either kind.
 void ReadNotes(const kube::ObjectMeta& metadata, const api::TrialJob& owner, TrialChild& child) {
   child.uid = metadata.uid;
   child.created = metadata.creation_timestamp;
@@ -69,7 +69,7 @@ void ReadContainer(const kube::Pod& pod, const kube::ContainerStatus& status, co
   for (const kube::ContainerState* state : {&status.last_state, &status.state}) {
     if (!state->terminated) continue;
     const auto& ended = *state->terminated;
-    // Who is deleted is killed in the end, too.
+    // A deleted pod is also killed with 137 in the end.
     const bool is_kill = ended.exit_code == kKilled && !pod.metadata.is_being_deleted();
     if (ended.reason.view() == "OOMKilled" || (is_kill && ended.reason.view() != "Evicted")) {
       pods.out_of_memory = "pod " + pod.metadata.name;
@@ -120,7 +120,7 @@ TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const 
     child.phase = training->state.terminated->exit_code == 0 ? "Succeeded" : "Failed";
     child.lingers = true;
   } else if (!has_node) {
-    child.phase = "Failed";  // It comes nowhere else.
+    child.phase = "Failed";  // It cannot make progress.
   } else if (pod.spec.node_name.empty()) {
     ReadWaiting(pod, group, child);
   } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about one TrialJob, gathered into one value: all that the plan may know.
+// Everything the plan may know about one TrialJob, as one value.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ inline constexpr char kTrialJobLabel[] = "ai.centauruscloud.io/trial-job";
 // On the child of a trial: how long it may hold its GPUs, and what the trial had spent before this try.
 inline constexpr char kSliceAnnotation[] = "ai.centauruscloud.io/trial-seconds";
 inline constexpr char kSpentAnnotation[] = "ai.centauruscloud.io/trial-spent-gpu-seconds";
-// On a pod that is a trial: it has been told to end, and stays for its log.
+// On a pod that is a trial: it was told to end, and is kept for its log.
 inline constexpr char kSuspendedAnnotation[] = "ai.centauruscloud.io/trial-parked";
 // What a training pushes (measure.source Push), on the trial's job, or on the pod whose log is read.
 inline constexpr char kPushedStepAnnotation[] = "ai.centauruscloud.io/step-milliseconds";
@@ -35,26 +35,26 @@ struct TrialChild {
   bool is_ending = false;
   bool is_suspended = false;
   std::string phase, message;    // Of its status; the message of its Ready condition.
-  std::string refusal;           // Why it cannot be carried out, as it says; empty: it can.
+  std::string refusal;           // Why it cannot be carried out, from its status; empty: it can.
   kube::Duration refused_for{};  // Since it was first seen so.
   std::int64_t slice_seconds = 0;
   std::int64_t spent_before = 0;  // GPU seconds.
   std::string_view kind = "ElasticHorovodJob";
-  bool lacks_group = false;  // It waits at its gate for a PodGroup that is not there.
-  bool lingers = false;      // Its training has ended, and something beside it runs on.
+  bool lacks_group = false;  // It is gated, and its PodGroup does not exist.
+  bool lingers = false;      // Its training has ended, but another container runs on.
   std::optional<kube::Time> created = {};
 };
 
-// What a pod has to do with its trial.
+// The role of a pod in its trial.
 struct PodPart {
   bool has_gpus = false;
   std::string launches = {};  // The container that trains, whose log tells the speed; empty: none of them.
 };
 
-// The pods of a trial, those on their way out too. Workers are those with GPUs. The launcher is the one whose log is
-// read; of a trial that is a pod it is the worker, too.
+// The pods of a trial, including those being deleted. Workers are those with GPUs. The launcher is the one whose log is
+// read; in a trial that is a pod, it is also the worker.
 struct TrialPods {
-  int all = 0;                            // And what goes with them.
+  int all = 0;                            // With the objects that are deleted with them.
   int holding = 0;                        // Workers that are bound and have not ended: they hold GPUs.
   std::set<std::string> nodes;            // That workers are bound to, those that have ended, too.
   std::optional<kube::Time> first_bound;  // Of the workers.
@@ -63,13 +63,13 @@ struct TrialPods {
   std::string launcher, launcher_uid;     // The newest; empty: there is none.
   std::string launcher_container;
   std::optional<kube::Time> launcher_started;
-  std::string image_problem;  // The kubelet's words on why an image cannot be had.
+  std::string image_problem;  // The kubelet's message on why an image cannot be pulled.
   std::string out_of_memory;  // "pod x-0"; empty: nobody was killed for it.
   std::string exit;           // How the training ended: "exit code 1 (Error)".
   bool has_lost_node = false;
 };
 
-// Of the GPUs of a trial, as far as somebody measures them.
+// Of the GPUs of a trial, if something measures them.
 struct GpuUse {
   std::optional<std::int64_t> peak_memory_bytes;
   std::optional<std::int32_t> utilization_percent;
@@ -80,15 +80,15 @@ struct TrialRun {
   std::optional<TrialChild> child;
   TrialPods pods;
   std::optional<SpeedObservation> speed;
-  bool is_log_awaited = false;             // More of its log is there to be read than `speed` knows of.
-  GpuUse gpu_use;                          // Empty as well when it was not asked for in this pass.
-  std::optional<kube::Time> held_since;    // As was seen before, when its pods may be gone now.
+  bool is_log_awaited = false;             // Part of its log is not in `speed` yet.
+  GpuUse gpu_use;                          // Also empty if this pass did not ask for it.
+  std::optional<kube::Time> held_since;    // As seen before; its pods may be gone now.
   std::int64_t held_spent_before = 0;      // Of the same try.
-  std::optional<kube::Duration> held_for;  // It holds nothing any more, and how long it did is known from its pods.
-  std::string refusal;                     // Why the API server does not take its job; empty: it does.
+  std::optional<kube::Duration> held_for;  // Set once it holds nothing: for how long it did, by its pods.
+  std::string refusal;                     // Why the API server refuses its job; empty: it does not.
 };
 
-// A measurement that need not be made.
+// An earlier measurement, which need not be repeated.
 struct KnownTrial {
   api::TrialConfig config;  // Its number of nodes is the one it was measured on; 0: not known.
   api::Measurement measured;
@@ -98,7 +98,7 @@ struct KnownTrial {
 
 // Nodes that a GPU type may run on.
 struct TypeNodes {
-  int most_gpus = 0;         // At most in one trial, if nobody else were there.
+  int most_gpus = 0;         // For one trial in an otherwise empty cluster.
   int gpus_per_node = 0;     // Of the largest.
   std::string product = {};  // The label nvidia.com/gpu.product, if they have the same; else empty.
 };
@@ -115,8 +115,8 @@ struct TrialView {
   bool others_wait = false;                // For GPUs.
   WorkloadIdentity identity;               // Of the workload.
   std::vector<KnownTrial> known;           // What its WorkloadProfile says, if it may be used.
-  // What others call a GPU type of the space: the product of its nodes if that is one, and no other type's; else the
-  // name.
+  // The name of a GPU type of the space in profiles: the product of its nodes, if they have one product that no other
+  // type has; else the type's name.
   std::string ProductOf(const std::string& gpu_type) const;
   std::int64_t generation() const { return job->metadata.generation; }
 };
@@ -125,14 +125,14 @@ TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob
 // Of a pod that is a trial. `group` is what its PodGroup says of it; null: there is none.
 TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const api::TrialJob& owner, bool has_node);
 
-// When a bound worker came, and when the last of its containers ended, by the cluster's clocks; none: the pod does not
-// say.
+// When a bound worker was created, and when the last of its containers ended, by the cluster's clocks; none: the pod
+// does not say.
 std::optional<kube::Time> BoundAt(const kube::Pod& pod);
 std::optional<kube::Time> EndedAt(const kube::Pod& pod);
 
 PodPart PartInJob(const kube::Pod& pod);    // Of a trial that is a job.
 PodPart PartAsTrial(const kube::Pod& pod);  // Of one that is this pod.
-// Adds what a pod of the trial tells. `has_node`: its node is in the cluster.
+// Adds a pod of the trial. `has_node`: its node is in the cluster.
 void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, TrialPods& pods);
 
 }  // namespace grus

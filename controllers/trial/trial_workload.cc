@@ -47,10 +47,10 @@ kube::Result<Workload> PodWorkload(Json pod_template, const api::TrialSpace& spa
   if (container == nullptr) return Unusable("has no container that could train");
   const Json::Array& all = *pod_template.At({"spec", "containers"})->AsArray();
   if (!std::all_of(all.begin(), all.end(), [](const Json& one) { return one.is_object(); })) {
-    return Unusable("has a container that is no object");
+    return Unusable("has a container that is not an object");
   }
   if (std::count_if(all.begin(), all.end(), AsksForGpus) > 1) {
-    return Unusable("has several containers that ask for GPUs, and one trains");
+    return Unusable("has several containers that ask for GPUs, but only one can train");
   }
   const bool has_option = !space.batch_size_option.empty() && !space.batch_sizes.empty();
   if (has_option && !HasWords(*container, "command") && !HasWords(*container, "args")) {

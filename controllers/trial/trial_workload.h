@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TrialJob measures: a job, whose trials are ElasticHorovodJobs, or a pod template, whose trials are pods.
-// Beside what a trial is made from it has all that the plan needs to know of either. Pure.
+// What a TrialJob measures: a job, whose trials are ElasticHorovodJobs, or a pod template, whose trials are pods. It
+// has what a trial is created from, and what the plan needs to know of either. Pure.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct Workload {
 
 Workload JobWorkload(api::ElasticHorovodJobSpec spec);
 
-// Errors: kInvalidArgument, for a person: no trial can be made of it.
+// Errors: kInvalidArgument, with a message for users: no trial can be created from it.
 kube::Result<Workload> PodWorkload(kube::Json pod_template, const api::TrialSpace& space);
 
 }  // namespace grus

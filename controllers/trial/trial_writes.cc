@@ -20,10 +20,10 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-// Not kMinorChangeWait: while trials run there is a pass every kPoll, and each has progress to tell.
+// Not kMinorChangeWait: while trials run there is a pass every kPoll, and each changes the progress.
 constexpr kube::Duration kProgressWait = kPoll;
 
-// The clock alone is no news.
+// A change of times alone is not worth a write.
 bool IsSame(const api::TrialJobStatus& before, const api::TrialJobStatus& after) {
   if (before.spent.wall_seconds == after.spent.wall_seconds) return before == after;
   api::TrialJobStatus still = after;
@@ -65,7 +65,7 @@ Status TrialReconciler::Apply(const TrialView& view, std::int32_t replicas, std:
 Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
   const TrialJob& job = *view.job;
   if (job.spec.cache.policy == api::CachePolicy::kOff) return {};
-  // The workload of a jobRef may have become another one under way.
+  // The workload of a jobRef may have changed meanwhile.
   if (plan.status.fingerprint != view.identity.fingerprint) return {};
   NewSpeeds speeds{view.identity.fingerprint, view.identity.workload, plan.status.throughput_unit, {}};
   for (const api::Trial& trial : plan.status.trials) {
@@ -89,7 +89,7 @@ Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& pl
   const bool is_final =
       code == ErrorCode::kForbidden || code == ErrorCode::kInvalid || code == ErrorCode::kInvalidArgument;
   if (!is_final) return saved.error();
-  log_.Warn("measurements are not kept",
+  log_.Warn("measurements could not be saved",
             {{"trial_job", job.metadata.Key().ToString()}, {"error", saved.error().message()}});
   events_.Record(kube::EventType::kWarning, KindOf<TrialJob>(), job.metadata, "ProfileNotSaved", "SaveProfile",
                  saved.error().message());
@@ -116,7 +116,7 @@ Status TrialReconciler::WriteStatus(const TrialView& view, const TrialPlan& plan
 void TrialReconciler::ForgetFreed(const TrialView& view) {
   memory_.With(view.job->metadata, [&](Memory& kept) {
     for (const auto& [name, run] : view.runs) {
-      // Workers of a running job may come again, and what they held before counts on.
+      // Workers of a running job may be created again, and what they held before still counts.
       const bool is_over = !run.child || run.child->is_ending || run.child->is_suspended || HasFinished(*run.child);
       if (run.held_since && !HoldsGpus(run) && is_over) kept.held.Forget(name);
     }
@@ -130,7 +130,7 @@ Status TrialReconciler::StopTrials(const TrialView& view, const TrialPlan& plan,
     child.name = trial;
     child.uid = view.runs.at(trial).child->uid;
     Status deleted = writer.Delete(objects.kind(), child);
-    // A conflict: another one of that name, which is not ours to end.
+    // A conflict: another object of that name, which is not ours to delete.
     if (!deleted && deleted.error().code() != ErrorCode::kConflict) return deleted;
   }
   for (const std::string& trial : plan.suspend) {
@@ -145,7 +145,7 @@ Status TrialReconciler::MakeGroups(const TrialView& view, const TrialPlan& plan,
     const std::optional<Json> group = ObjectsOf(*view.job).MakeGroup({view.job->metadata.ns, trial});
     if (!group) continue;
     Status made = writer.Create(KindOf<api::PodGroup>(), *group);
-    // The one of the last try is about to go, and its end is waited for.
+    // The PodGroup of the last try is being deleted; wait for its end.
     if (!made && made.error().code() != ErrorCode::kAlreadyExists) return made;
   }
   return {};
@@ -159,14 +159,14 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
   }
   memory_.With(job.metadata, [&](Memory& kept) { kept.made[start.name] = clock_.Now(); });
   const TrialObjects& objects = ObjectsOf(job);
-  // Of a trial that was not in the status yet nobody has looked what has its name; the next pass says it.
+  // For a trial that was not in the status, the name has not been checked yet; the next pass does it.
   TrialRun there;
   objects.Read(job, start.name, nullptr, there);
   if (there.child || there.pods.all > 0) return {};
   Status made = writer.Create(objects.kind(), objects.Make(job, *view.workload, start));
   if (made) return {};
   switch (made.error().code()) {
-    case ErrorCode::kAlreadyExists: return {};  // Ours, or somebody else's: the next pass sees which.
+    case ErrorCode::kAlreadyExists: return {};  // The next pass sees whose it is.
     case ErrorCode::kInvalid:
     case ErrorCode::kInvalidArgument:
       spec_memory_.With(job.metadata, [&](SpecMemory& kept) {
@@ -180,14 +180,14 @@ Status TrialReconciler::StartTrial(const TrialView& view, const TrialStart& star
 }
 
 Result<Action> TrialReconciler::Refused(const TrialView& view, kube::Error error, std::stop_token stop) {
-  if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The TrialJob; our cache will hear of it.
+  if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The TrialJob is gone; its event will come.
   if (error.code() != ErrorCode::kForbidden) return error;
   log_.Warn("trials cannot be carried out",
             {{"trial_job", view.job->metadata.Key().ToString()}, {"error", error.message()}});
   TrialPlan plan;
   plan.status = view.job->status;
   plan.is_urgent = true;
-  // A quota that is used up is told the same way, and its message says so.
+  // A used-up quota has the same code; its message says so.
   SetStanding(plan.status, view, view.job->status.phase, Standing::kStalled, api::TrialJobReason::kNotPermitted,
               error.message());
   std::optional<kube::Duration> deferred;

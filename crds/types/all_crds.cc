@@ -50,7 +50,7 @@ kube::CrdInfo PodGroupCrd(const kube::Kind& kind) {
       "with its name, and the scheduling gate scheduling.x-k8s.io/gang.";
   crd.printer_columns = {
       {"Phase", "string", ".status.phase", "What the gang is doing."},
-      {"Min", "integer", ".spec.minMember", "So many members start together."},
+      {"Min", "integer", ".spec.minMember", "Number of members that start together."},
       {"Scheduled", "integer", ".status.scheduled", "Members that have a node."},
       {"Running", "integer", ".status.running", "Members that run."},
       {"Succeeded", "integer", ".status.succeeded", "Members that succeeded."},
@@ -68,33 +68,32 @@ kube::CrdInfo TrialJobCrd() {
   crd.short_names = {"tj"};
   crd.categories = {"grus", "all"};
   crd.doc =
-      "TrialJob runs a training for a short while on several numbers and types of GPUs, and says how fast it is "
+      "TrialJob runs a training briefly on several numbers and types of GPUs. Its status says how fast the training is "
       "on each, how fast it would be on more, and what to run it on.";
   crd.printer_columns = {
       {"Phase", "string", ".status.phase", "What the TrialJob is doing."},
-      {"Trials", "string", ".status.progress", "Trials that ended, and all that are to be run."},
+      {"Trials", "string", ".status.progress", "Ended trials, and the number planned."},
       {"Knee", "integer", ".status.recommendation[?(@.goal==\"Knee\")].gpus",
-       "GPUs after which more bring too little."},
+       "Smallest number of GPUs with nine tenths of the highest throughput."},
       {"Speed-up", "string", ".status.recommendation[?(@.goal==\"Knee\")].speedUp",
        "Throughput at the knee, as a multiple of one GPU's."},
       {"Error", "string", ".status.model.looErrorPercent", "Leave-one-out error of the model, in percent."},
       {"Spent", "integer", ".status.spent.gpuSeconds", "GPU seconds that the trials have cost."},
       {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
-      {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it stands so, in a word.", 1},
-      {"Recommendation", "string", ".status.recommendation[?(@.goal==\"Knee\")].message",
-       "The recommendation in a sentence.", 1},
+      {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it is in this phase.", 1},
+      {"Recommendation", "string", ".status.recommendation[?(@.goal==\"Knee\")].message", "The knee in a sentence.", 1},
       {"Fingerprint", "string", ".status.fingerprint", "The name of its WorkloadProfile.", 1},
   };
   static constexpr kube::CelRule kRules[] = {
       {"size(self.metadata.name) <= 32",
-       "metadata.name must have at most 32 characters, so that the names of the trials are legal"},
+       "metadata.name must have at most 32 characters, so that the names of the trials are valid"},
       {"self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
        "metadata.name must be lower case letters, digits and '-', and start with a letter: it becomes a host name"},
-      // Kubernetes 1.36 compares pod templates too. Opaque as they are, no version promises it, so the fingerprint has
-      // the last word.
+      // Kubernetes 1.36 compares pod templates, too, but no version promises it for opaque fields: the fingerprint
+      // decides.
       {"!has(oldSelf.status) || !has(oldSelf.status.trials) || size(oldSelf.status.trials) == 0 || "
        "self.spec.workload == oldSelf.spec.workload",
-       "spec.workload must not change once trials have begun: make a new TrialJob"},
+       "spec.workload must not change once trials have begun: create a new TrialJob"},
   };
   crd.cel.assign(std::begin(kRules), std::end(kRules));
   return crd;
@@ -105,12 +104,13 @@ kube::CrdInfo WorkloadProfileCrd() {
   crd.kind = &WorkloadProfile::ResourceKind();
   crd.short_names = {"wp"};
   crd.categories = {"grus"};
-  crd.doc = "WorkloadProfile keeps what TrialJobs measured of one workload, for all namespaces.";
+  crd.doc = "WorkloadProfile keeps the measurements of one workload, for all namespaces.";
   crd.printer_columns = {
-      {"GPU", "string", ".status.gpus", "GPU types that it was measured on."},
+      {"GPU", "string", ".status.gpus", "GPU types with measurements."},
       {"Points", "integer", ".status.points", "Number of measurements."},
       {"Knee", "string", ".status.knee",
-       "GPUs after which more bring too little, for each GPU type; \"8+\": 8 or more, the largest size measured."},
+       "Smallest number of GPUs with nine tenths of the highest throughput, for each GPU type; \"8+\": 8, the largest "
+       "size measured, or more."},
       {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
       {"Image", "string", ".spec.workload.image", "Image of the workload.", 1},
   };
@@ -125,7 +125,7 @@ kube::CrdInfo WorkloadProfileCrd() {
 
 std::vector<kube::CrdInfo> AllCrds() {
   kube::CrdInfo legacy = PodGroupCrd(LegacyPodGroup::ResourceKind());
-  // Groups that end in ".k8s.io" want a word on their approval.
+  // The API server demands this annotation for groups that end in ".k8s.io".
   legacy.api_approval = "unapproved, serves the objects of the first versions of the coscheduling plugin";
   legacy.short_names = {};  // They are those of the newer group.
   return {ElasticHorovodJobCrd(), PodGroupCrd(PodGroup::ResourceKind()), std::move(legacy), TrialJobCrd(),

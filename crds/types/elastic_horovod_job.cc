@@ -28,10 +28,10 @@ std::span<const FieldInfo> LauncherSpec::Fields() {
                                    "horovodrun and its options.",
                             .required = true,
                             .min_items = 1}),
-      Field<&T::pod_template>(
-          "template", {.doc = "Pod template of the launcher, for everything not said elsewhere: resources, node "
-                              "selector, tolerations, environment, volumes. A container named \"launcher\" is merged "
-                              "with ours; fields that grus needs win."}),
+      Field<&T::pod_template>("template",
+                              {.doc = "Pod template of the launcher, for everything that has no field of its own: "
+                                      "resources, node selector, tolerations, environment, volumes. A container named "
+                                      "\"launcher\" is merged with ours; fields that grus needs win."}),
   };
   return kFields;
 }
@@ -42,30 +42,30 @@ std::span<const FieldInfo> WorkersSpec::Fields() {
       Field<&T::image>(
           "image",
           {.doc = "Image of the workers; needs Horovod and an ssh server.", .required = true, .min_length = 1}),
-      Field<&T::min_replicas>("minReplicas", {.doc = "Training goes on with this many workers or more; below it the "
-                                                     "job gives its GPUs back and waits. 1 if not set.",
+      Field<&T::min_replicas>("minReplicas", {.doc = "The job starts with this many workers or more. If fewer fit, it "
+                                                     "gives its GPUs back and waits. 1 if not set.",
                                               .minimum = 0,
                                               .maximum = kMostReplicas}),
-      Field<&T::max_replicas>("maxReplicas", {.doc = "Never more workers than this. The larger of minReplicas and "
-                                                     "targetReplicas if not set.",
-                                              .minimum = 0,
-                                              .maximum = kMostReplicas}),
-      Field<&T::target_replicas>("targetReplicas", {.doc = "The wanted number of workers. If not set, as many as there "
-                                                           "is room for, up to maxReplicas.",
-                                                    .minimum = 0,
-                                                    .maximum = kMostReplicas}),
+      Field<&T::max_replicas>(
+          "maxReplicas", {.doc = "Highest number of workers. If not set, the larger of minReplicas and targetReplicas.",
+                          .minimum = 0,
+                          .maximum = kMostReplicas}),
+      Field<&T::target_replicas>(
+          "targetReplicas",
+          {.doc = "Wanted number of workers. If not set, as many as there is room for, up to maxReplicas.",
+           .minimum = 0,
+           .maximum = kMostReplicas}),
       Field<&T::gpus_per_worker>(
           "gpusPerWorker",
           {.doc = "GPUs (nvidia.com/gpu) of each worker; Horovod runs one process for each. With 0 the workers train "
-                  "on CPUs, one process each. Not used where the template's container \"worker\" itself asks for "
-                  "nvidia.com/gpu, or for another accelerator such as amd.com/gpu, nvidia.com/mig-1g.5gb or "
-                  "google.com/tpu: then that counts.",
+                  "on CPUs, one process each. Ignored if the template's container \"worker\" itself asks for "
+                  "nvidia.com/gpu or another accelerator such as amd.com/gpu, nvidia.com/mig-1g.5gb or google.com/tpu.",
            .minimum = 0,
            .maximum = 64,
            .default_json = "1"}),
-      Field<&T::pod_template>(
-          "template", {.doc = "Pod template of the workers, for everything not said elsewhere. A container named "
-                              "\"worker\" is merged with ours; fields that grus needs win."}),
+      Field<&T::pod_template>("template",
+                              {.doc = "Pod template of the workers, for everything that has no field of its own. A "
+                                      "container named \"worker\" is merged with ours; fields that grus needs win."}),
   };
   return kFields;
 }
@@ -74,22 +74,23 @@ std::span<const FieldInfo> SchedulingPolicy::Fields() {
   using T = SchedulingPolicy;
   static constexpr FieldInfo kFields[] = {
       Field<&T::min_available>(
-          "minAvailable", {.doc = "The job starts when so many workers have room, and its launcher. minReplicas if not "
-                                  "set; never more than are wanted. Once it trains, it goes on with minReplicas.",
-                           .minimum = 1,
-                           .maximum = kMostReplicas}),
+          "minAvailable",
+          {.doc = "The job starts when this many workers and its launcher have room. If not set, minReplicas; never "
+                  "more than are wanted. Once it trains, it goes on with minReplicas.",
+           .minimum = 1,
+           .maximum = kMostReplicas}),
       Field<&T::schedule_timeout_seconds>(
           "scheduleTimeoutSeconds",
-          {.doc = "A start whose workers have not all found a node for so long goes on with those that have, if they "
-                  "are enough, or gives all back and is tried again later. If not set: "
-                  "elastic.unschedulableGraceSeconds, and 600 with Ungate.",
+          {.doc = "If not all workers have found a node after this time, the start goes on with those that have, if "
+                  "they are enough; otherwise the job gives everything back and tries again later. If not set, "
+                  "elastic.unschedulableGraceSeconds; with Ungate, 600.",
            .minimum = 1,
            .maximum = 86400}),
       Field<&T::when_unschedulable>(
           "whenUnschedulable",
-          {.doc = "Wait: workers are made when there is room for them. Ungate: they are made at once, for a cluster "
-                  "autoscaler to see, and for the scheduler to preempt pods of less priority for them; until all of "
-                  "them have a node, those that have hold their GPUs.",
+          {.doc = "Wait: workers are created when there is room for them. Ungate: they are created at once, so that a "
+                  "cluster autoscaler sees them and the scheduler preempts pods of lower priority for them; until all "
+                  "of them have a node, those that have one hold their GPUs.",
            .default_json = "\"Wait\""}),
   };
   return kFields;
@@ -98,14 +99,17 @@ std::span<const FieldInfo> SchedulingPolicy::Fields() {
 std::span<const FieldInfo> RunPolicy::Fields() {
   using T = RunPolicy;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::suspend>("suspend", {.doc = "Stops the launcher and the workers and holds no GPU until set to false.",
-                                     .default_json = "false"}),
+      Field<&T::suspend>("suspend",
+                         {.doc = "Stops the launcher and the workers; the job holds no GPU until this is false again.",
+                          .default_json = "false"}),
       Field<&T::clean_pod_policy>("cleanPodPolicy",
                                   {.doc = "What is removed when the job ends. Running: the workers, which hold GPUs. "
                                           "All: the launcher too. None: nothing.",
                                    .default_json = "\"Running\""}),
-      Field<&T::backoff_limit>(
-          "backoffLimit", {.doc = "How often a failed launcher is started again.", .minimum = 0, .default_json = "1"}),
+      Field<&T::backoff_limit>("backoffLimit",
+                               {.doc = "How many times a failed launcher is restarted before the job fails.",
+                                .minimum = 0,
+                                .default_json = "1"}),
       Field<&T::active_deadline_seconds>(
           "activeDeadlineSeconds",
           {.doc = "The job fails when it has not ended this long after its start. Suspended time does not count.",
@@ -113,15 +117,17 @@ std::span<const FieldInfo> RunPolicy::Fields() {
       Field<&T::ttl_seconds_after_finished>("ttlSecondsAfterFinished",
                                             {.doc = "The job is deleted this long after its end.", .minimum = 0}),
       Field<&T::progress_deadline_seconds>(
-          "progressDeadlineSeconds", {.doc = "When the launcher has printed nothing for so long, the job is no longer "
-                                             "Ready: its training may hang. Less than 60 counts as 60; 0: never.",
-                                      .minimum = 0,
-                                      .default_json = "600"}),
+          "progressDeadlineSeconds",
+          {.doc = "When the launcher has printed nothing for this long, the job is no longer Ready, because its "
+                  "training may hang. Less than 60 counts as 60; 0: never.",
+           .minimum = 0,
+           .default_json = "600"}),
       Field<&T::scheduling_policy>("schedulingPolicy", {.doc = "When the job starts.", .default_json = "{}"}),
-      Field<&T::managed_by>("managedBy",
-                            {.doc = "If set to anything but ai.centauruscloud.io/grus, grus leaves the job "
-                                    "to the controller of that name.",
-                             .max_length = 63}),
+      Field<&T::managed_by>(
+          "managedBy",
+          {.doc =
+               "If set to anything but ai.centauruscloud.io/grus, grus leaves the job to the controller of that name.",
+           .max_length = 63}),
   };
   return kFields;
 }
@@ -138,20 +144,19 @@ std::span<const FieldInfo> ElasticPolicy::Fields() {
       Field<&T::cooldown_seconds>(
           "cooldownSeconds",
           {.doc = "The least time between a change of size and the next growth.", .minimum = 0, .default_json = "30"}),
-      Field<&T::shrink_grace_seconds>(
-          "shrinkGraceSeconds", {.doc = "The time between a worker's leaving host discovery and the end of its pod, so "
-                                        "that training goes on from memory.",
-                                 .minimum = 0,
-                                 .default_json = "30"}),
+      Field<&T::shrink_grace_seconds>("shrinkGraceSeconds",
+                                      {.doc = "The time between a worker's removal from the host list and the deletion "
+                                              "of its pod, so that training goes on from memory.",
+                                       .minimum = 0,
+                                       .default_json = "30"}),
       Field<&T::timeout_seconds>(
-          "timeoutSeconds",
-          {.doc = "Horovod's --elastic-timeout: a training that has found no worker for so long fails. "
-                  "Horovod's own default is 600. Counts from the launcher's next start on.",
-           .minimum = 1}),
+          "timeoutSeconds", {.doc = "Horovod's --elastic-timeout: a training without a worker for this long fails. "
+                                    "Horovod's own default is 600. A change takes effect at the launcher's next start.",
+                             .minimum = 1}),
       Field<&T::reset_limit>(
           "resetLimit",
-          {.doc = "Horovod's --reset-limit: a training whose workers have changed so often, lost or resized, "
-                  "fails. No limit if not set. Counts from the launcher's next start on.",
+          {.doc = "Horovod's --reset-limit: a training fails when its workers have changed more often than this, by "
+                  "loss or resize. No limit if not set. A change takes effect at the launcher's next start.",
            .minimum = 1}),
   };
   return kFields;
@@ -181,9 +186,10 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
       Field<&T::workers>("workersSpec", {.doc = "The pods that train.", .required = true}),
       Field<&T::run_policy>("runPolicy", {.doc = "How the job starts, ends and is cleaned up.", .default_json = "{}"}),
       Field<&T::elastic>("elastic", {.doc = "When the job shrinks and grows.", .default_json = "{}"}),
-      Field<&T::queue_name>("queueName", {.doc = "The GpuQueue that the job draws from.", .max_length = 253}),
-      Field<&T::workload_class>("workloadClass", {.doc = "What kind of work this is, for quotas and preemption.",
-                                                  .default_json = "\"Unattended\""}),
+      Field<&T::queue_name>("queueName", {.doc = "Reserved for quotas; not used yet.", .max_length = 253}),
+      Field<&T::workload_class>(
+          "workloadClass",
+          {.doc = "Kind of work. Reserved for quotas and preemption; not used yet.", .default_json = "\"Unattended\""}),
       Field<&T::priority_class_name>("priorityClassName",
                                      {.doc = "PriorityClass of the launcher and the workers.", .max_length = 253}),
       Field<&T::profile>("profile", {.doc = "The WorkloadProfile with the job's measured speed: Auto, Off or a name.",
@@ -200,8 +206,8 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
 std::span<const FieldInfo> ReplicaStatus::Fields() {
   using T = ReplicaStatus;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::min>("min", {.doc = "Least number of workers, defaults filled in."}),
-      Field<&T::max>("max", {.doc = "Largest number of workers, defaults filled in."}),
+      Field<&T::min>("min", {.doc = "Lowest number of workers, with defaults."}),
+      Field<&T::max>("max", {.doc = "Highest number of workers, with defaults."}),
       Field<&T::wanted>("wanted", {.doc = "Workers asked for."}),
       Field<&T::granted>("granted", {.doc = "Workers that may run now."}),
       Field<&T::created>("created", {.doc = "Worker pods that exist and are not ending."}),
@@ -237,8 +243,9 @@ std::span<const FieldInfo> JobProfile::Fields() {
   using T = JobProfile;
   static constexpr FieldInfo kFields[] = {
       Field<&T::name>("name", {.doc = "Name of the WorkloadProfile."}),
-      Field<&T::knee_gpus>("kneeGpus",
-                           {.doc = "GPUs after which more bring too little. Missing: not known.", .minimum = 1}),
+      Field<&T::knee_gpus>(
+          "kneeGpus", {.doc = "Smallest number of GPUs with nine tenths of the highest throughput. Missing: not known.",
+                       .minimum = 1}),
   };
   return kFields;
 }
@@ -256,10 +263,11 @@ std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
       Field<&T::workers>("workers", {.doc = "The workers: statefulset.apps/NAME."}),
       Field<&T::replicas>("replicas", {.doc = "Counts of workers."}),
       Field<&T::last_scale>("lastScale", {.doc = "The last change of size."}),
-      Field<&T::progress>("progress", {.doc = "What the training said of itself."}),
-      Field<&T::profile>("profile", {.doc = "The WorkloadProfile that spec.profile means, if there is one."}),
+      Field<&T::progress>("progress",
+                          {.doc = "Progress of the training, as reported by other tools; grus does not write it."}),
+      Field<&T::profile>("profile", {.doc = "The WorkloadProfile that spec.profile selects, if it exists."}),
       Field<&T::selector>("selector", {.doc = "Label selector of the workers, for the scale subresource."}),
-      Field<&T::start_time>("startTime", {.doc = "When the job was first taken up, or resumed."}),
+      Field<&T::start_time>("startTime", {.doc = "When grus first saw the job, or when it was resumed."}),
       Field<&T::completion_time>("completionTime", {.doc = "When the job ended."}),
   };
   return kFields;

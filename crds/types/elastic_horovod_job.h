@@ -18,7 +18,7 @@
 
 namespace api {
 
-// The scheduling gate of workers that are to wait while their job is smaller than its StatefulSet.
+// The scheduling gate of parked workers, which wait while their job is smaller than its StatefulSet.
 inline constexpr char kParkGate[] = "ai.centauruscloud.io/parked";
 
 struct LauncherSpec {
@@ -90,7 +90,7 @@ struct ReplicaStatus {
   std::int32_t min = 0, max = 0;  // What the spec says, defaults filled in.
   std::int32_t wanted = 0;        // What the user or the allocator asked for.
   std::int32_t granted = 0;       // How many may run now.
-  std::int32_t created = 0;       // Pods that exist and are not on their way out.
+  std::int32_t created = 0;       // Pods that exist and are not being deleted.
   std::int32_t ready = 0;
   std::int32_t unschedulable = 0;
   static std::span<const kube::FieldInfo> Fields();
@@ -105,7 +105,7 @@ struct LastScale {
   friend bool operator==(const LastScale&, const LastScale&) = default;
 };
 
-// What the training said of itself; written by whoever measures it.
+// Progress of the training, written by other tools; grus does not write it.
 struct Progress {
   std::optional<std::int64_t> step, epoch;
   std::string metric;

@@ -16,7 +16,7 @@ std::span<const FieldInfo> TrialConfig::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::gpu_type>("gpuType",
                           {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
-      Field<&T::gpus>("gpus", {.doc = "GPUs in all.", .minimum = 0}),
+      Field<&T::gpus>("gpus", {.doc = "Total number of GPUs.", .minimum = 0}),
       Field<&T::nodes>("nodes", {.doc = "Nodes that they are on.", .omit_zero = true, .minimum = 0}),
       Field<&T::batch_size>("batchSize",
                             {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
@@ -28,7 +28,7 @@ std::span<const FieldInfo> Measurement::Fields() {
   using T = Measurement;
   static constexpr FieldInfo kFields[] = {
       Field<&T::throughput>("throughput",
-                            {.doc = "Work a second, in the object's throughputUnit.", .pattern = kDecimalPattern}),
+                            {.doc = "Work per second, in the object's throughputUnit.", .pattern = kDecimalPattern}),
       Field<&T::throughput_low>("throughputLow",
                                 {.doc = "Lower end of its 90 % interval.", .pattern = kDecimalPattern}),
       Field<&T::throughput_high>("throughputHigh",
@@ -66,11 +66,10 @@ std::span<const FieldInfo> ThroughputModel::Fields() {
       Field<&T::form>("form", {.doc = "Form of the model.", .max_length = 63}),
       Field<&T::parameters>("parameters",
                             {.doc = "Its parameters.", .max_items = 32, .list_type = "map", .list_map_key = "name"}),
-      Field<&T::loo_error_percent>("looErrorPercent",
-                                   {.doc = "Leave-one-out error: how far the model, fitted without a point, "
-                                           "is from it; the mean over all points.",
-                                    .pattern = kDecimalPattern}),
-      Field<&T::valid_max_gpus>("validMaxGpus", {.doc = "It answers for so many GPUs at most.", .minimum = 0}),
+      Field<&T::loo_error_percent>("looErrorPercent", {.doc = "Leave-one-out error: how far the model, fitted without "
+                                                              "a point, is from that point; the mean over all points.",
+                                                       .pattern = kDecimalPattern}),
+      Field<&T::valid_max_gpus>("validMaxGpus", {.doc = "Highest number of GPUs that it predicts.", .minimum = 0}),
   };
   return kFields;
 }

@@ -5,9 +5,8 @@
 // Decimal numbers are strings like "812.4", so that no reader rounds them; a low and a high are the ends of
 // the 90 % interval. What is not known is missing.
 //
-// Throughput is work a second. Its unit (ThroughputUnit) is the same in one object and makes sizes
-// comparable: with a fixed batch size of one GPU, two GPUs do twice the work in a step, so steps a second
-// would not do.
+// Throughput is work a second. Its unit (ThroughputUnit) is the same in one object and makes sizes comparable: with a
+// fixed batch size per GPU, two GPUs do twice the work in a step, so steps per second would not compare.
 #pragma once
 
 #include <compare>

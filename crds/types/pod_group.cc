@@ -14,24 +14,21 @@ std::span<const std::string_view> EnumNames(WhenUnschedulable) {
 std::span<const FieldInfo> PodGroupSpec::Fields() {
   using T = PodGroupSpec;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::min_member>("minMember", {.doc = "The members start when so many of them can, and not before.",
+      Field<&T::min_member>("minMember", {.doc = "The members start only when this many of them can start together.",
                                           .minimum = 1,
                                           .maximum = 100000,
                                           .default_json = "1"}),
-      Field<&T::min_resources>(
-          "minResources",
-          {.doc = "What the members need in all, as a check before any of them exists; what counts is what "
-                  "the pods themselves ask for."}),
+      Field<&T::min_resources>("minResources", {.doc = "What the members need in total. grus does not use it: the "
+                                                       "requests of the pods count."}),
       Field<&T::schedule_timeout_seconds>(
-          "scheduleTimeoutSeconds",
-          {.doc = "A gang that is below its minimum this long after its gates were lifted gives "
-                  "its nodes back, and is tried again later. 60 if not set.",
-           .minimum = 1,
-           .maximum = 86400}),
+          "scheduleTimeoutSeconds", {.doc = "A gang that is below its minimum this long after its gates were lifted "
+                                            "gives its nodes back, and is tried again later. 60 if not set.",
+                                     .minimum = 1,
+                                     .maximum = 86400}),
       Field<&T::expected_runtime_seconds>(
           "expectedRuntimeSeconds",
-          {.doc = "How long the gang will run, about. With it, it may use room that a larger gang "
-                  "waits for, and others are told when they can expect to start.",
+          {.doc = "About how long the gang will run. With this set, it may use room that a larger gang waits for, and "
+                  "the messages of waiting gangs say when they can expect to start.",
            .minimum = 1,
            .maximum = kLongestRuntime}),
       Field<&T::when_unschedulable>(
@@ -50,23 +47,22 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
       Field<&T::phase>("phase",
                        {.doc = "Pending, Scheduling, Running, Finished or Failed; in scheduling.sigs.k8s.io also "
                                "PreScheduling and Scheduled."}),
-      Field<&T::occupied_by>("occupiedBy",
-                             {.doc = "The workload whose pods these are: NAMESPACE/NAME of their owner."}),
+      Field<&T::occupied_by>("occupiedBy", {.doc = "The owners of the members: NAMESPACE/NAME."}),
       Field<&T::scheduled>("scheduled", {.doc = "Members that have, or had, a node."}),
       Field<&T::running>("running", {.doc = "Members that run."}),
       Field<&T::succeeded>("succeeded", {.doc = "Members that succeeded."}),
       Field<&T::failed>("failed", {.doc = "Members that failed."}),
-      Field<&T::schedule_start_time>("scheduleStartTime", {.doc = "Of a gang below its minimum: when its gates were "
-                                                                  "lifted, or it lost members. scheduleTimeoutSeconds "
-                                                                  "counts from here."}),
+      Field<&T::schedule_start_time>("scheduleStartTime",
+                                     {.doc = "Of a gang below its minimum: when its gates were lifted, or it lost "
+                                             "members. scheduleTimeoutSeconds counts from here."}),
       Field<&T::attempts>("attempts", {.doc = "Starts that were rolled back since the gang last ran. While it runs: "
                                               "tries of members beyond minMember since one found a node."}),
-      Field<&T::next_attempt_time>("nextAttemptTime", {.doc = "When a gang that was rolled back is tried again, or "
-                                                              "members beyond minMember that found no node."}),
+      Field<&T::next_attempt_time>(
+          "nextAttemptTime",
+          {.doc = "When a rolled-back gang, or members beyond minMember that found no node, are tried again."}),
       Field<&T::started_min_member>("startedMinMember",
-                                    {.doc = "minMember when the gang last came together. A gang that runs "
-                                            "with so many is not rolled back because minMember was "
-                                            "raised.",
+                                    {.doc = "minMember when the gang last started. A gang that runs with this many "
+                                            "members is not rolled back when minMember is raised.",
                                      .omit_zero = true}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::conditions>("conditions",

@@ -21,8 +21,9 @@ inline constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
 inline constexpr char kLegacyPodGroupLabel[] = "pod-group.scheduling.sigs.k8s.io";
 inline constexpr std::int64_t kLongestRuntime = 315'360'000;  // Seconds: ten years.
 inline constexpr char kGangGate[] = "scheduling.x-k8s.io/gang";
-// When the gate was lifted, in the same patch; not on pods of an owner that planned and waited a moment (adr/0008). On
-// others also how a later pass, or another process, knows that the pod is ours to end if the gang stays incomplete.
+// When the gate was lifted, written by the same patch; omitted on pods whose owner planned for them and that waited
+// only a moment (adr/0008). On others it also tells a later pass, or another process, that grus may delete the pod if
+// the gang stays incomplete.
 inline constexpr char kGangLiftedAnnotation[] = "scheduling.ai.centauruscloud.io/lifted";
 
 // What to do about a gang that does not fit.

@@ -35,9 +35,10 @@ std::span<const std::string_view> EnumNames(TrialCleanup) {
 std::span<const FieldInfo> JobRef::Fields() {
   using T = JobRef;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::name>(
-          "name",
-          {.doc = "Its name, in the namespace of the TrialJob.", .required = true, .min_length = 1, .max_length = 253}),
+      Field<&T::name>("name", {.doc = "Name of the job, in the namespace of the TrialJob.",
+                               .required = true,
+                               .min_length = 1,
+                               .max_length = 253}),
   };
   return kFields;
 }
@@ -45,9 +46,8 @@ std::span<const FieldInfo> JobRef::Fields() {
 std::span<const FieldInfo> TrialTemplate::Fields() {
   using T = TrialTemplate;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::spec>("spec",
-                      {.doc = "The spec of an ElasticHorovodJob. The numbers of replicas are those of each trial.",
-                       .required = true}),
+      Field<&T::spec>("spec", {.doc = "The spec of an ElasticHorovodJob. Each trial sets the numbers of replicas.",
+                               .required = true}),
   };
   return kFields;
 }
@@ -55,9 +55,9 @@ std::span<const FieldInfo> TrialTemplate::Fields() {
 std::span<const FieldInfo> TrialWorkload::Fields() {
   using T = TrialWorkload;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::job_ref>("jobRef", {.doc = "An ElasticHorovodJob to measure. It is read and not touched, and may be "
-                                           "suspended; each trial is a job of its own made from its spec."}),
-      Field<&T::job_template>("template", {.doc = "A job that need not exist."}),
+      Field<&T::job_ref>("jobRef", {.doc = "An ElasticHorovodJob to measure. It is only read, and may be suspended; "
+                                           "each trial is a job of its own, created from its spec."}),
+      Field<&T::job_template>("template", {.doc = "A job to measure, which need not exist."}),
       Field<&T::pod_template>(
           "podTemplate",
           {.doc = "A pod template, for a training on the GPUs of one node: each trial is a pod of its own. The "
@@ -141,27 +141,26 @@ std::span<const FieldInfo> TrialSpace::Fields() {
            .max_items = 128,
            .list_type = "set",
            .cel = kGpuCountRules}),
-      Field<&T::batch_sizes>("batchSizes",
-                             {.doc = "Batch sizes. One alone may also just tell which one the workload has. "
-                                     "If not set, the workload's own, and unknown.",
-                              .max_items = 64,
-                              .list_type = "set",
-                              .cel = kBatchSizeRules}),
+      Field<&T::batch_sizes>("batchSizes", {.doc = "Batch sizes. A single one may also just say which one the workload "
+                                                   "has. If not set, the workload keeps its own, unknown batch size.",
+                                            .max_items = 64,
+                                            .list_type = "set",
+                                            .cel = kBatchSizeRules}),
       Field<&T::batch_size_env>(
           "batchSizeEnv",
-          {.doc = "Environment variable that gives the batch size to the launcher and the workers, or "
-                  "to the training's container of a podTemplate. The training reads it, or its command has it: "
-                  "as $NAME in a job, whose command is run by a shell, and as $(NAME) in a pod.",
+          {.doc = "Environment variable with the batch size, set in the launcher and the workers, or in the training's "
+                  "container of a podTemplate. The training reads it, or its command uses it: as $NAME in a job, whose "
+                  "command is run by a shell, and as $(NAME) in a pod.",
            .max_length = 63,
            .pattern = "^[A-Za-z_][A-Za-z0-9_]*$"}),
-      Field<&T::batch_size_option>("batchSizeOption",
-                                   {.doc = "Option that gives the batch size to the training: a trial's command is "
-                                           "the workload's followed by this option and the size (of a "
-                                           "podTemplate the args, or else the command). \"--batch-size\" "
-                                           "becomes \"--batch-size 64\", and one that ends in \"=\" is joined with "
-                                           "the size. Of an option given twice, most programs take the last.",
-                                    .max_length = 63,
-                                    .pattern = "^-[-A-Za-z0-9_.]*=?$"}),
+      Field<&T::batch_size_option>(
+          "batchSizeOption",
+          {.doc = "Option that passes the batch size to the training: a trial's command is the workload's, followed by "
+                  "this option and the size (of a podTemplate the args, or else the command). \"--batch-size\" becomes "
+                  "\"--batch-size 64\"; an option that ends in \"=\" is joined with the size. If an option is given "
+                  "twice, most programs use the last.",
+           .max_length = 63,
+           .pattern = "^-[-A-Za-z0-9_.]*=?$"}),
       Field<&T::batch_size_scope>("batchSizeScope",
                                   {.doc = "What a batch size counts. PerGpu: the samples of one GPU in a "
                                           "step. PerJob: those of all GPUs together.",
@@ -177,8 +176,7 @@ std::span<const FieldInfo> TrialStrategy::Fields() {
                                       "the result. Grid: every configuration of the space.",
                                .default_json = "\"Ladder\""}),
       Field<&T::max_trials>(
-          "maxTrials",
-          {.doc = "Never more trials than this.", .minimum = 1, .maximum = kMaxTrials, .default_json = "16"}),
+          "maxTrials", {.doc = "Highest number of trials.", .minimum = 1, .maximum = kMaxTrials, .default_json = "16"}),
       Field<&T::parallelism>("parallelism", {.doc = "Trials that may run at the same time. They can slow "
                                                     "each other down where they share nodes or network.",
                                              .minimum = 1,
@@ -192,12 +190,11 @@ std::span<const FieldInfo> TrialBudget::Fields() {
   using T = TrialBudget;
   static constexpr FieldInfo kFields[] = {
       Field<&T::wall_seconds>("wallSeconds", {.doc = "Seconds for all trials together. With 0 no trial is run, and the "
-                                                     "result is made of what the cache has. No limit if not set.",
+                                                     "result comes from the cache. No limit if not set.",
                                               .minimum = 0}),
-      Field<&T::gpu_seconds>("gpuSeconds",
-                             {.doc = "GPU seconds for all trials together. With 0 no trial is run, and the "
-                                     "result is made of what the cache has. No limit if not set.",
-                              .minimum = 0}),
+      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPU seconds for all trials together. With 0 no trial is run, and "
+                                                   "the result comes from the cache. No limit if not set.",
+                                            .minimum = 0}),
       Field<&T::per_trial_seconds>("perTrialSeconds",
                                    {.doc = "A trial that is not measured this long after its pods started fails.",
                                     .minimum = 1,
@@ -211,7 +208,7 @@ std::span<const FieldInfo> Extrapolation::Fields() {
   using T = Extrapolation;
   static constexpr FieldInfo kFields[] = {
       Field<&T::max_gpus>("maxGpus",
-                          {.doc = "The curve goes on to so many GPUs. To the largest measured size if not set.",
+                          {.doc = "The curve extends to this many GPUs. If not set, to the largest measured size.",
                            .minimum = 1,
                            .maximum = 65536}),
       Field<&T::max_interval_ratio>(
@@ -228,9 +225,10 @@ std::span<const FieldInfo> Extrapolation::Fields() {
 std::span<const FieldInfo> TrialCache::Fields() {
   using T = TrialCache;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::policy>("policy", {.doc = "Use: what the WorkloadProfile has is not measured again. Refresh: all is "
-                                          "measured again and kept there. Off: it is neither read nor written.",
-                                   .default_json = "\"Use\""}),
+      Field<&T::policy>("policy",
+                        {.doc = "Use: configurations in the WorkloadProfile are not measured again. Refresh: all are "
+                                "measured again and kept there. Off: the profile is neither read nor written.",
+                         .default_json = "\"Use\""}),
       Field<&T::max_age_seconds>(
           "maxAgeSeconds",
           {.doc = "Older measurements are not used. 30 days if not set.", .minimum = 0, .default_json = "2592000"}),
@@ -244,8 +242,8 @@ std::span<const FieldInfo> TrialJobSpec::Fields() {
       Field<&T::workload>(
           "workload",
           {.doc = "What to measure. Fixed once trials have begun.", .required = true, .cel = kWorkloadRules}),
-      Field<&T::space>("space", {.doc = "On what to measure it; may change at any time. A trial that the new "
-                                        "space still has is not run again.",
+      Field<&T::space>("space", {.doc = "The configurations to measure; may change at any time. Trials that the new "
+                                        "space still contains are not run again.",
                                  .default_json = "{}",
                                  .cel = kSpaceRules}),
       Field<&T::strategy>("strategy", {.doc = "Which configurations of the space are run.", .default_json = "{}"}),
@@ -254,23 +252,21 @@ std::span<const FieldInfo> TrialJobSpec::Fields() {
           "measure",
           {.doc = "How the speed is measured.", .default_json = R"({"source":"Logs"})", .cel = kMeasureRules}),
       Field<&T::budget>("budget", {.doc = "What the trials may cost.", .default_json = "{}"}),
-      Field<&T::early_stop>("earlyStop",
-                            {.doc = "Ends a trial once its speed is known to measure.precisionPercent, and "
-                                    "the ladder once more GPUs cannot help.",
-                             .default_json = "true"}),
+      Field<&T::early_stop>("earlyStop", {.doc = "Ends a trial once its speed is known to measure.precisionPercent, "
+                                                 "and the ladder once more GPUs cannot help.",
+                                          .default_json = "true"}),
       Field<&T::idle_only>("idleOnly",
                            {.doc = "Trials use only GPUs that nobody waits for, and give them back when somebody does.",
                             .default_json = "false"}),
       Field<&T::extrapolate>("extrapolate",
                              {.doc = "How far the curve goes beyond what was measured.", .default_json = "{}"}),
-      Field<&T::cache>("cache",
-                       {.doc = "Whether measurements of the same workload are used again.", .default_json = "{}"}),
-      Field<&T::apply>("apply", {.doc = "Recommend: the result is in the status. Apply: the size of the knee "
-                                        "is also set in the job of workload.jobRef.",
+      Field<&T::cache>("cache", {.doc = "Whether measurements of the same workload are reused.", .default_json = "{}"}),
+      Field<&T::apply>("apply", {.doc = "Recommend: the result is in the status. Apply: grus also sets the size of the "
+                                        "knee in the job of workload.jobRef.",
                                  .default_json = "\"Recommend\""}),
       Field<&T::cleanup>(
-          "cleanup", {.doc = "When the job of an ended trial is deleted. OnSuccess keeps those of failed trials, for a "
-                             "look at their logs. What is kept holds no GPUs and goes with the TrialJob.",
+          "cleanup", {.doc = "When the job of an ended trial is deleted. OnSuccess keeps those of failed trials, so "
+                             "that their logs can be read. Kept jobs hold no GPUs and are deleted with the TrialJob.",
                       .default_json = "\"Always\""}),
       Field<&T::suspend>("suspend",
                          {.doc = "Stops the trials; they hold no GPU until set to false.", .default_json = "false"}),

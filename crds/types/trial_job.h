@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TrialJob (tj): short measured runs of a training on several numbers and types of GPUs, before it costs a
-// night. What the user writes; what grus found out is in trial_job_status.h.
+// TrialJob (tj): short measured runs of a training on several numbers and types of GPUs, before the long run. This is
+// the spec; the status is in trial_job_status.h.
 //
 // A configuration is one GPU type, one number of GPUs and one batch size. spec.space says which there are,
 // spec.strategy which of them are run, and each run is a trial: an ElasticHorovodJob of its own, of fixed

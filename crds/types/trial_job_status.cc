@@ -19,9 +19,10 @@ std::span<const std::string_view> EnumNames(Goal) {
 std::span<const FieldInfo> LogPosition::Fields() {
   using T = LogPosition;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::pod>("pod", {.doc = "The pod whose log it is.", .max_length = 253}),
+      Field<&T::pod>("pod", {.doc = "The pod whose log was read.", .max_length = 253}),
       Field<&T::time>("time", {.doc = "Time of the last line that was read, with nanoseconds.", .max_length = 40}),
-      Field<&T::lines_at_time>("linesAtTime", {.doc = "So many lines of that very time were read.", .minimum = 0}),
+      Field<&T::lines_at_time>("linesAtTime",
+                               {.doc = "Number of lines with exactly that time that were read.", .minimum = 0}),
   };
   return kFields;
 }
@@ -36,11 +37,12 @@ std::span<const FieldInfo> Trial::Fields() {
       Field<&T::phase>("phase", {.doc = "What the trial is doing.", .required = true}),
       Field<&T::reason>("reason", {.doc = "Why it is in this phase, in one word."}),
       Field<&T::message>("message", {.doc = "Why it is in this phase, for a person.", .max_length = 1024}),
-      Field<&T::start_time>("startTime", {.doc = "When its job was made."}),
+      Field<&T::start_time>("startTime", {.doc = "When its job was created."}),
       Field<&T::end_time>("endTime", {.doc = "When it ended."}),
       Field<&T::measured>("measured", {.doc = "What was measured, so far or in the end."}),
-      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPUs times the seconds that it held them.", .minimum = 0}),
-      Field<&T::log>("log", {.doc = "Up to where its log was read."}),
+      Field<&T::gpu_seconds>("gpuSeconds",
+                             {.doc = "GPU seconds: GPUs times the seconds that the trial held them.", .minimum = 0}),
+      Field<&T::log>("log", {.doc = "How far its log was read."}),
   };
   return kFields;
 }
@@ -50,7 +52,7 @@ std::span<const FieldInfo> CurvePoint::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::gpu_type>("gpuType",
                           {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
-      Field<&T::gpus>("gpus", {.doc = "GPUs in all.", .required = true, .minimum = 1}),
+      Field<&T::gpus>("gpus", {.doc = "Total number of GPUs.", .required = true, .minimum = 1}),
       Field<&T::batch_size>("batchSize",
                             {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
       Field<&T::source>("source", {.doc = "Measured by a trial, or predicted by the model between or beyond "
@@ -58,7 +60,7 @@ std::span<const FieldInfo> CurvePoint::Fields() {
                                           "spec.extrapolate.maxIntervalRatio, so there is no number.",
                                    .required = true}),
       Field<&T::throughput>("throughput",
-                            {.doc = "Work a second, in status.throughputUnit.", .pattern = kDecimalPattern}),
+                            {.doc = "Work per second, in status.throughputUnit.", .pattern = kDecimalPattern}),
       Field<&T::throughput_low>("throughputLow",
                                 {.doc = "Lower end of its 90 % interval.", .pattern = kDecimalPattern}),
       Field<&T::throughput_high>("throughputHigh",
@@ -78,14 +80,15 @@ std::span<const FieldInfo> Recommendation::Fields() {
       Field<&T::goal>("goal", {.doc = "Fastest: the highest throughput. Cheapest: the most work for a GPU "
                                       "second. Knee: the size after which more GPUs bring too little.",
                                .required = true}),
-      Field<&T::gpus>("gpus", {.doc = "GPUs in all. Missing: not known, and the message says why.", .minimum = 1}),
+      Field<&T::gpus>("gpus",
+                      {.doc = "Total number of GPUs. Missing: not known, and the message says why.", .minimum = 1}),
       Field<&T::gpu_type>("gpuType",
                           {.doc = "GPU type. Missing: nodes of the workload's own choice.", .max_length = 63}),
       Field<&T::batch_size>("batchSize",
                             {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
       Field<&T::source>("source", {.doc = "Whether this size was measured or predicted.", .required = true}),
       Field<&T::throughput>("throughput",
-                            {.doc = "Work a second, in status.throughputUnit.", .pattern = kDecimalPattern}),
+                            {.doc = "Work per second, in status.throughputUnit.", .pattern = kDecimalPattern}),
       Field<&T::speed_up>("speedUp", {.doc = "As in the curve.", .pattern = kDecimalPattern}),
       Field<&T::message>("message", {.doc = "The recommendation in a sentence.", .max_length = 1024}),
   };
@@ -105,8 +108,7 @@ std::span<const FieldInfo> TrialCost::Fields() {
 std::span<const FieldInfo> CacheSavings::Fields() {
   using T = CacheSavings;
   static constexpr FieldInfo kFields[] = {
-      Field<&T::gpu_seconds>("gpuSeconds",
-                             {.doc = "GPU seconds that the measurements taken from the cache had cost.", .minimum = 0}),
+      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPU seconds that the reused measurements had cost.", .minimum = 0}),
       Field<&T::trials>("trials", {.doc = "Trials that were not run because the cache had them.", .minimum = 0}),
   };
   return kFields;
@@ -122,8 +124,7 @@ std::span<const FieldInfo> TrialJobStatus::Fields() {
                                            .max_items = 16,
                                            .list_type = "map",
                                            .list_map_key = "type"}),
-      Field<&T::progress>("progress",
-                          {.doc = "Trials that ended, and all that are to be run: \"5/8\".", .max_length = 15}),
+      Field<&T::progress>("progress", {.doc = "Ended trials, and the number planned: \"5/8\".", .max_length = 15}),
       Field<&T::throughput_unit>(
           "throughputUnit",
           {.doc = "Unit of every throughput here. BatchesPerSecond: batches of one GPU, when the samples in "

@@ -18,7 +18,7 @@ namespace api {
 inline constexpr std::int64_t kMaxTrials = 256;
 inline constexpr std::int64_t kMaxCurvePoints = 512;
 
-// Up to where a log was read, so that another process goes on from there.
+// How far a log was read, so that another process can go on from there.
 struct LogPosition {
   std::string pod = {};
   std::string time = {};  // RFC 3339 with nanoseconds, as the kubelet wrote it before the line.
@@ -54,8 +54,8 @@ struct CurvePoint {
   friend bool operator==(const CurvePoint&, const CurvePoint&) = default;
 };
 
-// Fastest: the highest throughput. Cheapest: the most work for a GPU second. Knee: the size after which more
-// GPUs bring too little.
+// Fastest: the highest throughput. Cheapest: the most work for a GPU second. Knee: the smallest size with nine tenths
+// of the highest throughput.
 enum class Goal { kFastest, kCheapest, kKnee };
 std::span<const std::string_view> EnumNames(Goal);
 

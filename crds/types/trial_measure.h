@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a TrialJob learns the speed of a training without a change to it: from its log, from Prometheus, or
-// from what it sends itself.
+// Where a TrialJob gets the speed of a training: from its log, from Prometheus, or from what the training pushes.
 #pragma once
 
 #include <optional>

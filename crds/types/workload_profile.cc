@@ -12,8 +12,10 @@ std::span<const FieldInfo> ProfiledWorkload::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::image>("image", {.doc = "Image of the workers, by its digest where that is known.", .max_length = 512}),
       Field<&T::command>(
-          "command", {.doc = "Words of the training command. Whoever may read profiles reads them.", .max_items = 256}),
-      Field<&T::args>("args", {.doc = "Arguments of the container, if the workload has them apart.", .max_items = 256}),
+          "command",
+          {.doc = "Words of the training command. Everybody who may read profiles can read them.", .max_items = 256}),
+      Field<&T::args>("args",
+                      {.doc = "Arguments of the container, if the workload lists them separately.", .max_items = 256}),
       Field<&T::resources>("resources", {.doc = "What each worker asks for besides its GPUs.", .max_items = 32}),
       Field<&T::gpus_per_worker>("gpusPerWorker",
                                  {.doc = "GPUs of each worker.", .minimum = 0, .maximum = 64, .default_json = "1"}),
@@ -32,7 +34,7 @@ std::span<const FieldInfo> ProfilePoint::Fields() {
                                .max_length = 128}),
       Field<&T::config>("config", {.doc = "What it was measured on.", .required = true}),
       Field<&T::measured>("measured", {.doc = "What was measured.", .required = true}),
-      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPU seconds that it has cost.", .minimum = 0}),
+      Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPU seconds that the measurement has cost.", .minimum = 0}),
       Field<&T::measured_by>(
           "measuredBy", {.doc = "The TrialJob that measured it: NAMESPACE/NAME; or the job that showed it while it "
                                 "ran: elastichorovodjob/NAMESPACE/NAME.",
@@ -87,7 +89,8 @@ std::span<const FieldInfo> GpuTypeProfile::Fields() {
       Field<&T::model>("model", {.doc = "The model made of its points."}),
       Field<&T::points>("points", {.doc = "Points that are about this GPU type.", .minimum = 0}),
       Field<&T::knee_gpus>(
-          "kneeGpus", {.doc = "The size after which more GPUs bring too little. Missing: not known.", .minimum = 1}),
+          "kneeGpus", {.doc = "Smallest number of GPUs with nine tenths of the highest throughput. Missing: not known.",
+                       .minimum = 1}),
   };
   return kFields;
 }
@@ -96,9 +99,9 @@ std::span<const FieldInfo> ProfileDrift::Fields() {
   using T = ProfileDrift;
   static constexpr FieldInfo kFields[] = {
       Field<&T::job>("job", {.doc = "The job whose speed differs: NAMESPACE/NAME.", .max_length = 317}),
-      Field<&T::config>("config", {.doc = "What it runs on, as the point says it."}),
-      Field<&T::expected>("expected", {.doc = "What this profile says of it."}),
-      Field<&T::observed>("observed", {.doc = "How fast that job runs."}),
+      Field<&T::config>("config", {.doc = "What it runs on, as in the point."}),
+      Field<&T::expected>("expected", {.doc = "Its speed according to this profile."}),
+      Field<&T::observed>("observed", {.doc = "Its speed as observed."}),
       Field<&T::time>("time", {.doc = "When it was observed."}),
   };
   return kFields;
@@ -120,9 +123,8 @@ std::span<const FieldInfo> WorkloadProfileStatus::Fields() {
       Field<&T::points>("points", {.doc = "Number of points.", .minimum = 0}),
       Field<&T::gpu_types>("gpuTypes",
                            {.doc = "What the points of each GPU type say.", .max_items = 16, .list_type = "atomic"}),
-      Field<&T::drift>(
-          "drift",
-          {.doc = "The job that is not as fast as measured; gone once it is again, or that was measured again."}),
+      Field<&T::drift>("drift", {.doc = "The job whose speed differs from the measurement. Removed when it agrees "
+                                        "again, or when the new speed has replaced the measurement."}),
   };
   return kFields;
 }
@@ -131,7 +133,7 @@ const kube::Kind& WorkloadProfile::ResourceKind() {
   using T = WorkloadProfile;
   static constexpr FieldInfo kFields[] = {
       Field<&T::spec>("spec", {.doc = "What was measured.", .required = true}),
-      Field<&T::status>("status", {.doc = "What grus makes of it."}),
+      Field<&T::status>("status", {.doc = "What grus derives from the measurements."}),
   };
   static const kube::Kind kKind = kube::MakeKind<T>({.group = "ai.centauruscloud.io",
                                                      .version = "v1alpha1",

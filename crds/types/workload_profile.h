@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkloadProfile (wp): how fast one workload trains on which GPUs, kept for all namespaces. TrialJobs write
-// what they measured and read what others have; the allocator and people read the knee.
+// WorkloadProfile (wp): how fast one workload trains on which GPUs, kept for all namespaces. TrialJobs write their
+// measurements and read those of others; people read the knee.
 //
 // The measurements are the spec: they are facts that cannot be found again without GPU hours, so a backup,
 // `kubectl apply` to another cluster and GitOps keep them. The status is derived from them alone, by grus,

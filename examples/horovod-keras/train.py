@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic training with Keras and Horovod: workers may come, go and die while it runs.
+"""Elastic training with Keras and Horovod: workers may join, leave and die while it runs.
 
-The data is made up, by a small network whose weights the trained one has to find. A step is the sum over one batch,
-however many workers share it, so the loss does not depend on how many there were.
+The data is synthetic: a small random network produces the labels, and training has to recover its weights. A step is
+the sum over one batch, however many workers share it, so the loss does not depend on the number of workers.
 """
 import argparse
 import os
@@ -17,8 +17,8 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=1000)
 parser.add_argument("--batch-size", type=int, default=240, help="of all workers together")
 parser.add_argument("--commit-every", type=int, default=10, help="steps that a failure may cost")
-parser.add_argument("--checkpoints", help="folder that outlives the workers; without it a new launcher starts again")
-parser.add_argument("--pace", type=float, default=0, help="seconds that a step takes at least, to watch so small a model")
+parser.add_argument("--checkpoints", help="folder that outlives the workers; without it a new launcher starts from step 0")
+parser.add_argument("--pace", type=float, default=0, help="minimum seconds of a step, to slow so small a model down")
 args = parser.parse_args()
 
 hvd.init()
@@ -33,8 +33,8 @@ y = (np.tanh(x @ random.normal(size=(16, 8))) @ random.normal(size=(8, 1))).asty
 tf.keras.utils.set_random_seed(1)
 model = tf.keras.Sequential([tf.keras.layers.Dense(32, activation="tanh", input_shape=(16,)), tf.keras.layers.Dense(1)])
 optimizer = tf.keras.optimizers.legacy.SGD(0.05, momentum=0.9)
-# An optimizer makes its variables in its first step; here, by one that changes nothing. They have to be there before
-# the state is shared. It must not involve other workers: one that joins later would wait for them in vain.
+# An optimizer creates its variables in its first step, and they must exist before the state is shared. So take a step
+# that changes nothing, without a collective operation: a worker that joins later would wait in it forever.
 optimizer.apply_gradients((tf.zeros_like(v), v) for v in model.trainable_variables)
 
 saved_step = tf.Variable(0, dtype=tf.int64)
@@ -46,7 +46,7 @@ state = hvd.elastic.TensorFlowKerasState(model, optimizer, step=int(saved_step))
 
 
 def train_one_step(step):
-    """Each worker takes its share of the batch; what they sum up is divided once."""
+    """Each worker takes its share of the batch; the sum over all workers is divided once."""
     batch = np.arange(step * args.batch_size, (step + 1) * args.batch_size) % len(x)
     share = batch[hvd.rank()::hvd.size()]
     with tf.GradientTape() as tape:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic training with PyTorch and Horovod: workers may come, go and die while it runs.
+"""Elastic training with PyTorch and Horovod: workers may join, leave and die while it runs.
 
-The data is made up, by a small network whose weights the trained one has to find. A step is the sum over one batch,
-however many workers share it, so the loss does not depend on how many there were.
+The data is synthetic: a small random network produces the labels, and training has to recover its weights. A step is
+the sum over one batch, however many workers share it, so the loss does not depend on the number of workers.
 """
 import argparse
 import os
@@ -15,8 +15,8 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=1000)
 parser.add_argument("--batch-size", type=int, default=240, help="of all workers together")
 parser.add_argument("--commit-every", type=int, default=10, help="steps that a failure may cost")
-parser.add_argument("--checkpoint", help="file that outlives the workers; without it a new launcher starts again")
-parser.add_argument("--pace", type=float, default=0, help="seconds that a step takes at least, to watch so small a model")
+parser.add_argument("--checkpoint", help="file that outlives the workers; without it a new launcher starts from step 0")
+parser.add_argument("--pace", type=float, default=0, help="minimum seconds of a step, to slow so small a model down")
 args = parser.parse_args()
 
 hvd.init()
@@ -41,7 +41,7 @@ state = hvd.elastic.TorchState(model, optimizer, step=first_step)
 
 
 def train_one_step(step):
-    """Each worker takes its share of the batch; what they sum up is divided once."""
+    """Each worker takes its share of the batch; the sum over all workers is divided once."""
     batch = torch.arange(step * args.batch_size, (step + 1) * args.batch_size) % len(x)
     share = batch[hvd.rank()::hvd.size()]
     optimizer.zero_grad()
@@ -52,7 +52,7 @@ def train_one_step(step):
 
 
 def save(step):
-    """A rename, so that a half-written file never has the name of a checkpoint."""
+    """Rename at the end, so that a half-written file never has the name of a checkpoint."""
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, args.checkpoint + ".new")
     os.replace(args.checkpoint + ".new", args.checkpoint)
 

@@ -18,7 +18,7 @@ class Mirror final : public kube::Reconciler {
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override {
     using kube::Json;
     const auto source = sources_.Get<kube::ConfigMap>(key);
-    // What is gone takes its copy with it: the copy's owner reference sees to that.
+    // Deleted: the garbage collector deletes the copy through its owner reference.
     if (!source || source->metadata.is_being_deleted()) return kube::Action::AwaitChange();
     const std::string name(source->metadata.Label(kLabel));
     const Json owner = Json::MakeObject({{"apiVersion", "v1"},

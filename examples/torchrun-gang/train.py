@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributed training with PyTorch under torchrun: all processes start together, and all start again if one dies.
+"""Distributed training with PyTorch under torchrun: all processes start together, and all restart if one dies.
 
-The data is made up, by a small network whose weights the trained one has to find.
+The data is synthetic: a small random network produces the labels, and training has to recover its weights.
 """
 import argparse
 import os
@@ -13,8 +13,8 @@ import torch.distributed as dist
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=1000)
 parser.add_argument("--batch-size", type=int, default=60, help="of one process")
-parser.add_argument("--checkpoint", help="file that outlives the processes; without it they start again from step 0")
-parser.add_argument("--pace", type=float, default=0, help="seconds that a step takes at least, to watch so small a model")
+parser.add_argument("--checkpoint", help="file that outlives the processes; without it a restart begins at step 0")
+parser.add_argument("--pace", type=float, default=0, help="minimum seconds of a step, to slow so small a model down")
 args = parser.parse_args()
 
 on_gpu = torch.cuda.is_available()
@@ -31,7 +31,7 @@ model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Tanh(), torch.nn.L
 model = torch.nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 
-# Rank 0 alone saves, to its own disk if need be, so the others take what it has.
+# Only rank 0 saves, possibly to a local disk, so it broadcasts the checkpoint to the others.
 saved = [None]
 if rank == 0 and args.checkpoint and os.path.exists(args.checkpoint):
     saved = [torch.load(args.checkpoint, map_location="cpu")]

@@ -105,7 +105,7 @@ bool NamesWhatEndsIt(const std::string& message) {
   for (const std::string_view part :
        {" are held", "reserved for ", "lower ", "add nodes", "see its resources", "leave no place for the rest",
         "more must be created", "quota", "waits for its volume", "waiting for the API server to say",
-        "there is room for the workers alone", "it would make none now"}) {
+        "there is room for the workers alone", "the API server would refuse them now"}) {
     if (Has(message, part)) return true;
   }
   return TimeIn(message).has_value();
@@ -220,7 +220,7 @@ Complaints IdleRoom(const World& world) {
   Complaints wrong;
   for (const Waiter& waiter : WaitersOf(world)) {
     const bool waits_for_more = Has(waiter.message, "reserved for ") || Has(waiter.message, "quota") ||
-                                Has(waiter.message, "it would make none now") ||
+                                Has(waiter.message, "the API server would refuse them now") ||
                                 Has(waiter.message, "the launcher: there is room for the workers alone") ||
                                 Has(waiter.message, "as the API server makes it") || TimeIn(waiter.message);
     if (waits_for_more) continue;

@@ -50,7 +50,7 @@ EOF
 check "the programs are built" "$cluster" build
 check "status without a cluster fails" fails "$cluster" status
 check "an unknown flag is refused" prints "unknown flag --nme" "$cluster" up --nme x
-check "a name that is a path is refused" prints "is no name" "$cluster" up --name ../x
+check "a name that is a path is refused" prints "is not a name" "$cluster" up --name ../x
 
 # --- images, which need no cluster
 images=$GRUS_STATE/images
@@ -80,7 +80,7 @@ check "the digests are those of the layers" prints "sha256:$(layer 0 | sha256sum
 check "the words stand in the image" prints '"Entrypoint":."/bin/x","--flag".,"Env":."PATH=[^"]*","A=b".,"User":"7","WorkingDir":"/w"' config
 check "and so does its name" prints '"RepoTags":."localhost/test:1".' config
 gzip -k "$images/base.tar"
-check "a compressed layer is refused" prints "no uncompressed tar file" "$cluster" make-image "$images/x.tar" localhost/x:1 "$images/base.tar.gz"
+check "a compressed layer is refused" prints "is not an uncompressed tar file" "$cluster" make-image "$images/x.tar" localhost/x:1 "$images/base.tar.gz"
 check "a name without registry is refused" prints "is not REGISTRY/NAME:TAG" "$cluster" make-image "$images/x.tar" x:1 "$images/base.tar"
 check "which leaves nothing" fails eval 'ls "$images"/x.tar*'
 rm -rf "$images"
@@ -146,7 +146,7 @@ echo '2026-01-02T03:04:07Z stdout F end' >>"$log"
 check "and what comes later" within 10 grep -q end "$GRUS_STATE/one/followed"
 wait "$followed"
 check "a pod in a namespace that is not there has no log" fails "$cluster" pod-log x --namespace none --name one
-check "a name that is a path has no log" prints "is no name" "$cluster" pod-log ../x --name one
+check "a name that is a path has no log" prints "is not a name" "$cluster" pod-log ../x --name one
 
 kube annotate pod plain grus.test/outcome=fail >/dev/null
 check "outcome=fail turns a running pod Failed" within 10 phase_is plain Failed

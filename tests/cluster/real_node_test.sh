@@ -267,6 +267,6 @@ bare() { GRUS_CLUSTER_SOURCE=$here PATH=$scratch "$scratch/cluster" up --real-no
 check "what is missing is named, with the remedy" \
   prints "missing here: containerd, ctr, .*runc.*scripts/install-packages --real-node" bare
 check "a state folder that the node hides is refused" \
-  prints "is not to be seen from a real node" env GRUS_STATE=/var/lib/grus "$cluster" up --real-node
+  prints "is not visible from a real node" env GRUS_STATE=/var/lib/grus "$cluster" up --real-node
 
 finish

@@ -158,73 +158,10 @@ TEST_F(RuntimeClasses, GiveTheirOverhead) {
   EXPECT_EQ(J(Get(Pods() + "/p")["spec.overhead"]), J(R"({"cpu":"250m","memory":"64Mi"})"));
 }
 
-TEST_F(RuntimeClasses, AloneHaveOverhead) {
-  MakeClass(R"({"overhead":{"podFixed":{"cpu":"250m"}}})");
-
-  EXPECT_EQ(TryPodOfClass(R"({"overhead":{"cpu":"0.25"}})", "?dryRun=All").status, 201);
-  EXPECT_TRUE(Refused(TryPodOfClass(R"({"overhead":{"cpu":"300m"}})"), 403, "Forbidden",
-                      Said("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")));
-  EXPECT_TRUE(Refused(TryPod("p", R"({"overhead":{"cpu":"250m"}})"), 403, "Forbidden",
-                      Said("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")));
-}
-
-TEST_F(RuntimeClasses, ChooseNodes) {
-  MakeClass(R"({"scheduling":{"nodeSelector":{"runtime":"sandbox"},
-                "tolerations":[{"key":"sandbox","operator":"Exists","effect":"NoSchedule"},
-                               {"key":"team","operator":"Equal","value":"a","effect":"NoSchedule"}]}})");
-
-  const Answer pod = TryPodOfClass(R"({"nodeSelector":{"zone":"z"},"tolerations":[
-      {"key":"sandbox","operator":"Equal","value":"old","effect":"NoSchedule"},{"key":"team","operator":"Exists"}]})");
-
-  ASSERT_EQ(pod.status, 201) << pod.http.body;
-  EXPECT_EQ(J(pod["spec.nodeSelector"]), J(R"({"runtime":"sandbox","zone":"z"})"));
-  EXPECT_EQ(J(pod["spec.tolerations"]), J(R"([{"key":"team","operator":"Exists"},
-                  {"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute",
-                   "tolerationSeconds":300},
-                  {"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute",
-                   "tolerationSeconds":300},
-                  {"key":"sandbox","operator":"Exists","effect":"NoSchedule"}])"));
-}
-
-TEST_F(RuntimeClasses, RefuseAnotherChoiceOfNodes) {
-  MakeClass(R"({"scheduling":{"nodeSelector":{"runtime":"sandbox"}}})");
-
-  EXPECT_TRUE(Refused(TryPodOfClass(R"({"nodeSelector":{"runtime":"plain"}})"), 403, "Forbidden",
-                      Said("conflict: runtimeClass.scheduling.nodeSelector[runtime] = sandbox; "
-                           "pod.spec.nodeSelector[runtime] = plain")));
-}
-
 TEST_F(RuntimeClasses, MustExist) {
   EXPECT_TRUE(Refused(TryPod("p", R"({"runtimeClassName":"none"})"), 403, "Forbidden",
                       Said(R"(pod rejected: RuntimeClass "none" not found)")));
   EXPECT_EQ(TryPod("p", R"({"runtimeClassName":"none","containers":[]})").status, 403) << "before it is validated";
-}
-
-TEST_F(RuntimeClasses, AreAskedBeforeANameIsMade) {
-  EXPECT_TRUE(Refused(Post(Pods(), R"({"metadata":{"generateName":"p-"},"spec":{"runtimeClassName":"none",
-                                       "containers":[{"name":"c","image":"i"}]}})"),
-                      403, "Forbidden", R"(pods "p-" is forbidden: pod rejected: RuntimeClass "none" not found)"));
-}
-
-TEST_F(RuntimeClasses, OverheadCountsInQuotas) {
-  MakeClass(R"({"overhead":{"podFixed":{"cpu":"250m"}}})");
-  const std::string quotas = Collection("/api/v1", "resourcequotas");
-  const std::string hard = R"("hard":{"requests.cpu":"1","limits.cpu":"4"})";
-  ASSERT_EQ(Post(quotas, R"({"metadata":{"name":"team"},"spec":{)" + hard + "}}").status, 201);
-  const std::string status = R"({"status":{)" + hard + R"(,"used":{"requests.cpu":"0","limits.cpu":"0"}}})";
-  ASSERT_EQ(Merge(quotas + "/team/status", status).status, 200);
-  const auto pod = [](const char* request) {
-    return R"({"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":")" + std::string(request) +
-           R"("},"limits":{"cpu":"2"}}}]})";
-  };
-  // Admission reads a cache.
-  const TimePoint end = clock().Now() + kLimit;
-  while (TryPodOfClass(pod("2"), "?dryRun=All").status != 403) ASSERT_LT(clock().Now(), end);
-
-  EXPECT_EQ(TryPodOfClass(pod("800m")).status, 403);
-  EXPECT_EQ(TryPodOfClass(pod("700m")).status, 201);
-
-  EXPECT_EQ(J(Get(quotas + "/team")["status.used"]), J(R"({"requests.cpu":"950m","limits.cpu":"2250m"})"));
 }
 
 }  // namespace

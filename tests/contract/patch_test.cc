@@ -5,7 +5,6 @@
 namespace kube::contract {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
 class Patching : public Contract {
@@ -50,12 +49,6 @@ TEST_F(Patching, RefusesAnOldVersionInThePatch) {
                       "modified; please apply your changes to the latest version and try again"));
 }
 
-TEST_F(Patching, TakesTheCurrentVersionInThePatch) {
-  const std::string version = MakeWidget("w")["metadata.resourceVersion"];
-
-  EXPECT_EQ(Merge(W(), R"({"metadata":{"resourceVersion":")" + version + R"("},"spec":{"size":8}})").status, 200);
-}
-
 TEST_F(Patching, RefusesAnotherUidOrName) {
   MakeWidget("w");
 
@@ -82,27 +75,6 @@ TEST_F(Patching, CreatesNothing) {
   }
 }
 
-TEST_F(Patching, RefusesTextThatIsNoPatch) {
-  MakeWidget("w");
-
-  EXPECT_TRUE(
-      Refused(Merge(W(), R"({"spec":)"), 400, "BadRequest", "error decoding patch: unexpected end of JSON input"));
-  for (const Answer& answer : {Merge(W(), "[]"), JsonPatch(W(), "{}")}) {
-    EXPECT_EQ(answer.status, 400);
-    EXPECT_THAT(answer["message"], StartsWith("error decoding patch: json: cannot unmarshal"));
-  }
-}
-
-TEST_F(Patching, PrunesUnknownFieldsAndWarns) {
-  const Answer made = MakeWidget("w");
-
-  const Answer patched = Merge(W(), R"({"spec":{"foo":8}})");
-
-  EXPECT_EQ(patched.body, made.body);
-  EXPECT_THAT(patched.Warnings(), ElementsAre(R"(299 - "unknown field \"spec.foo\"")"));
-  EXPECT_EQ(Merge(W() + "?fieldValidation=Strict", R"({"spec":{"foo":8}})").status, 422);
-}
-
 TEST_F(Patching, JsonPatchTestsAndReplaces) {
   MakeWidget("w", R"({"size":7})");
 
@@ -111,22 +83,6 @@ TEST_F(Patching, JsonPatchTestsAndReplaces) {
 
   EXPECT_EQ(patched.status, 200);
   EXPECT_EQ(patched["spec.size"], "9");
-}
-
-TEST_F(Patching, JsonPatchAddsMovesAndCopies) {
-  MakeWidget("w", R"({"size":7,"steps":["a","c"]})");
-
-  const Answer patched = JsonPatch(W(), R"([{"op":"add","path":"/spec/steps/1","value":"b"},
-      {"op":"add","path":"/spec/steps/-","value":"dd"},
-      {"op":"move","from":"/spec/steps/0","path":"/spec/steps/3"},
-      {"op":"copy","from":"/spec/steps/2","path":"/spec/code"},
-      {"op":"add","path":"/metadata/annotations","value":{"a/b":"1"}},
-      {"op":"replace","path":"/metadata/annotations/a~1b","value":"2"}])");
-
-  EXPECT_EQ(patched.status, 200);
-  EXPECT_EQ(patched["spec.steps"], R"(["b","c","dd","a"])");
-  EXPECT_EQ(patched["spec.code"], "dd");
-  EXPECT_EQ(patched["metadata.annotations.a/b"], "2");
 }
 
 TEST_F(Patching, JsonPatchThatDoesNotApplyIsInvalid) {
@@ -157,50 +113,6 @@ TEST_F(Patching, StrategicMergeIsNotForCustomResources) {
                         "the body of the request was in an unknown format - accepted media types include: "
                         "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"));
   }
-}
-
-TEST_F(Patching, RefusesOtherContentTypes) {
-  MakeConfigMap("a");
-
-  const Answer answer = Send("PATCH", ConfigMaps() + "/a", "{}", "text/plain");
-
-  EXPECT_EQ(answer.status, 415);
-  EXPECT_EQ(answer["reason"], "UnsupportedMediaType");
-}
-
-TEST_F(Patching, StatusSubresourceTakesOnlyStatus) {
-  MakeWidget("w");
-
-  const Answer patched = Merge(W() + "/status", R"({"spec":{"size":77},"status":{"phase":"p"}})");
-
-  EXPECT_EQ(patched["status.phase"], "p");
-  EXPECT_EQ(patched["spec.size"], "1");
-  EXPECT_EQ(patched["metadata.generation"], "1");
-}
-
-TEST_F(Patching, MainResourceTakesNoStatus) {
-  MakeWidget("w");
-  const Answer with = Merge(W() + "/status", R"({"status":{"phase":"p"}})");
-
-  EXPECT_EQ(Merge(W(), R"({"status":{"phase":"q"}})").body, with.body);
-}
-
-TEST_F(Patching, StoresNothingInADryRun) {
-  MakeWidget("w");
-
-  const Answer dry = Merge(W() + "?dryRun=All", R"({"spec":{"size":55}})");
-
-  EXPECT_EQ(dry["spec.size"], "55");
-  EXPECT_EQ(dry["metadata.generation"], "2");
-  EXPECT_EQ(Get(W())["spec.size"], "1");
-}
-
-TEST_F(Patching, RefusesForceOutsideOfApply) {
-  MakeWidget("w");
-
-  EXPECT_TRUE(Refused(Merge(W() + "?force=true", R"({"spec":{"size":2}})"), 422, "Invalid",
-                      "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for non-apply "
-                      "patch"));
 }
 
 // ---- Strategic merge patch, of built-in kinds.
@@ -251,22 +163,6 @@ TEST_F(StrategicPatching, DeletesAnItemOnCommand) {
 
   EXPECT_EQ(Of(patched, "0.name"), "one");
   EXPECT_EQ(Of(patched, "1"), "(none)");
-}
-
-TEST_F(StrategicPatching, ReplacesAListOnCommand) {
-  const Answer patched = PatchPodSpec(R"({"containers":[{"$patch":"replace"},{"name":"only","image":"k"}]})");
-
-  EXPECT_EQ(Of(patched, "0.name"), "only");
-  EXPECT_EQ(Of(patched, "1"), "(none)");
-}
-
-TEST_F(StrategicPatching, OrdersItemsOnCommand) {
-  const Answer patched = PatchPodSpec(
-      R"({"$setElementOrder/containers":[{"name":"two"},{"name":"one"}],"containers":[{"name":"one","image":"k"}]})");
-
-  EXPECT_EQ(Of(patched, "0.name"), "two");
-  EXPECT_EQ(Of(patched, "1.name"), "one");
-  EXPECT_EQ(Of(patched, "1.image"), "k");
 }
 
 TEST_F(StrategicPatching, RemovesMembersByNull) {

@@ -52,25 +52,6 @@ TEST_F(PodLog, OfSeveralContainersNeedsAName) {
   EXPECT_EQ(Get(LogOf("p", "?container=i")).status, 204);
 }
 
-TEST_F(PodLog, RefusesNumbersAndTimesThatAreNone) {
-  MakePod("p");
-  EXPECT_TRUE(
-      Refused(Get(LogOf("p", "?tailLines=-1")), 422, "Invalid",
-              "PodLogOptions \"p\" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0"));
-  EXPECT_TRUE(Refused(Get(LogOf("p", "?limitBytes=0")), 422, "Invalid",
-                      "PodLogOptions \"p\" is invalid: limitBytes: Invalid value: 0: must be greater than 0"));
-  for (const std::string query : {"tailLines=x", "limitBytes=x", "sinceTime=x"}) {
-    const Answer got = Get(LogOf("p", "?" + query));
-    EXPECT_EQ(got.status, 400) << query;
-    EXPECT_EQ(got["reason"], "BadRequest") << query;
-  }
-}
-
-TEST_F(PodLog, IsReadOnly) {
-  MakePod("p");
-  EXPECT_EQ(Post(LogOf("p"), "{}").status, 405);
-}
-
 TEST_F(PodLog, IsPlainText) {
   RunPod("p");
   const Answer got = Get(LogOf("p"));

@@ -75,32 +75,6 @@ TEST_F(PodSecurity, RestrictedNamesAllThatIsWrong) {
       R"((pod must not set securityContext.seccompProfile.type to "Unconfined"))"));
 }
 
-TEST_F(PodSecurity, BaselineRefusesTheHost) {
-  Enforce(R"("baseline")");
-
-  EXPECT_EQ(TryPod("p", "{}").status, 201);
-  EXPECT_TRUE(
-      Refused(TryPod("q", R"({"hostPID":true,"volumes":[{"name":"v","hostPath":{"path":"/"}}]})"), 403, "Forbidden",
-              R"(pods "q" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true), )"
-              R"(hostPath volumes (volume "v"))"));
-}
-
-TEST_F(PodSecurity, NamesAGeneratedPod) {
-  Enforce(R"("restricted")");
-
-  const Answer refused = Post(Pods(), R"({"metadata":{"generateName":"train-launcher-"},
-      "spec":{"containers":[{"name":"c","image":"i"}]}})");
-
-  EXPECT_EQ(refused.status, 403);
-  EXPECT_THAT(refused["message"], ::testing::MatchesRegex(R"(pods "train-launcher-[a-z0-9]{5}" is forbidden: .*)"));
-}
-
-TEST_F(PodSecurity, LooksOnlyAtValidPods) {
-  Enforce(R"("restricted")");
-
-  EXPECT_EQ(TryPod("p", R"({"containers":[]})").status, 422);
-}
-
 TEST_F(PodSecurity, TakesTemplatesOfWhatItRefuses) {
   Enforce(R"("restricted")");
 

@@ -109,73 +109,6 @@ TEST_F(PodUpdates, NodeSelectorGrowsWhileGated) {
           "mutations or deletions)");
 }
 
-TEST_F(PodUpdates, NodeAffinityIsSetWhileGated) {
-  MakePod("p", kGated);
-
-  const Answer set = Change(Terms("[" + Term(In("pool", "a")) + "]"));
-
-  EXPECT_EQ(set.status, 200);
-  EXPECT_EQ(set["spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.0."
-                "matchExpressions.0.key"],
-            "pool");
-}
-
-TEST_F(PodUpdates, NodeAffinityIsTightenedWhileGated) {
-  MakePod("p", kGated);
-  Change(Terms("[" + Term(In("pool", "a")) + "," + Term(In("pool", "b")) + "]"));
-
-  EXPECT_EQ(Change(Terms("[" + Term(In("pool", "a") + "," + In("kubernetes.io/hostname", "n")) + "," +
-                         Term(In("pool", "b")) + "]"))
-                .status,
-            200);
-  EXPECT_EQ(
-      Change(Terms("[" + Term(In("pool", "a") + "," + In("kubernetes.io/hostname", "n")) + R"(,{"matchExpressions":[)" +
-                   In("pool", "b") + R"(],"matchFields":[)" + In("metadata.name", "n") + "]}]"))
-          .status,
-      200);
-}
-
-TEST_F(PodUpdates, NodeAffinityIsNotWidened) {
-  MakePod("p", kGated);
-  Change(Terms("[" + Term(In("pool", "a") + "," + In("zone", "z")) + "]"));
-  const std::string path =
-      "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
-
-  // Fewer requirements, others, in another order; more terms, none.
-  const std::string only_additions = path + "[0]: Invalid value: ";
-  Refuses(Terms("[" + Term(In("pool", "a")) + "]"),
-          only_additions +
-              R"({"MatchExpressions":[{"Key":"pool","Operator":"In","Values":["a"]}],"MatchFields":null}: )"
-              "only additions are allowed (no mutations or deletions)");
-  Refuses(Terms("[" + Term(In("pool", "b") + "," + In("zone", "z")) + "]"), only_additions);
-  Refuses(Terms("[" + Term(In("zone", "z") + "," + In("pool", "a")) + "]"), only_additions);
-  const std::string no_terms = path + ": Invalid value: ";
-  Refuses(Terms("[" + Term(In("pool", "a") + "," + In("zone", "z")) + "," + Term(In("pool", "b")) + "]"), no_terms);
-  const Answer gone = Change(R"({"spec":{"affinity":null}})");
-  EXPECT_EQ(gone["message"], "Pod \"p\" is invalid: " + path +
-                                 ": Invalid value: null: no additions/deletions to non-empty NodeSelectorTerms list "
-                                 "are allowed");
-}
-
-TEST_F(PodUpdates, NodeAffinityThatIsPreferredChangesFreelyWhileGated) {
-  const std::string weighted =
-      R"("preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"preference":)" + Term(In("pool", "a")) + "}]";
-  MakePod("p", R"({"schedulingGates":[{"name":"grus.dev/gang"}],"affinity":{"nodeAffinity":{)" + weighted + "}}}");
-
-  EXPECT_EQ(Change(Terms("[" + Term(In("pool", "a")) + "]")).status, 200);
-  EXPECT_EQ(Change(R"({"spec":{"affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":null}}}})")
-                .status,
-            200);
-}
-
-TEST_F(PodUpdates, PodAffinityStaysAlsoWhileGated) {
-  MakePod("p", kGated);
-
-  Refuses(R"({"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
-              {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"a":"b"}}}]}}}})",
-          "spec: Forbidden: pod updates may not change fields other than");
-}
-
 TEST_F(PodUpdates, PlacementStaysOnceUngated) {
   MakePod("p", R"({"nodeSelector":{"pool":"a"}})");
 
@@ -194,18 +127,6 @@ TEST_F(PodUpdates, TheLastGateGoesWithAPlacement) {
 
 // ---- The rest.
 
-TEST_F(PodUpdates, TolerationsAreAddedAndKeepTheirTerms) {
-  MakePod("p", R"({"tolerations":[{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":5}]})");
-
-  EXPECT_EQ(JsonPatch(Pods() + "/p",
-                      R"([{"op":"add","path":"/spec/tolerations/-","value":{"key":"b","operator":"Exists"}},
-                          {"op":"replace","path":"/spec/tolerations/0/tolerationSeconds","value":9}])")
-                .status,
-            200);
-  Refuses(R"({"spec":{"tolerations":[]}})",
-          "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds");
-}
-
 TEST_F(PodUpdates, ActiveDeadlineIsSetAndShortened) {
   MakePod("p");
 
@@ -216,15 +137,6 @@ TEST_F(PodUpdates, ActiveDeadlineIsSetAndShortened) {
   Refuses(R"({"spec":{"activeDeadlineSeconds":null}})",
           "spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil "
           "value");
-}
-
-TEST_F(PodUpdates, ContainersAreNotAdded) {
-  MakePod("p");
-
-  Refuses(R"({"spec":{"containers":[{"name":"c","image":"i"},{"name":"d","image":"i"}]}})",
-          "spec.containers: Forbidden: pod updates may not add or remove containers");
-  Refuses(R"({"spec":{"initContainers":[{"name":"d","image":"i"}]}})",
-          "spec.initContainers: Forbidden: pod updates may not add or remove containers");
 }
 
 TEST_F(PodUpdates, TheRestOfTheSpecStays) {

@@ -141,21 +141,6 @@ TEST_F(Schema, PrunesAndWarnsByDefault) {
   }
 }
 
-TEST_F(Schema, WarnsOfEachUnknownField) {
-  const Answer answer = Try(R"({"size":1,"foo":1,"nested":{"x":1}})");
-
-  EXPECT_THAT(answer.Warnings(),
-              ElementsAre(R"(299 - "unknown field \"spec.foo\"")", R"(299 - "unknown field \"spec.nested.x\"")"));
-}
-
-TEST_F(Schema, PrunesInSilenceIfToldSo) {
-  const Answer answer = Try(R"({"size":1,"foo":1})", "?dryRun=All&fieldValidation=Ignore");
-
-  EXPECT_EQ(answer.status, 201);
-  EXPECT_EQ(answer["spec.foo"], "(none)");
-  EXPECT_THAT(answer.Warnings(), IsEmpty());
-}
-
 TEST_F(Schema, RefusesUnknownFieldsIfStrict) {
   const Answer answer = Post(Widgets() + "?fieldValidation=Strict",
                              R"({"apiVersion":"contract.grus.dev/v1","kind":"Widget","metadata":{"name":"w"},
@@ -189,25 +174,6 @@ TEST_F(Schema, ChecksMetadataToo) {
   EXPECT_EQ(answer.status, 400);
   EXPECT_THAT(answer["message"], StartsWith("Widget in version \"v1\" cannot be handled as a Widget: json: cannot "
                                             "unmarshal number into Go struct field"));
-}
-
-TEST_F(Schema, OfOurJobsDefaultsAndValidates) {
-  const std::string jobs = Collection("/apis/ai.centauruscloud.io/v1alpha1", "elastichorovodjobs") + "?dryRun=All";
-  const auto text = [](const std::string& workers) {
-    return R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"ElasticHorovodJob","metadata":{"name":"j"},
-        "spec":{"launcherSpec":{"image":"i","pythonCommand":["a"]},"workersSpec":)" +
-           workers + "}}";
-  };
-
-  const Answer made = Post(jobs, text(R"({"image":"i","minReplicas":1,"maxReplicas":2})"));
-  EXPECT_EQ(made.status, 201) << made.http.body;
-  EXPECT_EQ(made["spec.workersSpec.maxReplicas"], "2");
-
-  const Answer refused = Post(jobs, text(R"({"image":"i","minReplicas":-1,"maxReplicas":2})"));
-  EXPECT_EQ(refused.status, 422);
-  EXPECT_EQ(refused["details.causes.0.field"], "spec.workersSpec.minReplicas");
-  EXPECT_EQ(refused["details.causes.0.message"],
-            "Invalid value: -1: spec.workersSpec.minReplicas in body should be greater than or equal to 0");
 }
 
 }  // namespace

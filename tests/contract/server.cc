@@ -14,9 +14,9 @@
 #include "clientlib/model/time.h"
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "crds/types/all_crds.h"
-#include "tests/contract/widgets.h"
 #include "tests/kit/local_cluster.h"
 #include "tests/kit/must.h"
+#include "tests/kit/tree_file.h"
 
 namespace kube::contract {
 namespace {
@@ -68,7 +68,7 @@ class Server {
     } else {
       throw std::runtime_error("GRUS_CONTRACT_SERVER is neither \"real\" nor \"fake\"");
     }
-    std::vector<Json> crds = {J(WidgetCrd())};
+    std::vector<Json> crds = {J(kit::ReadTreeFile("tests/contract/widget_crd.json"))};
     for (const CrdInfo& info : api::AllCrds()) crds.push_back(kube::MakeCrd(info));
     for (const Json& crd : crds) MakeCrd(crd);
     for (const Json& crd : crds) AwaitDiscovery(crd);

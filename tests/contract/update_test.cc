@@ -72,15 +72,6 @@ TEST_F(Updating, NeedsAVersionForCustomResources) {
   EXPECT_EQ(put["details.causes.0.field"], "metadata.resourceVersion");
 }
 
-TEST_F(Updating, NeedsNoVersionForConfigMaps) {
-  MakeConfigMap("a", R"({"k":"v"})");
-
-  const Answer put = Put(ConfigMaps() + "/a", J(ConfigMap("a", R"({"k":"w"})")));
-
-  EXPECT_EQ(put.status, 200);
-  EXPECT_EQ(put["data.k"], "w");
-}
-
 TEST_F(Updating, CreatesNothing) {
   EXPECT_TRUE(Refused(Put(ConfigMaps() + "/a", J(ConfigMap("a"))), 404, "NotFound", "configmaps \"a\" not found"));
   EXPECT_TRUE(Refused(Put(Widgets() + "/w", J(Widget("w", R"({"size":1})", R"({"resourceVersion":"1"})"))), 404,
@@ -99,44 +90,6 @@ TEST_F(Updating, RefusesAnotherUid) {
   EXPECT_THAT(put["message"], ::testing::EndsWith("Precondition failed: UID in precondition: other, UID in object "
                                                   "meta: " +
                                                   uid));
-}
-
-TEST_F(Updating, RefusesAnotherName) {
-  MakeWidget("w");
-
-  EXPECT_TRUE(Refused(Put(Widgets() + "/w", J(Widget("v"))), 400, "BadRequest",
-                      "the name of the object (v) does not match the name on the URL (w)"));
-  EXPECT_TRUE(Refused(Put(Widgets() + "/w", J(R"({"apiVersion":"contract.grus.dev/v1","kind":"Widget",
-                                                  "metadata":{},"spec":{"size":1}})")),
-                      400, "BadRequest",
-                      "the name of the object (w based on URL) was undeterminable: name must be provided"));
-}
-
-TEST_F(Updating, RefusesAnotherNamespace) {
-  Json object = MakeWidget("w").body;
-  object["metadata"]["namespace"] = "other";
-
-  EXPECT_TRUE(Refused(Put(Widgets() + "/w", object), 400, "BadRequest",
-                      "the namespace of the provided object does not match the namespace sent on the request"));
-}
-
-TEST_F(Updating, KeepsServerFieldsWhateverTheBodySays) {
-  const Answer made = MakeWidget("w");
-  Json object = made.body;
-  object["metadata"].Erase("uid");
-  object["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z";
-  object["metadata"]["generation"] = 99;
-
-  EXPECT_EQ(Put(Widgets() + "/w", object).body, made.body);
-}
-
-TEST_F(Updating, RefusesADeletionTimestamp) {
-  Json object = MakeWidget("w").body;
-  object["metadata"]["deletionTimestamp"] = "2001-01-01T00:00:00Z";
-
-  EXPECT_TRUE(Refused(Put(Widgets() + "/w", object), 422, "Invalid",
-                      "Widget.contract.grus.dev \"w\" is invalid: metadata.deletionTimestamp: Invalid value: "
-                      "\"2001-01-01T00:00:00Z\": field is immutable"));
 }
 
 TEST_F(Updating, IgnoresStatusOnTheMainResource) {
@@ -174,17 +127,6 @@ TEST_F(Updating, TakesOnlyStatusOnTheStatusSubresource) {
   EXPECT_EQ(put["metadata.generation"], "1");
 }
 
-TEST_F(Updating, RefusesAnOldVersionOnTheStatusSubresource) {
-  Json object = MakeWidget("w").body;
-  Merge(Widgets() + "/w", R"({"spec":{"size":2}})");
-  object["status"]["phase"] = "x";
-
-  const Answer put = Put(Widgets() + "/w/status", object);
-
-  EXPECT_EQ(put.status, 409);
-  EXPECT_EQ(put["reason"], "Conflict");
-}
-
 TEST_F(Updating, ChecksTheSchemaOfStatus) {
   MakeWidget("w");
 
@@ -194,18 +136,6 @@ TEST_F(Updating, ChecksTheSchemaOfStatus) {
   EXPECT_THAT(answer["message"], StartsWith("Widget.contract.grus.dev \"w\" is invalid: [status.replicas: Invalid "
                                             "value: -1: "));
   EXPECT_EQ(answer["details.causes.0.field"], "status.replicas");
-}
-
-TEST_F(Updating, StoresNothingInADryRun) {
-  Json object = MakeWidget("w").body;
-  object["spec"]["size"] = 2;
-
-  const Answer dry = Put(Widgets() + "/w?dryRun=All", object);
-
-  EXPECT_EQ(dry.status, 200);
-  EXPECT_EQ(dry["spec.size"], "2");
-  EXPECT_EQ(dry["metadata.generation"], "2");
-  EXPECT_EQ(Get(Widgets() + "/w")["spec.size"], "1");
 }
 
 TEST_F(Updating, KeepsTheDataOfImmutableConfigMapsAndSecrets) {

@@ -140,24 +140,6 @@ TEST_F(Watching, SelectsOneName) {
   EXPECT_EQ(stream.Next().Summary(), "ADDED w");
 }
 
-TEST_F(Watching, SelectsPodsByPhaseAndNode) {
-  AwaitServiceAccount();
-  ASSERT_EQ(Post(Pods(), R"({"metadata":{"name":"p"},"spec":{"schedulerName":"nobody",
-                             "containers":[{"name":"c","image":"i"}]}})")
-                .status,
-            201);
-  const std::string version = "?resourceVersion=" + Version(Pods()) + "&fieldSelector=";
-  Stream unbound = Watch(Pods() + version + EscapeQueryValue("spec.nodeName="));
-  Stream failed = Watch(Pods() + version + EscapeQueryValue("status.phase=Failed"));
-
-  Strategic(Pods() + "/p/status", R"({"status":{"phase":"Failed"}})");
-  EXPECT_EQ(failed.Next().Summary(), "ADDED p");
-  EXPECT_EQ(unbound.Next().Summary(), "MODIFIED p");
-  Post(Pods() + "/p/binding", R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"not-there"}})");
-  EXPECT_EQ(unbound.Next().Summary(), "DELETED p");
-  Delete(Pods() + "/p?gracePeriodSeconds=0");
-}
-
 TEST_F(Watching, WatchesOneNamespaceOrAll) {
   const std::string other = "/apis/contract.grus.dev/v1/namespaces/" + MakeNamespace() + "/widgets";
   // Objects of tests before may still be on their way out.
@@ -266,15 +248,6 @@ TEST_F(Watching, GoesOnAfterInitialEvents) {
   EXPECT_EQ(stream.Next().Summary(), "ADDED w");
 }
 
-TEST_F(Watching, MarksNoEndWithoutBookmarks) {
-  MakeWidget("a");
-
-  Stream stream = Short(Widgets() + "?sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
-
-  EXPECT_EQ(stream.Next().Summary(), "ADDED a");
-  EXPECT_EQ(stream.Next().type, Event::kEnd);
-}
-
 TEST_F(Watching, MarksTheEndForOldClientsToo) {
   const std::string version = MakeWidget("a")["metadata.resourceVersion"];
   Get(From(version));  // Answered once the server's cache is there; version 0 is all that it has by then.
@@ -283,40 +256,6 @@ TEST_F(Watching, MarksTheEndForOldClientsToo) {
 
   EXPECT_EQ(stream.Next().Summary(), "ADDED a");
   EXPECT_TRUE(EndsInitialEvents(stream.Next()));
-}
-
-TEST_F(Watching, SendsNoInitialEventsIfToldSo) {
-  MakeWidget("a");
-
-  Stream stream = Watch(
-      Widgets() + "?sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=" + Version(Widgets()));
-  MakeWidget("b");
-
-  EXPECT_EQ(stream.Next().Summary(), "ADDED b");
-}
-
-TEST_F(Watching, RefusesInitialEventsThatMakeNoSense) {
-  const std::string requires_match =
-      "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
-      "NotOlderThan";
-  struct Case {
-    std::string query, message;
-  };
-  for (const Case& c : {Case{"sendInitialEvents=true&allowWatchBookmarks=true", requires_match},
-                        Case{"sendInitialEvents=true&allowWatchBookmarks=true&resourceVersion=0", requires_match},
-                        Case{"sendInitialEvents=false&allowWatchBookmarks=true", requires_match},
-                        Case{"sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1",
-                             "[" + requires_match +
-                                 ", resourceVersionMatch: Unsupported value: \"Exact\": supported values: "
-                                 "\"NotOlderThan\"]"},
-                        Case{"resourceVersionMatch=NotOlderThan&resourceVersion=0",
-                             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless "
-                             "sendInitialEvents "
-                             "is provided"}}) {
-    Stream stream = Short(Widgets() + "?" + c.query);
-    EXPECT_TRUE(Refused(stream.refusal(), 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: " + c.message))
-        << c.query;
-  }
 }
 
 TEST_F(Watching, SendsAnErrorForAVersionBeforeItsHistory) {
@@ -350,16 +289,6 @@ TEST_F(Watching, SendsAnErrorForInitialEventsOfAVersionToCome) {
   EXPECT_EQ(error["reason"], "Timeout");
   EXPECT_EQ(error["details.causes.0.reason"], "ResourceVersionTooLarge");
   EXPECT_EQ(error["details.retryAfterSeconds"], "1");
-}
-
-TEST_F(Watching, RefusesParametersThatAreBroken) {
-  EXPECT_TRUE(Refused(Watch(Widgets() + "?timeoutSeconds=x").refusal(), 400, "BadRequest",
-                      "strconv.ParseInt: parsing \"x\": invalid syntax"));
-  EXPECT_EQ(Short(Widgets() + "?labelSelector=a%20in%20(").status(), 400);
-  EXPECT_TRUE(Refused(Short(Widgets() + "?fieldSelector=spec.x%3D1").refusal(), 400, "BadRequest",
-                      "field label not supported: spec.x"));
-  EXPECT_TRUE(Refused(Short(From("abc")).refusal(), 500, "(none)",
-                      "resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax"));
 }
 
 TEST_F(Watching, RefusesResourcesThatAreNotThere) {

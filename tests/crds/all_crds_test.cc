@@ -79,5 +79,40 @@ TEST(AllCrds, HaveTheNamesAndColumnsThatPeopleKnow) {
   }
 }
 
+// A value for each field of a schema, also below lists and maps.
+Json Filled(const Json& schema) {
+  if (const Json* values = schema.Find("enum")) return values->AsArray()->back();
+  if (schema.Find("x-kubernetes-int-or-string")) return "2";
+  if (schema.Find("x-kubernetes-preserve-unknown-fields")) return Json::MakeObject({{"any", "thing"}});
+  const Json type = At(schema, {"type"});
+  if (type == Json("array")) return Json::MakeArray({Filled(*schema.Find("items"))});
+  if (type == Json("integer")) return 3;
+  if (type == Json("boolean")) return true;
+  if (type != Json("object")) return At(schema, {"format"}) == Json("date-time") ? "2026-01-02T03:04:05Z" : "some";
+  Json object = Json::MakeObject();
+  if (const Json* values = schema.Find("additionalProperties")) object["key"] = Filled(*values);
+  if (const Json* properties = schema.Find("properties")) {
+    for (const auto& [name, field] : *properties->AsObject()) object[name] = Filled(field);
+  }
+  return object;
+}
+
+TEST(AllCrds, EveryFieldSurvivesReadingAndWriting) {
+  for (const kube::CrdInfo& info : AllCrds()) {
+    Json before = Json::MakeObject({{"apiVersion", info.kind->ApiVersion()}, {"kind", info.kind->kind}});
+    before["metadata"]["name"] = "some";
+    for (const char* part : {"spec", "status"}) before[part] = Filled(SchemaOf(*info.kind, {part}));
+    const auto object = kube::DecodeObject(*info.kind, ToText(before));
+    ASSERT_TRUE(object) << object.error().message();
+    EXPECT_EQ(*kube::ParseJson(kube::EncodeObject(*info.kind, **object)), before);
+  }
+}
+
+TEST(AllCrds, NoNumberIsAFloat) {
+  for (const kube::Kind* kind : {&kube::KindOf<TrialJob>(), &kube::KindOf<WorkloadProfile>()}) {
+    EXPECT_THAT(FieldsThat(*kind, IsFloat), IsEmpty()) << kind->kind;
+  }
+}
+
 }  // namespace
 }  // namespace api

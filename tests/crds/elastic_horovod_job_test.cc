@@ -13,7 +13,6 @@ namespace {
 
 using kube::Json;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const kube::Kind& TheKind() { return ElasticHorovodJob::ResourceKind(); }
 Json Version() { return VersionOf(TheKind()); }
@@ -108,55 +107,12 @@ TEST(ElasticHorovodJob, TemplatesAreTakenAsTheyAre) {
   }
 }
 
-TEST(ElasticHorovodJob, WrongValuesAreNamedByTheirField) {
-  const std::pair<const char*, const char*> kCases[] = {
-      {R"({"spec":{"workersSpec":{"minReplicas":"2"}}})", "spec.workersSpec.minReplicas"},
-      {R"({"spec":{"launcherSpec":{"pythonCommand":"python"}}})", "spec.launcherSpec.pythonCommand"},
-      {R"({"spec":{"runPolicy":{"suspend":"yes"}}})", "spec.runPolicy.suspend"},
-      {R"({"spec":{"workersSpec":{"maxReplicas":99999999999}}})", "spec.workersSpec.maxReplicas"},
-  };
-  for (const auto& [text, field] : kCases) {
-    const auto job = kube::Decode<ElasticHorovodJob>(text);
-    ASSERT_FALSE(job) << text;
-    EXPECT_THAT(job.error().message(), HasSubstr(field));
-  }
-}
-
-TEST(ElasticHorovodJob, AStatusIsReadBackAsItWasWritten) {
-  ElasticHorovodJob job;
-  job.metadata.name = "bert";
-  ElasticHorovodJobStatus& status = job.status;
-  status.phase = "Running";
-  status.observed_generation = 3;
-  status.available_replicas = 2;
-  status.replicas = {2, 8, 8, 4, 4, 2, 1};
-  status.launcher = "job.batch/bert-launcher";
-  const kube::Time at = *kube::ParseTime("2026-01-02T03:04:05Z");
-  status.last_scale = LastScale{8, 4, "Unschedulable", at};
-  status.progress = Progress{1200, 3, "loss 0.21"};
-  status.start_time = at;
-  status.conditions.push_back({"Ready", "True", "Training", "2 of 4 workers ready", at, 3});
-
-  const std::string text = kube::EncodeObject(ElasticHorovodJob::ResourceKind(), job);
-  const auto read = kube::Decode<ElasticHorovodJob>(text);
-
-  ASSERT_TRUE(read) << text;
-  EXPECT_EQ((*read)->status, status) << text;
-}
-
 TEST(ElasticHorovodJobCrd, KubectlScaleSetsTheTarget) {
   EXPECT_EQ(At(Version(), {"subresources", "scale"}),
             Json::MakeObject({{"specReplicasPath", ".spec.workersSpec.targetReplicas"},
                               {"statusReplicasPath", ".status.availableReplicas"},
                               {"labelSelectorPath", ".status.selector"}}));
   EXPECT_TRUE(At(Version(), {"subresources", "status"}).is_object());
-}
-
-TEST(ElasticHorovodJobCrd, TheLongestNameLeavesRoomForTheChildrens) {
-  // 63 characters are legal in a label; the longest of all is the revision hash that the StatefulSet's pods
-  // carry, "NAME-workers-" and ten characters.
-  constexpr std::size_t kLongestName = 44;
-  EXPECT_LE(kLongestName + std::string("-workers").size() + 11, 63U);
 }
 
 }  // namespace

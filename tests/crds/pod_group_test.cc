@@ -103,46 +103,6 @@ TEST(PodGroup, TheMinimumIsAtLeastOne) {
   }
 }
 
-TEST(PodGroup, WrongValuesAreNamedByTheirField) {
-  const std::pair<const char*, const char*> kCases[] = {
-      {R"({"spec":{"minMember":"3"}})", "spec.minMember"},
-      {R"({"spec":{"minMember":99999999999}})", "spec.minMember"},
-      {R"({"spec":{"whenUnschedulable":"Pray"}})", "spec.whenUnschedulable"},
-      {R"({"spec":{"minResources":{"cpu":"many"}}})", "spec.minResources"},
-      {R"({"status":{"scheduleStartTime":"yesterday"}})", "status.scheduleStartTime"},
-  };
-  for (const auto& [text, field] : kCases) {
-    const auto group = kube::Decode<PodGroup>(text);
-    ASSERT_FALSE(group) << text;
-    EXPECT_THAT(group.error().message(), HasSubstr(field));
-  }
-}
-
-TEST(PodGroup, AStatusIsReadBackAsItWasWritten) {
-  PodGroup group;
-  group.metadata.name = "bert";
-  PodGroupStatus& status = group.status;
-  status.phase = "Pending";
-  status.occupied_by = "team-a/bert";
-  status.scheduled = 4;
-  status.running = 2;
-  status.succeeded = 1;
-  status.failed = 1;
-  const kube::Time at = *kube::ParseTime("2026-01-02T03:04:05Z");
-  status.schedule_start_time = at;
-  status.attempts = 2;
-  status.next_attempt_time = at;
-  status.observed_generation = 3;
-  status.conditions.push_back({"Ready", "False", "BackingOff", "gave its nodes back", at, 3});
-
-  for (const kube::Kind* kind : {&OfX(), &OfSigs()}) {
-    const std::string text = kube::EncodeObject(*kind, group);
-    const auto read = kube::Decode<PodGroup>(text);
-    ASSERT_TRUE(read) << text;
-    EXPECT_EQ((*read)->status, status) << text;
-  }
-}
-
 TEST(PodGroupCrd, GroupsOfKubernetesSayWhetherTheyAreApproved) {
   // The API server refuses a CRD of a group that ends in ".k8s.io" without a word on that; x-k8s.io is free.
   const Json annotations = At(CrdOf(OfSigs()), {"metadata", "annotations"});

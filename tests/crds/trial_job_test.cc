@@ -14,9 +14,7 @@ namespace {
 
 using kube::Json;
 using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 const kube::Kind& TheKind() { return TrialJob::ResourceKind(); }
@@ -26,25 +24,6 @@ Json DefaultOf(std::initializer_list<std::string_view> field) { return At(Schema
 constexpr char kSmallest[] = R"({
   "apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":"bert","namespace":"team-a"},
   "spec":{"workload":{"jobRef":{"name":"bert"}}}})";
-
-constexpr char kLargest[] = R"({
-  "apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob","metadata":{"name":"resnet","namespace":"team-a"},
-  "spec":{
-    "workload":{"template":{"spec":{
-      "launcherSpec":{"image":"train:1","pythonCommand":["python","train.py"]},
-      "workersSpec":{"image":"train:1","gpusPerWorker":2,
-                     "template":{"spec":{"containers":[{"name":"worker","env":[{"name":"A","value":"b"}]}]}}}}}},
-    "space":{"gpuTypes":[{"name":"NVIDIA-A100-SXM4-80GB"},{"name":"h100","nodeSelector":{"pool":"h100"}}],
-             "gpuCounts":[2,4,8],"batchSizes":[32,64],"batchSizeEnv":"BATCH","batchSizeOption":"--batch-size",
-             "batchSizeScope":"PerJob"},
-    "strategy":{"type":"Grid","maxTrials":20,"parallelism":3},
-    "measure":{"source":"Logs","patterns":[{"name":"speed","regex":"([0-9.]+) img/s","kind":"SamplesPerSecond"}],
-               "warmupSeconds":30,"windowSeconds":120,"precisionPercent":2},
-    "budget":{"wallSeconds":3600,"gpuSeconds":0,"perTrialSeconds":300},
-    "earlyStop":false,"idleOnly":true,
-    "extrapolate":{"maxGpus":64,"maxIntervalRatio":"1.5"},
-    "cache":{"policy":"Refresh","maxAgeSeconds":60},
-    "apply":"Apply","cleanup":"OnSuccess","suspend":true}})";
 
 std::shared_ptr<TrialJob> Read(std::string_view text) {
   auto job = kube::Decode<TrialJob>(text);
@@ -78,55 +57,6 @@ TEST(TrialJob, TheSmallestManifestNamesAJobAndNothingElse) {
   for (const char* part : {"space", "strategy", "measure", "budget", "extrapolate", "cache"}) {
     EXPECT_TRUE(At(SchemaAt({"spec", part}), {"required"}).is_null()) << part;
   }
-}
-
-TEST(TrialJob, EveryFieldOfAManifestIsRead) {
-  const TrialJobSpec spec = Read(kLargest)->spec;
-
-  ASSERT_TRUE(spec.workload.job_template);
-  const WorkersSpec& workers = spec.workload.job_template->spec.workers;
-  EXPECT_EQ(workers.gpus_per_worker, 2);
-  EXPECT_NE(workers.pod_template.At({"spec", "containers"}), nullptr);
-  ASSERT_EQ(spec.space.gpu_types.size(), 2U);
-  EXPECT_EQ(spec.space.gpu_types[0].name, "NVIDIA-A100-SXM4-80GB");
-  EXPECT_THAT(spec.space.gpu_types[0].node_selector, IsEmpty());
-  EXPECT_THAT(spec.space.gpu_types[1].node_selector, ElementsAre(std::pair("pool", "h100")));
-  EXPECT_THAT(spec.space.gpu_counts, ElementsAre(2, 4, 8));
-  EXPECT_THAT(spec.space.batch_sizes, ElementsAre(32, 64));
-  EXPECT_EQ(spec.space.batch_size_env, "BATCH");
-  EXPECT_EQ(spec.space.batch_size_option, "--batch-size");
-  EXPECT_EQ(spec.space.batch_size_scope, BatchSizeScope::kPerJob);
-  EXPECT_EQ(spec.strategy.type, StrategyType::kGrid);
-  EXPECT_EQ(spec.strategy.max_trials, 20);
-  EXPECT_EQ(spec.strategy.parallelism, 3);
-  ASSERT_EQ(spec.measure.patterns.size(), 1U);
-  EXPECT_EQ(spec.measure.patterns[0].regex, "([0-9.]+) img/s");
-  EXPECT_EQ(spec.measure.patterns[0].kind, SpeedKind::kSamplesPerSecond);
-  EXPECT_EQ(spec.measure.warmup_seconds, 30);
-  EXPECT_EQ(spec.measure.window_seconds, 120);
-  EXPECT_EQ(spec.measure.precision_percent, 2);
-  EXPECT_EQ(spec.budget.wall_seconds, 3600);
-  EXPECT_EQ(spec.budget.gpu_seconds, 0);
-  EXPECT_EQ(spec.budget.per_trial_seconds, 300);
-  EXPECT_FALSE(spec.early_stop);
-  EXPECT_TRUE(spec.idle_only);
-  EXPECT_EQ(spec.extrapolate.max_gpus, 64);
-  EXPECT_EQ(spec.extrapolate.max_interval_ratio, "1.5");
-  EXPECT_EQ(spec.cache.policy, CachePolicy::kRefresh);
-  EXPECT_EQ(spec.cache.max_age_seconds, 60);
-  EXPECT_EQ(spec.apply, ApplyPolicy::kApply);
-  EXPECT_EQ(spec.cleanup, TrialCleanup::kOnSuccess);
-  EXPECT_TRUE(spec.suspend);
-}
-
-TEST(TrialJob, PrometheusIsReadWithItsQueries) {
-  const auto job = Read(R"({"spec":{"measure":{"source":"Prometheus","prometheus":{"url":"http://p:9090",
-      "queries":[{"query":"rate(steps{job=\"$JOB\"}[1m]) > 0","kind":"StepSeconds"}]}}}})");
-  ASSERT_TRUE(job->spec.measure.prometheus);
-  EXPECT_EQ(job->spec.measure.prometheus->url, "http://p:9090");
-  ASSERT_EQ(job->spec.measure.prometheus->queries.size(), 1U);
-  EXPECT_EQ(job->spec.measure.prometheus->queries[0].query, "rate(steps{job=\"$JOB\"}[1m]) > 0");
-  EXPECT_EQ(job->spec.measure.prometheus->queries[0].kind, SpeedKind::kStepSeconds);
 }
 
 TEST(TrialJob, TheSchemasDefaultsAreThoseOfTheTypes) {
@@ -170,60 +100,6 @@ TEST(TrialJob, ATemplateIsTheSpecOfAnElasticHorovodJob) {
   const Json theirs = SchemaOf(ElasticHorovodJob::ResourceKind(), {"spec"});
   EXPECT_EQ(At(ours, {"properties"}), At(theirs, {"properties"}));
   EXPECT_EQ(At(ours, {"required"}), At(theirs, {"required"}));
-}
-
-TEST(TrialJob, WrongValuesAreNamedByTheirField) {
-  const std::pair<const char*, const char*> kCases[] = {
-      {R"({"spec":{"workload":{"jobRef":"bert"}}})", "spec.workload.jobRef"},
-      {R"({"spec":{"space":{"gpuCounts":[1,"2"]}}})", "spec.space.gpuCounts[1]"},
-      {R"({"spec":{"space":{"gpuTypes":["a100"]}}})", "spec.space.gpuTypes[0]"},
-      {R"({"spec":{"strategy":{"type":"Guess"}}})", "spec.strategy.type"},
-      {R"({"spec":{"measure":{"patterns":[{"kind":"Loss"}]}}})", "spec.measure.patterns[0].kind"},
-      {R"({"spec":{"budget":{"gpuSeconds":1.5}}})", "spec.budget.gpuSeconds"},
-      {R"({"spec":{"extrapolate":{"maxIntervalRatio":2.0}}})", "spec.extrapolate.maxIntervalRatio"},
-      {R"({"spec":{"cache":{"policy":"Maybe"}}})", "spec.cache.policy"},
-      {R"({"status":{"phase":"Thinking"}})", "status.phase"},
-      {R"({"status":{"trials":[{"reason":"Luck"}]}})", "status.trials[0].reason"},
-  };
-  for (const auto& [text, field] : kCases) {
-    const auto job = kube::Decode<TrialJob>(text);
-    ASSERT_FALSE(job) << text;
-    EXPECT_THAT(job.error().message(), HasSubstr(field));
-  }
-}
-
-TEST(TrialJob, ASpecIsReadBackAsItWasWritten) {
-  for (const char* manifest : {kSmallest, kLargest}) {
-    const std::string text = kube::EncodeObject(TheKind(), *Read(manifest));
-    EXPECT_EQ(kube::EncodeObject(TheKind(), *Read(text)), text);
-    EXPECT_TRUE(kube::IsCovered(*kube::ParseJson(manifest), *kube::ParseJson(text))) << text;
-  }
-}
-
-TEST(TrialJob, AStatusIsReadBackAsItWasWritten) {
-  TrialJob job;
-  job.metadata.name = "bert";
-  TrialJobStatus& status = job.status;
-  status.observed_generation = 3;
-  status.phase = TrialJobPhase::kRunning;
-  status.conditions.push_back(
-      {"Ready", "False", std::string(ToString(TrialJobReason::kTrialsRunning)), "1 of 2 trials ended", Noon(), 3});
-  status.progress = "1/2";
-  status.throughput_unit = ThroughputUnit::kSamplesPerSecond;
-  status.trials = {MeasuredTrial("bert-8g"), Trial{.name = "bert-16g"}};
-  status.curve = {{"a100", 8, 64, CurveSource::kMeasured, "812.4", "790.1", "835.0", "6.1", "0.76"},
-                  {"a100", 64, 64, CurveSource::kUnknown, "", "", "", "", ""}};
-  status.model = ThroughputModel{"a100", "RingAllReduce", {{"alphaMilliseconds", "-1.25e-3"}}, "4.2", 32};
-  status.recommendation = {{Goal::kKnee, 8, "a100", 64, CurveSource::kMeasured, "812.4", "6.1", "8 GPUs"},
-                           {Goal::kFastest, std::nullopt, "", 0, CurveSource::kUnknown, "", "", "not known"}};
-  status.spent = {840, 105};
-  status.saved_by_cache = {120, 1};
-  status.fingerprint = "3fa9";
-  status.start_time = Noon();
-  status.completion_time = Noon();
-
-  const std::string text = kube::EncodeObject(TheKind(), job);
-  EXPECT_EQ(Read(text)->status, status) << text;
 }
 
 TEST(TrialJob, WhatIsNotKnownIsNotWritten) {
@@ -277,8 +153,6 @@ TEST(TrialJobCrd, ANewOneIsUnderWayToKstatus) {
   EXPECT_EQ(At(condition, {"status"}), Json("True"));
   EXPECT_EQ(At(condition, {"reason"}), Json(ToString(TrialJobReason::kPending)));
 }
-
-TEST(TrialJobCrd, NoNumberIsAFloat) { EXPECT_THAT(FieldsThat(TheKind(), IsFloat), IsEmpty()); }
 
 TEST(TrialJobCrd, EveryListOfOurOwnHasALimit) {
   // Those of an ElasticHorovodJob have none.

@@ -18,8 +18,7 @@ grus::OurContainer Ours() {
   ours.command = {"/bin/sh", "-c", "true"};
   ours.volume_mounts = Json::MakeArray({Json::MakeObject({{"name", "ssh"}, {"mountPath", "/etc/ssh"}})});
   ours.volumes = Json::MakeArray({Json::MakeObject({{"name", "ssh"}})});
-  ours.device = "nvidia.com/gpu";
-  ours.devices = 1;
+  ours.devices = {"nvidia.com/gpu", 1};
   return ours;
 }
 

@@ -43,21 +43,5 @@ TEST_F(ElasticJob, TellsInTheControllersWordsThatPodSecurityRefusesItsPods) {
   EXPECT_EQ(ReasonOf("Ready"), "PodsBroken");
 }
 
-TEST_F(ElasticJob, ALauncherThatCannotStartGivesTheGpusBack) {
-  AddNode(2);
-  Create(R"({"workersSpec":{"minReplicas":2},"launcherSpec":{"template":{"metadata":{"annotations":
-             {"grus.test/waiting":"ImagePullBackOff: not found"}}}}})");
-
-  EXPECT_TRUE(Await(
-      "it is told", [&] { return IsTrue("Stalled") && Says("Ready", "cannot pull image"); }, seconds(30)));
-  EXPECT_TRUE(Await(
-      "the GPUs are free", [&] { return AllPods().empty(); }, seconds(120)));
-  EXPECT_EQ(Phase(), "Waiting");
-  EXPECT_TRUE(Says("Ready", "gave all workers back, tries again after 5 minutes or a change of the spec"));
-
-  Edit(R"({"spec":{"launcherSpec":{"template":{"metadata":{"annotations":{"grus.test/waiting":null}}}}}})");
-  EXPECT_TRUE(AwaitTrains(2)) << "a change of the spec is a reason to try at once";
-}
-
 }  // namespace
 }  // namespace grus::testing

@@ -271,16 +271,33 @@ AssertionResult ElasticJob::Stays(const std::string& what, const std::function<b
   return world_->Stays(holds, duration) ? AssertionSuccess() : Failure(what);
 }
 
-AssertionResult ElasticJob::AwaitRest(const std::function<std::size_t()>& changes, kube::Duration quiet) const {
+AssertionResult ElasticJob::WritesNothing(kube::Duration duration) const {
+  // The statuses of pods are the kubelets' to write, whenever they like; ours are all the others, and CountWrites().
+  const auto others = [&] {
+    std::vector<Step> history = world_->History(ns_);
+    std::erase_if(history, [](const Step& step) { return step.kind == &KindOf<kube::Pod>(); });
+    return history;
+  };
   // Each change begins the wait anew, and there may be many: also tests before this one must have come to their end.
   const auto until = std::chrono::steady_clock::now() + 2 * World::kLimit;
-  do {
-    const std::size_t before = changes();
+  for (bool is_at_rest = false; !is_at_rest;) {
+    if (std::chrono::steady_clock::now() > until) return Failure("it comes to rest");
+    const std::size_t before = others().size();
     const Writes writes = CountWrites();
-    const bool is_quiet = world_->Stays([&] { return changes() == before; }, quiet);
-    if (is_quiet && CountWrites() == writes) return AssertionSuccess();
-  } while (std::chrono::steady_clock::now() < until);
-  return Failure("it comes to rest");
+    is_at_rest = world_->Stays([&] { return others().size() == before; }, kRest) && CountWrites() == writes;
+  }
+  const std::size_t seen = others().size();
+  const Writes before = CountWrites();
+  world_->Stays([&] { return others().size() == seen; }, duration);
+  const Writes after = CountWrites();
+  const std::vector<Step> history = others();
+  if (after == before && history.size() == seen) return AssertionSuccess();
+  AssertionResult failure = AssertionFailure();
+  for (std::size_t i = seen; i < history.size(); ++i) failure << Describe(history[i]) << "\n";
+  for (const auto& [what, count] : after) failure << what << " " << count << "; ";
+  failure << "before: ";
+  for (const auto& [what, count] : before) failure << what << " " << count << "; ";
+  return failure;
 }
 
 std::map<std::string, std::string> Uids(const PodList& pods) {

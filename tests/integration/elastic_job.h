@@ -101,8 +101,8 @@ class ElasticJob : public ::testing::Test {
   ::testing::AssertionResult AwaitTrains(int workers, const std::string& name = kName) const;
   ::testing::AssertionResult Stays(const std::string& what, const std::function<bool()>& holds,
                                    kube::Duration duration) const;
-  // Waits until for `quiet` `changes()` has stayed as it is and the manager has written nothing.
-  ::testing::AssertionResult AwaitRest(const std::function<std::size_t()>& changes, kube::Duration quiet = kRest) const;
+  // Once nobody has written for kRest, neither the manager nor anybody in the namespace does so for `duration`.
+  ::testing::AssertionResult WritesNothing(kube::Duration duration) const;
 
   static constexpr char kName[] = "train";
   static constexpr std::chrono::seconds kRest{5};  // What the manager writes late comes 3 s after its cause.

@@ -35,44 +35,6 @@ TEST_F(ElasticJob, RestartsAFailedLauncherUpToTheLimitAndThenFails) {
   EXPECT_THAT(MessageOf("Failed"), HasSubstr("exit code 1"));
 }
 
-TEST_F(ElasticJob, SuspendStopsEverythingAndResumeStartsAgain) {
-  AddNode(2);
-  Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":2}})");
-  ASSERT_TRUE(AwaitTrains(2));
-  const std::string launcher = Launcher()->metadata.uid;
-
-  Edit(R"({"spec":{"runPolicy":{"suspend":true}}})");
-
-  ASSERT_TRUE(Await("it is suspended and holds nothing", [&] { return Phase() == "Suspended" && HoldsNothing(); }));
-  EXPECT_TRUE(IsTrue("Suspended"));
-  EXPECT_EQ(TheJob()->status.replicas.granted, 0);
-
-  Edit(R"({"spec":{"runPolicy":{"suspend":false}}})");
-
-  ASSERT_TRUE(AwaitTrains(2));
-  EXPECT_FALSE(IsTrue("Suspended"));
-  EXPECT_NE(Launcher()->metadata.uid, launcher);
-}
-
-TEST_F(ElasticJob, IsDeletedWithItsChildrenAfterItsTimeToLive) {
-  AddNode(1);
-  Create(R"({"runPolicy":{"ttlSecondsAfterFinished":2}})");
-  ASSERT_TRUE(AwaitTrains(1));
-
-  SetOutcome(LauncherPod()->metadata.name, "succeed");
-
-  ASSERT_TRUE(Await("it is deleted", [&] { return TheJob() == nullptr; }));
-  const std::vector<Step> history = world().History(ns());
-  EXPECT_TRUE(std::any_of(history.begin(), history.end(), [](const Step& step) {
-    return step.kind == &kube::KindOf<api::ElasticHorovodJob>() && step.after &&
-           static_cast<const api::ElasticHorovodJob&>(*step.after).status.phase == "Succeeded";
-  })) << "it was deleted before it ended";
-  EXPECT_TRUE(Await("its children are gone", [&] {
-    return world().List<kube::Service>(ns()).empty() && world().List<kube::StatefulSet>(ns()).empty() &&
-           world().List<kube::Job>(ns()).empty() && world().List<kube::Secret>(ns()).empty() && AllPods().empty();
-  }));
-}
-
 TEST_F(ElasticJob, TellsItsStoryInEvents) {
   AddNode(2);
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":3,"targetReplicas":3}})");

@@ -16,13 +16,12 @@ class GangDevices : public Gang {
   std::string Class() const { return "gpu." + ns() + ".test"; }
   std::string Resource() const { return "deviceclass.resource.kubernetes.io/" + Class(); }
 
-  void CreateClass(const std::string& selector, const std::string& extended_resource = {}) {
+  void CreateClass(const std::string& selector) {
     Json made = FromText(
         R"({"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{},"spec":{"selectors":[
         {"cel":{}}]}})");
     made["metadata"]["name"] = Class();
     (*made["spec"]["selectors"].AsArray())[0]["cel"]["expression"] = selector;
-    if (!extended_resource.empty()) made["spec"]["extendedResourceName"] = extended_resource;
     Must(client().Create(KindOf<kube::DeviceClass>(), "", made));
   }
   std::string Usual() const {
@@ -89,25 +88,6 @@ TEST_F(GangDevices, AGangThatDoesNotFitWaitsWholeAndNamesTheClassAndWhoHoldsItsD
   Delete<kube::StatefulSet>("a");
   EXPECT_TRUE(Await("it runs", [&] { return Runs(3, "b"); }));
   EXPECT_EQ(EverMembers("b").size(), 3U) << "nobody was rolled back";
-}
-
-// The scheduler makes the claims of pods that ask for the class by the name of an extended resource.
-TEST_F(GangDevices, DevicesCountUnderTheNameOfAnExtendedResource) {
-  const std::string resource = Driver() + "/gpu";
-  const std::string asks =
-      R"({"containers":[{"name":"c","image":"registry.test/x","resources":{"limits":{")" + resource + R"(":"2"}}}]})";
-  CreateClass(Usual(), resource);
-  AddDeviceNode(4);
-  CreateTemplate("three", 3);
-  CreateDeviceSet(1, "three", "a");
-  ASSERT_TRUE(Await("the first runs", [&] { return Runs(1, "a"); }));
-  CreateGroup(2, "b");
-  CreateSet(2, 0, "b", "b", asks);
-  EXPECT_TRUE(Await("it waits", [&] { return GroupSays("3 of 4 " + resource + " are held", "b"); }))
-      << GroupMessage("b");
-  EXPECT_TRUE(WaitsWhole(2, "b"));
-  Delete<kube::StatefulSet>("a");
-  EXPECT_TRUE(Await("it runs", [&] { return Runs(2, "b"); })) << GroupMessage("b");
 }
 
 }  // namespace

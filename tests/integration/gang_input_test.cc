@@ -8,10 +8,6 @@ namespace {
 using kube::KindOf;
 using ::testing::HasSubstr;
 
-constexpr char kNoGate[] = R"({"schedulingGates":null})";
-constexpr char kForeignGate[] =
-    R"({"schedulingGates":[{"name":"scheduling.x-k8s.io/gang"},{"name":"example.com/quota"}]})";
-
 class GangInput : public Gang {};
 
 TEST_F(GangInput, APodWhoseGroupDoesNotExistIsToldSoAndStartsOnceItDoes) {
@@ -37,46 +33,6 @@ TEST_F(GangInput, APodWithAGateAndWithoutALabelIsToldSo) {
   Patch<kube::Pod>("nameless", R"({"metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"gang"}}})");
 
   EXPECT_TRUE(Await("it runs", [&] { return Runs(1); }));
-}
-
-TEST_F(GangInput, ADeletedGroupLeavesARunningGangAlone) {
-  AddNode(8);
-  CreateGroup(2);
-  CreateSet(2, 4);
-  ASSERT_TRUE(Await("it runs", [&] { return Runs(2); }));
-  const PodList running = Members();
-
-  Delete<api::PodGroup>(kGroup);
-  CreateGroup(2);
-
-  EXPECT_TRUE(Await("the new group knows that it runs", [&] { return Runs(2); }));
-  EXPECT_TRUE(AllSurvive(running, Members()));
-}
-
-TEST_F(GangInput, AMemberWithTheGateOfAnotherControllerWaitsForThatOne) {
-  AddNode(8);
-  CreateGroup(2);
-  CreateMember("ours", 1);
-  CreateMember("theirs", 1, kGroup, kForeignGate);
-  ASSERT_TRUE(Await("it says so", [&] { return GroupReason() == "GatedByOthers"; }));
-  EXPECT_TRUE(Await("in an event, too", [&] { return HasEvent(kGroup, "GatedByOthers"); }));
-  EXPECT_EQ(Gated(), 2);
-
-  Patch<kube::Pod>("theirs", R"({"spec":{"schedulingGates":[{"name":"scheduling.x-k8s.io/gang"}]}})");
-
-  EXPECT_TRUE(Await("it runs", [&] { return Runs(2); }));
-}
-
-TEST_F(GangInput, AGangWhoseRestCannotFitSaysSoAlsoWhenAPartOfItRuns) {
-  AddNode(8);
-  CreateGroup(2);
-  CreateMember("free", 1, kGroup, kNoGate);
-  ASSERT_TRUE(Await("the scheduler has it", [&] { return Bound() == 1; }));
-
-  CreateMember("too-large", 9);
-
-  EXPECT_TRUE(Await(
-      "it says so", [&] { return GroupReason() == "CannotFit"; }, std::chrono::seconds(20)));
 }
 
 TEST_F(GangInput, AMemberThatTheServerRefusesToChangeIsToldAndHoldsNothing) {

@@ -26,17 +26,6 @@ class LegacyGang : public Gang {
   bool LegacySays(std::string_view text) const { return LegacyMessage().find(text) != std::string::npos; }
 };
 
-TEST_F(LegacyGang, StartsWhenAllOfTheMinimumCan) {
-  AddNode(8);
-  CreateLegacyGroup(2);
-  CreateLegacyMember("a", 4);
-  CreateLegacyMember("b", 4);
-
-  ASSERT_TRUE(Await("it runs", [&] { return LegacyPhase() == "Running"; }));
-  EXPECT_TRUE(Await("both are bound", [&] { return IsBound(*ThePod("a")) && IsBound(*ThePod("b")); }));
-  EXPECT_EQ(LegacyGroup()->status.running, 2);
-}
-
 TEST_F(LegacyGang, IsPendingWithoutMembersAndPreSchedulingOnceTheyWait) {
   AddNode(8);
   CreateLegacyGroup(2);
@@ -47,16 +36,6 @@ TEST_F(LegacyGang, IsPendingWithoutMembersAndPreSchedulingOnceTheyWait) {
   CreateLegacyMember("b", 8);
 
   EXPECT_TRUE(Await("it waits for room", [&] { return LegacyPhase() == "PreScheduling"; }));
-}
-
-TEST_F(LegacyGang, IsSchedulingWhileMembersHaveNoNode) {
-  AddNode(8);
-  CreateClaimWithoutVolume();
-  CreateLegacyGroup(2);
-  CreateLegacyMember("a", 1);
-  CreateLegacyMember("b", 1, kWithClaim);
-
-  EXPECT_TRUE(Await("it says so", [&] { return LegacyPhase() == "Scheduling"; }));
 }
 
 TEST_F(LegacyGang, IsScheduledOnceTheyHaveOneAndRunningOnceTheyRun) {

@@ -53,13 +53,5 @@ TEST_F(Gang, APodThatIsResizedInPlaceLeavesLessRoom) {
   EXPECT_TRUE(Await("it starts when there is room", [&] { return Bound() == 2; }));
 }
 
-TEST_F(Gang, WhatAPodAsksForAsAWholeCounts) {
-  AddNode(8);
-  CreateGroup(2);
-  CreateSet(2, 1, kGroup, kGroup, R"({"resources":{"requests":{"cpu":"60"},"limits":{"cpu":"60"}}})");
-  ASSERT_TRUE(Await("it cannot fit", [&] { return GroupReason() == "CannotFit" && GroupSays("cpu"); }));
-  EXPECT_TRUE(Await("both are held", [&] { return Gated() == 2; }));  // Caches tell of groups and pods apart.
-}
-
 }  // namespace
 }  // namespace grus::testing

@@ -18,32 +18,29 @@ class GangVolumes : public Gang {
     world().Patch(KindOf<kube::Node>(), {"", node}, kube::PatchType::kMerge, patch);
     return node;
   }
-  // A volume that can be used in that zone; with a claim of the name it is that claim's.
-  void CreateVolumeIn(const std::string& zone, const std::string& name, const std::string& claim,
-                      const std::string& storage_class = {}) {
+  // A volume that can be used in that zone, for the claim of that name.
+  void CreateVolumeIn(const std::string& zone, const std::string& name) {
     Json volume = FromText(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{},
         "spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/data"},
           "nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[
             {"key":"topology.kubernetes.io/zone","operator":"In","values":[]}]}]}}}})");
     volume["metadata"]["name"] = ns() + "-" + name;
-    volume["spec"]["storageClassName"] = storage_class;
+    volume["spec"]["storageClassName"] = "";
     Json& term = (*volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].AsArray())[0];
     (*term["matchExpressions"].AsArray())[0]["values"].Append(ns() + "-" + zone);
-    if (!claim.empty()) {
-      volume["spec"]["claimRef"] = Json::MakeObject(
-          {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"namespace", ns()}, {"name", claim}});
-    }
+    volume["spec"]["claimRef"] = Json::MakeObject(
+        {{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"namespace", ns()}, {"name", name}});
     Must(client().Create(KindOf<kube::PersistentVolume>(), "", volume));
   }
-  void CreateClaim(const std::string& name, const std::string& storage_class = {}) {
+  void CreateClaim(const std::string& name) {
     Json claim = FromText(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{},
         "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})");
     claim["metadata"]["name"] = name;
-    claim["spec"]["storageClassName"] = storage_class;
+    claim["spec"]["storageClassName"] = "";
     world().Create(KindOf<kube::PersistentVolumeClaim>(), ns(), claim);
   }
   void CreateBoundClaim(const std::string& name, const std::string& zone) {
-    CreateVolumeIn(zone, name, name);
+    CreateVolumeIn(zone, name);
     CreateClaim(name);
     ASSERT_TRUE(Await("the claim is bound", [&] {
       const auto claim = world().Get<kube::PersistentVolumeClaim>(ns(), name);
@@ -72,22 +69,6 @@ TEST_F(GangVolumes, AGangWhoseVolumesAreInAFullZoneWaitsAndStartsWhenItGrows) {
 
   AddNodeIn("a", 1);
   EXPECT_TRUE(Await("it runs", [&] { return Runs(4); }));
-}
-
-TEST_F(GangVolumes, AClaimThatWaitsForItsPodHoldsNobodyUp) {
-  const std::string storage_class = ns() + "-late";
-  Json late = FromText(R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{},
-      "provisioner":"kubernetes.io/no-provisioner","volumeBindingMode":"WaitForFirstConsumer"})");
-  late["metadata"]["name"] = storage_class;
-  Must(client().Create(KindOf<kube::StorageClass>(), "", late));
-  AddNodeIn("a", 2);
-  CreateGroup(2);
-  for (const char* i : {"0", "1"}) {
-    CreateVolumeIn("a", std::string("data-") + i, "", storage_class);
-    CreateClaim(std::string("data-") + i, storage_class);
-    CreateMemberWith(std::string("gang-") + i, std::string("data-") + i);
-  }
-  EXPECT_TRUE(Await("it runs", [&] { return Runs(2); }));
 }
 
 }  // namespace

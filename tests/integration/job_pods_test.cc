@@ -39,47 +39,6 @@ TEST_F(ElasticJobPods, WhatALimitRangeAddsIsPlannedWith) {
   EXPECT_TRUE(AwaitTrains(4));
 }
 
-TEST_F(ElasticJobPods, WhatARuntimeClassAddsIsPlannedWith) {
-  AddNodes(1, 8);
-  Post("/apis/node.k8s.io/v1/runtimeclasses",
-       R"({"metadata":{"name":")" + ns() + R"("},"handler":"h","overhead":{"podFixed":{"cpu":"40"}}})");
-
-  Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8,"template":{"spec":{"runtimeClassName":")" + ns() +
-         "\"}}}}");
-
-  ASSERT_TRUE(AwaitWaits());
-  EXPECT_THAT(MessageOf("Ready"), HasSubstr(" in all: lower minReplicas or add nodes; as the API server makes it"));
-
-  AddNode(8);
-
-  EXPECT_TRUE(AwaitTrains(4));
-  (void)world().Send("DELETE", "/apis/node.k8s.io/v1/runtimeclasses/" + ns(), "application/json", "{}");
-}
-
-// The scheduler likes to spread: one worker on each node would leave no room for the launcher.
-TEST_F(ElasticJobPods, WorkersAreHeldToPlacesThatLeaveRoomForTheLauncher) {
-  AddNodes(2, 8);
-
-  Create(R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() + R"("},
-      "containers":[{"name":"launcher","resources":{"requests":{"cpu":"90"}}}]}}},
-      "workersSpec":{"minReplicas":2,"maxReplicas":2,
-      "template":{"spec":{"containers":[{"name":"worker","resources":{"requests":{"cpu":"10"}}}]}}}})");
-
-  EXPECT_TRUE(AwaitTrains(2));
-}
-
-TEST_F(ElasticJobPods, ALauncherApartFromItsWorkersFindsItsNode) {
-  AddNodes(2, 8);
-
-  Create(R"({"launcherSpec":{"template":{"spec":{"nodeSelector":{"grus.test/pool":")" + pool() + R"("},
-      "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{
-        "topologyKey":"kubernetes.io/hostname",
-        "labelSelector":{"matchLabels":{"ai.centauruscloud.io/role":"worker"}}}]}}}}},
-      "workersSpec":{"minReplicas":2,"maxReplicas":2}})");
-
-  EXPECT_TRUE(AwaitTrains(2));
-}
-
 TEST_F(ElasticJobPods, AJobWaitsForTheVolumesOfItsWorkersWithoutThem) {
   AddNodes(1, 8);
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2,"template":{"spec":{

@@ -26,6 +26,14 @@ class KubernetesPodGroup : public Gang {
   }
   static kit::CommandResult Kubectl(const std::string& words) { return cluster_->Kubectl(words); }
 
+  void CreateGroupOfKubernetes(const std::string& name) {
+    const kube::HttpResponse made =
+        world().Send("POST", "/apis/scheduling.k8s.io/v1alpha2/namespaces/" + ns() + "/podgroups", "application/json",
+                     R"({"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"name":")" + name +
+                         R"("},"spec":{"schedulingPolicy":{"gang":{"minCount":2}}}})");
+    ASSERT_EQ(made.status, 201) << made.body;
+  }
+
  private:
   static std::unique_ptr<OwnCluster> cluster_;
 };
@@ -48,31 +56,16 @@ TEST_F(KubernetesPodGroup, BothKindsAreServedAndOursIsFoundByItsFullName) {
 
 TEST_F(KubernetesPodGroup, AGangRunsBesideAGroupOfKubernetesOfTheSameName) {
   AddNode(8);
-  const kube::HttpResponse made =
-      world().Send("POST", "/apis/scheduling.k8s.io/v1alpha2/namespaces/" + ns() + "/podgroups", "application/json",
-                   R"({"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"name":"gang"},
-                       "spec":{"schedulingPolicy":{"gang":{"minCount":2}}}})");
-  ASSERT_EQ(made.status, 201) << made.body;
+  CreateGroupOfKubernetes(kGroup);
   CreateGroup(2);
   CreateSet(2, 4);
 
   EXPECT_TRUE(Await("it runs", [&] { return Runs(2); }));
 }
 
-TEST_F(KubernetesPodGroup, AnElasticJobTrains) {
-  AddNode(2);
-  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})");
-
-  EXPECT_TRUE(AwaitTrains(2));
-}
-
 TEST_F(KubernetesPodGroup, AGangOfKubernetesIsNotTouched) {
   AddNode(8);
-  const kube::HttpResponse made =
-      world().Send("POST", "/apis/scheduling.k8s.io/v1alpha2/namespaces/" + ns() + "/podgroups", "application/json",
-                   R"({"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","metadata":{"name":"native"},
-                       "spec":{"schedulingPolicy":{"gang":{"minCount":2}}}})");
-  ASSERT_EQ(made.status, 201) << made.body;
+  CreateGroupOfKubernetes("native");
   for (const char* name : {"a", "b"}) {
     kube::Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","metadata":{}})");
     pod["metadata"]["name"] = name;

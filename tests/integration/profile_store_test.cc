@@ -36,7 +36,7 @@ class ProfileStoreOnServer : public ElasticJob {
   NewSpeeds speeds_;
 };
 
-TEST_F(ProfileStoreOnServer, MakesAProfileAndAddsToIt) {
+TEST_F(ProfileStoreOnServer, MakesAProfileAddsToItAndTellsADrift) {
   speeds_.points = {MakePoint({"A100", 1, 1, 32}, 100), MakePoint({"A100", 2, 1, 32}, 102)};
   Must(store_.Save(speeds_));
   speeds_.points = {MakePoint({"A100", 4, 1, 32}, 104), MakePoint({"A100", 8, 1, 32}, 106),
@@ -54,6 +54,13 @@ TEST_F(ProfileStoreOnServer, MakesAProfileAndAddsToIt) {
   Must(store_.Save(speeds_));
   EXPECT_EQ(Profile()->metadata.resource_version,
             profile->metadata.resource_version);  // Nothing was written.
+
+  api::ProfileDrift drift{"team-a/bert", profile->spec.points[0].config, profile->spec.points[0].measured, {}, {}};
+  drift.observed.throughput = "1";
+  drift.time = kube::Time{clock_.WallNow()};
+  Must(store_.Edit(ns(), [&](const api::WorkloadProfile&) { return ProfileEdit{{}, drift}; }));
+  EXPECT_EQ(Profile()->status.drift->job, "team-a/bert");
+  EXPECT_TRUE(kube::IsConditionTrue(Profile()->status.conditions, "Drifted"));
 }
 
 TEST_F(ProfileStoreOnServer, AFullProfileIsTaken) {

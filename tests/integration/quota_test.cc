@@ -63,24 +63,5 @@ TEST_F(ElasticJobWithQuota, RunsOnWhatIsAdmittedAndTheNextJobWaitsWithoutHolding
   EXPECT_TRUE(AwaitTrains(2, "second"));
 }
 
-TEST_F(ElasticJobWithQuota, WhatItsPodsDoNotStateAndALimitRangeFillsInCounts) {
-  AddNode(8);
-  CreateQuota("limits.cpu", "6");
-
-  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
-
-  ASSERT_TRUE(Await("it waits", [&] { return ReasonOf("Ready") == "WaitingForQuota"; }));
-  EXPECT_THAT(MessageOf("Ready"), HasSubstr("must specify limits.cpu for: "));
-  EXPECT_TRUE(HoldsNothing());
-
-  const std::string limits = "/api/v1/namespaces/" + ns() + "/limitranges";
-  const kube::HttpResponse made = world().Send("POST", limits, "application/json", R"({"metadata":{"name":"defaults"},
-      "spec":{"limits":[{"type":"Container","default":{"cpu":"2"},"defaultRequest":{"cpu":"100m"}}]}})");
-  ASSERT_EQ(made.status, 201) << made.body;
-  Edit(R"({"spec":{"elastic":{"shrinkGraceSeconds":2}}})");  // Looked at again: nothing tells of a LimitRange.
-
-  EXPECT_TRUE(AwaitTrains(2));
-}
-
 }  // namespace
 }  // namespace grus::testing

@@ -36,15 +36,6 @@ class SchedulerChange : public Gang {
     cluster_->RestartScheduler();
     ASSERT_TRUE(Await("another scheduler leads", [&] { return Scheduler() != before && !Scheduler().empty(); }));
   }
-  // A gated pod of nobody, nominated by us.
-  void CreateNominated(const std::string& name, int gpus, const std::string& node) {
-    kube::Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","metadata":{}})");
-    pod["metadata"]["name"] = name;
-    pod["spec"] = PodSpec(gpus);
-    pod["spec"]["schedulingGates"] = FromText(R"([{"name":"grus.test/closed"}])");
-    world().Create(kube::KindOf<kube::Pod>(), ns(), pod);
-    Patch<kube::Pod>(name, R"({"status":{"nominatedNodeName":")" + node + "\"}}", "status");
-  }
   // As long as it is undecided, no gate is lifted: its scheduler does not run.
   void CreateUndecided(const std::string& name) {
     kube::Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","metadata":{}})");
@@ -67,22 +58,6 @@ class SchedulerChange : public Gang {
 };
 
 std::unique_ptr<OwnCluster> SchedulerChange::cluster_;
-
-// What the other test rests on; without it, nothing would have to be touched.
-TEST_F(SchedulerChange, AHoldOfAGatedPodIsForgottenUntilThePodChanges) {
-  const std::string node = AddNode(8);
-  CreateNominated("touched", 4, node);
-  CreateNominated("untouched", 4, node);
-
-  ChangeScheduler();
-  Patch<kube::Pod>("touched", R"({"metadata":{"annotations":{"grus.test/any":"change"}}})", "status");
-  for (const char* name : {"first", "second"}) CreateOutsider(name, 4);
-
-  ASSERT_TRUE(Await("one place is given away, the other one held", [&] {
-    const PodPtr first = ThePod("first"), second = ThePod("second");
-    return (IsBound(*first) && IsUnschedulable(*second)) || (IsBound(*second) && IsUnschedulable(*first));
-  }));
-}
 
 TEST_F(SchedulerChange, WhatIsHeldForAGangIsHeldByTheNextSchedulerToo) {
   AddNode(8);

@@ -14,16 +14,11 @@ constexpr char kLeft[] = "StatusLeftToSchedulerPlugins";
 class SchedulerPlugins : public Gang {
  protected:
   static void SetUpTestSuite() { StartWorld(); }
-  // A manager of its own for each test, which finds the lease when it starts.
-  void SetUp() override {
-    Gang::SetUp();
-    if (has_manager_) KillManager();
-    has_manager_ = true;
-  }
   void TearDown() override {
     DropLease();
     Gang::TearDown();
   }
+
   static void HoldLease(int seconds) {
     kube::Json lease = FromText(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{},
         "spec":{"holderIdentity":"plugins_1","acquireTime":"2026-01-01T00:00:00.000000Z",
@@ -39,12 +34,7 @@ class SchedulerPlugins : public Gang {
     const Writes writes = CountWrites();
     return Group()->status.observed_generation == 0 && !writes.contains("patch PodGroup");
   }
-
- private:
-  static bool has_manager_;
 };
-
-bool SchedulerPlugins::has_manager_ = false;
 
 TEST_F(SchedulerPlugins, TheStatusIsTheirsAndTheGangStartsAllTheSame) {
   HoldLease(3600);
@@ -59,18 +49,6 @@ TEST_F(SchedulerPlugins, TheStatusIsTheirsAndTheGangStartsAllTheSame) {
       "no status comes", [&] { return Group()->status.observed_generation == 0; }, kQuiet));
   EXPECT_TRUE(IsStatusUntouched());
   EXPECT_THAT(manager().output(), HasSubstr("is left to the controllers of scheduler-plugins"));
-}
-
-TEST_F(SchedulerPlugins, WhatAGangWaitsForIsSaidInEvents) {
-  HoldLease(3600);
-  StartManager();
-  AddNode(2);
-  CreateGroup(2);
-  CreateSet(2, 4);
-
-  ASSERT_TRUE(Await("it says why", [&] { return HasEvent(kGroup, "CannotFit"); }));
-  EXPECT_TRUE(IsStatusUntouched());
-  EXPECT_TRUE(Await("both are held", [&] { return Gated() == 2; }));
 }
 
 }  // namespace

@@ -3,27 +3,12 @@
 #include <gmock/gmock.h>
 
 #include "tests/integration/elastic_job.h"
+#include "tests/kit/tree_file.h"
 
 namespace grus::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-// In the form of the original's samples: containers without name and image, a command whose last word holds
-// blanks, no template, nothing of grus' own.
-constexpr char kOriginalManifest[] = R"({
-  "apiVersion": "ai.centauruscloud.io/v1alpha1",
-  "kind": "ElasticHorovodJob",
-  "metadata": {"name": "sample"},
-  "spec": {
-    "containers": [{"volumeMounts": [{"mountPath": "/data", "name": "shared-data"}]}],
-    "launcherSpec": {
-      "image": "registry.test/horovod-demo:1.0",
-      "pythonCommand": ["python", "/examples/mnist.py --epochs=10"]
-    },
-    "workersSpec": {"image": "registry.test/horovod-demo:1.0", "minReplicas": 2, "maxReplicas": 5},
-    "volumes": [{"name": "shared-data", "hostPath": {"path": "/shared/imagenet", "type": "Directory"}}]
-  }})";
 
 bool HasMount(const kube::Json& spec, std::string_view volume, std::string_view path) {
   const kube::Json* containers = spec.At({"template", "spec", "containers"});
@@ -35,10 +20,13 @@ bool HasMount(const kube::Json& spec, std::string_view volume, std::string_view 
   });
 }
 
+// In the form of the original's samples: containers without name and image, a command whose last word holds blanks, no
+// template, nothing of grus' own.
 TEST_F(ElasticJob, RunsAManifestOfTheOriginalUnchanged) {
   AddNode(8);
 
-  world().Create(kube::KindOf<api::ElasticHorovodJob>(), ns(), FromText(kOriginalManifest));
+  world().Create(kube::KindOf<api::ElasticHorovodJob>(), ns(),
+                 FromText(kit::ReadTreeFile("tests/integration/original_manifest.json")));
 
   ASSERT_TRUE(AwaitTrains(5, "sample"));
   EXPECT_TRUE(HasMount(Set("sample")->spec_json, "shared-data", "/data"));
@@ -49,27 +37,6 @@ TEST_F(ElasticJob, RunsAManifestOfTheOriginalUnchanged) {
   EXPECT_EQ(job->status.available_replicas, 5);
   SetOutcome(LauncherPod("sample")->metadata.name, "succeed");
   EXPECT_TRUE(Await("it succeeds", [&] { return Phase("sample") == "Succeeded"; }));
-}
-
-TEST_F(ElasticJob, StartsItsLauncherOnlyWhenTheMinimumIsReady) {
-  AddNode(4);
-  // Bound, and not ready: the ssh server does not answer.
-  Create(R"({"workersSpec":{"minReplicas":3,"maxReplicas":4,
-             "template":{"metadata":{"annotations":{"grus.test/ready":"false"}}}}})");
-  ASSERT_TRUE(Await("the workers run", [&] { return Where(Workers(), IsBound).size() == 4; }));
-
-  for (const char* pod : {"train-workers-1", "train-workers-3"}) {
-    Patch<kube::Pod>(pod, R"({"metadata":{"annotations":{"grus.test/ready":"true"}}})");
-  }
-  ASSERT_TRUE(Await("two are ready", [&] { return TheJob()->status.replicas.ready == 2; }));
-  EXPECT_TRUE(Stays(
-      "no launcher with two", [&] { return Launcher() == nullptr; }, std::chrono::seconds(1)));
-  EXPECT_EQ(ReasonOf("Ready"), "WorkersStarting");
-
-  Patch<kube::Pod>("train-workers-0", R"({"metadata":{"annotations":{"grus.test/ready":"true"}}})");
-
-  ASSERT_TRUE(Await("the launcher runs", [&] { return LauncherPod() != nullptr; }));
-  EXPECT_EQ(Hosts(), (std::set<std::string>{"train-workers-0", "train-workers-1", "train-workers-3"}));
 }
 
 TEST_F(ElasticJob, WaitsWithoutAnyGpuUntilTheMinimumFits) {

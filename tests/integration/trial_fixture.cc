@@ -130,14 +130,4 @@ bool TrialJobs::NothingIsLeft() const {
          world().List<api::PodGroup>(ns()).empty();
 }
 
-std::map<std::string, std::set<std::string>> TrialJobs::EverTrials() const {
-  std::map<std::string, std::set<std::string>> uids;
-  for (const Step& step : world().History(ns())) {
-    if (!step.after || (step.kind != &KindOf<api::ElasticHorovodJob>() && step.kind != &KindOf<kube::Pod>())) continue;
-    if (step.after->metadata.Label(kTrialJobLabel).empty()) continue;
-    uids[step.after->metadata.name].insert(step.after->metadata.uid);
-  }
-  return uids;
-}
-
 }  // namespace grus::testing

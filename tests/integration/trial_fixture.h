@@ -60,8 +60,6 @@ class TrialJobs : public ElasticJob {
   std::optional<api::Recommendation> Knee(const std::string& name = kTrialJob) const;
   // No job, pod, Service, StatefulSet, launcher or PodGroup of a trial is there.
   bool NothingIsLeft() const;
-  // UIDs of the jobs and pods that there ever were as trials, by name.
-  std::map<std::string, std::set<std::string>> EverTrials() const;
 
  private:
   std::unique_ptr<Trainer> trainer_;

@@ -47,20 +47,5 @@ TEST_F(TrialPod, TwoSizesAreMeasuredAndNothingIsLeft) {
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
 }
 
-TEST_F(TrialPod, WaitsInTheQueueAndSaysForWhat) {
-  AddNode(2);
-  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})");
-  ASSERT_TRUE(Await("the node is taken", [&] { return Phase() == "Running"; }));
-  CreatePodTrialJob(R"({"gpuCounts":[2]})");
-  ASSERT_TRUE(Await("it says so", [&] {
-    return ReadyReason() == "WaitingForRoom" && ReadyMessage().find("2 of 2 GPUs are held") != std::string::npos;
-  })) << ReadyMessage();
-  Delete<api::ElasticHorovodJob>(kName);
-  EXPECT_TRUE(Await("it is bound", [&] {
-    const PodPtr pod = TheTrial();
-    return pod && IsBound(*pod);
-  }));
-}
-
 }  // namespace
 }  // namespace grus::testing

@@ -38,27 +38,7 @@ class UpstreamPodGroup : public Gang {
     Gang::TearDownTestSuite();
   }
 
-  // Since the manager was last busy, for `duration`, it has written nothing.
-  ::testing::AssertionResult WritesNothing(seconds duration) const {
-    const auto changes = [this] { return world().History(ns()).size(); };
-    if (const auto rests = AwaitRest(changes); !rests) return rests;
-    const std::size_t seen = changes();
-    const Writes before = CountWrites();
-    if (const auto rests = Stays(
-            "nothing changes", [&] { return changes() == seen; }, duration);
-        !rests)
-      return rests;
-    const Writes after = CountWrites();
-    if (after == before) return ::testing::AssertionSuccess();
-    return ::testing::AssertionFailure() << "before: " << Text(before) << "after: " << Text(after);
-  }
-
  private:
-  static std::string Text(const Writes& writes) {
-    std::string text;
-    for (const auto& [what, count] : writes) text += what + " " + std::to_string(count) + "; ";
-    return text;
-  }
   // The API server reads YAML: an apply that changes nothing says what it understood.
   static std::string Yaml(const std::string& text) {
     const kube::HttpResponse answer =
@@ -87,17 +67,6 @@ class UpstreamPodGroup : public Gang {
 
 kube::Json UpstreamPodGroup::ours_;
 
-TEST_F(UpstreamPodGroup, AGangStarts) {
-  AddNodes(2, 8);
-  CreateGroup(4);
-  CreateSet(4, 4);
-
-  ASSERT_TRUE(Await("it runs", [&] { return Runs(4); }));
-  EXPECT_TRUE(Await("all counts are there", [&] { return Group()->status.running == 4; }));
-  EXPECT_EQ(Group()->status.occupied_by, ns() + "/gang");
-  EXPECT_TRUE(Group()->status.conditions.empty());
-}
-
 TEST_F(UpstreamPodGroup, AGangThatDoesNotFitWaitsAndSaysWhyInAnEvent) {
   AddNode(8);
   CreateGroup(4);
@@ -106,20 +75,14 @@ TEST_F(UpstreamPodGroup, AGangThatDoesNotFitWaitsAndSaysWhyInAnEvent) {
   ASSERT_TRUE(Await("it says why", [&] { return HasEvent(kGroup, "CannotFit"); }));
   EXPECT_THAT(Events(kGroup, "CannotFit").front(), HasSubstr("nvidia.com/gpu"));
   EXPECT_TRUE(Await("it waits whole", [&] { return GroupPhase() == "Pending" && Gated() == 4; }));
-  AddNode(8);
-  EXPECT_TRUE(Await("it runs once there is room", [&] { return Runs(4); }));
-}
-
-TEST_F(UpstreamPodGroup, TheSameIsSaidOnce) {
-  AddNode(8);
-  CreateGroup(4);
-  CreateSet(4, 4);
-  ASSERT_TRUE(Await("it says why", [&] { return HasEvent(kGroup, "CannotFit"); }));
-
   for (int i = 0; i < 3; ++i) AddNode(1);  // Each is a reason to look again.
-
   EXPECT_TRUE(Stays(
-      "there is one event", [&] { return Events(kGroup, "CannotFit").size() == 1; }, kQuiet));
+      "it is said once", [&] { return Events(kGroup, "CannotFit").size() == 1; }, kQuiet));
+  AddNode(8);
+  EXPECT_TRUE(
+      Await("it runs once there is room, with all counts", [&] { return Runs(4) && Group()->status.running == 4; }));
+  EXPECT_EQ(Group()->status.occupied_by, ns() + "/gang");
+  EXPECT_TRUE(Group()->status.conditions.empty());
 }
 
 TEST_F(UpstreamPodGroup, AtRestNothingIsWritten) {

@@ -17,7 +17,7 @@
 namespace kit {
 namespace {
 
-// Our environment with `variables` laid over it.
+// Our environment, overridden by `variables`.
 std::vector<std::string> Environment(const ChildProcess::Variables& variables) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -42,7 +42,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 ChildProcess::ChildProcess(std::vector<std::string> words, const Variables& variables, std::string log_path) {
   std::vector<std::string> environment = Environment(variables);
   const std::vector<char*> argv = Pointers(words), envp = Pointers(environment);
-  int ends[2];  // Nothing is read from it, but its end, where there is a log.
+  int ends[2];  // With a log, only the end of the pipe is read.
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
 
   pid_ = fork();
@@ -75,7 +75,7 @@ void ChildProcess::Read(int fd) {
     changed_.notify_all();
   }
   close(fd);
-  // Looked at first and reaped under the lock: the pid stays ours while Signal() may use it.
+  // Wait first without reaping, then reap under the lock: the pid stays ours while Signal() may use it.
   siginfo_t info{};
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
   std::lock_guard lock(mutex_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program as a child of a test or a bench: its output, its end, and what the kernel says of it.
+// A program as a child of a test or a bench: its output, its exit status, its CPU time and memory.
 //
-// A thread reads the output to its end and then takes the exit status, so that a test waits for a line or for the end
-// on a condition variable. The child ends with this process. Thread-safe.
+// A thread reads the output to its end and then takes the exit status, so that a test can wait for a line or for the
+// end on a condition variable. The child is killed with this process. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +23,8 @@ class ChildProcess {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  // The first of `words` is the program's path. `variables` are laid over our own environment. With a path of a log the
-  // output goes there, and cannot be asked for. Throws if the program cannot be started.
+  // The first of `words` is the program's path. `variables` override our own environment. With a log path the output
+  // goes there, and cannot be read here. Throws if the program cannot be started.
   explicit ChildProcess(std::vector<std::string> words, const Variables& variables = {}, std::string log_path = {});
   ~ChildProcess();  // SIGKILL if it still runs.
   ChildProcess(const ChildProcess&) = delete;
@@ -41,7 +41,7 @@ class ChildProcess {
   bool AwaitOutput(std::string_view text, std::chrono::seconds limit = std::chrono::seconds(60));
   std::string output() const;
   std::string Tail(int lines) const;
-  // The number that stands after `field` in the output ("health_port="); 0 if it is not there.
+  // The number after `field` in the output ("health_port="); 0 if the output lacks it.
   int NumberAfter(std::string_view field) const;
 
   double CpuSeconds() const;     // User and system, so far.

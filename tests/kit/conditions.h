@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an object of ours says of itself, for assertions: a reason or a message, empty if it says nothing.
+// The reason or message of an object's condition, for assertions; empty if there is none.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ std::string MessageIn(const std::vector<C>& conditions, std::string_view type = 
   return found ? std::string(found->message) : "";
 }
 
-// Of an object that may not be there (null).
+// For an object that may not exist (null).
 template <typename P>
 std::string ReasonOf(const P& object, std::string_view type = "Ready") {
   return object ? ReasonIn(object->status.conditions, type) : "";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds that only tests and benches look at: their names and versions, nothing more.
+// Kinds that only tests and benches use: names and versions, without fields.
 #pragma once
 
 #include "clientlib/model/kind.h"
 
 namespace kit {
 
-// Without the one named "default" no pod can be made in a namespace.
+// Without the one named "default" no pod can be created in a namespace.
 struct ServiceAccount : kube::Object {
   static const kube::Kind& ResourceKind() {
     static const kube::Kind kKind =
@@ -15,7 +15,7 @@ struct ServiceAccount : kube::Object {
   }
 };
 
-// To see one come and go.
+// For tests that watch one being created and deleted.
 struct CustomResourceDefinition : kube::Object {
   static const kube::Kind& ResourceKind() {
     static const kube::Kind kKind = kube::MakeKind<CustomResourceDefinition>({.group = "apiextensions.k8s.io",

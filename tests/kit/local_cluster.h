@@ -11,7 +11,7 @@ namespace kit {
 std::string ClusterCommand(const std::string& words);
 // The absolute path of a file of the source tree.
 std::string FileOfTree(const std::string& path);
-// The file that is a pod's log; whatever is appended, the pod has printed.
+// The file that is a pod's log: text appended to it counts as printed by the pod.
 std::string PodLogFile(const std::string& ns, const std::string& pod);
 
 }  // namespace kit

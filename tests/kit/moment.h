@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moment at which tests of reconcilers and plans begin.
+// The time at which tests of reconcilers and plans begin.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace grus::testing {
 
-// So many seconds after it.
+// That many seconds after it.
 inline kube::Time At(std::int64_t seconds) {
   return kube::Time{kube::WallTime(std::chrono::seconds(1'800'000'000 + seconds))};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For what a test cannot go on without: an error is thrown with its message, and ends the test.
+// For steps that a test cannot go on without: an error is thrown with its message, and ends the test.
 #pragma once
 
 #include <stdexcept>

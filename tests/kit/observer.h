@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test or a bench sees of a cluster: caches of some kinds, and a wait that looks again at each change.
+// Observes a cluster for a test or a bench: caches of some kinds, and a wait that checks again at each change.
 //
 // It never polls. Handlers run on the caches' threads. Thread-safe.
 #pragma once
@@ -23,8 +23,8 @@ class Observer {
   Observer(kube::Client& client, const kube::Clock& clock, const kube::Log& log,
            const std::vector<const kube::Kind*>& kinds);
 
-  // `handler` is told of each change before those who wait look again. It must live as long as this.
-  // An error names the cache that did not come to have everything in time.
+  // `handler` is called for each change before waiters check again. It must live as long as this. An error names the
+  // cache that did not sync in time.
   kube::Status Start(Handler handler, kube::Duration limit = std::chrono::seconds(60));
 
   // Throws for a kind that is not watched.

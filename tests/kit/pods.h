@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a pod is on its way, as the observers of tests and benches ask.
+// States of a pod's life, for the observers of tests and benches.
 #pragma once
 
 #include "clientlib/model/pod.h"

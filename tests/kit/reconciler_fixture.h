@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The world of the tests of reconcilers: an API server in this process with our CRDs, the namespace team-a and the
-// node n1 of 8 GPUs, and what every reconciler is given.
+// Fixture for tests of reconcilers: an in-process API server with our CRDs, the namespace team-a and the node n1 with 8
+// GPUs, and the dependencies of every reconciler.
 //
-// Only the test acts, and each pass is its own. A fixture declares the caches that its reconciler reads before it:
+// Nothing runs by itself: the test starts each pass. A fixture declares the caches that its reconciler reads before it:
 //
 //   kube::Informer& pods_ = Cache<kube::Pod>();
 //
-// They start together, and end before any member of the fixture: no handler runs while what it tells is taken apart.
+// They start together, and end before any member of the fixture: no handler runs while its target is destroyed.
 // `clock_` moves only when a test says so.
 #pragma once
 
@@ -48,13 +48,16 @@ class ReconcilerFixture : public ::testing::Test {
     ++waiters_;
     return caches_.emplace_back(client_, kube::KindOf<T>(), kube::InformerOptions{}, clock_, log_);
   }
-  // Until they have all that there is.
+  // Waits until they have caught up with the server.
   void StartCaches() {
     for (kube::Informer& cache : caches_) cache.Start();
     for (kube::Informer& cache : caches_) {
       ASSERT_TRUE(cache.WaitForSync(clock_.Now() + std::chrono::hours(1)));
     }
   }
+
+  // The caches and the recorder of events have nothing more to tell.
+  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(waiters_)); }
 
   static kube::Json Named(const char* api_version, const char* kind, const std::string& name,
                           const std::string& ns = {}) {

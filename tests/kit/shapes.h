@@ -30,7 +30,7 @@ inline PodShape GpuPod(std::int64_t gpus) {
   return shape;
 }
 
-// Of a pod that wants so many GPUs and nothing else.
+// Of a pod that asks for that many GPUs and nothing else.
 inline ShapePtr GpuShape(int gpus) {
   PodShape shape;
   if (gpus > 0) shape.request.AddExtended(kGpuResource, gpus);
@@ -52,7 +52,7 @@ inline GangDemand Gang(std::string key, int members, std::int64_t gpus) {
   return Gang(std::move(key), members, Shared(GpuPod(gpus)));
 }
 
-// "a", "b", ... with so many GPUs each.
+// "a", "b", ... with that many GPUs each.
 inline void PutNodes(ClusterLedger& ledger, int count, std::int64_t gpus = 8) {
   for (int i = 0; i < count; ++i) ledger.PutNode(GpuNode(std::string(1, static_cast<char>('a' + i)), gpus));
 }

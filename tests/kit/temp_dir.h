@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of a test's own, removed at its end.
+// A temporary folder for one test, removed at its end.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server for tests whose answers, down to single bytes, are up to the test.
+// An HTTP/1.1 server for tests; the test controls its answers down to single bytes.
 //
 // Each connection has a thread that reads requests and calls the handler; the handler answers through its
 // TestConnection and may block on an Event. Destroying the server breaks all connections.
@@ -77,7 +77,7 @@ class TestServer {
   std::thread acceptor_;
 };
 
-// A port of 127.0.0.1 where nobody listens. It is taken as long as this lives, so that nobody else begins to.
+// A port of 127.0.0.1 on which nobody listens. This reserves it while it lives, so that nobody else can.
 class ClosedPort {
  public:
   ClosedPort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which the API server says no: metav1.Status with its reasons, details and causes.
+// Error answers of the API server: metav1.Status with its reasons, details and causes.
 #pragma once
 
 #include <string>

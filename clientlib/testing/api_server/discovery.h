@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server says of itself: its version, groups and resources.
+// Discovery: the server's version, groups and resources.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace kube::testing {
 
-// The answer to a GET of `path`; nothing if it is no path of discovery.
+// The answer to a GET of `path`; nothing if it is not a discovery path.
 std::optional<HttpResponse> Discover(const Storage& storage, const std::vector<std::string>& path);
 
 }  // namespace kube::testing

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Kubernetes API server in this process, for fault schedules and fast tests.
 //
-// It behaves as kube-apiserver does where a client can tell (the tests in tests/contract run against both; a
-// difference is a bug here): resource versions, list and watch with bookmarks and watch-list, pages, 410 after a
-// compaction, optimistic conflicts, JSON, merge, strategic merge and apply patches with field ownership, the status
-// and scale subresources, finalizers, graceful deletion of pods, namespaces that end, CRDs with pruning, defaults and
-// validation, the logs of pods, namespaces that enforce a Pod Security standard. What it leaves to models of a
-// cluster's controllers (clientlib/testing/cluster): garbage collection, emptying a namespace, and all that
-// controllers, the scheduler and the kubelet do. What it lacks: authentication, authorisation, CEL rules, admission
-// webhooks, quotas, conversion between versions of a CRD, most defaults of built-in kinds.
+// It behaves as kube-apiserver does where a client can tell (the tests in tests/contract run against both; a difference
+// is a bug here): resource versions, list and watch with bookmarks and watch-list, pages, 410 after a compaction,
+// optimistic conflicts, JSON, merge and strategic merge patches, the status and scale subresources, finalizers,
+// graceful deletion of pods, namespaces that end, CRDs with pruning, defaults and validation, the logs of pods,
+// admission by Pod Security, ResourceQuota, LimitRange and RuntimeClass. It leaves to the models of a cluster's
+// controllers (clientlib/testing/cluster): garbage collection, emptying a namespace, and everything that controllers,
+// the scheduler and the kubelet do. It lacks: authentication, authorisation, server-side apply, CEL rules, admission
+// webhooks, conversion between versions of a CRD, most defaults of built-in kinds.
 //
 // As a Transport it answers at once; streams wait on `clock`. FakeApiSocket (fake_api_socket.h) serves it over a
 // loopback port. Thread-safe.
@@ -33,7 +33,7 @@ struct FakeApiServerOptions {
   std::size_t events_kept = 100'000;  // Older ones are compacted: a watch from before gets 410.
 };
 
-// A change that was made; `before` is null for a new object, `after` for one that is gone.
+// A change; `before` is null for a new object, `after` for a deleted one.
 struct ServerChange {
   std::string resource;  // "pods", "statefulsets.apps": plural and group, as kubectl says it.
   std::shared_ptr<const Json> before, after;
@@ -63,15 +63,15 @@ class FakeApiServer final : public Transport {
   // Binds a pod, as POST pods/NAME/binding does.
   Status Bind(const ObjectKey& pod, std::string_view node);
 
-  // What a container writes to its log at that time: whole lines, or a part of one, which the next call goes on with.
-  // `at` is not before that of the call before. No effect if there is no such pod. A log ends, for who follows it, with
-  // its container; the container's next start has a new one.
+  // Appends to a container's log at that time: whole lines, or a part of one, which the next call continues. `at` is
+  // not before that of the last call. No effect if there is no such pod. For its followers a log ends with its
+  // container; the container's next start has a new one.
   void AppendPodLog(const ObjectKey& pod, std::string_view container, WallTime at, std::string_view text);
-  // Cuts off the front, as a node does with a long log; `lines` stay.
+  // Cuts off the front, as a node does with a long log, and keeps the last `lines`.
   void RotatePodLog(const ObjectKey& pod, std::string_view container, std::size_t lines);
 
-  // `observer` is called after each change, in the order of revisions. It may only take notes: the server is locked.
-  // REQUIRES: before the first request.
+  // `observer` is called after each change, in the order of revisions, with the server locked: it must not call the
+  // server. REQUIRES: before the first request.
   void AddObserver(std::function<void(const ServerChange&)> observer);
 
   std::uint64_t revision() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the admission plugin PodSecurity says to a new pod: the levels baseline and restricted, where a namespace
-// enforces one by its label. Pure.
+// The admission plugin PodSecurity for new pods: the levels baseline and restricted, if a namespace enforces one by its
+// label. Pure.
 //
 // Of the latest version of the standards, whatever version the namespace names; looked at are the host's namespaces,
 // paths and ports, privileges, capabilities to drop, types of volumes, users and seccomp profiles. Lacks: AppArmor,
@@ -15,7 +15,7 @@ namespace kube::testing {
 
 inline constexpr std::string_view kEnforceLabel = "pod-security.kubernetes.io/enforce";
 
-// "violates PodSecurity "restricted:latest": ..."; empty: the namespace takes the pod.
+// "violates PodSecurity "restricted:latest": ..."; empty: the namespace admits the pod.
 std::string PodSecurityViolation(const Json& ns, const Json& pod);
 
 }  // namespace kube::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the models of a cluster share: time, the server, how slow they are, and their way to write.
+// What the models of a cluster share: time, the server, their delays, and how they write.
 //
 // Models read the server's state when they act, not a cache: what a real controller sees late, its model sees late
 // by acting after a lag. (Only the scheduler has a memory of its own.) Not thread-safe, as Simulation.
@@ -38,7 +38,7 @@ struct FakeClusterOptions {
   Lag relist{ms(1), s(1)};             // From a container's start or crash to the kubelet's knowledge of it.
   Lag stop{ms(1), s(2)};               // From deleted to gone, at most the pod's grace period.
   Lag pod_collection{s(40), s(60)};    // From a node's removal to that of its pods.
-  int late_ready_one_in = 4;           // So many pods are Running for a while before they are Ready.
+  int late_ready_one_in = 4;           // One in this many pods is Running for a while before it is Ready.
   Duration job_batch_period = s(1);    // How long a job controller gathers news of pods.
 };
 

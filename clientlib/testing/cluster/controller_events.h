@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events (core/v1) as the controllers of a cluster write them: what client-go's recorder (tools/record) makes of what
-// they say.
+// Events (core/v1) as the controllers of a cluster write them, through client-go's recorder (tools/record).
 //
 // The same once more counts on the event that is there. Of what differs only by its message, from the tenth within ten
 // minutes on, there is one event whose message is the last one's, "(combined from similar events): ...". After 25 of a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster around a FakeApiServer: what runs in one, as models in virtual time.
+// A cluster around a FakeApiServer: models of its controllers, scheduler and kubelets in virtual time.
 //
 //   Simulation simulation(seed);
 //   FakeApiServer server(simulation, {.seed = seed});
@@ -40,7 +40,7 @@ class FakeCluster {
 
   Status AddNode(const std::string& name, int gpus, const NodeOptions& options = {});
   void RemoveNode(const std::string& name);
-  // A node that is not ready has lost its kubelet and is already known to: it is unreachable from now on.
+  // A node that is not ready has lost its kubelet, and the cluster knows it: it is unreachable from now on.
   void SetNodeReady(const std::string& name, bool is_ready);
   // A cordoned node takes no more pods; those on it stay. As `kubectl cordon` does.
   void SetCordoned(const std::string& name, bool is_cordoned);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kubelets of all nodes: bound pods start, run, crash and end as they are told to, and go when they are deleted.
+// The kubelets of all nodes: bound pods start, run, crash and end as their annotations say, and go when they are
+// deleted.
 //
-// Pods obey annotations, from birth or whenever they are set. All containers of a pod do the same. The nodes of the
-// test clusters obey those in the first table, too (tests/cluster/README.md).
+// Annotations may be set at creation or later. All containers of a pod behave alike. The nodes of the test clusters
+// follow those in the first table, too (tests/cluster/README.md).
 //
 //   grus.test/outcome: succeed | fail   the containers end for good, whatever the pod's restartPolicy
 //   grus.test/exit-code: "N"            of a failure or a crash; otherwise 1
 //   grus.test/ready: "false"            the readiness probe fails
 //   grus.test/waiting: "REASON: text"   the containers wait with that reason and message, and start once it is gone; an
 //                                       ErrImagePull is tried again, and in between it is an ImagePullBackOff
-//   grus.test/crash: "N"                the containers shall have crashed N times since the pod began: those that have
-//   not
-//                                       crash as soon as they run. They start again in the pod, at once or after the
-//                                       kubelet's back-off; but if restartPolicy is Never, the pod fails.
+//   grus.test/crash: "N"                the containers crash as soon as they run, until they have crashed N times since
+//                                       the pod began. They start again in the pod, at once or after the kubelet's
+//                                       back-off; but if restartPolicy is Never, the pod fails.
 //
 //   grus.test/run-seconds: "N"          after that time the containers succeed
-//   grus.test/stop-seconds: "N"         a deleted pod takes that long to stop, or is killed when its grace is over;
-//   until
-//                                       then it is as Ready as before, since a kubelet goes on with readiness probes
+//   grus.test/stop-seconds: "N"         a deleted pod takes that long to stop, or is killed when its grace is over; it
+//                                       stays as Ready as before, since a kubelet goes on with readiness probes
 //
 // A container with a startupProbe has started, and one with any of the other two probes is ready, after a delay of
 // FakeClusterOptions::start; one without probes is ready as late now and then. Liveness probes never fail, and

@@ -55,9 +55,9 @@ TEST(ParseExecCredential, A2RefusesHalfOrForeignCredentials) {
     const char* want;
   };
   for (const Case& c : {
-           Case{"s3cret", "no valid JSON"},
-           Case{"[]", "no ExecCredential"},
-           Case{R"({"kind":"Pod","s3cret":1})", "no ExecCredential"},
+           Case{"s3cret", "not print valid JSON"},
+           Case{"[]", "not print an ExecCredential"},
+           Case{R"({"kind":"Pod","s3cret":1})", "not print an ExecCredential"},
            Case{R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1"})",
                 "another apiVersion"},
            Case{CredentialText(Json()), "neither a token nor a certificate"},
@@ -67,7 +67,7 @@ TEST(ParseExecCredential, A2RefusesHalfOrForeignCredentials) {
            Case{CredentialText(Json::MakeObject({{"clientKeyData", "s3cret"}, {"token", "t"}})), "without its key"},
            Case{
                CredentialText(Json::MakeObject({{"clientCertificateData", key.cert_pem}, {"clientKeyData", "s3cret"}})),
-               "no PEM private key"},
+               "not a PEM private key"},
            Case{CredentialText(Json::MakeObject({{"token", "s3cret"}, {"expirationTimestamp", "soon"}})), "RFC 3339"},
        }) {
     const Result<ExecCredential> got = ParseExecCredential(c.text, kV1);
@@ -202,7 +202,7 @@ TEST_F(ExecCredentialTest, A2PluginThatNeedsATerminalIsRefused) {
   config_.exec->interactive_mode = "Always";
 
   EXPECT_THAT(ExecCredentialSource(config_, clock_).AuthorizationHeader().error().message(),
-              HasSubstr("wants a terminal"));
+              HasSubstr("needs a terminal"));
   EXPECT_EQ(Runs(), 0);
 }
 

@@ -56,8 +56,8 @@ TEST(CheckClientCertificate, WantsAKeyOfTheCertificate) {
 
   EXPECT_TRUE(CheckClientCertificate(one.cert_pem, one.key_pem));
   EXPECT_THAT(CheckClientCertificate(one.cert_pem, two.key_pem).error().message(), HasSubstr("does not belong"));
-  EXPECT_THAT(CheckClientCertificate(one.cert_pem, "x").error().message(), HasSubstr("no PEM private key"));
-  EXPECT_THAT(CheckClientCertificate("x", one.key_pem).error().message(), HasSubstr("no PEM certificate"));
+  EXPECT_THAT(CheckClientCertificate(one.cert_pem, "x").error().message(), HasSubstr("not a PEM private key"));
+  EXPECT_THAT(CheckClientCertificate("x", one.key_pem).error().message(), HasSubstr("not a PEM certificate"));
 }
 
 TEST(CertificateExpiry, IsTheEndOfTheFirstCertificate) {

@@ -10,7 +10,6 @@ namespace kube {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 
 Error ErrorOf(int status, std::string body, std::vector<std::pair<std::string, std::string>> headers = {}) {
   return ErrorFromResponse({status, std::move(headers), std::move(body)}, WallTime(std::chrono::hours(24)));

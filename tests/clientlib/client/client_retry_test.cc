@@ -46,39 +46,6 @@ TEST_F(ClientTest, H1WritesAreRepeatedWithTheirBodyToo) {
   EXPECT_EQ(requests[1].headers, requests[0].headers);  // Nothing is there twice.
 }
 
-TEST_F(ClientTest, H1WithoutRetryAfterTheErrorIsReturned) {
-  for (const int status : {429, 500, 503, 504}) {
-    transport_.Expect("GET", "/", StatusAnswer(status, "X", "busy"));
-    Result<std::shared_ptr<Object>> got = client().Get(kMaps, {"team-a", "a"});
-    ASSERT_FALSE(got);
-    EXPECT_EQ(got.error().http_status(), status);
-  }
-  EXPECT_THAT(transport_.requests(), SizeIs(4));
-}
-
-TEST_F(ClientTest, H1OtherErrorsAreNotRepeatedWhateverTheyAsk) {
-  for (const int status : {400, 403, 404, 409, 422}) {
-    transport_.Expect("GET", "/", ComeBackAnswer(status, "1"));
-    EXPECT_FALSE(client().Get(kMaps, {"team-a", "a"}));
-  }
-  EXPECT_THAT(transport_.requests(), SizeIs(5));
-}
-
-TEST_F(ClientTest, H1GivesUpAfterTenTries) {
-  transport_.Handle("GET", "/", [](auto&, auto&) { return ComeBackAnswer(429, "1"); });
-  auto got = Async([this] { return client().Get(kMaps, {"team-a", "a"}); });
-  for (std::size_t tries = 1; tries < 10; ++tries) {
-    ASSERT_TRUE(transport_.AwaitRequests(tries));
-    ASSERT_TRUE(clock_.AwaitWaiters(1));
-    clock_.Advance(1s);
-  }
-  Result<std::shared_ptr<Object>> result = got.get();
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code(), ErrorCode::kTooManyRequests);
-  EXPECT_EQ(result.error().retry_after(), 1s);
-  EXPECT_THAT(transport_.requests(), SizeIs(10));
-}
-
 TEST_F(ClientTest, H2ALongWaitIsLeftToTheWorkQueue) {
   transport_.Expect("GET", "/", ComeBackAnswer(429, "2"));
   Result<std::shared_ptr<Object>> got = client().Get(kMaps, {"team-a", "a"});

@@ -3,6 +3,7 @@
 
 #include "clientlib/model/json.h"
 #include "tests/kit/must.h"
+#include "tests/kit/tree_file.h"
 
 namespace kube {
 namespace {
@@ -48,35 +49,9 @@ TEST(IsCovered, RulesOneByOne) {
   for (const Case& c : kCases) EXPECT_EQ(IsCovered(FromText(c.wanted), FromText(c.live)), c.is_covered) << c.rule;
 }
 
-constexpr std::string_view kWantedSet =
-    R"({"replicas":4,"serviceName":"bert-workers","podManagementPolicy":"Parallel",
-"selector":{"matchLabels":{"grus.io/job":"bert","grus.io/role":"worker"}},
-"template":{"metadata":{"labels":{"grus.io/job":"bert","grus.io/role":"worker"}},
- "spec":{"terminationGracePeriodSeconds":30,"hostNetwork":false,
-  "containers":[{"name":"worker","image":"horovod:1","command":["/usr/sbin/sshd","-De"],"args":[],
-   "ports":[{"name":"ssh","containerPort":2222}],
-   "env":[{"name":"POD_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}}],
-   "resources":{"limits":{"nvidia.com/gpu":1},"requests":{"cpu":"0.5","memory":"2Gi"}},
-   "readinessProbe":{"tcpSocket":{"port":2222},"periodSeconds":5},
-   "volumeMounts":[{"name":"ssh","mountPath":"/etc/ssh-keys","readOnly":true},{"name":"dshm","mountPath":"/dev/shm"}]}],
-  "volumes":[{"name":"ssh","secret":{"secretName":"bert-ssh","defaultMode":256}},
-             {"name":"dshm","emptyDir":{"medium":"Memory"}}]}}})";
-
+std::string WantedSet() { return kit::ReadTreeFile("tests/clientlib/model/stateful_set_wanted.json"); }
 // As the API server gives it back: defaults filled in, quantities in canonical form.
-constexpr std::string_view kLiveSet = R"({"replicas":4,"selector":{"matchLabels":{"grus.io/job":"bert",
-"grus.io/role":"worker"}},"template":{"metadata":{"creationTimestamp":null,"labels":{"grus.io/job":"bert",
-"grus.io/role":"worker"}},"spec":{"volumes":[{"name":"ssh","secret":{"secretName":"bert-ssh","defaultMode":256}},
-{"name":"dshm","emptyDir":{"medium":"Memory"}}],"containers":[{"name":"worker","image":"horovod:1",
-"command":["/usr/sbin/sshd","-De"],"ports":[{"name":"ssh","containerPort":2222,"protocol":"TCP"}],
-"env":[{"name":"POD_IP","valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":"status.podIP"}}}],
-"resources":{"limits":{"nvidia.com/gpu":"1"},"requests":{"cpu":"500m","memory":"2Gi","nvidia.com/gpu":"1"}},
-"volumeMounts":[{"name":"ssh","readOnly":true,"mountPath":"/etc/ssh-keys"},{"name":"dshm","mountPath":"/dev/shm"}],
-"readinessProbe":{"tcpSocket":{"port":2222},"timeoutSeconds":1,"periodSeconds":5,"successThreshold":1,
-"failureThreshold":3},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File",
-"imagePullPolicy":"IfNotPresent"}],"restartPolicy":"Always","terminationGracePeriodSeconds":30,
-"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler"}},"serviceName":"bert-workers",
-"podManagementPolicy":"Parallel","updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}},
-"revisionHistoryLimit":10,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain","whenScaled":"Retain"}})";
+std::string LiveSet() { return kit::ReadTreeFile("tests/clientlib/model/stateful_set_live.json"); }
 
 TEST(IsCovered, ItemsOfOneKeyMayStandInAnyOrder) {
   const Json wanted = FromText(R"([{"name":"a","x":1},{"name":"b"},{"name":"a","x":2}])");
@@ -85,7 +60,9 @@ TEST(IsCovered, ItemsOfOneKeyMayStandInAnyOrder) {
   EXPECT_FALSE(IsCovered(wanted, FromText(R"([{"name":"b"},{"name":"a","x":2},{"name":"a","x":3}])")));
 }
 
-TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) { EXPECT_TRUE(IsCovered(FromText(kWantedSet), FromText(kLiveSet))); }
+TEST(IsCovered, DefaultsOfAStatefulSetAreNoDrift) {
+  EXPECT_TRUE(IsCovered(FromText(WantedSet()), FromText(LiveSet())));
+}
 
 TEST(IsCovered, EachChangeOfAStatefulSetIsDrift) {
   const std::pair<const char*, const char*> kChanges[] = {
@@ -101,11 +78,11 @@ TEST(IsCovered, EachChangeOfAStatefulSetIsDrift) {
       {R"("medium":"Memory")", R"("medium":"")"},
   };
   for (const auto& [from, to] : kChanges) {
-    std::string live(kLiveSet);
+    std::string live = LiveSet();
     const std::size_t at = live.find(from);
     ASSERT_NE(at, std::string::npos) << from;
     live.replace(at, std::string_view(from).size(), to);
-    EXPECT_FALSE(IsCovered(FromText(kWantedSet), FromText(live))) << from;
+    EXPECT_FALSE(IsCovered(FromText(WantedSet()), FromText(live))) << from;
   }
 }
 

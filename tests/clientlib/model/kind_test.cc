@@ -21,7 +21,7 @@ TEST(DecodeObject, ErrorsNameTheField) {
       {R"({"metadata":{"generation":"1"}})", "metadata.generation: expected an integer, found a string"},
       {R"({"metadata":{"labels":{"a":1}}})", "metadata.labels[a]: expected a string, found an integer"},
       {R"({"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"x"}}}]}})",
-       "spec.containers[0].resources.limits[cpu]: \"x\" is no quantity"},
+       "spec.containers[0].resources.limits[cpu]: \"x\" is not a quantity"},
       {R"({"kind":"Node"})", "kind: expected Pod, found Node"},
       {R"({"kind":"Status","status":"Failure"})", "kind: expected Pod, found Status"},
       {"[]", "expected an object, found a list"},

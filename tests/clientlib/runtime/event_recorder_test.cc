@@ -290,24 +290,6 @@ TEST_F(EventRecorderTest, ItsEndWaitsNoLongerThanTwoSeconds) {
   EXPECT_EQ(Dropped("write_failed"), 2u);
 }
 
-TEST_F(EventRecorderTest, V2AnObjectMayBegin25SeriesAtOnceAndAnotherOneInFiveMinutes) {
-  Start();
-  for (int i = 0; i < 40; ++i) Record(std::to_string(i));
-  Record("0");  // A repetition is no new one.
-  ASSERT_TRUE(AwaitIdle());
-  EXPECT_EQ(transport_.requests().size(), 26u);
-  EXPECT_EQ(Methods().back(), "PATCH");
-  EXPECT_EQ(Dropped("object_limit"), 15u);
-
-  clock_.Advance(5min);
-  Record("40");
-  Record("41");
-  ASSERT_TRUE(AwaitIdle());
-
-  EXPECT_EQ(transport_.requests().size(), 27u);
-  EXPECT_EQ(Dropped("object_limit"), 16u);
-}
-
 TEST_F(EventRecorderTest, V2ForgetsTheLeastRecentOfTooManySeries) {
   Start(10000);
   const auto record_about = [this](std::string name) {

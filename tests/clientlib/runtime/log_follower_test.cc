@@ -17,15 +17,6 @@ constexpr const char* kSince2 = "&follow=true&timestamps=true&sinceTime=2026-01-
 std::string Bytes(const std::string& bytes) { return "bytes " + bytes; }
 Error Reset() { return Error(ErrorCode::kUnavailable, "connection reset"); }
 
-TEST_F(LogFollowerTest, HandsOnWhatComesAsItComes) {
-  FakeStream stream = ExpectStream();
-  Start();
-  stream.Push("2026-01-02T03:04");
-  stream.Push(":05Z a\n2026-");
-  EXPECT_THAT(sink_.Await(4), ElementsAre("Following", "start", Bytes("2026-01-02T03:04"), Bytes(":05Z a\n2026-")));
-  EXPECT_THAT(Asked(), ElementsAre("&follow=true&timestamps=true"));
-}
-
 TEST_F(LogFollowerTest, BeginsWhereItIsTold) {
   FakeStream stream = ExpectStream();
   Start({.since = Time{FakeClock::kWallStart}, .tail_lines = 100});
@@ -268,26 +259,6 @@ TEST_F(LogFollowerTest, LinesThatComeAgainDoNotShortenTheBackoff) {
   EXPECT_THAT(Asked(), SizeIs(2));
   Pass(1600ms);
   EXPECT_THAT(sink_.Await(7), SizeIs(7));
-}
-
-TEST_F(LogFollowerTest, AStreamThatWasCutOffIsFollowedByAnother) {
-  SetPhase("Succeeded");
-  const std::string most(4 << 20, 'x');  // The limit, and the time makes it more.
-  ExpectBody("2026-01-02T03:04:05Z " + most);
-  ExpectBody("2026-01-02T03:04:05Z " + most);
-  ExpectBody(kLine2 + most + most);
-  ExpectBody(kLine2);
-  Start();
-  for (const std::size_t calls : {3, 5, 7}) sink_.Await(calls);  // Stream by stream: megabytes take a sanitizer long.
-  EXPECT_EQ(sink_.Await(10).back(), "Ended: the container has ended");
-  std::vector<std::string> limits;
-  for (const HttpRequest& request : transport_.requests()) {
-    const std::size_t at = request.target.find("limitBytes=");
-    if (at != std::string::npos) limits.push_back(request.target.substr(at));
-  }
-  EXPECT_THAT(limits,
-              ElementsAre("limitBytes=4194304", "limitBytes=4194304", "limitBytes=8388608", "limitBytes=4194304"))
-      << "more where the first second of a stream is all that it had";
 }
 
 TEST_F(LogFollowerTest, WaitsAsLongAsTheServerAsks) {

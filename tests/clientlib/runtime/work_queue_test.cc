@@ -16,7 +16,6 @@ namespace kube::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
 
 const ObjectKey kA{"ns", "a"}, kB{"ns", "b"}, kC{"ns", "c"};
 

@@ -43,17 +43,5 @@ TEST(FakeClock, WakesAWaiterWhenItsTimeHasCome) {
   EXPECT_TRUE(waited.get());
 }
 
-TEST(FakeClock, WaitsEndByNotificationToo) {
-  FakeClock clock;
-  std::stop_source stop;
-  std::future<bool> waited = std::async(std::launch::async, [&] { return WaitFor(clock, 10s, stop.get_token()); });
-  ASSERT_TRUE(clock.AwaitWaiters(1));
-
-  stop.request_stop();
-
-  ASSERT_EQ(waited.wait_for(20s), std::future_status::ready);
-  EXPECT_FALSE(waited.get());
-}
-
 }  // namespace
 }  // namespace kube::testing

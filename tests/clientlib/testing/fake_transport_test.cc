@@ -43,52 +43,6 @@ TEST_F(FakeTransportTest, GivesExpectedAnswersOnceAndInOrderBeforeHandlers) {
   EXPECT_EQ(transport_.requests().size(), 4u);
 }
 
-TEST_F(FakeTransportTest, TheHandlerWithTheLongestPrefixAnswers) {
-  transport_.Handle("GET", "/api/v1", [](auto&, auto&) { return JsonAnswer(200, "long"); });
-  transport_.Handle("GET", "/api", [](auto&, auto&) { return JsonAnswer(200, "short"); });
-  transport_.Handle("POST", "/api/v1/pods", [](auto&, auto&) { return JsonAnswer(201, "post"); });
-
-  EXPECT_EQ(Body("/api/v1/pods"), "long");
-  EXPECT_EQ(Body("/apis"), "short");
-}
-
-TEST_F(FakeTransportTest, ARequestWithoutAnAnswerFailsAndIsRecorded) {
-  Result<HttpResponse> response = transport_.Send(Get("/version"), {});
-  ASSERT_FALSE(response);
-  EXPECT_EQ(response.error().code(), ErrorCode::kInternal);
-  ASSERT_EQ(transport_.requests().size(), 1u);
-  EXPECT_EQ(transport_.requests()[0].target, "/version");
-}
-
-TEST_F(FakeTransportTest, AStreamGivesWhatIsPushedUntilItsEnd) {
-  FakeStream stream = transport_.ExpectStream("/api/v1/pods?watch=1");
-  Result<StreamResponse> opened = transport_.Open(Get("/api/v1/pods?watch=1"), {});
-  ASSERT_TRUE(opened && opened->stream);
-  EXPECT_TRUE(stream.AwaitOpened());
-
-  stream.Push("one");
-  stream.Push("two");
-  stream.End();
-
-  EXPECT_EQ(NextBytes(*opened->stream), "one");
-  EXPECT_EQ(NextBytes(*opened->stream), "two");
-  EXPECT_EQ(NextBytes(*opened->stream), "");
-  opened->stream.reset();
-  EXPECT_TRUE(stream.AwaitClosed());
-}
-
-TEST_F(FakeTransportTest, AStreamBreaksAfterWhatWasPushed) {
-  FakeStream stream = transport_.ExpectStream("/");
-  Result<StreamResponse> opened = transport_.Open(Get("/"), {});
-  ASSERT_TRUE(opened && opened->stream);
-
-  stream.Push("one");
-  stream.Break(Error(ErrorCode::kUnavailable, "broken"));
-
-  EXPECT_EQ(NextBytes(*opened->stream), "one");
-  EXPECT_EQ(NextBytes(*opened->stream), "broken");
-}
-
 TEST_F(FakeTransportTest, AReadEndsAtItsDeadlineAndTheStreamGoesOn) {
   FakeStream stream = transport_.ExpectStream("/");
   Result<StreamResponse> opened = transport_.Open(Get("/"), {});
@@ -130,15 +84,6 @@ TEST_F(FakeTransportTest, AHangingRequestEndsAtItsTimeout) {
   Result<HttpResponse> response = sent.get();
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), ErrorCode::kTimeout);
-}
-
-TEST_F(FakeTransportTest, AnOpenThatIsRefusedHasABodyAndNoStream) {
-  transport_.Expect("GET", "/", StatusAnswer(410, "Expired", "too old"));
-  Result<StreamResponse> opened = transport_.Open(Get("/"), {});
-  ASSERT_TRUE(opened);
-  EXPECT_EQ(opened->head.status, 410);
-  EXPECT_FALSE(opened->stream);
-  EXPECT_NE(opened->head.body.find("too old"), std::string::npos);
 }
 
 }  // namespace

@@ -104,13 +104,13 @@ func readFeatures(f *flags) (features, error) {
 	var err error
 	more.lease, err = strconv.Atoi(f.value("scheduler-lease", "0"))
 	if err != nil || (more.lease < 3 && f.given("scheduler-lease")) {
-		return more, fmt.Errorf("up: --scheduler-lease %s is no number of seconds from 3 on", f.value("scheduler-lease", ""))
+		return more, fmt.Errorf("up: --scheduler-lease %s is not a number of seconds of 3 or more", f.value("scheduler-lease", ""))
 	}
 	if f.given("real-gpus") && !more.realNode {
 		return more, errors.New("up: --real-gpus goes with --real-node")
 	}
 	if more.gpus, err = strconv.Atoi(f.value("real-gpus", "8")); err != nil || more.gpus < 0 {
-		return more, fmt.Errorf("up: --real-gpus %s is no number of GPUs", f.value("real-gpus", ""))
+		return more, fmt.Errorf("up: --real-gpus %s is not a number of GPUs", f.value("real-gpus", ""))
 	}
 	return more, nil
 }
@@ -122,7 +122,7 @@ func (f features) fit(name string, old *cluster) error {
 	}
 	if f.gates != "" || f.apis != "" || f.lease != 0 ||
 		f.realNode && (old.RealNode == nil || old.RealNode.GPUs != f.gpus) {
-		return fmt.Errorf("cluster %s is there already: its features cannot change; cluster down --name %[1]s first", name)
+		return fmt.Errorf("cluster %s exists already, and its features cannot change; cluster down --name %[1]s first", name)
 	}
 	return nil
 }

@@ -3,16 +3,16 @@
 package main
 
 const help = `A real Kubernetes control plane on this machine: etcd, kube-apiserver, kube-controller-manager,
-kube-scheduler, and kwok, which plays the kubelets of any number of GPU nodes.
+kube-scheduler, and kwok, which simulates the kubelets of any number of GPU nodes.
 
   cluster build [--real-node]       build the programs into the cache (about 7 minutes, once),
                                     those of a real node too (3 minutes more)
-  cluster up [--name N] [flags]     start a cluster, or what is dead of it; builds what is missing
+  cluster up [--name N] [flags]     start a cluster, or its dead processes; builds what is missing
       --feature-gates LIST          of API server, controller manager and scheduler, for a new cluster
       --runtime-config LIST         of the API server, for a new cluster
-      --scheduler-lease SECONDS     the scheduler leads by a lease of so many seconds (3 or more), for a new cluster
+      --scheduler-lease SECONDS     duration of the scheduler's lease (3 or more), for a new cluster
       --real-node                   with one node, real-0, that runs containers; needs root, for a new cluster
-      --real-gpus G                 nvidia.com/gpu of it, which are only a number (default 8)
+      --real-gpus G                 its nvidia.com/gpu, only a number (default 8)
   cluster down [--name N | --all]   stop it and remove all it wrote
   cluster status [--name N]         show processes (all clusters without --name);
                                     exit status 1 when one is dead or no cluster is there
@@ -32,8 +32,8 @@ kube-scheduler, and kwok, which plays the kubelets of any number of GPU nodes.
   cluster node-exec [--name N] -- COMMAND...
                                     run a command of this machine on the real node: ip, iptables, ctr ...
   cluster node-net [--name N] cut | heal | [delay MS] [loss PERCENT]
-                                    make the network between the real node and the machine bad, both ways, or good
-                                    again; pods of the node still reach each other
+                                    disturb the network between the real node and the machine, both ways, or heal
+                                    it; pods of the node still reach each other
   cluster pod-log POD [flags]       print the path of the file that is the pod's log, of all its containers;
                                     a line is "2026-01-02T03:04:05.678901234Z stdout F text"
       --namespace NS                the pod's (default default)

@@ -161,7 +161,7 @@ func copyLayer(to io.Writer, layer string) (int64, error) {
 	defer file.Close()
 	magic := make([]byte, 5)
 	if _, err := file.ReadAt(magic, 257); err != nil || string(magic) != "ustar" {
-		return 0, errors.New("it is no uncompressed tar file")
+		return 0, errors.New("it is not an uncompressed tar file")
 	}
 	return io.CopyBuffer(to, file, make([]byte, 1<<20))
 }

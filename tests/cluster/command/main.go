@@ -113,7 +113,7 @@ func run(args []string) error {
 // folder checks the cluster's name and returns its folder. Names become part of paths.
 func (s settings) folder(name string) (string, error) {
 	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`).MatchString(name) {
-		return "", fmt.Errorf("%q is no name for a cluster: lower-case letters, digits and '-', at most 40", name)
+		return "", fmt.Errorf("%q is not a name for a cluster: lower-case letters, digits and '-', at most 40", name)
 	}
 	return filepath.Join(s.state, name), nil
 }
@@ -327,10 +327,10 @@ func nodes(s settings, args []string) error {
 	plan := nodePlan{prefix: f.value("prefix", "node"), labels: map[string]string{}}
 	var err error
 	if plan.count, err = strconv.Atoi(f.rest[0]); err != nil || plan.count < 0 {
-		return fmt.Errorf("nodes: %q is no number of nodes", f.rest[0])
+		return fmt.Errorf("nodes: %q is not a number of nodes", f.rest[0])
 	}
 	if plan.gpus, err = strconv.Atoi(f.value("gpus", "8")); err != nil || plan.gpus < 0 {
-		return fmt.Errorf("nodes: --gpus %s is no number of GPUs", f.value("gpus", ""))
+		return fmt.Errorf("nodes: --gpus %s is not a number of GPUs", f.value("gpus", ""))
 	}
 	for _, label := range f.values["label"] {
 		key, value, ok := strings.Cut(label, "=")

@@ -60,11 +60,11 @@ func readFaults(words []string) (faults, error) {
 		switch pair[0] {
 		case "delay":
 			if f.milliseconds, err = strconv.Atoi(pair[1]); err != nil || f.milliseconds < 1 || f.milliseconds > 60000 {
-				return f, fmt.Errorf("node-net: delay %s is no number of milliseconds from 1 to 60000", pair[1])
+				return f, fmt.Errorf("node-net: delay %s is not a number of milliseconds from 1 to 60000", pair[1])
 			}
 		case "loss":
 			if f.percent, err = strconv.ParseFloat(pair[1], 64); err != nil || !(f.percent > 0 && f.percent <= 100) {
-				return f, fmt.Errorf("node-net: loss %s is no percentage above 0", pair[1])
+				return f, fmt.Errorf("node-net: loss %s is not a percentage above 0", pair[1])
 			}
 		default:
 			return f, usage

@@ -76,7 +76,7 @@ func podLog(s settings, args []string) error {
 	pod, namespace := f.rest[0], f.value("namespace", "default")
 	for _, name := range []string{pod, namespace} { // They become part of a path.
 		if !regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`).MatchString(name) {
-			return fmt.Errorf("pod-log: %q is no name of a pod or namespace", name)
+			return fmt.Errorf("pod-log: %q is not a name of a pod or namespace", name)
 		}
 	}
 	c, err := s.existing(f.name())

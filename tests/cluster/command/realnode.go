@@ -119,7 +119,7 @@ func checkMachine(s settings) error {
 	for _, path := range []string{s.state, s.cache} {
 		for _, hidden := range hiddenFolders {
 			if strings.HasPrefix(path+"/", hidden+"/") {
-				return fmt.Errorf("%s is not to be seen from a real node, which has its own %s; "+
+				return fmt.Errorf("%s is not visible from a real node, which has its own %s; "+
 					"set GRUS_STATE and GRUS_CACHE to other folders", path, hidden)
 			}
 		}

@@ -5,8 +5,7 @@
 
 #include <atomic>
 
-#include "clientlib/testing/api_server/fake_api_server.h"
-#include "clientlib/testing/fake_clock.h"
+#include "tests/kit/reconciler_fixture.h"
 #include "tests/kit/shapes.h"
 
 namespace grus {
@@ -17,50 +16,30 @@ using kube::Json;
 using kube::KindOf;
 
 // The ledger beside an API server in this process; no scheduler runs.
-class ClusterAccountTest : public ::testing::Test {
+class ClusterAccountTest : public testing::ReconcilerFixture {
  protected:
   void SetUp() override {
-    Create("namespaces", Text(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}})"));
-    Create("serviceaccounts", Text(R"({"apiVersion":"v1","kind":"ServiceAccount",
-                                       "metadata":{"name":"default","namespace":"team-a"}})"));
+    ReconcilerFixture::SetUp();
     account_.OnFreed([this] { ++freed_; });
     account_.OnStanding([this](const std::string& gang, bool is_urgent) {
       if (is_urgent) urgent_.push_back(gang);
     });
-    for (kube::Informer* informer : {&nodes_, &pods_}) informer->Start();
-    for (kube::Informer* informer : {&nodes_, &pods_}) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
-    AddNode("n1");
-  }
-  // No handler runs while what it tells is taken apart.
-  ~ClusterAccountTest() override {
-    for (kube::Informer* informer : {&nodes_, &pods_}) informer->Stop();
-    for (kube::Informer* informer : {&nodes_, &pods_}) informer->Join();
+    StartCaches();
+    Settle();
   }
   static Json Text(std::string_view text) { return *kube::ParseJson(text); }
   template <typename T>
   static void Must(const T& done) {
     ASSERT_TRUE(done) << done.error().message();
   }
-  void Create(const char* resource, Json object) { Must(server_.Create(resource, std::move(object))); }
-  // Both watches have nothing more to tell.
-  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(2)); }
-
   void AddNode(const std::string& name) {
-    Json node = Text(R"({"apiVersion":"v1","kind":"Node","metadata":{},
-                         "status":{"allocatable":{"cpu":"64","memory":"1Ti","pods":"110","nvidia.com/gpu":"8"}}})");
-    node["metadata"]["name"] = name;
-    Create("nodes", std::move(node));
+    ReconcilerFixture::AddNode(name);
     Settle();
   }
   void AddPod(const std::string& name, int gpus, const std::string& node = {}, const std::string& gang = {}) {
-    Json pod = Text(R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"team-a"},
-                        "spec":{"containers":[{"name":"c","image":"i"}]}})");
-    pod["metadata"]["name"] = name;
-    if (!gang.empty()) pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = gang;
-    Json& container = (*pod["spec"]["containers"].AsArray())[0];
-    if (gpus > 0) container["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
-    if (!node.empty()) pod["spec"]["nodeName"] = node;
-    Create("pods", std::move(pod));
+    Json spec = kit::PodSpec(gpus);
+    if (!node.empty()) spec["nodeName"] = node;
+    Create("pods", kit::MakePod(name, std::move(spec), gang.empty() ? Json() : kit::MemberOf(gang), "team-a"));
     Settle();
   }
   void PatchStatus(const std::string& pod, std::string_view patch) {
@@ -86,12 +65,8 @@ class ClusterAccountTest : public ::testing::Test {
     return demand;
   }
 
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{server_, nullptr, clock_};
-  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
-  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  kube::Informer& pods_ = Cache<kube::Pod>();
+  kube::Informer& nodes_ = Cache<kube::Node>();
   ClusterAccount account_{nodes_, pods_, clock_};
   std::atomic<int> freed_{0};
   std::vector<std::string> urgent_;

@@ -8,6 +8,7 @@
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {
@@ -16,17 +17,21 @@ using namespace std::chrono_literals;
 using kube::Json;
 using kube::KindOf;
 
-class LeaseWatchTest : public ::testing::Test {
+class LeaseWatchTest : public testing::ReconcilerFixture {
  protected:
   static constexpr char kNamespace[] = "kube-system";
 
   void SetUp() override {
-    Json ns = *kube::ParseJson(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"elsewhere"}})");
-    ASSERT_TRUE(server_.Create("namespaces", std::move(ns)));
+    ReconcilerFixture::SetUp();
+    Create("namespaces", Named("v1", "Namespace", "elsewhere"));
+    ++waiters_;  // The watch.
     watch_.OnChange([this] { ++changes_; });
   }
   // Ends the watch before what it tells.
-  void TearDown() override { watch_.Stop(); }
+  void TearDown() override {
+    watch_.Stop();
+    ReconcilerFixture::TearDown();
+  }
 
   void Start() {
     const kube::Result<bool> found = watch_.Start({});
@@ -34,8 +39,6 @@ class LeaseWatchTest : public ::testing::Test {
     has_found_ = *found;
     Settle();
   }
-  // The watch has nothing more to tell.
-  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(1)); }
 
   static Json Spec(const std::string& holder, int renewals) {
     Json spec = Json::MakeObject({{"leaseDurationSeconds", 15}});
@@ -43,13 +46,10 @@ class LeaseWatchTest : public ::testing::Test {
     spec["leaseTransitions"] = renewals;  // Any field: what counts is that the record changes.
     return spec;
   }
-  void Create(const std::string& name, const std::string& holder, const std::string& ns = kNamespace) {
-    Json lease = *kube::ParseJson(R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{}})");
-    lease["metadata"]["name"] = name;
-    lease["metadata"]["namespace"] = ns;
+  void AddLease(const std::string& name, const std::string& holder, const std::string& ns = kNamespace) {
+    Json lease = Named("coordination.k8s.io/v1", "Lease", name, ns);
     lease["spec"] = Spec(holder, renewals_++);
-    const auto made = server_.Create("leases.coordination.k8s.io", std::move(lease));
-    ASSERT_TRUE(made) << made.error().message();
+    Create("leases.coordination.k8s.io", std::move(lease));
   }
   void Renew(const std::string& holder) {
     Json patch = Json::MakeObject({{"spec", Spec(holder, renewals_++)}});
@@ -57,10 +57,6 @@ class LeaseWatchTest : public ::testing::Test {
     Settle();
   }
 
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{server_, nullptr, clock_};
   LeaseWatch watch_{client_, "", "them", clock_, log_};
   std::atomic<int> changes_{0};
   bool has_found_ = false;
@@ -68,7 +64,7 @@ class LeaseWatchTest : public ::testing::Test {
 };
 
 TEST_F(LeaseWatchTest, KnowsWhoHoldsTheLeaseOnceItHasStarted) {
-  Create("them", "a");
+  AddLease("them", "a");
 
   Start();
 
@@ -78,7 +74,7 @@ TEST_F(LeaseWatchTest, KnowsWhoHoldsTheLeaseOnceItHasStarted) {
 }
 
 TEST_F(LeaseWatchTest, LeasesOfOtherNamesAreNotSeen) {
-  Create("node-1", "a");
+  AddLease("node-1", "a");
 
   Start();
 
@@ -88,7 +84,7 @@ TEST_F(LeaseWatchTest, LeasesOfOtherNamesAreNotSeen) {
 }
 
 TEST_F(LeaseWatchTest, ALeaseOfThatNameIsFoundInAnyNamespace) {
-  Create("them", "a", "elsewhere");
+  AddLease("them", "a", "elsewhere");
 
   Start();
 
@@ -96,7 +92,7 @@ TEST_F(LeaseWatchTest, ALeaseOfThatNameIsFoundInAnyNamespace) {
 }
 
 TEST_F(LeaseWatchTest, ItIsAChangeWhenAnotherOneHoldsItAndNotWhenItIsRenewed) {
-  Create("them", "a");
+  AddLease("them", "a");
   Start();
   const int before = changes_;
 
@@ -109,7 +105,7 @@ TEST_F(LeaseWatchTest, ItIsAChangeWhenAnotherOneHoldsItAndNotWhenItIsRenewed) {
 }
 
 TEST_F(LeaseWatchTest, AHoldThatIsNotRenewedEndsAfterItsDurationOnOurClock) {
-  Create("them", "a");
+  AddLease("them", "a");
   Start();
 
   clock_.Advance(10s);
@@ -123,7 +119,7 @@ TEST_F(LeaseWatchTest, AHoldThatIsNotRenewedEndsAfterItsDurationOnOurClock) {
 }
 
 TEST_F(LeaseWatchTest, ALeaseThatIsGivenBackOrDeletedIsHeldByNobody) {
-  Create("them", "a");
+  AddLease("them", "a");
   Start();
   Renew("");
   EXPECT_EQ(watch_.held_until(), std::nullopt);

@@ -52,8 +52,6 @@ class NominationProbeTest : public ::testing::Test {
   using Answer = std::function<void(NominationProbeTest&)>;
 
   void SetUp() override {
-    Create("serviceaccounts", R"({"apiVersion":"v1","kind":"ServiceAccount",
-                                  "metadata":{"name":"default","namespace":"default"}})");
     server_.AddObserver([this](const kube::testing::ServerChange& change) {
       const bool is_guest = change.resource == "pods" && !change.before && change.after &&
                             *change.after->At({"metadata", "name"})->AsString() == kGuest;

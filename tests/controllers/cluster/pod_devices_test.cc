@@ -4,45 +4,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "clientlib/testing/api_server/fake_api_server.h"
-#include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
 #include "controllers/cluster/cluster_account.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {
 
 using namespace std::chrono_literals;
-using kube::Json;
 using kube::KindOf;
 
 constexpr char kGpu[] = "deviceclass.resource.kubernetes.io/gpu";
 constexpr char kGpuRequest[] = R"({"name":"r","exactly":{"deviceClassName":"gpu","count":2}})";
 
 // Claims, classes and slices of an API server in this process; nobody allocates but the test.
-class PodDevicesTest : public ::testing::Test {
+class PodDevicesTest : public testing::ReconcilerFixture {
  protected:
   void SetUp() override {
-    Create("namespaces", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}})");
-    for (kube::Informer* informer : Informers()) informer->Start();
-    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
-    is_started_ = true;
-  }
-  // No handler runs while what it tells is taken apart.
-  ~PodDevicesTest() override {
-    for (kube::Informer* informer : Informers()) informer->Stop();
-    for (kube::Informer* informer : Informers()) informer->Join();
-  }
-  std::vector<kube::Informer*> Informers() { return {&claims_, &templates_, &classes_, &slices_, &pods_, &nodes_}; }
-  // The caches have nothing more to be told.
-  void Settle() {
-    if (!is_started_) return;  // Nobody looks yet.
-    ASSERT_TRUE(clock_.AwaitWaiters(6));
+    ReconcilerFixture::SetUp();
+    StartCaches();
   }
   void Create(std::string_view resource, std::string_view text) {
-    const auto created = server_.Create(resource, *kube::ParseJson(text));
-    ASSERT_TRUE(created) << created.error().message();
-    Settle();
+    ReconcilerFixture::Create(resource, *kube::ParseJson(text));
+    if (claims_.HasList()) Settle();  // Before, nobody looks.
   }
   void Patch(const kube::Kind& kind, const kube::ObjectKey& key, std::string_view patch, const char* subresource = "") {
     const auto patched =
@@ -112,17 +96,12 @@ class PodDevicesTest : public ::testing::Test {
   std::int64_t NeededBy(const kube::Pod& pod) const { return devices_.NeedsOf(pod).devices.Extended(kGpu); }
   std::string ProblemOf(const kube::Pod& pod) const { return devices_.NeedsOf(pod).problem; }
 
-  bool is_started_ = false;
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{server_, nullptr, clock_};
-  kube::Informer claims_{client_, KindOf<kube::ResourceClaim>(), {}, clock_, log_};
-  kube::Informer templates_{client_, KindOf<kube::ResourceClaimTemplate>(), {}, clock_, log_};
-  kube::Informer classes_{client_, KindOf<kube::DeviceClass>(), {}, clock_, log_};
-  kube::Informer slices_{client_, KindOf<kube::ResourceSlice>(), {}, clock_, log_};
-  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
-  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  kube::Informer& claims_ = Cache<kube::ResourceClaim>();
+  kube::Informer& templates_ = Cache<kube::ResourceClaimTemplate>();
+  kube::Informer& classes_ = Cache<kube::DeviceClass>();
+  kube::Informer& slices_ = Cache<kube::ResourceSlice>();
+  kube::Informer& pods_ = Cache<kube::Pod>();
+  kube::Informer& nodes_ = Cache<kube::Node>();
   PodDevices devices_{{claims_, templates_, classes_, slices_}, log_};
   ClusterAccount account_{nodes_, pods_, clock_, Nominations::kAuto, nullptr, &devices_};
 };

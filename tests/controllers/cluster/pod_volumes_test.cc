@@ -8,11 +8,10 @@
 #include <set>
 
 #include "clientlib/model/scheduling_v1.h"
-#include "clientlib/testing/api_server/fake_api_server.h"
-#include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
 #include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/priorities.h"
+#include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
 namespace {
@@ -28,32 +27,19 @@ constexpr char kClaims[] = "persistentvolumeclaims", kVolumes[] = "persistentvol
                kClasses[] = "storageclasses.storage.k8s.io", kPriorities[] = "priorityclasses.scheduling.k8s.io";
 
 // Claims, volumes and classes of an API server in this process; nobody binds them but the test.
-class PodVolumesTest : public ::testing::Test {
+class PodVolumesTest : public testing::ReconcilerFixture {
  protected:
   void SetUp() override {
-    Create("namespaces", R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}})");
+    ReconcilerFixture::SetUp();
     volumes_.OnVolumeClaim([this](const kube::ObjectKey& claim) {
       std::lock_guard lock(mutex_);
       told_.insert(claim.name);
     });
-    for (kube::Informer* informer : Informers()) informer->Start();
-    for (kube::Informer* informer : Informers()) ASSERT_TRUE(informer->WaitForSync(clock_.Now() + 1h));
+    StartCaches();
   }
-  // No handler runs while what it tells is taken apart.
-  ~PodVolumesTest() override {
-    for (kube::Informer* informer : Informers()) informer->Stop();
-    for (kube::Informer* informer : Informers()) informer->Join();
-  }
-  std::vector<kube::Informer*> Informers() { return {&claims_, &pvs_, &classes_, &priorities_, &pods_, &nodes_}; }
   void Create(std::string_view resource, std::string_view text) {
-    const auto created = server_.Create(resource, *kube::ParseJson(text));
-    ASSERT_TRUE(created) << created.error().message();
-    Settle();
-  }
-  // The caches have nothing more to be told.
-  void Settle() {
-    if (!claims_.HasList()) return;  // Nobody looks yet.
-    ASSERT_TRUE(clock_.AwaitWaiters(6));
+    ReconcilerFixture::Create(resource, *kube::ParseJson(text));
+    if (claims_.HasList()) Settle();  // Before, nobody looks.
   }
   void AddClaim(const std::string& name, const std::string& volume, const std::string& storage_class) {
     Json claim =
@@ -89,16 +75,12 @@ class PodVolumesTest : public ::testing::Test {
     return std::exchange(told_, {});
   }
 
-  kube::testing::FakeClock clock_;
-  kube::testing::FakeApiServer server_{clock_};
-  kube::Log log_{kube::LogLevel::kOff};
-  kube::Client client_{server_, nullptr, clock_};
-  kube::Informer claims_{client_, KindOf<kube::PersistentVolumeClaim>(), {}, clock_, log_};
-  kube::Informer pvs_{client_, KindOf<kube::PersistentVolume>(), {}, clock_, log_};
-  kube::Informer classes_{client_, KindOf<kube::StorageClass>(), {}, clock_, log_};
-  kube::Informer priorities_{client_, KindOf<kube::PriorityClass>(), {}, clock_, log_};
-  kube::Informer pods_{client_, KindOf<kube::Pod>(), {}, clock_, log_};
-  kube::Informer nodes_{client_, KindOf<kube::Node>(), {}, clock_, log_};
+  kube::Informer& claims_ = Cache<kube::PersistentVolumeClaim>();
+  kube::Informer& pvs_ = Cache<kube::PersistentVolume>();
+  kube::Informer& classes_ = Cache<kube::StorageClass>();
+  kube::Informer& priorities_ = Cache<kube::PriorityClass>();
+  kube::Informer& pods_ = Cache<kube::Pod>();
+  kube::Informer& nodes_ = Cache<kube::Node>();
   PodVolumes volumes_{claims_, pvs_, classes_};
   ClusterAccount account_{nodes_, pods_, clock_, Nominations::kAuto, &volumes_};
   std::mutex mutex_;  // Guards told_.

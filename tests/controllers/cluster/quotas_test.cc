@@ -11,7 +11,6 @@
 namespace grus {
 namespace {
 
-using kube::Json;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -34,7 +33,6 @@ class QuotasTest : public testing::ReconcilerFixture {
     SetStatus(kResource, {ns, name}, R"({"hard":{"pods":"4"},"used":{"pods":"2"}})");
     Settle();
   }
-  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(waiters_)); }
   std::vector<std::string> Told() {
     std::lock_guard lock(mutex_);
     return std::exchange(told_, {});

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "clientlib/auth/tls_material.h"
-#include "controllers/elastic/horovod_patch.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/cluster_objects.h"
 #include "tests/controllers/elastic/test_job.h"
@@ -94,18 +93,6 @@ TEST(ElasticChildren, AKeyIsReadBackFromItsSecret) {
   EXPECT_EQ(key->private_key, "the private key");
   EXPECT_EQ(key->public_key, "the public key");
   EXPECT_FALSE(KeyIn(kube::Secret())) << "somebody else's";
-}
-
-TEST(ElasticChildren, TheHostListIsWhatTheViewReadsBack) {
-  HostList list;
-  list.hosts = {{PodName(1), "10.0.0.2"}, {PodName(0), "10.0.0.1"}};
-  list.slots = 2;
-  list.revision = 5;
-  list.published = grus::At(0);
-  const Json config_map = MakeHosts(TestJob(), list);
-  const auto decoded = kube::Decode<kube::ConfigMap>(ToText(config_map));
-  ASSERT_TRUE(decoded);
-  EXPECT_EQ(ReadHostList(**decoded), list);
 }
 
 TEST(MakeWorkers, SaysTheSizeAndIsReadBackAsSuch) {
@@ -223,6 +210,7 @@ TEST(WorkerPod, NamesTheClaimsThatAllWorkersShare) {
   EXPECT_EQ(worker.spec.volumes[0].claim->claim_name, "images");
 }
 
+// How containers are summed is tested in cluster_objects_test.cc.
 TEST(WorkerPod, IsWhatTheSchedulerWillCount) {
   struct Case {
     const char* rule;
@@ -233,27 +221,6 @@ TEST(WorkerPod, IsWhatTheSchedulerWillCount) {
       {"GPUs alone", "{}", 0, 0, 2},
       {"requests", R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"1500m","memory":"1Ki"}}}]})",
        1500, 1024, 2},
-      {"limits stand for missing requests",
-       R"({"containers":[{"name":"worker","resources":{"limits":{"cpu":2,"memory":"4"},"requests":{"cpu":"1"}}}]})",
-       1000, 4, 2},
-      {"a sidecar container adds",
-       R"({"containers":[{"name":"log","resources":{"requests":{"cpu":"1"}}},
-                         {"name":"worker","resources":{"requests":{"cpu":"2"}}}]})",
-       3000, 0, 2},
-      {"an init container raises",
-       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"2"}}}],
-           "initContainers":[{"name":"i","resources":{"requests":{"cpu":"5"}}}]})",
-       5000, 0, 2},
-      {"a restartable init container adds, and runs beside those after it only",
-       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"2"}}}],
-           "initContainers":[{"name":"big","resources":{"requests":{"cpu":"10"}}},
-                             {"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}}]})",
-       10'000, 0, 2},
-      {"and those before it",
-       R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"2"}}}],
-           "initContainers":[{"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
-                             {"name":"big","resources":{"requests":{"cpu":"10"}}}]})",
-       11'000, 0, 2},
       {"odd amounts are none",
        R"({"containers":[{"name":"worker","resources":{"requests":{"cpu":"much","memory":[]}}}]})", 0, 0, 2},
   };

@@ -40,22 +40,27 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
     Create("priorityclasses.scheduling.k8s.io", std::move(made));
   }
   // The first one; its StatefulSet is there.
-  void AddBoundWorker() {
+  void AddBoundWorker(const std::string& node = "n1") {
     Json pod = Named("v1", "Pod", "bert-workers-0", "team-a");
     pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
     Json owner = Json::MakeObject(
         {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
     owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
     pod["metadata"]["ownerReferences"].Append(std::move(owner));
-    pod["spec"] = *kube::ParseJson(R"({"nodeName":"n1","containers":[{"name":"worker","image":"a",
+    pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"worker","image":"a",
         "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
+    pod["spec"]["nodeName"] = node;
     Create("pods", std::move(pod));
+  }
+  // A job of one worker, of which nothing but a first pass was seen.
+  void StartJobOfOne() {
+    AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+    Start();
+    ASSERT_TRUE(Pass());
   }
   // A job whose one worker is ready, with all of its children.
   void AddRunningJob() {
-    AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.max_replicas = job.spec.workers.min_replicas = 1; });
-    Start();
-    Settle();
+    StartJobOfOne();
     AddBoundWorker();
     SetStatus("pods", {"team-a", "bert-workers-0"}, R"({"phase":"Running","podIP":"10.0.0.1","conditions":[
         {"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})");
@@ -110,9 +115,10 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
   kube::Informer& nodes_ = Cache<kube::Node>();
   kube::Informer& classes_ = Cache<kube::PriorityClass>();
   kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
+  Quotas quotas_{Cache<kube::ResourceQuota>()};
   ClusterAccount account_{nodes_, pods_, clock_};
   ElasticReconciler elastic_{
-      client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, &profiles_},
+      client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, classes_, quotas_, nullptr, &profiles_},
       account_, events_,
       clock_,   log_};
 };
@@ -254,9 +260,7 @@ TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
 }
 
 TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothingOfItsNode) {
-  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-  Start();
-  ASSERT_TRUE(Pass());
+  StartJobOfOne();
   const auto set = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
   ASSERT_NE(set, nullptr);
   // From here on the cache of nodes is old.
@@ -264,16 +268,7 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
   nodes_.Join();
   --waiters_;
   AddNode("n2");
-  Json pod = Named("v1", "Pod", PodName(0), "team-a");
-  pod["metadata"]["labels"] = *set->At({"spec", "template", "metadata", "labels"});
-  pod["metadata"]["ownerReferences"].Append(Json::MakeObject({{"apiVersion", "apps/v1"},
-                                                              {"kind", "StatefulSet"},
-                                                              {"name", "bert-workers"},
-                                                              {"uid", *set->At({"metadata", "uid"})},
-                                                              {"controller", true}}));
-  pod["spec"] = Json::MakeObject({{"nodeName", "n2"}});
-  pod["spec"]["containers"].Append(Json::MakeObject({{"name", "worker"}, {"image", "worker:1"}}));
-  Create("pods", std::move(pod));
+  AddBoundWorker("n2");
 
   (void)Settle();
   EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
@@ -285,9 +280,7 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
 
 // Or it would come again at once, and again, for as long as its children are refused.
 TEST_F(ElasticReconcilerTest, AStartThatFailsBesideTheLastRunsWorkersDoesNotWakeItself) {
-  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-  Start();
-  ASSERT_TRUE(Pass());
+  StartJobOfOne();
   AddBoundWorker();
   ASSERT_TRUE(server_.Delete("statefulsets.apps", {"team-a", "bert-workers"},
                              Json::MakeObject({{"propagationPolicy", "Background"}})));
@@ -305,13 +298,7 @@ TEST_F(ElasticReconcilerTest, AStartThatFailsBesideTheLastRunsWorkersDoesNotWake
 
 // Whoever deletes a Job without saying more leaves its pods behind.
 TEST_F(ElasticReconcilerTest, ALauncherIsNotMadeAgainWhileAPodOfItRunsThatTheCacheDoesNotKnow) {
-  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-  Start();
-  ASSERT_TRUE(Pass());
-  AddBoundWorker();
-  SetStatus("pods", {"team-a", "bert-workers-0"}, R"({"phase":"Running","podIP":"10.0.0.1","conditions":[
-      {"type":"Ready","status":"True","lastTransitionTime":"2026-01-02T03:04:05Z"}]})");
-  (void)Settle();
+  AddRunningJob();
   ASSERT_NE(server_.Get("jobs.batch", {"team-a", "bert-launcher"}), nullptr);
   pods_.Stop();
   pods_.Join();

@@ -319,8 +319,8 @@ TEST(ScaleMessage, SaysTheNumbersAndWhy) {
       {34, 32, ScaleReason::kUnschedulable, "shrunk from 34 to 32 workers: the rest was unschedulable for 15 s"},
       {4, 0, ScaleReason::kBelowMinimum,
        "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs) and the launcher"},
-      {0, 5, ScaleReason::kStarted, "grown from 0 to 5 workers: what there is room for; 8 are wanted"},
-      {5, 8, ScaleReason::kRequested, "grown from 5 to 8 workers: the rest of what is wanted"},
+      {0, 5, ScaleReason::kStarted, "grown from 0 to 5 workers: there is room for no more; 8 are wanted"},
+      {5, 8, ScaleReason::kRequested, "asked the scheduler for 3 more workers; 8 are wanted"},
       {2, 1, ScaleReason::kSpecChanged, "shrunk from 2 to 1 worker: the spec changed"},
       {1, 2, ScaleReason::kRoomAppeared, "grown from 1 to 2 workers: there is room"},
   };
@@ -353,24 +353,17 @@ TEST(PatienceFor, WhatAJobThatWaitsIsToldMayWaitForCompanyButNoDecision) {
   EXPECT_EQ(PatienceFor(before, status_of(Of(4).Ready({0, 1, 2, 3}).LauncherRuns())), 0s);
 }
 
-TEST(ElasticStatus, AJobWithoutGpusIsToldInWorkersOnly) {
-  const View view =
-      ViewBuilder().MinMax(2, 4).Room(1).Job([](auto& job) { job.spec.workers.gpus_per_worker = 0; }).Build();
-  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
+TEST(ElasticStatus, TheRoomIsToldInTheAcceleratorsOfTheJob) {
+  const auto message = [](auto change) {
+    const View view = ViewBuilder().MinMax(2, 4).Room(1).Job(change).Build();
+    return ConditionOf(PlanElasticJob(view).status, "Ready").message;
+  };
+  EXPECT_EQ(message([](auto& job) { job.spec.workers.gpus_per_worker = 0; }),
             "waiting for room for 2 workers and the launcher");
-}
-
-TEST(ElasticStatus, OtherAcceleratorsAreToldByTheirName) {
-  const View view =
-      ViewBuilder()
-          .MinMax(2, 4)
-          .Room(1)
-          .Job([](auto& job) {
-            job.spec.workers.pod_template = *kube::ParseJson(
-                R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
-          })
-          .Build();
-  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").message,
+  EXPECT_EQ(message([](auto& job) {
+              job.spec.workers.pod_template = *kube::ParseJson(
+                  R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":4}}}]}})");
+            }),
             "waiting for room for 2 workers (8 amd.com/gpu) and the launcher");
 }
 

@@ -186,7 +186,7 @@ TEST(ReadLauncherPod, SaysWhetherItRunsAndWhatItWasGiven) {
   EXPECT_TRUE(pod.is_running);
   EXPECT_FALSE(pod.is_ending);
   EXPECT_EQ(pod.hosts_revision, 12);
-  EXPECT_EQ(pod.failure, "");
+  EXPECT_EQ(pod.end, "");
 }
 
 TEST(ReadLauncherPod, OnALostNodeNothingRuns) {
@@ -212,7 +212,7 @@ TEST(ReadLauncherPod, TellsWhyItFailed) {
        ""},
   };
   for (const auto& [text, failure] : kCases) {
-    EXPECT_EQ(ReadLauncherPod(Read<kube::Pod>(text), true).failure, failure) << text;
+    EXPECT_EQ(ReadLauncherPod(Read<kube::Pod>(text), true).end, failure) << text;
   }
 }
 

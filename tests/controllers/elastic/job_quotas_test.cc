@@ -71,7 +71,7 @@ class JobQuotasTest : public testing::ReconcilerFixture {
   kube::Informer& classes_ = Cache<kube::PriorityClass>();
   Quotas quotas_{cache_};
   JobPods pods_{client_, clock_};
-  JobQuotas job_quotas_{pods_, &quotas_, &classes_};
+  JobQuotas job_quotas_{pods_, quotas_, classes_};
   std::optional<QuotaLimit> limit_;
   std::mutex mutex_;
   std::vector<std::string> told_;
@@ -227,10 +227,9 @@ class ElasticQuotasTest : public JobQuotasTest {
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
   ClusterAccount account_{nodes_, pods_, clock_};
-  ElasticReconciler elastic_{
-      client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, nullptr, &classes_, nullptr, &quotas_},
-      account_, events_,
-      clock_,   log_};
+  ElasticReconciler elastic_{client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, classes_, quotas_},
+                             account_, events_,
+                             clock_,   log_};
 };
 
 TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {

@@ -66,8 +66,7 @@ TEST(OverlayTemplate, OurContainerComesFirstBesideOthers) {
 
 TEST(OverlayTemplate, GpusAreLimitsAndRequestsAndLeaveOthersAlone) {
   OurContainer ours = Ours();
-  ours.device = "nvidia.com/gpu";
-  ours.devices = 4;
+  ours.devices = {"nvidia.com/gpu", 4};
   const Json pod = Overlay(
       R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"memory":"8Gi","nvidia.com/gpu":1}}}]}})",
       ours);
@@ -86,8 +85,7 @@ TEST(OverlayTemplate, ThePriorityClassOfTheJobWins) {
 
 TEST(OverlayTemplate, WhatIsNoTemplateIsPassedOnForTheApiServerToRefuse) {
   OurContainer ours = Ours();
-  ours.device = "nvidia.com/gpu";
-  ours.devices = 1;
+  ours.devices = {"nvidia.com/gpu", 1};
   EXPECT_EQ(Overlay(R"("text")", ours), Json("text"));
   EXPECT_EQ(*Overlay(R"({"spec":"text"})", ours).Find("spec"), Json("text"));
   EXPECT_EQ(*Overlay(R"({"metadata":7})", ours).Find("metadata"), Json(7));

@@ -11,7 +11,6 @@ namespace grus {
 namespace {
 
 using namespace std::chrono_literals;
-using kube::ObjectKey;
 
 // A launcher that runs since the beginning of the test, and what is asked of its kubelet.
 class TrainingOutputTest : public testing::ReconcilerFixture {

@@ -123,7 +123,7 @@ class GangBuilder {
 // Ordinals of the members whose gates are lifted, and of those that are deleted.
 inline std::vector<int> Lifts(const GangPlan& plan) {
   std::vector<int> ordinals;
-  for (const Member* member : plan.lift) ordinals.push_back(member->ordinal);
+  for (const LiftedGate& lifted : plan.lift) ordinals.push_back(lifted.member->ordinal);
   return ordinals;
 }
 inline std::vector<int> Ends(const GangPlan& plan) {

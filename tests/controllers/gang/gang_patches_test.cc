@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/gang/gang_patches.h"
-
 #include <gtest/gtest.h>
 
+#include "controllers/gang/member_writer.h"
 #include "tests/controllers/gang/gang_builder.h"
 
 namespace grus {

@@ -8,10 +8,8 @@
 namespace grus {
 namespace {
 
-using std::chrono::seconds;
 using testing::At;
 using ::testing::ElementsAre;
-using testing::Ends;
 using testing::GangBuilder;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -174,13 +172,16 @@ TEST(GangPlan, WhereNominationsDoNotHelpMembersArePinnedAsTheirGatesAreLifted) {
   const GangPlan plan = PlanGang(view);
   EXPECT_THAT(plan.nominate, IsEmpty());
   EXPECT_THAT(Lifts(plan), ElementsAre(0, 1));
-  EXPECT_EQ(plan.pins.at(&view.members[0]), "node-1");
-  EXPECT_EQ(plan.pins.at(&view.members[1]), "node-0");
+  EXPECT_EQ(plan.lift[0].pinned_to, "node-1");
+  EXPECT_EQ(plan.lift[1].pinned_to, "node-0");
 }
 
 TEST(GangPlan, AMemberThatNamesItsOwnHostIsNotPinned) {
   const auto named = [](Member& member) { member.has_own_hostname = true; };
-  EXPECT_TRUE(PlanGang(GangBuilder(2).Gated(2).Each(named).Places(2).Pins().Build()).pins.empty());
+  const GangPlan plan = PlanGang(GangBuilder(2).Gated(2).Each(named).Places(2).Pins().Build());
+  ASSERT_THAT(plan.lift, SizeIs(2));
+  EXPECT_EQ(plan.lift[0].pinned_to, "");
+  EXPECT_EQ(plan.lift[1].pinned_to, "");
 }
 
 TEST(GangPlan, ANominationWithoutAPlaceIsTakenBack) {
@@ -252,8 +253,8 @@ TEST(GangPlan, AnExtraThatItsVolumeHoldsBackKeepsNobodyFromStarting) {
   view.members[0].volume_problem = "PersistentVolumeClaim team-a/data-0 does not exist";
   const GangPlan plan = PlanGang(view);
   ASSERT_THAT(plan.lift, SizeIs(2));
-  EXPECT_EQ(plan.lift[0]->name, "gang-1");
-  EXPECT_EQ(plan.lift[1]->name, "gang-2");
+  EXPECT_EQ(plan.lift[0].member->name, "gang-1");
+  EXPECT_EQ(plan.lift[1].member->name, "gang-2");
 }
 
 TEST(GangPlan, AReplacementWaitsForItsVolume) {

@@ -19,20 +19,10 @@ class GangReconcilerTest : public testing::ReconcilerFixture {
 
   // All of whose members are gated, and nominated for that node if there is one.
   void AddGang(const std::string& name, int members, int gpus, const std::string& node = {}) {
-    Json group = Text(R"({"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup",
-                          "metadata":{"namespace":"team-a"},"spec":{}})");
-    group["metadata"]["name"] = name;
-    group["spec"]["minMember"] = members;
-    Create("podgroups.scheduling.x-k8s.io", std::move(group));
+    Create("podgroups.scheduling.x-k8s.io", kit::MakePodGroup(name, members, "{}", "team-a"));
     for (int i = 0; i < members; ++i) {
-      Json pod = Text(R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"team-a"},
-                          "spec":{"containers":[{"name":"c","image":"i"}],
-                                  "schedulingGates":[{"name":"scheduling.x-k8s.io/gang"}]}})");
       const std::string pod_name = name + "-" + std::to_string(i);
-      pod["metadata"]["name"] = pod_name;
-      pod["metadata"]["labels"][api::kPodGroupLabel] = name;
-      (*pod["spec"]["containers"].AsArray())[0]["resources"]["limits"]["nvidia.com/gpu"] = std::to_string(gpus);
-      Create("pods", std::move(pod));
+      Create("pods", kit::MakePod(pod_name, kit::Gated(kit::PodSpec(gpus)), kit::MemberOf(name), "team-a"));
       if (!node.empty()) Nominate(pod_name, node);
     }
   }

@@ -36,8 +36,6 @@ class GangStatusWriterTest : public testing::ReconcilerFixture {
     plugins_.Stop();
     ReconcilerFixture::TearDown();
   }
-  // Both watches have nothing more to tell, nor has the recorder of events.
-  void Settle() { ASSERT_TRUE(clock_.AwaitWaiters(waiters_)); }
 
   std::shared_ptr<const api::PodGroup> Group() const { return groups_.Get<api::PodGroup>(kKey); }
   GangView View() {
@@ -74,7 +72,7 @@ TEST_F(GangStatusWriterTest, WhileOthersLeadNothingIsWrittenAndTheNextPassKnowsW
   Say(GangReason::kCannotFit, 0);
 
   EXPECT_EQ(ReasonInCluster(), "");
-  EXPECT_EQ(GangReasonBefore(View()), "CannotFit");
+  EXPECT_EQ(GangReasonIn(View().group->status), "CannotFit");
   EXPECT_EQ(writer_.TimeUntilOthersLose(), 15s);
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the time of a gang is over, what is rolled back, and when it is tried again.
-#include "controllers/gang/gang_timer.h"
-
 #include <gmock/gmock.h>
 
 #include "tests/controllers/gang/gang_builder.h"

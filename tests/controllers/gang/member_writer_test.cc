@@ -15,9 +15,7 @@ using kube::Json;
 class MemberWriterTest : public testing::ReconcilerFixture {
  protected:
   void AddPod(const std::string& name) {
-    Json pod = *kube::ParseJson(R"({"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"team-a"},
-                                    "spec":{"containers":[{"name":"c","image":"i"}]}})");
-    pod["metadata"]["name"] = name;
+    Json pod = kit::MakePod(name, kit::PodSpec(0), {}, "team-a");
     pod["metadata"]["finalizers"] = Json::MakeArray({kJobTracking});
     Create("pods", std::move(pod));
   }

@@ -117,7 +117,7 @@ TEST_F(CommandLine, APlotSaysThatTheClusterHasNoTrialJobs) {
                         port + "'}}]}");
   const Outcome outcome = RunWith({"trial", "plot", "bert", "--kubeconfig", kubeconfig.c_str()});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_EQ(outcome.error, "kubectl grus: the cluster has no TrialJobs: grus is not installed there\n");
+  EXPECT_EQ(outcome.error, "kubectl grus: the cluster has no TrialJobs: the CRDs of grus are not installed\n");
 }
 
 TEST_F(CommandLine, HelpSaysHowToUseIt) {

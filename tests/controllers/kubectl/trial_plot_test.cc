@@ -82,7 +82,7 @@ TEST(TrialPlot, WithoutACurveSaysWhatTheTrialJobIsDoing) {
   const auto text = PlotAsText(Trial(kRunning), {});
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().message(),
-            "TrialJob team-a/try has nothing to draw: phase Running, 1/8 trials ended; trial 2 of 8 is measuring");
+            "TrialJob team-a/try has no curve yet: phase Running, 1/8 trials ended; trial 2 of 8 is measuring");
   EXPECT_FALSE(PlotAsSvg(Trial(kRunning)));
   EXPECT_FALSE(PlotAsText(Trial(R"({"curve":[{"gpus":1,"source":"Unknown"}]})"), {}));
 }

@@ -15,7 +15,6 @@ namespace {
 using kube::Json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class Ungate : public ::testing::Test {
  protected:
@@ -68,14 +67,15 @@ TEST_F(Ungate, SaysWhichPodsWaitAndChangesNothing) {
 
   EXPECT_EQ(Run("team-a", false), 0);
 
-  EXPECT_EQ(out_.str(),
-            "NAMESPACE   POD       PODGROUP   THEN\n"
-            "team-a      train-0   train      is the scheduler's\n"
-            "\n"
-            "1 pod would start in namespace team-a; nothing was changed. --yes lifts the gates.\n"
-            "\n"
-            "Pods that these make from now on wait again, unless the gate is taken out of their templates:\n"
-            "team-a   StatefulSet train\n");
+  EXPECT_EQ(
+      out_.str(),
+      "NAMESPACE   POD       PODGROUP   WITHOUT THE GATE\n"
+      "team-a      train-0   train      can be scheduled\n"
+      "\n"
+      "1 pod would be ungated in namespace team-a; nothing was changed. Run it again with --yes to lift the gates.\n"
+      "\n"
+      "New pods of these workloads will wait again, unless you remove the gate from their templates:\n"
+      "team-a   StatefulSet train\n");
   EXPECT_THAT(GatesOf("team-a", "train-0"), ElementsAre(kGate));
 }
 
@@ -87,7 +87,7 @@ TEST_F(Ungate, LiftsTheGatesOfGrusAndLeavesThoseOfOthers) {
 
   EXPECT_THAT(GatesOf("team-a", "parked"), ElementsAre());
   EXPECT_THAT(GatesOf("team-b", "shared"), ElementsAre("example.com/quota"));
-  EXPECT_THAT(out_.str(), HasSubstr("team-b      shared   <none>     waits for gates of others\n\n2 pods let go.\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("team-b      shared   <none>     still gated by others\n\n2 pods ungated.\n"));
   EXPECT_EQ(error_.str(), "");
   const auto pod = client_.Get<kube::Pod>({"team-b", "shared"});
   EXPECT_TRUE((*pod)->metadata.annotations.empty()) << "grus must not take it for one that it let go";
@@ -96,7 +96,7 @@ TEST_F(Ungate, LiftsTheGatesOfGrusAndLeavesThoseOfOthers) {
 TEST_F(Ungate, WhereNobodyWaitsItSaysSo) {
   AddPod("team-a", "plain", {"example.com/quota"});
   EXPECT_EQ(Run("", true), 0);
-  EXPECT_EQ(out_.str(), "no pod waits at a gate of grus\n");
+  EXPECT_EQ(out_.str(), "no pod waits for a gate of grus\n");
 }
 
 TEST_F(Ungate, APodThatIsGoneOrAnotherOneIsNoError) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "controllers/measure/speed_reader.h"
+#include "tests/kit/tree_file.h"
 
 namespace grus {
 namespace {
@@ -27,14 +28,7 @@ struct Expected {
   std::map<std::string, double> values;
 };
 
-// That of the tree that the current folder is in.
-std::filesystem::path Corpus() {
-  for (auto folder = std::filesystem::current_path();; folder = folder.parent_path()) {
-    const auto corpus = folder / "tests/controllers/measure/corpus";
-    if (std::filesystem::exists(corpus)) return corpus;
-    if (folder == folder.parent_path()) return {};
-  }
-}
+std::filesystem::path Corpus() { return kit::TreePath("tests/controllers/measure/corpus"); }
 
 std::vector<Expected> ReadExpected() {
   std::ifstream file(Corpus() / "expected.csv");

@@ -303,17 +303,6 @@ TEST(SpeedReader, LinesFromTheFutureOrThePastDoNotSpoilTheCountedSpeed) {
   }
 }
 
-TEST(SpeedReader, ALineOfAMegabyteIsNoHarm) {
-  LogWriter log;
-  for (int i = 0; i < 30; ++i) {
-    log.Wait(0.5);
-    log.Line("step " + std::to_string(i) + (i % 10 == 5 ? std::string(1 << 20, '7') : ""));
-  }
-  const SpeedObservation seen = ReadAll(log);
-  EXPECT_NEAR(seen.step->value(), 0.5, 1e-6);
-  EXPECT_GT(seen.counts.log.dropped_bytes, 3 * 1000000);
-}
-
 TEST(SpeedReader, StepsBetweenWhichEachTimeIsAnEvaluationAreBetterThanNone) {
   LogWriter log;
   for (int step = 0; step < 20; ++step) {
@@ -380,22 +369,6 @@ TEST(SpeedReader, ALogThatIsReadInTwoPartsTellsTheSameSpeed) {
   EXPECT_NEAR(seen.step->value(), 0.5, 1e-6);
 }
 
-TEST(SpeedReader, ReconnectingReadsEachLineOnce) {
-  LogWriter log;
-  log.now = std::chrono::floor<seconds>(log.now);
-  for (int i = 0; i < 8; ++i) {
-    log.Wait(0.1);  // All within a second.
-    log.Line("step " + std::to_string(i));
-  }
-  SpeedReader reader = *SpeedReader::Make({});
-  reader.Add(log.bytes);
-  reader.Resume();
-  reader.Add(log.bytes);
-  const SpeedCounts counts = reader.Observe(log.now).counts;
-  EXPECT_EQ(counts.matched_lines, 8);
-  EXPECT_EQ(counts.log.read_again, 8);
-}
-
 TEST(SpeedReader, SpeedsThatAreNoneAreRefusedAndCounted) {
   const SpeedReaderOptions options{.patterns = {{"time", "took (\\S+)", Measure::kStepSeconds}}};
   LogWriter log;
@@ -438,37 +411,6 @@ TEST(SpeedReader, ARunningAverageIsTakenApart) {
 
 TEST(SpeedReader, ABadPatternIsAnError) {
   EXPECT_FALSE(SpeedReader::Make({.patterns = {{"bad", "(", Measure::kStep}}}).ok());
-}
-
-TEST(SpeedReader, AnyBytesAreReadInAnyChunks) {
-  std::mt19937 random(20260105);
-  const std::string_view kParts[] = {"2026-01-02T03:04:05.5Z ",
-                                     "step 1",
-                                     "\r",
-                                     "\n",
-                                     "\x1b[3",
-                                     "\xff\xfe",
-                                     "[1,0]<stdout>:",
-                                     "1e308",
-                                     " it/s",
-                                     "/",
-                                     "9999999",
-                                     "\b",
-                                     "time: ",
-                                     " 5/10 ",
-                                     "-",
-                                     "ms/step",
-                                     "Epoch",
-                                     "2029-01-01T00:00:00Z "};
-  SpeedReader reader = *SpeedReader::Make({.patterns = {{"p", "(.*)it", Measure::kStepSeconds}}, .has_auto = true});
-  for (int i = 0; i < 100000; ++i) {
-    reader.Add(kParts[random() % std::size(kParts)]);
-    if (i % 10000 == 0) reader.Resume();
-  }
-  const SpeedObservation seen = reader.Observe({});
-  for (const auto* speed : {&seen.step, &seen.throughput, &seen.gpu_throughput, &seen.token_throughput, &seen.epoch}) {
-    EXPECT_TRUE(!*speed || (*speed)->value() > 0);
-  }
 }
 
 // In KiB.

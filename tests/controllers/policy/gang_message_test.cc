@@ -11,7 +11,6 @@ namespace {
 GangStanding Waiting() {
   GangStanding standing;
   standing.position = 2;
-  standing.needed = 8;
   standing.capacity = 8;
   standing.fitting = 5;
   standing.lacking = kGpuResource;

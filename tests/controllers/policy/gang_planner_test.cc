@@ -438,7 +438,6 @@ TEST_F(GangPlannerTest, TheStandingTellsWhatIsLackingAndWhoHoldsIt) {
 
   planner_.Plan(0);
   const GangStanding& standing = Standing("t/g");
-  EXPECT_EQ(standing.needed, 3);
   EXPECT_EQ(standing.fitting, 0);
   EXPECT_EQ(standing.capacity, 3);
   EXPECT_EQ(standing.lacking, kGpuResource);

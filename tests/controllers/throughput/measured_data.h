@@ -15,16 +15,9 @@
 #include <vector>
 
 #include "controllers/throughput/throughput_fit.h"
+#include "tests/kit/tree_file.h"
 
 namespace grus {
-
-// bench/data of the tree that the current folder is in.
-inline std::filesystem::path BenchData() {
-  for (auto folder = std::filesystem::current_path();; folder = folder.parent_path()) {
-    if (std::filesystem::exists(folder / "bench/data/pollux")) return folder / "bench/data";
-    if (folder == folder.parent_path()) throw std::runtime_error("no bench/data above the current folder");
-  }
-}
 
 // The lines below the header, as fields.
 inline std::vector<std::vector<std::string>> ReadTable(const std::filesystem::path& path) {
@@ -52,7 +45,7 @@ struct PolluxModel {
 };
 
 inline PolluxModel ReadPollux(const std::string& model) {
-  const std::filesystem::path folder = BenchData() / "pollux/traces" / model;
+  const std::filesystem::path folder = kit::TreePath("bench/data/pollux/traces") / model;
   PolluxModel data;
   for (const auto& row : ReadTable(folder / "placements.csv")) {
     Measurement m;
@@ -126,7 +119,7 @@ struct GavelJob {
 
 inline std::vector<GavelJob> ReadGavel(const std::string& gpu_type) {
   std::map<std::string, std::vector<Measurement>> jobs;
-  for (const auto& row : ReadTable(BenchData() / "gavel/isolated_throughputs.csv")) {
+  for (const auto& row : ReadTable(kit::TreePath("bench/data/gavel/isolated_throughputs.csv"))) {
     if (row[0] != gpu_type) continue;
     const int gpus = std::stoi(row[3]);
     jobs[row[1] + " " + row[2]].push_back({{1, gpus, std::stod(row[2])}, gpus / std::stod(row[4])});

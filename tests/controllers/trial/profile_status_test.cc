@@ -12,7 +12,6 @@ namespace grus {
 namespace {
 
 using testing::AtSecond;
-using ::testing::HasSubstr;
 using testing::MakePoint;
 
 constexpr kube::WallTime kNow = kube::testing::FakeClock::kWallStart;

@@ -74,12 +74,12 @@ class ProfileStoreTest : public ::testing::Test {
     speeds.workload.image = "example.com/bert:1";
     return speeds;
   }
-  // Waits of a retry end when the clock moves; this moves it until `store` is done.
-  kube::Status Save(ProfileStore& store, const NewSpeeds& speeds) {
-    kube::Status saved;
+  // Waits of a retry end when the clock moves; this moves it until `write` is done.
+  kube::Status Done(const std::function<kube::Status()>& write) {
+    kube::Status done;
     std::atomic<bool> is_done{false};
     std::thread thread([&] {
-      saved = store.Save(speeds);
+      done = write();
       is_done = true;
     });
     while (!is_done) {
@@ -87,10 +87,11 @@ class ProfileStoreTest : public ::testing::Test {
       clock_.Advance(10ms);
     }
     thread.join();
-    return saved;
+    return done;
   }
-  kube::Status Save(const NewSpeeds& speeds) { return Save(store_, speeds); }
-
+  kube::Status Save(const NewSpeeds& speeds) {
+    return Done([&] { return store_.Save(speeds); });
+  }
   std::shared_ptr<const api::WorkloadProfile> Live() {
     const auto profile = direct_.Get<api::WorkloadProfile>({"", kFingerprint});
     return profile ? *profile : nullptr;
@@ -189,7 +190,7 @@ TEST_F(ProfileStoreTest, AnotherUnitIsRefusedAndChangesNothing) {
 
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().code(), kube::ErrorCode::kInvalidArgument);
-  EXPECT_THAT(saved.error().message(), HasSubstr("are in SamplesPerSecond, these in StepsPerSecond"));
+  EXPECT_THAT(saved.error().message(), HasSubstr("counts in SamplesPerSecond, these measurements in StepsPerSecond"));
   EXPECT_EQ(Live()->spec.points.size(), 1u);
 }
 
@@ -207,35 +208,22 @@ TEST_F(ProfileStoreTest, AnEditSeesWhatOthersWroteMeanwhile) {
   ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100)})));
   wire_.before_write = [&] { EXPECT_TRUE(other_.Save(Speeds({MakePoint({"A100", 2, 1, 32}, 100)}))); };
 
-  kube::Status edited;
-  std::atomic<bool> is_done{false};
-  std::thread thread([&] {
-    edited = store_.Edit(kFingerprint, [&](const api::WorkloadProfile& live) {
+  const kube::Status edited = Done([&] {
+    return store_.Edit(kFingerprint, [&](const api::WorkloadProfile& live) {
       return ProfileEdit{{MakePoint({"A100", static_cast<int>(live.spec.points.size()) + 10, 1, 32}, 100)}, {}};
     });
-    is_done = true;
   });
-  while (!is_done) {
-    std::this_thread::yield();
-    clock_.Advance(10ms);
-  }
-  thread.join();
-
   ASSERT_TRUE(edited);
   EXPECT_THAT(Names(Live()->spec.points), ElementsAre("A100-1g-1n-32b", "A100-2g-1n-32b", "A100-12g-1n-32b"));
 }
 
-TEST_F(ProfileStoreTest, AnEditMakesNoProfile) {
+TEST_F(ProfileStoreTest, NeitherAnEditNorNoMeasurementMakesAProfile) {
   bool is_called = false;
   ASSERT_TRUE(store_.Edit(kFingerprint, [&](const api::WorkloadProfile&) {
     is_called = true;
     return ProfileEdit{};
   }));
   EXPECT_FALSE(is_called);
-  EXPECT_FALSE(Live());
-}
-
-TEST_F(ProfileStoreTest, NoMeasurementMakesNoProfile) {
   ASSERT_TRUE(Save(Speeds({})));
   EXPECT_FALSE(Live());
 }

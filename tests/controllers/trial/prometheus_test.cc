@@ -42,14 +42,14 @@ TEST(ReadPrometheusAnswer, SaysWhatIsWrong) {
     const char* want;
   };
   const std::vector<Case> cases = {
-      {"", "none of Prometheus"},
-      {"<html>", "none of Prometheus"},
+      {"", "not from Prometheus"},
+      {"<html>", "not from Prometheus"},
       {"{}", "no status"},
       {R"({"status":"success","data":{}})", "no result"},
       {R"({"status":"error","errorType":"bad_data","error":"parse error at char 3"})", "parse error at char 3"},
       {Vector(R"({"value":[1,"1"]},{"value":[1,"2"]})"), "2 series"},
       {R"({"status":"success","data":{"resultType":"matrix","result":[]}})", "matrix"},
-      {std::string(Prometheus::kMaxAnswer + 1, '['), "none of Prometheus"},
+      {std::string(Prometheus::kMaxAnswer + 1, '['), "not from Prometheus"},
   };
   for (const Case& c : cases) {
     const auto value = ReadPrometheusAnswer(c.body);
@@ -101,7 +101,7 @@ TEST(Prometheus, NamesTheServerThatDoesNotAnswerWell) {
   });
   network.Expect("GET", "/", kube::HttpResponse{302, {}, ""});
   EXPECT_THAT(prometheus.Ask("http://p:9090", "x", {}).error().message(),
-              HasSubstr("http://p:9090: it answers with status 302"));
+              HasSubstr("http://p:9090: it answered with status 302"));
   EXPECT_THAT(prometheus.Ask("http://u:p@p:9090", "x", {}).error().message(), HasSubstr("ask Prometheus"));
   EXPECT_THAT(prometheus.Ask("ftp://p", "x", {}).error().message(), HasSubstr("ask Prometheus"));
 }

@@ -96,6 +96,12 @@ class RunningJobsTest : public testing::ReconcilerFixture {
     StartCaches();
   }
 
+  // Jobs of the profile, which the caches know.
+  void StartJobs(std::initializer_list<const char*> jobs) {
+    AddProfile();
+    for (const char* job : jobs) AddJob(job);
+    Start();
+  }
   kube::Duration Pass(RunningJobs& running, const std::string& job) {
     EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
     const auto action = running.Reconcile({"team-a", job}, {});
@@ -169,9 +175,7 @@ class RunningJobsTest : public testing::ReconcilerFixture {
 };
 
 TEST_F(RunningJobsTest, AJobAsFastAsItsProfileSaysWritesNothing) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Sample("bert", 790);
   Sample("bert", 810);
   EXPECT_EQ(wire_.writes, 0);
@@ -180,9 +184,7 @@ TEST_F(RunningJobsTest, AJobAsFastAsItsProfileSaysWritesNothing) {
 }
 
 TEST_F(RunningJobsTest, ASlowJobIsADriftOfTheProfileAndIsToldOnBoth) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
 
   Sample("bert", 500);
 
@@ -197,9 +199,7 @@ TEST_F(RunningJobsTest, ASlowJobIsADriftOfTheProfileAndIsToldOnBoth) {
 }
 
 TEST_F(RunningJobsTest, TheDriftGoesOnceTheJobAgrees) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Sample("bert", 500);
 
   Sample("bert", 800);
@@ -210,9 +210,7 @@ TEST_F(RunningJobsTest, TheDriftGoesOnceTheJobAgrees) {
 }
 
 TEST_F(RunningJobsTest, ASpeedThatDriftedTwiceInARowIsTheProfilesFromThenOn) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Sample("bert", 500);
 
   Sample("bert", 505);
@@ -227,39 +225,8 @@ TEST_F(RunningJobsTest, ASpeedThatDriftedTwiceInARowIsTheProfilesFromThenOn) {
   EXPECT_THAT(Events(), Contains("ElasticHorovodJob MeasuredAgain"));
 }
 
-TEST_F(RunningJobsTest, TwoDifferentDriftsReplaceNothing) {
-  AddProfile();
-  AddJob("bert");
-  Start();
-  Sample("bert", 500);
-
-  Sample("bert", 300);
-
-  EXPECT_EQ(Profile()->spec.points[0].measured.throughput, "800");
-  EXPECT_NEAR(std::stod(Profile()->status.drift->observed.throughput), 300, 2);
-}
-
-TEST_F(RunningJobsTest, OfTwoJobsThatDisagreeTheDriftStandsAndReplacesNothing) {
-  AddProfile();
-  AddJob("bert");
-  AddJob("bert-2");
-  Start();
-  Sample("bert", 800);
-  for (int i = 0; i < 3; ++i) {
-    Sample("bert-2", 500);
-    Sample("bert", 800);
-  }
-  EXPECT_EQ(Profile()->spec.points[0].measured.throughput, "800");
-  EXPECT_EQ(Drifted(), "True SlowerThanMeasured");
-  EXPECT_EQ(Profile()->status.drift->job, "team-a/bert-2");
-  EXPECT_THAT(Events(), SizeIs(2));
-}
-
 TEST_F(RunningJobsTest, TheDriftOfAJobThatIsGoneIsTakenAwayByAnother) {
-  AddProfile();
-  AddJob("bert");
-  AddJob("bert-2");
-  Start();
+  StartJobs({"bert", "bert-2"});
   Sample("bert-2", 500);
   ASSERT_TRUE(server_.Delete(kJobs, {"team-a", "bert-2"}));
   Pass("bert-2");
@@ -284,9 +251,7 @@ TEST_F(RunningJobsTest, ASizeThatTheProfileDoesNotHaveIsAdded) {
 }
 
 TEST_F(RunningJobsTest, ALogThatSaysNothingChangesNothingAndIsTriedAgainLater) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Begin(running_, "bert");
   server_.AppendPodLog({"team-a", "bert-launcher"}, "launcher", clock_.WallNow(), "warming up\n");
   clock_.Advance(kSlice - 1s);
@@ -300,18 +265,14 @@ TEST_F(RunningJobsTest, ALogThatSaysNothingChangesNothingAndIsTriedAgainLater) {
 }
 
 TEST_F(RunningJobsTest, WhatWasPrintedBeforeTheSampleDoesNotCount) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Print("bert", 100);
   Sample("bert", 800);
   EXPECT_EQ(Drifted(), "");
 }
 
 TEST_F(RunningJobsTest, AGlimpseIsNoSample) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Begin(running_, "bert");
   Print("bert", 500, 10s);
   EXPECT_EQ(Pass("bert"), kLookEvery);
@@ -319,9 +280,7 @@ TEST_F(RunningJobsTest, AGlimpseIsNoSample) {
 }
 
 TEST_F(RunningJobsTest, TheSampleOfAJobThatIsResizedIsVoid) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Begin(running_, "bert");
   Print("bert", 500);
   SetWorkers("bert", 3);
@@ -335,9 +294,7 @@ TEST_F(RunningJobsTest, TheSampleOfAJobThatIsResizedIsVoid) {
 }
 
 TEST_F(RunningJobsTest, AfterARestartADriftIsNotToldAgainAndHasToBeSeenTwiceAnew) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Sample("bert", 500);
   const int writes = wire_.writes;
 
@@ -350,9 +307,7 @@ TEST_F(RunningJobsTest, AfterARestartADriftIsNotToldAgainAndHasToBeSeenTwiceAnew
 }
 
 TEST_F(RunningJobsTest, AProfileThatIsDeletedMeanwhileIsNotMadeAgain) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Begin(running_, "bert");
   Print("bert", 500);
   ASSERT_TRUE(server_.Delete(kProfiles, {"", kProfile}));
@@ -418,9 +373,7 @@ TEST_F(RunningJobsTest, JobsThatRanBeforeAreSpreadAndNewOnesAreNot) {
 }
 
 TEST_F(RunningJobsTest, AJobThatDoesNotRunAnyMoreIsForgotten) {
-  AddProfile();
-  AddJob("bert");
-  Start();
+  StartJobs({"bert"});
   Begin(running_, "bert");
   SetStatus(kJobs, {"team-a", "bert"}, R"({"phase":"Succeeded"})");
   EXPECT_EQ(End(running_, "bert"), 0s);

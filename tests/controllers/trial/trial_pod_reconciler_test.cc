@@ -15,7 +15,6 @@ using kube::Json;
 using ::testing::HasSubstr;
 using testing::kGroups;
 using testing::kJobs;
-using testing::kTrialJobs;
 
 constexpr char kPush[] = R"({"measure":{"source":"Push"},"workload":{"podTemplate":{"spec":{"containers":[
     {"name":"side","image":"s"},{"name":"train","image":"a","args":["x"],
@@ -78,32 +77,6 @@ TEST_F(TrialPodReconcilerTest, IsMeasuredByItsOwnPodAndThenDeleted) {
   EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
 }
 
-TEST_F(TrialPodReconcilerTest, TheSamePodAgainCostsNothing) {
-  AddTrialJob(kPush);
-  Start();
-  Pass();
-  Run();
-  Pass();
-  Measure();
-  Collect();
-  ReplaceTrialJob(kPush);
-
-  for (int i = 0; i < 3; ++i) Pass();
-
-  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
-  EXPECT_EQ(Tune()->status.trials.at(0).reason, api::TrialReason::kFromCache);
-  EXPECT_EQ(Tune()->status.spent.gpu_seconds, 0);
-  EXPECT_TRUE(server_.List("pods", "team-a").empty());
-}
-
-TEST_F(TrialPodReconcilerTest, APassThatFindsNothingNewWritesNothing) {
-  AddTrialJob(kPush);
-  Start();
-  for (int i = 0; i < 4; ++i) Pass();
-
-  ExpectIdlePasses();
-}
-
 TEST_F(TrialPodReconcilerTest, AGroupOfSomebodyElseWithItsNameIsLeftAlone) {
   AddTrialJob(kPush);
   testing::TrialWorld world(testing::TestTrialJob({1}));
@@ -120,26 +93,6 @@ TEST_F(TrialPodReconcilerTest, AGroupOfSomebodyElseWithItsNameIsLeftAlone) {
   EXPECT_TRUE(server_.List("pods", "team-a").empty());
 }
 
-TEST_F(TrialPodReconcilerTest, TheNextTryWaitsUntilTheGroupOfTheLastIsGone) {
-  AddTrialJob(kPush);
-  Start();
-  Pass();
-  Pass();
-  const auto suspend = [&](bool is_suspended) {
-    Edit(kTrialJobs, {"team-a", "tune"}, [&](Json& job) { job["spec"]["suspend"] = is_suspended; });
-  };
-  suspend(true);
-  Pass();
-  EndPods();
-  suspend(false);
-
-  Pass();
-  EXPECT_TRUE(server_.List("pods", "team-a").empty());
-  Collect();
-  Pass();
-  EXPECT_EQ(server_.List("pods", "team-a").size(), 1U);
-}
-
 TEST_F(TrialPodReconcilerTest, WhatIsKeptIsToldToEndAndStays) {
   Json spec = *kube::ParseJson(kPush);
   spec["cleanup"] = "Never";
@@ -154,30 +107,6 @@ TEST_F(TrialPodReconcilerTest, WhatIsKeptIsToldToEndAndStays) {
 
   EXPECT_EQ(Uid(), uid);
   EXPECT_EQ(*server_.Get("pods", Key())->At({"spec", "activeDeadlineSeconds"})->AsInt(), 1);
-}
-
-TEST_F(TrialPodReconcilerTest, LargerThanANodeIsSkippedHoweverManyNodesThereAre) {
-  for (const char* name : {"n2", "n3"}) AddNode(name);
-  Json spec = *kube::ParseJson(kPush);
-  spec["space"] = *kube::ParseJson(R"({"gpuCounts":[8,16]})");
-  AddTrialJob(kube::ToText(spec));
-  Start();
-
-  Pass();
-
-  const auto job = Tune();
-  EXPECT_EQ(job->status.trials.at(0).phase, TrialPhase::kStarting);
-  EXPECT_EQ(job->status.trials.at(1).reason, api::TrialReason::kDoesNotFit);
-}
-
-TEST_F(TrialPodReconcilerTest, AWorkloadThatCannotBeUsedIsSaid) {
-  AddTrialJob(R"({"workload":{"podTemplate":{"spec":{"containers":[]}}}})");
-  Start();
-
-  Pass();
-
-  EXPECT_EQ(ReadyReason(), "InvalidWorkload");
-  EXPECT_TRUE(server_.List("pods", "team-a").empty());
 }
 
 TEST_F(TrialPodReconcilerTest, OthersThatWaitStopAnIdleOneAndItsOwnGangDoesNot) {

@@ -132,10 +132,11 @@ TEST(PodWorkload, SaysWhyNoTrialCanBeMadeOfIt) {
   };
   constexpr char kGpus[] = R"({"resources":{"limits":{"nvidia.com/gpu":1}},"args":["a"]})";
   const std::string two = R"({"spec":{"containers":[)" + std::string(kGpus) + "," + kGpus + "]}}";
-  for (const Case& c : {Case{"5", "no container"}, Case{"{}", "no container"}, Case{R"({"spec":[]})", "no container"},
-                        Case{R"({"spec":{"containers":[]}})", "no container"},
-                        Case{R"({"spec":{"containers":["x"]}})", "no object"}, Case{two.c_str(), "several containers"},
-                        Case{R"({"spec":{"containers":[{"name":"a"}]}})", "batchSizeOption"}}) {
+  for (const Case& c :
+       {Case{"5", "no container"}, Case{"{}", "no container"}, Case{R"({"spec":[]})", "no container"},
+        Case{R"({"spec":{"containers":[]}})", "no container"},
+        Case{R"({"spec":{"containers":["x"]}})", "not an object"}, Case{two.c_str(), "several containers"},
+        Case{R"({"spec":{"containers":[{"name":"a"}]}})", "batchSizeOption"}}) {
     const auto workload = PodWorkload(*kube::ParseJson(c.text), space);
     ASSERT_FALSE(workload) << c.text;
     EXPECT_THAT(workload.error().message(), HasSubstr(c.why)) << c.text;

@@ -15,6 +15,9 @@ using ::testing::HasSubstr;
 using testing::kJobs;
 using testing::kTrialJobs;
 
+constexpr char kAsks[] = R"({"measure":{"source":"Prometheus",
+    "prometheus":{"url":"http://p:9090","queries":[{"query":"s{job=\"$JOB\"}","kind":"SamplesPerSecond"}]}}})";
+
 class TrialReconcilerTest : public testing::TrialReconcilerFixture {
  protected:
   void Push(const std::string& trial, const std::string& annotation, const std::string& value) {
@@ -23,6 +26,17 @@ class TrialReconcilerTest : public testing::TrialReconcilerFixture {
   // At most 30 times, a second after each other; the trial's pods run.
   void PushUntilMeasured(const std::string& trial) {
     PassUntilMeasured(30, 1s, [&](int i) { Push(trial, kPushedSamplesAnnotation, i % 2 == 0 ? "512.4" : "513.1"); });
+  }
+  // Which answers so; no trial starts.
+  void AskPrometheus(kube::Result<kube::HttpResponse> answer) {
+    AddTrialJob(kAsks);
+    network_.Handle("GET", "/", [=](const kube::HttpRequest&, const std::stop_token&) { return answer; });
+    Start();
+    for (int i = 0; i < 5; ++i) {
+      Pass();
+      clock_.Advance(1s);
+    }
+    EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
   }
   // As far as the first trial, whose pods run.
   void StartTraining() {
@@ -64,14 +78,6 @@ TEST_F(TrialReconcilerTest, ItsEndIsInTheStatusBeforeItsJobIsDeleted) {
   EXPECT_EQ(changes_, (std::vector<std::string>{std::string("change ") + kTrialJobs, std::string("delete ") + kJobs}));
 }
 
-TEST_F(TrialReconcilerTest, APassThatFindsNothingNewWritesNothing) {
-  AddTrialJob("{}");
-  Start();
-  for (int i = 0; i < 3; ++i) Pass();
-
-  ExpectIdlePasses();
-}
-
 TEST_F(TrialReconcilerTest, ProgressIsWrittenEveryFewSecondsAtMost) {
   AddTrialJob("{}");
   Start();
@@ -87,20 +93,6 @@ TEST_F(TrialReconcilerTest, ProgressIsWrittenEveryFewSecondsAtMost) {
 
   EXPECT_LE(changes_.size(), 3U);
   EXPECT_GE(Tune()->status.spent.gpu_seconds, 4);
-}
-
-TEST_F(TrialReconcilerTest, WhatATrainingPushesIsItsSpeed) {
-  AddTrialJob(R"({"measure":{"source":"Push"}})");
-  StartTraining();
-  const std::string trial = TheTrial();
-  PushUntilMeasured(trial);
-
-  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
-  EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 512.7, 1);
-  EXPECT_EQ(server_.Get(kJobs, {"team-a", trial}), nullptr);
-  EndPods();
-  Pass();
-  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
 }
 
 TEST_F(TrialReconcilerTest, TheSameWorkloadAgainCostsNothing) {
@@ -152,32 +144,6 @@ TEST_F(TrialReconcilerTest, TheNodesOfATrialAreThoseOfItsWorkersAndAreKnownFromB
   ASSERT_EQ(Tune()->status.trials.size(), 1U);
   EXPECT_EQ(Tune()->status.trials[0].reason, api::TrialReason::kFromCache);
   EXPECT_EQ(Tune()->status.trials[0].config.nodes, 2);
-}
-
-TEST_F(TrialReconcilerTest, PointsOfAGpuTypeWithANameOfItsOwnAreThoseOfTheProductOfItsNodes) {
-  Edit("nodes", {"", "n1"}, [](Json& node) {
-    node["metadata"]["labels"] = Json::MakeObject({{"pool", "x"}, {kGpuProductLabel, "A100-SXM4-80GB"}});
-  });
-  const auto trial_job = [](const char* name) {
-    return std::string(R"({"measure":{"source":"Push"},"space":{"gpuTypes":[{"name":")") + name +
-           R"(","nodeSelector":{"pool":"x"}}]}})";
-  };
-  AddTrialJob(trial_job("big"));
-  StartTraining();
-  PushUntilMeasured(TheTrial());
-  EXPECT_EQ(Tune()->status.trials[0].config.gpu_type, "big");
-  const auto profile = server_.Get("workloadprofiles.ai.centauruscloud.io", {"", Tune()->status.fingerprint});
-  ASSERT_NE(profile, nullptr);
-  const Json& point = profile->At({"spec", "points"})->AsArray()->at(0);
-  EXPECT_EQ(*point.At({"config", "gpuType"})->AsString(), "A100-SXM4-80GB");
-
-  EndPods();
-  ReplaceTrialJob(trial_job("mine"));
-  for (int i = 0; i < 3; ++i) Pass();
-
-  ASSERT_EQ(Tune()->status.trials.size(), 1U);
-  EXPECT_EQ(Tune()->status.trials[0].reason, api::TrialReason::kFromCache);
-  EXPECT_EQ(Tune()->status.trials[0].config.gpu_type, "mine");
 }
 
 TEST_F(TrialReconcilerTest, WhatIsPushedAndIsNoSpeedIsNone) {
@@ -239,42 +205,6 @@ TEST_F(TrialReconcilerTest, WhyATrialFailedStandsInItsLogAlsoForAProcessThatHasJ
   EXPECT_EQ(Tune()->status.trials[0].reason, api::TrialReason::kOutOfMemory);
 }
 
-TEST_F(TrialReconcilerTest, GpuSecondsAreThoseOfThePodsToTheLastOfThem) {
-  AddTrialJob(R"({"space":{"gpuCounts":[4]},"measure":{"source":"Push"},"budget":{"perTrialSeconds":40}})");
-  Start();
-  Pass();
-  RunPod(TheTrial(), "worker");
-  Pass();
-  clock_.Advance(40s);
-  Pass();
-  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kFailed);
-  EXPECT_EQ(Tune()->status.trials[0].gpu_seconds, 160);
-  clock_.Advance(2s);
-  EndPods();
-  Pass();
-
-  EXPECT_EQ(Tune()->status.trials[0].gpu_seconds, 168);
-  EXPECT_EQ(Tune()->status.spent.gpu_seconds, 168);
-  clock_.Advance(100s);
-  Pass();
-  EXPECT_EQ(Tune()->status.spent.gpu_seconds, 168);
-}
-
-TEST_F(TrialReconcilerTest, AClockThatIsSetForwardEndsNoTrialAndCostsNothing) {
-  AddTrialJob(R"({"measure":{"source":"Push"}})");
-  StartTraining();
-  Pass();
-  clock_.SetWall(clock_.WallNow() + 1h);
-  for (int i = 0; i < 3; ++i) {
-    clock_.Advance(5s);
-    Pass();
-  }
-
-  EXPECT_EQ(Tune()->status.trials[0].phase, TrialPhase::kWarming);
-  EXPECT_GE(Tune()->status.trials[0].gpu_seconds, 10);
-  EXPECT_LE(Tune()->status.trials[0].gpu_seconds, 15);
-}
-
 TEST_F(TrialReconcilerTest, AJobOfSomebodyElseWithItsNameIsLeftAlone) {
   AddTrialJob("{}");
   const std::string name = [] {
@@ -309,26 +239,6 @@ TEST_F(TrialReconcilerTest, WhatTheServerRefusesEndsItWithItsWords) {
   EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kFailed);
   EXPECT_EQ(ReadyReason(), "TemplateRefused");
   EXPECT_THAT(Tune()->status.trials[0].message, HasSubstr("queueName"));
-}
-
-constexpr char kAsks[] = R"({"measure":{"source":"Prometheus",
-    "prometheus":{"url":"http://p:9090","queries":[{"query":"s{job=\"$JOB\"}","kind":"SamplesPerSecond"}]}}})";
-
-TEST_F(TrialReconcilerTest, WhatPrometheusSaysIsItsSpeed) {
-  AddTrialJob(kAsks);
-  int asked = 0;
-  network_.Handle("GET", "/api/v1/query", [&](const kube::HttpRequest&, const std::stop_token&) {
-    const std::string value = ++asked % 2 == 0 ? "99.5" : "100.5";
-    return kube::HttpResponse{
-        200, {}, R"({"status":"success","data":{"resultType":"vector","result":[{"value":[1,")" + value + R"("]}]}})"};
-  });
-  StartTraining();
-  const std::string trial = TheTrial();
-  PassUntilMeasured(40, 2s, [](int) {});
-
-  ASSERT_EQ(Tune()->status.trials[0].phase, TrialPhase::kSucceeded);
-  EXPECT_NEAR(std::stod(Tune()->status.trials[0].measured->throughput), 100, 1);
-  EXPECT_THAT(network_.requests().back().target, HasSubstr(trial));
 }
 
 TEST_F(TrialReconcilerTest, MemoryAndUtilisationOfTheGpusAreThoseOfTheDcgmExporter) {
@@ -371,37 +281,15 @@ TEST_F(TrialReconcilerTest, ASpeedThatPrometheusRepeatsIsMeasuredToo) {
 }
 
 TEST_F(TrialReconcilerTest, APrometheusThatIsNotThereIsSaidBeforeAnyTrialStarts) {
-  AddTrialJob(kAsks);
-  network_.Handle("GET", "/", [](const kube::HttpRequest&, const std::stop_token&) -> kube::Result<kube::HttpResponse> {
-    return kube::Error(kube::ErrorCode::kUnavailable, "connection refused");
-  });
-  Start();
-
-  for (int i = 0; i < 5; ++i) {
-    Pass();
-    clock_.Advance(1s);
-  }
-
+  AskPrometheus(kube::Error(kube::ErrorCode::kUnavailable, "connection refused"));
   EXPECT_EQ(ReadyReason(), "SourceUnreachable");
   EXPECT_THAT(ReadyMessage(), HasSubstr("http://p:9090: connection refused"));
-  EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
 }
 
 TEST_F(TrialReconcilerTest, AQueryThatPrometheusCannotReadIsSaidBeforeAnyTrialStarts) {
-  AddTrialJob(kAsks);
-  network_.Handle("GET", "/", [](const kube::HttpRequest&, const std::stop_token&) {
-    return kube::HttpResponse{
-        400, {}, R"({"status":"error","errorType":"bad_data","error":"parse error: unclosed left brace"})"};
-  });
-  Start();
-
-  for (int i = 0; i < 5; ++i) {
-    Pass();
-    clock_.Advance(1s);
-  }
-
+  AskPrometheus(kube::HttpResponse{
+      400, {}, R"({"status":"error","errorType":"bad_data","error":"parse error: unclosed left brace"})"});
   EXPECT_THAT(ReadyMessage(), HasSubstr("unclosed left brace"));
-  EXPECT_TRUE(server_.List(kJobs, "team-a").empty());
 }
 
 }  // namespace

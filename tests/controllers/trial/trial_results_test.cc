@@ -125,9 +125,9 @@ TEST(UpdateResults, OneMeasurementIsNoModelOfLargerSizes) {
   EXPECT_EQ(PointAt(status, 64)->source, CurveSource::kUnknown);
   ASSERT_EQ(status.recommendation.size(), 3U);
   EXPECT_FALSE(status.recommendation[0].gpus);  // Fastest: nobody knows.
-  EXPECT_THAT(status.recommendation[0].message, ::testing::HasSubstr("the best that is known is 1 GPU"));
+  EXPECT_THAT(status.recommendation[0].message, ::testing::HasSubstr("the best known size is 1 GPU"));
   EXPECT_THAT(status.recommendation[0].message,
-              ::testing::HasSubstr("2 GPUs may be better, the prediction is too wide"));
+              ::testing::HasSubstr("2 GPUs may be better, but the prediction is too uncertain"));
   EXPECT_TRUE(status.model->loo_error_percent.empty());
 }
 
@@ -151,13 +151,12 @@ TEST(UpdateResults, ThatMoreGpusAddLittleIsSaidOfSizesThatWereAskedAbout) {
       ResultsOf(job, {Measured({"", 1, 0, 0}, 100), Measured({"", 2, 0, 0}, 200), Measured({"", 4, 0, 0}, 400)},
                 ThroughputUnit::kSamplesPerSecond);
   EXPECT_EQ(linear.recommendation[2].message,
-            "4 GPUs: 400 samples/s, 4 times one GPU; the largest size asked about, and more may be faster");
+            "4 GPUs: 400 samples/s, 4 times one GPU; it is the largest size of the curve, and more GPUs may be faster");
   const auto flat =
       ResultsOf(job, {Measured({"", 1, 0, 0}, 100), Measured({"", 2, 0, 0}, 180), Measured({"", 4, 0, 0}, 185)},
                 ThroughputUnit::kSamplesPerSecond);
-  EXPECT_THAT(flat.recommendation[2].message,
-              ::testing::AllOf(::testing::StartsWith("2 GPUs: 180 samples/s"),
-                               ::testing::EndsWith("; more GPUs add less than a ninth to it")));
+  EXPECT_THAT(flat.recommendation[2].message, ::testing::AllOf(::testing::StartsWith("2 GPUs: 180 samples/s"),
+                                                               ::testing::EndsWith("; more GPUs add less than 12 %")));
 }
 
 TEST(UpdateResults, TheBestGpuTypeAndBatchSizeAreRecommended) {

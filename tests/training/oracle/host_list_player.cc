@@ -15,7 +15,6 @@
 #include <sstream>
 #include <string>
 
-#include "controllers/elastic/horovod_patch.h"
 #include "controllers/elastic/host_plan.h"
 #include "controllers/elastic/scripts.h"
 #include "tests/controllers/elastic/test_job.h"

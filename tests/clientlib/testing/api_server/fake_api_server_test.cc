@@ -51,14 +51,6 @@ TEST_F(FakeApiServerTest, TellsNewWatchesThatTheirVersionWasCompacted) {
   EXPECT_EQ(ReadNow(*stream), "");
 }
 
-TEST_F(FakeApiServerTest, KeepsOpenWatchesThroughACompaction) {
-  const auto stream = Watch("&resourceVersion=" + Version());
-  Make("a");
-  server_.Compact();
-
-  EXPECT_THAT(ReadNow(*stream), StartsWith(R"({"type":"ADDED")"));
-}
-
 TEST_F(FakeApiServerTest, ForgetsTheOldestEventsByItself) {
   FakeApiServer server(clock_, {.events_kept = 2});
   const std::string first = std::to_string(server.revision());
@@ -81,26 +73,6 @@ TEST_F(FakeApiServerTest, SendsBookmarksByItsClock) {
   EXPECT_THAT(ReadNow(*stream), HasSubstr(R"("BOOKMARK")"));
   clock_.Advance(60s);
   EXPECT_THAT(ReadNow(*stream), HasSubstr(R"("resourceVersion":")" + Version()));
-}
-
-TEST_F(FakeApiServerTest, SendsNoBookmarkThatSaysNothingNew) {
-  const auto stream = Watch("&allowWatchBookmarks=true&timeoutSeconds=200&resourceVersion=" + Version());
-  clock_.Advance(199s);
-  EXPECT_EQ(ReadNow(*stream), "error: no bytes in time");
-
-  clock_.Advance(1s);
-
-  EXPECT_EQ(ReadNow(*stream), "");
-}
-
-TEST_F(FakeApiServerTest, EndsWatchesAtTheirTimeout) {
-  const auto stream = Watch("&timeoutSeconds=10&resourceVersion=" + Version());
-  clock_.Advance(9s);
-  EXPECT_EQ(ReadNow(*stream), "error: no bytes in time");
-
-  clock_.Advance(1s);
-
-  EXPECT_EQ(ReadNow(*stream), "");
 }
 
 TEST_F(FakeApiServerTest, BreaksStreams) {
@@ -134,32 +106,6 @@ TEST_F(FakeApiServerTest, TellsObserversInOrder) {
   ASSERT_TRUE(server_.Delete("configmaps", {"default", "a"}));
 
   EXPECT_THAT(seen, ElementsAre("+configmaps a", "~configmaps a", "-configmaps a"));
-}
-
-TEST_F(FakeApiServerTest, DrawsTheSameUidsForTheSameSeed) {
-  FakeApiServer one(clock_, {.seed = 7}), same(clock_, {.seed = 7}), other(clock_, {.seed = 8});
-  const auto uid = [](FakeApiServer& server) {
-    return *(*server.Create("configmaps", ConfigMap("a")))->At({"metadata", "uid"})->AsString();
-  };
-
-  const std::string first = uid(one);
-
-  EXPECT_EQ(first, uid(same));
-  EXPECT_NE(first, uid(other));
-}
-
-TEST_F(FakeApiServerTest, BindsAPodOnce) {
-  Json pod = ConfigMap("p");
-  pod["spec"] =
-      Json::MakeObject({{"containers", Json::MakeArray({Json::MakeObject({{"name", "c"}, {"image", "i"}})})}});
-  ASSERT_TRUE(server_.Create("pods", std::move(pod)));
-
-  EXPECT_TRUE(server_.Bind({"default", "p"}, "node-1"));
-
-  const Status again = server_.Bind({"default", "p"}, "node-2");
-  ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().code(), ErrorCode::kConflict);
-  EXPECT_EQ(*server_.Get("pods", {"default", "p"})->At({"spec", "nodeName"})->AsString(), "node-1");
 }
 
 TEST_F(FakeApiServerTest, RefusesWatchListIfItHasNone) {

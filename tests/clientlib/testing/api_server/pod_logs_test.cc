@@ -65,31 +65,6 @@ TEST_F(PodLogsTest, AContainerThatWaitsHasNone) {
   EXPECT_THAT(Get().body, HasSubstr("is waiting to start: ContainerCreating"));
 }
 
-TEST_F(PodLogsTest, TimestampsHaveNineDigitsAndStandBeforeWholeLinesOnly) {
-  Run();
-  Log("a\nb", 1us);
-  Log("c\n", 2s);
-  EXPECT_EQ(Get("?timestamps=true").body, "2026-01-02T12:00:00.000001000Z a\n2026-01-02T12:00:00.000001000Z bc\n");
-}
-
-TEST_F(PodLogsTest, TailCountsBeforeSinceTime) {
-  Run();
-  Log("a\nb\n", 5s);
-  Log("c\n", 1s);
-  EXPECT_EQ(Get("?tailLines=2").body, "b\nc\n");
-  EXPECT_EQ(Get("?tailLines=2&sinceTime=2026-01-02T12:00:05Z").body, "b\n");
-  EXPECT_EQ(Get("?tailLines=0").body, "");
-}
-
-TEST_F(PodLogsTest, LimitBytesCutsWithinALineAndEndsTheStream) {
-  Run();
-  Log("abc\ndef\n");
-  EXPECT_EQ(Get("?limitBytes=6").body, "abc\nde");
-  const auto stream = Follow("&limitBytes=6");
-  EXPECT_EQ(ReadNow(*stream), "abc\nde");
-  EXPECT_EQ(ReadNow(*stream), "(end)");
-}
-
 TEST_F(PodLogsTest, AFollowersStreamEndsWithTheContainer) {
   Run();
   const auto stream = Follow();

@@ -147,33 +147,5 @@ TEST(Namespaces, DeletionLeavesNothing) {
   }
 }
 
-// What happened, and when.
-std::vector<std::string> HistoryOf(std::uint64_t seed) {
-  Simulation simulation(seed);
-  FakeApiServer server(simulation, {.seed = seed});
-  std::vector<std::string> history;
-  server.AddObserver([&](const ServerChange& change) {
-    const Json& object = change.after ? *change.after : *change.before;
-    history.push_back(std::to_string(simulation.Now().time_since_epoch().count()) + " " + std::string(change.resource) +
-                      " " + (change.after ? "" : "-") + ToText(object));
-  });
-  FakeCluster cluster(simulation, server);
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(cluster.AddNode("node-" + std::to_string(i), 8));
-  EXPECT_TRUE(server.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 34)));
-  EXPECT_TRUE(server.Create("jobs.batch", ClusterWorld::Job("train", 1)));
-  simulation.RunFor(1min);
-  cluster.RemoveNode("node-1");
-  simulation.RunFor(3min);
-  return history;
-}
-
-TEST(FakeCluster, SameSeedSameHistory) {
-  const std::vector<std::string> one = HistoryOf(7);
-
-  EXPECT_GT(one.size(), 150U);
-  EXPECT_TRUE(one == HistoryOf(7));
-  EXPECT_FALSE(one == HistoryOf(8));
-}
-
 }  // namespace
 }  // namespace kube::testing

@@ -10,7 +10,6 @@ namespace kube::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -57,29 +56,6 @@ TEST(ControllerEvents, TheSameAgainCounts) {
   EXPECT_THAT(world.Events("Odd", "a"), ElementsAre("3 x it is odd"));
   const Json event = *world.server.List("events", "default")[0];
   EXPECT_LT(TextAt(event, {"firstTimestamp"}), TextAt(event, {"lastTimestamp"}));
-}
-
-TEST(ControllerEvents, ACountedEventThatIsGoneComesAgain) {
-  EventWorld world;
-  world.Warn("it is odd");
-  world.Delete("events", std::string(NameOf(*world.server.List("events", "default")[0])));
-
-  world.Warn("it is odd");
-
-  EXPECT_THAT(world.Events("Odd", "a"), ElementsAre("2 x it is odd"));
-}
-
-TEST(ControllerEvents, FromTheTenthMessageOnTheyAreOne) {
-  EventWorld world;
-
-  for (int i = 1; i <= 12; ++i) world.Warn("odd " + std::to_string(i));
-
-  EXPECT_THAT(world.Events("Odd", "a"), SizeIs(10));
-  EXPECT_THAT(world.Events("Odd", "a"), Contains("1 x odd 9"));
-  EXPECT_THAT(world.Events("Odd", "a"), Contains("3 x (combined from similar events): odd 12"));
-  world.Run(11min);
-  world.Warn("odd 13");
-  EXPECT_THAT(world.Events("Odd", "a"), Contains("1 x odd 13"));
 }
 
 TEST(ControllerEvents, AfterTwentyFiveTheyAreWrittenEveryFiveMinutes) {

@@ -59,21 +59,6 @@ TEST(JobController, FailsAfterItsTriesWithGrowingDelays) {
   EXPECT_EQ(world.CountPods("Failed"), 4);
 }
 
-TEST(JobController, FailsAtItsDeadline) {
-  ClusterWorld world;
-  Json job = ClusterWorld::Job("train", 3);
-  job["spec"]["activeDeadlineSeconds"] = 100;
-  const TimePoint start = world.simulation.Now();
-
-  world.Create("jobs.batch", std::move(job));
-  world.RunUntil([&] { return HasCondition(world, "Failed"); });
-
-  EXPECT_NEAR(world.SecondsSince(start), 103, 4);
-  EXPECT_EQ(TextAt(*ConditionOf(world.Get("jobs.batch", "train"), "Failed"), {"reason"}), "DeadlineExceeded");
-  world.Run(10s);
-  EXPECT_TRUE(world.PodNames().empty());
-}
-
 TEST(JobController, SuspendedJobHasNoPodsUntilItResumes) {
   ClusterWorld world;
   world.Create("jobs.batch", ClusterWorld::Job("train", 3));
@@ -90,20 +75,6 @@ TEST(JobController, SuspendedJobHasNoPodsUntilItResumes) {
   world.Run(30s);
   EXPECT_EQ(world.CountPods("Running"), 1);
   EXPECT_FALSE(HasCondition(world, "Suspended"));
-}
-
-TEST(JobController, FinishedJobGoesAfterItsTtl) {
-  ClusterWorld world;
-  Json job = WithAnnotation(ClusterWorld::Job("train", 3), "grus.test/outcome", "succeed");
-  job["spec"]["ttlSecondsAfterFinished"] = 60;
-  world.Create("jobs.batch", std::move(job));
-  world.RunUntil([&] { return HasCondition(world, "Complete"); });
-
-  world.Run(55s);
-  EXPECT_TRUE(world.server.Get("jobs.batch", {"default", "train"}));
-  world.Run(30s);
-  EXPECT_FALSE(world.server.Get("jobs.batch", {"default", "train"}));
-  EXPECT_TRUE(world.PodNames().empty());
 }
 
 TEST(JobController, DisruptedPodsDoNotCountUnderAnIgnoreRule) {
@@ -175,27 +146,6 @@ TEST(JobController, RulesDecideByExitCodes) {
   }
 }
 
-// An ignored failure costs no try, but the next pod waits for it as after any other.
-TEST(JobController, AnIgnoredFailureMakesANewPodAfterTheUsualDelay) {
-  ClusterWorld world;
-  Json job = ClusterWorld::Job("train", 0);
-  job["spec"]["podFailurePolicy"]["rules"] =
-      *ParseJson(R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}])");
-  world.Create("jobs.batch", std::move(job));
-  world.Run(30s);
-  const std::string first = world.PodNames().at(0);
-  const TimePoint start = world.simulation.Now();
-
-  world.Change("pods", first, [](Json& pod) {
-    pod["metadata"]["annotations"]["grus.test/exit-code"] = "42";
-    pod["metadata"]["annotations"]["grus.test/outcome"] = "fail";
-  });
-  world.RunUntil([&] { return world.CountPods("Running") == 1 && world.CountPods("Failed") == 1; });
-
-  EXPECT_NEAR(world.SecondsSince(start), 12, 2);
-  EXPECT_EQ(IntAt(world.Get("jobs.batch", "train"), {"status", "failed"}), 0);
-}
-
 TEST(JobController, SaysWhyItsPodIsRefusedAndTriesAgain) {
   ClusterWorld world;
   world.Enforce("restricted");
@@ -214,18 +164,6 @@ TEST(JobController, SaysWhyItsPodIsRefusedAndTriesAgain) {
   world.RunUntil([&] { return world.CountPods("Running") == 1; });
   EXPECT_EQ(world.Events("SuccessfulCreate", "train"),
             std::vector<std::string>{"1 x Created pod: " + world.PodNames().at(0)});
-}
-
-TEST(JobController, PodsOfADeletedJobGo) {
-  ClusterWorld world;
-  world.Create("jobs.batch", ClusterWorld::Job("train", 3));
-  world.Run(30s);
-
-  world.Delete("jobs.batch", "train", "Background");
-  world.Run(30s);
-
-  EXPECT_FALSE(world.server.Get("jobs.batch", {"default", "train"}));
-  EXPECT_TRUE(world.PodNames().empty());
 }
 
 }  // namespace

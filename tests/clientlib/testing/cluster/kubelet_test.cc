@@ -93,40 +93,6 @@ TEST(Kubelet, RunsPodsWithAddressesOfTheirOwn) {
   EXPECT_FALSE(TextAt(container, {"state", "running", "startedAt"}).empty());
 }
 
-TEST(Kubelet, ObeysAnnotations) {
-  ClusterWorld world;
-  world.Create("pods", ClusterWorld::Pod("a"));
-  world.Run(10s);
-  const auto annotate = [&](std::string_view name, std::string_view value) {
-    world.Change("pods", "a", [&](Json& pod) { pod["metadata"]["annotations"][name] = value; });
-    world.Run(1s);
-  };
-
-  annotate("grus.test/ready", "false");
-  EXPECT_FALSE(IsRunningAndReady(world.Get("pods", "a")));
-  EXPECT_EQ(world.CountPods("Running"), 1);
-  annotate("grus.test/ready", "true");
-  EXPECT_TRUE(IsRunningAndReady(world.Get("pods", "a")));
-  annotate("grus.test/outcome", "fail");
-  EXPECT_EQ(world.CountPods("Failed"), 1);
-  EXPECT_EQ(IntAt(ItemsAt(world.Get("pods", "a"), {"status", "containerStatuses"}).front(),
-                  {"state", "terminated", "exitCode"}),
-            1);
-}
-
-TEST(Kubelet, DeletedPodsEndWithinTheirGrace) {
-  ClusterWorld world;
-  world.cluster.options().stop = {1min, 1min};
-  world.Create("pods", ClusterWorld::Pod("a"));
-  world.Run(10s);
-
-  world.Delete("pods", "a");
-  world.Run(29s);
-  EXPECT_EQ(world.CountPods("Running"), 1);
-  world.Run(2s);
-  EXPECT_THAT(world.PodNames(), IsEmpty());
-}
-
 TEST(Kubelet, ContainersWaitAsTheyAreToldAndStartOnceTheyMay) {
   ClusterWorld world;
   world.Create("pods", PodWith({{"grus.test/waiting", "ErrImageNeverPull: Container image \"x\" is: not there"}}));
@@ -308,16 +274,6 @@ TEST(Kubelet, WithoutRestartsACrashIsTheEnd) {
   EXPECT_EQ(IntAt(ContainerOf(world), {"state", "terminated", "exitCode"}), 97);
 }
 
-TEST(Kubelet, FailsWithTheExitCodeItIsTold) {
-  ClusterWorld world;
-  world.Create("pods", PodWith({{"grus.test/outcome", "fail"}, {"grus.test/exit-code", "42"}}));
-
-  world.Run(10s);
-
-  EXPECT_EQ(world.CountPods("Failed"), 1);
-  EXPECT_EQ(IntAt(ContainerOf(world), {"state", "terminated", "exitCode"}), 42);
-}
-
 TEST(Kubelet, APodThatStopsSlowlyIsReadyUntilItsEnd) {
   ClusterWorld world;
   world.Create("pods", PodWith({{"grus.test/stop-seconds", "20"}}));
@@ -371,35 +327,23 @@ TEST(Kubelet, APodThatNeverRanFailsWhenItIsDeleted) {
   EXPECT_EQ(IntAt(ContainerOf(world), {"state", "terminated", "exitCode"}), 137);
 }
 
-TEST(Kubelet, AContainerWithAReadinessProbeIsReadyLate) {
-  ClusterWorld world;
-  world.cluster.options().late_ready_one_in = 1 << 30;
-  Json pod = PodWith({});
-  pod["spec"]["containers"].AsArray()->front()["readinessProbe"] = *ParseJson(R"({"exec": {"command": ["true"]}})");
-  world.Create("pods", std::move(pod));
-
-  world.RunUntil([&] { return world.CountPods("Running") == 1; });
-  EXPECT_EQ(StateOf(world), "running 0");
-  EXPECT_TRUE(IsTrueAt(ContainerOf(world), {"started"}));
-  world.Run(2s);
-  EXPECT_EQ(StateOf(world), "ready 0");
-}
-
-TEST(Kubelet, AContainerWithAStartupProbeStartsLate) {
-  ClusterWorld world;
-  world.cluster.options().late_ready_one_in = 1 << 30;  // None, that is.
-  world.cluster.options().start = {2s, 2s};
-  Json pod = PodWith({});
-  pod["spec"]["containers"].AsArray()->front()["startupProbe"] = *ParseJson(R"({"exec": {"command": ["true"]}})");
-  world.Create("pods", std::move(pod));
-
-  world.RunUntil([&] { return world.CountPods("Running") == 1; });
-  EXPECT_EQ(StateOf(world), "running 0");
-  EXPECT_FALSE(IsTrueAt(ContainerOf(world), {"started"}));
-  EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [c]");
-  world.Run(3s);
-  EXPECT_EQ(StateOf(world), "ready 0");
-  EXPECT_TRUE(IsTrueAt(ContainerOf(world), {"started"}));
+TEST(Kubelet, AContainerWithAReadinessProbeIsReadyLateAndOneWithAStartupProbeStartsLate) {
+  for (const char* probe : {"readinessProbe", "startupProbe"}) {
+    const bool starts_late = probe == std::string_view("startupProbe");
+    ClusterWorld world;
+    world.cluster.options().late_ready_one_in = 1 << 30;  // None, that is.
+    world.cluster.options().start = {2s, 2s};
+    Json pod = PodWith({});
+    pod["spec"]["containers"].AsArray()->front()[probe] = *ParseJson(R"({"exec": {"command": ["true"]}})");
+    world.Create("pods", std::move(pod));
+    world.RunUntil([&] { return world.CountPods("Running") == 1; });
+    EXPECT_EQ(StateOf(world), "running 0") << probe;
+    EXPECT_EQ(IsTrueAt(ContainerOf(world), {"started"}), !starts_late) << probe;
+    EXPECT_EQ(ConditionText(world, "Ready"), "False ContainersNotReady: containers with unready status: [c]") << probe;
+    world.Run(3s);
+    EXPECT_EQ(StateOf(world), "ready 0") << probe;
+    EXPECT_TRUE(IsTrueAt(ContainerOf(world), {"started"})) << probe;
+  }
 }
 
 }  // namespace

@@ -111,18 +111,6 @@ TEST(Nominations, WakeThoseTheyKeptOutWhenTheyAreTakenBack) {
   EXPECT_EQ(PlaceOf(world, "outsider"), "node-0");
 }
 
-TEST(Nominations, WakeThoseTheyKeptOutWhenTheirPodGoes) {
-  HeldNode world;
-  world.Create("pods", GpuPod("outsider", 8));
-  world.Run(5s);
-  ASSERT_EQ(PlaceOf(world, "outsider"), "");
-
-  world.Delete("pods", "member");
-  world.Run(15s);
-
-  EXPECT_EQ(PlaceOf(world, "outsider"), "node-0");
-}
-
 TEST(Nominations, HoldUntilTheirPodIsGoneForGood) {
   HeldNode world;
   world.Change("pods", "member", [](Json& pod) { pod["metadata"]["finalizers"].Append("grus.dev/x"); });
@@ -180,25 +168,6 @@ TEST(SchedulerRestart, ForgetsHoldsOfGatedPodsUntilTheyChange) {
   world.Create("pods", GpuPod("second-outsider", 8));
   world.Run(10s);
   EXPECT_EQ(PlaceOf(world, "second-outsider"), "");
-}
-
-TEST(SchedulerRestart, KeepsHoldsOfPodsWithoutGates) {
-  ClusterWorld world(1, 1);
-  MakePriority(world, "patient", 0, "Never");
-  world.Create("pods", GpuPod("running", 8));
-  world.Run(5s);
-  world.Create("pods", WithPriority("patient", GatedPod("member", 8)));
-  Nominate(world, "member", "node-0");
-  LiftGates(world, "member");
-  world.Run(5s);
-
-  world.cluster.RestartScheduler();
-  world.Run(5s);
-  world.Create("pods", GpuPod("outsider", 8));
-  world.Delete("pods", "running");
-  world.Run(30s);
-
-  EXPECT_EQ(PlaceOf(world, "member"), "node-0");
 }
 
 TEST(SchedulerRestart, LosesNoPodAndOvercommitsNothing) {

@@ -79,19 +79,6 @@ TEST(Scheduler, HonoursSelectorsAndTaints) {
                          "4 node(s) didn't match Pod's node affinity/selector."));
 }
 
-TEST(Scheduler, WaitsForGates) {
-  ClusterWorld world;
-  Json pod = GpuPod("gated", 1);
-  pod["spec"]["schedulingGates"].Append(Json::MakeObject({{"name", "grus/quota"}}));
-  world.Create("pods", std::move(pod));
-  world.Run(5s);
-  EXPECT_THAT(WhyUnscheduled(world, "gated"), StartsWith("SchedulingGated"));
-
-  world.Change("pods", "gated", [](Json& gated) { gated["spec"].Erase("schedulingGates"); });
-  world.Run(30s);
-  EXPECT_TRUE(IsRunningAndReady(world.Get("pods", "gated")));
-}
-
 TEST(Scheduler, LeavesOtherSchedulersPodsAlone) {
   ClusterWorld world;
   Json pod = GpuPod("foreign", 1);

@@ -12,7 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
@@ -81,34 +80,6 @@ TEST(StatefulSetController, EndedPodsAreReplacedUnderTheirNames) {
   EXPECT_TRUE(IsRunningAndReady(after));
 }
 
-TEST(StatefulSetController, OrderedSetStartsOneAfterTheOther) {
-  ClusterWorld world;
-
-  Json set = ClusterWorld::StatefulSet("workers", 3, "OrderedReady");
-  set["spec"]["template"]["metadata"]["annotations"]["grus.test/ready"] = "false";
-  world.Create("statefulsets.apps", std::move(set));
-  world.Run(30s);
-  EXPECT_THAT(world.PodNames(), ElementsAre("workers-0"));
-
-  world.Change("pods", "workers-0", [](Json& pod) { pod["metadata"].Erase("annotations"); });
-  world.Run(30s);
-  EXPECT_THAT(world.PodNames(), ElementsAre("workers-0", "workers-1"));
-}
-
-TEST(StatefulSetController, OrderedSetShrinksOneAfterTheOther) {
-  ClusterWorld world;
-  world.cluster.options().stop = {1s, 1s};
-  world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 3, "OrderedReady"));
-  world.Run(60s);
-  ASSERT_EQ(world.CountPods(IsRunningAndReady), 3);
-
-  world.Change("statefulsets.apps", "workers", [](Json& set) { set["spec"]["replicas"] = 0; });
-  world.Run(500ms);
-  EXPECT_EQ(world.CountPods([](const Json& pod) { return IsBeingDeleted(pod); }), 1);
-  world.Run(60s);
-  EXPECT_THAT(world.PodNames(), IsEmpty());
-}
-
 TEST(StatefulSetController, OnDeleteLeavesOldPodsAlone) {
   ClusterWorld world;
   world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 2));
@@ -127,23 +98,6 @@ TEST(StatefulSetController, OnDeleteLeavesOldPodsAlone) {
   world.Run(30s);
   EXPECT_EQ(image(world.Get("pods", "workers-0")), "train:2");
   EXPECT_EQ(image(world.Get("pods", "workers-1")), "registry.test/x");
-}
-
-TEST(StatefulSetController, RollingUpdateReplacesAllAndEndsAtOneRevision) {
-  ClusterWorld world;
-  Json rolling = ClusterWorld::StatefulSet("workers", 3);
-  rolling["spec"]["updateStrategy"]["type"] = "RollingUpdate";
-  world.Create("statefulsets.apps", std::move(rolling));
-  world.Run(30s);
-
-  world.Change("statefulsets.apps", "workers",
-               [](Json& set) { (*set["spec"]["template"]["spec"]["containers"].AsArray())[0]["image"] = "train:2"; });
-  world.Run(60s);
-
-  const Json set = world.Get("statefulsets.apps", "workers");
-  EXPECT_EQ(IntAt(set, {"status", "updatedReplicas"}), 3);
-  EXPECT_EQ(TextAt(set, {"status", "currentRevision"}), TextAt(set, {"status", "updateRevision"}));
-  EXPECT_EQ(world.CountPods(IsRunningAndReady), 3);
 }
 
 TEST(StatefulSetController, AdoptsPodsThatMatch) {

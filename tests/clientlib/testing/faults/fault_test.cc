@@ -28,12 +28,6 @@ TEST(FaultKind, IsFoundByItsNameAlone) {
   }
 }
 
-TEST(FaultKind, EachPointHasSome) {
-  std::set<FaultPoint> points;
-  for (const FaultKind& kind : AllFaultKinds()) points.insert(kind.point);
-  EXPECT_EQ(points.size(), 5U);
-}
-
 TEST(Schedule, IsTheSameAfterTextAndBack) {
   for (const char* text :
        {"start seed=1", "start seed=7 crash-after@12", "two-managers seed=18446744073709551615 busy@0 busy@0",

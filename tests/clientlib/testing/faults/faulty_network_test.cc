@@ -61,6 +61,14 @@ std::vector<std::string> Watched(Net& net, Duration time) {
   return lines;
 }
 
+std::set<std::string_view> FaultsAt(FaultPoint point) {
+  std::set<std::string_view> names;
+  for (const FaultKind& kind : AllFaultKinds()) {
+    if (kind.point == point) names.insert(kind.name);
+  }
+  return names;
+}
+
 TEST(FaultyNetwork, WithoutFaultsCarriesAllThrough) {
   Net net;
   net.Play([&](Transport& line) {
@@ -107,10 +115,7 @@ TEST(FaultyNetwork, EachFaultOfAWriteDoesWhatItsLineSays) {
       {"clock-forward", true, "201"},
       {"clock-back", true, "201"},
   };
-  std::set<std::string_view> all;
-  for (const FaultKind& kind : AllFaultKinds()) {
-    if (kind.point == FaultPoint::kWrite) all.insert(kind.name);
-  }
+  std::set<std::string_view> all = FaultsAt(FaultPoint::kWrite);
   for (const Case& c : cases) {
     all.erase(c.fault);
     Net net(std::string(c.fault) + "@1");
@@ -141,10 +146,7 @@ TEST(FaultyNetwork, EachFaultOfAReadDoesWhatItsLineSays) {
       {"read-503", "503", "{"},          {"read-504", "504", "{"},         {"read-garbage", "200", "<html>"},
       {"read-truncated", "200", "{"},    {"read-deep", "200", "[[[[[[[["},
   };
-  std::set<std::string_view> all;
-  for (const FaultKind& kind : AllFaultKinds()) {
-    if (kind.point == FaultPoint::kRead) all.insert(kind.name);
-  }
+  std::set<std::string_view> all = FaultsAt(FaultPoint::kRead);
   for (const Case& c : cases) {
     all.erase(c.fault);
     Net net(std::string(c.fault) + "@1");
@@ -180,10 +182,7 @@ TEST(FaultyNetwork, EachFaultOfAnOpenDoesWhatItsLineSays) {
       {"open-no-watch-list", "200"},  // A plain watch it knows.
       {"open-html", "200"},
   };
-  std::set<std::string_view> all;
-  for (const FaultKind& kind : AllFaultKinds()) {
-    if (kind.point == FaultPoint::kOpen) all.insert(kind.name);
-  }
+  std::set<std::string_view> all = FaultsAt(FaultPoint::kOpen);
   for (const Case& c : cases) {
     all.erase(c.fault);
     Net net(std::string(c.fault) + "@0");
@@ -219,10 +218,7 @@ TEST(FaultyNetwork, EachFaultOfAWatchDoesWhatItsLineSays) {
       {"watch-twice", {"ADDED a", "ADDED b", "ADDED b", "silence"}},
       {"watch-drip", both},
   };
-  std::set<std::string_view> all = {};
-  for (const FaultKind& kind : AllFaultKinds()) {
-    if (kind.point == FaultPoint::kEvent) all.insert(kind.name);
-  }
+  std::set<std::string_view> all = FaultsAt(FaultPoint::kEvent);
   all.erase("watch-cut");  // Below.
   for (const Case& c : cases) {
     all.erase(c.fault);
@@ -246,16 +242,6 @@ TEST(FaultyNetwork, ACutWatchBreaksWithinTheEvent) {
   if (seen.size() == 3) {
     EXPECT_THAT(seen[1], StartsWith("half "));
   }
-}
-
-TEST(FaultyNetwork, ASilentWatchSaysNothingMore) {
-  Net net("watch-silent@0");
-  EXPECT_THAT(Watched(net, 10min), ElementsAre("ADDED a", "silence"));
-}
-
-TEST(FaultyNetwork, AClosedWatchEndsAfterItsEvent) {
-  Net net("watch-closed@0");
-  EXPECT_THAT(Watched(net, 10min), ElementsAre("ADDED a", "end"));
 }
 
 TEST(FaultyNetwork, ADrippingWatchGivesByteByByte) {
@@ -411,10 +397,7 @@ TEST(FaultyNetwork, EachFaultOfARenewalDoesWhatItsLineSays) {
                                    {"lease-stolen", true, "200"},
                                    {"leader-frozen", true, "200"},
                                    {"leader-crash", false, Code(ErrorCode::kCancelled)}};
-  std::set<std::string_view> all;
-  for (const FaultKind& kind : AllFaultKinds()) {
-    if (kind.point == FaultPoint::kRenewal) all.insert(kind.name);
-  }
+  std::set<std::string_view> all = FaultsAt(FaultPoint::kRenewal);
   for (const Case& c : cases) {
     all.erase(c.fault);
     Net net(std::string(c.fault) + "@1");
