@@ -27,7 +27,7 @@ kube::Duration Counted(const api::Trial* written, const TrialChild& child) {
 }  // namespace
 
 void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) {
-  Gone& gone = gone_[trial];
+  Gone& gone = trials_[trial].gone;
   const std::optional<kube::Time> ended = EndedAt(worker);
   gone.first_bound = Earliest(gone.first_bound, BoundAt(worker));
   gone.last_end = Latest(gone.last_end, ended);
@@ -38,43 +38,29 @@ void TrialHoldings::SetHeld(const std::string& trial, const api::Trial* written,
                             const kube::Clock& clock, TrialRun& run) {
   const kube::TimePoint now = clock.Now();
   const kube::WallTime wall = clock.WallNow();
-  auto held = held_.find(trial);
+  auto& [held, gone] = trials_[trial];
   const bool is_ours = run.child && run.child->is_ours;
-  if (is_ours && held != held_.end() && held->second.child_uid != run.child->uid) {
-    held_.erase(held);
-    held = held_.end();
-  }
-  if (auto old = gone_.find(trial); is_ours && old != gone_.end() && old->second.first_bound < run.child->created) {
-    gone_.erase(old);  // Of an earlier try.
-  }
-  const auto found = gone_.find(trial);
-  const Gone gone = found != gone_.end() ? found->second : Gone{};
+  if (is_ours && held && held->child_uid != run.child->uid) held.reset();
+  if (is_ours && gone.first_bound < run.child->created) gone = {};  // Of an earlier try.
   const std::optional<kube::Time> bound = Earliest(run.pods.first_bound, gone.first_bound);
   const std::optional<kube::Time> end = Latest(run.pods.last_end, gone.last_end);
   const bool is_end_known = end && !run.pods.has_unknown_end && !gone.has_unknown_end;
   // A pod that ended before it was seen running held its GPUs all the same.
   const bool has_held = run.pods.holding > 0 || (written != nullptr && IsActive(written->phase) && is_end_known);
-  if (held == held_.end() && is_ours && bound && has_held) {
+  if (!held && is_ours && bound && has_held) {
     const bool is_behind = !made && wall < bound->value;
     kube::Duration so_far = std::max<kube::Duration>(wall - bound->value, Counted(written, *run.child));
     if (made) so_far = std::min(so_far, now - *made);
-    held =
-        held_.emplace(trial, Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall, is_behind})
-            .first;
+    held = Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall, is_behind};
   }
-  if (held == held_.end()) return;
-  const Held& it = held->second;
+  if (!held) return;
+  const Held& it = *held;
   run.held_since = kube::Time{wall - std::chrono::duration_cast<kube::WallTime::duration>(now - it.since)};
   run.held_spent_before = it.spent_before;
   const kube::Duration jumped = (wall - it.seen_wall) - (now - it.seen);
   if (run.pods.holding > 0 || !is_end_known || *end < it.bound || jumped > kJump || jumped < -kJump) return;
   run.held_for = end->value - it.bound.value + kWhole;
   if (!it.is_behind) run.held_for = std::min<kube::Duration>(*run.held_for, now - it.since);
-}
-
-void TrialHoldings::Forget(const std::string& trial) {
-  held_.erase(trial);
-  gone_.erase(trial);
 }
 
 }  // namespace grus

@@ -29,7 +29,7 @@ class TrialHoldings {
   // process made its child, if it did: the wall clock may be ahead of the cluster's.
   void SetHeld(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
                const kube::Clock& clock, TrialRun& run);
-  void Forget(const std::string& trial);
+  void Forget(const std::string& trial) { trials_.erase(trial); }
 
  private:
   struct Held {
@@ -45,8 +45,11 @@ class TrialHoldings {
     std::optional<kube::Time> first_bound, last_end;
     bool has_unknown_end = false;
   };
-  std::map<std::string, Held> held_;  // By trial, both.
-  std::map<std::string, Gone> gone_;
+  struct Kept {
+    std::optional<Held> held;
+    Gone gone;
+  };
+  std::map<std::string, Kept> trials_;
 };
 
 }  // namespace grus

@@ -27,13 +27,9 @@ constexpr seconds kForeignRetry{15};  // We do not watch other people's objects.
 class Planner {
  public:
   explicit Planner(const TrialView& view)
-      : view_(view),
-        job_(*view.job),
-        before_(view.job->status),
-        is_done_(before_.completion_time && before_.observed_generation == view.generation()),
-        status_(BaseTrialStatus(view)) {
+      : view_(view), job_(*view.job), before_(view.job->status), status_(BaseTrialStatus(view)) {
     // A new spec reopens an ended TrialJob.
-    if (!is_done_) status_.completion_time.reset();
+    if (!view.is_done()) status_.completion_time.reset();
   }
 
   TrialPlan Make();
@@ -66,7 +62,6 @@ class Planner {
   const TrialView& view_;
   const api::TrialJob& job_;
   const api::TrialJobStatus& before_;
-  const bool is_done_;
   api::TrialJobStatus status_;
   TrialPlan plan_;
   std::vector<api::TrialConfig> configs_;
@@ -86,7 +81,7 @@ void Planner::Account() {
   }
   if (!status_.start_time) return;
   const bool was_still = WasSuspended(before_) || before_.completion_time.has_value();
-  if (was_still && !job_.spec.suspend && !is_done_) {
+  if (was_still && !job_.spec.suspend && !view_.is_done()) {
     // Suspended time is not spent: move the start by it, so that the wall time spent is from the start to now.
     status_.start_time = kube::Time{view_.now.value - seconds(status_.spent.wall_seconds)};
   } else if (!was_still) {
@@ -250,9 +245,8 @@ void Planner::StartTrials() {
 void Planner::CleanUp() {
   for (const auto& [name, run] : view_.runs) {
     if (!run.child || !run.child->is_ours || run.child->is_ending) continue;
-    const auto found = std::find_if(status_.trials.begin(), status_.trials.end(),
-                                    [&name = name](const Trial& trial) { return trial.name == name; });
-    const TrialPhase phase = found != status_.trials.end() ? found->phase : TrialPhase::kPending;
+    const Trial* found = FindTrial(status_, name);
+    const TrialPhase phase = found != nullptr ? found->phase : TrialPhase::kPending;
     if (IsActive(phase)) {
       if (run.child->lacks_group) plan_.lacks_group.push_back(name);
       if (!run.pods.launcher.empty()) plan_.measure.push_back(name);
@@ -363,7 +357,7 @@ TrialPlan Planner::Make() {
     return plan_;
   }
   Account();
-  if (is_done_) {
+  if (view_.is_done()) {
     CleanUp();
     if (HasLeftovers(view_)) LookAgain(kPoll);
     plan_.status = std::move(status_);

@@ -1,69 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speeds that do not come from logs: what trainings push, and what Prometheus says.
-#include <algorithm>
+#include "controllers/trial/trial_sources.h"
+
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
-#include "clientlib/model/core_v1.h"
-#include "controllers/trial/trial_reconciler.h"
+#include "controllers/measure/user_patterns.h"
 
 namespace grus {
 namespace {
 
-using api::ElasticHorovodJob;
 using api::TrialJob;
+using kube::ObjectKey;
 using kube::Status;
 
 constexpr kube::Duration kAskEvery = std::chrono::seconds(2);
 constexpr kube::Duration kUnansweredWait = std::chrono::seconds(20);
 // An unchanged number counts as a new measurement after this time; before, it may be the same scrape.
 constexpr kube::Duration kSameIsNews = std::chrono::seconds(15);
+// With a pass every kPoll, at most half a minute passes from the first output to a message about it.
+constexpr kube::Duration kPatience = std::chrono::seconds(30) - kPoll;
 constexpr double kMostMib = 1e9;
+
+// By api::SpeedKind, as the speed reader knows it: a number that does not come from a log is given to it as a line of
+// these words and the number.
+struct NumberLine {
+  Measure measure;
+  const char *series, *words;
+};
+constexpr NumberLine kLines[] = {{Measure::kStep, "step", "step "},
+                                 {Measure::kSamplesPerSecond, "samples", "samples per second "},
+                                 {Measure::kStepSeconds, "seconds", "seconds of a step "},
+                                 {Measure::kEpoch, "epoch", "epoch "}};
+
+const NumberLine& LineFor(api::SpeedKind kind) { return kLines[static_cast<std::size_t>(kind)]; }
 
 std::string LineOf(api::SpeedKind kind, double value) {
   char number[40];
   std::snprintf(number, sizeof number, "%.9g", value);
-  switch (kind) {
-    case api::SpeedKind::kStep: return std::string("step ") + number;
-    case api::SpeedKind::kSamplesPerSecond: return std::string("samples per second ") + number;
-    case api::SpeedKind::kStepSeconds: return std::string("seconds of a step ") + number;
-    case api::SpeedKind::kEpoch: return std::string("epoch ") + number;
-  }
-  return {};
+  return std::string(LineFor(kind).words) + number;
 }
 
-}  // namespace
-
-void TrialReconciler::ReadPushed(const TrialJob& job, const std::string& trial, const TrialRun& run) {
-  const auto child = caches_.jobs.Get<ElasticHorovodJob>({job.metadata.ns, trial});
-  const auto launcher = NewestPod(job, trial, run.pods.launcher);
-  for (const kube::ObjectMeta* metadata :
-       {child ? &child->metadata : nullptr, launcher ? &launcher->metadata : nullptr}) {
-    if (metadata == nullptr) continue;
-    const auto push = [&](const char* annotation, api::SpeedKind kind, double factor) {
-      const std::string text(metadata->Annotation(annotation).substr(0, 40));
-      if (!text.empty())
-        measurements_.AddLine(job.metadata.Key(), trial, LineOf(kind, factor * std::strtod(text.c_str(), nullptr)));
-      return !text.empty();
-    };
-    if (!push(kPushedSamplesAnnotation, api::SpeedKind::kSamplesPerSecond, 1)) {
-      push(kPushedStepAnnotation, api::SpeedKind::kStepSeconds, 1e-3);
-    }
+std::vector<SpeedPattern> PatternsOf(const api::TrialMeasure& measure) {
+  std::vector<SpeedPattern> patterns;
+  if (measure.source == api::MeasureSource::kLogs) {
+    for (const auto& [name, regex, kind] : measure.patterns) patterns.push_back({name, regex, LineFor(kind).measure});
+  } else {
+    for (const auto& [kind, name, words] : kLines) patterns.push_back({name, "^" + std::string(words) + "(.*)$", kind});
   }
+  return patterns;
 }
 
 // Not every cluster has a dcgm-exporter, so a missing answer is not an error.
-GpuUse TrialReconciler::AskGpuUse(const std::string& url, const std::string& ns, const std::string& trial,
-                                  kube::Duration since_start, std::stop_token stop) {
+GpuUse AskGpuUse(Prometheus& prometheus, const std::string& url, const ObjectKey& trial, kube::Duration since_start,
+                 std::stop_token stop) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(since_start).count();
   GpuUse use;
-  const auto memory = prometheus_.Ask(url, PeakMemoryQuery(ns, trial, seconds), stop);
+  const auto memory = prometheus.Ask(url, PeakMemoryQuery(trial.ns, trial.name, seconds), stop);
   if (!memory) return use;
   if (const double mib = memory->value_or(-1); mib >= 0 && mib < kMostMib) {
     use.peak_memory_bytes = static_cast<std::int64_t>(mib * (1 << 20));
   }
-  const auto utilization = prometheus_.Ask(url, UtilizationQuery(ns, trial, seconds), std::move(stop));
+  const auto utilization = prometheus.Ask(url, UtilizationQuery(trial.ns, trial.name, seconds), std::move(stop));
   if (!utilization) return use;
   if (const double percent = utilization->value_or(-1); percent >= 0 && percent <= 100) {
     use.utilization_percent = static_cast<std::int32_t>(std::lround(percent));
@@ -71,59 +68,106 @@ GpuUse TrialReconciler::AskGpuUse(const std::string& url, const std::string& ns,
   return use;
 }
 
-void TrialReconciler::AskPrometheus(TrialView& view, std::stop_token stop) {
-  const api::TrialJob& job = *view.job;
-  const bool is_still =
-      job.spec.suspend || (job.status.completion_time && job.status.observed_generation == view.generation());
-  if (!job.spec.measure.prometheus || is_still) return;
-  const bool is_due = memory_.With(job.metadata, [&](Memory& kept) {
-    if (kept.asked && clock_.Now() - *kept.asked < kAskEvery) {
-      view.source_error = kept.source_error;
-      return false;
+}  // namespace
+
+void TrialSources::Read(TrialView& view, std::stop_token stop) {
+  const TrialJob& job = *view.job;
+  const ObjectKey key = job.metadata.Key();
+  view.pattern_error = pattern_errors_.With(job.metadata, [&](std::optional<std::string>& kept) {
+    if (!kept) {
+      const auto patterns = UserPatterns::Make(PatternsOf(job.spec.measure));
+      kept = patterns ? "" : patterns.error().message();
     }
-    kept.asked = clock_.Now();
-    return true;
+    return *kept;
   });
-  if (!is_due) return;
+  const api::MeasureSource source = job.spec.measure.source;
+  if (source == api::MeasureSource::kPrometheus) AskPrometheus(view, std::move(stop));
+  for (auto& [name, run] : view.runs) {
+    if (source == api::MeasureSource::kLogs) {
+      run.is_log_awaited = run.pods.launcher_started && measurements_.IsLogAwaited(key, name);
+    }
+    if (source != api::MeasureSource::kPush) continue;
+    for (const auto& pushed : {run.child ? run.child->pushed : std::nullopt, run.pods.pushed}) {
+      if (pushed) measurements_.AddLine(key, name, LineOf(pushed->kind, pushed->value));
+    }
+  }
+  for (auto& [name, seen] : measurements_.Look(key)) {
+    if (const auto run = view.runs.find(name); run != view.runs.end()) run->second.speed = std::move(seen);
+  }
+}
+
+// The first query that has a result counts.
+Status TrialSources::AskSpeed(const TrialJob& job, const std::string& trial, std::stop_token stop) {
   const api::PrometheusSource& source = *job.spec.measure.prometheus;
+  for (const api::PrometheusQuery& query : source.queries) {
+    const auto value = prometheus_.Ask(source.url, ExpandQuery(query.query, job.metadata.ns, trial), stop);
+    if (!value) return value.error();
+    if (!*value) continue;
+    measurements_.AddLine(job.metadata.Key(), trial, LineOf(query.kind, **value), kSameIsNews);
+    break;
+  }
+  return {};
+}
+
+void TrialSources::AskPrometheus(TrialView& view, std::stop_token stop) {
+  const TrialJob& job = *view.job;
+  if (!job.spec.measure.prometheus || job.spec.suspend || view.is_done()) return;
+  const api::PrometheusSource& source = *job.spec.measure.prometheus;
+  Record record = records_.Get(job.metadata);
+  view.source_error = record.error;
+  if (record.asked && clock_.Now() - *record.asked < kAskEvery) return;
+  record.asked = clock_.Now();
   bool is_asked = false;
   Status answered;
   for (auto& [name, run] : view.runs) {
     if (!run.child || !run.child->is_ours || run.child->is_ending || !run.pods.launcher_started) continue;
     is_asked = true;
-    for (const api::PrometheusQuery& query : source.queries) {
-      const auto value = prometheus_.Ask(source.url, ExpandQuery(query.query, job.metadata.ns, name), stop);
-      if (!value) {
-        answered = value.error();
-        break;
-      }
-      if (!*value) continue;
-      measurements_.AddLine(job.metadata.Key(), name, LineOf(query.kind, **value), kSameIsNews);
-      break;
-    }
+    answered = AskSpeed(job, name, stop);
     if (!answered) break;
-    run.gpu_use = AskGpuUse(source.url, job.metadata.ns, name, view.now.value - run.pods.launcher_started->value, stop);
+    const kube::Duration since_start = view.now.value - run.pods.launcher_started->value;
+    run.gpu_use = AskGpuUse(prometheus_, source.url, {job.metadata.ns, name}, since_start, stop);
   }
-  if (!is_asked) {
-    // Before taking GPUs, check that Prometheus answers and accepts the queries. No trial has that name, so a correct
-    // query has no result yet.
-    for (const api::PrometheusQuery& query : source.queries) {
-      const std::string text = ExpandQuery(query.query, job.metadata.ns, job.metadata.name + "-none");
-      if (const auto value = prometheus_.Ask(source.url, text, stop); !value) answered = value.error();
-      if (!answered) break;
-    }
+  // Before taking GPUs, check that Prometheus answers and accepts the queries. No trial has that name, so a correct
+  // query has no result yet.
+  for (const api::PrometheusQuery& query : source.queries) {
+    if (is_asked || !answered) break;
+    const std::string text = ExpandQuery(query.query, job.metadata.ns, job.metadata.name + "-none");
+    if (const auto value = prometheus_.Ask(source.url, text, stop); !value) answered = value.error();
   }
-  memory_.With(job.metadata, [&](Memory& kept) {
-    kept.source_error.clear();
-    if (answered) {
-      kept.unanswered_since.reset();
-      return;
-    }
-    if (!kept.unanswered_since) kept.unanswered_since = clock_.Now();
-    // One missing answer does not end running trials.
-    if (is_asked && clock_.Now() - *kept.unanswered_since < kUnansweredWait) return;
-    kept.source_error = view.source_error = answered.error().message();
-  });
+  if (answered) record.unanswered_since.reset();
+  else if (!record.unanswered_since) record.unanswered_since = clock_.Now();
+  // One missing answer does not end running trials.
+  const bool is_patient = answered || (is_asked && clock_.Now() - *record.unanswered_since < kUnansweredWait);
+  view.source_error = record.error = is_patient ? std::string() : answered.error().message();
+  records_.With(job.metadata, [&](Record& kept) { kept = std::move(record); });
+}
+
+void TrialSources::Measure(const TrialView& view, const TrialPlan& plan) {
+  std::vector<MeasureTarget> targets;
+  const api::TrialMeasure& measure = view.job->spec.measure;
+  for (const std::string& name : plan.measure) {
+    const TrialPods& pods = view.runs.at(name).pods;
+    if (!pods.launcher_started) continue;
+    MeasureTarget& target = targets.emplace_back();
+    target.trial = name;
+    target.pod = {view.job->metadata.ns, pods.launcher};
+    target.pod_uid = pods.launcher_uid;
+    target.container = pods.launcher_container;
+    target.follows_log = measure.source == api::MeasureSource::kLogs;
+    target.options.patterns = PatternsOf(measure);
+    target.options.started = pods.launcher_started->value;
+    target.options.precision = measure.precision_percent / 100.0;
+    target.options.slice = std::chrono::hours(24 * 365);  // The slice is the plan's, from the first bound pod on.
+    target.options.patience = kPatience;
+    target.options.warm_up = std::chrono::seconds(measure.warmup_seconds.value_or(0));
+  }
+  measurements_.Measure(view.job->metadata.Key(), targets);
+}
+
+void TrialSources::Forget(const ObjectKey& trial_job) {
+  measurements_.Measure(trial_job, {});
+  records_.Forget(trial_job);
+  pattern_errors_.Forget(trial_job);
 }
 
 }  // namespace grus

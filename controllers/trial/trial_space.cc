@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "controllers/policy/profile_drift.h"
+#include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
 #include "controllers/trial/trial_numbers.h"
 
@@ -35,6 +36,14 @@ std::vector<std::int32_t> DefaultCounts(const Workload& workload) {
   return counts;
 }
 
+// One without a name if there are none.
+std::vector<std::string> TypesOf(const api::TrialSpace& space) {
+  std::vector<std::string> types;
+  for (const api::GpuType& type : space.gpu_types) types.push_back(type.name);
+  if (types.empty()) types.emplace_back();
+  return types;
+}
+
 }  // namespace
 
 kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload) {
@@ -52,10 +61,7 @@ kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& spa
   }
   std::vector<std::int32_t> batches = Sorted(space.batch_sizes);
   if (batches.empty()) batches.push_back(0);
-  std::vector<std::string> types;
-  for (const api::GpuType& type : space.gpu_types) types.push_back(type.name);
-  if (types.empty()) types.emplace_back();
-
+  const std::vector<std::string> types = TypesOf(space);
   std::vector<api::TrialConfig> configs;
   configs.reserve(types.size() * counts.size() * batches.size());
   for (const std::string& type : types) {
@@ -77,6 +83,30 @@ std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const s
                                   [&](const api::GpuType& type) { return type.name == gpu_type; });
   if (found != space.gpu_types.end() && !found->node_selector.empty()) return found->node_selector;
   return {{kGpuProductLabel, gpu_type}};
+}
+
+std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const Workload& workload,
+                                             const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
+  const int per_worker = std::max(1, workload.gpus_per_worker);
+  std::map<std::string, TypeNodes> found;
+  for (const std::string& type : TypesOf(space)) {
+    std::map<std::string, std::string> labels = workload.node_selector;
+    for (const auto& [key, value] : NodesOf(space, type)) labels[key] = value;
+    TypeNodes& all = found[type];
+    std::set<std::string> products;
+    for (const auto& node : nodes) {
+      const kube::Quantity* gpus = kube::FindResource(node->status.allocatable, kGpuResource);
+      const auto has = [&](const auto& label) { return node->metadata.Label(label.first) == label.second; };
+      if (gpus == nullptr || !std::all_of(labels.begin(), labels.end(), has)) continue;
+      products.emplace(node->metadata.Label(kGpuProductLabel));
+      const int count = static_cast<int>(std::min<std::int64_t>(gpus->Value(), 1 << 20));
+      all.gpus_per_node = std::max(all.gpus_per_node, count);
+      const int most = count / per_worker * per_worker;
+      all.most_gpus = workload.is_on_one_node ? std::max(all.most_gpus, most) : all.most_gpus + most;
+    }
+    if (products.size() == 1) all.product = *products.begin();
+  }
+  return found;
 }
 
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken) {

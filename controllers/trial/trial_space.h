@@ -5,11 +5,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "clientlib/base/result.h"
+#include "clientlib/model/core_v1.h"
 #include "controllers/trial/trial_workload.h"
 #include "crds/types/trial_job.h"
 
@@ -25,6 +27,16 @@ api::TrialConfig WithoutNodes(api::TrialConfig config);
 
 // The labels of the nodes with that GPU type; none for the empty one.
 std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type);
+
+// Nodes that a GPU type may run on.
+struct TypeNodes {
+  int most_gpus = 0;         // For one trial in an otherwise empty cluster.
+  int gpus_per_node = 0;     // Of the largest.
+  std::string product = {};  // The label nvidia.com/gpu.product, if they have the same; else empty.
+};
+// By GPU type of the space, among all nodes of the cluster.
+std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const Workload& workload,
+                                             const std::vector<std::shared_ptr<const kube::Node>>& nodes);
 
 // NAME-SUFFIX, the same for a configuration in every process. Another suffix where `taken` has it already.
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken);

@@ -21,6 +21,11 @@ api::TrialJobStatus BaseTrialStatus(const TrialView& view) {
   return status;
 }
 
+const api::Trial* FindTrial(const api::TrialJobStatus& status, const std::string& name) {
+  const auto found = std::ranges::find(status.trials, name, &api::Trial::name);
+  return found != status.trials.end() ? &*found : nullptr;
+}
+
 bool WasSuspended(const api::TrialJobStatus& status) { return kube::IsConditionTrue(status.conditions, "Suspended"); }
 
 std::string TakenName(const std::string& trial, const TrialChild& child) {

@@ -12,6 +12,9 @@ namespace grus {
 // The status as it was, without the CRD's defaults.
 api::TrialJobStatus BaseTrialStatus(const TrialView& view);
 
+// Null: it is not there.
+const api::Trial* FindTrial(const api::TrialJobStatus& status, const std::string& name);
+
 bool WasSuspended(const api::TrialJobStatus& status);
 
 // "PodGroup \"tune-g8-x\""

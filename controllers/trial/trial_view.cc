@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/training_container.h"
@@ -43,6 +44,14 @@ void ReadNotes(const kube::ObjectMeta& metadata, const api::TrialJob& owner, Tri
   child.is_ending = metadata.is_being_deleted();
   child.slice_seconds = std::max<std::int64_t>(1, ToInt(metadata.Annotation(kSliceAnnotation)));
   child.spent_before = std::max<std::int64_t>(0, ToInt(metadata.Annotation(kSpentAnnotation)));
+}
+
+std::optional<PushedSpeed> PushedIn(const kube::ObjectMeta& metadata) {
+  const std::string samples(metadata.Annotation(kPushedSamplesAnnotation).substr(0, 40));
+  if (!samples.empty()) return PushedSpeed{api::SpeedKind::kSamplesPerSecond, std::strtod(samples.c_str(), nullptr)};
+  const std::string step(metadata.Annotation(kPushedStepAnnotation).substr(0, 40));
+  if (!step.empty()) return PushedSpeed{api::SpeedKind::kStepSeconds, 1e-3 * std::strtod(step.c_str(), nullptr)};
+  return std::nullopt;
 }
 
 // Why a pod is not bound yet.
@@ -95,6 +104,7 @@ std::string TrialView::ProductOf(const std::string& gpu_type) const {
 TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner) {
   TrialChild child;
   ReadNotes(job.metadata, owner, child);
+  child.pushed = PushedIn(job.metadata);
   child.is_suspended = job.spec.run_policy.suspend;
   child.phase = job.status.phase;
   if (const auto* ready = kube::FindCondition(job.status.conditions, "Ready")) child.message = ready->message;
@@ -168,6 +178,7 @@ void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, Tria
     const kube::ContainerStatus* training = StatusOf(pod, part.launches);
     pods.launcher = pod.metadata.name;
     pods.launcher_uid = pod.metadata.uid;
+    pods.pushed = PushedIn(pod.metadata);
     pods.launcher_container = part.launches;
     pods.launcher_started.reset();
     if (training != nullptr && training->state.running) {

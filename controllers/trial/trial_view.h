@@ -12,7 +12,7 @@
 #include "clientlib/model/pod.h"
 #include "controllers/measure/speed_reader.h"
 #include "controllers/policy/workload_fingerprint.h"
-#include "controllers/trial/trial_workload.h"
+#include "controllers/trial/trial_space.h"
 #include "crds/types/pod_group.h"
 #include "crds/types/trial_job.h"
 
@@ -27,6 +27,10 @@ inline constexpr char kSuspendedAnnotation[] = "ai.centauruscloud.io/trial-parke
 // What a training pushes (measure.source Push), on the trial's job, or on the pod whose log is read.
 inline constexpr char kPushedStepAnnotation[] = "ai.centauruscloud.io/step-milliseconds";
 inline constexpr char kPushedSamplesAnnotation[] = "ai.centauruscloud.io/samples-per-second";
+struct PushedSpeed {
+  api::SpeedKind kind = api::SpeedKind::kStepSeconds;
+  double value = 0;
+};
 
 // The job of a trial, or its pod.
 struct TrialChild {
@@ -43,6 +47,7 @@ struct TrialChild {
   bool lacks_group = false;  // It is gated, and its PodGroup does not exist.
   bool lingers = false;      // Its training has ended, but another container runs on.
   std::optional<kube::Time> created = {};
+  std::optional<PushedSpeed> pushed = {};  // On the job.
 };
 
 // The role of a pod in its trial.
@@ -63,9 +68,10 @@ struct TrialPods {
   std::string launcher, launcher_uid;     // The newest; empty: there is none.
   std::string launcher_container;
   std::optional<kube::Time> launcher_started;
-  std::string image_problem;  // The kubelet's message on why an image cannot be pulled.
-  std::string out_of_memory;  // "pod x-0"; empty: nobody was killed for it.
-  std::string exit;           // How the training ended: "exit code 1 (Error)".
+  std::optional<PushedSpeed> pushed;  // On the launcher.
+  std::string image_problem;          // The kubelet's message on why an image cannot be pulled.
+  std::string out_of_memory;          // "pod x-0"; empty: nobody was killed for it.
+  std::string exit;                   // How the training ended: "exit code 1 (Error)".
   bool has_lost_node = false;
 };
 
@@ -96,13 +102,6 @@ struct KnownTrial {
   std::int64_t gpu_seconds = 0;
 };
 
-// Nodes that a GPU type may run on.
-struct TypeNodes {
-  int most_gpus = 0;         // For one trial in an otherwise empty cluster.
-  int gpus_per_node = 0;     // Of the largest.
-  std::string product = {};  // The label nvidia.com/gpu.product, if they have the same; else empty.
-};
-
 struct TrialView {
   std::shared_ptr<const api::TrialJob> job;
   kube::Time now;
@@ -119,6 +118,7 @@ struct TrialView {
   // type has; else the type's name.
   std::string ProductOf(const std::string& gpu_type) const;
   std::int64_t generation() const { return job->metadata.generation; }
+  bool is_done() const { return job->status.completion_time && job->status.observed_generation == generation(); }
 };
 
 TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_writer.h"
+
+namespace grus {
+namespace {
+
+using api::ElasticHorovodJob;
+using api::TrialJob;
+using kube::ErrorCode;
+using kube::Json;
+using kube::KindOf;
+using kube::ObjectKey;
+using kube::Status;
+
+}  // namespace
+
+Status TrialWriter::ApplyKnee(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
+  if (!plan.apply_replicas) return {};
+  const ObjectKey key{view.job->metadata.ns, view.job->spec.workload.job_ref->name};
+  const auto job = jobs_.Get<ElasticHorovodJob>(key);
+  if (!job || job->spec.workers.target_replicas == *plan.apply_replicas) return {};
+  Json patch = Json::MakeObject();
+  patch["metadata"]["uid"] = job->metadata.uid;
+  patch["spec"]["workersSpec"]["targetReplicas"] = *plan.apply_replicas;
+  const auto patched = client_.Patch(KindOf<ElasticHorovodJob>(), key, kube::PatchType::kMerge, patch, {}, stop);
+  if (patched || patched.error().code() == ErrorCode::kNotFound) return {};
+  return kube::Error(patched.error()).with("apply the knee to ElasticHorovodJob " + key.ToString());
+}
+
+Status TrialWriter::WriteChildren(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
+  ChildWriter writer(client_, writes_, nullptr, KindOf<TrialJob>(), view.job->metadata, std::move(stop));
+  if (Status ended = End(view, plan, writer); !ended) return ended;
+  for (const std::string& trial : plan.lacks_group) {
+    const std::optional<Json> group = runs_.ObjectsOf(*view.job).MakeGroup({view.job->metadata.ns, trial});
+    if (!group) continue;
+    Status made = writer.Create(KindOf<api::PodGroup>(), *group);
+    // The PodGroup of the last try is being deleted; wait for its end.
+    if (!made && made.error().code() != ErrorCode::kAlreadyExists) return made;
+  }
+  for (const TrialStart& start : plan.start) {
+    if (Status started = Start(view, start, writer); !started) return started;
+  }
+  return {};
+}
+
+Status TrialWriter::End(const TrialView& view, const TrialPlan& plan, ChildWriter& writer) {
+  const TrialObjects& objects = runs_.ObjectsOf(*view.job);
+  for (const std::string& trial : plan.end) {
+    kube::ObjectMeta child;
+    child.name = trial;
+    child.uid = view.runs.at(trial).child->uid;
+    Status deleted = writer.Delete(objects.kind(), child);
+    // A conflict: another object of that name, which is not ours to delete.
+    if (!deleted && deleted.error().code() != ErrorCode::kConflict) return deleted;
+  }
+  for (const std::string& trial : plan.suspend) {
+    Status stopped = writer.Merge(objects.kind(), trial, view.runs.at(trial).child->uid, objects.Suspension());
+    if (!stopped && stopped.error().code() != ErrorCode::kNotFound) return stopped;
+  }
+  return {};
+}
+
+Status TrialWriter::Start(const TrialView& view, const TrialStart& start, ChildWriter& writer) {
+  const TrialJob& job = *view.job;
+  runs_.NoteStart(job, start.name);
+  const TrialObjects& objects = runs_.ObjectsOf(job);
+  // For a trial that was not in the status, the name has not been checked yet; the next pass does it.
+  TrialRun there;
+  objects.Read(job, start.name, nullptr, there);
+  if (there.child || there.pods.all > 0) return {};
+  Status made = writer.Create(objects.kind(), objects.Make(job, *view.workload, start));
+  if (made) return {};
+  switch (made.error().code()) {
+    case ErrorCode::kAlreadyExists: return {};  // The next pass sees whose it is.
+    case ErrorCode::kInvalid:
+    case ErrorCode::kInvalidArgument: runs_.NoteRefusal(job, start.name, made.error().message()); return {};
+    default: return made;
+  }
+}
+
+}  // namespace grus
