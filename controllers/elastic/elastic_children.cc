@@ -18,7 +18,7 @@ namespace {
 using api::ElasticHorovodJob;
 using kube::Json;
 
-// FNV-1a: the same in every build, as it is kept in the cluster.
+// FNV-1a: the same in every build, because the cluster keeps it.
 std::string HashOf(std::string_view text) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -82,7 +82,7 @@ OurContainer MakeContainer(const ElasticHorovodJob& job, const char* name, const
   return container;
 }
 
-// The preStop hook counts within the grace period: the ssh server has the rest of it to end.
+// The preStop hook runs within the grace period: leave the ssh server the rest of it to end.
 int PreStopSeconds(const ElasticHorovodJob& job) {
   const Json* grace = job.spec.workers.pod_template.At({"spec", "terminationGracePeriodSeconds"});
   constexpr std::int64_t kDefault = 30, kLongest = 24 * 3600, kRest = 5;
@@ -94,13 +94,13 @@ Json WorkerTemplate(const ElasticHorovodJob& job, Gang gang) {
   OurContainer worker = MakeContainer(job, "worker", job.spec.workers.image, {"/bin/sh", "/etc/grus/job/worker.sh"});
   worker.devices = DevicesOf(job.spec.workers);
   worker.port = kSshPort;
-  // Python's data loaders and NCCL share memory, of which the default of 64 MiB is too little.
+  // The default of 64 MiB is too little for the memory that Python's data loaders and NCCL share.
   worker.default_mounts.push_back(WritableMount("grus-shm", "/dev/shm"));
   worker.volumes.Append(EmptyDir("grus-shm"))["emptyDir"]["medium"] = "Memory";
   // sshd wants this folder; the root file system may be read-only.
   worker.default_mounts.push_back(WritableMount("grus-sshd", "/run/sshd"));
   worker.volumes.Append(EmptyDir("grus-sshd"));
-  // The worker is ready when its ssh server answers; the kubelet asks until then only, as sshd logs each connection.
+  // The worker is ready when its ssh server answers. The kubelet stops probing then, because sshd logs each connection.
   Json probe;
   probe["tcpSocket"]["port"] = kSshPort;
   probe["periodSeconds"] = 1;
@@ -206,10 +206,10 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   OurContainer launcher = MakeContainer(job, "launcher", job.spec.launcher.image,
                                         {"/bin/sh", "-c", LauncherCommand(job.spec, SizesOf(job.spec))});
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
-  // The host list comes twice: mounted, and with the pod's own annotation, which the kubelet delivers at once.
+  // The launcher gets the host list twice: mounted, and in its own annotation, which the kubelet delivers at once.
   const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
   const Json pushed = Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
-  // The script stands here too, as it must be executable.
+  // The script is mounted here too, because it must be executable.
   const Json script = Json::MakeObject({{"key", kDiscoveryFile}, {"path", kDiscoveryFile}});
   Json& projected = launcher.volumes.Append(Json::MakeObject({{"name", "grus-hosts"}}))["projected"];
   projected["defaultMode"] = 0555;
@@ -224,7 +224,8 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   if (pod.is_object() && (pod["spec"].is_null() || pod["spec"].is_object())) pod["spec"]["restartPolicy"] = "Never";
 
   Json launcher_job = Head(job, "batch/v1", "Job", LauncherName(job), "launcher");
-  // A launcher that was evicted, preempted or lost with its node did not fail, nor did one that lost its workers.
+  // A launcher that was evicted, preempted or lost with its node does not count as failed, nor does one that lost its
+  // workers.
   Json& spec = launcher_job["spec"];
   spec["backoffLimit"] = job.spec.run_policy.backoff_limit;
   const Json ignore = Json::MakeObject({{"action", "Ignore"}});
@@ -245,7 +246,7 @@ Json MakeGroup(const ElasticHorovodJob& job) {
 kube::Pod WorkerPod(const ElasticHorovodJob& job) {
   kube::Pod worker = ReadPod(WorkerTemplate(job, Gang::kNone), job.metadata.ns);
   if (worker.spec.containers.empty()) {
-    // What the API server will refuse, and say why.
+    // The API server will refuse this template and say why; plan with the devices alone.
     kube::Container& container = worker.spec.containers.emplace_back();
     const WorkerDevices devices = DevicesOf(job.spec.workers);
     if (devices.count > 0) container.resources.requests.emplace_back(devices.resource, kube::Quantity(devices.count));
@@ -278,7 +279,7 @@ Json PodOfTemplate(const Json& workload) {
   const Json& name = *workload.At({"metadata", "name"});
   metadata["generateName"] = *name.AsString() + "-";
   metadata["namespace"] = *workload.At({"metadata", "namespace"});
-  // There may be no workload yet, and so no UID of it; policies look at the rest.
+  // The workload may not exist yet, so its UID is made up; admission policies look at the rest.
   metadata["ownerReferences"] = Json::MakeArray({Json::MakeObject({{"apiVersion", *workload.Find("apiVersion")},
                                                                    {"kind", *workload.Find("kind")},
                                                                    {"name", name},

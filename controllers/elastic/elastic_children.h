@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child objects of a job, as JSON to send. Pure.
 //
-// Our fields are laid over the user's pod templates: a template can say anything but what the job depends on: names,
+// Our fields are laid over the user's pod templates. A template may set anything except what the job depends on: names,
 // images, commands, labels, the ssh key, the host list, the GPUs.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace grus {
 
-// On the StatefulSet: its Secret holds the scripts, too. Those that an older grus made hold the key alone.
+// On the StatefulSet: its Secret holds the scripts, too. A Secret that an older grus made holds only the key.
 inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
-inline constexpr char kJobVolume[] = "grus-job";  // In pods: that Secret.
+inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret in pods.
 inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
 
 kube::Json MakeService(const api::ElasticHorovodJob& job);
@@ -26,17 +26,17 @@ kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
 kube::Json MakeWorkers(const api::ElasticHorovodJob& job, const WorkersState& size);
 kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
 
-// The gang of the workers; REQUIRES: they are at least one.
+// The PodGroup of the workers. REQUIRES: at least one worker.
 kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 
-// A worker as the API server will complete it, for placement; without a name.
+// A worker as the API server will complete it, without a name.
 kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
-// Likewise the launcher's, for quotas.
+// Likewise the launcher.
 kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);
-// The first field of its templates that grus cannot read: "spec.workersSpec.template.spec.containers: expected a list,
-// found a string"; empty: it can read all.
+// The first field of the job's templates that grus cannot read: "spec.workersSpec.template.spec.containers: expected a
+// list, found a string"; empty: grus can read all.
 std::string UnreadableField(const api::ElasticHorovodJob& job);
-// A pod of the template of a StatefulSet or Job of ours, as that one's controller would create it.
+// A pod from the template of a StatefulSet or Job of ours, as its controller would create it.
 kube::Json PodOfTemplate(const kube::Json& workload);
 
 }  // namespace grus

@@ -51,7 +51,7 @@ bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const k
     return end(before) == end(after);
   }
   if (&kind == &KindOf<api::PodGroup>()) return true;
-  return before.metadata.resource_version == after.metadata.resource_version;  // No generation, or no status.
+  return before.metadata.resource_version == after.metadata.resource_version;  // Service, ConfigMap: any change.
 }
 
 }  // namespace grus

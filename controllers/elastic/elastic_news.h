@@ -10,10 +10,10 @@
 
 namespace grus {
 
-// Of a pod of a job that has what it wants. One of the two may be null: created, deleted.
+// For a pod of a job that is not hungry. One of the two may be null: the pod was created or deleted.
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after);
 
-// Of a child of `kind`: Service, ConfigMap, StatefulSet or Job.
+// For a child of `kind`: Service, ConfigMap, StatefulSet, Job or PodGroup.
 bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after);
 
 }  // namespace grus

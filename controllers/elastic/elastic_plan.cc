@@ -13,15 +13,15 @@ namespace {
 
 using std::chrono::seconds;
 
-// With the minimum ready, the launcher waits this long after the last worker turned ready for more of them: each
-// one that joins later costs the training a reset.
+// Once the minimum is ready, the launcher waits for more workers until the last one has been ready for this long: each
+// worker that joins later costs the training a reset.
 constexpr kube::Duration kSettle = seconds(3);
 constexpr kube::Duration kSecretCheck = seconds(20);
 constexpr kube::Duration kStalePodsCheck = seconds(1);
 
 constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
 
-// A job that has ended: nothing but cleaning up.
+// A job that has ended only needs cleaning up.
 void PlanAfterEnd(Plan& plan, const View& view) {
   const api::RunPolicy& policy = view.job->spec.run_policy;
   plan.wants_launcher = policy.clean_pod_policy != api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
@@ -76,7 +76,7 @@ void PlanSecretCheck(Plan& plan, const View& view) {
 }
 
 bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
-  // Pods that are ready although only this pass gives the job workers are those of its last run.
+  // If only this pass gives the job workers, pods that are ready are from its last run.
   if (!view.has_workers()) return false;
   if (!view.are_pods_current) {
     LookAgain(plan.look_again, kStalePodsCheck);
@@ -97,7 +97,7 @@ bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   return false;
 }
 
-// A worker that leaves the host list although it was to stay.
+// The event for a worker that leaves the host list although it was to stay.
 PlannedEvent LossOf(const View& view, const std::string& pod, std::size_t left) {
   const auto worker = std::find_if(view.pods.begin(), view.pods.end(), [&](const Worker& w) { return w.name == pod; });
   std::string why = "its pod is gone";
@@ -124,7 +124,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   if (view.launcher == LauncherState::kAbsent) {
     if (!MayStartLauncher(plan, view, sizes)) return;
     plan.hosts = FirstHosts(view, sizes, plan.workers->replicas);
-    // Keep the list: a launcher that the API server refuses is planned again in each pass.
+    // Keep an equal list: a launcher that the API server refuses is planned again in each pass.
     if (view.hosts && view.hosts->hosts == plan.hosts->hosts && view.hosts->slots == plan.hosts->slots) {
       plan.hosts = view.hosts;
     }
@@ -153,7 +153,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   }
 }
 
-// Holds the StatefulSet at its size until the workers that are to go have been out of discovery for the grace.
+// Keeps the StatefulSet's size until the workers that are to go have been off the host list for the shrink grace.
 void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
   if (!workers.must_drain || view.launcher != LauncherState::kActive || !view.hosts) return;
   const bool is_listed = std::any_of(view.pods.begin(), view.pods.end(), [&](const Worker& worker) {
@@ -170,7 +170,7 @@ void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Si
   const int from = view.granted();
   const int to = plan.workers ? plan.workers->granted : 0;
   if (from == to) {
-    // The status of the start was deferred, so this one tells of the start.
+    // The status of the start was deferred: this one must report the start.
     const bool is_untold = view.job->status.observed_generation == 0 && to > 0 && !plan.status.last_scale;
     if (is_untold)
       plan.status.last_scale = api::LastScale{0, to, std::string(ToString(ScaleReason::kStarted)), view.now};
@@ -185,8 +185,8 @@ void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Si
                          ScaleMessage(view, sizes, from, to, workers.reason)});
 }
 
-// Nobody ends the pods of a node that is gone for a minute or so (the pod garbage collector then does), and until
-// then neither the StatefulSet nor the Job replaces them.
+// When a node is gone, the pod garbage collector ends its pods only after a minute or so, and until then neither the
+// StatefulSet nor the Job replaces them.
 void PlanBurials(Plan& plan, const View& view) {
   for (const Worker& worker : view.pods) {
     if (worker.has_lost_node) plan.bury.push_back(worker.name);
@@ -202,7 +202,7 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   if (view.quota) LookAgain(plan.look_again, view.quota->look_again);
   LookAgain(plan.look_again, TimeUntilStatusChanges(view));
   plan.workers = workers.size;
-  if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // Nothing to hold yet.
+  if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // No StatefulSet yet, and none needed.
   plan.park = std::move(workers.park);
   plan.lift = std::move(workers.lift);
   if (!plan.status.start_time) plan.status.start_time = view.now;
@@ -217,7 +217,7 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   NoteScale(plan, view, workers, sizes);
 }
 
-// A training that turns silent is an event, once.
+// Records one event when a training falls silent.
 void PlanSilence(Plan& plan, const View& view) {
   const kube::Condition* before = view.ready();
   const kube::Condition* after = kube::FindCondition(plan.status.conditions, "Ready");
@@ -226,7 +226,7 @@ void PlanSilence(Plan& plan, const View& view) {
   plan.events.push_back({kube::EventType::kWarning, std::string(reason), "WatchTraining", after->message});
 }
 
-// Tell the refusal before anything is made: later only the StatefulSet's controller would hear of it.
+// Report the refusal before anything is made: later only the StatefulSet's controller would hear of it.
 void PlanRefusal(Plan& plan, const View& view) {
   SetStalled(plan.status, view, Reason::kTemplateRefused, view.refusal);
   const kube::Condition* before = view.ready();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What should be: a pure function of the view. No I/O, no clock.
 //
-// The reconciler carries a plan out in a fixed order (elastic_reconciler.h); after any part of it the next pass
+// The reconciler carries out a plan in a fixed order (elastic_reconciler.h). If it stops after any part, the next pass
 // starts from what the cluster then says and comes to the same end.
 #pragma once
 
@@ -36,7 +36,7 @@ enum class Reason {
 std::string_view ToString(Reason reason);
 
 struct Plan {
-  bool delete_job = false;  // Its time to live after the end is over.
+  bool delete_job = false;  // The job's time to live after its end is over.
 
   bool check_secret = false;            // Make the Secret again if it is gone.
   std::optional<WorkersState> workers;  // The Secret and the StatefulSet; nullopt: none.
@@ -55,9 +55,9 @@ struct Plan {
   std::optional<kube::Duration> look_again;
 };
 
-// Not another controller's job, nor one that is being deleted, which is left to the garbage collector.
+// False for another controller's job, and for one that is being deleted: the garbage collector deletes its children.
 bool IsOurs(const api::ElasticHorovodJob& job);
-// REQUIRES: it is ours.
+// REQUIRES: IsOurs(*view.job).
 Plan PlanElasticJob(const View& view);
 
 // The status of a job that cannot be carried out as it is, because the API server refused a child.

@@ -15,26 +15,25 @@ namespace {
 
 using api::ElasticHorovodJob;
 
-// A job that waits asks again what its pods will be: no event tells that a LimitRange or a webhook has changed.
+// A waiting job asks again what its pods will be: no event tells that a LimitRange or a webhook has changed.
 constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
 
 // Granted before this pass, and not bound.
 int OwedWorkers(const View& view) { return std::max(0, view.granted() - view.bound()); }
 
-// More workers than are granted.
 bool WantsMore(const View& view) {
   const ElasticHorovodJob& job = *view.job;
   return !HasEnded(job.status) && !job.spec.run_policy.suspend && view.granted() < SizesOf(job.spec).wanted;
 }
 
-// Nothing is to be placed.
+// Nothing is left to place.
 bool IsSettled(const View& view) {
   const int granted = view.granted();
   return HasEnded(view.job->status) ||
          (granted >= SizesOf(view.job->spec).wanted && view.bound() >= granted && view.has_bound_launcher());
 }
 
-// How messages call what waits, and the field that sets how much must fit.
+// What messages call the waiting pods, and the field that sets the minimum.
 PendingWords WordsOf(const api::ElasticHorovodJobSpec& spec) {
   const Sizes sizes = SizesOf(spec);
   PendingWords words{.member = "worker", .pod = "pod", .minimum = ""};
@@ -49,7 +48,7 @@ PendingWords WordsOf(const api::ElasticHorovodJobSpec& spec) {
 struct ElasticPlanning::Pods {
   JobPod worker, launcher;
   ShapePtr worker_shape, launcher_shape;
-  std::string problem;  // Why none of them can be placed; empty: nothing known.
+  std::string problem;  // Why these pods cannot be placed; empty: nothing known.
 };
 
 ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& caches, ClusterAccount& account,
@@ -126,7 +125,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
 void ElasticPlanning::LookForMore(View& view, const Sizes& sizes, const Pods& pods) {
   const std::string owner = view.job->metadata.Key().ToString();
   const int owed = OwedWorkers(view);
-  // For the launcher of a job that runs already: this process may not have planned it yet.
+  // The job may run already, and this process may not have planned its launcher yet.
   if (!view.has_bound_launcher()) account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted - view.granted() + owed);
   view.room.copies = std::max(0, view.room.copies - owed);
@@ -152,7 +151,7 @@ void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_que
   // Workers of the last run do not count towards a start.
   const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : view.bound())) : 0;
   if (is_queued && places == 0 && !HasEnded(plan.status)) {
-    // The job stays in the queue until there is room: the order of starts does not depend on the order of passes.
+    // The job stays in the queue until there is room, so that the order of passes does not decide the order of starts.
     return LookAgain(plan.look_again, account_.TimeUntilChange(owner));
   }
   if (is_start && places == 0) return ForgetRoom(key);
@@ -162,14 +161,14 @@ void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_que
   account_.KeepPlaces(owner, pods.worker_shape, places);
 }
 
-// Decided at the start of workers, and kept while there are any: a change would touch their template.
+// Decide when workers start, and keep the decision while there are any: a change would touch their template.
 Gang ElasticPlanning::GangOf(const View& view, const WorkersState& planned, bool is_queued) {
   if (planned.replicas == 0 || view.has_workers()) return view.workers ? view.workers->gang : Gang::kNone;
   return !is_queued && account_.MustHold(view.job->metadata.Key().ToString()) ? Gang::kGated : Gang::kUngated;
 }
 
 std::optional<int> ElasticPlanning::PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const {
-  // While the API server cannot say what the pods will be, it could not make them; without their volumes none starts.
+  // An API server that cannot say what the pods will be cannot make them; without their volumes none starts.
   if (view.has_unknown_pods || !pods.problem.empty()) return std::nullopt;
   const std::string_view class_name = pods.worker.pod->spec.priority_class_name;
   const std::optional<int> priority = PriorityOf(caches_.priority_classes, class_name);
@@ -189,7 +188,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
     view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
     return false;
   }
-  SetHungry(job.metadata.Key(), true);  // Before it asks: what comes free from now on wakes it.
+  SetHungry(job.metadata.Key(), true);  // Before asking, so that room freed from now on wakes the job.
   const std::optional<int> priority = PriorityOfStart(view, sizes, pods);
   if (!priority) {
     view.may_start = false;
@@ -198,18 +197,18 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   }
   const std::vector<Place> places = account_.PlacesOf(owner);
   if (static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *pods.worker_shape)) {
-    // Placed while others were planned, or in a pass whose children were refused.
+    // The places come from a pass over another job, or from one whose children were refused.
     view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
     account_.StopAsking(owner);
     return false;
   }
   if (!places.empty()) ForgetRoom(job.metadata.Key());
-  else account_.Forget(LauncherOwner(owner));  // Kept for a launcher that is lost; the next one needs workers first.
+  else account_.Forget(LauncherOwner(owner));  // Room kept for a lost launcher: the next one needs workers first.
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;
   demand.members.assign(static_cast<std::size_t>(sizes.wanted), pods.worker_shape);
-  // Workers alone train nothing: the launcher stands right behind those that a start needs.
+  // Workers alone train nothing: put the launcher right behind those that a start needs.
   demand.members.insert(demand.members.begin() + sizes.NeededToStart(), pods.launcher_shape);
   demand.companion = {sizes.NeededToStart(), LauncherOwner(owner)};
   demand.needed = sizes.NeededToStart() + 1;
@@ -232,7 +231,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
 void ElasticPlanning::GiveBackUnmade(const View& view) {
   const kube::ObjectKey key = view.job->metadata.Key();
   const std::string owner = key.ToString();
-  SetHungry(key, false);  // Before the room comes free, or that would wake it.
+  SetHungry(key, false);  // Before the room comes free, or it would wake the job.
   quotas_.Forget(key);
   if (const int owed = OwedWorkers(view); owed > 0) {
     const JobPod worker = pods_.Worker(*view.job);
@@ -240,7 +239,7 @@ void ElasticPlanning::GiveBackUnmade(const View& view) {
   } else {
     account_.Forget(owner);
   }
-  // Workers that are granted still wait for the launcher.
+  // Workers granted earlier still need their launcher.
   if (view.granted() == 0) account_.Forget(LauncherOwner(owner));
 }
 
@@ -256,7 +255,7 @@ void ElasticPlanning::ForgetRoom(const kube::ObjectKey& job) {
 }
 
 void ElasticPlanning::Forget(const kube::ObjectKey& job) {
-  SetHungry(job, false);  // Before the room comes free, or that would wake it.
+  SetHungry(job, false);  // Before the room comes free, or it would wake the job.
   quotas_.Forget(job);
   pods_.Forget(job);
   ForgetRoom(job);
@@ -278,7 +277,7 @@ void ElasticPlanning::FeedHungry() const {
   for (const kube::ObjectKey& job : hungry_) feed_.Add(job);
 }
 
-// A volume claim of jobs that wait may let them go to other nodes now.
+// A changed volume claim may let waiting jobs use other nodes.
 void ElasticPlanning::FeedHungryWithVolumes(const kube::ObjectKey& claim) const {
   std::lock_guard lock(mutex_);
   for (const kube::ObjectKey& job : hungry_) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans one ElasticHorovodJob between the account, which it shares with all, and the pure plan: completes the view with
-// what the account has for the job, and keeps there what the plan takes.
+// Plans one ElasticHorovodJob: completes the view with the room that the shared account has for the job, calls the pure
+// plan, and keeps in the account the places that the plan takes.
 //
-// From the look at the free room until the places are kept no other job is planned. A job that gets fewer workers than
-// it wants is hungry until it has them, and planned again whenever room comes free.
+// From the look at the free room until the places are kept, no other job is planned. A job that gets fewer workers than
+// it wants is hungry until it has them: it is planned again whenever room comes free.
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
@@ -25,26 +25,26 @@ class ElasticPlanning {
   ElasticPlanning(kube::Client& client, const ElasticCaches& caches, ClusterAccount& account, const KeyFeed& feed,
                   const kube::Clock& clock);
 
-  // Blocks while the API server is asked what the pods of a job that waits will be.
+  // Blocks while it asks the API server what the pods of a waiting job will be.
   Plan MakePlan(View& view, std::stop_token stop);
-  // Frees the room of what the pass was going to start and cannot. Room that comes free no longer wakes the job.
+  // Frees the room of pods that this pass planned and could not make. Room that comes free no longer wakes the job.
   void GiveBackUnmade(const View& view);
-  // The scheduler found no node for the workers: from now on plan with pods like those, whatever made them so.
+  // The scheduler found no node for the workers: from now on plan with the pods as they are in the cluster.
   void LearnPods(const View& view);
   bool IsHungry(const kube::ObjectKey& job) const;
   void Forget(const kube::ObjectKey& job);
 
  private:
-  struct Pods;  // What the account is asked for.
+  struct Pods;  // Those for which the account is asked for room.
 
   Pods PodsOf(View& view);
   Plan PlanWithRoom(View& view);
-  // Asks the planner for the places of a start, and tells the view. True: it waits for them in the queue.
+  // Asks the planner for the places of a start, and notes the answer in the view. True: the job waits in the queue.
   bool AskForStart(View& view, const Sizes& sizes, const Pods& pods);
   // The priority of a start that may ask for room now; nullopt: it may not.
   std::optional<int> PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const;
   void LookForMore(View& view, const Sizes& sizes, const Pods& pods);
-  // Keeps other places for gated workers that lost theirs.
+  // Finds new places for gated workers that lost theirs.
   void ReplaceLostPlaces(View& view, const Pods& pods);
   void KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan);
   Gang GangOf(const View& view, const WorkersState& planned, bool is_queued);

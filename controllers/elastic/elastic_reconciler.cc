@@ -22,7 +22,7 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-// The API server's words for a create in a namespace that is on its way out.
+// The API server's words for a create in a namespace that is being deleted.
 constexpr std::string_view kNamespaceEnds = "because it is being terminated";
 
 // Denied by the authorizer, not by an admission check of what was written: 'User "x" cannot create resource "y"'.
@@ -44,7 +44,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
-      // Look at the echo of an own write, if not at once: the API server may have stored something else than we sent.
+      // The echo of an own write deserves a pass soon: the API server may have stored something else than we sent.
       feed_(writes_, kMinorChangeWait, News::kSoon),
       statuses_(client, &writes_, clock),
       planning_(client, caches, account, feed_, clock),
@@ -95,7 +95,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
   caches_.nodes.AddHandler([this](const kube::Change& change, bool) {
     if (change.after) return;
-    // A node is gone: its workers are lost, and only their jobs can know.
+    // A node is gone: look at all jobs, since only a pass finds out whether it lost workers.
     for (const auto& job : caches_.jobs.List<ElasticHorovodJob>()) feed_.Add(job->metadata.Key());
   });
 }
@@ -209,7 +209,7 @@ Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Durat
   };
   if (Status done = children_.WriteWorkers(pass); !done) return done;
   // Write the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal
-  // write it last: otherwise each pass would first take back what the one before said, and then be refused again.
+  // write it last: otherwise each pass would first clear the refusal, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
   if (!is_stalled) {
     if (Status said = say(); !said) return said;
@@ -226,7 +226,7 @@ void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
 }
 
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
-  if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job; our cache will hear of it.
+  if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job is gone; our cache will hear of it.
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // The namespace takes the job with it: there is nothing to repair, and nothing to tell the user.
     planning_.GiveBackUnmade(view);
@@ -248,7 +248,7 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   }
   planning_.GiveBackUnmade(view);
   log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", message}});
-  // How a job ended is not overwritten by what went wrong while it was cleaned up.
+  // A failure of the clean-up must not overwrite how the job ended.
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings one ElasticHorovodJob and its children to what the plan says.
 //
-// A pass reads only caches, plans purely, and writes: workers, status, launcher (see JobChildren), events. (A worker's
-// pod goes in a later pass than the one that took it off the host list.) A pass on caches that have not seen our last
-// writes waits for them. Thread-safe: many keys at once.
+// A pass reads the caches, asks the API server for what they do not hold, plans purely, and writes: workers, status,
+// launcher (see JobChildren), events. A worker leaves the host list in one pass, and its pod is deleted in a later one.
+// A pass waits until the caches have seen our last writes. Thread-safe: many keys at once.
 #pragma once
 
 #include <optional>
@@ -35,20 +35,20 @@ class ElasticReconciler final : public kube::Reconciler {
 
  private:
   using Job = std::shared_ptr<const api::ElasticHorovodJob>;
-  // Until the spec changes.
+  // Kept until the spec changes.
   struct Kept {
     int failed_tries = 0;              // See View.
-    bool is_namespace_ending = false;  // And the job with it.
+    bool is_namespace_ending = false;  // The job ends with it.
   };
 
   View Observe(const Job& job, const Children& children) const;
   void ReadPods(const Children& children, View& view) const;
   kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& deferred);
-  // Sets `deferred` if the change is put off: look again after that time.
+  // Sets `deferred` if the write is deferred: look again after that time.
   kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
                            std::optional<kube::Duration>& deferred, std::stop_token stop);
   void NoteTry(const View& view, const Plan& plan);
-  // How a failed write is told, and when it is tried again.
+  // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
   void Forget(const kube::ObjectKey& key);
 
@@ -59,7 +59,7 @@ class ElasticReconciler final : public kube::Reconciler {
   const kube::Clock& clock_;
   const kube::Log& log_;
   const kube::Store::IndexId pods_by_job_;
-  kube::Store::IndexId jobs_by_profile_ = 0;  // If there are profiles: by the name that spec.profile means.
+  kube::Store::IndexId jobs_by_profile_ = 0;  // Set if there are profiles: by the name that spec.profile means.
   kube::WriteTracker writes_;
   KeyFeed feed_;
   StatusWriter statuses_;

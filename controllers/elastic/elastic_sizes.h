@@ -12,7 +12,7 @@ struct Sizes {
   int wanted = 1;    // The user's target, or max while no allocator chooses.
   int at_start = 1;  // It starts with this many or more.
   int slots = 1;     // Horovod processes for each worker.
-  // Workers without which the job does not start: a launcher without any host has nothing to do.
+  // At least one, even with a minimum of zero: a launcher without any host has nothing to do.
   int NeededToRun() const { return min > 0 ? min : 1; }
   int NeededToStart() const { return at_start > NeededToRun() ? at_start : NeededToRun(); }
 };

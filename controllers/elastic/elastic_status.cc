@@ -70,7 +70,7 @@ std::string QuotaMessage(const View& view, const Sizes& sizes) {
   return text + " (" + limit.why + ")";
 }
 
-// It has all that quotas admit; no room would help.
+// Quotas admit no more workers: more room would not help.
 bool IsAtQuota(const View& view, int granted) { return view.quota && granted >= view.quota->workers; }
 
 std::string WorkersMessage(const View& view, const Status& status, const Sizes& sizes) {
@@ -80,7 +80,7 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
   if (status.replicas.granted < sizes.wanted) {
     text += "; " + std::to_string(sizes.wanted) + " are wanted";
     if (IsAtQuota(view, status.replicas.granted)) {
-      // Without how much is used: that changes with each pod of the namespace.
+      // Leave out the used amount: it changes with each pod of the namespace.
       text += ", " + QuotaName(view) + " admits no more";
       if (!view.quota->resource.empty()) text += " (" + view.quota->resource + ")";
     } else if (!view.reserved_for.empty()) {
@@ -90,7 +90,7 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
   return text;
 }
 
-// Whether it trains is not known: neither ready nor known to be stuck.
+// A silent job is neither ready nor known to be stuck.
 void SetSilent(Status& status, const View& view, const LauncherPod& launcher, const std::string& workers) {
   Say(status, view, Standing::kUnknown, Reason::kNoOutput,
       workers + "; launcher " + launcher.name + " has printed nothing since " + kube::ToText(*launcher.silent_since) +
@@ -105,12 +105,12 @@ std::string TroubleOf(const View& view, const Worker& worker) {
   return "its ssh server does not answer on port " + std::to_string(kSshPort);
 }
 
-// A Job's status says soon after its launcher's end that the job is done, or has failed. If the launcher is to be tried
-// again, that may take minutes.
+// A Job's status shows soon after its launcher's end whether the Job is complete or has failed. If the Job retries the
+// launcher, the next pod may take minutes.
 constexpr kube::Duration kEndGrace = std::chrono::seconds(5);
 
-// For how much longer a job whose launchers have all ended counts as one that trains; nullopt: it does not, or one
-// launcher has not ended.
+// How much longer a job counts as training after all its launchers have ended; nullopt: it does not, or one launcher
+// has not ended.
 std::optional<kube::Duration> EndGraceLeft(const View& view) {
   const auto& launchers = view.launcher_pods;
   const bool is_one_left =
@@ -121,7 +121,7 @@ std::optional<kube::Duration> EndGraceLeft(const View& view) {
   return left > kube::Duration::zero() ? std::optional(left) : std::nullopt;
 }
 
-// Of a job that gave its workers back because pods are broken: the try after this one is said when that is decided.
+// The job gave all its workers back because pods are broken.
 bool WaitsForRepair(const Status& status) {
   return status.last_scale && status.last_scale->to == 0 &&
          status.last_scale->reason == ToString(ScaleReason::kPodsBroken);
@@ -142,7 +142,7 @@ void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
                WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
-  // It stands there since the workers were given back.
+  // Keep the message of when the workers were given back: the pods that it describes are gone.
   if (!view.has_workers() && ready && ready->reason == ToString(Reason::kPodsBroken)) return;
   Say(status, view, Standing::kStalled, Reason::kPodsBroken,
       BrokenMessage(view) + "; gave all workers back, tries again after 5 minutes or a change of the spec");

@@ -12,7 +12,7 @@
 
 namespace grus {
 
-// Under load, the kubelet probes a worker's ssh server for the first time after up to this long.
+// Under load, the kubelet's first probe of a worker's ssh server may come as late as this.
 inline constexpr kube::Duration kSilenceGrace = std::chrono::seconds(10);
 
 inline constexpr char kPhasePending[] = "Pending";    // Workers are starting.
@@ -26,7 +26,7 @@ inline bool HasEnded(const api::ElasticHorovodJobStatus& status) {
   return status.phase == kPhaseSucceeded || status.phase == kPhaseFailed;
 }
 
-// The status as it was, with counts, names and observedGeneration of now.
+// The old status with the present counts, names and observedGeneration.
 api::ElasticHorovodJobStatus BaseStatus(const View& view, const Sizes& sizes);
 
 // Phase and conditions of a job that is neither ended nor stalled. `plan` is complete but for its status.
@@ -34,17 +34,18 @@ void SetRunningConditions(api::ElasticHorovodJobStatus& status, const View& view
 void SetStalled(api::ElasticHorovodJobStatus& status, const View& view, Reason reason, const std::string& message);
 void SetEnd(api::ElasticHorovodJobStatus& status, const View& view, Reason reason, const std::string& message);
 
-// What keeps the workers or the launcher from running, and of how many; empty: nothing is known.
+// What keeps workers or the launcher from running, and the number of other workers in trouble; empty: nothing is known.
 std::string TroubleMessage(const View& view);
-// Until time alone changes what is said: a worker whose ssh server does not answer becomes a trouble, or a launcher
-// that has ended no longer counts as one that trains.
+// When time alone changes the status: an ssh server that does not answer becomes a worker's trouble, or a launcher that
+// has ended no longer counts as training.
 std::optional<kube::Duration> TimeUntilStatusChanges(const View& view);
 
 // "shrunk from 34 to 32 workers: ..."
 std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to, ScaleReason reason);
 
-// How long this change may wait for others, so that one write of the status serves many; zero: it decides something.
-// Of a usual start the CRD's default status says most; what a job that waits for room is told may wait longest.
+// How long this change may wait for others, so that one write of the status serves many; zero: it decides something. A
+// usual start may wait, because the CRD's default status says most of it. The message of a job that waits for room may
+// wait longest.
 kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api::ElasticHorovodJobStatus& after);
 
 }  // namespace grus

@@ -52,7 +52,7 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
   worker.ordinal = ordinal;
   worker.resource_version = pod.metadata.resource_version;
   worker.is_gated = HasGate(pod, api::kParkGate);
-  const bool has_gate = !pod.spec.scheduling_gates.empty();  // Ours, or others', who may take their time.
+  const bool has_gate = !pod.spec.scheduling_gates.empty();  // Ours, or one that another controller may keep for long.
   if (!has_gate) worker.asked_since = pod.metadata.creation_timestamp;
   for (const char* annotation : {kLiftedAnnotation, api::kGangLiftedAnnotation}) {
     const auto lifted = kube::ParseTime(pod.metadata.Annotation(annotation));
@@ -80,7 +80,7 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
         if (ready) worker.unready_since = std::max(*worker.unready_since, ready->last_transition_time);
       }
     } else if (scheduled->reason == "Unschedulable" && !worker.is_bound) {
-      // PodScheduled was False while the pod was gated too, and its time tells of the first False.
+      // PodScheduled was False while the pod was gated, too, and keeps the time of the first False.
       const kube::Time since = scheduled->last_transition_time;
       worker.unschedulable_since = std::max(worker.asked_since.value_or(since), since);
     }

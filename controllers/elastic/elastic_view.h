@@ -22,7 +22,7 @@ namespace grus {
 struct PodState {
   std::string name, uid;
   bool is_bound = false;       // Has a node.
-  bool is_ending = false;      // Deleted, ended or failed; its controller replaces it.
+  bool is_ending = false;      // Being deleted, or ended; its controller replaces it.
   bool has_lost_node = false;  // Its node is not in the cluster any more.
   std::string trouble;         // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
   std::string end;             // How its container failed last: "exit code 137 (OOMKilled)"; empty: it did not.
@@ -36,10 +36,10 @@ struct Worker : PodState {
   bool is_gated = false;  // Parked: created, and held back by our scheduling gate.
   bool is_ready = false;
   std::string address;  // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
-  std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler.
+  std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler got it.
   std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
-  std::optional<kube::Time> silent_since;   // Its container runs since then, and its ssh server does not answer.
-  bool has_started = false;                 // A container of it runs, as far as its node has said.
+  std::optional<kube::Time> silent_since;   // Its container has run since then, and its ssh server does not answer.
+  bool has_started = false;                 // Its node has reported a running container.
   // Horovod may use it.
   bool is_usable() const { return is_ready && !is_leaving() && !address.empty(); }
 };
@@ -48,7 +48,7 @@ struct LauncherPod : PodState {
   bool is_running = false;
   std::int64_t hosts_revision = 0;  // Last revision of the host list pushed into the pod; 0: none.
   std::optional<kube::Time> created, running_since;
-  std::optional<kube::Time> ended;         // When its container did, if it is known.
+  std::optional<kube::Time> ended;         // When its container ended, if known.
   std::optional<kube::Time> silent_since;  // It has printed nothing for longer than the job's limit.
   bool trains() const { return is_running && !is_ending; }
 };
@@ -73,19 +73,19 @@ struct WorkersState {
   bool is_gated = false;     // New pods are born with the gate.
   bool is_observed = false;  // Its controller has seen this spec.
   Gang gang = Gang::kNone;
-  int promised = 0;  // As `granted`, but more than `replicas` if somebody scaled the StatefulSet down by hand.
+  int promised = 0;  // Like `granted`, but not capped at `replicas`, which somebody may have scaled down by hand.
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
-// How many workers the ResourceQuotas of the namespace admit, with those that exist.
+// How many workers the ResourceQuotas of the namespace admit, including those that exist.
 struct QuotaLimit {
   int workers = 0;
-  std::string quota, resource, why;  // As of QuotaRoom. If the API server itself said it, `why` says it all.
-  bool is_of_launcher = false;       // It is the launcher that finds no room.
-  std::optional<kube::Duration> look_again = {};  // If no change of a quota tells that it may be wider.
+  std::string quota, resource, why;               // See QuotaRoom. If the API server refused a pod, `why` alone is set.
+  bool is_of_launcher = false;                    // The launcher does not fit.
+  std::optional<kube::Duration> look_again = {};  // Set if the limit may widen without a change of a quota.
 };
 
-// Why the launcher keeps a job from its start, where the workers have their places.
+// What keeps the launcher from being placed: room, or any node that could hold it.
 enum class LauncherLacks { kNothing, kRoom, kAnyNode };
 
 enum class LauncherState { kAbsent, kActive, kSucceeded, kFailed };
@@ -102,20 +102,20 @@ struct View {
   bool is_launcher_ending = false;  // The Job is being deleted.
   std::string launcher_message;     // Why it failed.
   std::vector<Worker> pods;         // By ordinal.
-  bool are_pods_current = true;     // False: they may be those from before the workers were last stopped.
+  bool are_pods_current = true;     // False: `pods` may be from before the workers were last stopped.
   std::vector<LauncherPod> launcher_pods;
-  bool has_stray_launcher = false;         // A pod runs as a launcher, but belongs to no launcher that is there.
+  bool has_stray_launcher = false;         // A launcher's pod has not ended, and belongs to no Job that we see.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
   int failed_tries = 0;                    // Starts and growths in a row for which the scheduler found no nodes.
   bool has_unknown_pods = false;           // The API server could not say what the pods will be.
-  std::string pod_refusal;                 // Its words, if it makes none like them; empty: it does.
-  std::string pod_changes;  // What it makes of a worker, if that is more than the template says: "cpu 40".
-  std::string why_no_room;  // Why a start waits: WhyNoRoom(), or what its volumes or devices lack.
+  std::string pod_refusal;                 // Why the API server refuses such pods; empty: it does not.
+  std::string pod_changes;  // What a worker asks for, if the API server changes what its template says: "cpu 40".
+  std::string why_no_room;  // Why a start waits: WhyNoRoom(), or the problem of its volumes or devices.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
-  Room room;                        // For workers beyond those granted, places of others set aside.
-  std::optional<QuotaLimit> quota;  // nullopt: all that are wanted.
-  bool lacks_places = false;        // A member of its gang has no place any more: none of those that are gated starts.
-  bool do_others_have_places = false;  // On room that looks free to the scheduler.
+  Room room;                           // For workers beyond those granted, without the places of others.
+  std::optional<QuotaLimit> quota;     // nullopt: quotas admit all wanted workers.
+  bool lacks_places = false;           // A member of its gang has lost its place: no gated member starts.
+  bool do_others_have_places = false;  // Their room looks free to the scheduler.
   std::string reserved_for;            // Who waits for room that more workers could take; empty: nobody.
 
   bool has_workers() const { return workers && workers->replicas > 0; }
@@ -137,7 +137,7 @@ inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManag
 inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
 // On the StatefulSet: a hash of the pod template as we wanted it. It shows that the spec has lost a field.
 inline constexpr char kTemplateAnnotation[] = "ai.centauruscloud.io/template";
-// On a worker whose gate was lifted: when. The scheduler keeps the condition's time of the gated pod.
+// On a worker: when its gate was lifted. PodScheduled does not tell: it keeps the time of the gated pod.
 inline constexpr char kLiftedAnnotation[] = "ai.centauruscloud.io/lifted";
 
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);

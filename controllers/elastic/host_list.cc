@@ -10,7 +10,7 @@ namespace grus {
 namespace {
 
 constexpr std::string_view kRevisionWord = "revision ";
-// Each list has one more than the last, so no job comes near; a larger one was written by hand.
+// Each list counts one up, so no job comes near; a larger revision was written by hand.
 constexpr std::int64_t kMostRevision = 1'000'000'000'000'000;
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace grus {
 inline constexpr char kPublishedAnnotation[] = "ai.centauruscloud.io/published";
 inline constexpr char kHostsAnnotation[] = "ai.centauruscloud.io/hosts";
 
-// A worker as Horovod knows it: by address. A pod that takes the place of a lost one is then a host that never failed,
-// and no name has to resolve first.
+// A worker as Horovod knows it: by address. The pod that replaces a lost one is then a host that never failed, and no
+// name has to resolve first.
 struct Host {
   std::string pod, address;
   friend bool operator==(const Host&, const Host&) = default;
@@ -33,7 +33,7 @@ struct HostList {
   friend bool operator==(const HostList&, const HostList&) = default;
 };
 
-// The text of the host list: "revision N", then one "ADDRESS:SLOTS POD" a line. Horovod's part is the first word.
+// The text of the host list: "revision N", then one "ADDRESS:SLOTS POD" a line. Horovod gets the first word of each.
 std::string HostListText(const HostList& list);
 std::optional<HostList> ReadHostList(const kube::ConfigMap& config_map);
 // The revision in the first line of such a text, 0 if it has none.

@@ -3,10 +3,10 @@
 //
 // - A worker is published when it is ready (its ssh server answers).
 // - A worker that died, or whose pod is being deleted, leaves the list at once: the others go on without it, even if
-//   they are fewer than the minimum. We tell Horovod a minimum of one, since below its minimum it never restarts what
-//   it lost.
+//   they are fewer than the minimum. We tell Horovod a minimum of one, since below its minimum it never restarts lost
+//   workers.
 // - A worker that is to go leaves the list first, and its pod stays for the shrink grace. It stays listed while fewer
-//   than the minimum would be left without it: those that are to replace it may not be ready yet.
+//   than the minimum would be left without it: its replacements may not be ready yet.
 // - Two changes are at least two seconds apart: Horovod compares whole seconds and would miss the second one.
 #pragma once
 
@@ -23,10 +23,10 @@ struct HostPlan {
   std::optional<kube::Duration> look_again;
 };
 
-// `replicas`: ordinals from here on are on their way out. REQUIRES: view.hosts or ready workers.
+// `replicas`: workers with this ordinal or a higher one are to go. REQUIRES: view.hosts.
 HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas);
 
-// The list a new launcher starts with: all ready workers that are to stay. Newer than what any launcher was given.
+// The list that a new launcher starts with: all ready workers that are to stay. Newer than any launcher's list so far.
 HostList FirstHosts(const View& view, const Sizes& sizes, int replicas);
 
 }  // namespace grus

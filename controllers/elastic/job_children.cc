@@ -121,8 +121,8 @@ Status JobChildren::WriteLauncher(const JobPass& pass) {
   return WriteJob(pass);
 }
 
-// We make the Secret before the StatefulSet and delete it before that, so that a StatefulSet shows that there was a
-// Secret. We do not watch Secrets, so that nobody need permit it.
+// The Secret is made and deleted before the StatefulSet, so that a StatefulSet shows that there was a Secret. We do not
+// watch Secrets, so grus needs no permission to list them.
 Status JobChildren::WriteSecret(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   const kube::StatefulSet* const workers = pass.children.workers.get();
@@ -178,10 +178,10 @@ Status JobChildren::WriteStatefulSet(const JobPass& pass) {
   const WorkersState size = pass.view.workers.value_or(WorkersState{});
   const bool is_other_template = size.is_gated != wanted_size.is_gated || size.gang != wanted_size.gang;
   child.make = [&](bool) { return MakeWorkers(job, wanted_size); };
-  // Compared with the size as it is.
+  // Compare at the present size: the patch below changes it.
   child.is_right = [&](const Json&) {
     const Json as_is = MakeWorkers(job, size);
-    // What the spec no longer has is covered as well, so the hash says that the template changed.
+    // IsCovered() does not see that the spec has lost a field; the hash shows that the template changed.
     return set->metadata.annotations.Get(kTemplateAnnotation) ==
                *as_is.At({"metadata", "annotations", kTemplateAnnotation})->AsString() &&
            kube::IsCovered(*as_is.Find("spec"), set->spec_json);
@@ -216,7 +216,7 @@ Status JobChildren::Bury(const std::string& name, const JobPass& pass) {
   const auto node = LookFor<kube::Node>(client_, {"", node_name}, pass.stop);
   if (!node) return node.error();
   if (*node) return {};
-  // Marked as the pod garbage collector does it: a launcher that was disrupted is no failed try of the Job.
+  // Mark the pod as the pod garbage collector does: a disrupted launcher does not count as failed for the Job.
   Json condition = Json::MakeObject({{"type", "DisruptionTarget"},
                                      {"status", "True"},
                                      {"reason", "NodeLost"},
@@ -278,7 +278,7 @@ Status JobChildren::WriteHosts(const JobPass& pass) {
   child.make = [&](bool) {
     Json wanted = MakeHosts(job, *list);
     if (!pass.children.launcher || HasScripts(*pass.children.launcher)) return wanted;
-    // It came from an older grus, and finds its script here.
+    // The launcher comes from an older grus, and looks for its script here.
     const auto script = live ? live->data.find(kDiscoveryFile) : std::map<std::string, std::string>::const_iterator();
     wanted["data"][kDiscoveryFile] = live && script != live->data.end() ? script->second : DiscoveryScript();
     return wanted;
@@ -287,7 +287,7 @@ Status JobChildren::WriteHosts(const JobPass& pass) {
   if (Status done = pass.writer.Bring(child); !done) return done;
 
   for (const LauncherPod* pod : pass.plan.push_hosts_to) {
-    // Delivered with the pod itself, which the kubelet watches: a mounted ConfigMap may lag by a minute.
+    // The kubelet watches the pod, so the annotation arrives at once; a mounted ConfigMap may lag by a minute.
     Json patch = Json::MakeObject();
     patch["metadata"]["annotations"][kHostsAnnotation] = HostListText(*list);
     Status pushed = pass.writer.Merge(KindOf<kube::Pod>(), pod->name, pod->uid, std::move(patch));
@@ -298,7 +298,7 @@ Status JobChildren::WriteHosts(const JobPass& pass) {
 
 Status JobChildren::EndStrayLaunchers(const JobPass& pass) {
   const View& view = pass.view;
-  // Where there was a launcher before, its pod may be younger than our cache of pods.
+  // If there was a launcher before, its pod may be newer than our cache of pods.
   if (!view.has_stray_launcher && !view.hosts) return {};
   const std::string job = view.job->metadata.Key().ToString();
   const kube::ListOptions its_launchers{.label_selector = std::string(kJobNameLabel) + "=" + view.job->metadata.name +

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The children of jobs as the caches have them, and what a plan does to them.
+// The children of jobs as the caches have them, and the writes of a plan to them.
 //
-// Written in this order, so that a stop after any write leaves a state from which the next pass goes on to the same
-// end: Secret, PodGroup, StatefulSet; pods of lost nodes, parked pods, lifted gates (WriteWorkers()); Service, host
-// list, launcher (WriteLauncher()). Thread-safe: many jobs at once.
+// A pass may stop after any write: the order lets the next pass come to the same end. Secret, PodGroup, StatefulSet;
+// pods of lost nodes, parked pods, lifted gates (WriteWorkers()); Service, host list, launcher (WriteLauncher()).
+// Thread-safe: many jobs at once.
 #pragma once
 
 #include "controllers/elastic/elastic_caches.h"
@@ -24,7 +24,7 @@ struct Children {
   std::shared_ptr<const api::PodGroup> group;
 };
 
-// What one pass over a job is about.
+// What the writes of one pass over a job need.
 struct JobPass {
   const View& view;
   const Plan& plan;
@@ -65,7 +65,7 @@ class JobChildren {
   const ElasticCaches caches_;
   const kube::Clock& clock_;
   ChildMarks marks_{kube::KeptFor::kSpec};
-  kube::ObjectMemory<std::string> started_version_;  // Of the StatefulSet when it got its first workers.
+  kube::ObjectMemory<std::string> started_version_;  // Of the StatefulSet when its workers were started.
 };
 
 }  // namespace grus

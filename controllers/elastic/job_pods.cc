@@ -17,18 +17,18 @@ using api::ElasticHorovodJob;
 using kube::Duration;
 using kube::Json;
 
-// Finds a LimitRange that is made later, without a question for each pod of the namespace.
+// Soon enough to find a new LimitRange, without a question for each pod of the namespace.
 constexpr Duration kAskAgain = std::chrono::minutes(1);
-// What refuses may stop soon: a quota that is full, a webhook that is being restarted.
+// The cause of a refusal may pass soon: a quota that is full, a webhook that is being restarted.
 constexpr Duration kSoon = std::chrono::seconds(5);
-// A reconciler waits for the answer.
+// A reconcile thread waits for the answer.
 constexpr Duration kPatience = std::chrono::seconds(3), kLongestSilence = std::chrono::minutes(5);
 constexpr int kMostInFlight = 4;
-// Believe a refusal if it comes twice. Some admission checks refuse once: the job would start by its template, and
+// Believe a refusal only if it comes twice. Some admission checks refuse once: the job would start by its template, and
 // again when its pods turn out larger.
 constexpr int kFirmRefusals = 2;
 
-// What decides what the API server makes of the pods, but for the job's own name.
+// All that decides what the API server makes of the pods, except the job's own name.
 std::string QuestionOf(const ElasticHorovodJob& job) {
   const api::ElasticHorovodJobSpec& spec = job.spec;
   Json parts = Json::MakeArray({spec.workers.image, spec.workers.gpus_per_worker, spec.workers.pod_template,
@@ -41,7 +41,7 @@ std::string QuestionOf(const ElasticHorovodJob& job) {
   return job.metadata.ns + " " + kube::ToText(parts);
 }
 
-// Whether other nodes can hold it, or fewer of it.
+// Whether the two pods differ in which nodes can hold them, or how many.
 bool IsOtherToNodes(const kube::Pod& a, const kube::Pod& b) {
   const PodShape x = ShapeOf(a), y = ShapeOf(b);
   return !(x.request == y.request) || x.node_selector != y.node_selector || !(x.node_affinity == y.node_affinity);
@@ -58,7 +58,7 @@ bool IsFinal(const kube::Error& refusal) {
 JobPods::Memory& JobPods::MemoryLocked(const ElasticHorovodJob& job) {
   Memory& memory = memory_[job.metadata.Key()];
   if (memory.question && memory.uid == job.metadata.uid && memory.generation == job.metadata.generation) return memory;
-  const Memory before = std::exchange(memory, {});  // Its question may be the same.
+  const Memory before = std::exchange(memory, {});  // Keeps its question alive: the new one may be the same.
   memory.uid = job.metadata.uid;
   memory.generation = job.metadata.generation;
   memory.worker.stated = std::make_shared<const kube::Pod>(WorkerPod(job));
@@ -94,7 +94,7 @@ void JobPods::NoteLocked(const std::string& ns, const Answer& fresh) {
   }
   std::erase_if(silences_, [&](const auto& entry) { return entry.second.until + kLongestSilence < *fresh.when; });
   Silence& silence = silences_[ns];
-  if (*fresh.when < silence.until) return;  // Of the same time.
+  if (*fresh.when < silence.until) return;  // A question asked at the same time has failed already.
   const Duration asked_for = fresh.refusal->retry_after().value_or(Duration::zero());
   silence.pause = std::clamp(std::max(silence.pause * 2, asked_for), kSoon, kLongestSilence);
   silence.until = *fresh.when + silence.pause;
@@ -124,7 +124,7 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     std::lock_guard lock(mutex_);
     NoteLocked(ns, fresh);
     if (!fresh.pod) fresh.pod = answer.pod;
-    // Of several refusals at the same time, one counts; a server that does not answer takes none back.
+    // Count refusals of questions asked at the same time once; no answer leaves the count as it is.
     const bool is_same_time = answer.when && asked <= *answer.when;
     if (fresh.refusal) fresh.refusals = answer.refusals + (can_answer && !is_same_time ? 1 : 0);
     answer = std::move(fresh);
@@ -154,7 +154,7 @@ void JobPods::Learn(const ElasticHorovodJob& job, const kube::Pod& worker) {
 
 JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answer) const {
   if (answer.pod && made.answer != answer.pod) {
-    // What was learnt counts until another answer says that something has changed.
+    // A pod learnt from the cluster counts until an answer shows that something has changed.
     if (!made.is_learnt || (made.answer && IsOtherToNodes(*answer.pod, *made.answer))) {
       Make(made, answer.pod->spec);
       made.is_learnt = false;
@@ -171,7 +171,7 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
   if (silence != silences_.end() && silence->second.until > now) {
     result.look_again = silence->second.until - now;
   } else {
-    // The minimum is for a pass that could not ask, since too many others were asking.
+    // The minimum is for a pass that could not ask because too many others were asking.
     result.look_again = std::max<Duration>(AgeLeft(answer), std::chrono::seconds(1));
   }
   return result;

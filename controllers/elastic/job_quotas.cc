@@ -13,7 +13,7 @@ namespace {
 using api::ElasticHorovodJob;
 using kube::ObjectKey;
 
-// Of the workers that are wanted now; those of the last run are on their way out.
+// How many of the wanted workers exist. Pods of the last run do not count: they are ending.
 int Existing(const View& view, int replicas) {
   if (!view.has_workers()) return 0;
   return static_cast<int>(
@@ -56,8 +56,8 @@ JobQuotas::Wanted JobQuotas::WantedOf(const JobPod& pod, const QuotaList& quotas
   if (wanted.pod.priority_class.empty()) wanted.pod.priority_class = DefaultClass(priority_classes_);
   if (pod.refusal && QuotaRoomFor(quotas, wanted.pod, {}, 1).is_unstated) {
     wanted.refusal = RefusalOf(*pod.refusal);
-    // We may not ask, or the pod is refused for another reason: plan as if no quota asked for what it does not state. A
-    // refusal that passes, such as that of a webhook which restarts, is asked about again.
+    // grus may not ask, or the pod is refused for another reason: plan as if no quota needed what the pod leaves
+    // unstated. After a passing refusal, such as that of a restarting webhook, ask again.
     if (wanted.refusal.empty() && IsFinal(*pod.refusal)) wanted.pod.unstated.clear();
     // No change of a quota tells that the API server would make another pod.
     wanted.look_again = pod.look_again;
@@ -69,7 +69,7 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
   const ElasticHorovodJob& job = *view.job;
   const ObjectKey key = job.metadata.Key();
   {
-    // Before it looks: what is admitted from now on wakes it.
+    // Before looking at the quotas, so that a change from now on wakes the job.
     std::lock_guard lock(mutex_);
     limited_.insert(key);
   }
@@ -125,7 +125,7 @@ void JobQuotas::Note(const View& view, const Plan& plan) {
     else if (before > 0) promises_.erase(it);
     if (replicas == 0 && has_ended) limited_.erase(key);
   }
-  // Made by now and counted in the quota, or given up.
+  // Pods that were planned exist by now and count in the quota, or were given up.
   if (is_less) Tell(key.ns);
 }
 

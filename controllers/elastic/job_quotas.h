@@ -2,7 +2,7 @@
 // How many workers of each job the ResourceQuotas of its namespace admit.
 //
 // A quota counts pods that exist. Pods that are planned and not made yet are counted here, so that two jobs do not
-// start on the same rest of a quota. The launcher's pod is among them until it exists: workers alone train nothing.
+// start on the same remainder of a quota. They include the launcher's pod: workers alone train nothing.
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
@@ -24,12 +24,12 @@ class JobQuotas {
  public:
   JobQuotas(JobPods& pods, Quotas& quotas, const kube::Informer& priority_classes);
 
-  // A job that had a limit and may have a wider one. REQUIRES: before the informers start.
+  // Called for a job that had a limit and may have a wider one. REQUIRES: before the informers start.
   void OnMore(std::function<void(const kube::ObjectKey& job)> callback) { on_more_ = std::move(callback); }
 
-  // nullopt: all that are wanted. From this to Note() nothing else may be planned.
+  // nullopt: quotas admit all wanted workers. REQUIRES: no other job is planned between this and Note().
   std::optional<QuotaLimit> LimitOf(const View& view, int wanted);
-  // What the plan makes and is not there yet.
+  // Counts the pods that the plan makes and that do not exist yet.
   void Note(const View& view, const Plan& plan);
   void Forget(const kube::ObjectKey& job);
 

@@ -12,11 +12,11 @@ namespace {
 
 using std::chrono::seconds;
 
-// Pods are usually there within a second; a container within a few, if its image is.
+// Pods usually exist within a second; a container runs within a few, if its image is on the node.
 constexpr kube::Duration kPatience = seconds(8);  // Also in a burst of jobs, in which all pods wait for seconds.
 constexpr kube::Duration kStartPatience = seconds(5);
 constexpr kube::Duration kAskAgain = seconds(10);
-constexpr kube::Duration kHeardLate = std::chrono::minutes(1);  // Since pods are missing; and clocks differ.
+constexpr kube::Duration kHeardLate = std::chrono::minutes(1);  // A warning may precede our first look; clocks differ.
 
 auto LastSeen(const kube::Event& event) {
   const kube::Time recorded = event.deprecated_last_timestamp.value_or(kube::Time{});
@@ -24,7 +24,7 @@ auto LastSeen(const kube::Event& event) {
       {recorded.value, event.event_time.value, event.series ? event.series->last_observed_time.value : recorded.value});
 }
 
-// What the kubelet does next shows that what it warned of is over.
+// A later step of the start shows that the problem of an earlier warning is over.
 bool IsProgress(const kube::Event& event) {
   constexpr std::string_view kProgress[] = {"Scheduled", "SuccessfulAttachVolume", "Pulling", "Pulled", "Created",
                                             "Started"};
@@ -32,7 +32,7 @@ bool IsProgress(const kube::Event& event) {
          std::find(std::begin(kProgress), std::end(kProgress), event.reason.view()) != std::end(kProgress);
 }
 
-// The last warning since then, unless it is over; empty if there is none.
+// The last warning since `since`, unless its problem is over; empty: none.
 std::string LastWarning(const std::vector<std::shared_ptr<kube::Object>>& events, const kube::Time& since) {
   const kube::Event* last = nullptr;
   for (const auto& object : events) {
@@ -46,12 +46,12 @@ std::string LastWarning(const std::vector<std::shared_ptr<kube::Object>>& events
   return std::string(last->reason) + ": " + std::string(last->note);
 }
 
-// It has a node and no container, and nobody says why.
+// Bound, without a running container, and no status says why.
 bool IsStarting(const Worker& w) { return w.is_on_node() && !w.is_ready && w.trouble.empty() && !w.has_started; }
 
 bool IsLauncherStarting(const LauncherPod& pod) { return !pod.is_running && !pod.is_leaving() && pod.trouble.empty(); }
 
-// The first that has been starting since `since` for longer than the patience; null: none.
+// The first pod that is still starting kStartPatience after `since`; null: none.
 template <typename Pod>
 Pod* FindStuck(std::vector<Pod>& pods, const kube::Time& now, bool (*is_starting)(const Pod&),
                std::optional<kube::Time> Pod::*since) {
@@ -74,8 +74,7 @@ std::optional<Refusal> MissingPods::Ask(const kube::ObjectKey& job, const std::s
     const kube::ListOptions options{.field_selector = "regarding.uid=" + uid};
     const auto events = client_.List(kube::KindOf<kube::Event>(), job.ns, options, stop);
     record.asked = clock_.Now();
-    // What refused the pods of this workload earlier is over. Without the permission to list events the job only says
-    // less.
+    // Older warnings of this workload are over. Without permission to list events, the job's message only says less.
     const kube::Time since{record.since->value - kHeardLate};
     record.text = events ? LastWarning(events->items, since) : std::string();
     records_.With(job, uid, [&](Record& kept) { kept = record; });

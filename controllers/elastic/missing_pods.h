@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why pods are not made, or do not start, when no status says so: Kubernetes tells it in events alone.
+// Why pods are not made, or do not start, where Kubernetes says so only in events.
 //
 // The controllers of StatefulSets and Jobs record an event when Pod Security, a quota or a webhook refuses a pod; the
-// kubelet does when a volume cannot be mounted. Events of one object are asked for when it has waited for a while, and
-// at most every ten seconds. What was asked is kept in memory; a restart asks again.
+// kubelet does when a volume cannot be mounted. When an object has waited for a while, its events are listed, at most
+// every ten seconds. The answers are kept in memory; a restart asks again.
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
@@ -27,13 +27,13 @@ class MissingPods {
   void Forget(const kube::ObjectKey& job) { records_.Forget(job); }
 
  private:
-  // Of what waits for pods, or is one that does not start.
+  // About a StatefulSet or Job that lacks pods, or a pod that does not start.
   struct Record {
-    std::optional<kube::Time> since;  // First seen so.
+    std::optional<kube::Time> since;  // When that was first seen.
     std::optional<kube::TimePoint> asked;
     std::string text;  // Of its last warning; empty: none.
   };
-  // The last warning, asked for once it was seen so for `patience`; nullopt: none.
+  // The last warning about the object `uid`. Lists no events before `patience` has passed. nullopt: no warning.
   std::optional<Refusal> Ask(const kube::ObjectKey& job, const std::string& uid, kube::Duration patience,
                              const kube::Time& now, std::stop_token stop);
 

@@ -14,7 +14,7 @@ std::string NameOf(const Json& item, std::string_view name_key) {
   return name && name->AsString() ? *name->AsString() : std::string();
 }
 
-// Sets the field at `path`, unless it is there or the way to it is something else than objects.
+// Sets the field at `path`, unless it exists or something on the path is not an object.
 void SetDefault(Json& object, std::span<const std::string> path, const Json& value) {
   if (!object.is_null() && !object.is_object()) return;
   Json& member = object[path.front()];
@@ -22,7 +22,7 @@ void SetDefault(Json& object, std::span<const std::string> path, const Json& val
   else if (member.is_null()) member = value;
 }
 
-// Amounts that the user states stay, where there are some.
+// Keeps the amounts that the user states.
 void AskForDevices(Json& container, const WorkerDevices& devices) {
   Json& resources = container["resources"];
   if (!resources.is_null() && !resources.is_object()) return;

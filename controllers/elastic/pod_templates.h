@@ -16,16 +16,16 @@ struct OurContainer {
   std::string name;  // A container of this name in the user's template is merged with ours.
   std::string image;
   std::vector<std::string> command;
-  kube::Json volume_mounts, volumes;  // Arrays; added, and replacing the user's of the same name.
+  kube::Json volume_mounts, volumes;  // Arrays. They replace the user's of the same path or name.
   kube::Json::Array default_mounts;   // Added where the user mounts nothing at that path.
   // Fields of the container, each a path and a value, where the user says nothing.
   std::vector<std::pair<std::vector<std::string>, kube::Json>> defaults;
   WorkerDevices devices;  // If the user states them, the amounts in the template stay.
   int port =
-      0;  // It listens there. A pod on the node's network asks for this port of the node, so that two never meet.
+      0;  // Where it listens. On the host network, the pod claims this port of the node, so that no node gets two.
 };
 
-// `user_template` may be null, or anything at all: what is no object is passed on for the API server to refuse.
+// `user_template` may be null, or any JSON: what is not an object is passed on for the API server to refuse.
 kube::Json OverlayTemplate(const kube::Json& user_template, const OurContainer& ours, const kube::Json& labels,
                            const std::string& priority_class_name);
 

@@ -19,11 +19,11 @@ std::string Flag(const std::string& name, const std::optional<std::int32_t>& val
 }  // namespace
 
 std::string WorkerScript() {
-  // sessions: a training process gives its shell's pid as a file's name, for the preStop hook.
-  // session: what ssh runs. sshd hands on neither the container's environment nor its umask.
+  // sessions: each training process leaves a file named after its shell's pid, for the preStop hook.
+  // session: what ssh runs. sshd passes on neither the container's environment nor its umask.
   // MaxStartups: by default sshd drops connections from the eleventh on that are not logged in yet.
   // ClientAliveInterval: a launcher that vanished with its node leaves no session that the preStop hook waits for.
-  // rm: of this container's last life. The copy of the key cannot be written over, and the pids are others' now.
+  // rm: files of the container's last run. The key's copy is read-only, and the pids belong to other processes now.
   return R"sh(set -e
 rm -rf /tmp/grus/host_key /tmp/grus/sessions
 mkdir -p /tmp/grus/sessions
@@ -63,13 +63,13 @@ done
 std::string LauncherCommand(const api::ElasticHorovodJobSpec& spec, const Sizes& sizes) {
   std::string command;
   for (const std::string& word : spec.launcher.python_command) command.append(" ").append(word);
-  // --min-np 1: below its minimum Horovod never restarts what died, and waits for ever; grus itself sees to the
-  //   job's minimum.
-  // --network-interfaces: without it Horovod waits for two hosts, and a job of one never starts.
+  // --min-np 1: below its minimum Horovod never restarts what died, and waits forever; grus itself enforces the job's
+  //   minimum.
+  // --network-interfaces: without it Horovod waits for two hosts, and a job of one host never starts.
   // --blacklist-cooldown-range: without it a worker that failed once is never used again. A first failure costs 2 to
   //   3 times the lower bound.
-  // --gloo-timeout-seconds: a worker that joins has so long to import its framework, or the others do not start; and
-  //   peers that vanished without a word are waited for as long.
+  // --gloo-timeout-seconds: a joining worker has this long to import its framework, or the others do not start. Horovod
+  //   waits as long for peers that vanished silently.
   return "train() {\n  exec horovodrun --gloo -np " + std::to_string(sizes.NeededToRun() * sizes.slots) +
          " --min-np 1 --max-np " + std::to_string(sizes.max * sizes.slots) +
          " --host-discovery-script /etc/grus/hosts/discover_hosts.sh"
@@ -82,9 +82,9 @@ std::string LauncherCommand(const api::ElasticHorovodJobSpec& spec, const Sizes&
 
 std::string LauncherScript() {
   const std::string ssh = " -p " + std::to_string(kSshPort) + " -i /tmp/grus/id_ed25519";
-  // ssh: Horovod's own would notice a node that vanished without a word after two hours. Each session leaves its
-  //   process as a file, for the discovery script.
-  //   That the first one was logged in is a file, too: without it nobody was lost.
+  // ssh: without keep-alives, ssh notices a vanished node only after two hours. Each session leaves a file named after
+  //   its process, for the discovery script.
+  //   The first login leaves the file "connected": without it, no worker was lost.
   // Afterwards: when all of its workers are gone, or were exchanged for others, nobody has the training's state.
   return R"sh(mkdir -p /tmp/grus && (umask 077; cp /etc/grus/job/id_ed25519 /tmp/grus/id_ed25519) || exit 1
 )sh" + std::string(kTempFolder) +

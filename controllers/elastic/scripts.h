@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scripts that run in a job's pods. The job's Secret holds them once, not each pod template; a job keeps those with
-// which it was made.
+// The scripts that run in a job's pods. The job's Secret holds them once, instead of each pod template; a job keeps the
+// scripts that it was made with.
 #pragma once
 
 #include <string>
@@ -13,15 +13,14 @@ inline constexpr int kSshPort = 2222;                  // Above 1024: the ssh se
 inline constexpr char kJobFolder[] = "/etc/grus/job";  // The job's Secret: its ssh key, these scripts.
 inline constexpr char kHostsFolder[] = "/etc/grus/hosts";
 
-// What a job's containers write; an emptyDir, so that the root file system may be read-only.
+// Where a job's containers write; an emptyDir, so that the root file system may be read-only.
 inline constexpr char kScratchFolder[] = "/tmp/grus";
-// The launcher's exit code when every worker it trained on was lost. Not the training's failure, so not counted as one.
+// The launcher's exit code when every worker it trained on was lost. It does not count as a failure of the training.
 inline constexpr int kWorkersLostExitCode = 75;
 
 // worker.sh: runs the ssh server in the foreground with the job's key, as any user.
 std::string WorkerScript();
-// pre_stop.sh SECONDS: waits, SECONDS at most, until the training has left the worker: the end of the ssh server would
-// end it.
+// pre_stop.sh SECONDS: waits, SECONDS at most, until the training has left the worker: it needs the ssh server.
 std::string PreStopScript();
 // launcher.sh: runs `train`, which LauncherCommand() defines, and reports how it ended.
 std::string LauncherScript();

@@ -13,7 +13,7 @@ struct SshKey {
   std::string public_key;   // "ssh-ed25519 AAAA... comment"
 };
 
-// From the operating system's random source. `comment` stands in the public key.
+// Uses the operating system's random source. `comment` goes into both keys.
 kube::Result<SshKey> MakeSshKey(const std::string& comment);
 
 }  // namespace grus

@@ -16,12 +16,12 @@ using std::chrono::seconds;
 
 // A kubelet that does not answer must not hold up a reconcile thread for longer.
 constexpr kube::Duration kLogTimeout = seconds(3);
-// A silent training is looked at so often: it may speak again.
+// A silent training may print again: look at it this often.
 constexpr kube::Duration kSilentAgain = seconds(30);
-// With a shorter limit, a training that prints once a minute would turn silent and speak again with each look.
+// With a shorter limit, a training that prints once a minute would change its state with each look.
 constexpr std::int32_t kShortestLimit = 60;
 constexpr std::int64_t kMostBytes = 4096;  // The time stands at the beginning of the line.
-// A new leader asks for the logs of running jobs over this time: each question keeps a reconcile thread, and all at
+// A new leader spreads its questions about running jobs over this time: each occupies a reconcile thread, and all at
 // once would hold up new jobs.
 constexpr kube::Duration kSpread = seconds(60);
 
@@ -37,7 +37,7 @@ bool IsCalledSilent(const View& view) {
   return ready != nullptr && ready->reason == ToString(Reason::kNoOutput);
 }
 
-// When to ask first, from now. Nothing can have been silent for longer than it runs.
+// The wait before the first question. A training cannot have been silent for longer than it has run.
 kube::Duration FirstAsk(const View& view, const LauncherPod& pod, kube::Duration limit) {
   const kube::Duration left = limit - Waited(view.now, *pod.running_since);
   if (left > kube::Duration::zero() || IsCalledSilent(view)) return left;
@@ -80,7 +80,7 @@ std::optional<kube::Duration> TrainingOutput::Look(View& view, std::stop_token s
   });
   if (record.ask_at <= clock_.Now()) {
     const auto last = TimeOfLastLine({job.ns, pod->name}, stop);
-    const kube::Time spoke = last ? last->value_or(*pod->running_since) : view.now;  // Or its log could not be read.
+    const kube::Time spoke = last ? last->value_or(*pod->running_since) : view.now;  // An unreadable log is no silence.
     if (std::exchange(record.spoke, spoke) != spoke) {
       record.spoke_seen = clock_.Now();
       record.silent_since.reset();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a training last printed something: a training that hangs falls silent.
 //
-// The time of the last line of the launcher's log, asked of its kubelet no more often than silence could last: one
-// small request a job in ten minutes with the default limit. Kept in memory; a new leader asks again, spread over a
-// minute.
+// One small request asks the kubelet for the time of the last line of the launcher's log: about every ten minutes with
+// the default limit, every 30 seconds once the training is silent. The answers are kept in memory; a new leader asks
+// again, spread over a minute.
 // Thread-safe, for one pass over each job at a time.
 #pragma once
 
@@ -25,14 +25,14 @@ class TrainingOutput {
   void Forget(const kube::ObjectKey& job) { records_.Forget(job); }
 
  private:
-  // Of the launcher's pod.
+  // About the launcher's pod.
   struct Record {
     kube::Duration limit{};  // Of the job.
-    // As of the last look: a clock that jumps, or a new limit, does not reinterpret an old look.
+    // Decided at the last look: a clock that jumps does not reinterpret an old look.
     std::optional<kube::Time> silent_since{};
     kube::TimePoint ask_at{};
-    kube::Time spoke{};            // Its last line, by the clock of its node,
-    kube::TimePoint spoke_seen{};  // and by ours.
+    kube::Time spoke{};            // The time of the last line, by its node's clock.
+    kube::TimePoint spoke_seen{};  // When we first saw that line, by our clock.
   };
   kube::Result<std::optional<kube::Time>> TimeOfLastLine(const kube::ObjectKey& pod, std::stop_token stop);
 

@@ -18,7 +18,7 @@ struct Census {
   std::vector<const Worker*> waiting;  // Not bound, not gated: the scheduler's turn, within the grace.
   std::vector<const Worker*> expired;  // Unschedulable, or bound and broken, for longer than the grace.
   std::vector<const Worker*> gated;
-  bool has_broken = false;  // Of those expired.
+  bool has_broken = false;  // Among `expired`.
   std::optional<Duration> next_expiry;
 
   std::vector<const Worker*> BoundAndWaiting() const {
@@ -30,21 +30,21 @@ struct Census {
 
 // How long pods that cannot start may hold their GPUs: time for the kubelet to try three times.
 constexpr Duration kBrokenGrace = seconds(60);
-// Nobody tells us that an image can be pulled now; each try holds the GPUs for the grace.
+// No event tells that an image can be pulled again, and each try holds the GPUs for kBrokenGrace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
 constexpr int kMostBlind = 8;
 constexpr Duration kLongestCooldown = std::chrono::minutes(10);
-// Training on fewer workers than the minimum ends then: Horovod's own time limit for too few.
+// How long a training may run on fewer workers than the minimum: Horovod's own limit.
 constexpr Duration kBelowMinimumGrace = std::chrono::minutes(10);
 
-// Whether `grace` has passed since `since`. If not, `next` is brought forward to when it will have.
+// Whether `grace` has passed since `since`. If not, brings `next` forward to when it will have.
 bool IsOver(const View& view, const kube::Time& since, Duration grace, std::optional<Duration>& next) {
   const Duration left = grace - Waited(view.now, since);
   if (left > Duration::zero()) LookAgain(next, left);
   return left <= Duration::zero();
 }
 
-// Of a worker without a node. In a gang that waits since some members have no place, the time runs from the grant.
+// For a worker without a node. If its gang waits because a member has no place, the time runs from the grant.
 bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace, std::optional<Duration>& next) {
   const auto& last = view.job->status.last_scale;
   if (view.lacks_places && last) return IsOver(view, last->time, grace, next);
@@ -82,8 +82,8 @@ bool IsForWantOfNodes(const api::LastScale& scale) {
   return scale.reason == ToString(ScaleReason::kUnschedulable) || scale.reason == ToString(ScaleReason::kBelowMinimum);
 }
 
-// After a change of size. What was tried in vain again and again waits longer each time: room that the scheduler does
-// not find is there only on paper.
+// The cooldown after a change of size. It doubles with each failed try in a row from the second on: room that the
+// scheduler does not find exists only on paper.
 Duration CooldownAfter(const View& view, const api::LastScale& last) {
   if (last.reason == ToString(ScaleReason::kPodsBroken)) return kBrokenRetry;
   const Duration cooldown = seconds(view.job->spec.elastic.cooldown_seconds);
@@ -93,16 +93,16 @@ Duration CooldownAfter(const View& view, const api::LastScale& last) {
   return std::max(cooldown, std::min(kLongestCooldown, longer));
 }
 
-// Time left of it; zero or less if it is over.
+// Zero or less: the cooldown is over.
 Duration CooldownLeft(const View& view) {
   const auto& last = view.job->status.last_scale;
   return last ? CooldownAfter(view, *last) - Waited(view.now, last->time) : Duration::zero();
 }
 
-// The launcher is not there yet: workers find their nodes for the first time.
+// Without a launcher, the workers still look for their first nodes.
 bool IsStarting(const View& view) { return view.launcher == LauncherState::kAbsent; }
 
-// Its workers are made whether there is room for them or not.
+// The workers are made whether there is room for them or not.
 bool IsUngated(const api::ElasticHorovodJob& job) {
   return job.spec.run_policy.scheduling_policy.when_unschedulable == api::WhenUnschedulable::kUngate;
 }
@@ -114,7 +114,7 @@ WorkerPlan GiveBack(ScaleReason reason) {
   return plan;
 }
 
-// Why all that the job holds has to go, whatever its workers are; kNone: it may go on.
+// Why the job must give everything back, whatever the state of its workers; kNone: it may go on.
 ScaleReason ReasonToGiveBack(const View& view, const Sizes& sizes, std::optional<Duration>& next) {
   if (view.refused_launcher && IsOver(view, view.refused_launcher->since, kBrokenGrace, next)) {
     return ScaleReason::kPodsBroken;
@@ -147,17 +147,17 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
     const bool may_be_made = view.refusal.empty() && !view.has_unknown_pods && admitted >= sizes.NeededToStart();
     plan.is_waiting = !may_be_made || !IsUngated(*view.job);
     if (plan.is_waiting) return plan;
-    start = sizes.NeededToStart();  // For an autoscaler to see.
+    start = sizes.NeededToStart();  // A cluster autoscaler must see them.
   }
-  // Only what fits is created at first. The rest is asked for when these are bound, so that the ordinals that do
-  // not fit are the highest and can be scaled away again.
+  // Create only what fits at first, and ask for the rest when these are bound: ordinals that do not fit are then the
+  // highest, and scaling down removes them.
   plan.size = {start, start, false, false};
   plan.reason = ScaleReason::kStarted;
   return plan;
 }
 
-// Keeps the workers in `keep`, which are all that may run, and frees every other ordinal: above the highest kept
-// one by scaling, in between by parking.
+// Keeps the workers in `keep` and `missing_kept` whose pods do not exist yet, and frees every other ordinal: above the
+// highest kept one by scaling, below it by parking.
 void ShrinkTo(WorkerPlan& plan, std::vector<const Worker*> keep, int missing_kept, const Census& census,
               ScaleReason reason) {
   int replicas = 0;
@@ -182,7 +182,7 @@ void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
   plan.reason = reason;
 }
 
-// The user wants fewer: the highest ordinals go, after they left host discovery.
+// The user wants fewer: workers without a node go first, then the highest ordinals, after they left the host list.
 void PlanUserShrink(WorkerPlan& plan, const Census& census, const Sizes& sizes) {
   std::vector<const Worker*> keep = census.BoundAndWaiting();
   if (keep.size() > static_cast<std::size_t>(sizes.wanted)) keep.resize(static_cast<std::size_t>(sizes.wanted));
@@ -202,9 +202,9 @@ void PlanLifts(WorkerPlan& plan, const Census& census) {
   }
 }
 
-// Right after the user chose a target, ask the scheduler for all of it, unless its pods could take places of the
-// launcher or of others; else grow as far as there is room. We cannot say to which nodes the workers go, so do not grow
-// while others wait for room that they could take.
+// Right after a start, or after the user chose a target, ask the scheduler for all wanted workers (up to a cap), unless
+// they could take places of the launcher or of others; else grow as far as there is room. The scheduler chooses the
+// nodes, so do not grow while others wait for room that the new workers could take.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
   const WorkersState& now = *view.workers;
   const api::ElasticHorovodJob& job = *view.job;
@@ -214,7 +214,7 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
   // Cap it: a target far beyond the cluster must not create thousands of pods.
   const int blind = std::min(sizes.wanted, now.granted + view.room.copies + std::max(kMostBlind, now.granted));
   if (LastReason(view) == ToString(ScaleReason::kStarted)) {
-    // Asked of the scheduler once, whatever our own count of free GPUs says.
+    // Ask the scheduler once for more than our own count of free GPUs allows, unless room is kept.
     const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : blind;
     if (are_all_bound && most > now.granted) GrowTo(plan, most, ScaleReason::kRequested);
     return;
@@ -233,7 +233,8 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
   GrowTo(plan, std::min(sizes.wanted, now.granted + view.room.copies), ScaleReason::kRoomAppeared);
 }
 
-// The user raised the minimum above what runs: as many more as it takes, at once, or none.
+// The user raised the minimum above what is granted: grow into the free room at once, or give everything back if the
+// minimum does not fit.
 void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
   const int granted = std::min(sizes.wanted, view.workers->granted + view.room.copies);
   if (granted >= sizes.NeededToRun()) return GrowTo(plan, granted, ScaleReason::kSpecChanged);
@@ -303,7 +304,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   plan.size.is_gated = now.replicas > now.granted;  // Also after somebody scaled the StatefulSet by hand.
   LookAgain(plan.look_again, census.next_expiry);
   if (const int owed = std::min(now.promised, sizes.wanted); now.replicas < owed) {
-    // Scaled down by hand: what was granted comes back.
+    // Somebody scaled the StatefulSet down by hand: restore what was granted.
     plan.size = {owed, owed, false, false};
     return plan;
   }
@@ -311,7 +312,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   const bool are_refused =
       view.refused_workers && IsOver(view, view.refused_workers->since, kBrokenGrace, plan.look_again);
   if (!census.expired.empty() || are_refused) {
-    // Pods that do not exist yet, or are being replaced, still have their chance.
+    // Keep the workers whose pods do not exist yet or are being replaced, unless such pods are refused.
     const int known = static_cast<int>(census.bound.size() + census.waiting.size() + census.expired.size());
     const int missing = are_refused ? 0 : std::max(0, now.granted - known);
     const ScaleReason why = census.has_broken || are_refused ? ScaleReason::kPodsBroken : ScaleReason::kUnschedulable;
@@ -323,20 +324,20 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     if (kept < now.granted) {
       ShrinkTo(plan, std::move(keep), missing, census, why);
     } else if (now.is_gated && now.is_observed) {
-      // Shrunk already: what is still unschedulable in between is parked.
+      // Already shrunk: park the pods that are still unschedulable.
       plan.park = census.expired;
     }
   } else if (sizes.wanted < std::max(now.granted, bound)) {
     PlanUserShrink(plan, census, sizes);
   } else if (bound > now.granted && bound >= sizes.NeededToRun()) {
-    // One that was to be parked found a place first.
+    // A worker that was to be parked was bound first.
     GrowTo(plan, bound, ScaleReason::kRoomAppeared);
   } else if (now.granted < sizes.NeededToRun()) {
     PlanRaisedMinimum(plan, view, Admitted(view, sizes));
   } else if (Admitted(view, sizes).wanted > now.granted) {
     PlanGrowth(plan, view, Admitted(view, sizes), census);
   }
-  // Deleting before the StatefulSet's controller has seen the gate would bring the pods back without it.
+  // Pods deleted before the StatefulSet's controller has seen the gate would come back without it.
   if (!now.is_gated || !now.is_observed || !plan.size.is_gated) plan.park.clear();
   PlanLifts(plan, census);
   return plan;

@@ -2,12 +2,12 @@
 // How many workers may run, and which ordinals: pure.
 //
 // A StatefulSet of N replicas always has the ordinals 0..N-1, and scaling down removes the highest, whichever pods
-// run. The scheduler however leaves any ordinal unschedulable, and after a lost node the missing ones are
-// anywhere. So a job that must shrink scales its StatefulSet down only as far as no bound worker is above, and
-// *parks* the unschedulable ordinals that remain in between: the pod template gets a scheduling gate (update
-// strategy OnDelete, so no running pod is touched) and the unschedulable pods are deleted; their replacements are
-// born gated, hold no GPU and wait in no queue. Growing lifts the gates of parked pods first. No running worker
-// is ever killed to make room for a waiting one (docs/adr/0003-shrink-without-killing.md).
+// run. But any ordinal may be unschedulable, and any may be missing after a node is lost. So a job that must shrink
+// scales its StatefulSet down only to the highest worker that stays, and *parks* the unschedulable ordinals below it:
+// the pod template gets a scheduling gate (update strategy OnDelete, so no running pod is touched) and the
+// unschedulable pods are deleted; their replacements are created gated, hold no GPU and wait in no queue. Growing lifts
+// the gates of parked pods first. No running worker is ever killed to make room for a waiting one
+// (docs/adr/0003-shrink-without-killing.md).
 #pragma once
 
 #include <optional>
@@ -19,16 +19,16 @@
 
 namespace grus {
 
-// Why the size changes; stands in status.lastScale.reason.
+// Why the size changes: status.lastScale.reason.
 enum class ScaleReason {
   kNone,
   kStarted,    // First workers, as many as there is room for.
-  kRequested,  // The rest of what is wanted, asked of the scheduler once.
+  kRequested,  // Asked the scheduler once for the rest of the wanted workers.
   kSpecChanged,
   kUnschedulable,  // Shrunk to what fits.
   kRoomAppeared,
   kBelowMinimum,  // Gave everything back.
-  kPodsBroken,    // Gave back what pods that cannot start held.
+  kPodsBroken,    // Gave back what broken pods held.
 };
 std::string_view ToString(ScaleReason reason);
 inline constexpr char kBelowMinimumReason[] = "BelowMinimum";  // Also of the Ready condition.
@@ -39,22 +39,22 @@ struct WorkerPlan {
   std::vector<const Worker*> park;          // Unschedulable pods to delete so that they come back gated.
   std::vector<const Worker*> lift;          // Gated pods that may run now.
   bool is_waiting = false;                  // There is no room for the minimum.
-  bool must_drain = false;                  // Ordinals from size.replicas on are wanted away: unpublish them first.
+  bool must_drain = false;                  // Take ordinals from size.replicas on off the host list first.
   std::optional<kube::Duration> look_again;
 };
 
-// A start that failed is not tried again at once: the room may be there only on paper, and an image that cannot be
-// pulled needs somebody. Zero: it may be.
+// How long a job must wait after a failed start: the room may exist only on paper, and an image that cannot be pulled
+// needs a person. Zero: it may start.
 kube::Duration StartDelay(const View& view);
-// How long its workers may look for a node.
+// How long a worker may stay unschedulable before the job gives it up.
 kube::Duration UnschedulableGrace(const View& view);
-// When that is, if `last` was for want of nodes; nullopt: nothing is put off for that.
+// When the next start is due, if `last` gave all workers back below the minimum; nullopt: no start waits for that.
 std::optional<kube::Time> NextStart(const View& view, const std::optional<api::LastScale>& last);
-// Whether `after` is a change of size for want of nodes, which `before` was not yet.
+// Whether `after` is a new change of size, for want of nodes.
 bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optional<api::LastScale>& after);
-// All that was granted has a node, and nothing was taken back for want of nodes since: what was tried last went well.
+// The last try went well: the launcher and all granted workers have nodes, and none was given back for want of nodes.
 bool HasWhatItTried(const View& view);
-// `sizes`, where no more are wanted than quotas admit; what is granted already stays.
+// `sizes` with no more workers wanted than quotas admit, but at least those already granted.
 Sizes Admitted(const View& view, Sizes sizes);
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);
 

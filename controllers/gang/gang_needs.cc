@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::chrono::seconds kFirstBackoff{10}, kLongestBackoff{600}, kDefaultScheduleTimeout{60};
 
-// Since when a member is the scheduler's.
+// When the scheduler got the member.
 kube::Time LiftOf(const GangView& view, const Member& member) {
   return member.lifted_at.value_or(member.created_at.value_or(view.now));
 }
 
-// Of a gang that has lost members: since when all that it lacks are the scheduler's. nullopt: they are not.
+// When the scheduler got the last of the members that a gang with losses lacks; nullopt: it does not have all of them.
 std::optional<kube::Time> LastLift(const GangView& view, const Tally& tally) {
   if (tally.lifted < MinimumToRun(view, tally) - tally.scheduled()) return std::nullopt;
   std::optional<kube::Time> last;
@@ -51,7 +51,7 @@ int MinimumToRun(const GangView& view, const Tally& tally) {
 
 bool IsBackingOff(const GangView& view, const Tally& tally) {
   const auto& next = view.group->status.next_attempt_time;
-  // A back-off holds only for what it was set for: a running gang that loses members regains its minimum at once.
+  // A back-off holds only for what it was set for: that of extras does not delay a running gang that loses members.
   const bool was_below = view.group->status.started_min_member == 0;
   if (!next || was_below != (tally.scheduled() < MinimumToRun(view, tally))) return false;
   const kube::Duration left = next->value - view.now.value;
@@ -72,7 +72,7 @@ std::optional<kube::Time> StartOf(const GangView& view, const Tally& tally) {
   const api::PodGroupStatus& status = view.group->status;
   const bool was_under_way = status.phase == kGangScheduling || status.phase == kGangRunning;
   const std::optional<kube::Time> said = was_under_way ? status.schedule_start_time : std::nullopt;
-  // A gang that ran goes on with what it has while its pods are made again: deleting the rest would help nobody.
+  // A gang that ran keeps its members while lost ones are made again: deleting the rest would help nobody.
   const std::optional<kube::Time> start = IsReplacing(view, tally) ? LastLift(view, tally)
                                           : said                   ? said
                                                                    : FirstLift(view);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a gang still needs of the ledger, which of its members a place is for, and how long it has had for finding its
+// What a gang still needs of the ledger, which member gets which place, and since when the gang has looked for its
 // nodes. Pure functions.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace grus {
 
-// Which place is for which unbound member: that of its own pin or nomination first, then in order.
+// Which unbound member gets which place: first the place on the node of its pin or nomination, then in order.
 struct Assignment {
   const Member* member;  // Points into the view.
   Place place;
@@ -20,22 +20,22 @@ struct Assignment {
 std::vector<Assignment> Assign(const GangView& view);
 std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assigned);
 
-// It came together once and was not rolled back since: what it lost is replaced member by member.
+// The gang came together and was not rolled back since: lost members are replaced one by one.
 bool IsReplacing(const GangView& view, const Tally& tally);
-// How many members it needs to go on; a gang that runs needs no more than it started with.
+// How many members the gang needs to go on. A running gang needs no more than the minimum it started with.
 int MinimumToRun(const GangView& view, const Tally& tally);
-// Whether the time of its next try is still to come: for all of it below its minimum, for its extras while it runs.
+// Whether the time of the next try is still to come: a try of the whole gang below its minimum, else of its extras.
 bool IsBackingOff(const GangView& view, const Tally& tally);
-// Until the next try.
+// The wait before the next try.
 std::chrono::seconds BackoffAfter(int attempts);
 
-// How long it may stay below its minimum once it was let go.
+// How long a gang may stay below its minimum once its gates are lifted.
 std::chrono::seconds ScheduleTimeout(const api::PodGroup& group);
-// When the time of a gang below its minimum began to run; nullopt: it does not run. What a clock far ahead of ours has
-// stamped, another leader's or our own before it was set back, counts from when the status first said so.
+// When the time limit of a gang below its minimum began; nullopt: it has not. A time far ahead of our clock, from
+// another leader or from before our clock was set back, is replaced by the status's start time, or by now.
 std::optional<kube::Time> StartOf(const GangView& view, const Tally& tally);
 
-// What the ledger is to be asked for; nullopt: nothing. Uses `view.places`, not what follows from the answer.
+// What to ask the ledger for; nullopt: nothing. Uses `view.places`, but nothing that follows from the answer.
 std::optional<GangDemand> NeedsOf(const GangView& view);
 
 }  // namespace grus

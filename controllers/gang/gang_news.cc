@@ -15,7 +15,7 @@ const kube::CoreCondition* Scheduled(const kube::Pod& pod) {
 bool SameScheduling(const kube::Pod& a, const kube::Pod& b) {
   const kube::CoreCondition *before = Scheduled(a), *after = Scheduled(b);
   if (before == nullptr || after == nullptr) {
-    // That the scheduler saw the gate is no news.
+    // It is no news that the scheduler saw the gate.
     const kube::CoreCondition* only = before ? before : after;
     return only == nullptr || only->reason == "SchedulingGated";
   }
@@ -32,7 +32,7 @@ News NewsOfMember(const kube::Pod* before, const kube::Pod* after) {
                        before->spec.scheduling_gates == after->spec.scheduling_gates &&
                        before->status.nominated_node_name == after->status.nominated_node_name;
   if (!is_same) return News::kNow;
-  // Members that run, succeeded or failed change phases and counts; all that is bound runs soon, so that can wait.
+  // A new phase changes counts. Running can wait: every bound pod runs soon.
   if (before->status.phase != after->status.phase) {
     return after->status.phase == "Running" ? News::kSoon : News::kNow;
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr kube::Duration kReplanWait = std::chrono::milliseconds(100);
 
-// We lifted its gate, and somebody makes it again, gated, if we delete it.
+// We lifted the member's gate, and its controller makes it again, gated, if we delete it.
 bool ComesBackGated(const Member& member) { return member.lifted_at && member.has_controller; }
 
 std::vector<const Member*> RollBackList(const GangView& view) {
@@ -60,7 +60,7 @@ class Planner {
   void Say(const std::string& phase, GangReason reason, const std::string& message) {
     SetGangReason(plan_.status, view_, phase, reason, message);
     if (reason_before_ == ToString(reason)) return;
-    if (reason == GangReason::kBelowMinimum && tally_.ending > 0) return;  // Somebody deletes it, and knows.
+    if (reason == GangReason::kBelowMinimum && tally_.ending > 0) return;  // Somebody deletes members on purpose.
     if (const auto type = EventOf(reason)) Tell(*type, reason, "PlaceGang", message);
   }
   void Tell(kube::EventType type, GangReason reason, const char* action, const std::string& note) {
@@ -70,7 +70,7 @@ class Planner {
   std::string OfMinimum(int count) const {
     return std::to_string(count) + " of the " + Count(min_, "member") + " that start together";
   }
-  // What the scheduler says of a member for which it finds no node; empty: nothing.
+  // What the scheduler says about a member for which it finds no node; empty: nothing.
   std::string SchedulersWord() const {
     const auto is_stuck = [](const Member& member) { return !member.unschedulable_message.empty(); };
     const auto stuck = std::ranges::find_if(view_.members, is_stuck);
@@ -79,14 +79,14 @@ class Planner {
   }
   void LookAgain(kube::Duration delay) { plan_.look_again = std::min(plan_.look_again.value_or(delay), delay); }
 
-  // The next start is not another try of this one.
+  // The next start is a new one, not another try.
   void ForgetStart() {
     plan_.status.started_min_member = 0;
     plan_.status.attempts = 0;
     plan_.status.next_attempt_time.reset();
   }
 
-  // All members have ended.
+  // False: the gang has not ended.
   bool PlanEnd() {
     if (tally_.alive() > 0 || tally_.ending > 0) return false;
     if (plan_.status.succeeded >= min_) {
@@ -159,7 +159,7 @@ class Planner {
   void PlanStart() {
     std::vector<Assignment> assigned = Assign(view_);
     if (IsBackingOff(view_, tally_)) {
-      // Members whose gate is lifted go on.
+      // Members whose gate is lifted keep their places.
       std::erase_if(assigned, [](const Assignment& a) { return a.member->state == MemberState::kGated; });
       LookAgain(plan_.status.next_attempt_time->value - view_.now.value);
     } else {
@@ -176,7 +176,7 @@ class Planner {
       return;
     }
     if (is_replacing) {
-      LiftMissing();  // A replacement in a running gang starts at once: its node is likely the one that was left.
+      LiftMissing();  // A replacement in a running gang starts at once: the node of the lost member is likely free.
       for (const Assignment& a : assigned) Lift(*a.member);
     } else {
       PlanLift(assigned);
@@ -333,7 +333,7 @@ class Planner {
                               ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
                               : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
-    // Those that others or their volumes hold back wait for them, not for room.
+    // Members held back by foreign gates, volumes or devices do not wait for room.
     if (const int waiting = tally_.unbound() - HeldBack(); waiting > 0) {
       message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
       if (const auto& next = plan_.status.next_attempt_time)

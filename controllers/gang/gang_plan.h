@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What should be done about a gang: pure functions of the view. No I/O, no clock.
 //
-// Two phases, as no scheduler takes a gang whole: the planner finds places for the minimum and keeps them in the
-// ledger; while a foreign pod could take one, each member is nominated for its node while it is still gated, which
-// keeps others out; then the gates are lifted, lowest ordinals first. Where nominations do not help, members are pinned
-// to their nodes as their gates are lifted: others may still come in between, but no two gangs take each other's
-// places.
-// A gang that is still below its minimum when its time is over is rolled back: what was lifted is deleted, comes back
-// gated, and waits for another try.
+// The scheduler binds pods one by one, so a start has two phases. First the planner finds places for the minimum and
+// keeps them in the ledger; if a foreign pod could take one, each member is nominated for its node while it is still
+// gated, which keeps others out. Then the gates are lifted, lowest ordinals first. Where nominations do not help,
+// members are pinned to their nodes as their gates are lifted: others may still come in between, but no two gangs take
+// each other's places. A gang that is still below its minimum when its time is over is rolled back: the lifted members
+// are deleted, come back gated, and wait for another try.
 #pragma once
 
 #include <optional>
@@ -25,7 +24,7 @@ namespace grus {
 enum class GangReason {
   kWaitingForMembers,  // Fewer pods than minMember exist.
   kWaitingForRoom,     // The minimum does not fit now.
-  kCannotFit,          // Nor would it if the cluster were empty.
+  kCannotFit,          // The minimum does not fit even into an empty cluster.
   kBackingOff,         // A start did not come together; the next one comes later.
   kPreparing,          // The nodes are being held.
   kStarting,           // Gates are lifted; the scheduler binds.
@@ -41,7 +40,7 @@ enum class GangReason {
 std::string_view ToString(GangReason reason);
 
 inline constexpr char kGangPending[] = "Pending";
-inline constexpr char kGangPreScheduling[] = "PreScheduling";  // How scheduling.sigs.k8s.io says Pending.
+inline constexpr char kGangPreScheduling[] = "PreScheduling";  // scheduling.sigs.k8s.io: Pending, with enough members.
 inline constexpr char kGangScheduling[] = "Scheduling";
 inline constexpr char kGangRunning[] = "Running";
 inline constexpr char kGangFinished[] = "Finished";
@@ -54,7 +53,7 @@ struct Nomination {
 
 struct LiftedGate {
   const Member* member;   // Likewise.
-  std::string pinned_to;  // The node that it may go to alone; empty: where the scheduler likes.
+  std::string pinned_to;  // The only node that it may go to; empty: any.
 };
 
 struct GangPlan {
@@ -62,10 +61,10 @@ struct GangPlan {
   std::vector<Nomination> nominate;  // If not empty, nothing is lifted yet.
   std::vector<LiftedGate> lift;      // In this order.
   std::vector<const Member*> end;    // Delete: a roll-back, or an extra that found no place.
-  std::set<std::string> refused;     // Of a roll-back: where members were to go and did not. The next try avoids them.
+  std::set<std::string> refused;     // Nodes of places that the deleted members did not take: avoid them next time.
   std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
   bool must_replan = false;          // The places are not safe any more: ask for others.
-  bool is_verifying = false;         // All are held, and the scheduler may be at a pod from before.
+  bool is_verifying = false;         // All places are held, but the scheduler may still bind an earlier pod there.
   api::PodGroupStatus status;
   std::vector<PlannedEvent> events;
   std::optional<kube::Duration> look_again;

@@ -23,7 +23,7 @@ using kube::Status;
 
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
-constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes moves all that wait.
+constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes concerns all waiting gangs.
 constexpr int kMostLooks = 5;                                      // At a large gang while its members are being bound.
 
 }  // namespace
@@ -75,8 +75,8 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     else feed_.AddAfter(*key, kStandingWait);
   });
   account_.OnFreed([this] {
-    // Not at the first pod that goes: pods that end together should leave their room together, for gangs that need it
-    // all.
+    // Do not plan at the first pod that goes: pods that end together should free their room together, for gangs that
+    // need all of it.
     const std::optional<ObjectKey> key = GroupOfGang(kind_, account_.AnyWaiting());
     if (key && groups_.store().Get(*key)) feed_.AddAfter(*key, kFreedWait);
   });
@@ -90,8 +90,8 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
 
 void GangReconciler::EnqueueBegun() {
   for (const auto& group : groups_.List<api::PodGroup>()) {
-    const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts what it holds.
-    // Nobody knows where members go whose gate was lifted without a nomination: plan for them first.
+    const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts its places.
+    // Plan first for members whose gate was lifted without a nomination: nobody knows where they will go.
     const std::optional<GangDemand> demand = NeedsOf(view);
     if (demand && demand->waiting_since == 0) account_.Enqueue(*demand);
   }
@@ -127,7 +127,7 @@ GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   const kube::OwnerReference* owner = group->metadata.Controller();
   view.is_planned_by_owner = owner && owner->kind == KindOf<api::ElasticHorovodJob>().kind;
   if (peers_.scheduler != nullptr && members_.keeps_annotations()) view.scheduler = peers_.scheduler->holder();
-  // A member that is bound between the two looks would seem to have lost its place, and the gang to need one more.
+  // A member bound between reading members and places would seem to have lost its place, and the gang to need one more.
   std::vector<Place> before;
   for (int looks = 0; looks == 0 || (view.is_torn && looks < kMostLooks); ++looks) {
     before = account_.PlacesOf(gang);
@@ -160,7 +160,7 @@ std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool
   for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, group.metadata.Key().ToString())) {
     const bool is_unbound = pod->spec.node_name.empty() && !HasEnded(*pod) && !pod->metadata.is_being_deleted();
     VolumeLimits volumes = is_unbound ? account_.VolumesOf(*pod) : VolumeLimits();
-    // An owner that plans for its pods gives them to the scheduler as they are.
+    // An owner that plans for its pods gives them to the scheduler despite such problems.
     const std::string problem = has_planning_owner ? std::string() : volumes.problem;
     members.push_back(ReadMember(*pod, is_unbound ? ShapeOf(*pod, std::move(volumes)) : nullptr, has_planning_owner));
     members.back().volume_problem = problem;
@@ -253,7 +253,7 @@ void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
     else if (!kept.held_since) kept.held_since = clock_.Now();
   });
   if (view.is_planned_by_owner) {
-    // Its owner shrinks what finds no node, but not what waits at its gate for one that was taken.
+    // The owner gives up workers that find no node, but not gated ones whose node was taken.
     if (plan.must_replan) account_.KeepWhatHolds(view.key);
   } else if (plan.must_replan) {
     account_.Forget(view.key);
@@ -280,7 +280,7 @@ Result<GangReconciler::Deferred> GangReconciler::Execute(const GangView& view, c
 }
 
 kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangPlan& plan, Deferred deferred) const {
-  // At once: that pass finds the cache behind its writes, so the event of the last nomination wakes the key.
+  // At once: the next pass finds the cache behind these writes, so the event of the last nomination wakes the key.
   if (!plan.nominate.empty()) return std::chrono::milliseconds(1);
   const auto change = view.demand ? account_.TimeUntilChange(view.key) : std::nullopt;
   kube::Duration again = std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
@@ -297,7 +297,7 @@ Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& pla
   // Members whose gate is lifted may be bound at any time, so their places stay.
   if (!view.is_planned_by_owner && !HasBegun(view)) account_.Forget(view.key);
   const GangReason reason = code == ErrorCode::kForbidden ? GangReason::kNotPermitted : GangReason::kPodsRefused;
-  api::PodGroupStatus status = plan.status;  // The time that a gang has to come together goes on.
+  api::PodGroupStatus status = plan.status;  // The time limit of the gang keeps running.
   SetGangReason(status, view, status.phase, reason, error.message());
   if (GangReasonIn(view.group->status) != ToString(reason)) {
     log_.Warn("gang cannot be placed", {{"gang", view.key}, {"error", error.message()}});

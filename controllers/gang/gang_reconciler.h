@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings the pods of one PodGroup to the scheduler together, or not at all.
 //
-// A pass reads only caches and the ledger, plans purely, and writes in this order, so that a stop after any write
-// leaves a state from which the next pass goes on to the same end: status of a roll-back; deletes; nominations, and
-// nothing more in that pass; lifted gates, lowest ordinals first; status; events. The next pass waits until the caches
-// have seen these writes, and with them every pod that was bound before.
-// One of these for each of the two kinds. Thread-safe: many keys at once.
+// A pass reads only caches and the ledger, plans purely, and writes in this order, so that it may stop after any write
+// and the next pass comes to the same end: status of a roll-back; deletes; nominations, without lifting gates in the
+// same pass; lifted gates, lowest ordinals first; status; events. The next pass waits until the caches have seen these
+// writes, and with them every pod that was bound before. There is one reconciler for each of the two kinds of PodGroup.
+// Thread-safe: many keys at once.
 #pragma once
 
 #include "clientlib/base/log.h"
@@ -22,7 +22,7 @@
 
 namespace grus {
 
-// The leases of programs that a gang meets. Null: as if nobody ever held it.
+// The leases of other programs that matter to gangs. Null: as if nobody ever held the lease.
 struct GangPeers {
   LeaseWatch* scheduler = nullptr;
   LeaseWatch* scheduler_plugins = nullptr;  // While it is held, the status of groups is its holder's to write.
@@ -43,15 +43,15 @@ class GangReconciler final : public kube::Reconciler {
  private:
   using Group = std::shared_ptr<const api::PodGroup>;
   using Deferred = GangStatusWriter::Deferred;
-  // What is kept of a group between passes. A cache: a restart loses nothing else.
+  // What is kept of a group between passes. A restart may lose it.
   struct Memory {
-    std::set<std::string> avoid;                // Nodes that were planned and refused.
+    std::set<std::string> avoid;                // See GangView.
     bool is_planned_by_owner = false;           // As GangView says.
     bool is_adopted = false;                    // The places that an earlier process had planned are in the ledger.
-    std::optional<kube::TimePoint> held_since;  // All of its places, while they are verified.
+    std::optional<kube::TimePoint> held_since;  // Since when all its places are held, while they are verified.
   };
 
-  // The members of all gangs that are nominated, and held back by their gates.
+  // Feeds the gangs that have members which are nominated and still gated.
   void FeedNominated() const;
   void EnqueueBegun();
   GangView Observe(const Group& group, const std::string& gang);
@@ -64,7 +64,7 @@ class GangReconciler final : public kube::Reconciler {
   // Not nullopt: the status is not written yet; look again after that time.
   kube::Result<Deferred> Execute(const GangView& view, const GangPlan& plan, std::stop_token stop);
   kube::Duration TimeToLookAgain(const GangView& view, const GangPlan& plan, Deferred deferred) const;
-  // How a failed write is told, and when it is tried again.
+  // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const GangView& view, const GangPlan& plan, kube::Error error,
                                      std::stop_token stop);
   // Records an event on each pod that waits for a group that does not exist.

@@ -16,19 +16,19 @@ api::PodGroupStatus BaseGangStatus(const GangView& view);
 void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std::string& phase, GangReason reason,
                    const std::string& message);
 
-// The type of the event that tells that a gang has come to be so; nullopt: it needs none.
+// The type of the event for a gang that gets this reason; nullopt: it needs none.
 std::optional<kube::EventType> EventOf(GangReason reason);
 
 // The reason of the Ready condition; empty: it is not ours.
 std::string GangReasonIn(const api::PodGroupStatus& status);
 
-// A change whose write may wait for others: counts alone, the phase on the way to Running, or lost members.
+// Whether the write of a change may wait for others: counts alone, the phase on the way to Running, or lost members.
 bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
 
-// Of these, a change of the message alone: the gang still waits.
+// Whether a minor change is one of the message alone: the gang still waits.
 bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after);
 
-// The phases of scheduling.sigs.k8s.io: PreScheduling and Scheduled are told apart there.
+// The phase of scheduling.sigs.k8s.io, which tells PreScheduling from Pending, and Scheduled from Scheduling.
 std::string LegacyPhase(const api::PodGroupStatus& status, int min_member);
 
 }  // namespace grus

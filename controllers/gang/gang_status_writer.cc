@@ -11,7 +11,7 @@ namespace {
 
 using kube::Json;
 
-// The status of the coscheduling plugin's own CRD.
+// Keeps the fields that the coscheduling plugin's own CRD has.
 void KeepUpstreamFields(Json& status) {
   constexpr std::string_view kFields[] = {"phase", "occupiedBy", "running", "succeeded", "failed", "scheduleStartTime"};
   Json kept = Json::MakeObject();
@@ -82,7 +82,7 @@ kube::Result<GangStatusWriter::Deferred> GangStatusWriter::Write(const GangView&
   }
   const kube::ObjectKey key = view.group->metadata.Key();
   const Memory memory = memory_.Get(view.group->metadata);
-  // What others wrote meanwhile is not what was said.
+  // Compare with what others wrote meanwhile, not with our last status.
   const Group cached = memory.is_left_to_others ? groups_.Get<api::PodGroup>(key) : nullptr;
   const api::PodGroupStatus& before = cached ? cached->status : view.group->status;
   if (&kind_ == &kube::KindOf<api::LegacyPodGroup>()) status.phase = LegacyPhase(status, view.group->spec.min_member);
@@ -96,7 +96,7 @@ kube::Result<GangStatusWriter::Deferred> GangStatusWriter::Write(const GangView&
     KeepUpstreamFields(change.before);
     KeepUpstreamFields(change.after);
   }
-  // When and how often it is tried again is written before what comes of it is done.
+  // Write the number and time of tries before acting on them.
   const bool is_decision = status.next_attempt_time != before.next_attempt_time || status.attempts != before.attempts;
   kube::Duration patience = status.phase == "Running" && !is_decision ? kSoonWait : kube::Duration::zero();
   if (IsMinorGangChange(before, status)) patience = IsSentenceChange(before, status) ? kSentenceWait : kMinorChangeWait;

@@ -3,8 +3,8 @@
 // coscheduling plugin lacks, or the whole status while that plugin's own controllers lead and write it. Changes that
 // decide nothing wait for others, so that one write serves several.
 //
-// One of these for each of the two kinds. Thread-safe: many groups at once. A restart loses nothing: the next
-// process goes on from what stands in the cluster.
+// There is one writer for each of the two kinds of PodGroup. Thread-safe: many groups at once. After a restart, the
+// next process goes on from the status in the cluster.
 #pragma once
 
 #include <atomic>
@@ -31,19 +31,19 @@ class GangStatusWriter {
                    kube::WriteTracker& writes, kube::EventRecorder& events, const kube::Clock& clock,
                    const kube::Log& log);
 
-  // The group with the status that was last said of it.
+  // The group with the last status that we gave it, also where the cluster does not keep it.
   Group WithWhatWasSaid(const Group& group);
-  // nullopt: all that is to be written stands in the cluster; else it is to be tried again after so long.
+  // nullopt: nothing is left to write; else try again after this time.
   using Deferred = std::optional<kube::Duration>;
   kube::Result<Deferred> Write(const GangView& view, api::PodGroupStatus status, std::stop_token stop);
-  // While the status is another controller's: how long that holds if its lease is not renewed.
+  // How long another controller still owns the status if it does not renew its lease; nullopt: none owns it.
   std::optional<kube::Duration> TimeUntilOthersLose() const;
   void Forget(const kube::ObjectKey& key);
 
  private:
   struct Memory {
     std::optional<api::PodGroupStatus> said;
-    bool is_left_to_others = false;  // Nothing was written since.
+    bool is_left_to_others = false;  // We have written nothing since.
   };
   void Remember(const GangView& view, std::optional<api::PodGroupStatus> said);
   void LeaveToOthers(const GangView& view, const api::PodGroupStatus& status);

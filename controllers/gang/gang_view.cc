@@ -21,14 +21,14 @@ int NumberAtEnd(std::string_view name) {
 
 MemberState StateOf(const kube::Pod& pod) {
   if (pod.status.phase == "Succeeded") return MemberState::kSucceeded;
-  // One that was deleted, as the pods of a Job that is suspended, often ends as Failed: that is nobody's failure.
+  // A deleted pod, such as one of a Job that is suspended, often ends as Failed, which is no failure.
   if (pod.metadata.is_being_deleted()) return MemberState::kEnding;
   if (pod.status.phase == "Failed") return MemberState::kFailed;
   if (!pod.spec.node_name.empty()) return MemberState::kBound;
   return pod.spec.scheduling_gates.empty() ? MemberState::kLifted : MemberState::kGated;
 }
 
-// When its last container ended; of one that never had any (evicted, preempted) when it was seen to be not ready.
+// When its last container ended; if it never had one (evicted, preempted), when it became not ready.
 std::optional<kube::Time> EndOf(const kube::Pod& pod) {
   std::optional<kube::Time> end;
   for (const kube::ContainerStatus& container : pod.status.container_statuses) {
@@ -49,13 +49,13 @@ bool HasEnded(const Member& member) {
   return member.state == MemberState::kSucceeded || member.state == MemberState::kFailed;
 }
 
-// Whether `ended` is of the run of `present`.
+// Whether `ended` belongs to the same run as `present`.
 bool IsOfRun(const Member& ended, const Member& present, const kube::Time& now) {
-  // Bare pods may be another run's, unless that has ended, too.
+  // A pod without an owner may be from another run, unless `present` has ended, too.
   const bool is_of_its_owner = ended.owner_uid == present.owner_uid && (!ended.owner_uid.empty() || HasEnded(present));
   if (is_of_its_owner) return true;
   if (!ended.ended_at || !present.bound_at || IsAhead(now, *ended.ended_at)) return false;
-  // Times are in whole seconds, and one that waited for the room of another owner's is often bound in the same.
+  // Times have whole seconds: a pod that waited for the room of another owner's pod is often bound in the same one.
   const bool is_next_in_line = !HasEnded(present) && !ended.owner_uid.empty() && !present.owner_uid.empty();
   return is_next_in_line ? *ended.ended_at > *present.bound_at : *ended.ended_at >= *present.bound_at;
 }

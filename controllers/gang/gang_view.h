@@ -14,12 +14,12 @@
 
 namespace grus {
 
-// An owner's pod that waited for less at its gate is taken as lifted when it was created: the annotation would cost the
-// API server a quarter of the lift (adr/0008).
+// A pod of a planning owner that was gated for less than this counts as lifted when it was created: the annotation
+// would cost the API server a quarter of the lift (adr/0008).
 inline constexpr kube::Duration kShortGate = std::chrono::seconds(2);
-// Who led the schedulers when the pod was nominated: the holder of their lease.
+// The scheduler that led when the pod was nominated: the holder of the schedulers' lease.
 inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centauruscloud.io/nominated-to";
-// A finalizer: of a pod that has it, its Job counts how it ended.
+// A finalizer: a Job counts how a pod that has it ends.
 inline constexpr char kJobTracking[] = "batch.kubernetes.io/job-tracking";
 
 enum class MemberState {
@@ -29,7 +29,7 @@ enum class MemberState {
   kSucceeded,
   kFailed,
   kEnding,  // Being deleted.
-  kPast,    // Of a run before the one that is now there (MarkEarlierRuns): counts for nothing.
+  kPast,    // Of a run before the present one (MarkEarlierRuns): counts for nothing.
 };
 
 struct Member {
@@ -38,27 +38,27 @@ struct Member {
   MemberState state = MemberState::kGated;
   bool is_running = false;
   std::string foreign_gate;     // Another controller's: the pod cannot start whatever we do. Empty: none.
-  std::string volume_problem;   // Why the scheduler would not take it; see VolumeLimits.
-  bool has_controller = false;  // Somebody makes it again when it is deleted.
+  std::string volume_problem;   // Why the scheduler would find it no node; see VolumeLimits.
+  bool has_controller = false;  // Its controller makes it again when it is deleted.
   bool is_of_stateful_set = false;
   std::string owner, owner_uid;    // "team-a/bert": the object that controls it; else empty.
   bool is_tracked_by_job = false;  // Its Job counts how it ends, and takes a deletion for a failure.
   std::string node, nominated;
-  std::string nominated_to;       // The scheduler that was told; empty: not known.
+  std::string nominated_to;       // The scheduler that the nomination is for; empty: not known.
   std::string pinned;             // The node that we pinned it to; empty: we did not.
   bool has_own_hostname = false;  // A pin that is not ours.
   int priority = 0;
   ShapePtr shape;  // Of members that are not bound.
   std::optional<kube::Time> created_at, lifted_at;
-  std::optional<kube::Time> bound_at, ended_at;  // The latter: of one that succeeded or failed.
+  std::optional<kube::Time> bound_at, ended_at;  // Ended: it succeeded or failed.
   std::string unschedulable_message;             // The scheduler's.
 
   const std::string& planned_node() const { return pinned.empty() ? nominated : pinned; }  // Empty: none is known.
   bool IsUnbound() const { return state == MemberState::kGated || state == MemberState::kLifted; }
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
-  // We lifted its gate. What a gated pod says of that its maker has written.
+  // We lifted its gate. On a pod that is still gated, the annotation comes from whoever made the pod.
   bool IsLetGo() const { return lifted_at && IsAlive() && state != MemberState::kGated; }
-  // Gated, and to be left so.
+  // Its gate must not be lifted.
   bool IsHeldBack() const { return state == MemberState::kGated && (!foreign_gate.empty() || !volume_problem.empty()); }
 };
 
@@ -67,15 +67,15 @@ struct GangView {
   std::string key;  // In the ledger.
   kube::Time now;
   std::vector<Member> members;  // By ordinal, then name.
-  // An ElasticHorovodJob found the places before it made the pods, and looks after those that do not find theirs.
+  // An ElasticHorovodJob found the places before it made the pods, and handles pods that find no node.
   bool is_planned_by_owner = false;
-  bool is_torn = false;   // Members were bound all the while it was read: members and places may not agree.
+  bool is_torn = false;   // Pods were being bound while it was read: members and places may not agree.
   std::string scheduler;  // Which one leads; empty: not known.
 
   // From the ledger.
   std::optional<GangDemand> demand;  // What it was asked for, as NeedsOf() says.
   GangStanding standing;             // Its answer, if there is a demand.
-  std::vector<Place> places;         // Of this gang, with those that the answer brought.
+  std::vector<Place> places;         // Of this gang, including those of the answer.
   bool must_nominate = false;        // The node matters: it is held by nomination before the gate is lifted.
   bool must_pin = false;  // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;
@@ -90,15 +90,15 @@ struct Tally {
   int scheduled() const { return bound + succeeded; }  // These count towards the minimum.
 };
 Tally Count(const GangView& view);
-bool HasBegun(const GangView& view);  // We let a member go.
-// "3 members more must be created", and what keeps them from being.
+bool HasBegun(const GangView& view);  // Some member IsLetGo().
+// "3 members more must be created", and what keeps them from being created.
 std::string WhatIsMissing(const GangView& view, int missing);
 
 // `shape` is that of the pod, null if it is bound or has ended. `has_planning_owner`: of GangView::is_planned_by_owner.
 Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner);
-// The next Job of a CronJob finds the pods of the last one still there. Those that have ended belong to the run that is
-// there now if they have its owner, or ended after one of it was bound; else they are past. Where all have ended, the
-// last to end says which run it was. An end that lies ahead of `now` was noted before the clock was set back.
+// Pods of a CronJob's last Job may still exist when the next Job runs. Pods that have ended belong to the present run
+// if they have its owner, or ended after one of its pods was bound; else they become kPast. If all have ended, the last
+// to end tells which run is the present one. An end that lies ahead of `now` is from before the clock was set back.
 void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now);
 
 }  // namespace grus

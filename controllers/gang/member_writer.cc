@@ -19,7 +19,7 @@ using kube::Status;
 
 constexpr std::size_t kParallelWrites = 8;
 
-// It is gone, or not the pod that was planned with: the event wakes the key, and the next pass plans anew.
+// The pod is gone, or is not the one that was planned with: the event wakes the key, and the next pass plans anew.
 bool HasChanged(const Error& error) {
   return error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kConflict;
 }
@@ -110,7 +110,7 @@ Result<bool> MemberWriter::Uncount(const GangView& view, const Member& member, s
   if (member.state == MemberState::kBound) {
     auto marked = PatchPod(view, member, DisruptionPatch(view, member), "status", stop);
     if (!marked && HasChanged(marked.error())) return false;
-    // Without the permission to write the status, the Job's podFailurePolicy sees how the container ended.
+    // Without permission to write the status, go on: the Job's podFailurePolicy sees how the container ended.
     if (!marked && marked.error().code() != ErrorCode::kForbidden) {
       return std::move(marked).error().with("mark Pod " + pod.ToString() + " as disrupted");
     }
@@ -141,7 +141,7 @@ Status MemberWriter::Nominate(const GangView& view, const Nomination& nomination
   if (!patched) {
     if (HasChanged(patched.error())) return {};
     if (patched.error().code() == ErrorCode::kInvalid) {
-      // Likewise if it was bound meanwhile; else somebody refuses the write, and will again.
+      // Go on if the pod was bound or deleted meanwhile; else an admission check refuses the write, and will again.
       const auto live = client_.Get<kube::Pod>(pod, stop);
       if (live ? !(*live)->spec.node_name.empty() : live.error().code() == ErrorCode::kNotFound) return {};
     }
@@ -159,7 +159,7 @@ Status MemberWriter::Lift(const GangView& view, const LiftedGate& lifted, std::s
   const Member& member = *lifted.member;
   const std::string& node = lifted.pinned_to;
   std::optional<Pin> pin = Pin{node, node.empty() ? std::string() : account_.HostnameOf(node)};
-  if (pin->hostname.empty()) pin.reset();  // Also of a node that is gone, or has no such label.
+  if (pin->hostname.empty()) pin.reset();  // Also if the node is gone, or has no hostname label.
   const ObjectKey pod{view.group->metadata.ns, member.name};
   auto patched = PatchPod(view, member, LiftPatch(view, member, kube::Time{clock_.WallNow()}, pin), "", stop);
   if (patched || patched.error().code() == ErrorCode::kNotFound) return {};

@@ -89,7 +89,7 @@ class Parser {
   const std::string& name_;
   std::size_t at_ = 0;
   int line_ = 1;
-  bool is_quoted_ = false;   // Inside of quotes.
+  bool is_quoted_ = false;   // Inside quotes.
   bool was_quoted_ = false;  // The field began with one.
   std::string field_;
   CsvRow row_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads comma-separated values with a header line (RFC 4180), and says where something in them is wrong.
+// Reads comma-separated values with a header line (RFC 4180). Errors say where the text is wrong.
 //
 // Quoted fields may hold commas, quotes and line breaks. Blank lines, a byte order mark, and spaces around unquoted
 // fields are ignored.
@@ -15,7 +15,7 @@
 namespace grus {
 
 struct CsvRow {
-  int line = 0;  // From 1, the header's being the first.
+  int line = 0;  // In the file, from 1.
   std::vector<std::string> fields;
 };
 

@@ -19,8 +19,8 @@ struct GatedPod {
   bool has_foreign_gate = false;   // It will still wait without the gates of grus.
 };
 
-// Those in `ns`, or in all namespaces if that is empty, ordered by namespace and name, without pods that are being
-// deleted.
+// The gated pods in `ns`, or in all namespaces if `ns` is empty, ordered by namespace and name, without pods that are
+// being deleted.
 kube::Result<std::vector<GatedPod>> FindGatedPods(kube::Client& client, const std::string& ns);
 
 // Writes no annotation that grus lifted the gate: if grus comes back, it must not delete the pod in a roll-back. A pod

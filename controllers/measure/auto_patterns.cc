@@ -103,7 +103,7 @@ class LineReader {
       AddSpeed(figure, full, label, nullptr);
       return true;
     }
-    std::size_t back = 0;  // "step time (ms)": what the last word is apart from its unit.
+    std::size_t back = 0;  // How many words at the end are a unit: "step time (ms)".
     const std::optional<double> seconds = SecondsIn(label.last());
     if (seconds && label.size() > 1) back = label.last(1) == "in" ? 2 : 1;
     if (seconds && label.size() == 1) return ReadTimeLabel(figure, "", seconds);  // "seconds: 2.1"
@@ -192,7 +192,7 @@ class LineReader {
     return open != string_view::npos && before.find('<', open) != string_view::npos && before.ends_with(' ');
   }
 
-  // A bar's unit can be any word; it is what the bar counts.
+  // A bar's unit can be any word: it names what the bar counts.
   bool ReadBar(const Figure& figure, const Words& words, const Words& label) {
     if (words.size() < 3 || SecondsIn(words[2]) != 1.0) return false;
     Unit unit;
@@ -311,7 +311,7 @@ class LineReader {
   }
 
   // A bar without a speed, as PyTorch Ignite draws it: "[30/60] 50%|#### [00:40<00:41]", or fastprogress:
-  // "50% [30/60 00:40<00:41]". What has passed, over the steps so far, is an average.
+  // "50% [30/60 00:40<00:41]". The elapsed time over the steps so far is an average.
   void AddElapsedTime() {
     if (!plain_counter_ || plain_counter_->value < 1) return;
     for (const Reading& reading : result_.all()) {

@@ -32,7 +32,7 @@ using Figures = std::array<Figure, kMostFigures>;
 // The first numbers of a text.
 std::span<Figure> FindFigures(std::string_view text, Figures& figures);
 
-// The number that begins the text, and how long it is; 0: none does.
+// Reads the number that begins the text. Returns its length; 0: no number begins there.
 std::size_t ReadNumber(std::string_view text, Figure& figure);
 
 // The words of a label or a unit in lower case: "SamplesPerSec", "samples_per_sec" and "samples/sec" are

@@ -32,8 +32,7 @@ bool CutPrefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// "[1,0]<stdout>:" of mpirun and horovodrun, "[0]<stderr>:" of horovodrun with Gloo, "[default0]:" of
-// torchrun,
+// "[1,0]<stdout>:" of mpirun and horovodrun, "[0]<stderr>:" of horovodrun with Gloo, "[default0]:" of torchrun,
 // "[rank0]:" of PyTorch.
 std::optional<int> CutRank(std::string_view& text) {
   std::string_view rest = text;
@@ -169,7 +168,7 @@ void LogLines::StartLine(std::string_view& piece) {
   if (position_.time && *time_ < *position_.time) ++counts_.back_in_time;
 }
 
-// Only a complete line moves the position: redraws that are still to come must not be skipped.
+// Only a complete line moves the position: redraws still to come must not be skipped.
 void LogLines::EndLine() {
   ++counts_.lines;
   is_first_piece_ = true;

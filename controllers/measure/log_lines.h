@@ -8,8 +8,8 @@
 //
 // No line is read twice: since_time() has whole seconds, so a new stream repeats some lines, and after Resume() those
 // up to the position are skipped. Only a line whose redraws had not ended when the stream broke is read again in full.
-// Lines that the kubelet's rotation drops are not noticed. If the node's clock is set back to before that second, the
-// lines count as new.
+// Lines that the kubelet's rotation drops are not noticed. If the node's clock is set back to before the position's
+// second, the lines count as new.
 //
 // Bounded: at most kMaxLine bytes of an unfinished line are kept; the rest of a longer one is dropped and
 // counted. A value without I/O or clock; not thread-safe.
@@ -43,7 +43,7 @@ std::string ToText(const LogPosition& position);
 kube::Result<LogPosition> ParseLogPosition(std::string_view text);  // Errors: kDecode.
 
 struct LogCounts {
-  std::int64_t lines = 0;       // Ended by a newline, with those passed over.
+  std::int64_t lines = 0;       // Ended by a newline, including skipped ones.
   std::int64_t read_again = 0;  // Skipped after Resume().
   std::int64_t without_time = 0;
   std::int64_t back_in_time = 0;   // Earlier than the line before.

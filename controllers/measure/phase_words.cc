@@ -10,7 +10,7 @@ namespace {
 
 using std::string_view;
 
-constexpr std::size_t kEvaluationPhases = 17;  // So many of them, the first, are about evaluation.
+constexpr std::size_t kEvaluationPhases = 17;  // The first so many of kPhases are about evaluation.
 constexpr std::array<string_view, 42> kPhases = {
     "eval",       "evaluate",   "evaluating",    "evaluation",   "evaluator", "val",         "valid",
     "validate",   "validating", "validation",    "test",         "testing",   "predict",     "predicting",
@@ -19,14 +19,14 @@ constexpr std::array<string_view, 42> kPhases = {
     "scanning",   "extracting", "preprocessing", "building",     "saving",    "saved",       "checkpoint",
     "fetching",   "resolving",  "converting",    "instances",    "uploading", "calibrating", "precomputing"};
 
-// For each first letter, the lengths of those words as a bit set.
+// For each first letter, the lengths of the words in kPhases as a bit set.
 constexpr std::array<std::uint32_t, 26> kPhaseLengths = [] {
   std::array<std::uint32_t, 26> lengths{};
   for (const string_view word : kPhases) lengths[static_cast<std::size_t>(word[0] - 'a')] |= 1U << word.size();
   return lengths;
 }();
 
-// Words for the validation loss: "val loss 4.2" may appear in a line about training.
+// Words after which "val" names a metric: "val loss 4.2" may appear in a line about training.
 constexpr std::array<string_view, 8> kMetrics = {"loss",       "acc",   "accuracy", "ppl",
                                                  "perplexity", "error", "score",    "metric"};
 constexpr std::size_t kLongestWord = 16;

@@ -40,13 +40,13 @@ struct Reading {
   Scope scope = Scope::kJob;
   double value = 0;
   double resolution = 0;     // Half a unit of the last place that is printed.
-  double averaged_over = 0;  // 0, or of how many steps since the counter began this is the average.
+  double averaged_over = 0;  // How many steps since the counter began this averages; 0: no average.
   double total = 0;          // Of a counter that is printed with one: 340/1000.
   std::uint32_t series = 0;  // The same for readings from the same kind of text.
   bool has_unit = true;      // False: seconds are assumed.
 };
 
-// Only the speed of training is wanted; every other phase that a line names is a gap in it.
+// Only the speed of training is wanted; every other phase that a line names is a gap in training.
 enum class Phase { kTraining, kEvaluation, kOther };
 
 class LineReadings {

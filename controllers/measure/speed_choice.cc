@@ -10,7 +10,7 @@ namespace grus {
 namespace {
 
 constexpr std::size_t kEnoughSamples = 3;
-constexpr double kCoarse = 0.04;  // Half the last place against the value: "12ms/step" is not, "1s/step" is.
+constexpr double kCoarse = 0.04;  // Half the last place over the value: "13ms/step" is not coarse, "1s/step" is.
 constexpr double kAgreement = 0.25;
 constexpr double kWeightWhenDone = 0.2;  // Weight of the time of a finished bar, relative to a moving one.
 

@@ -6,7 +6,7 @@
 // samples, one printed too coarsely ("1s/step"), and then one with too few samples for an interval come after any
 // other. If the best is a running average, and steps counted against the clock agree with it within a quarter and are
 // more precise, the counted steps are taken. Of equals, the series that took the most time is the training; the time of
-// a series whose counter ended for good, like that of loading, counts a fifth.
+// a series whose counter ended for good, such as that of loading, counts a fifth.
 //
 // "time: 0.3" may be the time of a step, of all steps since the line before, or milliseconds. The clock decides which,
 // within a quarter; if it agrees with none, the number is ignored; without steps to count, it is the time of a step.

@@ -12,7 +12,7 @@
 namespace grus {
 namespace {
 
-constexpr std::chrono::minutes kSetBack{1};  // Less is lines out of order.
+constexpr std::chrono::minutes kSetBack{1};  // Less means lines out of order.
 constexpr std::size_t kLongestShown = 120;   // Of a line that is shown to the user.
 
 const Reading* FindCounter(const LineReadings& readings) {
@@ -103,7 +103,7 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   if (readings.phase != Phase::kTraining) ++gaps_;
   if (readings.samples_per_step > 0) samples_per_step_ = readings.samples_per_step;
   if (readings.empty()) return;
-  if (line.rank && line.rank != rank_) {  // A lower one than was read so far.
+  if (line.rank && line.rank != rank_) {  // The first rank, or a lower one than the one read so far.
     if (rank_) series_.clear();
     refused_ = {};
     has_taken_ = false;
@@ -126,8 +126,8 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   AddReadings(readings, line);
 }
 
-// PaddlePaddle says "Eval begin..." and then prints steps as those of the training. The heading counts until a
-// line that is no such step: "Eval samples: 480", "Epoch 2/4", or a step behind the last one of the training.
+// PaddlePaddle says "Eval begin..." and then prints steps like those of the training. The heading counts until a line
+// that is no such step: "Eval samples: 480", "Epoch 2/4", or a step beyond the last one of the training.
 bool SpeedReader::IsUnderHeading(const LineReadings& readings) {
   if (readings.phase != Phase::kTraining) {
     is_under_heading_ = readings.is_heading && readings.phase == Phase::kEvaluation;

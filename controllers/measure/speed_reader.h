@@ -25,10 +25,10 @@ namespace grus {
 
 struct SpeedReaderOptions {
   std::vector<SpeedPattern> patterns = {};             // None: what ReadLine() recognises.
-  bool has_auto = false;                               // That as well as the patterns.
-  WallTime started = {};                               // When the job did.
+  bool has_auto = false;                               // Use ReadLine() as well as the patterns.
+  WallTime started = {};                               // When the job started.
   LogPosition position = {};                           // Where to go on in the log.
-  kube::Duration warm_up{};                            // What does not count, after the first line with a speed.
+  kube::Duration warm_up{};                            // Speeds this soon after the first do not count.
   double precision = 0.05;                             // Half of the 90 % interval against the mean.
   kube::Duration slice = std::chrono::minutes(5);      // The trial's time, from `started` on.
   kube::Duration patience = std::chrono::seconds(30);  // Before silence or unknown output is reported.
@@ -46,7 +46,7 @@ enum class SpeedState {
 struct SpeedCounts {
   LogCounts log;
   std::int64_t matched_lines = 0;
-  std::int64_t not_numbers = 0;    // Found by a pattern of the user, where a number should be.
+  std::int64_t not_numbers = 0;    // Texts that a user's pattern found where a number should be.
   std::int64_t refused = 0;        // Speeds that are zero, negative, infinite or NaN.
   std::int64_t other_ranks = 0;    // Lines of ranks that are not read.
   std::int64_t not_kept = 0;       // Readings of more kinds than are kept.
@@ -66,7 +66,7 @@ struct SpeedObservation {
   std::optional<MeasuredSpeed> throughput;        // Samples a second of the whole job.
   std::optional<MeasuredSpeed> gpu_throughput;    // Samples a second of one GPU.
   std::optional<MeasuredSpeed> token_throughput;  // Tokens a second, of the whole job if that is said.
-  std::optional<MeasuredSpeed> epoch;             // Seconds of an epoch, with all that is in it.
+  std::optional<MeasuredSpeed> epoch;             // Seconds of a whole epoch, with evaluations.
   double samples_per_step = 0;                    // 0: not said.
   kube::Duration span{};                          // From the first line that tells a speed to the last, by their times.
   std::optional<OnlyRefused> only_refused;        // None: a speed was taken or counted, or none was refused.

@@ -38,8 +38,8 @@ bool SpeedSeries::AddSpeed(const Reading& reading, const Reading* counter) {
   return true;
 }
 
-// The mean of the steps between, from the average over n steps and the one over m steps. Over many samples the rounding
-// errors cancel out, since each sample begins where the one before ended.
+// Averages over n and over m steps give the mean of the steps between. Over many samples the rounding errors cancel
+// out, since each sample begins where the one before ended.
 void SpeedSeries::AddAverage(const Reading& reading, double count) {
   const bool is_repeated = count == last_count_ && readings_of_run_ > 1;
   NoteCount(count);
@@ -65,8 +65,8 @@ void SpeedSeries::NoteCount(double count) {
 bool SpeedSeries::AddCount(double count, WallTime time, std::int64_t gaps, SpeedSeries* mixed) {
   if (!std::isfinite(count) || count < 0) return false;
   ++readings_;
-  // Ranks that print without a prefix come a little out of order; a new run begins near zero, or goes on
-  // behind.
+  // Lines of ranks that print no prefix are slightly out of order. A new run begins near zero, or stays behind for
+  // long.
   const bool is_behind = anchor_ && count < anchor_->count;
   behind_ = is_behind ? behind_ + 1 : 0;
   const bool is_new_run = is_behind && (count <= anchor_->count / 2 || behind_ > kMostOutOfOrder);

@@ -30,7 +30,7 @@ struct SeriesKey {
   friend bool operator==(const SeriesKey&, const SeriesKey&) = default;
 };
 
-// A measure that has to be counted against the clock.
+// Whether the measure is a count, from which the times of the lines make a speed.
 bool IsCounter(Measure measure);
 
 class SpeedSeries {
@@ -53,7 +53,7 @@ class SpeedSeries {
   double seconds() const { return seconds_; }  // That the samples cover.
   double resolution_seconds() const;           // Mean, half a unit of the last place.
   bool has_unit() const { return has_unit_; }
-  // The counter reached its end and did not begin again: a bar that was drawn once, as of loading.
+  // The counter reached its end and did not begin again: a bar that was drawn once, as for loading.
   bool is_done() const { return key_.total > 0 && last_count_ >= key_.total && restarts_ == 0; }
 
  private:

@@ -61,8 +61,7 @@ std::optional<Unit> PerSecond(string_view what, string_view before) {
   return unit;
 }
 
-// Whether nothing but what can follow a unit in a label does: "img/sec per GPU", "img/sec on 8 GPU(s)",
-// "(ms)".
+// Whether only words that can follow a unit come after it in a label: "img/sec per GPU", "img/sec on 8 GPU(s)", "(ms)".
 bool EndsAfter(const Words& words, std::size_t at) {
   for (++at; at < words.size(); ++at) {
     const string_view word = words[at];

@@ -15,7 +15,7 @@ namespace grus {
 
 struct Unit {
   Measure measure = Measure::kStepSeconds;
-  double scale = 1;         // The number times this is in the measure's own unit.
+  double scale = 1;         // Factor from the number to the measure's own unit.
   bool is_inverse = false;  // Steps per second: the step time is its inverse.
   bool has_unit = true;     // False: the time's unit is not said.
   std::string_view per;     // The noun of the step.
@@ -26,8 +26,7 @@ bool IsTimeWord(std::string_view word);                  // "time", "cost", "dur
 bool IsByteNoun(std::string_view word);                  // "b", "mb", "bytes", "flops": a rate that is no job's speed.
 std::optional<double> SecondsIn(std::string_view word);  // Of "ms": 0.001.
 
-// The first "X per Y" among the words that is a speed or a step's time; of a label, only one that it ends
-// with.
+// The first "X per Y" among the words that is a speed or a step's time; in a label, only one at its end.
 std::optional<Unit> FindUnit(const Words& words, bool is_label);
 
 // "per GPU", "per device", ...

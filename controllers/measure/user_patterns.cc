@@ -19,7 +19,7 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// "-0.5", "1,234.5", "1e-3" and nothing else. A negative number is one: it is refused where all of them are.
+// "-0.5", "1,234.5", "1e-3" and nothing else. Negative numbers are read, too: SpeedSeries refuses them.
 bool ReadWholeNumber(std::string_view text, Reading& reading) {
   text = Trimmed(text);
   const bool is_negative = text.starts_with('-');
@@ -57,7 +57,7 @@ kube::Result<UserPatterns> UserPatterns::Make(const std::vector<SpeedPattern>& p
     }
     auto regex = std::make_unique<re2::RE2>(pattern.regex, options);
     if (!regex->ok()) {
-      // RE2 tells the part that is wrong, or all of it; where the part begins is looked up.
+      // RE2 returns the part that is wrong, or the whole pattern; look up where the part begins.
       const std::string& part = regex->error_arg();
       const std::size_t at = part.empty() || part == pattern.regex ? std::string::npos : pattern.regex.find(part);
       const std::string place = at == std::string::npos ? "" : " (at character " + std::to_string(at + 1) + ")";

@@ -29,7 +29,7 @@ struct SpeedPattern {
 
 class UserPatterns {
  public:
-  // Errors: kInvalidArgument, naming the pattern and what is wrong with it where.
+  // Errors: kInvalidArgument; the message names the pattern, the fault and its place.
   static kube::Result<UserPatterns> Make(const std::vector<SpeedPattern>& patterns);
 
   UserPatterns();

@@ -8,7 +8,7 @@
 namespace grus {
 namespace {
 
-constexpr int kNarrowest = 68;                 // The legend.
+constexpr int kNarrowest = 68;                 // The legend's width.
 constexpr int kDotsAcross = 2, kDotsDown = 4;  // Of a braille character.
 
 // A grid of characters: letters, braille dots, shade and marks. The last one drawn stays, but dots share a cell.
@@ -100,7 +100,7 @@ std::string PadLeft(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-// Numbers below the axis, where they do not run into each other.
+// Numbers below the axis, few enough not to run into each other.
 std::string GpuLabels(const Scale& scale, std::size_t margin) {
   std::string line(margin + 1 + static_cast<std::size_t>(scale.columns), ' ');
   for (const double mark : AxisMarks(scale.most_gpus, std::max(2, scale.columns / 8))) {

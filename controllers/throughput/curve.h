@@ -39,7 +39,7 @@ struct CurvePoint {
   double efficiency = 0;  // speed_up / replicas
 };
 
-// Sizes as whole nodes: doubling from one replica to `most`, which is always the last.
+// Sizes that double from one replica to `most`, which is always the last, on as few nodes as can hold them.
 std::vector<CurveSize> DoublingSizes(int most, int gpus_per_node);
 
 // Speed-up is relative to the first size, taken to be as efficient as one replica where it has several.
@@ -56,10 +56,10 @@ enum class Goal {
 std::string_view ToString(Goal goal);
 
 // Points of the curve; of equal ones the smallest. `best_known` is the best of the sizes with an answer. It is also
-// `best`, unless a size without an answer might be better: faster, if its throughput is as high as its band goes; for
-// the knee, so fast that the knee would have less than kKneeShare of it. Work per GPU second falls as a job grows,
-// whatever the upper end of a band says, so for the cheapest the middle of the band counts. `best` is nullopt then,
-// Unknown to users, as it is if there is nothing to choose from, and `rival` is the first such size.
+// `best`, unless a size without an answer might be better: then `rival` is the first such size, and `best` is nullopt,
+// Unknown to users, as it is if there is nothing to choose from. For the fastest and the knee, the upper end of the
+// unknown size's band counts: it might be faster, or so fast that the knee would have less than kKneeShare of it. For
+// the cheapest, the middle counts: work per GPU second falls as a job grows, whatever the upper end of a band says.
 struct Recommendation {
   Goal goal = Goal::kFastest;
   std::optional<CurvePoint> best;
@@ -67,7 +67,7 @@ struct Recommendation {
   std::optional<CurvePoint> rival;
 };
 
-// Among the sizes of `max_replicas` and less with one sample a replica at least, in the order of Goal.
+// Chooses among the sizes of at most `max_replicas` with at least one sample per replica. In the order of Goal.
 std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int max_replicas);
 
 }  // namespace grus

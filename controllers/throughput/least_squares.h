@@ -24,7 +24,7 @@ struct NormalPrior {
 struct LeastSquaresSolution {
   std::vector<double> parameters;
   std::vector<double> covariance;  // Of the parameters, row by row (Laplace's approximation).
-  std::vector<double> leverage;    // For each residual, how much of it follows the datum: 0 none, 1 all.
+  std::vector<double> leverage;    // For each residual, how much the fit follows its datum: 0 not at all, 1 fully.
   Residuals residuals;             // At the solution.
 };
 

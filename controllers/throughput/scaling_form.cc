@@ -7,8 +7,8 @@
 namespace grus {
 namespace {
 
-// On one node, forms with the same growth there are the same form: none is listed more than twice, or it would outvote
-// the others.
+// On one node, forms with the same intra growth are the same form: list no intra growth more than twice, or it would
+// outvote the others.
 constexpr ScalingForm kForms[] = {
     {"ring", IntraGrowth::kRing, InterGrowth::kRing},
     {"constant", IntraGrowth::kRing, InterGrowth::kConstant},
@@ -86,7 +86,7 @@ LogStep LogStepSeconds(const ScalingForm& form, const Parameters& parameters, co
   const double times = growth.base + growth.intra * intra + growth.node * node + growth.local * local;
   const double log_sync = parameters[is_one_node ? kIntra : kInter] + std::log(times);
 
-  // The larger one is taken out of the powers, which else would overflow.
+  // Take the larger one out of the powers, or they would overflow.
   const double overlap = OverlapOf(parameters[kOverlap]);
   const double largest = std::max(log_compute, log_sync);
   const double compute_power = std::exp(overlap * (log_compute - largest));

@@ -20,7 +20,7 @@
 
 namespace grus {
 
-// What is asked or measured. Replicas are spread evenly over the nodes, one GPU each.
+// A size to measure or predict. Replicas are spread evenly over the nodes, one GPU each.
 struct JobSize {
   int nodes = 1;
   int replicas = 1;
@@ -52,7 +52,7 @@ struct ScalingForm {
   InterGrowth inter;
 };
 
-// All that are tried.
+// All forms that are tried.
 std::span<const ScalingForm> ScalingForms();
 
 // Whether `form` has a use for `parameter`.

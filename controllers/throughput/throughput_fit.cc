@@ -25,10 +25,10 @@ constexpr double kPriorNoiseWeight = 3;
 // How far compute time at one batch size is off the line through the others.
 constexpr double kBatchEffect = 0.05;
 constexpr std::size_t kMaxBatchEffects = 32;  // More sizes define the line well enough, and cost time.
-// How much the time to synchronise may change with each doubling beyond the largest size measured, by the number of
-// different sizes that showed how it grows.
+// How much the time to synchronise may change with each doubling beyond the largest size measured, divided by the
+// number of different sizes that showed how it grows.
 constexpr double kUnseenGrowth = 0.2;
-// How uncertain any step with synchronising is, on one node or on several, while none of that kind was measured.
+// How uncertain a step with synchronising on one node, or on several, is while no such step was measured.
 constexpr double kUnmeasuredSync = 0.5;
 // No form is exact, so the errors of measurements are correlated: together they count as at most this many.
 constexpr double kMostEvidence = 16;
@@ -95,10 +95,10 @@ void Split(const std::vector<double>& all, Parameters& parameters, std::vector<d
   effects.assign(all.begin() + kParameterCount, all.end());
 }
 
-// How each measurement is taken.
+// How a measurement counts in the fit.
 struct Standing {
   double scatter = 1;  // Its noise, relative to that of others.
-  double weight = 1;   // As how many measurements it counts.
+  double weight = 1;   // How many measurements it counts as.
 
   double Deviation(const Measurement& m, double noise) const {
     return std::hypot(noise * scatter, m.relative_error) / std::sqrt(weight);

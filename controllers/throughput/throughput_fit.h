@@ -61,7 +61,7 @@ struct FittedForm {
   double leave_one_out_error = 0;  // Root mean square of the relative error at a measurement that is left out.
   double noise = 0;                // Relative scatter of the measurements around it.
   double degrees_of_freedom = 0;
-  double evidence = 0;                // As how many independent measurements all of them count.
+  double evidence = 0;                // How many independent measurements all of them count as.
   Parameters parameters{};            // Of step times in units of ThroughputFit::unit_seconds.
   std::vector<double> batch_effects;  // One for each of ThroughputFit::batch_sizes.
   std::vector<double> covariance;     // Of parameters, then batch_effects.
