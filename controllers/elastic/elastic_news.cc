@@ -30,7 +30,7 @@ News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
   return before->spec.node_name == after->spec.node_name ? News::kNone : News::kSoon;
 }
 
-bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {
+bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {
   if (before.metadata.uid != after.metadata.uid || before.metadata.generation != after.metadata.generation ||
       before.metadata.is_being_deleted() != after.metadata.is_being_deleted() ||
       before.metadata.labels != after.metadata.labels || before.metadata.annotations != after.metadata.annotations ||

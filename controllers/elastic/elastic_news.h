@@ -14,6 +14,6 @@ namespace grus {
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after);
 
 // For a child of `kind`: Service, ConfigMap, StatefulSet, Job or PodGroup.
-bool IsSameToThePlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after);
+bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after);
 
 }  // namespace grus

@@ -228,7 +228,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   return true;
 }
 
-void ElasticPlanning::GiveBackUnmade(const View& view) {
+void ElasticPlanning::ReleaseUnmade(const View& view) {
   const kube::ObjectKey key = view.job->metadata.Key();
   const std::string owner = key.ToString();
   SetHungry(key, false);  // Before the room comes free, or it would wake the job.

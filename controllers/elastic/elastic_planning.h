@@ -28,7 +28,7 @@ class ElasticPlanning {
   // Blocks while it asks the API server what the pods of a waiting job will be.
   Plan MakePlan(View& view, std::stop_token stop);
   // Frees the room of pods that this pass planned and could not make. Room that comes free no longer wakes the job.
-  void GiveBackUnmade(const View& view);
+  void ReleaseUnmade(const View& view);
   // The scheduler found no node for the workers: from now on plan with the pods as they are in the cluster.
   void LearnPods(const View& view);
   bool IsHungry(const kube::ObjectKey& job) const;

@@ -79,7 +79,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
        {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
     if (children == nullptr) continue;
     children->AddHandler([this, &kind = children->kind()](const kube::Change& change, bool is_initial) {
-      if (change.before && change.after && IsSameToThePlan(kind, *change.before, *change.after)) return;
+      if (change.before && change.after && LooksSameToPlan(kind, *change.before, *change.after)) return;
       for (const ObjectKey& key : kube::ControllerKeys(KindOf<ElasticHorovodJob>(), change)) {
         feed_.AddChanged(key, kind, change, News::kNow, is_initial);
       }
@@ -221,7 +221,7 @@ Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Durat
 void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
   const bool has_failed = IsFailedTry(view.job->status.last_scale, plan.status.last_scale);
   if (has_failed) planning_.LearnPods(view);
-  if (!has_failed && (view.failed_tries == 0 || !HasWhatItTried(view))) return;
+  if (!has_failed && (view.failed_tries == 0 || !DidLastTrySucceed(view))) return;
   kept_.With(view.job->metadata, [&](Kept& kept) { kept.failed_tries = has_failed ? view.failed_tries + 1 : 0; });
 }
 
@@ -229,7 +229,7 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job is gone; our cache will hear of it.
   if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
     // The namespace takes the job with it: there is nothing to repair, and nothing to tell the user.
-    planning_.GiveBackUnmade(view);
+    planning_.ReleaseUnmade(view);
     kept_.With(view.job->metadata, [](Kept& kept) { kept.is_namespace_ending = true; });
     return Action::AwaitChange();
   }
@@ -246,7 +246,7 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
       break;
     default: return error;
   }
-  planning_.GiveBackUnmade(view);
+  planning_.ReleaseUnmade(view);
   log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", message}});
   // A failure of the clean-up must not overwrite how the job ended.
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);

@@ -36,11 +36,12 @@ std::string WaitingMessage(const View& view, const Sizes& sizes, const std::opti
            (view.pod_refusal.empty() ? std::string() : ": " + view.pod_refusal);
   }
   if (view.launcher_lacks == LauncherLacks::kAnyNode) {
-    return "waiting for room for the launcher: no node can hold it: see its resources, node selector and tolerations";
+    return "waiting for room for the launcher: no node can hold it; check its resources, node selector and tolerations";
   }
   std::string text = "waiting for room for " + Count(sizes.NeededToStart(), "worker") +
                      Gpus(view, sizes.NeededToStart()) + " and the launcher";
-  if (view.launcher_lacks == LauncherLacks::kRoom) text += ": there is room for the workers alone";
+  if (view.launcher_lacks == LauncherLacks::kRoom)
+    text += ": the workers fit, but the launcher does not fit beside them";
   if (!view.why_no_room.empty()) text += "; " + view.why_no_room;
   if (!view.pod_changes.empty()) text += "; as the API server makes it, a worker asks for " + view.pod_changes;
   if (!view.pod_refusal.empty()) text += "; the API server would refuse them now: " + view.pod_refusal;
@@ -95,7 +96,7 @@ void SetSilent(Status& status, const View& view, const LauncherPod& launcher, co
   Say(status, view, Standing::kUnknown, Reason::kNoOutput,
       workers + "; launcher " + launcher.name + " has printed nothing since " + kube::ToText(*launcher.silent_since) +
           ": if its training hangs, delete that pod; spec.runPolicy.progressDeadlineSeconds (" +
-          std::to_string(view.job->spec.run_policy.progress_deadline_seconds) + ") says when silence is told");
+          std::to_string(view.job->spec.run_policy.progress_deadline_seconds) + ") sets how long silence may last");
 }
 
 std::string TroubleOf(const View& view, const Worker& worker) {
@@ -145,7 +146,7 @@ void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
   // Keep the message of when the workers were given back: the pods that it describes are gone.
   if (!view.has_workers() && ready && ready->reason == ToString(Reason::kPodsBroken)) return;
   Say(status, view, Standing::kStalled, Reason::kPodsBroken,
-      BrokenMessage(view) + "; gave all workers back, tries again after 5 minutes or a change of the spec");
+      BrokenMessage(view) + "; gave all workers back; tries again in 5 minutes or when the spec changes");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct Census {
 constexpr Duration kBrokenGrace = seconds(60);
 // No event tells that an image can be pulled again, and each try holds the GPUs for kBrokenGrace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
-constexpr int kMostBlind = 8;
+constexpr int kMostUnseenGrowth = 8;
 constexpr Duration kLongestCooldown = std::chrono::minutes(10);
 // How long a training may run on fewer workers than the minimum: Horovod's own limit.
 constexpr Duration kBelowMinimumGrace = std::chrono::minutes(10);
@@ -212,17 +212,17 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
   const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
   const bool is_room_kept = view.do_others_have_places || !view.has_bound_launcher();
   // Cap it: a target far beyond the cluster must not create thousands of pods.
-  const int blind = std::min(sizes.wanted, now.granted + view.room.copies + std::max(kMostBlind, now.granted));
+  const int capped = std::min(sizes.wanted, now.granted + view.room.copies + std::max(kMostUnseenGrowth, now.granted));
   if (LastReason(view) == ToString(ScaleReason::kStarted)) {
     // Ask the scheduler once for more than our own count of free GPUs allows, unless room is kept.
-    const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : blind;
+    const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : capped;
     if (are_all_bound && most > now.granted) GrowTo(plan, most, ScaleReason::kRequested);
     return;
   }
   const bool did_user_choose =
       job.status.observed_generation != job.metadata.generation && job.spec.workers.target_replicas.has_value();
   if (did_user_choose && now.granted == now.replicas && !is_room_kept) {
-    GrowTo(plan, blind, ScaleReason::kSpecChanged);
+    GrowTo(plan, capped, ScaleReason::kSpecChanged);
     return;
   }
   if (!job.spec.elastic.scale_up || view.room.copies == 0) return;
@@ -271,7 +271,7 @@ bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optiona
   return after && !(before == after) && IsForWantOfNodes(*after);
 }
 
-bool HasWhatItTried(const View& view) {
+bool DidLastTrySucceed(const View& view) {
   const auto& last = view.job->status.last_scale;
   if (last && IsForWantOfNodes(*last)) return false;
   return view.granted() > 0 && view.bound() >= view.granted() && view.has_bound_launcher();

@@ -53,7 +53,7 @@ std::optional<kube::Time> NextStart(const View& view, const std::optional<api::L
 // Whether `after` is a new change of size, for want of nodes.
 bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optional<api::LastScale>& after);
 // The last try went well: the launcher and all granted workers have nodes, and none was given back for want of nodes.
-bool HasWhatItTried(const View& view);
+bool DidLastTrySucceed(const View& view);
 // `sizes` with no more workers wanted than quotas admit, but at least those already granted.
 Sizes Admitted(const View& view, Sizes sizes);
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);

@@ -68,16 +68,16 @@ std::chrono::seconds ScheduleTimeout(const api::PodGroup& group) {
   return seconds && *seconds > 0 ? std::chrono::seconds(*seconds) : kDefaultScheduleTimeout;
 }
 
-std::optional<kube::Time> StartOf(const GangView& view, const Tally& tally) {
+std::optional<kube::Time> TimeLimitStart(const GangView& view, const Tally& tally) {
   const api::PodGroupStatus& status = view.group->status;
   const bool was_under_way = status.phase == kGangScheduling || status.phase == kGangRunning;
-  const std::optional<kube::Time> said = was_under_way ? status.schedule_start_time : std::nullopt;
+  const std::optional<kube::Time> known = was_under_way ? status.schedule_start_time : std::nullopt;
   // A gang that ran keeps its members while lost ones are made again: deleting the rest would help nobody.
   const std::optional<kube::Time> start = IsReplacing(view, tally) ? LastLift(view, tally)
-                                          : said                   ? said
+                                          : known                  ? known
                                                                    : FirstLift(view);
   if (!start || !IsAhead(view.now, *start)) return start;
-  return said && !IsAhead(view.now, *said) ? *said : view.now;
+  return known && !IsAhead(view.now, *known) ? *known : view.now;
 }
 
 std::unordered_set<const Member*> MembersOf(const std::vector<Assignment>& assigned) {

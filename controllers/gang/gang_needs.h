@@ -33,7 +33,7 @@ std::chrono::seconds BackoffAfter(int attempts);
 std::chrono::seconds ScheduleTimeout(const api::PodGroup& group);
 // When the time limit of a gang below its minimum began; nullopt: it has not. A time far ahead of our clock, from
 // another leader or from before our clock was set back, is replaced by the status's start time, or by now.
-std::optional<kube::Time> StartOf(const GangView& view, const Tally& tally);
+std::optional<kube::Time> TimeLimitStart(const GangView& view, const Tally& tally);
 
 // What to ask the ledger for; nullopt: nothing. Uses `view.places`, but nothing that follows from the answer.
 std::optional<GangDemand> NeedsOf(const GangView& view);

@@ -75,7 +75,7 @@ class Planner {
     const auto is_stuck = [](const Member& member) { return !member.unschedulable_message.empty(); };
     const auto stuck = std::ranges::find_if(view_.members, is_stuck);
     if (stuck == view_.members.end()) return {};
-    return "; of " + stuck->name + " the scheduler says: " + stuck->unschedulable_message;
+    return "; the scheduler says about " + stuck->name + ": " + stuck->unschedulable_message;
   }
   void LookAgain(kube::Duration delay) { plan_.look_again = std::min(plan_.look_again.value_or(delay), delay); }
 
@@ -113,7 +113,7 @@ class Planner {
       return true;
     }
     if (!is_below) return false;
-    const std::optional<kube::Time> start = StartOf(view_, tally_);
+    const std::optional<kube::Time> start = TimeLimitStart(view_, tally_);
     status.schedule_start_time = start;
     if (view_.group->status.phase == kGangRunning) status.attempts = 0;  // Those were tries of its extras.
     if (!start || view_.is_planned_by_owner) return false;

@@ -121,7 +121,7 @@ ShapePtr GangReconciler::ShapeOf(const kube::Pod& pod, VolumeLimits volumes) {
 
 GangView GangReconciler::Observe(const Group& group, const std::string& gang) {
   GangView view;
-  view.group = statuses_.WithWhatWasSaid(group);
+  view.group = statuses_.WithLastStatus(group);
   view.key = gang;
   view.now = kube::Time{clock_.WallNow()};
   const kube::OwnerReference* owner = group->metadata.Controller();
@@ -285,7 +285,7 @@ kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangP
   const auto change = view.demand ? account_.TimeUntilChange(view.key) : std::nullopt;
   kube::Duration again = std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
                                    change.value_or(kSafetyResync), kSafetyResync});
-  if (const auto others = statuses_.TimeUntilOthersLose()) {
+  if (const auto others = statuses_.TimeUntilOthersLoseStatus()) {
     again = std::min(again, *others + std::chrono::milliseconds(1));
   }
   return again;

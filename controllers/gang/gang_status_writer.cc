@@ -34,8 +34,8 @@ GangStatusWriter::GangStatusWriter(kube::Client& client, const kube::Kind& kind,
       clock_(clock),
       log_(log) {}
 
-void GangStatusWriter::Remember(const GangView& view, std::optional<api::PodGroupStatus> said) {
-  memory_.With(view.group->metadata, [&](Memory& kept) { kept = {std::move(said), false}; });
+void GangStatusWriter::Remember(const GangView& view, std::optional<api::PodGroupStatus> last_status) {
+  memory_.With(view.group->metadata, [&](Memory& kept) { kept = {std::move(last_status), false}; });
 }
 
 void GangStatusWriter::Forget(const kube::ObjectKey& key) {
@@ -43,15 +43,15 @@ void GangStatusWriter::Forget(const kube::ObjectKey& key) {
   statuses_.Forget(key);
 }
 
-GangStatusWriter::Group GangStatusWriter::WithWhatWasSaid(const Group& group) {
-  const auto said = memory_.Get(group->metadata).said;
-  if (!said) return group;
+GangStatusWriter::Group GangStatusWriter::WithLastStatus(const Group& group) {
+  const auto last_status = memory_.Get(group->metadata).last_status;
+  if (!last_status) return group;
   auto whole = std::make_shared<api::PodGroup>(*group);
-  whole->status = *said;
+  whole->status = *last_status;
   return whole;
 }
 
-std::optional<kube::Duration> GangStatusWriter::TimeUntilOthersLose() const {
+std::optional<kube::Duration> GangStatusWriter::TimeUntilOthersLoseStatus() const {
   const auto until = plugins_ ? plugins_->held_until() : std::nullopt;
   if (!until) return std::nullopt;
   return *until - clock_.Now();
@@ -59,7 +59,7 @@ std::optional<kube::Duration> GangStatusWriter::TimeUntilOthersLose() const {
 
 void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupStatus& status) {
   const bool was_left = memory_.With(view.group->metadata, [&](Memory& kept) {
-    kept.said = status;
+    kept.last_status = status;
     return std::exchange(kept.is_left_to_others, true);
   });
   if (was_left) return;
@@ -70,7 +70,7 @@ void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupSt
 
 kube::Result<GangStatusWriter::Deferred> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status,
                                                                  std::stop_token stop) {
-  const bool is_others = TimeUntilOthersLose().has_value();
+  const bool is_others = TimeUntilOthersLoseStatus().has_value();
   if (was_others_.exchange(is_others) != is_others) {
     log_.Info(is_others ? "the status of PodGroups is left to the controllers of scheduler-plugins"
                         : "the status of PodGroups is written again",
@@ -91,7 +91,7 @@ kube::Result<GangStatusWriter::Deferred> GangStatusWriter::Write(const GangView&
     return Deferred();
   }
   StatusChange change{kube::ToJson(before), kube::ToJson(status), before.observed_generation == 0};
-  const bool is_narrow = memory.said && !memory.is_left_to_others;
+  const bool is_narrow = memory.last_status && !memory.is_left_to_others;
   if (is_narrow) {
     KeepUpstreamFields(change.before);
     KeepUpstreamFields(change.after);

@@ -32,20 +32,20 @@ class GangStatusWriter {
                    const kube::Log& log);
 
   // The group with the last status that we gave it, also where the cluster does not keep it.
-  Group WithWhatWasSaid(const Group& group);
+  Group WithLastStatus(const Group& group);
   // nullopt: nothing is left to write; else try again after this time.
   using Deferred = std::optional<kube::Duration>;
   kube::Result<Deferred> Write(const GangView& view, api::PodGroupStatus status, std::stop_token stop);
   // How long another controller still owns the status if it does not renew its lease; nullopt: none owns it.
-  std::optional<kube::Duration> TimeUntilOthersLose() const;
+  std::optional<kube::Duration> TimeUntilOthersLoseStatus() const;
   void Forget(const kube::ObjectKey& key);
 
  private:
   struct Memory {
-    std::optional<api::PodGroupStatus> said;
+    std::optional<api::PodGroupStatus> last_status;
     bool is_left_to_others = false;  // We have written nothing since.
   };
-  void Remember(const GangView& view, std::optional<api::PodGroupStatus> said);
+  void Remember(const GangView& view, std::optional<api::PodGroupStatus> last_status);
   void LeaveToOthers(const GangView& view, const api::PodGroupStatus& status);
 
   StatusWriter statuses_;

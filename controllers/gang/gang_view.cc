@@ -137,7 +137,7 @@ void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now) {
 }
 
 std::string WhatIsMissing(const GangView& view, int missing) {
-  std::string text = Count(missing, "member") + " more must be created";
+  std::string text = Count(missing, "more member") + " must be created";
   const auto ordered = std::ranges::find_if(view.members, [](const Member& member) {
     return member.is_of_stateful_set && member.state == MemberState::kGated;
   });

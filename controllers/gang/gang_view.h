@@ -91,7 +91,7 @@ struct Tally {
 };
 Tally Count(const GangView& view);
 bool HasBegun(const GangView& view);  // Some member IsLetGo().
-// "3 members more must be created", and what keeps them from being created.
+// "3 more members must be created", and what keeps them from being created.
 std::string WhatIsMissing(const GangView& view, int missing);
 
 // `shape` is that of the pod, null if it is bound or has ended. `has_planning_owner`: of GangView::is_planned_by_owner.

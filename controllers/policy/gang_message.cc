@@ -59,7 +59,7 @@ std::string Never(const GangDemand& demand, const GangStanding& standing, const 
   const int needed = std::max(1, demand.needed);
   if (standing.eligible_nodes == 0) {
     return "no node can hold such a " + std::string(words.member) +
-           ": see its resources, node selector, affinity and tolerations" + ByVolumes(demand);
+           "; check its resources, node selector, affinity and tolerations" + ByVolumes(demand);
   }
   const bool can_be_fewer = !words.minimum.empty() && standing.capacity > 0;
   const std::string advice =

@@ -96,7 +96,7 @@ void Split(const std::vector<double>& all, Parameters& parameters, std::vector<d
 }
 
 // How a measurement counts in the fit.
-struct Standing {
+struct Influence {
   double scatter = 1;  // Its noise, relative to that of others.
   double weight = 1;   // How many measurements it counts as.
 
@@ -106,15 +106,15 @@ struct Standing {
 };
 
 // The fit is used for sizes beyond the largest, so measurements on the most nodes count most.
-std::vector<Standing> StandingsOf(const std::vector<Measurement>& measurements) {
+std::vector<Influence> InfluencesOf(const std::vector<Measurement>& measurements) {
   const int largest = LargestNodes(measurements);
-  std::vector<Standing> standings;
+  std::vector<Influence> influences;
   for (const Measurement& m : measurements) {
-    Standing& standing = standings.emplace_back();
-    if (m.size.nodes > 1) standing.scatter = std::sqrt(1 + std::log2(double(largest) / m.size.nodes));
-    standing.weight = std::min(1.0, kMostEvidence / double(measurements.size()));
+    Influence& influence = influences.emplace_back();
+    if (m.size.nodes > 1) influence.scatter = std::sqrt(1 + std::log2(double(largest) / m.size.nodes));
+    influence.weight = std::min(1.0, kMostEvidence / double(measurements.size()));
   }
-  return standings;
+  return influences;
 }
 
 NormalPrior PriorOf(const ThroughputFit& fit) {
@@ -124,7 +124,7 @@ NormalPrior PriorOf(const ThroughputFit& fit) {
   return prior;
 }
 
-Residuals ResidualsOf(const ThroughputFit& fit, const ScalingForm& form, const std::vector<Standing>& standings,
+Residuals ResidualsOf(const ThroughputFit& fit, const ScalingForm& form, const std::vector<Influence>& influences,
                       double noise, const std::vector<double>& at) {
   Parameters parameters;
   std::vector<double> effects;
@@ -135,7 +135,7 @@ Residuals ResidualsOf(const ThroughputFit& fit, const ScalingForm& form, const s
   for (std::size_t i = 0; i < fit.measurements.size(); ++i) {
     const Measurement& m = fit.measurements[i];
     const LogStep step = StepOf(fit, form, parameters, effects, m.size);
-    const double deviation = standings[i].Deviation(m, noise);
+    const double deviation = influences[i].Deviation(m, noise);
     residuals.values.push_back((step.value - std::log(m.step_seconds) + std::log(fit.unit_seconds)) / deviation);
     for (const double g : GradientOf(fit, step, m.size)) residuals.jacobian.push_back(g / deviation);
   }
@@ -145,25 +145,25 @@ Residuals ResidualsOf(const ThroughputFit& fit, const ScalingForm& form, const s
 // The noise is not known beforehand: fit, see how the measurements scatter, and fit again.
 FittedForm FitForm(const ThroughputFit& fit, const ScalingForm& form) {
   const NormalPrior prior = PriorOf(fit);
-  const std::vector<Standing> standings = StandingsOf(fit.measurements);
+  const std::vector<Influence> influences = InfluencesOf(fit.measurements);
   const std::size_t count = fit.measurements.size();
   FittedForm fitted;
   fitted.form = form;
   fitted.noise = kPriorNoise;
-  for (const Standing& standing : standings) fitted.evidence += standing.weight;
+  for (const Influence& influence : influences) fitted.evidence += influence.weight;
   LeastSquaresSolution solution;
   solution.parameters = prior.mean;
   std::vector<double> errors(count);  // Relative, as if all measurements scattered alike.
   for (int round = 0;; ++round) {
     const auto residuals = [&](const std::vector<double>& at) {
-      return ResidualsOf(fit, form, standings, fitted.noise, at);
+      return ResidualsOf(fit, form, influences, fitted.noise, at);
     };
     solution = SolveLeastSquares(residuals, prior, std::move(solution.parameters));
     double squares = 0, used = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const double deviation = standings[i].Deviation(fit.measurements[i], fitted.noise);
-      errors[i] = solution.residuals.values[i] * deviation / standings[i].scatter;
-      squares += standings[i].weight * Square(errors[i]);
+      const double deviation = influences[i].Deviation(fit.measurements[i], fitted.noise);
+      errors[i] = solution.residuals.values[i] * deviation / influences[i].scatter;
+      squares += influences[i].weight * Square(errors[i]);
       used += solution.leverage[i];
     }
     if (round == 2) break;
@@ -174,7 +174,7 @@ FittedForm FitForm(const ThroughputFit& fit, const ScalingForm& form) {
   double squares = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double left_out = std::abs(errors[i]) / std::max(1 - solution.leverage[i], 0.05);
-    squares += standings[i].weight * Square(std::min(left_out, 1.0));
+    squares += influences[i].weight * Square(std::min(left_out, 1.0));
   }
   fitted.leave_one_out_error = std::sqrt(squares / fitted.evidence);
   Split(solution.parameters, fitted.parameters, fitted.batch_effects);

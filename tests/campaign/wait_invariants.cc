@@ -103,9 +103,9 @@ std::optional<kube::Time> TimeIn(const std::string& text) {
 // Names things that somebody can do, or that are about to happen by themselves.
 bool NamesWhatEndsIt(const std::string& message) {
   for (const std::string_view part :
-       {" are held", "reserved for ", "lower ", "add nodes", "see its resources", "leave no place for the rest",
-        "more must be created", "quota", "waits for its volume", "waiting for the API server to say",
-        "there is room for the workers alone", "the API server would refuse them now"}) {
+       {" are held", "reserved for ", "lower ", "add nodes", "check its resources", "leave no place for the rest",
+        " must be created", "quota", "waits for its volume", "waiting for the API server to say",
+        "the workers fit, but the launcher does not fit beside them", "the API server would refuse them now"}) {
     if (Has(message, part)) return true;
   }
   return TimeIn(message).has_value();
@@ -219,10 +219,11 @@ int Placed(std::vector<int> needs, FreeGpus free) {
 Complaints IdleRoom(const World& world) {
   Complaints wrong;
   for (const Waiter& waiter : WaitersOf(world)) {
-    const bool waits_for_more = Has(waiter.message, "reserved for ") || Has(waiter.message, "quota") ||
-                                Has(waiter.message, "the API server would refuse them now") ||
-                                Has(waiter.message, "the launcher: there is room for the workers alone") ||
-                                Has(waiter.message, "as the API server makes it") || TimeIn(waiter.message);
+    const bool waits_for_more =
+        Has(waiter.message, "reserved for ") || Has(waiter.message, "quota") ||
+        Has(waiter.message, "the API server would refuse them now") ||
+        Has(waiter.message, "the launcher: the workers fit, but the launcher does not fit beside them") ||
+        Has(waiter.message, "as the API server makes it") || TimeIn(waiter.message);
     if (waits_for_more) continue;
     const std::vector<int> needs = NeedsOf(world, waiter);
     const FreeGpus free = FreeOf(world, waiter.key.ToString());

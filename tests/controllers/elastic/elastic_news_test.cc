@@ -78,7 +78,7 @@ bool IsSame(const T& before, const std::function<void(T&)>& change) {
   T after = before;
   after.metadata.resource_version = "2";
   change(after);
-  return IsSameToThePlan(kube::KindOf<T>(), before, after);
+  return LooksSameToPlan(kube::KindOf<T>(), before, after);
 }
 
 TEST(ElasticNews, OfAChildTheSpecItsLabelsAndItsEndCount) {

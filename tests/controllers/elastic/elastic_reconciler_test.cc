@@ -390,7 +390,8 @@ TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
   ASSERT_TRUE(Pass());
 
   EXPECT_EQ(Message(),
-            "waiting for room for 8 workers (8 GPUs) and the launcher: there is room for the workers alone; needs 9 "
+            "waiting for room for 8 workers (8 GPUs) and the launcher: the workers fit, but the launcher does not fit "
+            "beside them; needs 9 "
             "nvidia.com/gpu; the nodes it may use have 8 in all: lower minReplicas or add nodes");
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
   EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
@@ -411,7 +412,7 @@ TEST_F(ElasticReconcilerTest, ALauncherThatNoNodeCanHoldIsSaid) {
   ASSERT_TRUE(Pass());
 
   EXPECT_EQ(Message(),
-            "waiting for room for the launcher: no node can hold it: see its resources, node selector and "
+            "waiting for room for the launcher: no node can hold it; check its resources, node selector and "
             "tolerations");
 }
 

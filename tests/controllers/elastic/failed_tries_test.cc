@@ -48,10 +48,10 @@ TEST(FailedTries, OnlyWhatIsForWantOfNodesIsAFailedTry) {
 
 TEST(FailedTries, ATryWentWellWhenAllHaveTheirNodesAndTheLauncherToo) {
   const ViewBuilder two = ViewBuilder().MinMax(1, 4).Set(2, 2).LastScale("RoomAppeared", -5);
-  EXPECT_TRUE(HasWhatItTried(ViewBuilder(two).Bound({0, 1}).LauncherRuns().Build()));
-  EXPECT_FALSE(HasWhatItTried(ViewBuilder(two).Bound({0, 1}).Build()));
-  EXPECT_FALSE(HasWhatItTried(ViewBuilder(two).Bound({0}).Waiting({1}).LauncherRuns().Build()));
-  EXPECT_FALSE(HasWhatItTried(ViewBuilder(two).LastScale("Unschedulable", -5).Bound({0, 1}).LauncherRuns().Build()));
+  EXPECT_TRUE(DidLastTrySucceed(ViewBuilder(two).Bound({0, 1}).LauncherRuns().Build()));
+  EXPECT_FALSE(DidLastTrySucceed(ViewBuilder(two).Bound({0, 1}).Build()));
+  EXPECT_FALSE(DidLastTrySucceed(ViewBuilder(two).Bound({0}).Waiting({1}).LauncherRuns().Build()));
+  EXPECT_FALSE(DidLastTrySucceed(ViewBuilder(two).LastScale("Unschedulable", -5).Bound({0, 1}).LauncherRuns().Build()));
 }
 
 }  // namespace

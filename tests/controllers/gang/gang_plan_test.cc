@@ -205,9 +205,9 @@ TEST(GangPlan, SaysThatAStatefulSetMakesItsPodsOneByOne) {
   };
   EXPECT_THAT(
       MessageOf(PlanGang(GangBuilder(8).Gated(1).Each(ordered).Build())),
-      HasSubstr("7 members more must be created: unless StatefulSet team-a/bert has podManagementPolicy Parallel"));
+      HasSubstr("7 more members must be created: unless StatefulSet team-a/bert has podManagementPolicy Parallel"));
   EXPECT_THAT(MessageOf(PlanGang(GangBuilder(8).Gated(2).Each(ordered).Build())),
-              ::testing::EndsWith("6 members more must be created"));
+              ::testing::EndsWith("6 more members must be created"));
 }
 
 TEST(GangPlan, OneThatWasPlacedAndBoundBeforeItsPlacesWereReadIsSaidToStart) {

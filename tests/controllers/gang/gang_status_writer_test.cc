@@ -40,7 +40,7 @@ class GangStatusWriterTest : public testing::ReconcilerFixture {
   std::shared_ptr<const api::PodGroup> Group() const { return groups_.Get<api::PodGroup>(kKey); }
   GangView View() {
     GangView view;
-    view.group = writer_.WithWhatWasSaid(Group());
+    view.group = writer_.WithLastStatus(Group());
     view.key = kKey.ToString();
     view.now = kube::Time{clock_.WallNow()};
     return view;
@@ -73,7 +73,7 @@ TEST_F(GangStatusWriterTest, WhileOthersLeadNothingIsWrittenAndTheNextPassKnowsW
 
   EXPECT_EQ(ReasonInCluster(), "");
   EXPECT_EQ(GangReasonIn(View().group->status), "CannotFit");
-  EXPECT_EQ(writer_.TimeUntilOthersLose(), 15s);
+  EXPECT_EQ(writer_.TimeUntilOthersLoseStatus(), 15s);
 }
 
 TEST_F(GangStatusWriterTest, OnceOthersAreGoneAllOfItIsWrittenAlsoWhatWasSaidBefore) {

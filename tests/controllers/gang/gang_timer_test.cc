@@ -102,7 +102,7 @@ TEST(GangRollBack, AGangThatRanIsRolledBackOnlyIfItsMembersAreThere) {
   EXPECT_THAT(Ends(PlanGang(below(GangBuilder(3).Running(2).Lifted(1, -70)))), UnorderedElementsAre(0, 1, 2));
   const GangPlan missing = PlanGang(below(GangBuilder(3).Running(2)));
   EXPECT_THAT(missing.end, IsEmpty());
-  EXPECT_THAT(MessageOf(missing), HasSubstr("1 member more must be created"));
+  EXPECT_THAT(MessageOf(missing), HasSubstr("1 more member must be created"));
 }
 
 TEST(GangRollBack, AGangThatRanWaitsForAReplacementThatIsLateAndThenForItsTime) {

@@ -67,7 +67,7 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
          s.eligible_nodes = 0;
          s.capacity = 0;
        },
-       "no node can hold such a member: see its resources, node selector, affinity and tolerations"},
+       "no node can hold such a member; check its resources, node selector, affinity and tolerations"},
       {"never: pieces",
        [](GangDemand& d, GangStanding& s) {
          d = Gang("t/g", 5, 5);
