@@ -17,8 +17,8 @@ namespace {
 
 using Files = std::map<std::string, std::string>;  // Text by file name.
 
-// Strings that YAML readers could take for something else are quoted; yaml-cpp quotes what would be no valid
-// YAML, but writes the strings "true", "1" and "1e3" plain.
+// Quotes strings that YAML readers could take for something else. yaml-cpp quotes what would be invalid YAML, but
+// writes the strings "true", "1" and "1e3" plain.
 bool NeedsQuotes(const std::string& text) {
   const YAML::Node plain(text);
   bool b = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods claim of devices and what nodes have of them: the part of ClusterAccount that adds it to what their
-// own objects say. Claims and slices are read under the lock, so that of two who account one pod or node the
-// later has seen all.
+// The part of ClusterAccount that adds claimed devices to pods, and the devices of slices to nodes. It reads claims and
+// slices under the lock: of two threads that account for one pod or node, the later one has seen all changes.
 #include <algorithm>
 
 #include "controllers/cluster/cluster_account.h"
@@ -19,7 +18,7 @@ void ClusterAccount::OnDevices(const std::string& name) {
   Apply([&](Effects& effects) {
     const auto account = [&](const kube::Node& node) {
       const LedgerNode* known = ledger_.FindNode(node.metadata.name);
-      if (known == nullptr || !known->is_known) return;  // It will be, and then with these.
+      if (known == nullptr || !known->is_known) return;  // OnNode() will add it, with these devices.
       NodeState state = StateOf(node, devices_);
       if (state.allocatable == known->state.allocatable) return;
       ledger_.PutNode(std::move(state));
@@ -43,7 +42,7 @@ void ClusterAccount::OnNeeds(const std::string& key) {
     }
     std::sort(urgent.begin(), urgent.end());
     urgent.erase(std::unique(urgent.begin(), urgent.end()), urgent.end());
-    effects.has_freed = true;  // Also for jobs that wait, whose pods are not there yet.
+    effects.has_freed = true;  // Also for waiting jobs, whose pods do not exist yet.
   });
 }
 

@@ -10,14 +10,14 @@
 namespace grus {
 namespace {
 
-// The pod of a DaemonSet, which comes to its own node alone, and the launcher of a job, one for all its workers.
+// No sign of more pods like it: a DaemonSet's pod is made for its own node, and a job has one launcher.
 bool ComesAlone(const kube::Pod& pod) {
   const kube::OwnerReference* controller = pod.metadata.Controller();
   return (controller && controller->kind == "DaemonSet") || pod.metadata.Label(kRoleLabel) == "launcher";
 }
 
-// Where a pod holds room; empty: nowhere. Pods that have ended hold nothing, though they still name their node. For a
-// foreign pod that waits for others to leave the scheduler keeps what becomes free on the node it nominated.
+// The node on which a pod holds room; empty: none. A pod that has ended holds nothing, though it still names its node.
+// For a foreign pod or a launcher that waits for others to leave, the scheduler keeps the room on its nominated node.
 std::string_view HeldNode(const kube::Pod* pod) {
   if (pod == nullptr || HasEnded(*pod)) return {};
   if (!pod->spec.node_name.empty()) return pod->spec.node_name.view();
@@ -26,7 +26,7 @@ std::string_view HeldNode(const kube::Pod* pod) {
   return waits ? pod->status.nominated_node_name.view() : std::string_view();
 }
 
-// It may have been resized in place.
+// Requests change when a pod is resized in place.
 bool AskForTheSame(const kube::Pod& a, const kube::Pod& b) {
   return a.spec.containers == b.spec.containers && a.spec.init_containers == b.spec.init_containers &&
          a.spec.resources == b.spec.resources;
@@ -44,8 +44,8 @@ bool IsPresent(const kube::Pod* pod) {
          !ComesAlone(*pod);
 }
 
-// Found to have no place, and not looked at again until something changes. A pod whose gate was lifted still has the
-// condition of one that is gated.
+// The scheduler found no place for it, and tries again only when something changes. A pod whose gate was just lifted
+// still has the condition of a gated one.
 bool IsUnschedulable(const kube::Pod& pod) {
   const auto* scheduled = kube::FindCondition(pod.status.conditions, "PodScheduled");
   return scheduled && !scheduled->is_true() && scheduled->reason != "SchedulingGated";
@@ -83,7 +83,7 @@ void ClusterAccount::OnNode(const kube::Change& change) {
     return;  // A heartbeat.
   }
   Apply([&](Effects& effects) {
-    if (after) ledger_.PutNode(StateOf(*after, devices_));  // Read under the lock: whoever comes last has seen all.
+    if (after) ledger_.PutNode(StateOf(*after, devices_));  // Under the lock: the last thread has seen all changes.
     else ledger_.RemoveNode(before->metadata.name);
     effects.has_freed = true;
   });
@@ -129,7 +129,7 @@ void ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod*
   if (IsWaiting(*after)) return PutWaitingLocked(*after, effects);
   const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
   const std::string owner = OwnerOf(*after);
-  // Of those that ran before this process did, nobody knows who had a place.
+  // Of pods that ran before this process started, nobody knows which had a place.
   if (!was_seen && !is_first_list && !owner.empty() && !ComesAlone(*after) && !HeldNode(after).empty()) {
     competition_.AddBound(owner, NeedOfLocked(*after), now);
   }
@@ -152,7 +152,7 @@ void ClusterAccount::PutWaitingLocked(const kube::Pod& pod, Effects& effects) {
   }
 }
 
-// The shape that it was counted with: what its device claims ask for may have become known since.
+// The shape that the pod was counted with: its device claims may ask for something else by now.
 ShapePtr ClusterAccount::TakePresentLocked(const kube::Pod& pod) {
   if (pod.spec.resource_claims) {
     if (const auto counted = present_.extract(std::string(pod.metadata.uid))) return counted.mapped();
@@ -170,7 +170,7 @@ void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
     NoteWaitingLocked(before, after, is_first_list, effects);
     if (is_same_holding) return;
     effects.has_freed = !held.empty();
-    // What goes on elsewhere, or with other resources, is replaced by Bind().
+    // Bind() replaces the holding of a pod that now holds another node or other resources.
     if (!held.empty() && !(is_same_pod && !holds.empty())) {
       ledger_.Release(std::string(before->metadata.uid));
       KeepForLauncherLocked(*before, after);
@@ -187,7 +187,7 @@ void ClusterAccount::BindLocked(const kube::Pod& pod, std::string_view node, con
 void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
   const std::string uid(pod.metadata.uid);
   const std::string_view node = HeldNode(&pod);
-  // One that is not accounted yet will be, and then with what is known now.
+  // A pod that is not accounted for yet will be, with what is known now.
   if (const Resources* held = ledger_.RequestOf(uid); held && !node.empty()) {
     const Resources request = RequestOf(pod, devices_);
     if (!(request == *held)) BindLocked(pod, node, request);
@@ -199,13 +199,13 @@ void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
     competition_.AddPresent(known->second = need);
   }
   if (!waiting || waiting == need || !IsWaiting(pod)) return;
-  competition_.Remove(uid, now);  // So that it is new with what it needs now.
+  competition_.Remove(uid, now);  // PutWaitingLocked() then takes it as new.
   PutWaitingLocked(pod, effects);
 }
 
 void ClusterAccount::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
   if (!keeps_room_of_launchers_) return;
-  // A pod that says that it is of a gang as well is nobody's launcher: nobody would give that room back.
+  // A pod that is also labelled as a member of a gang is no launcher: nobody would give its room back.
   const kube::ObjectKey job{before.metadata.ns, std::string(before.metadata.Label(kJobNameLabel))};
   const std::string owner = OwnerOf(before);
   if (before.spec.node_name.empty() || job.name.empty() || owner != LauncherOwner(job.ToString())) return;
@@ -250,7 +250,7 @@ Room ClusterAccount::RoomFor(const std::string& owner, const ShapePtr& shape, in
   const bool may_use_reserved = planner_.reserved_for() == owner;
   Room room = ledger_.RoomFor(owner, *shape, at_most, may_use_reserved);
   if (HasConstraints(ledger_, {shape})) {
-    // Its own places are taken; so many more find one beside them.
+    // Its own places count as taken: see how many more fit beside them.
     const int planned = static_cast<int>(ledger_.PlacesOf(owner).size());
     const std::size_t more = PlacesFor(ledger_, shape, at_most - planned, may_use_reserved).size();
     room.copies = std::min(room.copies, planned + static_cast<int>(more));
@@ -272,7 +272,7 @@ void ClusterAccount::SetPlaces(const std::string& gang, const std::vector<Place>
   Apply([&](Effects& effects) {
     if (places.empty()) placed_.erase(gang);
     else placed_.try_emplace(gang);
-    // A pass takes away only; meanwhile binds may have, too.
+    // A pass only drops places; binds may have ended others meanwhile.
     if (ledger_.PlacesOf(gang).size() <= places.size()) return;
     ledger_.DropPlaces(gang);
     for (const Place& place : places) ledger_.AddPlace(gang, place.node, place.shape);
@@ -291,7 +291,7 @@ void ClusterAccount::KeepWhatHolds(const std::string& gang) {
     const std::size_t left = ledger_.PlacesOf(gang).size();
     if (left == 0) placed_.erase(gang);
     if (left == places.size()) return;
-    effects.urgent = {gang};  // Whoever planned it finds another place, or gives the rest back.
+    effects.urgent = {gang};  // Its reconciler finds another place, or drops the rest.
     effects.has_freed = true;
   });
 }
@@ -325,7 +325,7 @@ GangStanding ClusterAccount::Ask(const GangDemand& demand) {
     }
     if (standing.is_placed) {
       waiting_.erase(demand.key);
-      planner_.Remove(demand.key);  // It has heard of it: the same demand again is a new one.
+      planner_.Remove(demand.key);  // The caller knows now: the same demand again is a new one.
     } else {
       waiting_.insert(demand.key);
     }

@@ -13,8 +13,8 @@ namespace grus {
 namespace {
 
 constexpr kube::Duration kCompetitionLasts = std::chrono::minutes(10);
-// The longest that the scheduler is at one pod, volumes that are being made included: what it began before it saw a
-// nomination is decided by then.
+// The longest that the scheduler takes over one pod, including the provisioning of volumes: by then, it has decided on
+// all that it began before it saw a nomination.
 constexpr kube::Duration kLongestCycle = std::chrono::seconds(20);
 constexpr kube::Duration kWatchLag = std::chrono::seconds(1);  // The scheduler's watch may be this far behind ours.
 constexpr kube::Duration kSweepEvery = std::chrono::minutes(1);
@@ -25,7 +25,7 @@ bool IsDevice(std::string_view resource) {
   return resource.find('/') != std::string_view::npos && resource.find("kubernetes.io/") == std::string_view::npos;
 }
 
-// Whether so much more leaves too little of what is asked for.
+// Whether `more` leaves too little of what is asked for. Of a device, anything more does.
 bool IsShort(const LedgerNode& node, const Resources& asked, const Resources& more) {
   const auto lacks = [&](std::string_view name) {
     const std::int64_t extra = more.Amount(name);
@@ -59,7 +59,7 @@ bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint no
   pod.undecided_since = was_undecided ? known.undecided_since : now;
   known = std::move(pod);
   const bool has_place = !known.owner.empty() && ExcessOf(known.owner) <= 0;
-  // It may get a place later; the next one may come without a place, too.
+  // This pod may get a place later, but the next one may come without a place, too.
   if (is_new && !known.owner.empty() && !has_place) kind.recent.push_back(now);
   return !has_place && (is_new || (known.is_undecided && !was_undecided));
 }
@@ -88,7 +88,7 @@ ShapePtr Competition::NeedOf(const std::string& uid) const {
 }
 
 void Competition::AddBound(const std::string& owner, const ShapePtr& need, kube::TimePoint now) {
-  // All its places are for others: nobody planned this one.
+  // Its waiting pods need all its places: nobody planned this pod.
   if (ExcessOf(owner) >= 0) kinds_[{owner, need}].recent.push_back(now);
 }
 

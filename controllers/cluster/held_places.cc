@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which places the scheduler must be held to: the part of ClusterAccount that looks at what it might do instead.
+// The part of ClusterAccount that decides which places the scheduler must be held to, by what it could do instead.
 #include <algorithm>
 
 #include "controllers/cluster/cluster_account.h"
@@ -28,7 +28,7 @@ bool ClusterAccount::HaveOthersPlaces(const std::string& owner) const {
   return ledger_.HasPlaces([&](const std::string& other) { return other != owner && other != LauncherOwner(owner); });
 }
 
-// Workers on the nodes where it fits, as many as there is room for, leave it none.
+// Whether the launcher would find no room if workers filled each node that suits it as far as they could.
 bool ClusterAccount::CouldShutOutLauncherLocked(const std::string& job) const {
   const std::string launcher_owner = LauncherOwner(job);
   const std::vector<Place>&workers = ledger_.PlacesOf(job), &launchers = ledger_.PlacesOf(launcher_owner);
@@ -90,7 +90,7 @@ Safety ClusterAccount::Check(const std::string& gang, const std::vector<Place>& 
   for (const Place& place : places) {
     const LedgerNode* node = ledger_.FindNode(place.node);
     if (node == nullptr) return Safety::kTaken;
-    // The places are part of what is used: a node that holds more than it has was taken by somebody else.
+    // Places are part of `used`: if one no longer fits beside the rest, somebody else took its room.
     Resources others = node->used;
     others -= place.shape->request;
     if (!node->CanHold(*place.shape, others)) return Safety::kTaken;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds the Leases of one name: other programs whose start and end matter to us.
 //
-// Watches leases of that name and no others: each node renews one every few seconds. The manager does not wait
-// for this cache, since a cluster may hide leases from us. Times in a Lease are for people: one that was not seen to
-// change for its own duration, on our clock, has lost its holder (as in clientlib/runtime/lease_record.h). Thread-safe.
-// Callbacks come on the thread that brought the news, and no lock is held.
+// Watches only leases of that name: each node renews one of its own every few seconds. The manager does not wait for
+// this cache, since a cluster may hide leases from us. Times in a Lease are for people: a lease that has not changed
+// for its own duration, on our clock, has lost its holder (as in clientlib/runtime/lease_record.h). Thread-safe.
+// Callbacks run on the thread of the informer, without a lock.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ namespace grus {
 
 // kube-scheduler's, by default and wherever kubeadm made the cluster.
 inline constexpr char kSchedulerLease[] = "kube-scheduler", kSchedulerLeaseNamespace[] = "kube-system";
-// That of the controllers of kubernetes-sigs/scheduler-plugins (cmd/controller/app/server.go).
+// The lease of the controllers of kubernetes-sigs/scheduler-plugins (cmd/controller/app/server.go).
 inline constexpr char kSchedulerPluginsLease[] = "sched-plugins-controllers";
 
 class LeaseWatch {
@@ -33,15 +33,15 @@ class LeaseWatch {
   LeaseWatch(kube::Client& client, const std::string& ns, const std::string& name, const kube::Clock& clock,
              const kube::Log& log);
 
-  // Another one holds it, or nobody any more. No callback comes when a hold runs out. REQUIRES: before Start().
+  // Called when the holder changes, but not when a hold runs out. REQUIRES: before Start().
   void OnChange(std::function<void()> callback) { on_change_.push_back(std::move(callback)); }
 
-  // Asks once, and then watches until Stop(): whether there is such a lease. kForbidden: it is hidden from us, and not
-  // watched. Blocks for a request or two.
+  // Returns whether there is such a lease, and watches until Stop(). kForbidden: leases are hidden from us, and nothing
+  // is watched. Blocks for a request or two.
   kube::Result<bool> Start(std::stop_token stop);
   void Stop();  // No callback comes after this.
 
-  // As last seen, also when its time has run out since; empty: nobody, or it is hidden from us.
+  // As last seen, even if the hold has run out since; empty: nobody, or leases are hidden from us.
   std::string holder() const;
   // When the hold ends if it is not renewed; nullopt: nobody holds it now.
   std::optional<kube::TimePoint> held_until() const;
@@ -61,7 +61,7 @@ class LeaseWatch {
 
   mutable std::mutex mutex_;  // Guards holds_.
   std::unordered_map<kube::ObjectKey, Hold> holds_;
-  kube::Informer informer_;  // Last: it tells of changes until it is gone.
+  kube::Informer informer_;  // Last: it calls OnLease() until it is destroyed.
 };
 
 }  // namespace grus

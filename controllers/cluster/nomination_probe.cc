@@ -19,12 +19,12 @@ constexpr char kProbeLabel[] = "ai.centauruscloud.io/nomination-probe";  // Also
 constexpr kube::Duration kLookEvery = std::chrono::milliseconds(250);
 constexpr kube::Duration kPatience = std::chrono::seconds(20);
 constexpr kube::Duration kNextTry = std::chrono::minutes(10);  // After a verdict other than yes.
-// Of tries in a row that show that nominations are not honoured. One proves nothing: a scheduler that lists all pods
-// anew right then, as after a watch that broke, may see the guest before the pod that holds the node.
+// So many tries in a row must show that nominations are not honoured. One proves nothing: a scheduler that relists all
+// pods just then, after a broken watch for example, may see the guest before the pod that holds the node.
 constexpr int kTriesForNo = 3;
 
 Json ProbePod(const std::string& ns, const std::string& name, std::string_view role) {
-  // Should it ever run, it says its version and ends.
+  // Should it ever run, it prints its version and ends.
   Json pod = *kube::ParseJson(R"({"apiVersion":"v1","kind":"Pod","metadata":{},
       "spec":{"restartPolicy":"Never","automountServiceAccountToken":false,"enableServiceLinks":false,
               "terminationGracePeriodSeconds":0,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this cluster holds a node for a gated pod that somebody other than its scheduler has nominated. No document
-// promises it, so it is tried, whenever a scheduler begins to lead.
+// Whether the scheduler of this cluster keeps the node for a gated pod that somebody else has nominated. No document
+// promises that, so the probe tries it whenever a scheduler starts to lead.
 //
-// Two pods in our own namespace: the first is gated for ever and nominated for a node; the second may run on that node
-// alone, and not beside the first. A scheduler that honours the nomination finds no place for the second. Both ask for
-// nothing, run nothing, and are deleted at once; what a crash has left, the next try deletes. That nominations are not
-// honoured is believed after three tries in a row, and tried again every ten minutes.
+// Two pods in our own namespace: the first is gated for ever and nominated for a node; the second may run only on that
+// node, and not beside the first. A scheduler that honours the nomination finds no place for the second. Both ask for
+// nothing, run nothing, and are deleted at once; the next try deletes what a crash has left. It takes three tries in a
+// row to believe that nominations are not honoured. After any verdict but "yes", the probe tries again in ten minutes.
 // A reconciler of one key, so that it runs while this process leads.
 #pragma once
 
@@ -30,7 +30,7 @@ struct ProbeVerdict {
 // The two pods, as they are created. Allowed by Pod Security "restricted".
 kube::Json HeldProbePod(const std::string& ns);
 kube::Json GuestProbePod(const std::string& ns, const std::string& node);
-// What the scheduler made of the guest; nullopt: nothing yet.
+// What the scheduler did with the guest; nullopt: nothing yet.
 std::optional<ProbeVerdict> JudgeProbe(const kube::Pod& guest);
 
 class NominationProbe final : public kube::Reconciler {
@@ -39,7 +39,7 @@ class NominationProbe final : public kube::Reconciler {
   NominationProbe(kube::Client& client, std::string ns, kube::Informer& nodes,
                   std::function<void(const ProbeVerdict&)> tell, const kube::Clock& clock);
 
-  // Asks for a first probe, and for another one with each change of `scheduler`. Call once, before the informers start.
+  // Asks for a probe now and with each new holder of `scheduler`. Call once, before the informers start.
   void FeedQueue(kube::WorkQueue& queue, LeaseWatch& scheduler);
 
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;

@@ -8,8 +8,8 @@ namespace grus {
 enum class Nominations {
   kAuto,  // While a foreign pod could take a place.
   kAlways,
-  kNever,  // The scheduler may give a place away while a gang is on its way to it.
-  kPin,    // None: members are pinned, always.
+  kNever,  // The scheduler may give away a place before the gang's pod is bound there.
+  kPin,    // Never: members are pinned, always.
 };
 
 // Whether places can be given to the scheduler.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels by which pods belong to objects of grus, and what such an owner is called in the ledger. Pure functions.
+// Labels that tie pods to objects of grus, and the names of such owners in the ledger. Pure functions.
 #pragma once
 
 #include <optional>
@@ -15,25 +15,25 @@ inline constexpr char kRoleLabel[] = "ai.centauruscloud.io/role";
 
 // The job that a pod belongs to, as far as its labels say.
 std::optional<kube::ObjectKey> JobOf(const kube::ObjectMeta& pod);
-// For Informer::AddIndex() on pods, where all share it: the key of its job, as ObjectKey::ToString() says it.
+// For Informer::AddIndex() on pods, so that all share one index: the key of the job, as by ObjectKey::ToString().
 std::vector<std::string> JobKeysOf(const kube::Object& pod);
 
 // The group of `kind` (a PodGroup) that a pod belongs to, as far as its labels say; empty: none.
 std::string_view GroupNameOf(const kube::Kind& kind, const kube::ObjectMeta& pod);
 // A group's key in the ledger: "namespace/name"; of scheduling.sigs.k8s.io with the API group in front.
 std::string GangKey(const kube::Kind& kind, const kube::ObjectKey& group);
-// The other way round; nullopt: it is the key of another kind's.
+// The inverse; nullopt: the gang is of another kind.
 std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_view gang);
 
-// A job's launcher is an owner of its own, beside the job whose workers they are: their places end with other pods.
+// A job's launcher is an owner of its own: a bound worker must not end the launcher's place, nor the other way round.
 std::string LauncherOwner(const std::string& job);
 
-// On a member that may go to this node alone: nominations are not honoured.
+// On a pinned member: the only node that it may go to.
 inline constexpr char kGangPinnedAnnotation[] = "scheduling.ai.centauruscloud.io/pinned-to";
-// As the pod was planned for: without the pin that came later.
+// The spec that was planned for: without the pin, which came later.
 kube::PodSpec WithoutPin(const kube::Pod& pod);
 
-// Whose places a bound pod ends: those of a gang, or of the job whose worker or launcher it is. Empty: nobody's.
+// The owner whose place ends when the pod is bound: its gang; else its job, or LauncherOwner() of it. Empty: none.
 std::string OwnerOf(const kube::Pod& pod);
 
 }  // namespace grus

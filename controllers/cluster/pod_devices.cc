@@ -20,7 +20,7 @@ constexpr char kAnyClaim[] = "*", kClaim[] = "claim/", kTemplate[] = "template/"
 // `kind`: kClaim or kTemplate.
 std::string KeyOf(const char* kind, const ObjectKey& object) { return kind + object.ToString(); }
 
-// The name of the claim behind it; empty: none was made yet.
+// The name of the claim that the reference means; empty: it is not created yet.
 std::string_view ClaimNameOf(const kube::Pod& pod, const kube::PodResourceClaim& reference) {
   if (!reference.resource_claim_name.empty()) return reference.resource_claim_name.view();
   if (!pod.status.resource_claim_statuses) return {};
@@ -32,7 +32,7 @@ std::string_view ClaimNameOf(const kube::Pod& pod, const kube::PodResourceClaim&
 
 std::string PoolKey(const ResourceSlice& slice) { return slice.spec.driver.str() + "/" + slice.spec.pool.name.str(); }
 
-// A claim's status changes for other reasons, too.
+// Whether the pod for which the claim counts is the same. A claim's status changes for other reasons, too.
 bool IsSameToConsumers(const ResourceClaim& a, const ResourceClaim& b) {
   const auto &x = a.status.reserved_for, &y = b.status.reserved_for;
   return a.metadata.uid == b.metadata.uid && (x.empty() ? y.empty() : !y.empty() && x.front() == y.front());
@@ -74,7 +74,7 @@ void PodDevices::OnResourceClaim(const kube::Change& change) {
     DeviceNeeds was, is;
     AddClaim(*before, was);
     AddClaim(*after, is);
-    // The first pod that it is reserved for is the one that it is allocated for.
+    // The devices count for the first pod that the claim is reserved for.
     if (was == is && (!before->status.allocation || IsSameToConsumers(*before, *after))) return;
   }
   for (const auto& tell : on_needs_) tell(KeyOf(kClaim, change.Any().metadata.Key()));
@@ -187,7 +187,7 @@ void PodDevices::AddClaim(const ResourceClaim& claim, DeviceNeeds& needs) const 
   for (const kube::DeviceAllocation& device : claim.status.allocation->devices.results) {
     if (!device.admin_access && device.share_id.empty()) AddOf(ClassOf(device, claim.spec), 1, allocated);
   }
-  needs.devices += allocated.devices;  // Its devices are allocated: a problem of their class does not matter any more.
+  needs.devices += allocated.devices;  // Once devices are allocated, a problem of their class does not matter.
 }
 
 DeviceNeeds PodDevices::NeedsOf(const kube::Pod& pod) const {
@@ -246,7 +246,7 @@ void PodDevices::AddDevicesOf(const std::string& node, Resources& allocatable) c
     }
     if (count == 0) continue;
     devices.AddExtended(kDeviceClassPrefix + name, count);
-    // What a device plugin counts comes first.
+    // The count of a device plugin wins.
     const std::string& also = its_class.extended_resource;
     if (!also.empty() && allocatable.Extended(also) == 0 && devices.Extended(also) == 0) {
       devices.AddExtended(also, count);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the caches say of the devices that pods claim and nodes have (Dynamic Resource Allocation), as
-// resources named "deviceclass.resource.kubernetes.io/CLASS", and who is to look again when that changes.
+// The devices that pods claim and nodes have (Dynamic Resource Allocation), read from the caches as resources named
+// "deviceclass.resource.kubernetes.io/CLASS". Tells who must look again when they change.
 //
-// Of a class that containers may ask for by the name of an extended resource, they count under that name, too: who
-// claims a device takes one of both, so that no device is counted for two.
+// If containers may also ask for devices of a class by the name of an extended resource, the devices count under that
+// name, too: each claimed device takes one of both, so that no device is counted twice.
 //
-// A class counts when it is known which devices it has, and each of those is one node's and one claim's at a
-// time; else, and without the API or the permission to read it, nothing is known of it: its devices are not
-// asked for, and no node has any. Thread-safe; callbacks are called on the thread that brought the news.
+// A class counts if its selectors are understood and each of its devices belongs to one node, and to one claim at a
+// time. Devices of other classes are left out, of pods and of nodes; so are all devices if the cluster lacks the API or
+// grus the permission to read it. Thread-safe; callbacks run on the thread that brought the change.
 #pragma once
 
 #include <functional>
@@ -28,13 +28,13 @@ namespace grus {
 
 struct DeviceNeeds {
   Resources devices;
-  // Why the scheduler takes the pod for no node: "ResourceClaim team-a/gpus does not exist". Empty: it does.
+  // Why the scheduler finds no node for the pod: "ResourceClaim team-a/gpus does not exist". Empty: nothing.
   std::string problem;
   friend bool operator==(const DeviceNeeds&, const DeviceNeeds&) = default;
 };
 
-// What a pod is found by in an index when its claims change; the same for all that claim anything when
-// classes do.
+// Index keys of a pod: one for each claim and template that it uses, and one that all pods with claims share, for
+// changes of classes.
 std::vector<std::string> DeviceKeysOf(const kube::Object& pod);
 
 class PodDevices {
@@ -46,13 +46,12 @@ class PodDevices {
   PodDevices(Caches caches, const kube::Log& log);
 
   // REQUIRES of both: before the informers start.
-  // Pods with this key may need something else than before.
+  // The pods with this key may need other devices than before.
   void OnNeeds(std::function<void(const std::string& key)> callback) { on_needs_.push_back(std::move(callback)); }
-  // A node may have others than before; empty: any node.
+  // The node may have other devices than before; empty: any node.
   void OnNode(std::function<void(const std::string& node)> callback) { on_node_.push_back(std::move(callback)); }
 
-  // Of a claim that several pods name, what was allocated counts for the first of those that it is reserved
-  // for.
+  // The allocated devices of a claim that pods share count for the first pod that the claim is reserved for.
   DeviceNeeds NeedsOf(const kube::Pod& pod) const;
   void AddDevicesOf(const std::string& node, Resources& allocatable) const;
 
@@ -60,7 +59,7 @@ class PodDevices {
   struct Class {
     std::optional<DeviceFilter> filter;        // None: not understood.
     std::string extended_resource;             // Empty: none.
-    std::set<std::string> uncountable_slices;  // With devices of it that are not to be counted.
+    std::set<std::string> uncountable_slices;  // Slices with devices of it that cannot be counted.
     bool Counts() const { return filter && uncountable_slices.empty(); }
   };
   void OnResourceClaim(const kube::Change& change);
@@ -68,7 +67,7 @@ class PodDevices {
   void OnClass(const kube::Change& change);
   void OnSlice(const kube::Change& change);
   void TellAll() const;
-  // Its pool is there as a whole, and not in a newer generation: else the scheduler allocates nothing of it.
+  // Whether all slices of its pool are there and none is newer: otherwise the scheduler allocates nothing of the pool.
   bool IsCurrent(const kube::ResourceSlice& slice) const;
   void AddRequested(const kube::ResourceClaimSpec& claim, DeviceNeeds& needs) const;
   void AddClaim(const kube::ResourceClaim& claim, DeviceNeeds& needs) const;
@@ -85,7 +84,7 @@ class PodDevices {
   std::map<std::string, Class, std::less<>> classes_;
 };
 
-// What their own objects say, with what claims and slices add. `devices` may be null.
+// As read from the object itself, plus what claims and slices add. `devices` may be null.
 Resources RequestOf(const kube::Pod& pod, const PodDevices* devices);
 PodShape ShapeOf(const kube::Pod& pod, const PodDevices* devices);
 NodeState StateOf(const kube::Node& node, const PodDevices* devices);

@@ -8,7 +8,7 @@ using kube::ObjectKey;
 using kube::PersistentVolume;
 using kube::PersistentVolumeClaim;
 
-// Claims also change in what placement does not read, as sizes and owners.
+// Placement does not read all that changes in a claim: not its owners, for example.
 bool IsSame(const PersistentVolumeClaim& a, const PersistentVolumeClaim& b) {
   return a.metadata.uid == b.metadata.uid && a.spec == b.spec && a.status == b.status &&
          a.metadata.annotations == b.metadata.annotations &&
@@ -40,7 +40,7 @@ void PodVolumes::TellOfVolume(const kube::Change& change) const {
   if (!claim.name.empty()) Tell({claim.ns, claim.name});
 }
 
-// A class is made once in a long while, and only claims that wait for a volume look at it.
+// Classes are rarely created, and only claims that wait for a volume depend on them.
 void PodVolumes::TellOfClass(const kube::Change& change) const {
   if (change.before && change.after) return;
   for (const auto& claim : claims_.List<PersistentVolumeClaim>()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the caches say of the volumes of a pod: where they let it run, and who is to look again when that changes.
+// Where the volumes of a pod let it run, read from the caches. Tells who must look again when that changes.
 //
-// Without the permission to read claims nothing is known, and every pod may run anywhere; likewise for volumes and
-// classes. Thread-safe; callbacks are called on the thread that brought the news.
+// Without the permission to read claims, every pod may run anywhere; likewise for volumes and classes. Thread-safe;
+// callbacks run on the thread that brought the change.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class PodVolumes {
   // Registers handlers: the informers must outlive this, and be stopped and joined before it goes.
   PodVolumes(kube::Informer& claims, kube::Informer& volumes, kube::Informer& classes);
 
-  // A claim by which a pod may be placed otherwise than before. REQUIRES: before the informers start.
+  // Gets a claim whose change may allow its pods other nodes than before. REQUIRES: before the informers start.
   void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
     on_volume_claim_.push_back(std::move(callback));
   }

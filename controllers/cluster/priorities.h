@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What priority a pod will get when it is made. Pure but for the cache that it reads.
+// The priority that a pod will get when it is created. Pure but for the cache that it reads.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ResourceQuotas of each namespace, and who is to look again when one admits more.
+// The ResourceQuotas of each namespace. Tells who must look again when one admits more.
 //
-// Without the permission to read them there are none: the API server still refuses what they do not admit.
-// Thread-safe; callbacks are called on the thread that brought the news.
+// Without the permission to read quotas there seem to be none: the API server still refuses what they do not admit.
+// Thread-safe; callbacks run on the thread that brought the change.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class Quotas {
   // Registers a handler and an index: the informer must outlive this, and be stopped and joined before it goes.
   explicit Quotas(kube::Informer& quotas);
 
-  // Pods may be admitted in that namespace that were not before. REQUIRES: before the informer starts.
+  // That namespace may admit pods that it refused before. REQUIRES: before the informer starts.
   void OnMore(std::function<void(const std::string& ns)> callback) { on_more_.push_back(std::move(callback)); }
 
   QuotaList Of(const std::string& ns) const;  // By name.

@@ -23,8 +23,8 @@ bool HasLabels(const kube::ObjectMeta& metadata, const Json& wanted) {
   });
 }
 
-// What changes whenever somebody changes what we write of it. Its status is not ours: where there is a generation,
-// that and the labels.
+// Changes whenever somebody changes what we write. The status is not ours: if there is a generation, only that and the
+// labels count.
 std::string StateOf(const kube::ObjectMeta& child) {
   std::string state(child.uid);
   if (child.generation == 0) return state.append(child.resource_version);
@@ -73,7 +73,7 @@ Status ChildWriter::Bring(const WantedChild& child) {
   const auto marks = marks_->Get(owner_);
   const auto mark = marks.find(&child.kind);
   if (live == nullptr) return CreateOrTake(child.kind, child.make, child.was_there || mark != marks.end());
-  if (live->is_being_deleted()) return {};  // Made anew when it is gone.
+  if (live->is_being_deleted()) return {};  // A later pass creates it again.
   if (!child.has_changed && mark != marks.end() && mark->second == StateOf(*live)) return {};
   const Json wanted = child.make(true);
   if (!child.has_changed && HasLabels(*live, wanted) && child.is_right(wanted)) {
@@ -104,7 +104,7 @@ Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Jso
     if (metadata.is_being_deleted()) {
       return With(Error(ErrorCode::kConflict, "the one before is still being deleted"), "create", kind, name);
     }
-    // Nothing in an immutable Secret to restore; others may have lost the label by which our caches find them.
+    // An immutable Secret has nothing to restore; other children may have lost the label by which our caches find them.
     if (child.Find("immutable")) return {};
     return Restore(kind, std::string(metadata.uid), make(true));
   }

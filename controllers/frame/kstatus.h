@@ -15,9 +15,9 @@ namespace grus {
 enum class Standing {
   kReady,
   kReconciling,  // On its way.
-  kStalled,      // Nothing but a change from outside helps.
-  kAtRest,       // Not ready, as was asked for.
-  kSuspended,    // Likewise, for now.
+  kStalled,      // Only a change from outside helps.
+  kAtRest,       // Not ready, as the user wants it.
+  kSuspended,    // Likewise, until it is resumed.
   kUnknown,      // Ready is "Unknown".
 };
 
@@ -28,7 +28,7 @@ class Kstatus {
   Kstatus(std::vector<kube::Condition>& conditions, std::int64_t generation, const kube::Time& now)
       : conditions_(conditions), generation_(generation), now_(now) {}
 
-  // Ready, Reconciling and Stalled, of which one at most is true; and Suspended of one that is.
+  // Sets Ready, Reconciling and Stalled, of which at most one is true; and Suspended to "True" for kSuspended.
   void Say(Standing standing, std::string_view reason, const std::string& message);
   // nullopt: "Unknown".
   void Set(std::string_view type, std::optional<bool> is_true, std::string_view reason, const std::string& message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan has to tell of its object, once its status is written.
+// The events that a plan reports once the status of its object is written.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct PlannedEvent {
   std::string reason, action, note;
 };
 
-// As events of the object, and in the log, where it is called `name`.
+// Records and logs the events; `name` is the log field for the key of the object.
 inline void Tell(const std::vector<PlannedEvent>& events, kube::EventRecorder& recorder, const kube::Log& log,
                  const kube::Kind& kind, const kube::ObjectMeta& object, const char* name) {
   for (const PlannedEvent& event : events) {

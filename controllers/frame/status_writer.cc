@@ -11,8 +11,8 @@ namespace grus {
 namespace {
 
 constexpr kube::Duration kTurn = std::chrono::milliseconds(500);
-constexpr int kSavedTurns = 10;   // For many that come after a quiet time.
-constexpr int kLongestWaits = 4;  // So many times its patience a change waits at most, whoever else does.
+constexpr int kSavedTurns = 10;   // Unused turns that a burst may take at once.
+constexpr int kLongestWaits = 4;  // A change waits at most this many times its patience.
 
 }  // namespace
 
@@ -45,7 +45,7 @@ kube::Result<WrittenStatus> StatusWriter::Write(const kube::Kind& kind, const ku
   if (const auto left = TimeLeft(object, patience)) return WrittenStatus{left, nullptr};
   const kube::ObjectKey key = object.Key();
   kube::Json patch = kube::Json::MakeObject();
-  // A precondition: a status never lands on another object of the same name.
+  // A precondition: the status must not reach another object of the same name.
   patch["metadata"]["uid"] = object.uid;
   if (!change.resource_version.empty()) patch["metadata"]["resourceVersion"] = std::move(change.resource_version);
   if (change.is_first) {

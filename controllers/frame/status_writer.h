@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the status of objects: what has changed alone, never to another object of the same name, and changes that
-// decide nothing together with the next ones. Of those it writes two a second for all objects together: in a burst,
-// what matters comes first, and most of them are overtaken by it. Notes its writes. Thread-safe.
+// Writes the status of objects: only the difference, and never to another object of the same name. Defers changes that
+// decide nothing, to write them together with later ones, at two a second for all objects: in a burst, what matters is
+// written first and makes most of them unnecessary. Notes its writes. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -18,25 +18,25 @@
 namespace grus {
 
 struct StatusChange {
-  kube::Json before, after;           // Objects.
-  bool is_first = false;              // Nothing in `before` is ours: everything is said, also zeros.
-  std::string resource_version = {};  // If set, the write is refused (kConflict) unless it is the object's.
+  kube::Json before, after;           // Both are JSON objects.
+  bool is_first = false;              // `before` is not ours: write every field, zeros too.
+  std::string resource_version = {};  // If set and not the object's: kConflict.
 };
 
 struct WrittenStatus {
-  std::optional<kube::Duration> deferred;  // It is to be written after so long.
+  std::optional<kube::Duration> deferred;  // Set: not written yet; call Write() again after this long.
   std::shared_ptr<kube::Object> object;    // With the status as it stands now; null: nothing was written.
 };
 
 class StatusWriter {
  public:
-  // `writes` null: nobody waits for the cache to see them.
+  // `writes` null: nobody waits for the cache to show the writes.
   StatusWriter(kube::Client& client, kube::WriteTracker* writes, const kube::Clock& clock)
       : client_(client), writes_(writes), clock_(clock) {}
 
-  // From object.status to `status`. `patience`: how long the change may wait for others, from the first that waits.
-  // Zero: it is written now. Up to kSoonWait: when it is its turn, or has waited that long. More: when both are true,
-  // or it has waited four times as long. Errors: kNotFound: it is gone; kInvalid: another one of that name is there.
+  // Changes object.status to `status`. `patience`: how long the change may wait for others, counted from the first that
+  // waits. Zero: writes now. Up to kSoonWait: writes when a turn is free, or after that long. More: writes when both
+  // are true, or after four times as long. Errors: kNotFound: the object is gone; kInvalid: another one has its name.
   template <typename T>
   kube::Result<WrittenStatus> Write(const T& object, const decltype(T::status)& status, kube::Duration patience,
                                     std::stop_token stop) {
@@ -55,7 +55,7 @@ class StatusWriter {
  private:
   // How long the change still waits; nullopt: write it now.
   std::optional<kube::Duration> TimeLeft(const kube::ObjectMeta& object, kube::Duration patience);
-  // Takes one of the two writes a second for changes that can wait. False: none is left.
+  // Deferred changes share two writes a second: takes one of these. False: none is free.
   bool TakeTurn();
 
   kube::Client& client_;
@@ -66,7 +66,7 @@ class StatusWriter {
   };
   kube::ObjectMemory<std::optional<Wait>> waits_;
   std::mutex mutex_;          // Guards what follows.
-  kube::TimePoint taken_to_;  // The turns up to here are taken, one for each kTurn.
+  kube::TimePoint taken_to_;  // Turns up to this time are taken, one for each kTurn.
 };
 
 }  // namespace grus

@@ -33,7 +33,7 @@ kube::InformerOptions Everything(const Options& options) {
   return all;
 }
 
-// Of kinds that the permissions of an earlier version may lack: grus works without them.
+// For kinds that the permissions of an earlier version may lack: grus works without them.
 kube::InformerOptions Optional(kube::InformerOptions options) {
   options.is_optional = true;
   return options;
@@ -177,14 +177,14 @@ struct ProbeController {
   ClusterAccount& account;
   const kube::Log& log;
   NominationProbe probe;
-  std::optional<Honoured> last;  // The verdict that was logged.
+  std::optional<Honoured> last;  // The last verdict that was logged.
 };
 
-// Only the leader writes (rule E4), also when this process was suspended and does not know yet that its lease has run
-// out. Events may still tell what it did.
+// Only the leader writes (rule E4), even if this process was suspended and does not know yet that its lease has run
+// out. Events are exempt: they may still tell what it did.
 class LeaderGate final : public kube::WriteGate {
  public:
-  // `elector` may be null: then all is written.
+  // `elector` may be null: then every write is allowed.
   LeaderGate(kube::Client& client, const kube::LeaderElector* elector) : client_(client), elector_(elector) {
     if (elector_ != nullptr) client_.SetWriteGate(this);
   }
@@ -237,7 +237,7 @@ struct App::Impl {
     kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Everything(options));
     peers.emplace(shared.client, shared.clock, shared.log);
     gangs.emplace(shared, *shared.groups, "podgroup", GangPeers{&peers->scheduler, &peers->scheduler_plugins});
-    // The controllers of scheduler-plugins know the newer kind alone.
+    // The controllers of scheduler-plugins know only the newer kind.
     legacy_gangs.emplace(shared, legacy, "podgroup-legacy", GangPeers{&peers->scheduler, nullptr});
     const bool nominates = options.nominations == Nominations::kAuto || options.nominations == Nominations::kAlways;
     if (nominates && !options.own_namespace.empty()) probe.emplace(shared, peers->scheduler);
@@ -246,7 +246,7 @@ struct App::Impl {
   }
 
   kube::LeaderElector* const elector;
-  LeaderGate gate;  // Before all that writes.
+  LeaderGate gate;  // Before everything that writes.
   kube::Manager manager;
   kube::EventRecorder events;
   kube::Informer& pods;

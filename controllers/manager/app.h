@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All controllers of grus: what grus-manager runs once it is connected, without the network, signals and servers
-// around it. So the fault campaign runs the same thing in virtual time.
+// All controllers of grus: what grus-manager runs once it is connected, without the network, signals and servers around
+// it, so that the fault campaign runs the same code in virtual time.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace grus {
 
 class App {
  public:
-  // The kinds of ours that the controllers of `options` need.
+  // Our own kinds that the controllers of `options` need.
   static std::vector<const kube::Kind*> Kinds(const Options& options);
 
   // `instance` names this process in events. `elector` may be null; with one, the client writes only while it leads.

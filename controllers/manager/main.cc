@@ -76,8 +76,8 @@ Status CheckKinds(kube::Client& client, const Options& options, std::stop_token 
   return {};
 }
 
-// Waits until the API server serves our kinds, with one line in the log for each try. Returns the errors that waiting
-// does not mend: a certificate that is not trusted, credentials that are refused.
+// Waits until the API server serves our kinds, with one log line for each try. Returns the errors that waiting cannot
+// cure: an untrusted certificate, refused credentials.
 Status WaitForServer(kube::Connection& connection, const Options& options, const kube::Clock& clock,
                      const kube::Log& log, std::stop_token stop) {
   kube::Backoff backoff(kServerRetry);
@@ -96,7 +96,7 @@ Status WaitForServer(kube::Connection& connection, const Options& options, const
   }
 }
 
-// Blocks until `stop`, or until an error makes going on useless.
+// Blocks until `stop`, or until an error that it cannot recover from.
 Status Run(Options options, const kube::Log& log, std::stop_token stop) {
   const kube::SystemClock clock;
   kube::Registry metrics;

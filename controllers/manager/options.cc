@@ -43,7 +43,7 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
   return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
 
-// What is checked before it becomes an option.
+// Values that are checked before they become options.
 struct Texts {
   std::string controllers = "elastic,gang,trial", namespaces, level = "info", format = "text", nominations = "auto";
 };

@@ -8,7 +8,7 @@
 namespace grus {
 namespace {
 
-// A number that is used no longer, else the next one.
+// A number that was given back, else the next one.
 std::uint32_t TakeNumber(std::vector<std::uint32_t>& free, std::size_t next) {
   if (free.empty()) return static_cast<std::uint32_t>(next);
   const std::uint32_t number = free.back();
@@ -18,7 +18,7 @@ std::uint32_t TakeNumber(std::vector<std::uint32_t>& free, std::size_t next) {
 
 // `taken` is the node's Taken().
 void SetNode(FitIndex& index, const LedgerNode& node, const Resources& taken) {
-  // Whose devices count for the index depends on whether its shape may use the node, which may change now.
+  // Held devices count only while the shape may use the node, which may change here.
   for (const NodeUse& use : node.by_owner) index.ChangeHeld(node.id, use.owner, -1, use.held);
   index.SetNode(node.id, node.is_known ? &node.state : nullptr, taken);
   for (const NodeUse& use : node.by_owner) index.ChangeHeld(node.id, use.owner, 1, use.held);
@@ -81,7 +81,7 @@ void ClusterLedger::RemoveNode(const std::string& name) {
   if (it == nodes_.end()) return;
   ++version_, ++nodes_version_;
   LedgerNode& node = it->second;
-  // Its pods are still bound to it until they are deleted; the entry keeps their sum.
+  // Its pods stay bound to it until they are deleted; the entry keeps their sum.
   node.is_known = false;
   node.state = NodeState{};
   node.state.name = name;
@@ -184,7 +184,7 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   if (!ended) return;
   GiveBack(nodes_.at(ended->node), id, ended->shape->request, ended->shape, true);
   if (ended->node == node) return;
-  ++room_version_;  // There, not here, as was planned.
+  ++room_version_;  // There: the pod was not bound where it had its place.
   PassOn(at, ended->node);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds what on which node, and what is still free.
 //
-// Two kinds of holdings: pods that are bound (facts of the cluster), and places, for the pods a job or gang was granted
-// that are not bound yet, so that two that are planned one after the other do not count on the same free GPU. The
-// ledger is rebuilt from the cluster at every start and never stored.
-// For each shape that somebody plans with it keeps an index of the nodes by the room there is.
+// Two kinds of holdings: bound pods (facts of the cluster), and places, for pods that a job or gang was granted and
+// that are not bound yet: two jobs that are planned one after the other must not count on the same free GPU. The ledger
+// is rebuilt from the cluster at every start and never stored. For each shape that somebody plans with, it keeps an
+// index of the nodes by their room.
 //
 // Pure data structure: no I/O, clock or lock; the owner serialises access.
 #pragma once
@@ -23,7 +23,7 @@ namespace grus {
 // What is free for a shape, for the message of a job that waits.
 struct Room {
   int copies = 0;  // Pods of the shape that fit now, at most what was asked for.
-  int nodes = 0;   // Nodes that could hold the shape at all, were they empty.
+  int nodes = 0;   // Nodes that could hold the shape if they were empty.
 };
 
 // One pod that is not bound yet, and where it is to run.
@@ -48,12 +48,12 @@ struct LedgerNode {
   Resources used;      // By bound pods and by places.
   Resources reserved;  // For a gang that waits; nobody else may count on it.
   std::vector<NodeUse> by_owner;
-  std::vector<ShapePtr> pods;  // Of those whose shape is known.
+  std::vector<ShapePtr> pods;  // Of pods and places, where the shape is known.
 
   Resources Taken() const;  // Used or reserved.
-  // Whether it is there, takes such pods, and has room for one more if so much is taken.
+  // Whether the node is known, accepts such pods, and has room for one more beside `taken`.
   bool CanHold(const PodShape& shape, const Resources& taken) const;
-  const NodeUse* FindUse(OwnerId owner) const;  // Null: it holds nothing here.
+  const NodeUse* FindUse(OwnerId owner) const;  // Null: the owner holds nothing here.
 };
 
 class ClusterLedger {
@@ -63,36 +63,36 @@ class ClusterLedger {
   void PutNode(NodeState node);
   void RemoveNode(const std::string& name);
 
-  // A bound pod of `owner` (empty: nobody that has places). Binding again with the same UID replaces. One place of the
-  // owner ends with each pod that is bound for the first time: one that asks for as much, best on that node; else any.
-  // Without a `shape` the pod has that of the place; else no constraint of another pod sees it.
+  // A bound pod of `owner` (empty: nobody that has places). A second bind of one UID replaces the first. The first bind
+  // ends one place of the owner: one with the same request, on that node if possible; else one on that node; else any.
+  // Without `shape`, the pod gets that of the place; without a place, the constraints of other pods do not see it.
   void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner,
             ShapePtr shape = nullptr);
   void Release(const std::string& pod_uid);
-  const Resources* RequestOf(const std::string& pod_uid) const;  // Of a bound pod; null: it is not. As PlacesOf().
+  const Resources* RequestOf(const std::string& pod_uid) const;  // Null: not bound. Valid as PlacesOf().
 
-  // `owner` counts on `count` more pods of `shape` than are bound; replaces all its places, unless they are just that.
-  // First fit, without regard for reservations. Returns how many found a place.
+  // `owner` counts on `count` more pods of `shape` than are bound: replaces all its places, unless they are exactly
+  // these. First fit, ignoring reservations. Returns how many pods found a place.
   int KeepPlaces(const std::string& owner, const PodShape& shape, int count);
-  // One place more, on a node that is known. It may over-commit the node: a fact is a fact.
-  // REQUIRES: an owner, and a shape.
+  // One more place. It may over-commit the node, or lie on one that is not known: a fact is a fact. REQUIRES: an owner,
+  // and a shape.
   void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape);
   const std::vector<Place>& PlacesOf(const std::string& owner) const;              // Valid until the next change.
-  bool HasJust(const std::string& owner, const PodShape& shape, int count) const;  // These places and no others.
+  bool HasJust(const std::string& owner, const PodShape& shape, int count) const;  // No other places.
   bool HasPlaces(const std::function<bool(const std::string& owner)>& of) const;
   void DropPlaces(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 
-  // Room for pods of `shape` beside all bound pods, what is reserved (for others), and all places but those of `owner`.
+  // Room for pods of `shape` beside all bound pods, what is reserved (for others), and the places of other owners.
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved = false) const;
 
-  // For planning. The index is kept true for as long as the caller, too, holds it.
+  // For planning. The ledger updates the index as long as the caller holds it.
   std::shared_ptr<const FitIndex> IndexFor(const PodShape& shape);
-  // Kept free of others on these nodes; replaces the earlier reservation. Not part of version().
+  // Keeps these amounts free of others; replaces the earlier reservation. Does not change version().
   void Reserve(std::map<NodeId, Resources> reserved);
   const std::map<NodeId, Resources>& reserved() const { return reserved_; }
   NodeId node_limit() const { return static_cast<NodeId>(by_id_.size()); }
-  const LedgerNode* NodeAt(NodeId id) const { return by_id_[id]; }  // Null: no longer used.
+  const LedgerNode* NodeAt(NodeId id) const { return by_id_[id]; }  // Null: the ID is not in use.
   const LedgerNode* FindNode(const std::string& name) const;        // Null: not there.
   OwnerId FindOwner(const std::string& owner) const;                // 0: holds nothing.
   const std::string& OwnerName(OwnerId id) const { return owners_[id].name; }
@@ -100,15 +100,15 @@ class ClusterLedger {
   // Changes with every change of nodes and holdings.
   std::uint64_t version() const { return version_; }
   std::uint64_t nodes_version() const { return nodes_version_; }  // With what nodes are, not with what they hold.
-  std::uint64_t room_version() const { return room_version_; }    // With all that may leave more room than there was.
+  std::uint64_t room_version() const { return room_version_; }    // With all that may add room.
 
-  // Shapes whose anti-affinity keeps others away, and where pods of them are.
+  // A shape whose anti-affinity keeps others away, and where its pods and places are.
   struct Guard {
     ShapePtr shape;
     std::map<NodeId, int> nodes;
   };
   const std::unordered_map<const PodShape*, Guard>& guards() const { return guards_; }
-  std::uint64_t guards_version() const { return guards_version_; }  // Changes when a shape comes to be a guard.
+  std::uint64_t guards_version() const { return guards_version_; }  // Changes when a shape becomes a guard.
 
  private:
   struct Binding {
@@ -128,8 +128,8 @@ class ClusterLedger {
   void Take(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_place);
   void GiveBack(LedgerNode& node, OwnerId owner, const Resources& request, const ShapePtr& shape, bool is_place);
   void Reindex(LedgerNode& node, OwnerId owner, const Resources& request, bool is_taken);
-  // A pod was bound to `from` where another owner had a place, and left a place of its own at `to`: the scheduler
-  // swapped them. The other's place moves, if it does not fit any more where it was.
+  // A pod was bound to `from`, where another owner had a place, and its own place at `to` became free: the scheduler
+  // swapped them. Moves the other's place there if it no longer fits on `from`.
   void PassOn(LedgerNode& from, const std::string& to);
 
   std::map<std::string, LedgerNode> nodes_;

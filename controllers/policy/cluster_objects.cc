@@ -6,8 +6,8 @@
 namespace grus {
 namespace {
 
-// Users may write any number. No machine has more than this (a PiB), and sums over thousands of such pods are exact:
-// what is added can be taken off again.
+// Users may write any number. No machine has more than this (a PiB), and sums over thousands of such pods stay exact:
+// what was added can be taken off again.
 constexpr std::int64_t kMostOfOne = std::int64_t{1} << 50;
 
 std::int64_t Amount(std::int64_t stated) { return std::clamp(stated, -kMostOfOne, kMostOfOne); }
@@ -27,7 +27,7 @@ Resources FromList(const kube::ResourceList& list) {
   return resources;
 }
 
-// Of some resources, what a pod asks for as a whole counts instead of the sum over its containers.
+// For some resources, the request of the pod as a whole replaces the sum over its containers.
 void TakeOfPod(const kube::ResourceList& list, Resources& request) {
   for (const auto& [name, quantity] : list) {
     const bool may_state = name == "cpu" || name == "memory" || std::string_view(name).starts_with("hugepages-");
@@ -57,7 +57,7 @@ void KeepFirst(std::vector<T>& terms) {
 Resources RequestOf(const kube::Pod& pod) {
   Resources request;
   for (const kube::Container& container : pod.spec.containers) request += FromList(container.resources.requests);
-  // As the scheduler counts (KEP-753): one that runs to its end needs its own beside the sidecars before it.
+  // As the scheduler counts (KEP-753): one that runs to its end needs its request beside the sidecars before it.
   Resources sidecars, start;
   for (const kube::Container& container : pod.spec.init_containers) {
     Resources peak = FromList(container.resources.requests);

@@ -9,7 +9,7 @@
 namespace grus {
 namespace {
 
-// All of `text` is the number.
+// nullopt unless all of `text` is the number.
 template <typename Number>
 std::optional<Number> Parse(std::string_view text) {
   Number value{};

@@ -7,7 +7,7 @@
 namespace grus {
 namespace {
 
-// Takes tokens from the front, and the space behind them. False: another one is there, and stays.
+// Takes tokens and the space behind them. False: another token is there.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) { Skip(); }
@@ -28,7 +28,7 @@ class Scanner {
     Drop(name.size());
     return true;
   }
-  // Without escapes.
+  // Texts with escapes are not understood.
   bool TakeText(std::string& text) {
     if (rest_.empty() || (rest_.front() != '"' && rest_.front() != '\'')) return false;
     const std::size_t end = rest_.find(rest_.front(), 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices are of a DeviceClass, and which of them can be counted. Pure functions.
 //
-// A class selects by CEL. Read is what the classes of drivers say: `device.driver == "D"` and
-// `device.attributes["D"].NAME == LITERAL`, joined by `&&`; of anything else it is not known what it selects.
+// A class selects devices by CEL expressions. Only the form that drivers use in their classes is understood:
+// `device.driver == "D"` and `device.attributes["D"].NAME == LITERAL`, joined by `&&`.
 #pragma once
 
 #include <optional>
@@ -23,24 +23,24 @@ class DeviceFilter {
 
  private:
   struct Term {
-    std::string domain, name;  // Without a name: of the driver itself.
+    std::string domain, name;  // Empty name: the driver must equal `value`.
     kube::DeviceAttribute value;
   };
   bool ReadExpression(std::string_view expression);
 
-  std::vector<Term> terms_;  // All of them hold.
+  std::vector<Term> terms_;  // A selected device meets all.
 };
 
-// Whether it is one node's, and one claim's at a time: else a count of devices says nothing.
+// Whether the device belongs to one node, and to one claim at a time: otherwise a count of devices says nothing.
 bool IsCountable(const kube::ResourceSliceSpec& slice, const kube::Device& device);
 
-// Not tainted against claims that do not tolerate it.
+// Whether no taint keeps away claims that do not tolerate it.
 bool IsUsable(const kube::Device& device);
 
-// Whether it asks for just any so many devices of its class.
+// Whether it asks for a number of devices of its class, whichever they are.
 bool IsPlain(const kube::ExactDeviceRequest& request);
 
-// The class by which a claim was given a device; empty: not known.
+// The class of the request for which a claim got the device; empty: not known.
 std::string_view ClassOf(const kube::DeviceAllocation& allocation, const kube::ResourceClaimSpec& claim);
 
 }  // namespace grus

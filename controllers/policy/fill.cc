@@ -6,7 +6,7 @@
 namespace grus {
 namespace {
 
-// A gang is not torn over more partly used nodes than this to save a whole one.
+// Do not spread a gang over more partly used nodes than this to save a whole one.
 constexpr int kMostPieces = 4;
 
 // The buckets of an index, with the overrides worked in; ascending.
@@ -26,7 +26,7 @@ class Shelves {
       rank.copies = copies;
       extra_[rank].push_back(id);
     }
-    for (auto& [rank, nodes] : extra_) std::sort(nodes.begin(), nodes.end());  // Whatever the order of the hashes.
+    for (auto& [rank, nodes] : extra_) std::sort(nodes.begin(), nodes.end());  // Hash order must not matter.
     for (const auto& [rank, nodes] : index.buckets()) {
       if (!nodes.empty()) shelves_.push_back({rank, &nodes, false});
     }
@@ -55,7 +55,7 @@ class Shelves {
 
 using Filled = std::vector<std::pair<NodeId, int>>;
 
-// Partly used nodes below `end`, of its tier, that hold `count` copies together. Empty: no few of them do.
+// Up to kMostPieces partly used nodes of that tier, below `end`, that together hold `count` copies. Empty: none do.
 Filled Pieces(const FitIndex& index, Shelves& shelves, std::size_t end, int tier, int count) {
   Filled pieces;
   for (std::size_t i = end; i-- > 0 && shelves.all()[i].rank.tier == tier;) {
@@ -63,7 +63,7 @@ Filled Pieces(const FitIndex& index, Shelves& shelves, std::size_t end, int tier
     if (shelf.rank.copies >= count && pieces.empty()) continue;
     std::size_t at = shelf.next;
     for (const NodeId* id = shelves.At(shelf, at); id; id = shelves.At(shelf, ++at)) {
-      if (index.IsWhole(*id)) break;  // Then all of this rank are, but for overridden ones.
+      if (index.IsWhole(*id)) break;  // Then all of this rank are whole, but for overridden ones.
       pieces.emplace_back(*id, std::min(count, shelf.rank.copies));
       count -= pieces.back().second;
       if (count == 0) return pieces;
@@ -106,7 +106,7 @@ Filled Fill(const FitIndex& index, const FitOverrides& overrides, int count) {
       --end;
       continue;
     }
-    if (top.rank.copies <= count) {  // Filled to the brim.
+    if (top.rank.copies <= count) {  // Fill the node.
       filled.emplace_back(*id, top.rank.copies);
       count -= top.rank.copies;
       ++top.next;

@@ -10,10 +10,10 @@
 
 namespace grus {
 
-// Nodes on which, for now, another number of copies fits than the index says.
+// Copies that fit on a node, where the number differs from the index for now.
 using FitOverrides = std::unordered_map<NodeId, int>;
 
-// Copies that fit, with the overrides.
+// Copies that fit on all nodes, with the overrides.
 std::int64_t CopiesWith(const FitIndex& index, const FitOverrides& overrides);
 
 // Places `count` copies: nodes, and how many on each. Empty if they do not all fit.

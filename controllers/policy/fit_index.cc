@@ -6,7 +6,7 @@
 namespace grus {
 namespace {
 
-// A shape that asks for nothing fits as often as this on a node.
+// So many copies of a shape that asks for nothing fit on a node.
 constexpr std::int64_t kMostCopies = 100'000;
 
 // Not below zero: an overcommitted resource is not free for anybody.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes by how many copies of one shape fit on each, kept as nodes change one at a time.
+// The nodes by how many copies of one shape fit on each, updated one node at a time.
 //
-// It answers "do n copies fit" at once and gives the nodes in the order in which they are best filled. It knows what
-// a node alone says (resources, taints, selectors, node affinity), nothing of other pods' constraints.
-// A change of one node costs some 100 ns. Pure data structure; the ledger that made it keeps it true.
+// It answers "do n copies fit" at once and gives the nodes in the order in which to fill them. It knows only what a
+// node alone decides (resources, taints, selectors, node affinity), not the constraints of other pods. A change of one
+// node costs some 100 ns. Pure data structure; the ledger that made it updates it.
 #pragma once
 
 #include <compare>
@@ -17,11 +17,11 @@
 
 namespace grus {
 
-using NodeId = std::uint32_t;   // Of a node in the ledger; small numbers, used again.
-using OwnerId = std::uint32_t;  // Likewise, of who holds something. 0: nobody with a name.
+using NodeId = std::uint32_t;   // Of a node in the ledger; small numbers, reused.
+using OwnerId = std::uint32_t;  // Likewise, of a holder. 0: without a name.
 
-// In the order of this: nodes that suit the shape, then those with accelerators that the shape has no use for (tier 0,
-// the last to take); among these by copies; among equal ones the fuller is the greater.
+// Greater ranks come first. Tier 1: nodes that suit the shape; tier 0: nodes with accelerators that the shape has no
+// use for. Within a tier by copies; among equals the fuller node is greater.
 struct FitRank {
   std::int32_t tier = 0, copies = 0;
   std::int64_t fullness = 0;  // Minus the free devices.
@@ -50,17 +50,17 @@ class FitIndex {
   std::int64_t copies() const { return copies_; }
   std::int64_t capacity() const { return capacity_; }
   int eligible_nodes() const { return eligible_nodes_; }
-  int largest_capacity() const { return largest_capacity_; }  // No node holds more; perhaps none so many.
+  int largest_capacity() const { return largest_capacity_; }  // No node holds more; the largest may be gone.
   const std::vector<Amount>& amounts() const { return amounts_; }
-  std::vector<OwnerDevices> LargestUses(std::size_t count) const;  // Of such devices on eligible nodes.
+  std::vector<OwnerDevices> LargestUses(std::size_t count) const;  // Of device(), on eligible nodes.
 
   bool IsEligible(NodeId id) const { return id < slots_.size() && slots_[id].capacity > 0; }
   int CopiesOn(NodeId id) const { return id < slots_.size() ? slots_[id].rank.copies : 0; }
   int CapacityOf(NodeId id) const { return id < slots_.size() ? slots_[id].capacity : 0; }
-  int CopiesOn(NodeId id, const Resources& taken) const;  // Were this taken there, and no more.
+  int CopiesOn(NodeId id, const Resources& taken) const;  // If exactly this were taken.
   // Of amounts()[amount]. REQUIRES: IsEligible(id).
   std::int64_t FreeOn(NodeId id, std::size_t amount, const Resources& taken) const;
-  // No device of the node is taken, and it has some: worth keeping for who needs all of it.
+  // The node has devices and none is taken: worth keeping for pods that need them all.
   bool IsWhole(NodeId id) const { return id < slots_.size() && slots_[id].is_whole; }
   FitRank RankOf(NodeId id) const { return slots_[id].rank; }
   const Buckets& buckets() const { return buckets_; }  // Nodes with room; a bucket may be empty.
@@ -68,7 +68,7 @@ class FitIndex {
   // For the ledger. `state` null: the node is not there (any longer).
   void SetNode(NodeId id, const NodeState* state, const Resources& taken);
   void SetTaken(NodeId id, const Resources& taken);
-  // `sign`: 1 if the owner has come to hold so much there, -1 if no longer.
+  // `sign`: 1 if the owner now holds `held` there, -1 if it no longer does.
   void ChangeHeld(NodeId id, OwnerId owner, int sign, const Resources& held);
 
  private:
@@ -81,7 +81,7 @@ class FitIndex {
   };
   int Count(NodeId id, const Resources& taken, std::vector<std::int64_t>* free) const;
   void Place(NodeId id, const FitRank& rank);
-  // Of the kind it asks for; of the first that there is, if it asks for none.
+  // Of device(); if the shape asks for none, of the first accelerator in `from`.
   std::int64_t DevicesIn(const Resources& from) const;
 
   const PodShape shape_;

@@ -11,7 +11,7 @@
 namespace grus {
 namespace {
 
-// 1200 m of cpu are "1200m cpu", memory has its suffix.
+// CPU in thousandths ("1200m") where needed, memory with its suffix.
 std::string Amount(std::int64_t amount, const std::string& resource) {
   if (resource == "cpu") return kube::ToText(kube::Quantity::OfMilli(amount));
   if (resource == "memory" || resource == "ephemeral-storage") {
@@ -20,7 +20,7 @@ std::string Amount(std::int64_t amount, const std::string& resource) {
   return std::to_string(amount);
 }
 
-// What the first `count` members ask for of it.
+// How much of the resource the first `count` members ask for.
 std::int64_t Wanted(const GangDemand& demand, const std::string& resource, int count) {
   Resources sum;
   for (int i = 0; i < count && i < static_cast<int>(demand.members.size()); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a gang or job waits, in one sentence for its user: who can end that, and when, as far as anybody knows.
+// Why a gang or job waits, in one sentence for its user: who holds what is missing, and when it may start, if known.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct PendingWords {
   std::string_view member = "member", pod = "member", minimum = "minMember";
 };
 
-// What it needs, and WhyNoRoom(). REQUIRES: a gang that waits.
+// What the gang needs, and WhyNoRoom(). REQUIRES: a gang that waits.
 std::string WhyPending(const GangDemand& demand, const GangStanding& standing, const PendingWords& words = {});
 // How many of its pods have room, who holds or keeps the rest, and until when; or why there can never be room.
 std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, const PendingWords& words);

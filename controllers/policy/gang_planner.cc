@@ -15,15 +15,15 @@
 namespace grus {
 namespace {
 
-// A reservation is looked at anew this often; in between its nodes stay.
+// How long a computed reservation is used at most before it is computed anew.
 constexpr std::int64_t kReservationSeconds = 1;
 
-// Of the clock that says since when a gang waits.
+// How far the clock behind GangDemand::waiting_since may be ahead of ours.
 constexpr std::int64_t kClockSkew = 60;
 
 struct QueueKey {
   int minus_priority;
-  bool is_extra;  // Nothing of it is needed: after all that are waiting for a start.
+  bool is_extra;  // No member is needed: after gangs of this priority that wait to start.
   std::int64_t waiting_since;
   std::string key;
   friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
@@ -42,7 +42,7 @@ struct Gang {
   std::uint64_t guards_version = 0;  // For which that holds.
   std::uint64_t nodes_version = 0;   // For which standing.capacity holds.
   bool is_capacity_thorough = false;
-  std::optional<int> searched;  // How many had a place when there seemed to be room for enough, but was not.
+  std::optional<int> searched;  // Members with a place in the last search; none: too little room for one.
 };
 
 }  // namespace
@@ -56,12 +56,12 @@ struct GangPlanner::Impl {
   std::vector<std::string> changed;
   ReservationTurns turns;
 
-  std::string reserved_for;  // Of the reservation; empty: none.
+  std::string reserved_for;  // The gang that has the reservation; empty: none.
   std::int64_t held_since = 0, turn_length = 0;
   Reservation reservation;
   std::int64_t reserved_at = 0;
   std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
-  // By how much the reservation lowers the copies of an index, and the ledger's version for which that holds.
+  // The ledger's version, and by how many copies the reservation lowered an index at that version.
   std::map<const FitIndex*, std::pair<std::uint64_t, std::int64_t>> reserved_copies;
 
   bool is_dirty = true;
@@ -86,7 +86,7 @@ struct GangPlanner::Impl {
     return !ledger.reserved().empty() && reserved_for != gang.demand.key;
   }
 
-  // How many copies of an index the reservation keeps out.
+  // How many copies of an index the reservation withholds.
   std::int64_t ReservedCopies(const FitIndex& index) {
     auto& [version, copies] = reserved_copies[&index];
     if (version == ledger.version()) return copies;
@@ -105,7 +105,7 @@ struct GangPlanner::Impl {
     });
   }
 
-  // Whether the gang is gone again before the one with the reservation can start.
+  // Whether the gang ends before the one with the reservation can start.
   bool EndsInTime(const Gang& gang, std::int64_t now) const {
     return reservation.start && gang.demand.runtime_seconds && gang.demand.needed > 0 &&
            *gang.demand.runtime_seconds <= *reservation.start - now;
@@ -138,7 +138,7 @@ struct GangPlanner::Impl {
       ledger.AddPlace(static_cast<int>(i) == companion.member ? companion.owner : key,
                       ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
     }
-    // Extras of a running gang do not change when it ends.
+    // Extra members do not change when a running gang ends.
     if (gang.demand.needed > 0 && gang.demand.runtime_seconds) ends[key] = now + *gang.demand.runtime_seconds;
     gang.standing = {};
     gang.standing.is_placed = true;
@@ -149,7 +149,7 @@ struct GangPlanner::Impl {
 
   void UpdateCapacity(Gang& gang, bool is_thorough) {
     if (gang.nodes_version == ledger.nodes_version() && (gang.is_capacity_thorough || !is_thorough)) return;
-    // Later changes of nodes count only roughly, until the gang asks for a reservation.
+    // The first count is thorough; after changes of nodes a rough one does, until the gang asks for a reservation.
     is_thorough = is_thorough || gang.nodes_version == 0;
     gang.nodes_version = ledger.nodes_version();
     gang.is_capacity_thorough = is_thorough;
@@ -157,10 +157,10 @@ struct GangPlanner::Impl {
     gang.is_changed |= Update(gang.standing.can_never_fit, gang.standing.capacity < std::max(1, gang.demand.needed));
   }
 
-  // The search failed although there is room: for constraints between pods.
+  // The search failed although there is room: constraints between pods are in the way.
   static bool LacksOnlyAPlace(const Gang& gang) { return gang.searched && gang.is_constrained; }
 
-  // A gang that lacks nothing but a place which suits other pods gets no reservation: emptying nodes may not help it.
+  // A gang that lacks only a place that suits other pods gets no reservation: emptying nodes may not help it.
   bool MayReserve(const Gang& gang, std::int64_t now) const {
     return gang.demand.needed > 0 && !gang.standing.can_never_fit && !LacksOnlyAPlace(gang) &&
            now >= ReservesFrom(gang.demand);
@@ -172,12 +172,12 @@ struct GangPlanner::Impl {
     return std::max(is_known ? demand.waiting_since + reserve_after : 0, turns.ReservesFrom(demand.key, planned_at));
   }
 
-  // A start that is further away than the longest turn counts as unknown.
+  // A start further away than the longest turn counts as unknown.
   bool IsStartKnown(std::int64_t now) const {
     return reservation.start && *reservation.start - now <= ReservationTurns::kLongest;
   }
 
-  // Ends its turn if that is over; true if it is.
+  // Ends the turn of the gang if its time is up; true if so.
   bool EndTurn(const GangDemand& demand, std::int64_t now) {
     held_since = std::min(held_since, now);
     if (IsStartKnown(now) || now - held_since < turn_length) return false;
@@ -185,11 +185,11 @@ struct GangPlanner::Impl {
     return true;
   }
 
-  // False: there is no set of nodes that would do.
+  // False: no set of nodes would do.
   bool Reserve(const Gang& gang, std::int64_t now) {
     const bool is_stale = reserved_for != gang.demand.key || now >= reserved_at + kReservationSeconds ||
                           now < reserved_at ||
-                          // Room that was freed just now comes sooner than nodes that others still hold.
+                          // Room that was just freed is available sooner than nodes that others still hold.
                           (reservation.start != now && reserved_room != ledger.room_version()) ||
                           reservation.nodes.empty() || (reservation.start && *reservation.start <= now) ||
                           std::ranges::any_of(reservation.nodes, [&](const auto& entry) {
@@ -228,7 +228,7 @@ struct GangPlanner::Impl {
     is_dirty = true;
   }
 
-  // It is not kept free for now; whoever has it has its turn all the same.
+  // Stops keeping the room free; the turn of the gang that has the reservation goes on.
   void DropReservation() {
     if (!ledger.reserved().empty()) ledger.Reserve({});
     reserved_copies.clear();
@@ -239,7 +239,7 @@ struct GangPlanner::Impl {
     reserved_for.clear();
   }
 
-  // False: a reservation ended.
+  // False: the turn of a gang ended.
   bool PlaceInTurn(std::int64_t now) {
     // The reservation does not bind gangs that come before its owner in the queue.
     if (queue.empty() || queue.begin()->second->demand.key != reserved_for) DropReservation();
@@ -271,13 +271,13 @@ struct GangPlanner::Impl {
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
     if (demand.key == reserved_for) {
       if (!IsStartKnown(planned_at)) return held_since + turn_length;
-      return std::max(*reservation.start, planned_at + 1);  // If it is late, a later time is to be found.
+      return std::max(*reservation.start, planned_at + 1);  // If the start is late, find a later one.
     }
     const std::int64_t at = ReservesFrom(demand);
     return demand.needed > 0 && at > planned_at ? std::optional(at) : std::nullopt;
   }
 
-  // Whether a change is due: while there is a reservation, of the gang that has it.
+  // Whether the next change of a gang is due; if there is a reservation, of the gang that has it.
   bool IsDue(std::int64_t now) const {
     const auto is_due = [&](const Gang& gang) {
       const std::optional<std::int64_t> at = ChangeOf(gang.demand);
@@ -328,7 +328,7 @@ void GangPlanner::Put(GangDemand demand) {
   // A new index may reuse the address of a freed one.
   for (const GangPart& part : gang.parts) impl_->reserved_copies.erase(part.index.get());
   impl_->queue.emplace(KeyOf(gang.demand), &gang);
-  if (gang.demand.key == impl_->reserved_for) impl_->reserved_at = 0;  // What it needs may be something else now.
+  if (gang.demand.key == impl_->reserved_for) impl_->reserved_at = 0;  // Its needs may have changed.
   impl_->is_dirty = true;
 }
 
@@ -352,7 +352,7 @@ std::vector<std::string> GangPlanner::Plan(std::int64_t now) {
   impl.planned_at = now;
   if (!is_needed) return {};
   impl.changed.clear();
-  while (!impl.PlaceInTurn(now)) {  // Again: what was reserved is there for all of them.
+  while (!impl.PlaceInTurn(now)) {  // Again: the reserved room is free for all gangs now.
   }
   impl.DescribeAll();
   impl.is_dirty = false;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the gangs that wait may start now, and on which nodes.
+// Which waiting gangs may start now, and on which nodes.
 //
 // A gang holds nothing while it waits, so gangs that fit one at a time run one after another. Order: priority, then
-// time of waiting. A gang that does not fit lets later ones pass, until it has waited `reserve_after`: then it, the
-// first such gang, holds a reservation, and others may only take room that it does not need, or use its room and be
-// gone before it could start. Where nobody knows when that is, its turn ends (ReservationTurns): so little stays idle
-// for a gang that nobody can place, and one that only waits for others to end starts in the end. What the planner
-// places is a place in the ledger (owner: the gang's key) until its pods are bound or the place is dropped.
+// time of waiting. A gang that does not fit lets later ones pass until it has waited `reserve_after`. Then the first
+// such gang gets a reservation: others may take only room that it does not need, or its room if they end before it
+// could start. If nobody knows when it could start, its turn ends (ReservationTurns): a gang that cannot be placed
+// keeps little room idle, and one that only waits for others to end still starts. What the planner places is a place in
+// the ledger (owner: the gang's key) until the pod is bound or the place is dropped.
 //
 // Pure data structure: no I/O, clock or lock; the owner serialises access and passes the time in.
 #pragma once
@@ -27,10 +27,10 @@ struct GangDemand {
   std::string key;  // "namespace/name".
   int priority = 0;
   std::int64_t waiting_since = 0;  // Unix seconds.
-  int needed = 0;                  // Of `members` at least so many, or none. 0: none is urgent, any number helps.
+  int needed = 0;                  // Place at least so many members, or none. 0: any number helps.
   std::vector<ShapePtr> members;   // In the order in which they are to start; equal shapes share a pointer.
   std::set<std::string> avoid;     // Nodes that the scheduler refused although they looked free.
-  // The member whose place another owner gets than `key`.
+  // The member whose place goes to another owner than `key`.
   struct Companion {
     int member = -1;
     std::string owner;
@@ -50,7 +50,7 @@ struct DeviceUse {
 
 struct GangStanding {
   bool is_placed = false;  // The places are in the ledger; the gang waits no longer.
-  int placed = 0;          // So many of the first members, when it was placed.
+  int placed = 0;          // How many of the first members have places, if is_placed.
   // Of a gang that waits:
   int position = 0;            // In the queue, from 1.
   int fitting = 0;             // How many of the needed members there is room for now.
@@ -62,8 +62,8 @@ struct GangStanding {
   int eligible_nodes = 0;                            // Nodes that its members may use, were they empty.
   std::vector<DeviceUse> uses;                       // Of such devices on these nodes, the largest three.
   bool has_reservation = false;
-  std::string blocked_by;  // There is room, but this gang has reserved it.
-  // Unix seconds: its namespace had its turn, and reserves nothing until then.
+  std::string blocked_by;  // There is room, but it is reserved for this gang.
+  // Unix seconds: its namespace has used its turn, and reserves nothing until then.
   std::optional<std::int64_t> reserves_from;
   // Unix seconds; of the gang with the reservation, if all that it waits for said how long it runs.
   std::optional<std::int64_t> expected_start;
@@ -75,23 +75,23 @@ class GangPlanner {
   explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 15);
   ~GangPlanner();
 
-  // New, or changed; the same again costs nothing. A placed gang waits again once its demand changes: for what is left
-  // to place, beside its places.
+  // Adds or changes a demand; an unchanged one costs nothing. A placed gang waits again once its demand changes: for
+  // what is left to place, beside its places.
   void Put(GangDemand demand);
   void Remove(const std::string& key);  // It waits no longer; its places stay.
-  // When a gang that is in the ledger is expected to end, Unix seconds, for backfill and expected starts. For a gang
-  // that it places the planner reckons with its runtime from then on, until it is told better; nullopt: it has ended.
+  // When a gang in the ledger is expected to end, in Unix seconds, for backfill and expected starts; nullopt: not
+  // known, or it has ended. For a gang that it places, the planner sets this itself from the runtime.
   void SetEnd(const std::string& key, std::optional<std::int64_t> at);
 
-  // Places what fits, in order. Returns the keys of gangs whose standing is another one than before. Cheap if nothing
-  // changed since the last pass.
+  // Places what fits, in order. Returns the keys of gangs whose standing changed. Cheap if nothing changed since the
+  // last pass.
   std::vector<std::string> Plan(std::int64_t now);
   // Null: it never waited, or was removed.
   const GangStanding* StandingOf(const std::string& key) const;
   std::size_t waiting() const;
-  const std::string& reserved_for() const;  // Whose the reservation is; empty: nobody.
-  // When Plan() should run for this gang although nothing happens: it may ask for its reservation then, or it has one
-  // and should have started. nullopt: never.
+  const std::string& reserved_for() const;  // The gang that has the reservation; empty: none.
+  // When Plan() should run for this gang even if nothing changes: it may get a reservation then, or its reservation's
+  // start or turn is due. nullopt: never.
   std::optional<std::int64_t> next_change(const std::string& key) const;
 
  private:

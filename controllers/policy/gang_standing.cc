@@ -66,7 +66,7 @@ bool Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optiona
   if (searched) fitting = std::min(fitting, *searched);
   bool is_new = Update(standing.fitting, fitting);
 
-  // The kind of member, and of its resources the one, of which most is missing in proportion.
+  // Find the kind of member, and the resource of it, that lacks the largest share.
   const GangPart* worst = &gang.parts->front();
   const FitIndex::Amount* lacking = nullptr;
   kube::Wide free = 0;

@@ -27,11 +27,12 @@ class FactsCache {
   std::map<const FitIndex*, IndexFacts> facts_;
 };
 
-// How many of the first members an empty cluster could hold. Never too few; too many only where pods keep each other
-// off in other ways than one a node. `is_thorough` also tries kinds of members together: slow on large clusters.
+// How many of the first members an empty cluster could hold. Counts each kind of member alone: never too few; too many
+// if kinds compete, or if constraints between pods go beyond one pod a node. `is_thorough` also places the kinds
+// together, greedily: slow on large clusters.
 int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_thorough);
 
-// Gives a field its value; true if it had another one.
+// Sets a field; true if it had another value.
 template <typename T, typename Value>
 bool Update(T& field, const Value& value) {
   if (field == value) return false;
@@ -39,8 +40,8 @@ bool Update(T& field, const Value& value) {
   return true;
 }
 
-// Sets fitting, and what is lacking, where and by whom it is held. `searched`: how many members the search found a
-// place for, if there was one. True if something is another one than before.
+// Sets how many members fit, what is lacking, where, and who holds it. `searched`: how many members a search found a
+// place for, if there was a search. True if anything changed.
 bool Describe(const ClusterLedger& ledger, const GangToPlace& gang, std::optional<int> searched, FactsCache& facts,
               GangStanding& standing);
 

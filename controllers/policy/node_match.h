@@ -20,10 +20,10 @@ struct NodeState {
   bool is_cordoned = false;
 };
 
-// As the scheduler decides it. A cordon is a taint: pods that tolerate it may still come. Resources are not looked at.
+// As the scheduler decides. A cordon is a taint: pods that tolerate it may still come. Resources do not count.
 bool Accepts(const NodeState& node, const PodShape& shape);
 
-// The part of it that says which nodes count for a pod's topology spread: selector and affinity, no taints, no volumes.
+// The part of Accepts() that decides which nodes count for topology spread: selector and affinity only.
 bool IsSelected(const NodeState& node, const PodShape& shape);
 
 }  // namespace grus

@@ -38,7 +38,7 @@ FitOverrides OverridesFor(const ClusterLedger& ledger, const GangToPlace& gang, 
   return overrides;
 }
 
-// Exactly the first `count` members, without constraints between pods.
+// Places exactly the first `count` members, without constraints between pods; empty: they do not fit.
 std::vector<NodeId> PlaceFirst(const ClusterLedger& ledger, const GangToPlace& gang, int count) {
   std::vector<NodeId> nodes(static_cast<std::size_t>(count));
   Draft draft;
@@ -64,7 +64,7 @@ std::size_t PartOf(const GangToPlace& gang, int member) {
   return part;
 }
 
-// One member after the other; on nodes whose label `key` is `domain` only, if there is a key.
+// Places one member after the other; with a `key`, only on nodes whose label `key` is `domain`.
 std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace& gang, const std::string& key,
                                   const std::string& domain) {
   PodConstraints constraints(ledger);
@@ -100,8 +100,8 @@ std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace
   return nodes;
 }
 
-// Where members must be together, the first one decides for all: a domain too small for them is tried in vain, so
-// each one is tried, if they are few.
+// If members must be together, the first one picks the domain for all, perhaps one that is too small: try each domain,
+// if there are few.
 std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace& gang) {
   std::size_t domains_left = 64;
   std::vector<NodeId> best = PlaceOneByOne(ledger, gang, "", "");
@@ -193,7 +193,7 @@ GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang) {
   }
   places.nodes = PlaceFirst(ledger, gang, most);
   const bool is_cut = places.nodes.empty();
-  // Several kinds that do not all fit together: the most members for which it works, by halving.
+  // If several kinds do not all fit together, find the most members that do, by bisection.
   for (int least = needed; is_cut && least < most;) {
     const int middle = least + (most - least) / 2;
     std::vector<NodeId> nodes = PlaceFirst(ledger, gang, middle);

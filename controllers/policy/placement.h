@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places for the members of one gang.
 //
-// All of them if they fit, else as many of the first as fit, if that is enough; otherwise none. Few nodes are better
-// than many; among equal ones the fuller, and a node with all its GPUs free is not broken into for a few members that
-// a few partly used nodes can hold.
-// Exact for members that are alike and ask nothing of other pods: what fits is found. With several kinds of members,
-// or with constraints between pods, it is a greedy search that can miss a place; it never gives a wrong one.
+// Places all members if they fit, else as many of the first as fit if those are enough; otherwise none. Prefers few
+// nodes to many and, among equals, the fuller; keeps a node with all its GPUs free whole if a few partly used nodes can
+// hold the rest. Exact for members that are alike and have no constraints: what fits is found. With several kinds of
+// members, or with constraints between pods, it is a greedy search that can miss a place; it never gives a wrong one.
 //
 // Pure functions; all but KeepConstrainedPlaces() read the ledger and change nothing that can be seen.
 #pragma once
@@ -24,7 +23,7 @@ struct GangPart {
   std::shared_ptr<const FitIndex> index;
   std::vector<int> members;
 
-  int CountBelow(int limit) const;  // How many of them are among the first `limit` members.
+  int CountBelow(int limit) const;  // How many are among the first `limit` members.
 };
 
 struct GangToPlace {
@@ -34,31 +33,31 @@ struct GangToPlace {
   std::vector<NodeId> avoid = {};
   bool is_constrained = false;  // See HasConstraints().
   bool may_use_reserved = false;
-  bool on_empty_cluster = false;  // Could it ever fit?
+  bool on_empty_cluster = false;  // As if no pod and no place were there.
 };
 
 struct GangPlaces {
   std::vector<NodeId> nodes;  // Of the first members; empty if too few have a place.
-  int fitting = 0;            // How many had one, as far as was found.
+  int fitting = 0;            // How many a place was found for.
 };
 
-// By what their members need of a node; larger requests first.
+// Members grouped by what they need of a node; larger requests first.
 std::vector<GangPart> PartsOf(ClusterLedger& ledger, const std::vector<ShapePtr>& members);
 
-// Whether a member asks something of other pods, or a pod that is there something of a member.
+// Whether a member requires something of other pods, or the anti-affinity of a pod in the ledger is about a member.
 bool HasConstraints(const ClusterLedger& ledger, const std::vector<ShapePtr>& members);
 
-// How many of the first `limit` members there is room for, at most: each kind counted as if it were alone, and without
+// An upper bound of how many of the first `limit` members have room: counts each kind as if it were alone, and without
 // constraints between pods. Fast.
 int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int limit);
 
-// All members, or as many of the first as fit, or none if these are fewer than needed (and than one).
+// All members, or as many of the first as fit; none if these are fewer than needed, or none at all.
 GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang);
 
-// Of pods that are alike, beside all that is held: as many as fit, at most `at_most`.
+// Nodes for at most `at_most` pods that are alike, beside all that is held: for as many as fit.
 std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, bool may_use_reserved);
 
-// As ClusterLedger::KeepPlaces(), for pods that ask something of others or of which others ask it.
+// As ClusterLedger::KeepPlaces(), for pods with HasConstraints().
 void KeepConstrainedPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count);
 
 }  // namespace grus

@@ -16,7 +16,7 @@ int CountOf(const std::map<std::string, int, std::less<>>& counts, std::string_v
   return it == counts.end() ? 0 : it->second;
 }
 
-// An affinity counts pods that all its terms are about.
+// Affinity counts only pods that all terms are about.
 bool AllTermsMatch(const PodShape& shape, const PodShape& other) {
   return std::ranges::all_of(
       shape.affinity, [&](const kube::PodAffinityTerm& term) { return TermMatches(term, shape.ns, other, false); });
@@ -26,7 +26,7 @@ bool Selects(const kube::TopologySpreadConstraint& constraint, const PodShape& s
   return shape.ns == other.ns && constraint.label_selector && constraint.label_selector->Matches(other.labels);
 }
 
-// Nodes without one of the labels, or that the pod may not use by its own choice, do not count for its spread.
+// Nodes without a topology label, or outside the pod's own selector and affinity, do not count for its spread.
 bool CountsForSpread(const PodShape& shape, const NodeState& node) {
   const auto has_label = [&](const std::string& key) { return node.labels.find(key) != node.labels.end(); };
   return std::ranges::all_of(shape.spread, has_label, &kube::TopologySpreadConstraint::topology_key) &&
@@ -93,7 +93,7 @@ PodConstraints::Terms& PodConstraints::TermsOf(const ShapePtr& shape) {
     const LedgerNode* node = ledger_.NodeAt(id);
     if (!node || !node->is_known) continue;
     if (!shape->spread.empty() && CountsForSpread(*shape, node->state)) {
-      // A domain without a pod counts, too.
+      // A domain without pods counts, too.
       for (std::size_t i = 0; i < shape->spread.size(); ++i) {
         terms.spread[i].try_emplace(LabelOf(node->state, shape->spread[i].topology_key)->str(), 0);
       }
@@ -149,7 +149,7 @@ bool PodConstraints::PortsAreFree(const PodShape& shape, const LedgerNode& node)
 bool PodConstraints::Allow(const Rules& rules, const LedgerNode& node) const {
   const PodShape& shape = *rules.shape;
   const Terms& terms = *rules.terms;
-  // All keys are there, and for each term a pod in the node's domain.
+  // The node needs the key of each term, and its domain a pod that the terms are about.
   bool all_have_pods = true;
   for (std::size_t i = 0; i < shape.affinity.size(); ++i) {
     const auto* value = LabelOf(node.state, shape.affinity[i].topology_key);

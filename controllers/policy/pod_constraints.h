@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pods require of each other on a node: affinity, anti-affinity in both directions, topology spread, host ports.
 //
-// As the scheduler decides it, for the pods that the ledger knows the shape of and those added here. Not known are
-// labels of namespaces, matchLabelKeys, and node inclusion policies of a spread other than the default; where these
-// matter the answer errs towards keeping pods apart.
+// As the scheduler decides, for the pods added here and those whose shape the ledger knows. Labels of namespaces,
+// matchLabelKeys, and node inclusion policies of a spread other than the default are not known; where these matter the
+// answer errs towards keeping pods apart.
 //
 // For the search for one gang's places; reads the ledger, which must not change meanwhile.
 #pragma once
@@ -24,7 +24,7 @@ namespace grus {
 class PodConstraints {
  private:
   using Counts = std::map<std::string, int, std::less<>>;  // Pods, by the value of a topology label.
-  // The terms of one kind of pod, with what there is of the pods that they are about.
+  // The terms of one kind of pod, and the counts of the pods that they are about.
   struct Terms {
     ShapePtr shape;  // One of those that have these terms.
     bool has_affine_pod = false;
@@ -41,20 +41,20 @@ class PodConstraints {
   };
 
  public:
-  // What holds for one pod that looks for a node.
+  // What applies to one pod that looks for a node.
   struct Rules {
     ShapePtr shape;
     const Terms* terms = nullptr;
     std::vector<const Forbidden*> forbidden;  // By other pods' anti-affinity.
-    std::size_t guards = 0;                   // So many kinds of them were looked at.
+    std::size_t guards = 0;                   // How many kinds of guards `forbidden` covers.
   };
 
   explicit PodConstraints(const ClusterLedger& ledger);
 
-  // Until the next Add().
+  // Valid until the next Add().
   const Rules& RulesFor(const ShapePtr& shape);
   bool Allow(const Rules& rules, const LedgerNode& node) const;
-  // A pod more, as if it were on the node.
+  // Counts one more pod, as if it were on the node.
   void Add(const ShapePtr& shape, const LedgerNode& node);
 
  private:
@@ -66,7 +66,7 @@ class PodConstraints {
 
   const ClusterLedger& ledger_;
   std::list<Terms> terms_;                             // Rules point into it.
-  std::unordered_map<const PodShape*, Guard> guards_;  // Likewise. Only ever more.
+  std::unordered_map<const PodShape*, Guard> guards_;  // Likewise. Never shrinks.
   std::unordered_map<const PodShape*, Rules> rules_;
   std::unordered_map<NodeId, std::vector<ShapePtr>> added_;
 };

@@ -53,7 +53,7 @@ std::size_t HashOf(const PodShape& shape) {
   return hash;
 }
 
-// Labels that tell pods of one set apart say nothing to placement.
+// Labels that only tell pods of one set apart.
 constexpr std::string_view kOwnLabels[] = {"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
                                            "batch.kubernetes.io/job-completion-index"};
 

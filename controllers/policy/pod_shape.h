@@ -16,7 +16,7 @@
 
 namespace grus {
 
-// Without a key, but with the operator Exists: all taints.
+// A toleration without a key and with the operator Exists tolerates all taints.
 bool Tolerates(const kube::Toleration& toleration, const kube::Taint& taint);
 
 // A port of the node itself.
@@ -35,7 +35,7 @@ struct PodShape {
   kube::Box<kube::NodeSelector> node_affinity;      // None: any.
   std::vector<kube::NodeSelector> volume_affinity;  // Where its volumes can be used: each must match.
 
-  // What it requires of the other pods there. Only what is required: preferences are the scheduler's.
+  // What the pod requires of other pods. Preferences are left to the scheduler.
   std::vector<kube::PodAffinityTerm> affinity, anti_affinity;
   std::vector<kube::TopologySpreadConstraint> spread;  // Those with DoNotSchedule.
   std::vector<HostPort> host_ports;
@@ -44,7 +44,7 @@ struct PodShape {
   std::string ns;
   kube::StringMap labels;
 
-  // Whether it asks anything of the other pods.
+  // Whether it requires anything of other pods.
   bool has_pod_constraints() const {
     return !affinity.empty() || !anti_affinity.empty() || !spread.empty() || !host_ports.empty();
   }
@@ -53,11 +53,11 @@ struct PodShape {
 
 using ShapePtr = std::shared_ptr<const PodShape>;
 
-// One shape for all pods that are alike to placement: those of one set differ in labels that say nothing to it.
-// Not thread-safe; the owner serialises access. What it gives out may outlive it.
+// One shape for all pods that are alike to placement: labels that only tell pods of one set apart do not count. Not
+// thread-safe; the owner serialises access. Shapes may outlive the pool.
 class ShapePool {
  public:
-  // The one that is there, as long as somebody has it.
+  // The equal shape that somebody still holds, else a new one.
   ShapePtr Share(PodShape shape);
 
  private:
@@ -65,7 +65,7 @@ class ShapePool {
   std::size_t swept_at_ = 0;
 };
 
-// The part of it that says which nodes, looked at alone, can hold it.
+// The part of the shape that decides which nodes, looked at alone, can hold it.
 PodShape AloneOf(const PodShape& shape);
 
 // Whether any node, looked at alone, holds as many of one as of the other.

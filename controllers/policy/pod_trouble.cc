@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLongest = 300;  // Of somebody else's text, in bytes.
 
-// The last line that says something: of a log, that is why it ended.
+// The last line with text: of a log, it tells why the container ended.
 std::string LastLine(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
   const std::size_t end = text.rfind('\n');
@@ -40,7 +40,7 @@ std::string ImageOf(const kube::Pod& pod, std::string_view container) {
   return {};
 }
 
-// The kubelet says the same failed pull in two ways in turn, one of which quotes the other.
+// The kubelet reports one failed pull by two messages in turn, one of which quotes the other.
 std::string PullTrouble(const kube::Pod& pod, const kube::ContainerStatus& container) {
   std::string_view message = container.state.waiting->message.view();
   for (const std::string_view word : {"ErrImagePull: ", "ErrImageNeverPull: "}) {
@@ -65,7 +65,7 @@ std::string TroubleOf(const kube::Pod& pod, const kube::ContainerStatus& contain
     const std::string_view reason = container.state.waiting->reason.view();
     if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return {};
     if (reason.starts_with("ErrImage") || reason == "ImagePullBackOff") return PullTrouble(pod, container);
-    // Its own message counts the seconds of the back-off, and between two of them the kubelet says RunContainerError.
+    // The message of CrashLoopBackOff counts seconds, and between two back-offs the kubelet reports RunContainerError.
     if (reason == "CrashLoopBackOff" || (reason == "RunContainerError" && end)) {
       return "ends again and again" + (end ? ": " + TextOf(*end) : std::string());
     }

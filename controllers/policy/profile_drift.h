@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a running job is as fast as its WorkloadProfile says: a driver, a library or a slow node shows here
+// Whether a running job is as fast as its WorkloadProfile says: a bad driver, a bad library or a slow node shows here
 // first. Pure functions.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Interval {
   double mean = 0, low = 0, high = 0;
 };
 
-// None: it has none. Without its ends they are the mean.
+// None: the measurement has no throughput. A missing end of the interval is the mean.
 std::optional<Interval> ThroughputOf(const api::Measurement& measured);
 
 // A job's speed at one configuration, as it was last seen, in the unit of its profile.
@@ -29,12 +29,12 @@ struct ObservedSpeed {
   kube::Time time;
 };
 
-// Of points at `config` the newest; null if there is none. Numbers of nodes that are not known match any: a trial may
-// not tell how many it ran on.
+// The newest point at `config`; null: none. A number of nodes that is not known matches any: a trial may not tell how
+// many it ran on.
 const api::ProfilePoint* FindPoint(const api::WorkloadProfileSpec& profile, const api::TrialConfig& config);
 
-// The 90 % intervals of both throughputs meet once each is widened to where a speed lies that differs by `percent`.
-// None: one of them has no throughput.
+// Whether the 90 % intervals of both throughputs overlap when each upper end is raised by `percent`. None: one of them
+// has no throughput.
 std::optional<bool> DoAgree(const api::Measurement& a, const api::Measurement& b, int percent = kDriftPercent);
 
 // Drift if the point of that configuration and the job do not agree. None if the profile has no such point, if either

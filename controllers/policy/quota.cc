@@ -17,7 +17,7 @@ using kube::Wide;
 
 constexpr std::string_view kRequests = "requests.", kLimits = "limits.", kHugePages = "hugepages-";
 
-// With requests, and with limits.
+// Whether quotas limit both its requests and its limits.
 bool IsNative(std::string_view name) { return name == "cpu" || name == "memory" || name == "ephemeral-storage"; }
 
 bool IsDefinedByKubernetes(std::string_view name) {
@@ -49,7 +49,7 @@ using Part = ResourceList kube::ResourceRequirements::*;  // Requests or limits.
 
 bool CountsOfPod(std::string_view name) { return name == "cpu" || name == "memory" || name.starts_with(kHugePages); }
 
-// What a pod needs. Init containers run before the others, except those that stay (KEP-753).
+// What a pod needs. Init containers run before the others, except for sidecars (KEP-753).
 Amounts SumOf(const kube::PodSpec& spec, Part part) {
   Amounts sum, staying;
   for (const kube::Container& container : spec.containers) Add(sum, container.resources.*part);
@@ -115,7 +115,7 @@ std::map<std::string, std::string, std::less<>> UnstatedBy(const kube::PodSpec& 
   return unstated;
 }
 
-// The quality of service BestEffort: nothing of cpu or memory is asked for or limited.
+// The quality of service BestEffort: no request and no limit for cpu or memory.
 bool AsksForNothing(const kube::ResourceRequirements& resources) {
   for (const auto* list : {&resources.requests, &resources.limits}) {
     for (const std::string_view name : {"cpu", "memory"}) {
@@ -150,7 +150,7 @@ bool IsInScope(const QuotaPod& pod, const kube::ScopeRequirement& scope) {
   if (name == "BestEffort") return pod.is_best_effort;
   if (name == "NotBestEffort") return !pod.is_best_effort;
   if (name == "CrossNamespacePodAffinity") return pod.names_namespaces;
-  if (name != "PriorityClass") return false;  // Of other objects.
+  if (name != "PriorityClass") return false;  // Such scopes are about other objects.
   const bool has_class = !pod.priority_class.empty();
   if (op == "Exists") return has_class;
   if (op == "DoesNotExist") return !has_class;
@@ -180,7 +180,7 @@ std::string TextOf(std::string_view name, Wide amount) {
   return ToText(name.ends_with("cpu") ? Quantity::OfMilli(value) : Quantity(value, Quantity::Format::kBinarySi));
 }
 
-// No room, if the quota takes no such pod whatever is left of it.
+// Zero copies if the quota admits no such pod, however much is left; nullopt: it may.
 std::optional<QuotaRoom> TakesNone(const kube::ResourceQuota& quota, const QuotaPod& pod) {
   for (const auto& [name, hard] : quota.status.hard) {
     if (const auto unstated = pod.unstated.find(name.view()); unstated != pod.unstated.end()) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// From when on how many copies fit on a node.
+// From `at` on, `copies` fit on a node.
 struct Step {
   std::int64_t at;
   int copies;
@@ -45,7 +45,7 @@ class Search {
 
  private:
   std::int64_t EndOf(OwnerId owner) const {
-    // An owner that has outlived its time may stay for any time.
+    // An owner past its expected end may stay for any time.
     return owner < ends_.size() && ends_[owner] > now_ ? ends_[owner] : kNever;
   }
 
@@ -82,7 +82,7 @@ class Search {
     outlooks_.push_back({node.id, free_devices, begin, steps_.size()});
   }
 
-  // The copies at that time, and since when there are as many.
+  // The step that holds at that time.
   Step At(const Outlook& node, std::int64_t time) const {
     Step last = steps_[node.begin];
     for (std::size_t i = node.begin + 1; i < node.end && steps_[i].at <= time; ++i) last = steps_[i];
@@ -93,7 +93,7 @@ class Search {
   std::optional<std::int64_t> Reserve(const GangPart& part, int count) {
     const FitIndex& index = *part.index;
     const int most = MostOnOneNode(*(*gang_.members)[static_cast<std::size_t>(part.members.front())]);
-    // Fits now, beside what is reserved for the other kinds: no need to look at every node.
+    // It fits now, beside what is reserved for the other kinds: no need to look at every node.
     const auto others = static_cast<std::int64_t>(result_.nodes.size() + gang_.avoid.size());
     if (most > count && index.copies() - others * index.largest_capacity() >= count) {
       FitOverrides overrides;
@@ -124,7 +124,7 @@ class Search {
       else heap.push_back({{ready, by_room, by_devices, node.id}, copies});
     }
     const auto is_later = [](const Candidate& x, const Candidate& y) { return x.key > y.key; };
-    std::make_heap(heap.begin(), heap.end(), is_later);  // Few of them are needed: cheaper than to sort all.
+    std::make_heap(heap.begin(), heap.end(), is_later);  // Cheaper than sorting: few are needed.
     for (; !heap.empty(); heap.pop_back()) {
       std::pop_heap(heap.begin(), heap.end(), is_later);
       const int here = std::min(heap.back().copies, count);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-// Users may write any number: sums stop at what 64 bits hold, and at the same below zero.
+// Users may write any number: sums saturate at the largest 64-bit value, and at its negative.
 std::int64_t Sum(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) return a > 0 ? kMost : -kMost;
@@ -42,7 +42,7 @@ constexpr std::string_view kAccelerators[] = {
     "qualcomm.com/qaic",
 };
 constexpr std::string_view kMigPrefix = "nvidia.com/mig-", kAscendPrefix = "huawei.com/Ascend";
-// Channels between nodes that come by the thousand beside the GPUs.
+// Channels between nodes, of which a node has thousands beside its GPUs.
 constexpr std::string_view kComputeDomain = "compute-domain-";
 constexpr std::size_t kPrefixSize = std::string_view(kDeviceClassPrefix).size();
 

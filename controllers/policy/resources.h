@@ -13,8 +13,9 @@ namespace grus {
 inline constexpr char kGpuResource[] = "nvidia.com/gpu";
 inline constexpr char kDeviceClassPrefix[] = "deviceclass.resource.kubernetes.io/";  // Then the name of a DeviceClass.
 
-// Whether it counts devices that one process trains on each: GPUs of any vendor, their parts (MIG), TPUs and the like.
-// By the names that the vendors' device plugins use. A DeviceClass may be of anything, and is taken for one of these.
+// Whether it counts devices on each of which one process trains: GPUs of any vendor, their parts (MIG), TPUs and the
+// like. Goes by the names that the vendors' device plugins use. The name of a DeviceClass tells nothing: all count, but
+// for "compute-domain-...".
 bool IsAccelerator(std::string_view resource);
 
 struct Resources {
@@ -36,7 +37,7 @@ struct Resources {
   Resources& operator+=(const Resources& other) { return AddTimes(1, other); }
   Resources& operator-=(const Resources& other) { return AddTimes(-1, other); }
   Resources& operator*=(std::int64_t copies);
-  // Component by component the larger one: what init containers need beside the rest.
+  // Raises each amount to that of `other`, if larger.
   void RaiseTo(const Resources& other);
   friend bool operator==(const Resources&, const Resources&) = default;
 

@@ -6,8 +6,8 @@
 namespace grus {
 namespace {
 
-constexpr char kBindCompleted[] = "pv.kubernetes.io/bind-completed";     // Set by who binds, when both sides are.
-constexpr char kOldClass[] = "volume.beta.kubernetes.io/storage-class";  // Still comes before spec.storageClassName.
+constexpr char kBindCompleted[] = "pv.kubernetes.io/bind-completed";     // Set once claim and volume are both bound.
+constexpr char kOldClass[] = "volume.beta.kubernetes.io/storage-class";  // Still wins over spec.storageClassName.
 
 bool IsBound(const kube::PersistentVolumeClaim& claim) {
   const auto& annotations = claim.metadata.annotations;
@@ -43,7 +43,7 @@ void AddClaim(VolumeLimits& limits, const std::string& name, const ClaimFacts& f
     return;
   }
   if (!IsBound(*facts.claim) || facts.volume == nullptr || !facts.volume->spec.node_affinity.required) return;
-  // Volumes of one zone say the same: once is enough.
+  // Volumes of one zone have equal selectors: one is enough.
   const kube::NodeSelector& where = *facts.volume->spec.node_affinity.required;
   if (std::ranges::find(limits.affinity, where) == limits.affinity.end()) limits.affinity.push_back(where);
 }

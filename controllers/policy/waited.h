@@ -9,17 +9,17 @@
 
 namespace grus {
 
-// A scheduler decides within seconds, behind a long queue within minutes. If it says nothing of a pod for this long,
-// there is no scheduler, or gates of others keep the pod from it.
+// A scheduler decides within seconds; behind a long queue, within minutes. If it says nothing of a pod for this long,
+// there is no scheduler, or foreign gates keep the pod from it.
 inline constexpr kube::Duration kLongestDecision = std::chrono::minutes(5);
 
-// Whether a moment of the past lies further ahead than the clocks of two machines differ.
+// Whether a past moment lies further ahead than the clocks of two machines can differ.
 inline bool IsAhead(const kube::Time& now, const kube::Time& moment) {
   return moment.value - now.value > std::chrono::minutes(1);
 }
 
-// How long something has waited, for waits of minutes at most. A moment that lies far ahead was noted before the clock
-// was set back: it counts as long ago, for nobody would wait for it to come again.
+// How long something has waited, for waits of minutes at most. A moment far ahead was noted before the clock was set
+// back: it counts as long ago, so that nobody waits for it to come again.
 inline kube::Duration Waited(const kube::Time& now, const kube::Time& since) {
   if (IsAhead(now, since)) return std::chrono::hours(24);
   return std::max(now.value - since.value, kube::Duration::zero());

@@ -14,7 +14,7 @@ using kube::Json;
 constexpr char kWorkerContainer[] = "worker";
 constexpr std::int64_t kMostDevices = 10'000;
 
-// What is no quantity, or a part of a device, the API server refuses.
+// The API server refuses what is no quantity, and fractions of a device: any count will do for them.
 int CountOf(const Json& amount) {
   if (const auto number = amount.AsInt()) return static_cast<int>(std::clamp<std::int64_t>(*number, 0, kMostDevices));
   const std::string* text = amount.AsString();

@@ -11,11 +11,11 @@ namespace grus {
 // Of each worker.
 struct WorkerDevices {
   std::string resource;    // "nvidia.com/gpu", "amd.com/gpu", "google.com/tpu"
-  int count = 0;           // 0: it trains on processors.
-  bool is_stated = false;  // By the template.
+  int count = 0;           // 0: it trains on CPUs.
+  bool is_stated = false;  // By the template, not by gpusPerWorker.
 };
 
-// What the template's container "worker" asks for of an accelerator, else gpusPerWorker.
+// What the template's container "worker" asks for of an accelerator; if it asks for none, gpusPerWorker.
 WorkerDevices DevicesOf(const api::WorkersSpec& workers);
 
 }  // namespace grus

@@ -18,7 +18,7 @@ namespace {
 using kube::Json;
 using kube::Quantity;
 
-constexpr char kScheme[] = "1";  // Other rules need another number: old fingerprints are then not found any more.
+constexpr char kScheme[] = "1";  // New rules need a new number; old fingerprints are not found then.
 constexpr std::size_t kFingerprintBytes = 16;
 constexpr std::string_view kDigestMark = "sha256:";
 
@@ -39,7 +39,7 @@ const Json* ContainerOf(const Json& pod_template, std::string_view name) {
   return nullptr;
 }
 
-// What the API server would refuse is left out: such a job does not run.
+// Leaves out what the API server would refuse: such a job does not run.
 Amounts AmountsOf(const Json* container, std::string_view list) {
   Amounts amounts;
   const Json* given = container ? container->At({"resources", list}) : nullptr;
@@ -58,7 +58,7 @@ Json ToJson(const Amounts& amounts) {
   return json;
 }
 
-// Of variables that are given twice the last counts, as in a container.
+// If a variable is given twice, the last one counts, as in a container.
 Json EnvironmentOf(const Json* container) {
   std::map<std::string, std::string> values;
   const Json* list = container ? container->Find("env") : nullptr;
@@ -91,7 +91,7 @@ std::string Joined(const std::vector<std::string>& words) {
 std::string FirstHexOfSha256(const std::string& text) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   [[maybe_unused]] const int is_done = EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
-  assert(is_done == 1);  // It fails for want of memory alone.
+  assert(is_done == 1);  // It fails only if there is no memory.
   constexpr char kHex[] = "0123456789abcdef";
   std::string hex;
   for (std::size_t i = 0; i < kFingerprintBytes; ++i) {
@@ -122,7 +122,7 @@ std::string AnnotationOf(const Json& pod_template, const kube::StringMap& others
   return own && own->AsString() ? *own->AsString() : std::string(others.Get(annotation));
 }
 
-// Within the limits of the CRD, or no profile of a job with a very long command could be saved.
+// Cuts to the limits of the CRD: otherwise no profile of a job with a very long command could be saved.
 void Bound(api::ProfiledWorkload& workload) {
   workload.image.resize(std::min<std::size_t>(workload.image.size(), 512));
   workload.command.resize(std::min<std::size_t>(workload.command.size(), 256));
@@ -140,9 +140,9 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   const Json* launcher = ContainerOf(spec.launcher.pod_template, "launcher");
   const Amounts limits = AmountsOf(worker, "limits");
   Amounts requests = AmountsOf(worker, "requests");
-  requests.insert(limits.begin(), limits.end());  // As Kubernetes completes what is not asked for.
+  requests.insert(limits.begin(), limits.end());  // As Kubernetes fills in missing requests.
 
-  // What the image names wins: it is what runs.
+  // A digest in the name of the image wins: that is what runs.
   std::string_view digest = DigestIn(spec.workers.image);
   if (digest.empty()) digest = DigestIn(image_digest);
 
@@ -157,7 +157,7 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
 
   Json json = Json::MakeObject();
   json["scheme"] = kScheme;
-  json["image"] = digest.empty() ? spec.workers.image : std::string(digest);  // A mirror has the same image.
+  json["image"] = digest.empty() ? spec.workers.image : std::string(digest);  // Also from a mirror.
   json["command"] = Joined(spec.launcher.python_command);
   json["requests"] = ToJson(requests);
   json["limits"] = ToJson(limits);

@@ -14,11 +14,11 @@
 // the image of the launcher, queues, priorities, volumes; variables with a valueFrom, and envFrom, which hold
 // names and secrets; the order of fields, defaults that are written out, and "1000m" for "1".
 //
-// Of a pod template, which trials of a TrialJob may be made of, all this is that of the container that trains, with
-// its args, word by word, as no shell joins them.
+// Trials of a TrialJob may be made of a pod template: all this, but for GPUs, is then that of the container that
+// trains, and its command and args count word by word, since no shell joins them.
 //
-// A variable that differs in every run, a run's ID, makes each run a workload of its own: give it by
-// valueFrom, or name a profile in spec.profile.
+// A variable that differs in every run, such as a run's ID, makes each run a workload of its own: give it by valueFrom,
+// or name a profile in spec.profile.
 //
 // Pure functions.
 #pragma once
@@ -38,12 +38,12 @@ inline constexpr char kGpuProductLabel[] = "nvidia.com/gpu.product";
 
 struct WorkloadIdentity {
   std::string fingerprint;  // 32 hexadecimal digits of a SHA-256: a legal object name.
-  // What it is made of, for people; without the environment, which may be private.
+  // What the fingerprint is made of, for people; without the environment, which may be private.
   api::ProfiledWorkload workload;
 };
 
-// `image_digest`: "sha256:...", or a pod's imageID that ends so; anything else is ignored. Who saves and who
-// looks up must agree on giving it.
+// `image_digest`: "sha256:...", or a pod's imageID that ends so; anything else is ignored. Callers that save and
+// callers that look up must agree on giving it.
 WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::StringMap& annotations,
                             std::string_view image_digest = {});
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodGroup (pg): pods that start together or not at all. The kind of the coscheduling plugin of
-// kubernetes-sigs/scheduler-plugins with its fields, phases and names, and some more of ours; and the same in the group
-// of that plugin's first versions (scheduling.sigs.k8s.io).
+// kubernetes-sigs/scheduler-plugins, with its fields, phases and names, and some fields of our own; also in the API
+// group of that plugin's first versions (scheduling.sigs.k8s.io).
 //
-// A pod is a member by its label (kPodGroupLabel) in its own namespace, and waits by its scheduling gate (kGangGate).
+// A label (kPodGroupLabel) puts a pod into a group of its namespace; a scheduling gate (kGangGate) makes it wait.
 #pragma once
 
 #include <map>

@@ -3,9 +3,9 @@
 // the spec; the status is in trial_job_status.h.
 //
 // A configuration is one GPU type, one number of GPUs and one batch size. spec.space says which there are,
-// spec.strategy which of them are run, and each run is a trial: an ElasticHorovodJob of its own, of fixed
-// size, or a Pod of its own, made from the workload and deleted afterwards. Its image and command stay as they
-// are; a batch size reaches the training as an environment variable or as an option after the command.
+// spec.strategy which of them are run. Each run is a trial: an ElasticHorovodJob of fixed size, or a Pod, made from the
+// workload and deleted afterwards. Its image and command stay as they are; a batch size reaches the training as an
+// environment variable or as an option after the command.
 //
 // Decimal numbers are strings ("2.0"); a number has its unit in its name.
 #pragma once

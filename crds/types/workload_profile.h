@@ -2,15 +2,14 @@
 // WorkloadProfile (wp): how fast one workload trains on which GPUs, kept for all namespaces. TrialJobs write their
 // measurements and read those of others; people read the knee.
 //
-// The measurements are the spec: they are facts that cannot be found again without GPU hours, so a backup,
-// `kubectl apply` to another cluster and GitOps keep them. The status is derived from them alone, by grus,
-// and may be lost.
+// The measurements are the spec: they cannot be repeated without GPU hours, so backups, `kubectl apply` to another
+// cluster and GitOps must keep them. grus derives the status from them alone; it may be lost.
 //
 // Running jobs refresh them: a point that a job measured while it trained has cost no GPU seconds, and says so in
 // measuredBy.
 //
-// Workloads are the same when their fingerprints are. The name is the fingerprint, so no two profiles are
-// about one workload, whoever makes them at the same time.
+// Workloads are the same when their fingerprints are. The name is the fingerprint, so two profiles are never about one
+// workload, even if created at the same time.
 #pragma once
 
 #include <map>
