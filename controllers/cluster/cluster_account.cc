@@ -11,7 +11,7 @@ namespace grus {
 namespace {
 
 // No sign of more pods like it: a DaemonSet's pod is made for its own node, and a job has one launcher.
-bool ComesAlone(const kube::Pod& pod) {
+bool IsOneOff(const kube::Pod& pod) {
   const kube::OwnerReference* controller = pod.metadata.Controller();
   return (controller && controller->kind == "DaemonSet") || pod.metadata.Label(kRoleLabel) == "launcher";
 }
@@ -22,7 +22,7 @@ std::string_view HeldNode(const kube::Pod* pod) {
   if (pod == nullptr || HasEnded(*pod)) return {};
   if (!pod->spec.node_name.empty()) return pod->spec.node_name.view();
   const bool waits = pod->spec.scheduling_gates.empty() && !pod->metadata.is_being_deleted() &&
-                     (OwnerOf(*pod).empty() || ComesAlone(*pod));
+                     (OwnerOf(*pod).empty() || IsOneOff(*pod));
   return waits ? pod->status.nominated_node_name.view() : std::string_view();
 }
 
@@ -41,7 +41,7 @@ bool IsWaiting(const kube::Pod& pod) {
 // It has no owner and does not wait for a node: more of its kind may come.
 bool IsPresent(const kube::Pod* pod) {
   return pod && !HasEnded(*pod) && !pod->metadata.is_being_deleted() && !IsWaiting(*pod) && OwnerOf(*pod).empty() &&
-         !ComesAlone(*pod);
+         !IsOneOff(*pod);
 }
 
 // The scheduler found no place for it, and tries again only when something changes. A pod whose gate was just lifted
@@ -130,7 +130,7 @@ void ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod*
   const bool was_seen = competition_.Remove(uid, now) || (before && !HeldNode(before).empty());
   const std::string owner = OwnerOf(*after);
   // Of pods that ran before this process started, nobody knows which had a place.
-  if (!was_seen && !is_first_list && !owner.empty() && !ComesAlone(*after) && !HeldNode(after).empty()) {
+  if (!was_seen && !is_first_list && !owner.empty() && !IsOneOff(*after) && !HeldNode(after).empty()) {
     competition_.AddBound(owner, NeedOfLocked(*after), now);
   }
 }
@@ -138,12 +138,8 @@ void ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod*
 void ClusterAccount::PutWaitingLocked(const kube::Pod& pod, Effects& effects) {
   const kube::TimePoint now = clock_.Now();
   const ShapePtr need = NeedOfLocked(pod);
-  WaitingPod waiting{OwnerOf(pod),
-                     need,
-                     pod.spec.priority.value_or(0),
-                     !IsUnschedulable(pod),
-                     ComesAlone(pod),
-                     !pod.status.nominated_node_name.empty()};
+  WaitingPod waiting{OwnerOf(pod),          need,          pod.spec.priority.value_or(0),
+                     !IsUnschedulable(pod), IsOneOff(pod), !pod.status.nominated_node_name.empty()};
   if (!competition_.Put(std::string(pod.metadata.uid), std::move(waiting), now)) return;
   for (auto& [gang, knows] : placed_) {
     if (knows || !competition_.Suits(need, gang) || !competition_.Threatens(gang, now)) continue;
@@ -204,7 +200,7 @@ void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
 }
 
 void ClusterAccount::KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after) {
-  if (!keeps_room_of_launchers_) return;
+  if (!keeps_room_of_lost_launchers_) return;
   // A pod that is also labelled as a member of a gang is no launcher: nobody would give its room back.
   const kube::ObjectKey job{before.metadata.ns, std::string(before.metadata.Label(kJobNameLabel))};
   const std::string owner = OwnerOf(before);
@@ -280,7 +276,7 @@ void ClusterAccount::SetPlaces(const std::string& gang, const std::vector<Place>
   });
 }
 
-void ClusterAccount::KeepWhatHolds(const std::string& gang) {
+void ClusterAccount::DropPlacesThatNoLongerFit(const std::string& gang) {
   Apply([&](Effects& effects) {
     const std::vector<Place> places = ledger_.PlacesOf(gang);
     ledger_.DropPlaces(gang);

@@ -46,8 +46,8 @@ class ClusterAccount {
     if (volumes_ != nullptr) volumes_->OnVolumeClaim(std::move(callback));
   }
   // Keeps the room of a lost launcher until its job's next pass. Call it if a controller reconciles jobs.
-  void KeepRoomOfLaunchers() { keeps_room_of_launchers_ = true; }
-  void TellPlaced(const std::string& gang) const { Tell({.urgent = {gang}}); }  // Calls OnStanding(): urgent.
+  void KeepRoomOfLostLaunchers() { keeps_room_of_lost_launchers_ = true; }
+  void NotifyPlaced(const std::string& gang) const { Tell({.urgent = {gang}}); }  // Calls OnStanding(): urgent.
   bool HasNode(const std::string& name) const;
   std::string HostnameOf(const std::string& node) const;  // Its label kubernetes.io/hostname; empty: none is known.
   // `owner`: a job's key as text, or its LauncherOwner(). See ClusterLedger.
@@ -64,7 +64,7 @@ class ClusterAccount {
   void AddPlace(const std::string& gang, const Place& place);                 // One found in the cluster at start.
   void SetPlaces(const std::string& gang, const std::vector<Place>& places);  // Keeps only these.
   // Drops those of its places whose node no longer has room for them or no longer accepts such pods.
-  void KeepWhatHolds(const std::string& gang);
+  void DropPlacesThatNoLongerFit(const std::string& gang);
   void Enqueue(const GangDemand& demand);  // Queues it for the first Ask().
   // Queues the demand and plans. PlacesOf() has what is placed from then on.
   GangStanding Ask(const GangDemand& demand);
@@ -129,7 +129,7 @@ class ClusterAccount {
   const kube::Store::IndexId pods_by_device_key_;
   std::atomic<bool> are_honoured_{true};
   std::once_flag has_begun_;  // Planning.
-  bool keeps_room_of_launchers_ = false;
+  bool keeps_room_of_lost_launchers_ = false;
   std::vector<std::function<void()>> before_planning_, on_freed_;
   std::vector<std::function<void(const std::string&, bool)>> on_standing_;
 

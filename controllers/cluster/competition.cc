@@ -52,7 +52,7 @@ bool Competition::Put(const std::string& uid, WaitingPod pod, kube::TimePoint no
   Sweep(now);
   const auto [it, is_new] = pods_.try_emplace(uid);
   WaitingPod& known = it->second;
-  if (!is_new) WaitsNoMore(known, now);
+  if (!is_new) StopCounting(known, now);
   Kind& kind = kinds_[{pod.owner, pod.need}];
   ++kind.waiting;
   const bool was_undecided = known.is_undecided;
@@ -69,14 +69,14 @@ bool Competition::Remove(const std::string& uid, kube::TimePoint now) {
   const auto it = pods_.find(uid);
   if (it == pods_.end()) return false;
   const WaitingPod& pod = it->second;
-  if (pod.owner.empty() && !pod.comes_alone) kinds_[{pod.owner, pod.need}].recent.push_back(now);
-  WaitsNoMore(pod, now);
+  if (pod.owner.empty() && !pod.is_one_off) kinds_[{pod.owner, pod.need}].recent.push_back(now);
+  StopCounting(pod, now);
   pods_.erase(it);
   return true;
 }
 
 // Erase a kind at once: each question goes over all of them, and a burst of jobs leaves thousands.
-void Competition::WaitsNoMore(const WaitingPod& pod, kube::TimePoint now) {
+void Competition::StopCounting(const WaitingPod& pod, kube::TimePoint now) {
   const auto kind = kinds_.find({pod.owner, pod.need});
   --kind->second.waiting;
   if (!kind->second.Counts(now)) kinds_.erase(kind);
@@ -163,8 +163,8 @@ bool Competition::Threatens(const std::string& gang, kube::TimePoint now) const 
   return !places.empty() && IsTooMuch(DemandAgainst(gang, now), places);
 }
 
-bool Competition::IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority,
-                            kube::TimePoint held, kube::TimePoint now) const {
+bool Competition::MayTakeOneOf(const std::vector<Place>& places, const std::string& gang, int priority,
+                               kube::TimePoint held, kube::TimePoint now) const {
   if (now - held >= kLongestCycle) return false;
   std::map<const PodShape*, int> undecided;
   for (const auto& [uid, pod] : pods_) {

@@ -29,7 +29,7 @@ struct WaitingPod {
   ShapePtr need;      // See AloneOf(). Equal needs share a pointer.
   int priority = 0;
   bool is_undecided = false;             // The scheduler may be deciding on it: it is not marked unschedulable.
-  bool comes_alone = false;              // It does not mean that more pods like it will come.
+  bool is_one_off = false;               // It does not mean that more pods like it will come.
   bool is_nominated = false;             // The scheduler tries the nominated node first.
   kube::TimePoint undecided_since = {};  // Set by Competition.
 };
@@ -60,8 +60,8 @@ class Competition {
   bool Suits(const ShapePtr& need, const std::string& gang) const;
   // As Threatens(), by pods of that priority or higher on which the scheduler may have been deciding since before
   // `held`. Pods that have places count, too, unless they are nominated: nothing else holds them to their places.
-  bool IsAtOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
-                 kube::TimePoint now) const;
+  bool MayTakeOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
+                    kube::TimePoint now) const;
   // Whether the scheduler found no place for a pod without an owner that asks for an accelerator.
   bool DoesAnyoneWaitForDevice() const;
   std::size_t kinds() const { return kinds_.size(); }
@@ -82,7 +82,7 @@ class Competition {
   };
   int ExcessOf(const std::string& owner) const;  // How many pods wait beyond its places.
   void Sweep(kube::TimePoint now);
-  void WaitsNoMore(const WaitingPod& pod, kube::TimePoint now);
+  void StopCounting(const WaitingPod& pod, kube::TimePoint now);
   std::vector<Demand> DemandAgainst(const std::string& gang, kube::TimePoint now) const;
   bool IsTooMuch(const std::vector<Demand>& demands, const std::vector<Place>& places) const;
 

@@ -95,7 +95,7 @@ Safety ClusterAccount::Check(const std::string& gang, const std::vector<Place>& 
     others -= place.shape->request;
     if (!node->CanHold(*place.shape, others)) return Safety::kTaken;
   }
-  const bool is_at_one = competition_.IsAtOneOf(places, gang, priority, held, clock_.Now());
+  const bool is_at_one = competition_.MayTakeOneOf(places, gang, priority, held, clock_.Now());
   return is_at_one ? Safety::kUndecided : Safety::kSafe;
 }
 

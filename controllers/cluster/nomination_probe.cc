@@ -114,7 +114,7 @@ kube::Result<ProbeVerdict> NominationProbe::Try(const std::string& node, std::st
   const auto nominated = client_.Patch(KindOf<kube::Pod>(), held_key, kube::PatchType::kMerge, patch, options, stop);
   if (!nominated) return kube::Error(nominated.error()).with("nominate a Pod in " + ns_);
   if (static_cast<const kube::Pod&>(**nominated).status.nominated_node_name != node) {
-    return ProbeVerdict{Honoured::kNo, "the API server drops it"};
+    return ProbeVerdict{Honoured::kNo, "the API server drops status.nominatedNodeName"};
   }
   if (auto guest = client_.Create(KindOf<kube::Pod>(), ns_, GuestProbePod(ns_, node), {}, stop); !guest) {
     return std::move(guest).error().with("create a Pod in " + ns_);

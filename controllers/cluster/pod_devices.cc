@@ -135,7 +135,7 @@ void PodDevices::OnSlice(const kube::Change& change) {
       if (its_class.Counts() == did_count) continue;
       counts_change = true;
       if (!did_count) continue;
-      log_.Warn("devices of a class are not counted: some are shared, parts of others, or no node's own",
+      log_.Warn("devices of a class are not counted: some are shared, parts of others, or not tied to one node",
                 {{"class", class_name}, {"slice", name}});
     }
   }

@@ -58,7 +58,7 @@ ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& cach
       feed_(feed),
       pods_(client, clock),
       quotas_(pods_, caches.quotas, caches.priority_classes) {
-  account_.KeepRoomOfLaunchers();
+  account_.KeepRoomOfLostLaunchers();
   account_.OnFreed([this] { FeedHungry(); });
   account_.OnVolumeClaim([this](const kube::ObjectKey& claim) { FeedHungryWithVolumes(claim); });
   quotas_.OnMore([this](const kube::ObjectKey& job) { feed_.Add(job); });
@@ -141,7 +141,7 @@ void ElasticPlanning::ReplaceLostPlaces(View& view, const Pods& pods) {
   const int before = has();
   account_.KeepPlaces(owner, pods.worker_shape, owed);
   view.lacks_places = has() < owed;
-  if (before < owed && !view.lacks_places) account_.TellPlaced(owner);
+  if (before < owed && !view.lacks_places) account_.NotifyPlaced(owner);
 }
 
 void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan) {

@@ -222,7 +222,7 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
   const std::string all = workers + (trouble.empty() ? "" : "; " + trouble);
   if (sizes.wanted == 0) {
     status.phase = kPhaseWaiting;
-    return Say(status, view, Standing::kAtRest, Reason::kNoWorkersWanted, "no workers are wanted");
+    return Say(status, view, Standing::kNotWanted, Reason::kNoWorkersWanted, "no workers are wanted");
   }
   if (!plan.workers || plan.workers->replicas == 0) return SetWaiting(status, view, sizes);
   if (!is_running && !EndGraceLeft(view)) {

@@ -102,19 +102,18 @@ Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Jso
   const kube::OwnerReference* owner = metadata.Controller();
   if (owner && owner->uid == owner_.uid) {
     if (metadata.is_being_deleted()) {
-      return With(Error(ErrorCode::kConflict, "the one before is still being deleted"), "create", kind, name);
+      return With(Error(ErrorCode::kConflict, "the previous one is still being deleted"), "create", kind, name);
     }
     // An immutable Secret has nothing to restore; other children may have lost the label by which our caches find them.
     if (child.Find("immutable")) return {};
     return Restore(kind, std::string(metadata.uid), make(true));
   }
   if (owner && owner->kind == owner_kind_.kind && owner->name == owner_.name) {
-    return With(Error(ErrorCode::kConflict, "the one of the deleted job of this name is not gone yet"), "create", kind,
-                name);
+    return With(Error(ErrorCode::kConflict, "that of the deleted job of this name still exists"), "create", kind, name);
   }
   const std::string holder =
-      owner ? std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "nobody that grus knows";
-  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and belongs to " + holder +
+      owner ? "belongs to " + std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "has no controller";
+  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and " + holder +
                                               "; delete or rename it, or give the job another name");
 }
 

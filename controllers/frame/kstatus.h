@@ -16,7 +16,7 @@ enum class Standing {
   kReady,
   kReconciling,  // On its way.
   kStalled,      // Only a change from outside helps.
-  kAtRest,       // Not ready, as the user wants it.
+  kNotWanted,    // Not ready, as the user wants it.
   kSuspended,    // Likewise, until it is resumed.
   kUnknown,      // Ready is "Unknown".
 };

@@ -254,7 +254,7 @@ void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
   });
   if (view.is_planned_by_owner) {
     // The owner gives up workers that find no node, but not gated ones whose node was taken.
-    if (plan.must_replan) account_.KeepWhatHolds(view.key);
+    if (plan.must_replan) account_.DropPlacesThatNoLongerFit(view.key);
   } else if (plan.must_replan) {
     account_.Forget(view.key);
   } else {

@@ -237,7 +237,7 @@ bool ClusterLedger::HasPlaces(const std::function<bool(const std::string& owner)
   return std::ranges::any_of(owners_, [&](const Owner& owner) { return !owner.places.empty() && of(owner.name); });
 }
 
-bool ClusterLedger::HasJust(const std::string& owner, const PodShape& shape, int count) const {
+bool ClusterLedger::HasExactly(const std::string& owner, const PodShape& shape, int count) const {
   const std::vector<Place>& places = PlacesOf(owner);
   return static_cast<int>(places.size()) == std::max(0, count) &&
          std::ranges::all_of(places, [&](const Place& place) { return *place.shape == shape; });
@@ -252,7 +252,7 @@ void ClusterLedger::DropPlaces(const std::string& owner) {
 }
 
 int ClusterLedger::KeepPlaces(const std::string& owner, const PodShape& shape, int count) {
-  if (HasJust(owner, shape, count)) return std::max(0, count);
+  if (HasExactly(owner, shape, count)) return std::max(0, count);
   DropPlaces(owner);
   if (count <= 0 || owner.empty()) return 0;
   const auto shared = std::make_shared<const PodShape>(shape);

@@ -77,8 +77,8 @@ class ClusterLedger {
   // One more place. It may over-commit the node, or lie on one that is not known: a fact is a fact. REQUIRES: an owner,
   // and a shape.
   void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape);
-  const std::vector<Place>& PlacesOf(const std::string& owner) const;              // Valid until the next change.
-  bool HasJust(const std::string& owner, const PodShape& shape, int count) const;  // No other places.
+  const std::vector<Place>& PlacesOf(const std::string& owner) const;                 // Valid until the next change.
+  bool HasExactly(const std::string& owner, const PodShape& shape, int count) const;  // No other places.
   bool HasPlaces(const std::function<bool(const std::string& owner)>& of) const;
   void DropPlaces(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }

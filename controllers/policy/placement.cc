@@ -220,7 +220,7 @@ std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int 
 }
 
 void KeepConstrainedPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count) {
-  if (ledger.HasJust(owner, *shape, count)) return;
+  if (ledger.HasExactly(owner, *shape, count)) return;
   ledger.DropPlaces(owner);
   for (const NodeId id : PlacesFor(ledger, shape, count, true)) {
     ledger.AddPlace(owner, ledger.NodeAt(id)->state.name, shape);

@@ -191,7 +191,7 @@ std::optional<QuotaRoom> TakesNone(const kube::ResourceQuota& quota, const Quota
   for (const auto& [name, hard] : quota.status.hard) {
     if (!IsAboutPods(name) || FindResource(quota.status.used, name)) continue;
     const std::string what(name);
-    return QuotaRoom{0, quota.metadata.name, what, what + ": how much is used is not counted yet"};
+    return QuotaRoom{0, quota.metadata.name, what, what + ": the quota controller has not counted its use yet"};
   }
   return std::nullopt;
 }

@@ -208,7 +208,7 @@ TEST_F(ClusterAccountTest, KnowsWhetherOthersClaimRoomThatLooksFree) {
 }
 
 TEST_F(ClusterAccountTest, ALauncherThatIsLostKeepsItsRoomUntilItsJobSaysOtherwise) {
-  account_.KeepRoomOfLaunchers();
+  account_.KeepRoomOfLostLaunchers();
   const auto add_launcher = [&] {
     AddPod("l", 4, "n1");
     Must(client_.Patch(KindOf<kube::Pod>(), {"team-a", "l"}, kube::PatchType::kMerge, Text(R"({"metadata":{"labels":{
@@ -349,7 +349,7 @@ TEST_F(ClusterAccountTest, OfPlacesThatWereTakenThoseStayThatTheirNodeHasRoomFor
   AddPod("foreign", 1, "n1");
   ASSERT_EQ(Check(account_.PlacesOf("team-a/g"), 0), Safety::kTaken);
 
-  account_.KeepWhatHolds("team-a/g");
+  account_.DropPlacesThatNoLongerFit("team-a/g");
 
   const std::vector<Place> left = account_.PlacesOf("team-a/g");
   EXPECT_EQ(Check(left, 0), Safety::kSafe);
@@ -409,9 +409,9 @@ TEST_F(ClusterAccountTest, APlaceThatIsLostIsToldToThoseWhoPlannedIt) {
   AddPod("p", 5, "n1");
   urgent_.clear();
 
-  account_.KeepWhatHolds("team-a/job");
+  account_.DropPlacesThatNoLongerFit("team-a/job");
   EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/job"});
-  account_.KeepWhatHolds("team-a/job");
+  account_.DropPlacesThatNoLongerFit("team-a/job");
   EXPECT_EQ(urgent_.size(), 1U) << "once";
 }
 

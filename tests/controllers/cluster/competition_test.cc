@@ -39,7 +39,7 @@ class CompetitionTest : public ::testing::Test {
   }
   bool Threatens() { return competition_.Threatens("team-a/g", now_); }
   bool IsAtOne(int priority, kube::TimePoint held) const {
-    return competition_.IsAtOneOf(ledger_.PlacesOf("team-a/g"), "team-a/g", priority, held, now_);
+    return competition_.MayTakeOneOf(ledger_.PlacesOf("team-a/g"), "team-a/g", priority, held, now_);
   }
 
   ClusterLedger ledger_;

@@ -92,7 +92,7 @@ TEST_F(ChildWriterTest, OneOfSomebodyElsesIsLeftAloneAndNamed) {
       kube::KindOf<kube::ConfigMap>(), [this](bool) { return Wanted(); }, false);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), kube::ErrorCode::kAlreadyExists);
-  EXPECT_THAT(made.error().message(), HasSubstr(R"(ConfigMap "child" exists and belongs to nobody that grus knows)"));
+  EXPECT_THAT(made.error().message(), HasSubstr(R"(ConfigMap "child" exists and has no controller)"));
   EXPECT_EQ(Value(), "theirs");
 }
 

@@ -29,7 +29,7 @@ TEST_F(KstatusTest, OneOfThreeIsTrueAtMost) {
   };
   const Case kCases[] = {
       {Standing::kReady, "True", "False", "False", ""},      {Standing::kReconciling, "False", "True", "False", ""},
-      {Standing::kStalled, "False", "False", "True", ""},    {Standing::kAtRest, "False", "False", "False", ""},
+      {Standing::kStalled, "False", "False", "True", ""},    {Standing::kNotWanted, "False", "False", "False", ""},
       {Standing::kUnknown, "Unknown", "False", "False", ""}, {Standing::kSuspended, "False", "False", "False", "True"},
   };
   for (const Case& c : kCases) {

@@ -162,7 +162,7 @@ TEST(QuotaRoomFor, AdmitsNoneWhileNothingIsCounted) {
   quota.status.used.clear();
   const QuotaRoom room = RoomIn(quota);
   EXPECT_EQ(room.copies, 0);
-  EXPECT_EQ(room.why, "pods: how much is used is not counted yet");
+  EXPECT_EQ(room.why, "pods: the quota controller has not counted its use yet");
   EXPECT_FALSE(room.is_unstated);
 
   quota.status.hard.clear();  // Its controller has not seen it at all: nor does admission.
