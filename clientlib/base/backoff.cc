@@ -7,7 +7,7 @@
 namespace kube {
 
 Duration ExponentialDelay(const BackoffPolicy& policy, int tries) {
-  if (policy.base <= Duration::zero()) return Duration::zero();  // Zero times infinity is no number.
+  if (policy.base <= Duration::zero()) return Duration::zero();  // Zero times infinity is NaN.
   const double delay = static_cast<double>(policy.base.count()) * std::pow(policy.factor, tries);
   const double cap = static_cast<double>(policy.cap.count());
   // Compared as doubles: for large `tries` the product is infinite, and a cast of that is undefined.

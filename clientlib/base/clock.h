@@ -52,9 +52,9 @@ class Clock {
   // their predicate. REQUIRES: `lock` is held.
   virtual void WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition, TimePoint until) const = 0;
 
-  // Runs `body` concurrently. Here: on a thread of the operating system.
+  // Runs `body` concurrently; by default on a thread of the operating system.
   virtual Thread Spawn(std::function<void(std::stop_token)> body) const;
-  // A new seed for random numbers. Here: from the operating system.
+  // A new seed for random numbers; by default from the operating system.
   virtual std::uint64_t RandomSeed() const;
 };
 

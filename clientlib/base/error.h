@@ -31,7 +31,7 @@ enum class ErrorCode {
   kTimeout,          // Our deadline passed, or the server answered 504.
   kUnavailable,      // The server could not be reached, the connection broke, or it answered 5xx.
   kCancelled,        // A stop was requested.
-  kDecode,           // Bytes from outside are not what they should be.
+  kDecode,           // Input from outside is malformed.
   kInternal,         // Everything else.
 };
 

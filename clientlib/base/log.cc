@@ -56,8 +56,8 @@ void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';
 }
 
-// A value with a space, a quote or a control character is quoted: a line of text stays one line, and what comes
-// from outside cannot steer a terminal.
+// Quotes a value with a space, a quote, a '=' or a control character: an entry stays one line, and outside input cannot
+// control a terminal.
 void AppendTextValue(std::string& out, std::string_view value) {
   const auto is_odd = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == 0x7f; };
   if (value.empty() || std::any_of(value.begin(), value.end(), is_odd)) {

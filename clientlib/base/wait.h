@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting that a stop request ends. Thread-safe.
+// A wait that a stop request ends early. Thread-safe.
 #pragma once
 
 #include <stop_token>
@@ -9,7 +9,7 @@
 
 namespace kube {
 
-// Waits `wait` on `clock`, less if `stop` is requested. False if it was.
+// Waits for `wait` on `clock`, less if `stop` is requested. False if it was.
 bool WaitFor(const Clock& clock, Duration wait, const std::stop_token& stop);
 
 }  // namespace kube

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store kept up to date by a reflector, or by one for each of some namespaces, with handlers for its changes.
+// A store kept up to date by one reflector, or by one per namespace, with handlers for its changes.
 //
-// Handlers run on a reflector's thread after the store and its indexes changed, one change at a time, in order;
-// they must be quick (typically: put a key on a work queue). A handler added late gets one synthetic
-// change for each object there. Thread-safe.
+// Handlers run on a reflector's thread after the store and its indexes changed, one change at a time, in order; they
+// must be quick (typically: put a key on a work queue). A handler added late gets one synthetic change for each object
+// in the store. Thread-safe.
 #pragma once
 
 #include <functional>

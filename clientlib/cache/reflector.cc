@@ -20,12 +20,12 @@ constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), seconds(30), 2.
 constexpr Duration kQuietReset = minutes(2);
 constexpr Duration kShortWatch = seconds(1);
 // A server may send nothing on a watch until its timeout, not even a bookmark, but then it ends the watch: a stream
-// that outlives the timeout by the grace is dead (L13). Only this finds a frozen server or proxy, so the longest
-// timeout is also how long one may hide changes (L7).
+// that outlives the timeout by the grace is dead (L13). Only this detects a frozen server or proxy, so the longest
+// timeout also bounds how long one can hide changes (L7).
 constexpr int kShortestTimeoutSeconds = 90, kLongestTimeoutSeconds = 120;
-constexpr int kMostDoublings = 3;  // Of the time for initial objects: a quarter of an hour.
+constexpr int kMostDoublings = 3;  // Of the timeout for initial objects: up to 16 minutes.
 constexpr Duration kGraceAfterTimeout = seconds(5);
-// Before the mark the server has something to send all the time.
+// Until the mark that ends the initial objects, the server sends without a pause.
 constexpr Duration kLongestSilenceBeforeMark = minutes(1);
 constexpr int kInternalErrorsBeforeRelist = 4;
 constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
@@ -35,7 +35,7 @@ bool IsVersionRefused(const Error& error) {
   return error.code() == ErrorCode::kGone || error.message().find("Too large resource version") != std::string::npos;
 }
 
-// The same error as kGone if it says that.
+// The same error, as kGone if the server refused the version.
 Error AsGoneIfRefused(Error error) {
   if (error.code() == ErrorCode::kGone || !IsVersionRefused(error)) return error;
   return Error(ErrorCode::kGone, error.message()).with_http(error.http_status(), error.reason());
@@ -90,7 +90,7 @@ ReflectorStats Reflector::stats() const {
   return stats_;
 }
 
-// Spread, so that the watches of a cluster do not all end at once (L7).
+// Random, so that the watches of a cluster do not all end at once (L7).
 Duration Reflector::WatchTimeout(bool is_initial) {
   const int timeout = std::uniform_int_distribution<int>(kShortestTimeoutSeconds, kLongestTimeoutSeconds)(random_);
   return seconds(is_initial ? timeout << std::min(unfinished_lists_, kMostDoublings) : timeout);
@@ -104,7 +104,7 @@ void Reflector::NoteFailure(const Error& error) {
   }
   const bool is_unserved = error.code() == ErrorCode::kNotFound;
   if (options_.is_optional && (is_unserved || error.code() == ErrorCode::kForbidden)) {
-    const bool is_said = std::exchange(is_refusal_said_, true);
+    const bool is_said = std::exchange(is_refusal_logged_, true);
     if (!is_said && is_unserved) {
       log_.Info("the server does not know the kind; continuing without it", {{"kind", kind_.kind}});
     } else if (!is_said) {
@@ -143,8 +143,8 @@ void Reflector::Run(std::stop_token stop) {
 
     const Error& error = done.error();
     if (error.code() == ErrorCode::kGone) {
-      // First relist from the last version, and only without one if that is refused too (L2, L3): both at once,
-      // but a server that refuses everything, or each watch right after its list, is given time.
+      // First relist from the last version; only if that is refused too, without one (L2, L3). Do both without a wait,
+      // but back off from a server that refuses everything, or each watch right after its list.
       const TimePoint now = clock_.Now();
       const bool is_first =
           position_.is_synced ? !last_expiry || now - *last_expiry > kQuietReset : !position_.is_refused;
@@ -181,7 +181,7 @@ Status Reflector::ListAll(std::stop_token stop) {
   do {
     Result<ObjectList> page = client_.List(kind_, options_.ns, list, stop);
     if (!page && IsVersionRefused(page.error()) && !position_.is_refused) {
-      position_.is_refused = true;  // At once, and with a quorum read (L2, L11).
+      position_.is_refused = true;  // Ask again at once, with a quorum read (L2, L11).
       list.resource_version.clear();
       list.continue_token.clear();
       objects.clear();
@@ -222,7 +222,7 @@ Status Reflector::WatchFrom(std::stop_token stop) {
     if (is_initial && is_unknown) {
       log_.Info("the server does not know watch-list, falling back to list", {{"kind", kind_.kind}});
       watch_list_works_ = false;
-      ++events_in_watch_;  // An answer came: not the silent end that Run() backs off on.
+      ++events_in_watch_;  // This answer is not the silent end that Run() backs off on.
       return {};
     }
     return AsGoneIfRefused(std::move(stream).error()).with("watch " + std::string(kind_.plural));
@@ -232,7 +232,7 @@ Status Reflector::WatchFrom(std::stop_token stop) {
 
 Status Reflector::ReadStream(ByteStream& stream, bool is_initial, TimePoint end_of_watch, std::stop_token stop) {
   JsonLines lines;
-  std::vector<ConstObject> initial;  // Kept apart until all of it is here, so that readers see one change (L9).
+  std::vector<ConstObject> initial;  // Kept apart until complete, so that readers see one change (L9).
   while (!stop.stop_requested()) {
     const TimePoint until =
         is_initial ? std::min(end_of_watch, clock_.Now() + kLongestSilenceBeforeMark) : end_of_watch;
@@ -309,7 +309,7 @@ Status Reflector::HandleLine(std::string_view line, bool& is_initial, std::vecto
     ++stats_.events;
   }
   if (is_initial) {
-    // Changes that come between the initial objects are applied to the copy in the making.
+    // Changes between the initial objects are applied to the list being built.
     const Object& seen = **object;
     std::erase_if(initial, [&](const ConstObject& o) {
       return event->type != WatchEventType::kAdded && o->metadata.name == seen.metadata.name &&

@@ -3,8 +3,8 @@
 //
 // Starts with a watch-list (KEP-3157) and falls back to list + watch where the server does not know it. A watch that
 // ends or breaks is resumed from the last resource version; only 410 Gone, and errors that would recur (MayResume),
-// cost a relist. Backoff 0.8 s doubling to 30 s. A stream that the server should have ended long ago is given up (L13).
-// Run() blocks on the caller's thread until `stop`; everything is decoded and delivered on that thread.
+// cost a relist. Backoff 0.8 s doubling to 30 s. A stream that outlives its timeout is given up (L13). Run() blocks on
+// the caller's thread until `stop`; everything is decoded and delivered on that thread.
 #pragma once
 
 #include <mutex>
@@ -79,7 +79,7 @@ class Reflector {
   Backoff backoff_;
   Position position_;
   bool watch_list_works_;
-  bool is_refusal_said_ = false;
+  bool is_refusal_logged_ = false;
   int unfinished_lists_ = 0;  // Watch-lists in a row that ended before the mark.
   std::uint64_t events_in_watch_ = 0;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects of one kind in memory, found by key or by index.
 //
-// Objects are shared and immutable: to change one, copy it. One query sees one moment. Replace() is atomic to readers.
-// A store is filled by one watch over all namespaces (scope ""), or by one for each of some namespaces (scope: its
-// name). The resource version of a scope never goes back and also moves on bookmarks, so that "has the cache seen my
-// write?" has an answer for objects that were deleted meanwhile. Thread-safe; one writer a scope is assumed.
+// Objects are shared and immutable: to change one, copy it. Each query sees one consistent state. Replace() is atomic
+// to readers. A store is filled by one watch over all namespaces (scope ""), or by one watch per namespace (scope: its
+// name). The resource version of a scope never goes back and also advances on bookmarks, so that "has the cache seen my
+// write?" has an answer even if the object was deleted meanwhile. Thread-safe. REQUIRES: one writer per scope.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,7 @@ class Store {
   using IndexFunction = std::function<std::vector<std::string>(const Object&)>;
   using IndexId = std::size_t;
 
-  // A plain function has one index, whoever adds it. REQUIRES: called before the first object is stored.
+  // Adding the same plain function again returns the same index. REQUIRES: called before the first object is stored.
   IndexId AddIndex(IndexFunction function);
 
   ConstObject Get(const ObjectKey& key) const;
@@ -64,7 +64,7 @@ class Store {
     KeyView(const ConstObject& object) : KeyView(*object) {}                               // NOLINT
     friend bool operator==(const KeyView&, const KeyView&) = default;
   };
-  // Not noexcept: libstdc++ then keeps each hash, and a search does not touch the other objects in its bucket.
+  // Not noexcept: libstdc++ then caches each hash, and a lookup does not touch the other objects in its bucket.
   struct KeyHash {
     using is_transparent = void;
     std::size_t operator()(const KeyView& key) const {
@@ -83,7 +83,7 @@ class Store {
   };
   void AddToIndexes(const Object& object);
   void RemoveFromIndexes(const Object& object);
-  // Replaces the object of `key` by `object`, or removes it if null. Returns the previous one.
+  // Replaces the object of `key` by `object`, or removes it if `object` is null. Returns the previous one.
   ConstObject SwapLocked(const KeyView& key, ConstObject object);
   void AdvanceLocked(const std::string& resource_version, const std::string& scope);
 

@@ -35,7 +35,7 @@ std::size_t EndOfValue(std::string_view text, std::size_t at) {
     if (c == '"') is_in_string = true;
     else if (c == '{' || c == '[') ++depth;
     else if (c == '}' || c == ']') {
-      if (depth == 0) return at;  // The end of what surrounds a number or a word.
+      if (depth == 0) return at;  // The bracket that encloses a number or a word ends it.
       if (--depth == 0) return at + 1;
     } else if (c == ',' && depth == 0) return at;
   }
@@ -47,7 +47,7 @@ std::size_t SkipSpace(std::string_view text, std::size_t at) {
   return at;
 }
 
-Error BadLine(std::string_view what) { return Error(ErrorCode::kDecode, "watch event: ").with(what); }
+Error BadLine(std::string_view what) { return Error(ErrorCode::kDecode, std::string(what)).with("watch event"); }
 
 }  // namespace
 

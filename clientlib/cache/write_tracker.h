@@ -5,7 +5,7 @@
 // over that owner it asks whether the caches have caught up, and waits for the cache if not. A pass on a stale cache
 // would repeat writes, or undo them. Records of an owner are dropped once caught up, and replaced when the owner comes
 // back with another UID. A version that is no number counts as caught up: never block on it. The echo of an own write
-// is no news, unless a pass waits for it. Thread-safe.
+// needs no pass, unless one waits for it. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -30,15 +30,15 @@ class WriteTracker {
     Note(owner.Key(), owner.uid, kind, answer.metadata.resource_version);
   }
 
-  // True if for every noted kind `version_of(kind)`, the store's version, has reached the note. An empty store
+  // True if for every noted kind the store's version, `version_of(kind)`, has reached the noted one. An empty store
   // version counts as reached.
   bool HasCaughtUp(const ObjectKey& owner, const std::string& owner_uid,
                    const std::function<std::string(const Kind&)>& version_of);
-  // `caches`: those of the kinds that are written; null ones do not count.
+  // `caches`: those of the kinds that are written; null ones are skipped.
   bool HasCaughtUp(const ObjectMeta& owner, std::initializer_list<const Informer*> caches);
 
   // True if `resource_version`, which an event just brought, is that of the newest noted write of this kind, and the
-  // owner's last look did not find the caches behind.
+  // owner's last HasCaughtUp() did not find the caches behind.
   bool IsOwnEcho(const ObjectKey& owner, const Kind& kind, std::string_view resource_version) const;
 
   void Forget(const ObjectKey& owner);
@@ -47,7 +47,7 @@ class WriteTracker {
   struct Record {
     std::string uid;
     std::map<const Kind*, std::string> versions;
-    bool is_awaited = false;  // A pass was put off until the caches have caught up.
+    bool is_awaited = false;  // A pass waits until the caches have caught up.
   };
   mutable std::mutex mutex_;  // Guards records_.
   std::unordered_map<ObjectKey, Record> records_;

@@ -66,7 +66,7 @@ Error MakeError(int http_status, std::string_view body) {
 
 Error ErrorFromResponse(const HttpResponse& response, WallTime now) {
   Error error = MakeError(response.status, response.body);
-  // Which rule of API Priority and Fairness was short of room: what an administrator has to widen (H2).
+  // Name the flow schema (API Priority and Fairness) that throttled us, for an administrator to widen (H2).
   const std::string& flow = response.Header("x-kubernetes-pf-flowschema-uid");
   if (response.status == 429 && !flow.empty()) {
     error =

@@ -38,7 +38,7 @@ Result<std::string> CertificateRenewal::AuthorizationHeader() {
     TransportOptions fresh = options_;
     fresh.cert_pem = std::move((*plugin)->cert_pem);
     fresh.key_pem = std::move((*plugin)->key_pem);
-    // Without it the request would go out as somebody else.
+    // With the old certificate the request would go out as somebody else.
     if (Status used = Use(std::move(fresh), "exec plugin"); !used) return std::move(used).error().with("exec plugin");
   }
   if (clock_.Now() >= read_again_) RenewFromFiles();
@@ -63,7 +63,7 @@ Result<TransportOptions> CertificateRenewal::ReadFiles() const {
     if (!content) return std::move(content).error();
     *text = *std::move(content);
   }
-  // An empty file too is none: the transport would take it for "the system's CAs" or "no client certificate".
+  // Refuse empty files too: the transport would take them for "the system's CAs" or "no client certificate".
   if (!ca_file_.empty()) {
     if (Status checked = CheckCaCertificate(fresh.ca_pem); !checked) return std::move(checked).error().with(ca_file_);
   }

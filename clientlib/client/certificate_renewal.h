@@ -2,11 +2,11 @@
 // Reloads certificates that are replaced while the process runs: files of the cluster's CA and of the client, and
 // credentials of an exec plugin (rule A3).
 //
-// A TokenSource around another one, so that it is asked before each request. The files are read again every five
-// minutes. When their content has changed, the transport is reloaded: later requests use new connections, while running
-// requests and watches end on the old ones. If the files cannot be used (half written, a key of another certificate),
-// this is logged, the old certificates stay in use, and the files are read again after one minute. Thread-safe; blocks
-// on the files.
+// Wraps another TokenSource, so that it is called before each request. The files are read again every five minutes.
+// When their content has changed, the transport is reloaded: later requests use new connections, while running requests
+// and watches end on the old ones. If the files cannot be used (half written, a key of another certificate), this is
+// logged, the old certificates stay in use, and the files are read again after one minute. Thread-safe; blocks on the
+// files.
 #pragma once
 
 #include <memory>
@@ -36,12 +36,12 @@ class CertificateRenewal final : public TokenSource {
   Status Use(TransportOptions fresh, std::string_view source);
 
   const std::unique_ptr<TokenSource> tokens_;
-  const std::string ca_file_, cert_file_, key_file_;  // Empty: it does not change.
+  const std::string ca_file_, cert_file_, key_file_;  // Empty: not from a file.
   CurlTransport& transport_;
   const Clock& clock_;
   const Log* const log_;
 
-  std::mutex mutex_;  // Guards what follows; held while files are read: once for all.
+  std::mutex mutex_;  // Guards what follows. Held while files are read, so that one thread reads them for all.
   TransportOptions options_;
   TimePoint read_again_;
 };

@@ -13,10 +13,10 @@
 namespace kube {
 namespace {
 
-constexpr Duration kLongestWait = std::chrono::seconds(1);  // A longer wait is the work queue's.
+constexpr Duration kLongestWait = std::chrono::seconds(1);  // Longer waits are left to the work queue.
 constexpr Duration kReconnectWait = std::chrono::milliseconds(50);
 
-// A query that leaves out what is empty.
+// A query that leaves out empty values.
 class Query {
  public:
   explicit Query(std::string path) : builder_(std::move(path)) {}
@@ -73,7 +73,7 @@ Result<HttpResponse> Client::Send(std::string_view verb, const Kind& kind, HttpR
   request.timeout = std::min(request.timeout, options_.timeout);
   const std::size_t plain_headers = request.headers.size();
   bool has_renewed_token = false;
-  std::string earlier;  // Why there was another try.
+  std::string earlier;  // The error of the previous try.
   for (int tries = 1;; ++tries) {
     request.headers.resize(plain_headers);
     if (Status authorized = Authorize(request); !authorized) return std::move(authorized).error();
@@ -151,7 +151,7 @@ Result<Client::ObjectPtr> Client::Apply(const Kind& kind, const ObjectKey& key, 
   request.method = "PATCH";
   request.target = WriteTarget(ObjectPath(kind, key, options.subresource), options, options_.field_manager);
   AcceptAnswer(request, options);
-  // JSON is YAML; the server takes it under this type since server-side apply exists.
+  // JSON is YAML: each server with server-side apply accepts it under this type.
   request.headers.emplace_back("Content-Type", "application/apply-patch+yaml");
   request.body = ToText(object);
   return SendForObject("apply", kind, std::move(request), std::move(stop));
@@ -219,9 +219,10 @@ Result<std::unique_ptr<ByteStream>> Client::PodLog(const ObjectKey& pod, const P
   Result<StreamResponse> response = Open("log", KindOf<Pod>(), std::move(request), std::move(stop));
   if (response && response->stream) return std::move(response->stream);
 
-  Error error = !response                      ? std::move(response).error()
-                : response->head.status == 204 ? Error(ErrorCode::kUnavailable, "it has no node yet").with_http(204, "")
-                                               : ErrorFromResponse(response->head, clock_.WallNow());
+  Error error = !response ? std::move(response).error()
+                : response->head.status == 204
+                    ? Error(ErrorCode::kUnavailable, "the pod has no node yet").with_http(204, "")
+                    : ErrorFromResponse(response->head, clock_.WallNow());
   return std::move(error).with("log of pod " + pod.ToString());
 }
 

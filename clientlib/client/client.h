@@ -2,10 +2,10 @@
 // Typed verbs of the Kubernetes API over a Transport.
 //
 // Calls block until the answer has arrived, the deadline has passed or `stop` was requested. Errors carry the server's
-// own message and code (api_status.h). What is retried here (docs/runtime-rules.md, H1): an answer with Retry-After of
-// at most one second, and GETs whose connection broke; longer waits are left to the work queue, so that no reconcile
-// thread sleeps. Objects in memory are projections (model/kind.h): they are never sent back whole. Writes are create,
-// server-side apply, JSON patch and merge patch. Thread-safe.
+// own message and code (api_status.h). Retried here (docs/runtime-rules.md, H1): answers with a Retry-After of at most
+// one second, and GETs whose connection broke; longer waits are left to the work queue, so that no reconcile thread
+// sleeps. Objects in memory are projections (model/kind.h): they are never sent back whole. Writes are create,
+// server-side apply, patch and delete. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -63,7 +63,7 @@ struct WriteOptions {
   std::string field_manager{};  // Empty: the client's.
   bool force = false;           // Apply only: take fields from other managers.
   bool dry_run = false;
-  bool metadata_only = false;         // Of the object that comes back: less to write, to send and to read.
+  bool metadata_only = false;         // The answer has only the object's metadata: less to send and to decode.
   std::optional<Duration> timeout{};  // Of a create; no longer than the client's.
 };
 
@@ -98,7 +98,7 @@ class Client {
                           std::stop_token stop = {});
   Result<ObjectPtr> Create(const Kind& kind, std::string_view ns, const Json& object, const WriteOptions& options = {},
                            std::stop_token stop = {});
-  // Server-side apply: fields of ours that `object` leaves out are removed.
+  // Server-side apply: removes fields that we own and `object` leaves out.
   Result<ObjectPtr> Apply(const Kind& kind, const ObjectKey& key, const Json& object, const WriteOptions& options = {},
                           std::stop_token stop = {});
   Result<ObjectPtr> Patch(const Kind& kind, const ObjectKey& key, PatchType type, const Json& patch,
@@ -112,7 +112,7 @@ class Client {
   // Errors name the pod; see also IsWaitingToStart(). kTimeout: no byte came in time.
   Result<std::unique_ptr<ByteStream>> PodLog(const ObjectKey& pod, const PodLogOptions& options,
                                              std::stop_token stop = {});
-  // GET of any path, for discovery and /version: the body.
+  // GETs any path (discovery, /version) and returns the body.
   Result<std::string> GetRaw(const std::string& path, std::stop_token stop = {});
 
   template <typename T>

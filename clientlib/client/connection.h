@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a kubeconfig, or a pod's service account, to a client that talks to the API server.
-// Thread-safe; a connection is used by any number of threads.
+// Makes a client of the API server from a kubeconfig or a pod's service account. Thread-safe; a connection is used by
+// any number of threads.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,8 @@ struct ConnectOptions {
   const Log* log = nullptr;
 };
 
-// Everything that a connection needs, in the order in which it must be destroyed. Not movable.
+// Everything that a connection needs. Each member uses those above it, so they must be destroyed in reverse. Not
+// movable.
 struct Connection {
   ClientConfig config;
   std::unique_ptr<CurlTransport> transport;

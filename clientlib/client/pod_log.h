@@ -18,9 +18,9 @@ struct PodLogOptions {
   bool timestamps = false;  // Each line begins with its time and a space: "2026-01-02T03:04:05.678901234Z text".
   // Lines from the beginning of that second on: the API knows no fractions.
   std::optional<Time> since{};
-  std::optional<std::int64_t> tail_lines{};   // Only so many of the last lines. It counts before `since` is looked at.
+  std::optional<std::int64_t> tail_lines{};   // Only this many of the last lines, counted before `since` is applied.
   std::optional<std::int64_t> limit_bytes{};  // At least 1. The stream ends there, even within a line.
-  // Until the headers of the answer came. A kubelet that follows sends them with the first line, so that a quiet
+  // Until the headers of the answer have come. With `follow` the kubelet sends them with the first line, so a quiet
   // container looks like a server that does not answer.
   Duration timeout = std::chrono::seconds(30);
 };

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
-// Nothing depends on it but what curl might hold back in buffers of its own: then it is this late.
+// A backstop for bytes that curl holds in its own buffers: they come at most this late.
 constexpr milliseconds kLongestWait(1000);
 
 int Checked(int fd) {
@@ -59,7 +59,7 @@ int CurlPoller::OnSocket(CURL*, curl_socket_t socket, int what, void* self, void
   epoll_event event{};
   event.data.fd = socket;
   if (what == CURL_POLL_REMOVE) {
-    epoll_ctl(poller.epoll_, EPOLL_CTL_DEL, socket, &event);  // Closed already: gone from the set by that.
+    epoll_ctl(poller.epoll_, EPOLL_CTL_DEL, socket, &event);  // Fails if closing has already removed it.
     return 0;
   }
   if (what != CURL_POLL_OUT) event.events |= EPOLLIN;
@@ -90,7 +90,7 @@ int CurlPoller::MillisecondsToWait() const {
 }
 
 void CurlPoller::Drive() {
-  // A timer that is due runs after this wait, which then takes no time: a transfer that it ends is left to read at
+  // A due timer runs after this wait, which is then zero: the caller can collect the transfers that the timer ends at
   // once.
   std::array<epoll_event, 32> events{};
   int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), MillisecondsToWait());

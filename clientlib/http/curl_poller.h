@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a curl multi handle with epoll: only transfers whose socket or timer has something to do are looked at.
+// Drives a curl multi handle with epoll: handles only transfers whose socket or timer is ready.
 //
-// (curl_multi_poll and curl_multi_perform make a system call for each running transfer at each wake-up.)
-// One thread drives; Wake() is for all. The multi handle must outlive the last Drive(), and this the handle's cleanup.
+// (curl_multi_poll and curl_multi_perform make a system call for each running transfer at each wake-up.) One thread
+// calls Drive(); any may call Wake(). The multi handle must outlive the last Drive(), and the poller the handle's
+// cleanup.
 #pragma once
 
 #include <curl/curl.h>
@@ -23,7 +24,7 @@ class CurlPoller {
   CurlPoller(const CurlPoller&) = delete;
   CurlPoller& operator=(const CurlPoller&) = delete;
 
-  // Has curl do what is due, and waits for more to do: bytes, a timer or Wake(). Ended transfers are left to read.
+  // Waits for bytes, a timer or Wake(), then has curl handle what is due. The caller collects ended transfers.
   void Drive();
   // Ends the Drive() that waits, or the next one. Thread-safe.
   void Wake() const;

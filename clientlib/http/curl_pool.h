@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A curl multi handle and the I/O thread that drives it.
 //
-// All curl calls but the wake-up happen on that thread, so nothing in curl is locked. Handles are used again
-// for later exchanges. Over HTTP/2 exchanges share at most `max_connections` connections; a server that
-// speaks only HTTP/1.1 takes one exchange per connection, so the limit is then `max_http1_connections`.
-// Thread-safe.
+// All curl calls except the wake-up happen on that thread, so nothing in curl is locked. Handles are reused for later
+// exchanges. Over HTTP/2 exchanges share at most `max_connections` connections; a server that speaks only HTTP/1.1
+// takes one exchange per connection, so the limit is then `max_http1_connections`. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -42,7 +41,7 @@ class CurlPool {
   bool Start(std::shared_ptr<Exchange> exchange);
   // The caller no longer waits: its transfer is removed soon, without OnEnd(). Never blocks on the network.
   void Abandon(std::shared_ptr<Exchange> exchange);
-  // Takes no more exchanges; the I/O thread ends with the last of those that run.
+  // Takes no more exchanges; the I/O thread ends after the last running one.
   void Drain();
   // Ends all exchanges with kCancelled and joins the I/O thread. Once, from one thread.
   void Close();

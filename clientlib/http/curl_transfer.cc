@@ -15,7 +15,7 @@
 namespace kube {
 namespace {
 
-// A peer that acknowledges nothing for this long is gone; without it a dead network is noticed after minutes.
+// A peer that acknowledges nothing for this long is gone; without the limit, detecting a dead network takes minutes.
 constexpr unsigned kTcpUserTimeoutMs = 30'000;
 constexpr long kKeepAliveIdleSeconds = 20;
 constexpr long kKeepAliveIntervalSeconds = 5;
@@ -57,7 +57,7 @@ std::string ExplainCertificate(std::string_view detail, bool has_own_ca) {
 template <typename T>
 void CurlTransfer::Set(CURLoption option, T value) {
   const CURLcode code = curl_easy_setopt(easy_, option, value);
-  // Of the options used here, none can be refused but for lack of memory.
+  // The options used here can fail only for lack of memory.
   if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
   assert(code == CURLE_OK);
 }
@@ -105,7 +105,7 @@ void CurlTransfer::SetUpConnection() {
 
   base_url_ = options.server;
   if (options.tls_server_name.empty()) return;
-  // curl verifies the host of the URL, so that becomes the name to verify, and the real host goes beside it.
+  // curl verifies the URL's host: put the name to verify there, and the real host into CONNECT_TO and the Host header.
   const ServerUrl server = *ParseServerUrl(options.server);  // Checked when the transport was made.
   base_url_ = server.scheme + "://" + options.tls_server_name + ":" + server.port + server.path;
   host_header_ = "Host: " + server.host + ":" + server.port;
@@ -124,7 +124,7 @@ void CurlTransfer::SetUpTls() {
   if (!options.ca_pem.empty()) {
     const curl_blob ca = BlobOf(options.ca_pem);
     Set(CURLOPT_CAINFO_BLOB, &ca);
-    // Else the system's folder of roots would be trusted beside our CA.
+    // Otherwise curl would also trust the system's folder of roots.
     Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
   }
   if (!options.cert_pem.empty()) {
@@ -151,7 +151,7 @@ void CurlTransfer::SetMayShareConnection(bool may_share_connection) {
 
 void CurlTransfer::SetMethodAndBody() {
   const HttpRequest& request = exchange_->request();
-  Set(CURLOPT_HTTPGET, 1L);  // Undoes what the exchange before had set.
+  Set(CURLOPT_HTTPGET, 1L);  // Undoes what the previous exchange set.
   Set(CURLOPT_CUSTOMREQUEST, static_cast<char*>(nullptr));
   const bool is_post = request.method == "POST";
   if (is_post || request.method == "PUT" || request.method == "PATCH" || !request.body.empty()) {
@@ -175,7 +175,7 @@ void CurlTransfer::SetHeaders() {
   std::string line;
   for (const auto& [name, value] : exchange_->request().headers) {
     if (IsHeader(name, "accept-encoding")) {
-      // curl must know, to decode the answer.
+      // curl decodes the answer only if it adds this header itself.
       accepts_gzip = value == "gzip";
       continue;
     }
@@ -244,8 +244,8 @@ int CurlTransfer::BeforeRequest(void* self, char*, char*, int, int) {
   curl_easy_getinfo(transfer.easy_, CURLINFO_NUM_CONNECTS, &connects);
   transfer.shared_.connections_opened.fetch_add(connects, std::memory_order_relaxed);
   if (transfer.was_sent_) {
-    // curl sends again by itself when a kept connection turns out dead. The server may have carried out the
-    // request nevertheless, so only reads may go twice.
+    // curl resends by itself when a reused connection turns out to be dead. The server may have carried out the
+    // request, so only reads may be sent twice.
     const std::string& method = transfer.exchange_->request().method;
     if (method != "GET" && method != "HEAD") return CURL_PREREQFUNC_ABORT;
   }

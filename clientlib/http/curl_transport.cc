@@ -48,7 +48,7 @@ bool HasControlCharacter(std::string_view text) {
   return false;
 }
 
-// User names and the like reach headers and targets; none of them may start a second header or request.
+// User names and other outside text get into headers and targets: none may start a second header or request.
 Status CheckRequest(const HttpRequest& request) {
   if (!request.target.starts_with('/') || request.target.find(' ') != std::string::npos ||
       HasControlCharacter(request.target)) {
@@ -131,13 +131,13 @@ Result<CurlTransport::Impl::Started> CurlTransport::Impl::Start(Exchange::Kind k
         started.exchange = std::make_shared<Exchange>(kind, request, limit, clock);
       }
     }
-    // Only a Reload() between both lines lets it refuse; the next turn finds the new pools.
+    // Refused only if Reload() has replaced the pools since: the next turn finds the new ones.
     if (started.pool->Start(started.exchange)) return started;
   }
 }
 
 Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(TransportOptions options, const Clock& clock) {
-  // Once a process, thread-safe; curl counts further calls.
+  // Once per process, thread-safe; curl counts further calls.
   static const CURLcode kInitialised = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (kInitialised != CURLE_OK) return Error(ErrorCode::kInternal, "libcurl failed to start");
   if (Status status = CheckOptions(options); !status) return std::move(status).error();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 64UL << 10;      // What one ByteStream::Read() hands over.
 constexpr std::size_t kErrorBodyBytes = 64UL << 10;  // Of a refused stream: enough for any Status object.
-constexpr std::size_t kReserveBytes = 4UL << 20;     // Trusted of a Content-Length before bytes came.
+constexpr std::size_t kReserveBytes = 4UL << 20;     // The most reserved for a Content-Length before bytes come.
 
 std::string_view Trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
@@ -27,7 +27,7 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-// "HTTP/1.1 200 OK" or "HTTP/2 200": the status, 0 if it is none.
+// The status of "HTTP/1.1 200 OK" or "HTTP/2 200"; 0 if there is none.
 int StatusOf(std::string_view line) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return 0;
@@ -101,7 +101,7 @@ bool Exchange::OnStreamBody(std::string_view bytes) {
       chunks_.clear();
       return false;
     }
-    wake = chunks_.empty();  // Only a reader without bytes is waiting.
+    wake = chunks_.empty();  // A reader waits only while there are no chunks.
     if (chunks_.empty() || chunks_.back().size() + bytes.size() > kChunkBytes) chunks_.emplace_back();
     chunks_.back().append(bytes);
     unread_bytes_ += bytes.size();
@@ -123,8 +123,8 @@ void Exchange::OnEnd(std::optional<Error> error) {
 
 template <typename Predicate>
 Status Exchange::Await(TimePoint until, const std::stop_token& stop, Predicate holds) {
-  // Taking the lock closes the gap between a waiter's look at `stop` and its wait. The callback object must
-  // outlive the lock below: its destructor waits for a callback that is running.
+  // Taking the lock closes the gap between a waiter's check of `stop` and its wait. The callback object must outlive
+  // the lock below: its destructor waits for a callback that is running.
   std::stop_callback wake(stop, [this] {
     { std::lock_guard lock(mutex_); }
     changed_.NotifyAll();
@@ -141,7 +141,7 @@ Status Exchange::Await(TimePoint until, const std::stop_token& stop, Predicate h
 Result<HttpResponse> Exchange::AwaitWhole(TimePoint until, std::stop_token stop) {
   Status status = Await(until, stop, [this] { return has_ended_; });
   if (!status) return std::move(status).error();
-  // No lock: the I/O thread let go of all fields when it set has_ended_.
+  // No lock: the I/O thread does not touch the fields after it has set has_ended_.
   if (error_) return *std::move(error_);
   return std::move(response_);
 }

@@ -39,7 +39,7 @@ class Exchange {
 
   // --- calling thread ---
 
-  // Wait for the end of the exchange, at most until `until`.
+  // Waits for the end of the exchange, at most until `until`.
   Result<HttpResponse> AwaitWhole(TimePoint until, std::stop_token stop);
   // Waits for the headers of a 200, or else for the whole (cut) answer.
   Result<HttpResponse> AwaitHead(TimePoint until, std::stop_token stop);

@@ -8,7 +8,7 @@
 namespace kube {
 namespace {
 
-constexpr std::size_t kKeptBytes = 1UL << 20;  // A larger buffer is given back after its line.
+constexpr std::size_t kKeptBytes = 1UL << 20;  // A larger buffer is freed after its line.
 
 // Whether a line of `chunk` is longer than `limit`. The first has `begun` bytes from earlier chunks.
 bool HasLineOver(std::size_t limit, std::size_t begun, std::string_view chunk) {

@@ -23,15 +23,15 @@ class JsonLines {
  public:
   explicit JsonLines(std::size_t max_line_bytes = 64UL << 20) : limit_(max_line_bytes) {}
 
-  // Takes the next bytes of the stream. kTooLarge: a line over the limit; the splitter is then of no more
-  // use. REQUIRES: Next() has returned nullopt since the last Append().
+  // Takes the next bytes of the stream. kTooLarge: a line over the limit; do not use this object any more. REQUIRES:
+  // Next() has returned nullopt since the last Append().
   Status Append(std::string chunk);
 
   // The next whole line without its line end; empty lines are skipped. Valid until the next call of Append()
   // or Next(). nullopt: more bytes are needed.
   std::optional<std::string_view> Next();
 
-  // The stream, if it ended now, would end within a line.
+  // True if a stream that ends now ends within a line.
   bool has_partial_line() const { return !partial_.empty() && !is_handed_out_; }
 
  private:
@@ -40,7 +40,7 @@ class JsonLines {
   const std::size_t limit_;
   std::string chunk_;  // The newest bytes; those before at_ are consumed.
   std::size_t at_ = 0;
-  std::string partial_;         // The begin of the current line, from earlier chunks.
+  std::string partial_;         // The beginning of the current line, from earlier chunks.
   bool is_handed_out_ = false;  // partial_ was returned by Next().
 };
 

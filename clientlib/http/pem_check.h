@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses PEM text early that OpenSSL would refuse in the middle of a handshake, with a worse message. Pure functions
-// on values.
+// Refuses early the PEM text that OpenSSL would refuse during a handshake, with a worse message. Pure functions on
+// values.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 namespace kube {
 namespace {
 
-// Longer waits are as good as "not now", and a sum with a time point must not overflow.
+// Caps waits: a sum with a time point must not overflow.
 constexpr std::chrono::hours kLongestWait(24);
 
 std::optional<int> Number(std::string_view digits) {

@@ -27,7 +27,7 @@ struct HttpRequest {
   std::string target{};  // Path and query, already escaped: "/api/v1/pods?limit=500".
   std::vector<std::pair<std::string, std::string>> headers{};
   std::string body{};
-  Duration timeout = std::chrono::seconds(30);  // Whole exchange; for a stream: until its headers came.
+  Duration timeout = std::chrono::seconds(30);  // Whole exchange; for a stream: until its headers have come.
   HttpPool pool = HttpPool::kRequest;
 };
 
@@ -56,8 +56,8 @@ struct StreamResponse {
   std::unique_ptr<ByteStream> stream;  // Null unless head.status is 200.
 };
 
-// Error::reason() of a kUnavailable whose request was sent, but whose answer did not come whole: the server
-// may or may not have carried it out.
+// Error::reason() of a kUnavailable whose request was sent, but whose answer did not arrive completely: the server may
+// or may not have carried it out.
 inline constexpr std::string_view kConnectionLost = "ConnectionLost";
 
 class Transport {
@@ -68,7 +68,7 @@ class Transport {
   // (stop), kUnavailable (resolve, connect, TLS, broken connection), kTooLarge (body over the limit).
   virtual Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop) = 0;
 
-  // Blocks until the headers of the answer came. Errors as Send().
+  // Blocks until the headers of the answer have come. Errors as Send().
   virtual Result<StreamResponse> Open(const HttpRequest& request, std::stop_token stop) = 0;
 };
 

@@ -14,7 +14,7 @@ namespace kube {
 std::string EscapePathSegment(std::string_view text);
 std::string EscapeQueryValue(std::string_view text);
 
-// "?a=1&b=x%2Fy" after the path given first; the path alone while nothing was added.
+// "?a=1&b=x%2Fy" after the path; the path alone while nothing was added.
 //
 //   QueryBuilder("/api/v1/pods").Add("limit", 500).Add("labelSelector", "app=x").target()
 class QueryBuilder {

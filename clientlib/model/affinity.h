@@ -50,7 +50,7 @@ struct NodeAffinity {
   friend bool operator==(const NodeAffinity&, const NodeAffinity&) = default;
 };
 
-// The pods in the same topology (nodes with the same value of a label) that it is about.
+// Selects pods. Nodes with the same value of the label `topology_key` are one topology.
 struct PodAffinityTerm {
   Box<LabelSelector> label_selector;      // None: no pod.
   Box<LabelSelector> namespace_selector;  // Empty: all namespaces; none: see `namespaces`.

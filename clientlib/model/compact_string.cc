@@ -24,7 +24,7 @@ namespace {
 
 // Longer strings are seldom equal, and comparing them costs more than it saves.
 constexpr std::size_t kMaxSharedBytes = 128;
-constexpr std::size_t kSlots = 4096;  // 32 kB a decoding thread; a power of two.
+constexpr std::size_t kSlots = 4096;  // 32 kB per decoding thread; a power of two.
 
 }  // namespace
 
@@ -57,14 +57,14 @@ void CompactString::Retain() const noexcept {
 
 void CompactString::Release() noexcept {
   if (!is_block()) return;
-  // acq_rel: the last owner must see all reads of the others before it frees.
+  // acq_rel: all reads by other owners happen before the last owner frees the block.
   if (block()->references.fetch_sub(1, std::memory_order_acq_rel) == 1) ::operator delete(block());
 }
 
 CompactString CompactString::Shared(std::string_view text) {
   if (text.size() <= kInlineBytes || text.size() > kMaxSharedBytes) return CompactString(text);
-  // One slot per hash: a newer string takes the place of an older one, which only costs some sharing. So the
-  // memory is bounded, nothing is locked, and no block lives longer than its last user plus one slot.
+  // One slot per hash: a newer string replaces an older one, which only costs some sharing. So memory is bounded, there
+  // is no lock, and an unused block lives only until its slot is reused.
   thread_local std::array<CompactString, kSlots> slots;
   CompactString& slot = slots[std::hash<std::string_view>()(text) & (kSlots - 1)];
   if (slot.view() != text) slot = CompactString(text);

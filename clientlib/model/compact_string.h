@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A string of 8 bytes for objects that are kept by the hundred thousand.
 //
-// Up to 7 bytes are held inline, longer ones in an immutable block that copies share. Strings read from the
-// API server go through Shared(), so that node names, label keys, condition types and the like exist once and
-// not once per pod. Converts from and to std::string and std::string_view without being asked. A value: as
-// thread-safe as an int.
+// Up to 7 bytes are held inline, longer ones in an immutable block that copies share. Strings read from the API server
+// go through Shared(), so that node names, label keys, condition types and the like exist once and not once per pod.
+// Converts from and to std::string and std::string_view implicitly. A value: as thread-safe as an int.
 #pragma once
 
 #include <compare>
@@ -31,7 +30,7 @@ class CompactString {
   }
   ~CompactString() { Release(); }
 
-  // Shares the block of an equal string that this thread made lately, if it still remembers one.
+  // Shares the block of an equal string that this thread made recently, if it still remembers one.
   static CompactString Shared(std::string_view text);
 
   std::string_view view() const;

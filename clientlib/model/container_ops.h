@@ -15,7 +15,7 @@
 
 namespace kube::internal {
 
-// Items of a type with is_kept() are kept only if it says so.
+// If T has is_kept(), drops the items for which it is false.
 template <typename T>
 constexpr auto DropOf() -> void (*)(void*) {
   if constexpr (requires(const T& item) { item.is_kept(); }) {
@@ -39,7 +39,7 @@ struct TypeOpsOf<std::vector<T>> {
                                 .drop = DropOf<T>()};
 };
 
-// The table of a map-like type M with values of type T: `insert` tells them apart.
+// The table of a map-like type M with values of type T. Map types differ in `insert` and `resize`.
 template <typename M, typename T>
 constexpr TypeOps MapOps(void* (*insert)(void*, std::string_view), void (*resize)(void*, std::size_t)) {
   return {.shape = Shape::kMap,
@@ -60,7 +60,7 @@ struct TypeOpsOf<std::map<std::string, T>> {
       MapOps<M, T>([](void* m, std::string_view key) -> void* { return &(*static_cast<M*>(m))[std::string(key)]; },
                    [](void* m, std::size_t) { static_cast<M*>(m)->clear(); });
 };
-// A map in the order of the text, as ResourceList.
+// A map that keeps the order of the text, as ResourceList.
 template <typename T>
 struct TypeOpsOf<std::vector<std::pair<CompactString, T>>> {
   using M = std::vector<std::pair<CompactString, T>>;

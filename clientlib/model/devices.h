@@ -33,8 +33,8 @@ struct DeviceSelector {
 };
 
 struct DeviceClassSpec {
-  std::vector<DeviceSelector> selectors;  // All of them hold for a device of the class.
-  CompactString extended_resource_name;   // By which containers may ask for its devices, too.
+  std::vector<DeviceSelector> selectors;  // A device of the class matches all of them.
+  CompactString extended_resource_name;   // Containers may request the devices by this name, too.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const DeviceClassSpec&, const DeviceClassSpec&) = default;
 };
@@ -44,7 +44,7 @@ struct DeviceClass : Object {
   static const Kind& ResourceKind();
 };
 
-// One of these; versions and lists are not read.
+// At most one is set; versions and lists are not read.
 struct DeviceAttribute {
   CompactString string = {};
   std::optional<std::int64_t> integer = {};
@@ -64,7 +64,7 @@ struct Device {
   CompactString name;
   DeviceAttributes attributes = {};
   std::vector<DeviceTaint> taints = {};
-  std::vector<Presence> consumes_counters = {};  // A part of something that other devices are parts of, too.
+  std::vector<Presence> consumes_counters = {};  // Not empty: it shares hardware with other devices.
   bool allow_multiple_allocations = false;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const Device&, const Device&) = default;
@@ -78,7 +78,7 @@ struct ResourcePool {
 };
 
 struct ResourceSliceSpec {
-  CompactString driver, node_name;  // No node: its devices are not one node's.
+  CompactString driver, node_name;  // No node: its devices belong to no single node.
   ResourcePool pool;
   std::vector<Device> devices;
   static std::span<const FieldInfo> Fields();

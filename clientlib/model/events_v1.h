@@ -24,7 +24,7 @@ struct Event : Object {
   CompactString action, reason, note, type;  // `type` is "Normal" or "Warning".
   ObjectReference regarding;
   std::optional<ObjectReference> related;
-  std::optional<Time> deprecated_last_timestamp;  // Of recorders of the older API, as Kubernetes' own controllers have.
+  std::optional<Time> deprecated_last_timestamp;  // By recorders of the older API, as in Kubernetes' own controllers.
   static const Kind& ResourceKind();
 };
 

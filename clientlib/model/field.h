@@ -11,18 +11,17 @@
 //     return kFields;
 //   }
 //
-// Member types: bool, std::int32_t, std::int64_t, double, std::string, CompactString, Time, MicroTime,
-// Quantity, IntOrString, Json (opaque), enums with an EnumNames(E) overload, structs with Fields(), and
-// std::optional, Box, std::vector, std::map<std::string, ...>, StringMap, ResourceList of these. EnumNames(E)
-// returns an array or span of string_view, name i for enumerator i; "" is a name for "unset". The table is
-// type-erased: one TypeOps a leaf type, no template per struct, which keeps compile time and code size low.
+// Member types: bool, std::int32_t, std::int64_t, double, std::string, CompactString, Time, MicroTime, Quantity,
+// IntOrString, Json (opaque), enums with an EnumNames(E) overload, structs with Fields(), and std::optional, Box,
+// std::vector, std::map<std::string, ...>, StringMap, ResourceList of these. EnumNames(E) returns an array or span of
+// string_view, name i for enumerator i; "" is a name for "unset". The table is type-erased: one TypeOps per leaf type,
+// no template per struct, which keeps compile time and code size low.
 //
-// Reading: null is as good as missing; unknown fields are skipped; a field given twice is an error;
-// `required` is not checked, as the API server has done that. Writing: an empty optional, string, vector,
-// map, Time, enum named "" or null Json is omitted unless the field is required; numbers and booleans are
-// always written unless `.omit_zero`. A struct that would be {} is omitted unless required. What an optional
-// holds is always written. Two rows of the same name next to each other read the same JSON twice; one of them
-// is `.read_only`.
+// Reading: null counts as missing; unknown fields are skipped; a field given twice is an error; `required` is not
+// checked, as the API server has done that. Writing: an empty optional, string, vector, map, Time, enum named "" or
+// null Json is omitted unless the field is required; numbers and booleans are always written unless `.omit_zero`. A
+// struct that would be {} is omitted unless required. What an optional holds is always written. Two rows of the same
+// name next to each other read the same JSON twice; one of them is `.read_only`.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 namespace kube {
 namespace {
 
-// A key that stands in the object twice; empty data() if none.
+// A key that the object has twice; null data() if none.
 std::string_view FindDuplicate(const JsonToken& object) {
   std::vector<std::string_view> keys;
   keys.reserve(object.count);

@@ -67,8 +67,8 @@ class Json {
   // The member of that name; null if there is none or this is no object.
   const Json* Find(std::string_view key) const;
   Json* Find(std::string_view key);
-  // As Find(), but looks at the member at `next` first, and leaves there the place after the one it found. So
-  // two objects whose members have the same order, as the API server's have, are compared in linear time.
+  // As Find(), but checks the member at `next` first, and sets `next` behind the one it found: two objects whose
+  // members have the same order, as those of the API server, are compared in linear time.
   const Json* FindFrom(std::size_t& next, std::string_view key) const;
   // The value at a path of member names: At({"spec", "replicas"}); null if any step is missing.
   const Json* At(std::initializer_list<std::string_view> path) const;
@@ -91,12 +91,12 @@ std::string ToText(const Json& value);  // Compact, members in their order.
 // RFC 7396: `patch` merged into `target`; a null member removes.
 void MergePatch(Json& target, const Json& patch);
 
-// True if every field of `wanted` stands in `live` with an equal value: how a child is compared with what a reconciler
-// wants without undoing defaults and fields of other writers. Lists whose items are objects with a `name`, `key`,
+// True if `live` has every field of `wanted` with an equal value. Reconcilers compare a child with the wanted one this
+// way, so as not to undo defaults and fields of other writers. Lists whose items are objects with a `name`, `key`,
 // `containerPort`, `mountPath` or `port` member are matched by that member (the first of these that all wanted items
 // have), others by position with equal length. Empty, null, false and 0 in `wanted` equal a missing field; quantities
-// (below `requests`, `limits` and the like) are compared by value: "0.5" equals "500m". Fields that were dropped from
-// `wanted` are not noticed; only server-side apply removes them.
+// (below `requests`, `limits` and the like) are compared by value: "0.5" equals "500m". It does not notice a field that
+// `wanted` no longer has; only server-side apply removes such a field.
 bool IsCovered(const Json& wanted, const Json& live);
 
 }  // namespace kube

@@ -49,7 +49,7 @@ bool AreEqualScalars(const Json& wanted, const Json& live, bool is_quantity) {
 
 bool Covers(const Json& wanted, const Json& live, bool is_quantity);
 
-// The member by which the items of `items` are known; empty if there is none.
+// The member that identifies the items of `items`; empty if there is none.
 std::string_view ItemKey(const Json::Array& items) {
   for (const std::string_view key : kItemKeys) {
     if (!items.empty() && std::all_of(items.begin(), items.end(), [&](const Json& i) { return i.Find(key); })) {

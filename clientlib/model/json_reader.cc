@@ -181,8 +181,7 @@ bool ReadValue(const TypeOps& type, const JsonToken& token, void* target, Proble
   return false;
 }
 
-// The first row named `name`, looked for from `hint` on: both sides usually follow the order of the Go
-// struct.
+// The first row named `name`, searched from `hint` on: both sides usually follow the order of the Go struct.
 std::size_t FindField(std::span<const FieldInfo> fields, std::string_view name, std::size_t hint) {
   for (std::size_t i = hint; i < fields.size(); ++i) {
     if (fields[i].name == name) return i;

@@ -11,8 +11,8 @@
 #include "clientlib/model/rapidjson_config.h"
 #include "clientlib/model/utf8.h"
 
-// Reads strings 16 bytes at a time; the text it reads must be followed by 16 bytes that may be read. Not so
-// when it writes: version 1.1 then leaves control characters from 0x1A to 0x1F as they are (FindControl()).
+// RapidJSON then reads strings 16 bytes at a time: 16 readable bytes must follow the text. Not for the writer: version
+// 1.1 then does not escape control characters from 0x1A to 0x1F (FindControl()).
 #ifdef __SSE2__
 #define RAPIDJSON_SSE2
 #endif
@@ -28,9 +28,9 @@ using Type = JsonToken::Type;
 
 constexpr int kMaxDepth = 500;               // Json values nest on the stack; this many are safe with sanitizers too.
 constexpr std::size_t kPadding = 32;         // Zeros after the text: its end, and room for reads of 16 bytes.
-constexpr std::size_t kKeepBytes = 4 << 20;  // Larger buffers are given back after use.
+constexpr std::size_t kKeepBytes = 4 << 20;  // Larger buffers are freed after use.
 
-// The power of ten of the first digit that is not 0, of a number by JSON's grammar that is not 0.
+// The power of ten of the first digit that is not 0. REQUIRES: `number` follows JSON's grammar and is not 0.
 std::int64_t Magnitude(std::string_view number) {
   const std::size_t end = std::min(number.find_first_of("eE"), number.size());
   const std::size_t point = std::min(number.find('.'), end);
@@ -45,9 +45,9 @@ std::int64_t Magnitude(std::string_view number) {
   return std::clamp(exponent, -kHuge, kHuge) + (first < point ? place - 1 : place);
 }
 
-// Where the first control character from 0x1A to 0x1F stands, npos if nowhere. No JSON has one, but
-// RapidJSON 1.1 with SSE2 tests for "less than 0x20" with "at most 0x19" and takes it for part of a string,
-// if it stands among the bytes that are looked at 16 at once. REQUIRES: 8 zero bytes behind the text.
+// The position of the first control character from 0x1A to 0x1F, npos if there is none. JSON allows none, but RapidJSON
+// 1.1 with SSE2 tests for "less than 0x20" with "at most 0x19" and accepts one among bytes that it reads 16 at a time.
+// REQUIRES: 8 zero bytes behind the text.
 std::size_t FindControl(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   for (std::size_t at = 0; at < text.size(); at += 8) {
@@ -101,7 +101,7 @@ class Handler {
     return Fail("number too big to be stored in double");
   }
   bool String(const char* text, rapidjson::SizeType size, bool) {
-    // Bytes come as they are, and an escaped lone surrogate comes as three bytes that are no character.
+    // RapidJSON does not check bytes, and turns an escaped lone surrogate into three bytes that are no character.
     if (!IsValidUtf8({text, size})) return Fail("string is not valid UTF-8");
     return AddScalar(StringToken(text, size));
   }
@@ -244,7 +244,7 @@ Result<const JsonToken*> JsonTokens::Parse(std::string_view text, const JsonLimi
     return AtByte(ErrorCode::kDecode, parsed.Offset(), Lower(rapidjson::GetParseError_En(parsed.Code())));
   }
   rapidjson::SkipWhitespace(stream);
-  // A zero byte ends the text for RapidJSON; only the one after the last byte is its end.
+  // RapidJSON stops at any zero byte; only the one after the last byte is the end of the text.
   if (stream.Tell() != text.size()) return AtByte(ErrorCode::kDecode, stream.Tell(), "text after the end of the value");
   return tokens_.data();
 }

@@ -48,7 +48,7 @@ class JsonTokens {
   std::vector<JsonToken> tokens_;
 };
 
-// This thread's.
+// The calling thread's own.
 JsonTokens& ThreadJsonTokens();
 
 }  // namespace kube

@@ -15,7 +15,7 @@ namespace {
 
 bool IsOmitted(const FieldInfo& field, const void* source);
 
-// Only of what can be left out: numbers and booleans are not empty.
+// Whether the field can be left out. Numbers and booleans are never empty.
 bool IsEmpty(const TypeOps& type, const void* source) {
   switch (type.shape) {
     case Shape::kString: return static_cast<const std::string*>(source)->empty();
@@ -77,7 +77,7 @@ void JsonWriter::Double(double value) {
 }
 void JsonWriter::String(std::string_view value) {
   if (!IsValidUtf8(value)) return String(RepairUtf8(value));
-  // RapidJSON takes no null pointer, not even for nothing.
+  // RapidJSON accepts no null pointer, not even for an empty string.
   impl_->writer.String(value.empty() ? "" : value.data(), static_cast<rapidjson::SizeType>(value.size()));
 }
 void JsonWriter::Key(std::string_view key) { String(key); }

@@ -49,7 +49,7 @@ Result<std::shared_ptr<Object>> ObjectFromToken(const Kind& kind, const JsonToke
   return object;
 }
 
-// The items of a list object; null if there are none. Errors: kDecode. REQUIRES: `object` is one.
+// The items of a list object; null if there are none. Errors: kDecode. REQUIRES: `object` is a JSON object.
 Result<const JsonToken*> FindItems(const JsonToken& object) {
   const JsonToken* items = nullptr;
   for (const JsonToken* key = object.first(); key != object.next(); key = (key + 1)->next()) {

@@ -12,8 +12,8 @@
 
 namespace kube {
 
-// The base of every cached type. Not polymorphic: a shared_ptr<const Object> made from a shared_ptr<const
-// Pod> destroys a Pod, and its `kind` tells what it is.
+// The base of every cached type. Not polymorphic: a shared_ptr<const Object> made from a shared_ptr<const Pod> destroys
+// a Pod, and the Kind that it was made with tells its type.
 struct Object {
   ObjectMeta metadata;
 };
@@ -48,8 +48,8 @@ const Kind& KindOf() {
   return T::ResourceKind();
 }
 
-// Reads one object. metadata is read by ObjectMeta's own table; unknown fields are skipped. A text of another
-// kind is refused, but PartialObjectMetadata is taken for any. Errors: kDecode with the path of the field:
+// Reads one object. metadata is read by ObjectMeta's own table; unknown fields are skipped. A text of another kind is
+// refused, but PartialObjectMetadata is accepted for every kind. Errors: kDecode with the path of the field:
 // "spec.workersSpec.minReplicas: expected an integer, found a string". Blocking CPU work only; thread-safe.
 Result<std::shared_ptr<Object>> DecodeObject(const Kind& kind, std::string_view text);
 

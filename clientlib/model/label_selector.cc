@@ -8,7 +8,7 @@
 namespace kube {
 namespace {
 
-// Words, and the signs that stand between them.
+// Splits a selector into words and the signs between them.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}

@@ -56,8 +56,8 @@ struct ObjectMeta {
 
 template <>
 struct std::hash<kube::ObjectKey> {
-  // Not noexcept: libstdc++ then keeps each hash in its table, and a search does not compute those of the
-  // other keys in the bucket again.
+  // Not noexcept: libstdc++ then caches each hash in its table, and a lookup does not hash the other keys in the bucket
+  // again.
   std::size_t operator()(const kube::ObjectKey& key) const {
     return std::hash<std::string>()(key.name) * 31 + std::hash<std::string>()(key.ns);
   }

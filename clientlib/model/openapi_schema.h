@@ -11,8 +11,8 @@
 
 namespace kube {
 
-// The schema of an object with `fields`. A Json member keeps whatever it is given.
-// REQUIRES: no struct contains itself: structural schemas cannot say that.
+// The schema of an object with `fields`. A Json member keeps whatever it is given. REQUIRES: no struct contains itself:
+// structural schemas cannot express that.
 Json SchemaOf(std::span<const FieldInfo> fields, std::string_view doc = {}, std::span<const CelRule> cel = {});
 
 // The schema of one field, its rules included.

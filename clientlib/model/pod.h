@@ -34,7 +34,7 @@ struct ResourceRequirements {
 };
 
 struct ContainerPort {
-  std::int32_t host_port = 0;                 // 0: none of the node's.
+  std::int32_t host_port = 0;                 // 0: no port of the node.
   CompactString protocol = {}, host_ip = {};  // Empty: TCP, all addresses.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
@@ -55,7 +55,7 @@ struct PodSchedulingGate {
   friend bool operator==(const PodSchedulingGate&, const PodSchedulingGate&) = default;
 };
 
-// By a name or by a template, of which a claim is made for each pod.
+// Names a claim, or a template from which each pod gets a claim of its own.
 struct PodResourceClaim {
   CompactString name, resource_claim_name = {}, resource_claim_template_name = {};
   static std::span<const FieldInfo> Fields();
@@ -100,7 +100,7 @@ struct ContainerStateTerminated {
   friend bool operator==(const ContainerStateTerminated&, const ContainerStateTerminated&) = default;
 };
 
-// At most one of them is there.
+// At most one is set.
 struct ContainerState {
   Box<ContainerStateRunning> running;
   Box<ContainerStateWaiting> waiting;
@@ -118,7 +118,7 @@ struct ContainerStatus {
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
 
-// The claim that was made of a template.
+// The claim that was made from a template.
 struct PodResourceClaimStatus {
   CompactString name, resource_claim_name = {};
   static std::span<const FieldInfo> Fields();
@@ -144,6 +144,6 @@ struct Pod : Object {
 
 bool HasEnded(const Pod& pod);  // Succeeded or Failed.
 bool HasGate(const Pod& pod, std::string_view gate);
-const CoreCondition* FindUnschedulable(const Pod& pod);  // The scheduler's word that it finds no node; null: none.
+const CoreCondition* FindUnschedulable(const Pod& pod);  // The scheduler's condition that no node fits; null: none.
 
 }  // namespace kube

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr int kMinScale = -9;
-// More digits than this cannot change a saturated or rounded result, and keep Wide from overflowing.
+// More digits cannot change a saturated or rounded result, but could overflow Wide.
 constexpr int kMaxDigits = 27;
 
 constexpr std::string_view kDecimalSuffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};  // 10^-9..10^18
@@ -84,7 +84,7 @@ Quantity Quantity::Make(Wide number, int scale, Format format) {
     number *= 10;
     if (number > kMax || number < -Wide{kMax}) break;
   }
-  // Digits that do not fit are given up from the right, while there is a fraction to give up.
+  // Drop digits of the fraction from the right until the number fits.
   for (; scale < 0 && (number > kMax || number < -Wide{kMax}); ++scale) number = DivideAwayFromZero(number, 10);
   made.number_ = Saturate(number);
   made.scale_ = static_cast<std::int8_t>(std::min(scale, 0));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // resource.Quantity: "500m" cores, "1.5Gi" bytes, "8" GPUs.
 //
-// Exact for up to 18 significant digits down to 10^-9; what is finer is rounded away from zero, and what is
-// over 2^63-1 stays there, as in Kubernetes. Compared by value: "0.5" equals "500m", "1Gi" equals
-// "1073741824". A value of 16 bytes.
+// Exact for up to 18 significant digits down to 10^-9; finer fractions are rounded away from zero, and larger numbers
+// saturate at 2^63-1, as in Kubernetes. Compared by value: "0.5" equals "500m", "1Gi" equals "1073741824". A value of
+// 16 bytes.
 #pragma once
 
 #include <compare>

@@ -5,8 +5,8 @@
 
 #include <stdexcept>
 
-// Its assertions would end the process. A failed one is a bug of ours: an exception, which the reconcile loop
-// counts and survives.
+// RapidJSON's assertions would end the process. A failed one is a bug of ours: throw an exception, which the reconcile
+// loop counts and survives.
 #define RAPIDJSON_ASSERT(condition) \
   (static_cast<bool>(condition) ? void() : throw std::logic_error("rapidjson: " #condition))
 #define RAPIDJSON_NOEXCEPT_ASSERT(condition) static_cast<void>(condition)

@@ -12,12 +12,12 @@
 namespace kube {
 
 struct ExactDeviceRequest {
-  CompactString device_class_name, allocation_mode = {};  // Mode: "ExactCount" (empty, too) or "All".
-  std::int64_t count = 0;                                 // 0: not said, one.
+  CompactString device_class_name, allocation_mode = {};  // Mode: "ExactCount" (also if empty) or "All".
+  std::int64_t count = 0;                                 // 0: not set, which means 1.
   bool admin_access = false;
   std::vector<DeviceSelector> selectors = {};
   std::vector<Presence> tolerations = {};
-  Box<Presence> capacity = {};  // A part of a device.
+  Box<Presence> capacity = {};  // Set: it requests a part of a device.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const ExactDeviceRequest&, const ExactDeviceRequest&) = default;
 };
@@ -28,7 +28,7 @@ struct DeviceSubRequest {
   friend bool operator==(const DeviceSubRequest&, const DeviceSubRequest&) = default;
 };
 
-// One of both.
+// One of the two is set.
 struct DeviceRequest {
   CompactString name;
   Box<ExactDeviceRequest> exactly = {};
@@ -90,7 +90,7 @@ struct ResourceClaim : Object {
 };
 
 struct ResourceClaimTemplateSpec {
-  ResourceClaimSpec spec;  // Of the claims that are made of it.
+  ResourceClaimSpec spec;  // Of the claims that are made from it.
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const ResourceClaimTemplateSpec&, const ResourceClaimTemplateSpec&) = default;
 };

@@ -28,13 +28,13 @@ struct ScopeSelector {
 
 struct ResourceQuotaSpec {
   ResourceList hard;
-  std::vector<std::string> scopes;  // A pod counts that is in all of them, and in those of the selector.
+  std::vector<std::string> scopes;  // The quota counts pods that are in all of them and match the selector.
   Box<ScopeSelector> scope_selector;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const ResourceQuotaSpec&, const ResourceQuotaSpec&) = default;
 };
 
-// What the API server admits by: it writes `used` with each object that it admits, and the quota controller both.
+// The API server admits objects by this: it updates `used` with each that it admits. The quota controller writes both.
 struct ResourceQuotaStatus {
   ResourceList hard, used;
   static std::span<const FieldInfo> Fields();

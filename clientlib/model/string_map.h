@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Labels, annotations, node selectors: a sorted vector of pairs that is used like std::map<string, string>.
 //
-// 16 bytes an entry where std::map takes 112. Entries are few, so insertion in the middle is fine. Converts
-// from and to std::map without being asked. A value; not thread-safe.
+// 16 bytes per entry where std::map takes 112. Entries are few, so insertion in the middle is fine. Converts from and
+// to std::map implicitly. A value; not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class StringMap {
   }
 
   CompactString& operator[](std::string_view key) { return Slot(key).first; }
-  // No effect if `key` is there; false then.
+  // No effect if `key` exists; returns false then.
   bool emplace(std::string_view key, std::string_view value) {
     const auto [slot, is_new] = Slot(key);
     if (is_new) slot = CompactString::Shared(value);

@@ -12,7 +12,7 @@ using std::chrono::system_clock;
 constexpr std::chrono::sys_days kFirst = std::chrono::year(1900) / 1 / 1;
 constexpr std::chrono::sys_days kEnd = std::chrono::year(2192) / 1 / 1;
 
-// Reads exactly `digits` digits at `at`; -1 if one is none.
+// Reads exactly `digits` digits at `at`; -1 if one is not a digit.
 int Digits(std::string_view text, std::size_t at, std::size_t digits) {
   int value = 0;
   for (std::size_t i = at; i < at + digits; ++i) {

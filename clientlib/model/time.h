@@ -24,8 +24,8 @@ struct MicroTime : Time {
 std::string ToText(const Time& time);       // "2026-01-02T03:04:05Z", whole seconds as metav1.Time.
 std::string ToMicroText(const Time& time);  // "2026-01-02T03:04:05.678901Z", as metav1.MicroTime.
 
-// With or without fraction, Z or an offset, years 1900 to 2191 in UTC: the difference of any two fits into the
-// 64 bits of a Duration. A second of 60 is taken for the one after it. Errors: kDecode.
+// With or without fraction, Z or an offset, years 1900 to 2191 in UTC: the difference of any two fits into the 64 bits
+// of a Duration. Second 60 counts as the second after it. Errors: kDecode.
 Result<Time> ParseTime(std::string_view text);
 
 }  // namespace kube

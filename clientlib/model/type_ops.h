@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a member type looks to code that does not know it: its shape, and for containers how to reach inside.
+// Describes a member type to code that does not know it: its shape, and for containers how to reach inside.
 //
 // Reader, writer and schema are plain functions that walk these tables (json_reader.cc, json_writer.cc,
 // openapi_schema.cc). Only the accessors are templates, a few instructions each. Lists and maps:
@@ -60,7 +60,7 @@ struct TypeOps {
   std::size_t (*size)(const void*) = nullptr;    // kList, kMap
   void (*resize)(void*, std::size_t) = nullptr;  // kList: to that many; kMap: empty, with room for that many.
   void* (*at)(void*, std::size_t) = nullptr;     // kList
-  void (*drop)(void*) = nullptr;                 // kList, after it was read: items that are not kept; null: all are.
+  void (*drop)(void*) = nullptr;                 // kList, after reading: drops items by is_kept(); null: keeps all.
 
   using Visit = void (*)(void* context, std::string_view key, const void* value);
   void* (*insert)(void*, std::string_view key) = nullptr;           // kMap: the value of `key`, added if new.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and repairs of UTF-8, as JSON texts may hold nothing else. Pure functions on values.
+// Checks and repairs UTF-8, the only encoding that JSON texts may have. Pure functions on values.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ struct EphemeralVolumeSource {
   friend bool operator==(const EphemeralVolumeSource&, const EphemeralVolumeSource&) = default;
 };
 
-// A volume in a pod. Only volumes with a claim are kept: every pod also has one for its token.
+// A volume in a pod. Only volumes with a claim are kept: every pod also has a volume for its token.
 struct Volume {
   CompactString name;
   Box<PersistentVolumeClaimSource> claim;
@@ -65,7 +65,7 @@ struct ClaimReference {
 };
 
 struct PersistentVolumeSpec {
-  ClaimReference claim_ref;  // Whose it is; empty: nobody's yet.
+  ClaimReference claim_ref;  // The claim that the volume belongs to; empty: none yet.
   VolumeNodeAffinity node_affinity;
   static std::span<const FieldInfo> Fields();
   friend bool operator==(const PersistentVolumeSpec&, const PersistentVolumeSpec&) = default;

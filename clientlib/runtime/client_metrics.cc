@@ -27,7 +27,7 @@ void ClientMetrics::OnRequest(std::string_view verb, const Kind& kind, int code,
       .GetCounter("grus_requests_total", "Requests by verb and kind.", {"verb", "kind"},
                   {std::string(verb), std::string(kind.kind)})
       .Add();
-  if (verb == "watch" || verb == "log") return;  // Their durations say nothing.
+  if (verb == "watch" || verb == "log") return;  // Opening a stream is no request latency.
   registry_
       .GetHistogram("rest_client_request_duration_seconds", "Request latency in seconds, by verb and host.", Bounds(),
                     {"verb", "host"}, {MethodOf(verb), host_})

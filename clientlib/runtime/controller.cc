@@ -72,7 +72,7 @@ struct Controller::Slot {
   std::stop_source stop{std::nostopstate};
   TimePoint deadline = TimePoint::max();
   bool has_timed_out = false;
-  bool is_cut_off = false;  // Nothing is waited for any more: a pass that has yet to begin is told as well.
+  bool is_cut_off = false;  // Set by CutOff(): a pass that begins later starts with its stop token fired.
 };
 
 Controller::Controller(Reconciler& reconciler, ControllerOptions options, const Clock& clock, const Log& log,
@@ -179,7 +179,7 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
   }
   metrics_->retries.Add();
   const Duration backoff = rate_limiter_.When(item.key);
-  // An event may bring a failed key back before its backoff is over, but not before the server wants to hear of it.
+  // An event may requeue a failed key before its backoff ends, but not before the server's Retry-After ends.
   if (error.retry_after()) {
     queue_.HoldFor(item.key, std::max(backoff, std::min(*error.retry_after(), kLongestHold)), item.priority);
     return;
@@ -188,7 +188,7 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
 }
 
 void Controller::WatchDeadlines(std::stop_token stop) {
-  // Deadlines are long (minutes), so a look once a second is near enough.
+  // Deadlines are minutes long, so one check a second is precise enough.
   std::mutex mutex;
   CondVar wake;
   std::stop_callback on_stop(stop, [&] {

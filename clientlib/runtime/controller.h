@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a reconciler over the keys of a work queue, on a few threads.
 //
-// What happens after a pass (rule Q4): an error is tried again with backoff; a terminal error is counted and not
-// tried again; Action::After(d) comes back after d; Action::AwaitChange() waits for the next event. An exception
-// is a bug: it is logged, counted and treated as an error, and the process lives. A pass that outlives its deadline
-// has its stop token fired.
-// Thread-safe: queue() and Enqueue().
+// After a pass (rule Q4): an error requeues the key with backoff; a terminal error is counted and not retried;
+// Action::After(d) requeues the key after d; Action::AwaitChange() waits for the next event. An exception is a bug: it
+// is logged, counted and treated as an error, and the process goes on. When a pass exceeds its deadline, its stop token
+// fires. Thread-safe: queue() and Enqueue().
 #pragma once
 
 #include <memory>
@@ -44,7 +43,7 @@ class Reconciler {
 
 struct ControllerOptions {
   std::string name;                             // Label of its metrics.
-  int threads = 4;                              // A quarter of them, one at least, take keys of low priority.
+  int threads = 4;                              // At most a quarter, but at least one, reconcile keys of low priority.
   Duration deadline = std::chrono::minutes(2);  // Of one pass.
   RateLimits rate_limits{};
 };
@@ -58,11 +57,11 @@ class Controller {
   const std::string& name() const { return options_.name; }
 
   void Start();
-  // No new passes; waits for those that run until `until`, then fires their stop tokens and joins. False if
-  // it had to.
+  // Starts no new passes; waits for running ones until `until`, then fires their stop tokens and joins. False if it had
+  // to fire them.
   bool Stop(TimePoint until);
-  // No new passes, and those that run have their stop tokens fired now: also ends the wait of a Stop() that runs on
-  // another thread. Does not block. REQUIRES: Start() has returned.
+  // Starts no new passes and fires the stop tokens of running ones now. This also ends the wait of a Stop() on another
+  // thread. Does not block. REQUIRES: Start() has returned.
   void CutOff();
 
  private:

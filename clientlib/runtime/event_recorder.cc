@@ -30,7 +30,7 @@ constexpr Duration kSeriesInterval = std::chrono::minutes(1);
 constexpr int kTries = 12;
 constexpr BackoffPolicy kRetry{std::chrono::seconds(1), std::chrono::seconds(10), 2.0, 0.25};
 constexpr Duration kLongestRetryAfter = std::chrono::seconds(30);
-constexpr Duration kFarewell = std::chrono::seconds(2);
+constexpr Duration kCloseTimeout = std::chrono::seconds(2);
 
 // What Record() was told, and when.
 struct Occurrence {
@@ -40,7 +40,7 @@ struct Occurrence {
   WallTime wall;
   TimePoint at;
 
-  // Equal for events alike. No part holds a line feed, except the note, which is the last.
+  // Equal for equal events. Only the note, the last part, may contain a line feed.
   std::string SeriesKey() const {
     std::string key(type == EventType::kNormal ? "N" : "W");
     for (const std::string* part : {&reason, &action, &note}) key.append("\n").append(*part);
@@ -56,11 +56,11 @@ struct Occurrence {
 struct Series {
   std::string key;
   Occurrence first;
-  ObjectKey event;  // Where it is written.
+  ObjectKey event;  // The Event object.
   std::int32_t count = 1;
   WallTime last_wall;
   TimePoint last_at;
-  bool is_dirty = false;  // `count` was not written yet.
+  bool is_dirty = false;  // `count` is not written yet.
 };
 
 // At most `limit` bytes, without half a UTF-8 character at the end.
@@ -95,7 +95,7 @@ bool IsTransient(const Error& error) {
     case ErrorCode::kTimeout:
     case ErrorCode::kTooManyRequests:
     case ErrorCode::kConflict:
-    case ErrorCode::kUnauthorized: return true;  // The last: a token that was just replaced.
+    case ErrorCode::kUnauthorized: return true;  // Unauthorized: the token was just replaced.
     default: return false;
   }
 }
@@ -142,8 +142,8 @@ struct EventRecorder::Impl {
   std::stop_source closing;  // No more waits between tries.
   std::stop_source abort;    // No more requests.
 
-  // Of the recorder's thread.
-  std::list<Series> recent;                                                  // The most recent one first.
+  // Used only by the recorder's thread.
+  std::list<Series> recent;                                                  // Most recent first.
   std::unordered_map<std::string_view, std::list<Series>::iterator> by_key;  // Keys live in `recent`.
   EventLimiter limiter;
   TimePoint write_dirty_at = TimePoint::max();
@@ -250,7 +250,7 @@ bool EventRecorder::Impl::Create(Series& series) {
 
   const Status created = Retry([&]() -> Status {
     auto done_event = client.Create(kind, series.event.ns, event, {}, abort.get_token());
-    // The name is ours alone: a try before this one came through, but not its answer.
+    // Nobody else uses this name: an earlier try succeeded, but its answer was lost.
     if (!done_event && done_event.error().code() != ErrorCode::kAlreadyExists) return std::move(done_event).error();
     return {};
   });
@@ -266,7 +266,7 @@ bool EventRecorder::Impl::Patch(Series& series) {
     return {};
   });
   if (patched) return true;
-  // The API server forgets events after an hour, or somebody deleted it.
+  // The Event has expired (after an hour by default) or was deleted.
   if (patched.error().code() == ErrorCode::kNotFound) return Create(series);
   return GiveUp(series, patched.error());
 }
@@ -300,7 +300,7 @@ EventRecorder::EventRecorder(Client& client, const Clock& clock, const Log& log,
 EventRecorder::~EventRecorder() {
   impl_->queue.Close();
   impl_->closing.request_stop();
-  const TimePoint until = impl_->clock.Now() + kFarewell;
+  const TimePoint until = impl_->clock.Now() + kCloseTimeout;
   {
     std::unique_lock lock(impl_->mutex);
     while (!impl_->is_done && impl_->clock.Now() < until) impl_->clock.WaitUntil(lock, impl_->done, until);

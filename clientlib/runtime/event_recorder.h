@@ -4,9 +4,9 @@
 // Recording never blocks: an event goes to a bounded queue and a thread of the recorder writes it; when the queue is
 // full the event is dropped and counted. Equal events (same object, type, reason, action and note) within six minutes
 // become one series (rule V1): its first repetition is written at once, later ones are counted and written together
-// once a minute. Of more than 4096 series the least recent is forgotten. An object may begin 25 series at once, then
-// one every five minutes (V2): more are dropped and counted. A write is tried 12 times while the API server cannot be
-// reached, about two minutes in all; then it is dropped and counted too. Thread-safe.
+// once a minute. Beyond 4096 series the least recent one is forgotten. An object may begin 25 series at once, then one
+// every five minutes (V2): more are dropped and counted. A write that fails for a transient reason is tried 12 times,
+// with about 95 s of waits in all; then the event is dropped and counted too. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class EventRecorder {
   // event_recorder_dropped_total{reason="queue_full"|"write_failed"|"object_limit"}.
   EventRecorder(Client& client, const Clock& clock, const Log& log, EventRecorderOptions options,
                 Registry* metrics = nullptr);
-  ~EventRecorder();  // Writes what is queued for at most two seconds, then stops.
+  ~EventRecorder();  // Writes queued events for at most two seconds, then stops.
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 

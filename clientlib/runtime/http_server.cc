@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/runtime/http_server.h"
 
-// Asio's fences order what several threads of one io_context do; ours has one. ThreadSanitizer knows no
-// fences, and g++ refuses to compile them for it.
+// Asio's fences order the threads of one io_context; ours has one thread. ThreadSanitizer does not support fences, and
+// g++ refuses to compile them with it.
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
 
 #include <boost/asio/ip/tcp.hpp>
@@ -31,15 +31,14 @@ struct Shared {  // Used by the server's thread only.
   int connections = 0;
 };
 
-// One connection: reads a request, answers it, and again until either side ends it. Its pending operation
-// owns it.
+// One connection: reads and answers requests until either side closes it. The pending operation owns the session.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) { ++shared_.connections; }
   ~Session() { --shared_.connections; }
 
   void Read() {
-    // The parser takes no body, so that the header is all that one request can make us hold.
+    // The parser accepts no body, so a request takes no more memory than its header.
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
     stream_.expires_after(shared_.limits.time);
@@ -64,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
     const auto& request = parser_->get();
     const bool is_head = request.method() == http::verb::head;
     if (request.method() != http::verb::get && !is_head) return Refuse(http::status::method_not_allowed);
-    // A GET with a body has no meaning here. What is left of it would be taken for the next request.
+    // A body has no meaning here, and unread it would be parsed as the next request.
     if (parser_->chunked() || parser_->content_length().value_or(0) > 0) return Refuse(http::status::bad_request);
     if (request.version() >= 11 && request.count(http::field::host) != 1) {
       return Refuse(http::status::bad_request);  // RFC 9112, 3.2
@@ -84,7 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
     }
   }
 
-  // An answer after which the connection cannot go on: the request was not read to its end.
+  // Answers and closes the connection: the request was not read to its end.
   void Refuse(http::status status) {
     HttpReply reply{.status = static_cast<int>(status)};
     reply.body.append(http::obsolete_reason(status)) += '\n';
@@ -98,7 +97,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.set(http::field::content_type, reply.content_type);
     if (response_.result() == http::status::method_not_allowed) response_.set(http::field::allow, "GET, HEAD");
     response_.keep_alive(after == After::kNextRequest);
-    response_.content_length(reply.body.size());  // Of a HEAD too, though its body stays here.
+    response_.content_length(reply.body.size());  // For HEAD too, whose body is not sent.
     if (!is_head) response_.body() = std::move(reply.body);
     stream_.expires_after(shared_.limits.time);
     http::async_write(stream_, response_, [self = shared_from_this(), after](beast::error_code error, auto) {
@@ -106,13 +105,12 @@ class Session : public std::enable_shared_from_this<Session> {
       if (error) return;
       if (after == After::kNextRequest) return self->Read();
       self->stream_.socket().shutdown(tcp::socket::shutdown_send,
-                                      error);  // Fails if the peer has gone: as well.
+                                      error);  // Fails if the peer has closed.
       if (after == After::kDrain) self->Drain(kMaxDrained);
     });
   }
 
-  // Takes what the peer still sends: closing before that resets the connection, and the peer may lose our
-  // answer.
+  // Reads what the peer still sends. Closing with unread bytes resets the connection, and the peer may lose our answer.
   void Drain(std::size_t left) {
     buffer_.clear();
     stream_.async_read_some(buffer_.prepare(kDrainStep),

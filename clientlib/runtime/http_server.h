@@ -21,8 +21,7 @@ struct HttpReply {
 struct HttpServerLimits {
   int connections = 64;             // One more is closed at once.
   std::size_t header_bytes = 8192;  // Of a request; more is answered with 431.
-  // For a request and again for its answer; a connection that waits longer for its next request is closed
-  // too.
+  // To read a request, and again to write its answer. An idle connection is closed after the same time.
   Duration time = std::chrono::seconds(10);
 };
 

@@ -14,9 +14,9 @@
 namespace kube {
 namespace {
 
-// A candidate looks at the lease after half a retry period and up to 0.7 times that more: candidates that started
-// together drift apart, and the last sign of life is seen early enough for a takeover within the lease's duration plus
-// one retry period. (client-go waits 1 to 2.2 periods.)
+// A candidate reads the lease every 0.5 to 0.85 retry periods. The jitter spreads candidates that started together; the
+// short interval allows a takeover within the lease's duration plus one retry period. (client-go waits 1 to 2.2
+// periods.)
 constexpr double kLook = 0.5, kJitter = 0.7;
 constexpr double kLongestRetry = 1.2;
 constexpr int kReleaseTries = 5;
@@ -40,11 +40,11 @@ struct LeaderElector::Impl {
         options(std::move(o)),
         record(client, c, options.lease, options.identity, options.lease_duration) {}
 
-  // One term: from the acquired lease until the work has ended. What ends it early is `is_lost`.
+  // One term: from acquiring the lease until the work has ended. `is_lost` ends it early.
   struct Term {
-    std::stop_source work;     // Fires for the work.
-    std::stop_source lost;     // Fires for what still drains.
-    std::stop_source renewal;  // Fires for a renewal that is on its way.
+    std::stop_source work;     // Ends the work.
+    std::stop_source lost;     // Ends passes that still drain.
+    std::stop_source renewal;  // Cancels a renewal in flight.
     std::optional<Error> failure;
   };
 
@@ -106,12 +106,12 @@ bool LeaderElector::Impl::Acquire(const std::stop_token& stop) {
       log.Warn("lease not acquired", {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }
     Duration wait = std::max(backoff.Next(), RetryAfter(held));
-    // Not later than the moment when the lease can be had.
+    // Try again no later than the lease expires.
     const auto end = record.expires_at();
     if (held && end && *end > clock.Now()) wait = std::min(wait, *end - clock.Now());
     WaitFor(clock, wait, stop);
   }
-  // The stop came while a write was on its way.
+  // The stop came while a write was in flight.
   if (record.MayBeOurs()) Release();
   return false;
 }
@@ -159,7 +159,7 @@ void LeaderElector::Impl::Work(Term& term, const LeaderElector::Work& lead) {
   changed.NotifyAll();
 }
 
-// Until the work has ended or leadership was lost.
+// Renews until the work has ended or leadership is lost.
 void LeaderElector::Impl::Renew(Term& term) {
   std::unique_lock lock(mutex);
   Duration asked{};
@@ -208,7 +208,7 @@ void LeaderElector::Impl::Lose(Term& term, std::string why) {
   log.Error("leadership lost", {{"lease", options.lease.ToString()}, {"reason", why}});
 }
 
-// Failing is no error: the lease then expires by itself.
+// A failure is only logged: the lease then expires by itself.
 void LeaderElector::Impl::Release() {
   Status released;
   int failures = 0;

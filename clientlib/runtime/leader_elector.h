@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leader election over a coordination.k8s.io Lease, with the semantics of client-go (rules E1-E5, E7).
 //
-// Only changes of the record count, timed by our own monotonic clock: the peers' clocks are never trusted
-// (lease_record.h). Run() blocks on the caller's thread. Leadership that cannot be renewed within
-// `renew_deadline` is lost, even while a request hangs: the stop token given to the work fires, and Run()
+// A peer's lease expires by our own monotonic clock, counted from the last change of the record that we saw: the peers'
+// clocks are never trusted (lease_record.h). Run() blocks on the caller's thread. Leadership that cannot be renewed
+// within `renew_deadline` is lost, even while a request hangs: the stop token given to the work fires, and Run()
 // returns an error. Thread-safe: IsLeader(), Holder() and CheckHealth().
 #pragma once
 
@@ -27,8 +27,8 @@ struct LeaderElectionOptions {
 
 class LeaderElector {
  public:
-  // The leader's work. `stop` fires when it has to end, for any reason; `lost` fires when leadership is lost, possibly
-  // later than `stop`: then all work must end at once.
+  // The leader's work. `stop` fires when the work has to end, for any reason. `lost` fires when leadership is lost,
+  // possibly after `stop`: the work must then end at once.
   using Work = std::function<void(std::stop_token stop, std::stop_token lost)>;
 
   // `client` should use HttpPool::kLease and a timeout of max(1 s, renew_deadline / 2).
@@ -37,10 +37,10 @@ class LeaderElector {
                                                        LeaderElectionOptions options);
   ~LeaderElector();
 
-  // Waits to become leader, then calls `lead` on another thread, whose `stop` fires when leadership is
-  // lost or when this `stop` is requested. The lease is renewed until `lead` has returned, so that it may drain. Then
-  // Run() returns: ok after the lease was given back (holder "", one second), or an error if leadership was
-  // lost. A stop before leadership never acquires. REQUIRES: one call at a time.
+  // Waits to become leader, then calls `lead` on another thread, and renews the lease until `lead` has returned, so
+  // that it can drain after a stop. Then gives the lease back (holder "", one second), unless it is lost. Returns ok,
+  // also if the stop comes before leadership; an error if leadership was lost or `lead` threw. REQUIRES: one call at a
+  // time.
   Status Run(std::stop_token stop, const Work& lead);
 
   bool IsLeader() const;       // False as soon as the renew deadline has passed.

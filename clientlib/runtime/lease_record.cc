@@ -28,7 +28,7 @@ const std::string& LeaseRecord::holder() const {
 
 Result<bool> LeaseRecord::TryHold(std::stop_token stop) {
   if (IsOurs()) {
-    // Nobody else should have written since our last renewal: one request instead of two.
+    // Usually nobody else has written since our last renewal: skip the read.
     Result<bool> renewed = Write(Wanted(), stop);
     if (!renewed || *renewed) return renewed;
   }
@@ -44,7 +44,7 @@ Status LeaseRecord::TryRelease(std::stop_token stop) {
   if (!IsOurs()) return {};
   LeaseSpec released = Wanted();
   released.holder_identity = "";
-  released.lease_duration_seconds = 1;  // The shortest that the API server takes.
+  released.lease_duration_seconds = 1;  // The shortest that the API server accepts.
   Result<bool> written = Write(released, stop);
   if (!written) return std::move(written).error();
   if (*written) return {};
@@ -68,7 +68,7 @@ Status LeaseRecord::Read(std::stop_token stop) {
 }
 
 void LeaseRecord::Observe(const Lease& lease) {
-  // Only the record tells that its holder lives; a new resource version may come from a label.
+  // Only a change of the spec shows that the holder lives; a new label also changes the resource version.
   if (!exists_ || lease.spec != spec_) changed_at_ = clock_.Now();
   exists_ = true;
   spec_ = lease.spec;
@@ -77,7 +77,7 @@ void LeaseRecord::Observe(const Lease& lease) {
 
 std::optional<TimePoint> LeaseRecord::expires_at() const {
   if (!exists_ || IsOurs() || holder().empty()) return std::nullopt;
-  // What the holder promised, not what we are configured to: the two may differ during an upgrade.
+  // Use the duration in the record, not our own: they may differ during an upgrade.
   const std::int32_t promised = spec_.lease_duration_seconds.value_or(0);
   return changed_at_ + (promised > 0 ? std::chrono::seconds(promised) : duration_);
 }
@@ -114,14 +114,14 @@ Result<bool> LeaseRecord::Write(const LeaseSpec& spec, std::stop_token stop) {
   if (written) {
     is_outcome_unknown_ = false;
     Observe(static_cast<const Lease&>(**written));
-    // A webhook may have changed what we wrote: the record counts, not that the write went through.
+    // Believe the returned record: a webhook may have changed what we wrote.
     if (IsOurs()) renewed_at_ = sent;
     return holder() == *spec.holder_identity;
   }
   switch (written.error().code()) {
     case ErrorCode::kConflict:
     case ErrorCode::kAlreadyExists:
-    case ErrorCode::kNotFound: return false;  // The last: deleted since we saw it.
+    case ErrorCode::kNotFound: return false;  // NotFound: deleted since we saw it.
     default: break;
   }
   // A status in the 4xx range is a refusal; anything else may hide a write that was carried out.

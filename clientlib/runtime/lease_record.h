@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Lease as one candidate sees it, and the writes that the candidate makes to it (rules E1, E2).
 //
-// Times in the record are for people. What counts is when this candidate saw the record change, on its own
-// clock: a record that did not change for its lease duration has lost its holder. Each write carries the
-// resource version it is based on, so that of two candidates one loses. Not thread-safe.
+// Times in the record are only for people. Expiry counts from when this candidate saw the record change, on its own
+// clock: a lease whose record does not change for its duration has expired. Each write carries the resource version it
+// is based on, so that of two concurrent writes one fails. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -20,15 +20,15 @@ class LeaseRecord {
 
   // One try to get the lease, or to renew it. True: we hold it. False: another candidate does, or was faster.
   Result<bool> TryHold(std::stop_token stop);
-  // Gives the lease back, if we hold it: no holder, one second. One try. kConflict: the record has changed
-  // since, and was read anew.
+  // Gives the lease back if we hold it: no holder, one second. Tries once. kConflict: the record had changed and was
+  // read again; we still hold it.
   Status TryRelease(std::stop_token stop);
 
   const std::string& holder() const;  // As last seen; empty: none.
   bool IsOurs() const { return holder() == identity_; }
   // We hold it, or may hold it: a write of ours went out whose answer never came.
   bool MayBeOurs() const { return IsOurs() || is_outcome_unknown_; }
-  // When another candidate's hold ends if it is not renewed; nullopt: there is none.
+  // When another candidate's lease expires unless renewed; nullopt: no other candidate holds it.
   std::optional<TimePoint> expires_at() const;
   // When the last write that kept the lease ours was sent.
   TimePoint renewed_at() const { return renewed_at_; }
@@ -45,7 +45,7 @@ class LeaseRecord {
   const std::string identity_;
   const Duration duration_;
 
-  bool exists_ = false;  // The rest is what was last seen.
+  bool exists_ = false;  // From here on: the lease as last seen.
   std::string resource_version_;
   LeaseSpec spec_;
   TimePoint changed_at_{};

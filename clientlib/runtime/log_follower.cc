@@ -13,13 +13,13 @@ namespace {
 
 constexpr BackoffPolicy kBackoff{std::chrono::milliseconds(800), std::chrono::seconds(30), 2.0, 1.0};
 constexpr int kLooksBeforeReplacing = 5;
-// Of one stream, by limitBytes: all that can wait for a slow sink.
+// limitBytes of one stream: bounds what waits for a slow sink.
 constexpr std::int64_t kMostBytes = 4 << 20;
 
 constexpr std::size_t kLongestTime = 40;  // "2026-01-02T03:04:05.678901234+00:00" and some.
 
-// Drops what a stream has before its first line with a time. The kubelet compares sinceTime with each part of a long
-// line, as runtimes cut them: of a line that began a second earlier, and was read then, the rest comes without a time.
+// Drops what precedes a stream's first line with a time. Runtimes cut long lines into parts, and the kubelet compares
+// sinceTime with each part: of a line that began a second earlier, and was read then, the rest comes without a time.
 class StreamBegin {
  public:
   void StartStream(bool may_begin_within_a_line) {
@@ -27,7 +27,7 @@ class StreamBegin {
     held_.clear();
   }
 
-  // What to hand on once `bytes` came.
+  // Takes the next `bytes` of the stream; returns what to pass on.
   std::string Filter(std::string bytes) {
     if (!is_dropping_) return bytes;
     held_ += bytes;
@@ -52,7 +52,7 @@ class StreamBegin {
   std::string held_;
 };
 
-// The time of the last line of which any byte came. Sees the bytes of streams go by, and keeps what may be a time.
+// The time of the newest line whose time has arrived completely. Keeps only bytes that may be part of a time.
 class LastLine {
  public:
   void StartStream() {
@@ -82,21 +82,21 @@ class LastLine {
   const std::optional<Time>& time() const { return time_; }
 
  private:
-  std::string begin_;  // Of a line whose time is not complete.
+  std::string begin_;  // Of a line whose time is incomplete.
   bool is_in_text_ = false;
   std::optional<Time> time_;
 };
 
-// What the pod says of the container.
+// What the pod's status says of the container.
 struct Look {
-  bool is_gone = false;    // The pod is.
-  bool has_ended = false;  // For good: nothing will be written any more.
+  bool is_gone = false;    // The pod is deleted or replaced.
+  bool has_ended = false;  // For good: it cannot be restarted.
 };
 
 bool HasEnded(const Pod& pod, std::string_view container) {
   if (HasEnded(pod)) return true;
   if (!pod.metadata.is_being_deleted()) return false;
-  // While its pod is running, a container that ended may be started again; not so once the pod is to go.
+  // The kubelet may restart a terminated container, but not once its pod is being deleted.
   for (const auto* const list : {&pod.status.container_statuses, &pod.status.init_container_statuses}) {
     for (const ContainerStatus& status : *list) {
       const bool is_it = container.empty() ? list == &pod.status.container_statuses : status.name == container;
@@ -118,7 +118,7 @@ std::string_view ToString(LogState state) {
   return "";
 }
 
-// What the thread does.
+// The work of the thread.
 class LogFollower::Run {
  public:
   explicit Run(LogFollower& follower)
@@ -140,7 +140,7 @@ class LogFollower::Run {
       const Result<bool> read = look ? Read(look->has_ended, stop) : std::move(look).error();
       if (stop.stop_requested()) return;
       if (read && !*read) continue;
-      // Only a stream that was opened after the container's end, and that came to its own, has all of the log.
+      // Only a stream that was opened after the container's end, and read to its own end, has the whole log.
       if (read && look->has_ended) return Tell(LogState::kEnded, "the container has ended");
       Duration wait = backoff_.Next();
       if (!read) {
@@ -164,7 +164,7 @@ class LogFollower::Run {
     return std::move(pod).error().with("get pod " + options_.pod.ToString());
   }
 
-  // Reads one stream. True: it came to its end; false: another one shall go on with what it left.
+  // Reads one stream. True: to its end; false: another stream must continue.
   Result<bool> Read(bool has_ended, const std::stop_token& stop) {
     PodLogOptions log;
     log.container = options_.container;
@@ -176,7 +176,7 @@ class LogFollower::Run {
     log.timeout = options_.look_after;
     Result<std::unique_ptr<ByteStream>> opened = client_.PodLog(options_.pod, log, stop);
     if (!opened) {
-      // A container that has written nothing yet: its kubelet answers with the first line.
+      // The container has written nothing yet: the kubelet sends its headers with the first line.
       const bool is_quiet = opened.error().code() == ErrorCode::kTimeout && opened.error().http_status() == 0;
       if (!is_quiet || has_ended) return std::move(opened).error();
       Tell(LogState::kFollowing, "");
@@ -202,7 +202,7 @@ class LogFollower::Run {
         looks = 0;
         count += static_cast<std::int64_t>(bytes->size());
         const std::string text = stream_begin_.Filter(*std::move(bytes));
-        // What comes again is no progress: a container that ended and may start anew gives its last second each time.
+        // Repeated lines are no progress: while an ended container may restart, each stream repeats its last second.
         const std::optional<Time> before = last_line_.time();
         last_line_.Feed(text);
         if (last_line_.time() != before) backoff_.Reset();
@@ -218,8 +218,8 @@ class LogFollower::Run {
     }
   }
 
-  // After a stream that was cut off at the limit: if it got no further than its first second, the next one may have
-  // more.
+  // For the stream after one that was cut off at the limit. Doubles it if that stream got no further than its first
+  // second.
   void ChooseLimit(const std::optional<Time>& since) {
     const bool got_on = last_line_.time() && (!since || ToText(*last_line_.time()) != ToText(*since));
     most_bytes_ = got_on ? kMostBytes : 2 * most_bytes_;
@@ -255,7 +255,7 @@ class LogFollower::Run {
 LogFollower::LogFollower(Client& client, LogFollowerOptions options, const Clock& clock, LogSink& sink)
     : client_(client), options_(std::move(options)), clock_(clock), sink_(sink) {}
 
-LogFollower::~LogFollower() = default;  // The thread goes first.
+LogFollower::~LogFollower() = default;  // Joins thread_ first: it is the last member.
 
 void LogFollower::Start() {
   thread_ = clock_.Spawn([this](const std::stop_token& stop) { Run(*this).UntilEnd(stop); });

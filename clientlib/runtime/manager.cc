@@ -9,7 +9,7 @@ Manager::Manager(Client& client, const Clock& clock, const Log& log, Registry& m
     : client_(client), clock_(clock), log_(log), metrics_(metrics), options_(options) {}
 
 Manager::~Manager() {
-  // Informers feed the controllers' queues: they must be silent before the queues go.
+  // Informers feed the controllers' queues: end them before the queues are destroyed.
   for (auto& informer : informers_) informer->Stop();
   informers_.clear();
 }
@@ -50,13 +50,12 @@ void Manager::Work(std::stop_token stop, std::stop_token lost) {
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) clock_.WaitUntil(lock, wake, TimePoint::max());
   }
-  // Without the lease another may lead already: nothing of ours may go on (rule E4), and nothing is waited for if it is
-  // lost while passes drain.
+  // Once the lease is lost another process may lead: cut off our passes at once (rule E4), even while they drain.
   const TimePoint until = clock_.Now() + (lost.stop_requested() ? Duration::zero() : options_.drain_timeout);
   std::stop_callback on_lost(lost, [this] {
     for (auto& controller : controllers_) controller->CutOff();
   });
-  std::vector<Thread> stops;  // All at once: none goes on while another one ends.
+  std::vector<Thread> stops;  // In parallel: no controller starts passes while another one drains.
   for (auto& controller : controllers_) {
     stops.push_back(clock_.Spawn([&](const std::stop_token&) {
       if (!controller->Stop(until)) log_.Warn("reconciles were cut off", {{"controller", controller->name()}});
@@ -79,7 +78,7 @@ Status Manager::Run(std::stop_token stop, LeaderElector* elector) {
   }
   is_ready_ = false;
   for (auto& informer : informers_) informer->Stop();
-  // What handlers call may go once Run() has returned.
+  // The caller may destroy what handlers use once Run() has returned.
   for (auto& informer : informers_) informer->Join();
   return result;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owns informers and controllers and runs them in the right order.
 //
-// Run(): informers start; when all are synced the work begins: at once, or when this process becomes leader.
-// Caches stay warm while another leads. A stop drains the controllers first, then ends the informers.
-// Not thread-safe but for IsReady().
+// Run() starts the informers. Once all are synced it starts the controllers: at once, or when this process becomes
+// leader. Caches stay warm while another process leads. A stop drains the controllers first, then ends the informers.
+// Not thread-safe except IsReady().
 #pragma once
 
 #include <atomic>
@@ -27,14 +27,14 @@ class Manager {
   Manager(Client& client, const Clock& clock, const Log& log, Registry& metrics, ManagerOptions options = {});
   ~Manager();
 
-  // Both live as long as the manager. REQUIRES: before Run().
+  // The results live as long as the manager. REQUIRES: before Run().
   Informer& AddInformer(const Kind& kind, InformerOptions options = {});
   Controller& AddController(Reconciler& reconciler, ControllerOptions options);
 
   // Blocks until `stop`. `elector` may be null. Errors: caches that do not sync in time, leadership lost.
   Status Run(std::stop_token stop, LeaderElector* elector = nullptr);
 
-  // True from the first complete caches until the stop.
+  // True from when all caches have synced until the stop.
   bool IsReady() const { return is_ready_.load(); }
 
  private:

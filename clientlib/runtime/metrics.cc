@@ -104,7 +104,7 @@ Histogram::Histogram(std::vector<double> upper_bounds)
 }
 
 void Histogram::Observe(double v) {
-  // A bound belongs to its bucket. NaN is above every bound, as in other clients.
+  // A value equal to a bound belongs to that bound's bucket. NaN is above every bound, as in other clients.
   const auto bucket = std::isnan(v) ? bounds_.end() : std::lower_bound(bounds_.begin(), bounds_.end(), v);
   buckets_[static_cast<std::size_t>(bucket - bounds_.begin())].fetch_add(1, std::memory_order_relaxed);
   sum_.fetch_add(v, std::memory_order_relaxed);
@@ -176,14 +176,14 @@ void Registry::AddCounterFunction(std::string_view name, std::string_view help, 
 }
 
 std::string Registry::Text() const {
-  // What a scrape shows is gathered under the lock and read after it: functions may take locks of their own.
+  // Collect the cells under the lock and read them after it: functions may take locks of their own.
   struct Sample {
     std::string labels;
     std::variant<const Counter*, const Gauge*, const Histogram*, Read> source;
   };
   struct Shown {
     std::string_view name;
-    const Family* family;  // Families stay; of a family in use only `cells` changes.
+    const Family* family;  // Never removed; only its `cells` change.
     std::vector<Sample> samples;
   };
   std::vector<Shown> shown;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters, gauges and histograms in Prometheus text format.
 //
-// A Registry owns its families; a family owns one cell per set of label values. Cells are found once and kept
-// by reference (they live as long as the registry), so counting is one atomic add. Thread-safe.
+// A Registry owns its families; a family owns one cell per set of label values. Callers look up a cell once and keep
+// the reference (it lives as long as the registry), so counting is one atomic add. Thread-safe.
 #pragma once
 
 #include <atomic>

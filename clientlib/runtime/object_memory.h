@@ -2,7 +2,7 @@
 // What a reconciler keeps of its objects between passes.
 //
 // An entry belongs to one UID: another object of the same name starts with an empty one. A restart loses all entries,
-// so keep only what may be lost. Call Forget() for an object that is gone, or its entry stays. Thread-safe.
+// so keep only what may be lost. Call Forget() when an object is deleted; otherwise its entry stays. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -38,12 +38,12 @@ class ObjectMemory {
   auto With(const ObjectMeta& object, F&& use) {
     return Use(object.Key(), object.uid, object.generation, std::forward<F>(use));
   }
-  // Likewise, where `uid` is not that of the key's object, but of something of which the object has one at a time.
+  // The same, but `uid` is not the object's own: it is that of something of which the object has one at a time.
   template <typename F>
   auto With(const ObjectKey& key, const std::string& uid, F&& use) {
     return Use(key, uid, 0, std::forward<F>(use));
   }
-  // For the entry of that name, whatever its UID; not called if there is none.
+  // Calls `use` with the entry of `key`, whatever its UID, if there is one.
   template <typename F>
   void IfKept(const ObjectKey& key, F&& use) {
     std::lock_guard lock(mutex_);

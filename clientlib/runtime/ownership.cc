@@ -20,7 +20,7 @@ std::string_view TextAt(const Json& object, std::initializer_list<std::string_vi
   return text ? std::string_view(*text) : std::string_view();
 }
 
-// Another UID under that name is an owner that was deleted and created again.
+// Ignores the UID: the same name with another UID is an owner that was deleted and created again.
 bool IsReferenceTo(const Json& reference, const Kind& kind, const ObjectMeta& owner) {
   return GroupOf(TextAt(reference, {"apiVersion"})) == kind.group && TextAt(reference, {"kind"}) == kind.kind &&
          TextAt(reference, {"name"}) == owner.name;
@@ -63,7 +63,7 @@ Status SetControllerReference(const Kind& kind, const ObjectMeta& owner, Json& c
     return refuse(ErrorCode::kInvalidArgument, "a cluster-scoped object cannot have an owner in a namespace");
   }
   if (!owner.ns.empty() && ns != owner.ns) {
-    return refuse(ErrorCode::kInvalidArgument, "it is in namespace " + std::string(ns));
+    return refuse(ErrorCode::kInvalidArgument, "the child is in namespace " + std::string(ns));
   }
 
   const Json* const found = child.At({"metadata", "ownerReferences"});

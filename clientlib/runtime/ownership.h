@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owner references: which owner's pass a change of a child needs, and how to set the reference. Pure functions.
+// Owner references: which owner to reconcile when a child changes, and how to set the reference. Pure functions.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ namespace kube {
 // controller=true do not count.
 std::optional<ObjectKey> ControllerKey(const Kind& owner, const ObjectMeta& child);
 
-// The owners in both states of a child, each once: an owner that has just lost the child needs a pass, too.
+// The controllers of a child before and after a change, each once: an owner that has lost the child needs a pass, too.
 std::vector<ObjectKey> ControllerKeys(const Kind& owner, const Change& change);
 
-// Makes `owner`, an object of `kind`, the controller of `child`, an object to create or apply. Replaces a
-// reference to the same owner. Errors: kInvalidArgument if `owner` has no UID yet, or a child there may not
-// have an owner here (another namespace, or a cluster-scoped child of a namespaced owner: the garbage
-// collector would delete it); kAlreadyExists if another one controls it (rule F3).
+// Makes `owner`, an object of `kind`, the controller of `child`, an object to create or apply. Replaces a reference to
+// the same owner. Errors: kInvalidArgument if `owner` has no UID yet, or may not own `child` (another namespace, or a
+// cluster-scoped child of a namespaced owner: the garbage collector would delete it); kAlreadyExists if another object
+// controls it (rule F3).
 Status SetControllerReference(const Kind& kind, const ObjectMeta& owner, Json& child);
 
 }  // namespace kube

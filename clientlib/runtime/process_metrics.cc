@@ -12,7 +12,7 @@
 namespace kube {
 namespace {
 
-// Numbers of /proc/self/stat, by their places in proc(5). Zero if it cannot be read.
+// Fields of /proc/self/stat, numbered as in proc(5). Zero if the file cannot be read.
 struct ProcessStat {
   double user_ticks = 0, system_ticks = 0;  // 14, 15
   double start_ticks = 0;                   // 22, after boot

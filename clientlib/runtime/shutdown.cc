@@ -17,7 +17,7 @@ SignalStop::SignalStop() {
 
 SignalStop::~SignalStop() {
   is_ending_ = true;
-  // To the thread alone, where it stays pending until sigwait() takes it: it cannot be missed.
+  // Sent to this thread alone, the signal stays pending until sigwait() takes it: it cannot be missed.
   pthread_kill(thread_.native_handle(), SIGINT);
   thread_.join();
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);

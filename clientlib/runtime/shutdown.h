@@ -15,10 +15,10 @@ namespace kube {
 
 class SignalStop {
  public:
-  // REQUIRES: no other thread runs yet, and no other SignalStop lives: threads inherit that the signals are
-  // blocked, so that only this object's thread takes them.
+  // REQUIRES: no other thread runs yet, and no other SignalStop lives: threads inherit the blocked signals, so that
+  // only this object's thread takes them.
   SignalStop();
-  // Joins, and gives the calling thread its signal mask back.
+  // Joins, and restores the calling thread's signal mask.
   ~SignalStop();
   SignalStop(const SignalStop&) = delete;
   SignalStop& operator=(const SignalStop&) = delete;

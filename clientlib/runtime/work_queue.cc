@@ -58,7 +58,7 @@ void WorkQueue::AddAfter(const ObjectKey& key, Duration delay, Priority priority
 void WorkQueue::HoldFor(const ObjectKey& key, Duration delay, Priority priority) {
   {
     std::lock_guard lock(mutex_);
-    // Only its own thread holds a key: it is in process, and not ready.
+    // The caller reconciles the key, so it is in process and not ready.
     if (shut_downs_ == 0) entries_[key].held_until = DueIn(delay);
   }
   AddAfter(key, delay, priority);
@@ -83,7 +83,7 @@ void WorkQueue::MoveDueLocked() {
     const Delayed next = delayed_.top();
     delayed_.pop();
     const auto it = entries_.find(next.key);
-    // An entry whose time was moved forward leaves its old place in the heap.
+    // A key whose time was moved forward leaves a stale element in the heap.
     if (it == entries_.end() || it->second.delayed_until != next.due) continue;
     it->second.delayed_until = TimePoint::max();
     --delayed_count_;
@@ -121,7 +121,7 @@ std::optional<WorkQueue::Item> WorkQueue::Get() {
     if (shut_downs_ > 0) return std::nullopt;
     MoveDueLocked();
     if (std::optional<Item> item = TakeLocked()) {
-      // Nobody keeps the time now: another idle thread takes over.
+      // No thread waits for the next delayed key now: an idle one takes over.
       if (!has_timer_thread_ && !delayed_.empty() && idle_ > woken_) WakeOneLocked();
       return item;
     }

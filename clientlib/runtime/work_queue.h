@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys waiting to be reconciled.
 //
-// A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it
-// dirty; Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once.
-// Urgent keys go first: those of the first list of a start are added as kLow, so that live edits overtake them. Only
-// some threads may work on low keys at a time, so that one is free for an urgent key. There is no bound: a key is held
-// once however often it is added, so the queue has at most as many keys as the cluster has objects.
+// A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it dirty;
+// Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once. Urgent keys
+// go first: keys of the first list are added as kLow, so that live edits overtake them. Only some threads may reconcile
+// low keys at a time, so that one is free for an urgent key. There is no bound: a key is held once however often it is
+// added, so the queue has at most as many keys as the cluster has objects.
 //
 // Thread-safe. Time comes from `clock`, so tests never sleep.
 #pragma once
@@ -40,14 +40,14 @@ class WorkQueue {
     std::uint64_t adds = 0;
   };
 
-  // Of the keys in process at most `max_low` were taken as kLow.
+  // At most `max_low` keys that were taken as kLow are in process at a time.
   explicit WorkQueue(const Clock& clock, int max_low = std::numeric_limits<int>::max())
       : clock_(clock), max_low_(max_low) {}
 
   void Add(const ObjectKey& key, Priority priority = Priority::kNormal);  // No effect after ShutDown().
-  // An earlier time already set for `key` wins, and the higher priority; zero or less is Add().
+  // An earlier time already set for `key` wins, and so does the higher priority. A delay of zero or less is Add().
   void AddAfter(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
-  // The same, but no Add() makes it ready earlier: the API server asked for that delay. Events meanwhile are not lost.
+  // The same, but no Add() makes the key ready earlier: for a delay that the API server asked for. No Add() is lost.
   // REQUIRES: the key is in process.
   void HoldFor(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
   std::optional<Item> Get();        // Blocks; nullopt once shut down.
@@ -64,8 +64,8 @@ class WorkQueue {
     Priority priority = Priority::kLow, delayed_priority = Priority::kLow;
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
-    TimePoint held_until = TimePoint::min();  // No earlier than this.
-    int places = 0;                           // How often it stands in ready_.
+    TimePoint held_until = TimePoint::min();  // Not ready earlier.
+    int places = 0;                           // How many times it is in ready_.
     bool IsIdle() const { return !is_ready && !is_in_process && places == 0 && delayed_until == TimePoint::max(); }
   };
   using Entries = std::unordered_map<ObjectKey, Entry>;
@@ -94,7 +94,7 @@ class WorkQueue {
   int low_in_process_ = 0;  // Taken as kLow.
   bool has_timer_thread_ = false;
   Entries entries_;
-  // By priority. A key that was raised leaves a stale twin in the lower one.
+  // By priority. A key whose priority was raised leaves a stale element in the lower queue.
   std::deque<Entries::value_type*> ready_[2];
   std::priority_queue<Delayed, std::vector<Delayed>, std::greater<>> delayed_;
   std::size_t depth_ = 0, in_process_ = 0, delayed_count_ = 0;

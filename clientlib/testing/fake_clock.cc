@@ -7,8 +7,8 @@
 namespace kube::testing {
 namespace {
 
-// How often a wait looks at the clock. Advance() cannot notify the waiters' condition variables: it may not
-// lock their mutexes, and they may be gone.
+// How often a wait checks the clock. Advance() cannot notify the waiters' condition variables: it must not lock their
+// mutexes, and the variables may be destroyed.
 constexpr auto kSlice = std::chrono::milliseconds(1);
 constexpr auto kPatience = std::chrono::seconds(20);
 
@@ -43,14 +43,14 @@ void FakeClock::WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition
     waiters_[std::this_thread::get_id()] = {until, round_};
   }
   waiters_changed_.notify_all();
-  // One slice only, then back to the caller, who looks at its own condition: a notification that falls
-  // between two slices would be lost to a loop here.
+  // Wait for one slice only, then let the caller check its condition: a loop here would lose a notification between two
+  // slices.
   condition.variable().wait_for(lock, kSlice);
 }
 
 bool FakeClock::AwaitWaiters(int count) const {
   std::unique_lock lock(mutex_);
-  // Only waits that begin from now on tell that a thread is idle; each waiting thread begins one every slice.
+  // Only a wait that begins from now on shows that a thread is idle; a waiting thread begins one every slice.
   const std::uint64_t round = ++round_;
   return waiters_changed_.wait_for(lock, kPatience, [&] {
     return std::count_if(waiters_.begin(), waiters_.end(), [&](const auto& entry) {

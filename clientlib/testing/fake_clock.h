@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A clock that moves only when a test says so.
 //
-// Waits on it end when Advance() reaches their deadline; nothing sleeps for as long as it is told to. A test
-// that drives a thread moves in step with it:
+// Waits on it end when Advance() reaches their deadline; nothing sleeps for the time it asks for. A test that drives a
+// thread stays in step with it:
 //
 //   clock.Advance(2s);                   // Or: queue.Put(item);
 //   ASSERT_TRUE(clock.AwaitWaiters(1));  // The thread woke, did its work and waits again.
@@ -30,15 +30,15 @@ class FakeClock final : public Clock {
 
   // REQUIRES: `by` is not negative. Moves the wall time too.
   void Advance(Duration by);
-  // A jump of the wall time alone, as by an administrator or by NTP.
+  // Sets the wall time alone, as an administrator or NTP does.
   void SetWall(WallTime wall);
 
   TimePoint Now() const override;
   WallTime WallNow() const override;
   void WaitUntil(std::unique_lock<std::mutex>& lock, CondVar& condition, TimePoint until) const override;
 
-  // Waits until `count` threads wait on this clock, each for a time that has not come, and found nothing else
-  // to do since this call began; false after 20 s of real time.
+  // Waits until `count` threads have begun a wait on this clock since this call, each for a time that has not come;
+  // false after 20 s of real time.
   [[nodiscard]] bool AwaitWaiters(int count) const;
 
  private:
@@ -51,7 +51,7 @@ class FakeClock final : public Clock {
   mutable std::condition_variable waiters_changed_;
   TimePoint now_ = kStart;
   WallTime wall_ = kWallStart;
-  mutable std::map<std::thread::id, Waiter> waiters_;  // A thread that has gone on leaves its last one behind.
+  mutable std::map<std::thread::id, Waiter> waiters_;  // A thread that has gone on leaves its last entry behind.
   mutable std::uint64_t round_ = 0;
 };
 

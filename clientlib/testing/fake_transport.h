@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Transport whose answers a test scripts.
 //
-// Two ways to answer, looked at in this order:
+// Two ways to answer, tried in this order:
 //   1. Expected answers, each given once: the first of them whose method and target prefix fit.
 //   2. Handlers, for any number of requests: the one with the longest fitting prefix.
 // A request that neither fits fails with kInternal; it is recorded like all others.
@@ -27,10 +27,10 @@ namespace kube::testing {
 // The body of a streamed answer, fed by the test. Thread-safe.
 class FakeStream {
  public:
-  FakeStream();                  // A handle: copies are the same stream.
-  void Push(std::string bytes);  // Given out as it is, one Push() for each Read().
-  void End();                    // The regular end, after what was pushed.
-  void Break(Error error);       // Fails from then on, after what was pushed.
+  FakeStream();                  // A handle: copies refer to the same stream.
+  void Push(std::string bytes);  // Each Read() returns the bytes of one Push().
+  void End();                    // The regular end, after all pushed bytes.
+  void Break(Error error);       // Reads fail, after all pushed bytes.
 
   // Waits until the reader has taken all that was pushed and waits for more, or has closed the stream.
   // False after 20 s of real time.
@@ -94,7 +94,7 @@ class FakeTransport final : public Transport {
 };
 
 HttpResponse JsonAnswer(int status, std::string body);
-// As the API server says no: a metav1.Status.
+// A refusal as the API server writes it: a metav1.Status.
 HttpResponse StatusAnswer(int status, std::string_view reason, std::string_view message);
 
 }  // namespace kube::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The speed that a launcher prints from now on. Earlier lines of its log may be about another size.
+// Reads the speed that a launcher prints from now on. Earlier lines of its log may be about another size.
 //
 // One thread, which follows the log until the destructor has returned. Thread-safe.
 #pragma once
@@ -36,7 +36,7 @@ class LogSample final : public kube::LogSink {
   bool has_ended_ = false;
   std::string refusal_;
 
-  kube::LogFollower follower_;  // Last: it calls the above until it is gone.
+  kube::LogFollower follower_;  // Last: its thread calls this object until it is destroyed.
 };
 
 }  // namespace grus

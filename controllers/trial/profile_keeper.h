@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Updates the status of a WorkloadProfile from its points when nobody else does: after `kubectl apply` of a backup, or
-// an edit by hand. Whoever saves measurements writes the status, too: the keeper gives it kSaverWait to begin, and then
-// waits until it is done.
+// an edit by hand. A saver of measurements also writes the status: the keeper gives it kSaverWait to begin, then waits
+// until it is done.
 //
 // Thread-safe.
 #pragma once
@@ -18,7 +18,7 @@ class ProfileKeeper final : public kube::Reconciler {
  public:
   ProfileKeeper(const kube::Informer& profiles, ProfileStore& store) : profiles_(profiles), store_(store) {}
 
-  // Sends keys of profiles whose status is behind to `queue`. Call once, before the informer starts.
+  // Puts the keys of profiles whose status is outdated on `queue`. Call once, before the informer starts.
   static void FeedQueue(kube::Informer& profiles, kube::WorkQueue& queue);
 
   kube::Result<kube::Action> Reconcile(const kube::ObjectKey& key, std::stop_token stop) override;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kUsualGpusPerNode = 8;  // If no point says how many nodes it was on.
 
-// Batch sizes are whole numbers; those computed from rounded speeds only nearly so.
+// Batch sizes are whole numbers; those computed from rounded speeds are only close to one.
 double NearestWhole(double batch) {
   const double whole = std::round(batch);
   return whole >= 1 && std::abs(whole - batch) <= 0.02 * batch ? whole : batch;
@@ -58,7 +58,7 @@ Step StepOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& po
   switch (profile.throughput_unit) {
     case api::ThroughputUnit::kSamplesPerSecond: {
       if (seconds > 0) return {seconds, NearestWhole(throughput * seconds / gpus)};
-      // A source that tells samples alone, such as a rate in Prometheus: steps are of the batch size that was tried.
+      // The source gives only samples (a rate in Prometheus, say): a step is of the batch size that was tried.
       const double batch = std::max(1, point.config.batch_size);
       return throughput > 0 ? Step{batch * gpus / throughput, batch} : Step{};
     }
@@ -83,7 +83,7 @@ double Median(const std::vector<Measurement>& points, double (*value)(const Meas
   return values[values.size() / 2];
 }
 
-// Sizes within what was measured that workers of so many GPUs can make.
+// The measured sizes, and the sizes within them that workers of `gpus_per_worker` GPUs can form.
 std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int gpus_per_worker, int gpus_per_node) {
   std::map<int, int> nodes_of;
   int largest = 0;
@@ -99,7 +99,7 @@ std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int
   return sizes;
 }
 
-// The knee among the sizes of the question, if that is known.
+// The knee among the sizes of the question, if it is known.
 std::optional<std::int32_t> KneeAmong(const ThroughputFit& fit, const CurveQuestion& question) {
   const kube::Result<std::vector<CurvePoint>> curve = CurveOf(fit, question);
   if (!curve) return std::nullopt;

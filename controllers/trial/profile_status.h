@@ -18,8 +18,8 @@ namespace grus {
 
 inline constexpr std::size_t kMaxProfileGpuTypes = 16;  // The limit of the CRD.
 
-// The points of one GPU type as input of the model, without those that have no GPUs or no speed. Where the samples of a
-// batch are not known, they count as one per GPU, or as one batch that all GPUs share.
+// The points of one GPU type as input of the model, without those that have no GPUs or no speed. A batch of unknown
+// size counts as one sample per GPU, or as one batch that all GPUs share.
 struct TypeMeasurements {
   std::vector<Measurement> all;
   // Of the batch size that the knee is about.

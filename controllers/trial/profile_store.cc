@@ -33,7 +33,7 @@ bool IsWithoutUnit(const api::WorkloadProfileSpec& profile) {
   return profile.throughput_unit == api::ThroughputUnit::kNotKnown && profile.points.empty();
 }
 
-// Somebody else created or deleted it meanwhile: the next try reads it again.
+// kConflict if somebody created or deleted the profile meanwhile: the next try reads it again.
 kube::Error Retried(const kube::Error& error) {
   const bool has_changed = error.code() == ErrorCode::kAlreadyExists || error.code() == ErrorCode::kNotFound;
   return has_changed ? kube::Error(ErrorCode::kConflict, error.message()) : error;
@@ -141,7 +141,7 @@ kube::Result<ProfileStore::Profile> ProfileStore::WritePoints(const Profile& pro
   const std::vector<ProfilePoint> points = MergePoints(profile->spec.points, added);
   if (points == profile->spec.points) return profile;
   Json patch = Json::MakeObject();
-  // Refused with kConflict if it has changed since it was read, or was replaced by another of its name.
+  // Refused with kConflict if the profile has changed since it was read, or was deleted and created again.
   patch["metadata"] =
       Json::MakeObject({{"resourceVersion", profile->metadata.resource_version}, {"uid", profile->metadata.uid}});
   patch["spec"]["points"] = PointsJson(points);
@@ -157,7 +157,7 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
   WorkloadProfile drifted = profile;
   drifted.status.drift = drift;
   const api::WorkloadProfileStatus status = ProfileStatusOf(drifted, clock_.WallNow());
-  // It was computed from the points of this version.
+  // The status was computed from the points of this version.
   StatusChange change{kube::ToJson(profile.status), kube::ToJson(status), false, profile.metadata.resource_version};
   const auto written = statuses_.Write(KindOf<WorkloadProfile>(), profile.metadata, std::move(change), {}, stop);
   if (!written) return Retried(written.error());

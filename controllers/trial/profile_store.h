@@ -2,9 +2,9 @@
 // Measurements of workloads, kept in WorkloadProfiles for later trials.
 //
 // Several writers may save to a profile at the same time: each write starts from the newest object and adds its points.
-// If somebody was faster, the API server refuses it and it is tried again. Of one configuration the newest measurement
-// stays; one with a known number of nodes also replaces an older one without. Beyond api::kMaxProfilePoints the oldest
-// are dropped.
+// If another writer was faster, the API server refuses the write and the store tries again. For each configuration the
+// newest measurement stays; one with a known number of nodes also replaces an older one without. Beyond
+// api::kMaxProfilePoints the oldest are dropped.
 //
 // A Retry-After for one writer holds for all of them: until then a write of that profile fails with the same error.
 //
@@ -37,13 +37,13 @@ struct NewSpeeds {
   std::string fingerprint;
   api::ProfiledWorkload workload;
   api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
-  std::vector<api::ProfilePoint> points;  // Their names are given by Save().
+  std::vector<api::ProfilePoint> points;  // Save() sets their names.
 };
 
 // A change of a profile.
 struct ProfileEdit {
-  std::vector<api::ProfilePoint> points = {};   // To be added. Their names are given by the store.
-  std::optional<api::ProfileDrift> drift = {};  // Of the status; removed all the same if a point is newer.
+  std::vector<api::ProfilePoint> points = {};   // To be added; the store sets their names.
+  std::optional<api::ProfileDrift> drift = {};  // For the status; dropped if its point is newer.
 };
 
 class ProfileStore {
@@ -53,12 +53,11 @@ class ProfileStore {
       : client_(client), profiles_(profiles), clock_(clock), statuses_(client, nullptr, clock) {}
 
   // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being deleted. A
-  // look-up without a number of nodes finds the newest on any.
+  // look-up without a number of nodes finds the newest measurement on any number.
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
-  // Adds points, and updates the status. Writes nothing if they are all there. Errors:
-  // kInvalidArgument: the profile counts in another unit; kConflict: others were faster each time, or the
-  // profile is being deleted.
+  // Adds points, and updates the status. Writes nothing if the profile has them all. Errors: kInvalidArgument: the
+  // profile counts in another unit; kConflict: others were faster each time, or the profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
   // Changes a profile by what `edit` returns for its newest version, and updates the status. Writes nothing if there is
@@ -67,7 +66,7 @@ class ProfileStore {
   using Editor = std::function<ProfileEdit(const api::WorkloadProfile&)>;
   kube::Status Edit(const std::string& name, const Editor& edit, std::stop_token stop = {});
 
-  // Whether Save() or Edit() is writing it in another thread, so that its status may be updated shortly.
+  // Whether Save() or Edit() is writing the profile in another thread, and so may update its status shortly.
   bool IsBeingWritten(const std::string& name) const;
 
  private:

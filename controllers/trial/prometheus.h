@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks a Prometheus for one number (its HTTP API, "Instant queries").
 //
-// The URL is a user's: it gets only the query, no credentials; redirects are not followed, and of the answer only a
-// number or Prometheus' own error is used. An answer is limited to kMaxAnswer bytes and kTimeout. Thread-safe; one
-// connection for each of the last kMostServers URLs.
+// The URL comes from a user: the request carries only the query, no credentials; redirects are not followed; of the
+// answer only a number or Prometheus' own error is used. An answer is limited to kMaxAnswer bytes and kTimeout.
+// Thread-safe; one connection for each of the last kMostServers URLs.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@
 
 namespace grus {
 
-// $NAMESPACE and $JOB in the query replaced.
+// Replaces $NAMESPACE and $JOB in the query.
 std::string ExpandQuery(std::string query, const std::string& ns, const std::string& job);
 
-// What NVIDIA's dcgm-exporter reported for the GPUs of a trial's workers in the last so many seconds: the peak memory
-// of any of them, in MiB, and their mean utilisation in percent. Its labels for the pod of a GPU are pod and namespace,
-// which Prometheus renames to exported_pod and exported_namespace unless the scrape has honorLabels.
+// What NVIDIA's dcgm-exporter reported for the GPUs of a trial's workers in the last `seconds`: the peak memory of any
+// of them, in MiB, and their mean utilisation in percent. Its labels for the pod of a GPU are pod and namespace, which
+// Prometheus renames to exported_pod and exported_namespace unless the scrape has honorLabels.
 std::string PeakMemoryQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
 std::string UtilizationQuery(const std::string& ns, const std::string& job, std::int64_t seconds);
 

@@ -91,7 +91,7 @@ kube::Result<Action> RunningJobs::Pass(const ObjectKey& key, std::stop_token sto
       const bool ran_before = memory.uid == job->metadata.uid && memory.ran_before;
       memory = Memory{};
       memory.uid = job->metadata.uid;
-      memory.ran_before = ran_before && !setting;  // Not known yet what it runs on.
+      memory.ran_before = ran_before && !setting;  // Until it is known what the job runs on.
       memory.setting = setting;
       memory.profile = profile;
       memory.due = now + (ran_before ? SpreadOf(memory.uid) : kSettle);
@@ -139,7 +139,7 @@ kube::Result<Action> RunningJobs::Sample(const Job& job, const RunningSetting& s
     log_.Warn("the speed of a running job cannot be read", {{"job", key.ToString()}, {"reason", seen.refusal}});
   }
   if (seen.refusal.empty()) {
-    // The next sample will show the same; until then the profile stays as it is.
+    // Not retried: the next sample will show the same, and until then the profile stays as it is.
     if (const kube::Status done = Conclude(job, setting, seen.speed, std::move(stop)); !done) {
       log_.Warn("the speed of a running job could not be saved",
                 {{"job", key.ToString()}, {"error", done.error().message()}});
@@ -173,7 +173,7 @@ kube::Status RunningJobs::Conclude(const Job& job, const RunningSetting& setting
           return judged.edit;
         },
         stop);
-    if (!saved || !judged_profile) return saved;  // Not kept, or deleted meanwhile.
+    if (!saved || !judged_profile) return saved;  // Not saved, or the profile was deleted meanwhile.
   }
   bool is_first = false;
   {
@@ -225,7 +225,7 @@ DriftContext RunningJobs::ContextOf(const ElasticHorovodJob& job, const Workload
     if (key == own || others.profile != profile.metadata.name || !others.setting) continue;
     const bool agrees = others.verdict == SpeedVerdict::kAgrees && others.setting->config == setting.config;
     if (agrees) context.is_confirmed = false;
-    // Not sampled by this process yet: trust the drift in the status.
+    // kNotComparable: this process has not sampled the job yet, so trust the drift in the status.
     const bool stands = others.verdict == SpeedVerdict::kDrifts || others.verdict == SpeedVerdict::kNotComparable;
     const bool is_there = others.setting->config.gpus == said_gpus;
     if (said && key == other && stands && is_there) context.does_other_stand = true;

@@ -3,8 +3,9 @@
 //
 // If a job's status names a profile, its launcher's log is read every kSampleEvery, and kSettle after a change of its
 // size, until the speed is known to 5 %, for at most kSlice. At most kMostSamples logs are read at a time; other jobs
-// wait for their turn. Jobs that ran before this process are spread over kSampleEvery. running_verdict.h says what the
-// speed means. Nothing but Events is written about jobs and pods; a profile is written at most once per sample.
+// wait for their turn. First samples of jobs that ran before this process are spread over kSampleEvery.
+// running_verdict.h says what the speed means. Nothing but Events is written about jobs and pods; a profile is written
+// at most once per sample.
 //
 // A log without a speed, or that may not be read, is tried again after kSampleEvery. If a job changes its size while it
 // is sampled, the sample is void. If the profile is deleted meanwhile, nothing is written: a running job does not
@@ -61,7 +62,7 @@ class RunningJobs final : public kube::Reconciler {
     kube::TimePoint due;  // Of the next sample.
     std::string profile;
     SpeedVerdict verdict = SpeedVerdict::kNotComparable;  // The last one of this setting.
-    std::optional<api::Measurement> drifted;              // What it was about, if it was kDrifts.
+    std::optional<api::Measurement> drifted;              // The measurement, if it was kDrifts.
     bool is_refusal_told = false;
     kube::TimePoint until;  // Of the sample.
     std::unique_ptr<LogSample> sample;
@@ -80,10 +81,10 @@ class RunningJobs final : public kube::Reconciler {
             bool is_first);
 
   void Forget(const kube::ObjectKey& key);
-  // Also leaves the line. REQUIRES: mutex_ is held. The caller destroys the sample without the lock, which its thread
-  // may need to end.
+  // Also removes `key` from line_. REQUIRES: mutex_ is held. The caller destroys the sample without the lock, which its
+  // thread may need to end.
   std::unique_ptr<LogSample> EndSampleLocked(const kube::ObjectKey& key, Memory& memory);
-  // Whether there is room for another sample; if not, `key` comes back when it is its turn. REQUIRES: as above.
+  // Whether another sample may begin; if not, `key` is queued again when its turn comes. REQUIRES: mutex_ is held.
   bool TakesTurnLocked(const kube::ObjectKey& key);
 
   kube::Client& client_;

@@ -26,7 +26,7 @@ struct RunningSetting {
 // have spec.profile Off.
 bool IsProfiled(const api::ElasticHorovodJob& job);
 
-// None while its workers come or go, and if they are on GPUs of more than one type. `pods` are those of the job;
+// None while workers of the job come or go, or if they are on GPUs of more than one type. `pods` are those of the job;
 // `type_of` is the GPU type of a node.
 std::optional<RunningSetting> SettingOf(const api::ElasticHorovodJob& job,
                                         const std::vector<std::shared_ptr<const kube::Pod>>& pods,

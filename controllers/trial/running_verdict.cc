@@ -6,7 +6,7 @@
 namespace grus {
 namespace {
 
-// Whether `drift` is in the status as it should be.
+// Whether the status already says `drift`.
 bool IsSaid(const std::optional<api::ProfileDrift>& said, const api::ProfileDrift& drift) {
   return said && said->job == drift.job && said->config == drift.config &&
          DoAgree(said->observed, drift.observed).value_or(false);
@@ -18,7 +18,7 @@ std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& see
                                                      api::ThroughputUnit unit) {
   const MeasuredSpeed* speed = seen.main();
   if (speed == nullptr || unit == api::ThroughputUnit::kNotKnown) return std::nullopt;
-  // With evaluations in it, it is not the time of a step.
+  // A speed that includes evaluations is not the time of a step.
   if (speed->trust == Trust::kMixed || !speed->steady.has_precision(kUsablePrecision)) return std::nullopt;
   const api::BatchSizeScope scope =
       unit == api::ThroughputUnit::kStepsPerSecond ? api::BatchSizeScope::kPerJob : api::BatchSizeScope::kPerGpu;
@@ -54,7 +54,8 @@ JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, 
     judged.verdict = SpeedVerdict::kAgrees;
     const bool is_about_it = said && FindPoint(profile.spec, said->config) == point;
     if (is_about_it && point->time > said->time) {
-      // Measured again since, but not in the status: a write of ours may have been interrupted.
+      // The point is newer than the drift, but the status still has the drift: a write of ours may have been
+      // interrupted.
       if (point->measured == seen.measured && point->measured_by == measured.measured_by) {
         judged.verdict = SpeedVerdict::kReplaces;
         judged.drift = said;
@@ -62,7 +63,7 @@ JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, 
       return judged;
     }
     if (is_about_it && (said->job == seen.job || !context.does_other_stand)) judged.edit.drift.reset();
-    const bool is_in_doubt = is_about_it && judged.edit.drift;  // By another job.
+    const bool is_in_doubt = is_about_it && judged.edit.drift;  // The drift of another job stays.
     if (!is_in_doubt && seen.time.value - point->time.value >= kRefreshAfter) judged.edit.points = {measured};
     return judged;
   }

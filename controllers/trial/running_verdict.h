@@ -3,8 +3,8 @@
 //
 // A speed that agrees with the profile changes nothing, but refreshes a value that is older than kRefreshAfter. A speed
 // on a configuration without a point is added. A speed that does not agree is a drift: it is written to the status, and
-// replaces the value only once it is confirmed.
-// A drift belongs to the job that it names. While it stands, no other job takes its place or its end away.
+// replaces the value only once it is confirmed. A drift belongs to the job that it names. While it stands, no other job
+// replaces or ends it.
 //
 // Pure functions.
 #pragma once
@@ -18,14 +18,14 @@
 namespace grus {
 
 inline constexpr std::chrono::hours kRefreshAfter{24 * 7};
-inline constexpr double kUsablePrecision = 0.1;  // Half of the 90 % interval against the mean.
+inline constexpr double kUsablePrecision = 0.1;  // Half of the 90 % interval, relative to the mean.
 
 enum class SpeedVerdict {
   kNotComparable,
   kNew,  // The profile has no such configuration.
   kAgrees,
   kDrifts,
-  kReplaces,  // The profile's value, which drifted.
+  kReplaces,  // Replaces the profile's value, which drifted.
 };
 
 // What else is known when a speed is judged.
@@ -40,11 +40,11 @@ struct DriftContext {
 
 struct JudgedSpeed {
   SpeedVerdict verdict = SpeedVerdict::kNotComparable;
-  ProfileEdit edit;                        // What it makes of the profile; of equal ones nothing is written.
+  ProfileEdit edit;                        // The change of the profile; nothing is written if there is none.
   std::optional<api::ProfileDrift> drift;  // Between the job and the profile.
 };
 
-// The speed in the log of a job that runs on `config`, in the unit of a profile. None: nothing that can be compared.
+// The speed in the log of a job that runs on `config`, in the unit of a profile. None: it cannot be compared.
 std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& seen, const api::TrialConfig& config,
                                                      api::ThroughputUnit unit);
 

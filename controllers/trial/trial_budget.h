@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a budget is left for new trials. Pure.
+// How much of a budget is left for new trials. Pure.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,13 @@ struct BudgetState {
   std::optional<std::int64_t> gpu_seconds, wall_seconds;
 };
 
-// Less what was spent, and less what the trials that run may still spend.
+// The budget less what was spent, and less what running trials may still spend.
 BudgetState LeftOf(const TrialView& view, const api::TrialJobStatus& status);
 
-// Seconds for one more trial on so many GPUs; none: not worth a start.
+// Seconds for one more trial on `gpus` GPUs; none: not worth a start.
 std::optional<std::int64_t> SliceFor(const api::TrialBudget& budget, const BudgetState& left, int gpus);
 
-// Of a slice that is begun, with the end of the trial.
+// The most that a trial with this slice spends, including its end.
 std::int64_t GpuSecondsOf(std::int64_t slice_seconds, int gpus);
 
 }  // namespace grus

@@ -59,7 +59,7 @@ void EndQuickly(Json& pod) {
   if (spec.is_null() || spec.is_object()) spec["terminationGracePeriodSeconds"] = kTrialGraceSeconds;
 }
 
-// What follows the command.
+// The words to append to the command.
 std::vector<std::string> BatchSizeWords(const api::TrialSpace& space, int batch_size) {
   const std::string& option = space.batch_size_option;
   const std::string size = std::to_string(batch_size);
@@ -78,8 +78,8 @@ void SetBatchSize(const api::TrialSpace& space, int batch_size, api::ElasticHoro
   for (std::string& word : BatchSizeWords(space, batch_size)) spec.launcher.python_command.push_back(std::move(word));
 }
 
-// REQUIRES: an object. The member of that name, added if it is missing; null: it is not an object, which the API server
-// will refuse.
+// The member `name`, added if it is missing; null: it is not an object, which the API server will refuse. REQUIRES:
+// `parent` is an object.
 Json* ObjectIn(Json& parent, const char* name) {
   Json& member = parent[name];
   if (member.is_null()) member = Json::MakeObject();
@@ -123,7 +123,7 @@ Json MetadataOf(const api::TrialJob& job, const TrialStart& trial, Json labels, 
 }
 
 void SetOwner(const api::TrialJob& job, Json& made) {
-  // A TrialJob out of the cache has a UID, and the child is new and in its namespace.
+  // This cannot fail: a TrialJob from the cache has a UID, and the child is new and in its namespace.
   [[maybe_unused]] const kube::Status owned =
       kube::SetControllerReference(api::TrialJob::ResourceKind(), job.metadata, made);
   assert(owned);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trial is in the cluster, made from the workload: an ElasticHorovodJob of fixed size; or a Pod, with a PodGroup
-// that makes it a gang of one, so that it waits in the same queue as all others. Pure.
+// The objects of a trial, made from the workload: an ElasticHorovodJob of fixed size; or a Pod, with a PodGroup that
+// makes it a gang of one, so that it waits in the same queue as all others. Pure.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace grus {
 
 // Backstop: the reconciler enforces the slice. Far longer than an image pull or a clock that is set forward.
 inline constexpr std::int64_t kStartAllowanceSeconds = 4 * 3600;
-// A trial has nothing to save when it is ended, and its GPUs count until it is gone.
+// Short, because a trial has nothing to save, and its GPUs count until its pods are gone.
 inline constexpr std::int64_t kTrialGraceSeconds = 2;
 
 struct TrialStart {

@@ -58,7 +58,7 @@ class Lister {
   std::map<TrialConfig, const KnownTrial*> known_;
   std::set<std::string> taken_;
   std::optional<Trial> common_;
-  std::map<TrialConfig, Trial> before_;  // Those that did not run.
+  std::map<TrialConfig, Trial> before_;  // Trials that did not run.
   std::vector<Trial> ran_, pending_, skipped_;
   int trials_ = 0, over_max_ = 0;
 };
@@ -135,7 +135,7 @@ void Lister::List(const std::vector<TrialConfig>& configs) {
       if (trial.reason != TrialReason::kFromCache && !is_budget_spent) ++trials_;
       (is_budget_spent ? skipped_ : ran_).push_back(trial);
     } else if (!is_in_space && holds) {
-      if (IsActive(trial.phase)) trial.phase = TrialPhase::kPending;  // Which ends it.
+      if (IsActive(trial.phase)) trial.phase = TrialPhase::kPending;  // The plan then ends it.
       ran_.push_back(trial);
     } else {
       trial.config = config;

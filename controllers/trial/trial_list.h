@@ -6,7 +6,7 @@
 
 namespace grus {
 
-// The status lists this many configurations beyond maxTrials; of the rest it has only the number.
+// The status lists this many configurations beyond maxTrials; of the rest it gives only the number.
 inline constexpr int kMostOverMax = 16;
 
 // Trials that ran come first, in the order of their start, then those to be run, then those skipped. At most

@@ -67,7 +67,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
     if (text == last_line_ && !(same_is_news && now - last_line_at_ >= *same_is_news)) return;
     last_line_ = text;
     last_line_at_ = now;
-    // Counted from the start, so that a clock that is set back does not set back the measurement.
+    // Use the monotonic clock: setting back the wall clock must not set back the measurement.
     const kube::WallTime at = began_wall_ + std::chrono::duration_cast<kube::WallTime::duration>(now - began_);
     reader_.Add(kube::ToMicroText(kube::Time{at}) + " " + text + "\n");
   }
@@ -101,11 +101,11 @@ class TrialMeasurements::Source final : public kube::LogSink {
   std::optional<kube::TimePoint> last_look_;
   std::string last_line_;
   kube::LogState log_ = kube::LogState::kWaiting;
-  bool has_started_ = false;       // A stream of it.
-  kube::TimePoint news_ = began_;  // When something of it came last.
+  bool has_started_ = false;       // A stream of its log has begun.
+  kube::TimePoint news_ = began_;  // When the log last brought something.
   kube::TimePoint last_line_at_{};
 
-  std::unique_ptr<kube::LogFollower> follower_;  // Last: it calls the above until it is gone.
+  std::unique_ptr<kube::LogFollower> follower_;  // Last: its thread calls this object until it is destroyed.
 };
 
 TrialMeasurements::TrialMeasurements(kube::Client& client, const kube::Clock& clock, Wake wake)
@@ -118,7 +118,7 @@ TrialMeasurements::~TrialMeasurements() {
 }
 
 void TrialMeasurements::Measure(const kube::ObjectKey& trial_job, const std::vector<MeasureTarget>& targets) {
-  std::vector<std::shared_ptr<Source>> ended;  // Joined without the lock: their threads may be waking somebody.
+  std::vector<std::shared_ptr<Source>> ended;  // Joined without the lock: their threads may be in wake_().
   {
     std::lock_guard lock(mutex_);
     Sources before;
@@ -136,11 +136,11 @@ void TrialMeasurements::Measure(const kube::ObjectKey& trial_job, const std::vec
       }
       if (count_ >= kMost) continue;
       kube::Result<SpeedReader> reader = SpeedReader::Make(target.options);
-      if (!reader) continue;  // Patterns are tried before any trial starts.
+      if (!reader) continue;  // Patterns are checked before any trial starts.
       auto source =
           std::make_shared<Source>(clock_, target, *std::move(reader), [this, trial_job] { wake_(trial_job); });
       if (target.follows_log) {
-        // The one before may have been of another pod of that name.
+        // The Retry-After may be for an earlier pod of that name.
         const auto busy = busy_.find(target.pod);
         source->Follow(client_, target, busy != busy_.end() ? busy->second : kube::TimePoint{});
       }

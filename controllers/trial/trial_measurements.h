@@ -23,13 +23,13 @@
 
 namespace grus {
 
-// What is to be measured of one trial.
+// What to measure of one trial.
 struct MeasureTarget {
   std::string trial;
   kube::ObjectKey pod;  // The launcher's.
   std::string pod_uid;
-  std::string container;    // Of which the log is read.
-  bool follows_log = true;  // False: it is given lines with AddLine().
+  std::string container;    // Its log is read.
+  bool follows_log = true;  // False: AddLine() gives it lines.
   SpeedReaderOptions options;
 };
 
@@ -41,15 +41,15 @@ class TrialMeasurements {
   TrialMeasurements(kube::Client& client, const kube::Clock& clock, Wake wake);
   ~TrialMeasurements();
 
-  // From now on just these trials of the TrialJob are measured. A trial whose pod is the same goes on. Waits for the
-  // threads of those that are not measured any more, which end at once.
+  // From now on measures exactly these trials of the TrialJob. A trial with the same pod goes on. Waits for the threads
+  // of dropped trials, which end at once.
   void Measure(const kube::ObjectKey& trial_job, const std::vector<MeasureTarget>& targets);
 
   // By trial.
   std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
 
-  // Whether more of the log may come: its end was not seen, and it had news in the last half minute. Also if it is not
-  // measured yet, and could be.
+  // Whether more of the log may come: its end was not seen, and it had news in the last half minute; or the trial is
+  // not measured yet, but can be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
   // The whole log of the ended container was read.

@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kLeast = 1e-8, kMost = 1e14;  // What kDecimalPattern has room for.
 
-// Seconds of a unit of work as work a second; the ends change places.
+// Converts seconds per unit of work to work per second; the ends of the interval swap.
 Interval RateOf(const SteadySpeed& steady, double work) {
   const double mean = steady.mean_seconds;
-  const double half = std::min(steady.half_width_seconds, 0.9 * mean);  // An open end is shown wide, and finite.
+  const double half = std::min(steady.half_width_seconds, 0.9 * mean);  // An open end becomes wide, but finite.
   return {work / mean, work / (mean + half), work / (mean - half)};
 }
 
@@ -67,7 +67,7 @@ std::optional<MeasuredWork> MeasurementOf(const SpeedObservation& seen, const ap
     step.low = amount / throughput.high;
     step.high = amount / throughput.low;
   } else {
-    // Epochs, and tokens: the same work whatever the number of GPUs.
+    // Epochs and tokens are the same work on any number of GPUs.
     throughput = RateOf(speed->steady, 1);
     work.unit = ThroughputUnit::kStepsPerSecond;
     if (speed->measure == Measure::kEpoch) step = {1 / throughput.mean, 1 / throughput.high, 1 / throughput.low};

@@ -13,7 +13,7 @@
 
 namespace grus {
 
-// "812.4": four significant digits. Empty: no such number can be written.
+// "812.4": four significant digits. Empty: the number has no text.
 std::string Decimal(double value);
 
 struct MeasuredWork {

@@ -31,10 +31,11 @@ class TrialObjects {
   virtual ~TrialObjects() = default;
 
   const kube::Kind& kind() const { return children_.kind(); }
-  // Of all that belong to `owner`.
+  // Of all trials that belong to `owner`.
   std::vector<std::string> NamesOf(const api::TrialJob& owner) const;
   using Pods = std::vector<std::shared_ptr<const kube::Pod>>;
-  // Sets child and pods. `live`: pods that include those of the trial; null: take those of the cache.
+  // Sets `run.child` and `run.pods`. `live`: pods to read instead of the cache's, others included; null: read the
+  // cache.
   virtual void Read(const api::TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const = 0;
   // A label selector that matches the pods of a trial, and possibly others.
   virtual std::string PodSelector(const api::TrialJob& owner, const std::string& trial) const = 0;
@@ -42,7 +43,7 @@ class TrialObjects {
   virtual kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const = 0;
   // The PodGroup of a trial whose child lacks it.
   virtual std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const = 0;
-  // A merge patch after which it stays, and holds nothing.
+  // A merge patch after which the child stays, but holds no resources.
   virtual kube::Json Suspension() const = 0;
 
  protected:

@@ -17,14 +17,14 @@ using api::Trial;
 using api::TrialPhase;
 using api::TrialReason;
 
-constexpr double kLeastSeconds = 5;  // Less is too short for a speed, however even it is.
+constexpr double kLeastSeconds = 5;  // Less is too short, however steady the speed is.
 constexpr std::size_t kLongestMessage = 900;
-constexpr kube::Duration kRefusedTwice = kRefusedRetry + std::chrono::seconds(5);  // For the next try of a job.
+constexpr kube::Duration kRefusedTwice = kRefusedRetry + std::chrono::seconds(5);  // Time for the job's next try.
 constexpr std::chrono::seconds kOnlyRefused{60};  // A training may print zeros while it compiles.
 constexpr char kLogSaysOutOfMemory[] = "its log says that a GPU is out of memory";
 constexpr char kWhatIsRefused[] = "zero, negative, infinite or NaN";
-constexpr std::chrono::seconds kWorthAWord{30};  // Of silence, before the message mentions it.
-constexpr std::chrono::seconds kUnreadable{20};  // Of held GPUs; less than the reader waits (kPatience).
+constexpr std::chrono::seconds kSilenceToMention{30};  // Of silence, before the message mentions it.
+constexpr std::chrono::seconds kUnreadable{20};        // Of holding GPUs; shorter than the reader waits (kPatience).
 
 void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
   trial.phase = phase;
@@ -158,14 +158,14 @@ bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
 void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool is_measured, api::ThroughputUnit unit) {
   const std::string seconds = std::to_string(run.child ? run.child->slice_seconds : 0) + " s";
   if (is_measured) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
-  // A new process takes it from the status.
+  // A new process knows this only from the status.
   const bool was_silent = trial.reason == TrialReason::kNoOutput;
   bool is_silent = was_silent;
   if (run.speed) {
-    // If the wall clock was set back, it would wait for output forever.
+    // If the wall clock was set back, the reader would wait for output forever.
     const bool is_empty = run.speed->state == SpeedState::kWaiting && run.speed->counts.log.lines == 0;
     const std::optional<kube::Time> since = HeldSince(run);
-    const bool is_old = since && view.now.value - since->value >= kWorthAWord;
+    const bool is_old = since && view.now.value - since->value >= kSilenceToMention;
     is_silent = run.speed->state == SpeedState::kSilent || (is_empty && (was_silent || is_old));
   }
   if (!is_silent && run.speed && run.speed->counts.out_of_memory > 0) {
@@ -200,7 +200,7 @@ bool SetMeasured(Trial& trial, const TrialView& view, const TrialRun& run, api::
 void SetProgress(Trial& trial, const TrialRun& run, bool knows_measured, api::ThroughputUnit unit) {
   const bool is_waiting = run.child && run.child->phase == "Waiting";
   if (!run.pods.launcher_started) {
-    // Once measuring, the phase does not go back: a replaced launcher starts over, which its numbers show.
+    // A replaced launcher starts over.
     trial.phase = TrialPhase::kStarting;
     trial.reason = is_waiting ? TrialReason::kWaitingForRoom : TrialReason::kNone;
     trial.message = is_waiting ? run.child->message : "";
@@ -268,7 +268,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   }
   const bool is_measured = SetMeasured(trial, view, run, unit);
   const bool has_succeeded = run.child && run.child->phase == "Succeeded";
-  // Its log says how it ended, but a new process has not read it yet.
+  // The log says how the trial ended, but a new process has not read it yet.
   if (run.is_log_awaited && run.child && (has_succeeded || run.child->phase == "Failed")) return trial;
   if (EndByFailure(trial, view, run)) return trial;
   if (is_measured && EndByMeasurement(trial, view, *run.speed, unit)) return trial;
@@ -282,7 +282,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     return trial;
   }
   if (run.speed && EndByOutput(trial, view, run)) return trial;
-  // A new process knows what the status says, and will have read the log in a moment.
+  // A new process keeps what the status says until it has read the log.
   const bool is_unread = !is_measured && (!run.speed || run.speed->counts.log.lines == 0);
   const bool knows_measured = is_measured || (is_unread && before.phase == TrialPhase::kMeasuring && trial.measured);
   const std::optional<kube::Duration> left = SliceLeft(run, view.now);

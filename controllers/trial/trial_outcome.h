@@ -11,17 +11,17 @@ bool HasEnded(api::TrialPhase phase);  // Succeeded, Failed or Skipped.
 
 // GPU seconds of the trial so far, all tries together.
 std::int64_t SpentOn(const api::Trial& trial, const TrialRun& run, kube::Time now);
-// It has ended by itself, and will hold no GPUs.
+// The child has ended by itself, and will hold no GPUs.
 bool HasFinished(const TrialChild& child);
-// Its GPUs are not free yet.
+// The GPUs of the trial are not free yet.
 bool HoldsGpus(const TrialRun& run);
 // Some object of a trial has not been deleted yet.
 bool HasLeftovers(const TrialView& view);
 
-// The trial, updated. REQUIRES: it is active.
+// Returns the updated trial. REQUIRES: `trial` is active.
 api::Trial Judge(const TrialView& view, const api::Trial& trial, const TrialRun& run, api::ThroughputUnit& unit);
 
-// When it needs another look even if nothing happens: the end of its slice.
+// Time until the end of the trial's slice, when it needs a pass even without a change.
 std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now);
 
 // Whether every other trial of the workload would fail in the same way. `has_success`: some trial succeeded.

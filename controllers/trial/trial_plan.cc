@@ -48,7 +48,7 @@ class Planner {
   void Account();
   void JudgeActive();
   void StopActive(TrialReason reason, const std::string& message);
-  // Why no trial may run now; none: nothing stands in the way.
+  // True if no trial may run now. Then usually sets the standing that says why.
   bool StandsStill();
   void Stall(TrialJobReason reason, const std::string& message, TrialJobPhase phase = TrialJobPhase::kPending);
   void StartTrials();
@@ -82,7 +82,7 @@ void Planner::Account() {
   if (!status_.start_time) return;
   const bool was_still = WasSuspended(before_) || before_.completion_time.has_value();
   if (was_still && !job_.spec.suspend && !view_.is_done()) {
-    // Suspended time is not spent: move the start by it, so that the wall time spent is from the start to now.
+    // Suspended time is not spent: move the start, so that the time from the start to now is the wall time spent.
     status_.start_time = kube::Time{view_.now.value - seconds(status_.spent.wall_seconds)};
   } else if (!was_still) {
     status_.spent.wall_seconds = std::max<std::int64_t>(
@@ -221,7 +221,7 @@ void Planner::StartTrials() {
     if (IsActive(trial.phase) || HoldsGpus(RunOf(trial.name))) ++busy;
   }
   BudgetState left = LeftOf(view_, status_);
-  // Trials that an earlier pass began, but whose job does not exist yet.
+  // Trials that an earlier pass began, but whose child does not exist yet.
   for (Trial& trial : status_.trials) {
     const TrialRun& run = RunOf(trial.name);
     if (!IsActive(trial.phase)) continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides about a TrialJob: which trials end and how, which start, and what its status says.
 //
-// The budget is an invariant, not a goal. A trial's GPU seconds are its GPUs times the time from the first of its
-// workers that is bound to the last of them gone, by the pods' own times, so a restart of grus counts the same. A trial
-// starts only with a slice that the budget has after what all running trials may still spend, less what ending takes;
-// it is ended when the slice is over. Spending exceeds the budget by no more than kPoll of its GPUs.
+// The budget is an invariant, not a goal. A trial's GPU seconds are its GPUs times the time from the binding of its
+// first worker to the end of its last, by the pods' own times, so a restart of grus does not change them. A trial
+// starts only with a slice that fits into the budget after all that running trials may still spend, less what ending
+// takes; it is ended when the slice is over. Spending exceeds the budget by no more than kPoll of its GPUs.
 //
 // Pure: no I/O, no clock.
 #pragma once

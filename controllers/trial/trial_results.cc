@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kHalfWidths = 1.645;  // Standard errors in half of a 90 % interval.
 constexpr int kMaxSizes = 64;          // Of one curve.
-// Stands for the samples of all GPUs together where they are not known: any number divisible among that many GPUs.
+// Stands for an unknown number of samples of all GPUs together: any number that is divisible among many GPUs.
 constexpr double kAnyTotal = 1 << 20;
 
 struct Series {
@@ -24,7 +24,7 @@ struct Series {
   int batch_size = 0;
 };
 
-// How a batch size of a TrialJob is one of a replica, which here is a GPU.
+// A TrialJob's batch size as the model takes it. A replica of the model is a GPU here.
 struct Batch {
   FixedBatch fixed;
   double size;

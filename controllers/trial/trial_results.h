@@ -2,16 +2,16 @@
 // The curve of throughput over GPUs, the model behind it and what it recommends, from the trials that succeeded.
 //
 // One model for each GPU type, of all its batch sizes; one curve for each GPU type and batch size. Sizes are those of
-// the space, and doubling ones up to spec.extrapolate.maxGpus. A size is assumed to use as few nodes as can hold it.
-// Pure; a few milliseconds per model, so only done when a trial ended.
+// the space, and doublings up to spec.extrapolate.maxGpus. A size is assumed to use as few nodes as can hold it. Pure;
+// a few milliseconds per model, so only done when a trial ended.
 #pragma once
 
 #include "controllers/trial/trial_view.h"
 
 namespace grus {
 
-// Replaces curve, model and recommendation by those of status.trials, if these changed or the spec is new. `configs`:
-// of the space.
+// Recomputes curve, model and recommendation if the measurements in status.trials changed or the spec is new.
+// `configs`: of the space.
 void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status);
 
 }  // namespace grus

@@ -148,7 +148,7 @@ SkipRules::SkipRules(const std::vector<api::Trial>& trials, bool gains) {
       const Interval &less = sizes[i - 1].throughput, &more = sizes[i].throughput;
       const double width = std::min(less.high - less.mean + more.mean - more.low, kPlausibleWidth * less.mean);
       if (more.mean > less.mean + width) continue;
-      no_gain_from_[series] = sizes[i].gpus;
+      no_gain_above_[series] = sizes[i].gpus;
       break;
     }
   }
@@ -161,9 +161,9 @@ api::TrialReason SkipRules::WhyNot(const api::TrialConfig& config) const {
     });
     if (is_ruled_out) return api::TrialReason::kOutOfMemory;
   }
-  const auto found = no_gain_from_.find({config.gpu_type, config.batch_size});
-  return found != no_gain_from_.end() && config.gpus > found->second ? api::TrialReason::kNoMoreGain
-                                                                     : api::TrialReason::kNone;
+  const auto found = no_gain_above_.find({config.gpu_type, config.batch_size});
+  return found != no_gain_above_.end() && config.gpus > found->second ? api::TrialReason::kNoMoreGain
+                                                                      : api::TrialReason::kNone;
 }
 
 }  // namespace grus

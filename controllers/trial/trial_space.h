@@ -38,7 +38,7 @@ struct TypeNodes {
 std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const Workload& workload,
                                              const std::vector<std::shared_ptr<const kube::Node>>& nodes);
 
-// NAME-SUFFIX, the same for a configuration in every process. Another suffix where `taken` has it already.
+// NAME-SUFFIX, the same for a configuration in every process. Uses another suffix if `taken` has the name already.
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken);
 
 // Why a configuration need not be tried, judged by the ended trials. kNone: it has to be tried.
@@ -53,7 +53,8 @@ class SkipRules {
     int gpus = 0, batch_size = 0;
   };
   std::map<std::string, std::vector<Memory>> out_of_memory_;  // By GPU type.
-  std::map<std::pair<std::string, int>, int> no_gain_from_;   // GPU type and batch size: above so many GPUs.
+  std::map<std::pair<std::string, int>, int> no_gain_above_;  // By GPU type and batch size: no gain above this many
+                                                              // GPUs.
 };
 
 }  // namespace grus

@@ -40,7 +40,7 @@ struct TrialChild {
   bool is_suspended = false;
   std::string phase, message;    // Of its status; the message of its Ready condition.
   std::string refusal;           // Why it cannot be carried out, from its status; empty: it can.
-  kube::Duration refused_for{};  // Since it was first seen so.
+  kube::Duration refused_for{};  // For how long it was seen so.
   std::int64_t slice_seconds = 0;
   std::int64_t spent_before = 0;  // GPU seconds.
   std::string_view kind = "ElasticHorovodJob";
@@ -59,18 +59,18 @@ struct PodPart {
 // The pods of a trial, including those being deleted. Workers are those with GPUs. The launcher is the one whose log is
 // read; in a trial that is a pod, it is also the worker.
 struct TrialPods {
-  int all = 0;                            // With the objects that are deleted with them.
+  int all = 0;                            // Includes objects that are deleted with the pods.
   int holding = 0;                        // Workers that are bound and have not ended: they hold GPUs.
-  std::set<std::string> nodes;            // That workers are bound to, those that have ended, too.
+  std::set<std::string> nodes;            // That workers, also ended ones, are bound to.
   std::optional<kube::Time> first_bound;  // Of the workers.
-  std::optional<kube::Time> last_end;     // Of those that have ended, as their pods say;
-  bool has_unknown_end = false;           // and one of them does not.
+  std::optional<kube::Time> last_end;     // Of ended workers, as their pods say;
+  bool has_unknown_end = false;           // and one of the pods does not say.
   std::string launcher, launcher_uid;     // The newest; empty: there is none.
   std::string launcher_container;
   std::optional<kube::Time> launcher_started;
   std::optional<PushedSpeed> pushed;  // On the launcher.
   std::string image_problem;          // The kubelet's message on why an image cannot be pulled.
-  std::string out_of_memory;          // "pod x-0"; empty: nobody was killed for it.
+  std::string out_of_memory;          // "pod x-0"; empty: nothing was killed for it.
   std::string exit;                   // How the training ended: "exit code 1 (Error)".
   bool has_lost_node = false;
 };
@@ -90,7 +90,7 @@ struct TrialRun {
   GpuUse gpu_use;                          // Also empty if this pass did not ask for it.
   std::optional<kube::Time> held_since;    // As seen before; its pods may be gone now.
   std::int64_t held_spent_before = 0;      // Of the same try.
-  std::optional<kube::Duration> held_for;  // Set once it holds nothing: for how long it did, by its pods.
+  std::optional<kube::Duration> held_for;  // Set once it holds no GPUs: for how long it did, by its pods.
   std::string refusal;                     // Why the API server refuses its job; empty: it does not.
 };
 
@@ -105,7 +105,7 @@ struct KnownTrial {
 struct TrialView {
   std::shared_ptr<const api::TrialJob> job;
   kube::Time now;
-  std::optional<Workload> workload;  // None: the job of jobRef is not there, or there is an error.
+  std::optional<Workload> workload;  // None: the job of jobRef does not exist, or there is an error.
   std::string workload_error;
   std::string pattern_error;               // Of measure.patterns.
   std::string source_error;                // The source of measurements does not answer.
@@ -122,16 +122,16 @@ struct TrialView {
 };
 
 TrialChild ReadTrialChild(const api::ElasticHorovodJob& job, const api::TrialJob& owner);
-// Of a pod that is a trial. `group` is what its PodGroup says of it; null: there is none.
+// Of a pod that is a trial. `group` is its PodGroup; null: there is none.
 TrialChild ReadPodChild(const kube::Pod& pod, const api::PodGroup* group, const api::TrialJob& owner, bool has_node);
 
-// When a bound worker was created, and when the last of its containers ended, by the cluster's clocks; none: the pod
-// does not say.
+// When a worker was bound, and when the last of its containers ended, by the cluster's clocks; none: the pod does not
+// say.
 std::optional<kube::Time> BoundAt(const kube::Pod& pod);
 std::optional<kube::Time> EndedAt(const kube::Pod& pod);
 
 PodPart PartInJob(const kube::Pod& pod);    // Of a trial that is a job.
-PodPart PartAsTrial(const kube::Pod& pod);  // Of one that is this pod.
+PodPart PartAsTrial(const kube::Pod& pod);  // Of a trial that is this pod.
 // Adds a pod of the trial. `has_node`: its node is in the cluster.
 void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, TrialPods& pods);
 

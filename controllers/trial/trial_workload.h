@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TrialJob measures: a job, whose trials are ElasticHorovodJobs, or a pod template, whose trials are pods. It
-// has what a trial is created from, and what the plan needs to know of either. Pure.
+// What a TrialJob measures: a job, whose trials are ElasticHorovodJobs, or a pod template, whose trials are pods. Holds
+// what a trial is created from, and what the plan needs to know of either. Pure.
 #pragma once
 
 #include <map>

@@ -19,8 +19,8 @@ struct ApiError {
   int code = 500;
   std::string reason, message;
   Json details = {};                // Null: none.
-  std::string continue_token = {};  // Of a list that cannot go on as it was.
-  std::string plain_text = {};      // Instead of a Status: what the router says.
+  std::string continue_token = {};  // Of a list that cannot continue at its old version.
+  std::string plain_text = {};      // Instead of a Status: the router's answer.
 
   Json ToStatus() const;
   HttpResponse ToResponse() const;

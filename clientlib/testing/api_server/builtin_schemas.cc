@@ -45,7 +45,7 @@ Json AtomicMap() {
       {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}, {"x-kubernetes-map-type", "atomic"}});
 }
 
-// Known, so that fields of it are fields and not keys of a map.
+// Known to the schema, so that its members are fields and not keys of a map.
 Json Granular() { return Struct({}); }
 
 Json StringMapSchema() { return Json::MakeObject({{"type", "object"}, {"additionalProperties", Text()}}); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lists and maps of built-in kinds merge. All else in them is unknown: never pruned, never refused.
+// How the lists and maps of built-in kinds merge. All other fields are unknown to the schemas: never pruned, never
+// refused.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace kube::testing {
 
-// Of "Pod", "StatefulSet" and so on; that of metadata alone for kinds without lists of their own. Parsed once.
+// The schema of "Pod", "StatefulSet" and so on; of metadata alone for kinds without lists of their own. Parsed once.
 std::shared_ptr<const StructuralSchema> BuiltinSchema(std::string_view kind);
 
 // The schema of metadata, to be put into that of a CRD.

@@ -61,7 +61,7 @@ void SetDefinitionDefaults(Json& object) {
   SetIfMissing(ObjectIn(spec, "conversion"), "strategy", "None");
 }
 
-// The server's controllers do all this a moment later; here it is done when the definition is there.
+// The server's controllers do all this a moment later; here it is done when the definition is created.
 void PrepareDefinition(Json& object, Storage& storage) {
   const std::string now = storage.Now();
   const auto condition = [&](const char* type, const char* reason, const char* message) {

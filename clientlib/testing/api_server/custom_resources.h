@@ -15,7 +15,7 @@ Outcome<std::shared_ptr<const ResourceInfo>> InfoFromDefinition(const Json& defi
 // Fields of `object` that its schema does not know: "spec.foo", "spec.parts[0].bar". In order.
 std::vector<std::string> UnknownFields(const StructuralSchema& schema, const Json& object);
 
-// What kubectl and controllers read of the definition of `info` as the server serves it.
+// The resource of CustomResourceDefinitions, and the finalizer of their clean-up.
 inline constexpr std::string_view kDefinitions = "customresourcedefinitions";
 inline constexpr std::string_view kDefinitionGroup = "apiextensions.k8s.io";
 inline constexpr std::string_view kDefinitionFinalizer = "customresourcecleanup.apiextensions.k8s.io";

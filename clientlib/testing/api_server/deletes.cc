@@ -55,7 +55,7 @@ Check CheckOptions(const Json& options) {
   return Done();
 }
 
-// The finalizers with which the garbage collector is asked for the policy.
+// Sets the finalizers that ask the garbage collector for the policy.
 void SetCollectorFinalizers(const ResourceInfo& info, const Json& options, Json& object) {
   const std::string_view policy = TextAt(options, {"propagationPolicy"});
   const Json* const orphan = options.Find("orphanDependents");

@@ -36,7 +36,7 @@ FakeApiServer::FakeApiServer(const Clock& clock, FakeApiServerOptions options)
   for (const char* const name : {"default", "kube-system"}) {
     const Result<ObjectPtr> made =
         Create("namespaces", Json::MakeObject({{"metadata", Json::MakeObject({{"name", name}})}}));
-    (void)made;  // Cannot fail: the names are good and nothing is there yet.
+    (void)made;  // Cannot fail: the names are valid and not taken yet.
   }
 }
 

@@ -27,7 +27,7 @@
 namespace kube::testing {
 
 struct FakeApiServerOptions {
-  std::uint64_t seed = 1;  // UIDs and generated names follow from it.
+  std::uint64_t seed = 1;  // UIDs and generated names are derived from it.
   bool has_watch_list = true;
   Duration bookmark_period = std::chrono::minutes(1);
   std::size_t events_kept = 100'000;  // Older ones are compacted: a watch from before gets 410.
@@ -35,7 +35,7 @@ struct FakeApiServerOptions {
 
 // A change; `before` is null for a new object, `after` for a deleted one.
 struct ServerChange {
-  std::string resource;  // "pods", "statefulsets.apps": plural and group, as kubectl says it.
+  std::string resource;  // "pods", "statefulsets.apps": plural and group, as in kubectl.
   std::shared_ptr<const Json> before, after;
   std::uint64_t revision = 0;
 };
@@ -44,7 +44,7 @@ class FakeApiServer final : public Transport {
  public:
   using ObjectPtr = std::shared_ptr<const Json>;
 
-  // The namespaces default and kube-system are there.
+  // Begins with the namespaces default and kube-system.
   explicit FakeApiServer(const Clock& clock, FakeApiServerOptions options = {});
   ~FakeApiServer() override;
 
@@ -63,11 +63,11 @@ class FakeApiServer final : public Transport {
   // Binds a pod, as POST pods/NAME/binding does.
   Status Bind(const ObjectKey& pod, std::string_view node);
 
-  // Appends to a container's log at that time: whole lines, or a part of one, which the next call continues. `at` is
-  // not before that of the last call. No effect if there is no such pod. For its followers a log ends with its
+  // Appends to a container's log at time `at`: whole lines, or a part of one, which the next call continues. REQUIRES:
+  // `at` is not before that of the last call. No effect if there is no such pod. For its followers a log ends with its
   // container; the container's next start has a new one.
   void AppendPodLog(const ObjectKey& pod, std::string_view container, WallTime at, std::string_view text);
-  // Cuts off the front, as a node does with a long log, and keeps the last `lines`.
+  // Keeps only the last `lines`, as a node does with a long log.
   void RotatePodLog(const ObjectKey& pod, std::string_view container, std::size_t lines);
 
   // `observer` is called after each change, in the order of revisions, with the server locked: it must not call the

@@ -25,7 +25,7 @@ namespace kube::testing {
 namespace {
 
 constexpr std::size_t kMaxRequest = 8UL << 20;
-constexpr Duration kLook = std::chrono::milliseconds(500);  // How often a quiet watch looks whether its client is gone.
+constexpr Duration kLook = std::chrono::milliseconds(500);  // How often a quiet watch checks for its client.
 
 std::string Hex(std::size_t number) {
   char digits[20];
@@ -54,7 +54,7 @@ HttpRequest ParseHead(std::string_view head) {
   return request;
 }
 
-// One client: requests one after the other, until either side has enough.
+// One client: requests one after the other, until either side closes the connection.
 class Connection {
  public:
   Connection(int fd, FakeApiServer& server) : fd_(fd), server_(server), thread_([this] { Run(); }) {}

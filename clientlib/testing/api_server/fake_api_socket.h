@@ -3,7 +3,7 @@
 //
 //   kubectl --server "$URL" get pods
 //
-// A thread for each connection. Thread-safe. Destroying it breaks all connections.
+// Uses a thread for each connection. Thread-safe. The destructor breaks all connections.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace kube::testing {
 
 class FakeApiSocket {
  public:
-  // `server` must outlive it; its clock should run in real time. `port` 0: any that is free. Errors: kUnavailable.
+  // `server` must outlive it; its clock should run in real time. `port` 0: any free port. Errors: kUnavailable.
   static Result<std::unique_ptr<FakeApiSocket>> Open(FakeApiServer& server, int port = 0);
   ~FakeApiSocket();
 

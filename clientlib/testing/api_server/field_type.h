@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How one field of an object merges: its schema, where there is one. A value; the schema must outlive it.
 //
-// Without a schema, maps merge by key and lists are atomic. The root's metadata has the schema of ObjectMeta
-// always.
+// Without a schema, maps merge by key and lists are atomic. The root's metadata always has the schema of ObjectMeta.
 #pragma once
 
 #include <string>

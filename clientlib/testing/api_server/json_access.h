@@ -12,7 +12,7 @@
 
 namespace kube::testing {
 
-// For what begins with a literal: g++ 12 warns of overlap in "a" + std::string() where there is none.
+// For texts that begin with a literal: g++ 12 falsely warns of overlap in "a" + std::string().
 inline std::string Concat(std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) text.append(part);
@@ -21,7 +21,7 @@ inline std::string Concat(std::initializer_list<std::string_view> parts) {
 
 using JsonPath = std::initializer_list<std::string_view>;
 
-// Empty if it is missing or no string.
+// Empty if the value is missing or no string.
 inline std::string_view TextAt(const Json& json, JsonPath path) {
   const Json* const found = json.At(path);
   const std::string* const text = found ? found->AsString() : nullptr;
@@ -58,7 +58,7 @@ inline bool IsEmptyAt(const Json& json, JsonPath path) { return IsEmpty(json.At(
 
 inline bool Same(const Json* a, const Json* b) { return a && b ? *a == *b : IsEmpty(a) && IsEmpty(b); }
 
-// `to[name]` becomes what `from` has under that name, or goes if it has none.
+// Copies `from[name]` to `to`, or erases it there if `from` has none.
 inline void CopyMember(const Json& from, Json& to, std::string_view name) {
   if (const Json* const value = from.Find(name)) {
     to[name] = *value;
@@ -73,7 +73,7 @@ inline void SetIfMissing(Json& object, std::string_view name, Json value) {
   if (member.is_null()) member = std::move(value);
 }
 
-// A member that is there and an object afterwards.
+// Returns the member `name`, which becomes an object if it is none.
 inline Json& ObjectIn(Json& parent, std::string_view name) {
   Json& member = parent[name];
   if (!member.is_object()) member = Json::MakeObject();

@@ -8,7 +8,7 @@
 namespace kube::testing {
 namespace {
 
-// All the server says about a patch that it could read but not carry out.
+// The server gives no more detail about a patch that it can read but not apply.
 Error Refused() { return Error(ErrorCode::kInvalid, "the server rejected our request due to an error in our request"); }
 
 Error Unreadable(const Json& json, const std::string& wanted) {
@@ -42,7 +42,7 @@ bool SplitPointer(std::string_view pointer, std::vector<std::string>& steps) {
   return true;
 }
 
-// Negative indices count from the end, as the server's library has it.
+// Negative indices count from the end, as in the server's library.
 std::optional<std::size_t> IndexIn(std::string_view step, std::size_t size) {
   std::int64_t index = 0;
   const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);

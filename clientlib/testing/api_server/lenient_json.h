@@ -11,7 +11,7 @@
 
 namespace kube::testing {
 
-// `duplicates`: paths of keys that are there more than once ("data.k"). Errors as ParseJson().
+// `duplicates`: paths of keys that occur more than once ("data.k"). Errors as ParseJson().
 Result<Json> ParseLenientJson(std::string_view text, std::vector<std::string>& duplicates);
 
 }  // namespace kube::testing

@@ -27,13 +27,13 @@ void CopyMissing(const Json* from, Json& to) {
   for (const auto& [name, amount] : *from->AsObject()) SetIfMissing(to, name, amount);
 }
 
-// What is not stated follows from what is: the limit from the maximum, the request from the limit, else the minimum.
+// Defaults that a range does not state: the limit is the maximum, the request is the limit, else the minimum.
 void SetDefaults(Json& range) {
   Json* const limits = ObjectIn(range, "spec").Find("limits");
   if (!limits || !limits->AsArray()) return;
   for (Json& item : *limits->AsArray()) {
     if (TextAt(item, {"type"}) != "Container") continue;
-    // Both first: a new member moves the others.
+    // Create both members first: a new member moves the others.
     for (const std::string_view field : {"default", "defaultRequest"}) ObjectIn(item, field);
     CopyMissing(item.Find("max"), *item.Find("default"));
     CopyMissing(item.Find("default"), *item.Find("defaultRequest"));
@@ -48,7 +48,8 @@ struct Stated {
   ResourceList requests, limits;
 };
 
-// Of a pod, all its containers; nothing of what pods do not have.
+// The amounts that items of `type` state. For a pod: the sum over its containers; empty for types that pods do not
+// have.
 std::vector<Stated> StatedBy(std::string_view type, const Json& pod) {
   if (type == "Pod") return {{TotalOf(pod, "requests"), TotalOf(pod, "limits")}};
   std::vector<Stated> stated;
@@ -62,7 +63,7 @@ std::vector<Stated> StatedBy(std::string_view type, const Json& pod) {
   return stated;
 }
 
-// Of one resource. Empty: the bound is kept.
+// Checks one resource. Empty: the bound is kept.
 std::string BelowMinimum(std::string_view type, std::string_view name, const Quantity& least, const Stated& stated) {
   const Quantity* const request = FindResource(stated.requests, name);
   const Quantity* const limit = FindResource(stated.limits, name);
@@ -80,7 +81,7 @@ std::string AboveMaximum(std::string_view type, std::string_view name, const Qua
   return request && *request > most ? rule + ", but request is " + ToText(*request) : "";
 }
 
-// Each once, as Go's aggregate of errors has them: "a" or "[a, b]".
+// Each once, as Go's aggregate of errors prints them: "a" or "[a, b]".
 std::string Joined(const std::vector<std::string>& violations) {
   std::vector<std::string_view> seen;
   std::string text;

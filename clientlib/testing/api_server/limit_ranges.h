@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the admission plugin LimitRanger does to a new pod: containers that state nothing get the defaults of their
-// namespace's LimitRanges, and none may be beyond their bounds.
+// What the admission plugin LimitRanger does to a new pod: containers without amounts get the defaults of their
+// namespace's LimitRanges, and none may exceed their bounds.
 //
-// Lacks: ratios of limits to requests, claims, and the annotation that tells which amounts were set.
+// Lacks: ratios of limits to requests, claims, and the annotation that says which amounts were set.
 #pragma once
 
 #include <string>

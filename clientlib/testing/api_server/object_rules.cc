@@ -119,7 +119,7 @@ bool Contains(const Json* list, const Json& item) {
   return items && std::find(items->begin(), items->end(), item) != items->end();
 }
 
-// Once an object is being deleted, what holds it up can only become less.
+// Finalizers of an object that is being deleted can only be removed.
 void CheckFinalizers(const Json& object, const Json& before, Errors& errors) {
   const Json* const finalizers = object.At({"metadata", "finalizers"});
   if (!IsBeingDeleted(before) || !finalizers || !finalizers->AsArray()) return;
@@ -132,7 +132,7 @@ void CheckFinalizers(const Json& object, const Json& before, Errors& errors) {
   const FieldError error = ForbiddenField(
       "metadata.finalizers",
       "no new finalizers can be added if the object is being deleted, found new finalizers []string{" + added + "}");
-  errors.insert(errors.end(), 2, error);  // The server says it twice.
+  errors.insert(errors.end(), 2, error);  // The server reports it twice.
 }
 
 void CheckOwners(const Json& object, Errors& errors) {
@@ -166,7 +166,7 @@ ApiError Missing(const ResourceInfo& info, std::string_view field, const Json& o
                             "' is missing in '", text, "' (", text, ")"}));
 }
 
-// Maps of text hold nothing else.
+// Maps of text must contain only text.
 Check CheckTexts(const ResourceInfo& info, const Json& object) {
   const auto check = [&](const Json* map, std::string_view field) -> Check {
     if (!map || !map->AsObject()) return Done();
@@ -189,7 +189,7 @@ Check CheckTexts(const ResourceInfo& info, const Json& object) {
   return Done();
 }
 
-// Members of two objects are the same, but for those skipped.
+// Whether the members of two objects are equal, except those in `skipped`.
 bool SameMembers(const Json& a, const Json& b, JsonPath skipped) {
   const auto is_skipped = [&](const std::string& name) {
     return std::find(skipped.begin(), skipped.end(), name) != skipped.end();

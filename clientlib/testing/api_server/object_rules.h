@@ -11,19 +11,19 @@
 
 namespace kube::testing {
 
-// Sets kind and apiVersion where they are missing; 400 if they are others.
+// Sets kind and apiVersion where they are missing; 400 if they differ.
 Check CheckKind(const ResourceInfo& info, Json& object);
 
 // Fields of built-in kinds that are null count as missing.
 void RemoveNulls(Json& object);
 
-// Removes what metadata does not have, and beside it what a built-in kind does not have; returns the paths.
+// Removes unknown fields of metadata, and unknown fields beside it in built-in kinds; returns their paths.
 std::vector<std::string> PruneEnvelope(const ResourceInfo& info, Json& object);
 
-// What only the server writes, from `before`.
+// Copies from `before` the metadata that only the server writes.
 void CarryMetadata(const Json& before, Json& object);
 
-// Why it cannot be an object's name; empty if it can.
+// Why `name` cannot be an object's name; empty if it can.
 std::string_view WhyNoSubdomain(std::string_view name);
 
 std::vector<FieldError> ValidateMetadata(const ResourceInfo& info, const Json& object, const Json* before);

@@ -9,8 +9,8 @@
 
 namespace kube::testing {
 
-// RFC 6902. Errors: kInvalid with the server's wording (a failed `test`, a path that is not there, an operation that
-// does not exist); kInvalidArgument if it is not a list of objects. `document` is then unspecified.
+// RFC 6902. Errors: kInvalid with the server's wording (a failed `test`, a path that does not exist, an unknown
+// operation); kInvalidArgument if `patch` is not a list of objects. After an error `document` is unspecified.
 Status ApplyJsonPatch(Json& document, const Json& patch);
 
 // Lists of type map (by `schema`) merge by their keys; "$patch": delete | replace, "$deleteFromPrimitiveList/NAME",

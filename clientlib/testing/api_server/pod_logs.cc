@@ -31,7 +31,7 @@ std::string TimeText(WallTime at) {
   return text.append(".").append(9 - digits.size(), '0').append(digits).append("Z");
 }
 
-// Where a reader is in a log.
+// A reader's position in a log.
 class Cursor {
  public:
   Cursor(const ContainerLog& log, Selection selection)
@@ -41,10 +41,10 @@ class Cursor {
     next_ += static_cast<std::uint64_t>(std::max<std::int64_t>(records - *selection_.tail, 0));
   }
 
-  // What is there to read now, up to about `limit` bytes.
+  // Takes what can be read now, up to about `limit` bytes.
   std::string Take(const ContainerLog& log, std::size_t limit) {
     std::string text;
-    next_ = std::max(next_, log.first);  // The reader was too slow: it goes on with what is left.
+    next_ = std::max(next_, log.first);  // A reader that was too slow goes on with what is left.
     for (; next_ - log.first < log.records.size() && text.size() < limit && !is_full(); ++next_) {
       const ContainerLog::Record& record = log.records[next_ - log.first];
       const bool begins_line = std::exchange(begins_line_, record.text.ends_with('\n'));
@@ -98,7 +98,7 @@ class LogStream final : public ByteStream {
   const Clock& clock_;
 };
 
-// Nothing if it is not there; 400 if it is no number.
+// Nothing if it is missing; 400 if it is no number.
 Outcome<std::optional<std::int64_t>> NumberOf(const Target& target, std::string_view name) {
   const std::string_view text = target.Query(name);
   if (text.empty()) return std::optional<std::int64_t>();
@@ -149,7 +149,7 @@ const Json* StatusOf(const Json& pod, std::string_view container) {
   return nullptr;
 }
 
-// The container that is meant, as pkg/registry/core/pod/strategy.go finds it.
+// The container that the request is about, as pkg/registry/core/pod/strategy.go finds it.
 Outcome<std::string> ContainerOf(const Json& pod, std::string_view wanted) {
   std::string names;
   std::size_t count = 0;
@@ -196,7 +196,7 @@ PodLogs::LogPtr PodLogs::LogOf(const ObjectKey& pod, std::string_view container)
   return log;
 }
 
-// A container that has ended writes no more; one that starts again has a new log.
+// The log of an ended container ends; a container that starts again has a new log.
 void PodLogs::OnPod(const ServerChange& change) {
   const ObjectKey key = KeyOf(change.after ? *change.after : *change.before);
   const auto of_pod = logs_.find(key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers have logged, and GET pods/NAME/log: the API server's checks and the kubelet's answers.
-// All but the streams is called with the server's lock held.
+// What containers have logged, and GET pods/NAME/log: the API server's checks and the kubelet's answers. The server's
+// lock is held, except in the streams.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 
 namespace kube::testing {
 
-// What a runtime's log file of one container holds. Streams keep theirs when the pod, or the server, is gone.
+// A runtime's log file of one container. Streams keep theirs after the pod, or the server, is gone.
 struct ContainerLog {
   struct Record {
     WallTime at;
     std::string text;  // A line with its end, or a part of one.
   };
   std::deque<Record> records;
-  std::uint64_t first = 0;  // The number of the first of `records`: those before were rotated away.
-  bool is_ended = false;    // The container has; nothing comes any more.
+  std::uint64_t first = 0;  // The number of the first of `records`: earlier ones were rotated away.
+  bool is_ended = false;    // The container has ended; nothing more comes.
   std::uint64_t breaks = 0;
   CondVar changed;
 };
@@ -49,7 +49,7 @@ class PodLogs {
 
   Storage& storage_;
   const Clock& clock_;
-  std::map<ObjectKey, std::map<std::string, LogPtr, std::less<>>> logs_;  // Of pods that are there.
+  std::map<ObjectKey, std::map<std::string, LogPtr, std::less<>>> logs_;  // Of existing pods.
 };
 
 }  // namespace kube::testing

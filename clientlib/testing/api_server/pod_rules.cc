@@ -53,7 +53,7 @@ void AddToleration(Json& spec, std::string_view key) {
       Json::MakeObject({{"effect", "NoExecute"}, {"key", key}, {"operator", "Exists"}, {"tolerationSeconds", 300}}));
 }
 
-// As the admission plugin Priority does. A class that does not exist is not refused.
+// As the admission plugin Priority does. Does not refuse a class that does not exist.
 void SetPriority(Json& spec, Storage& storage) {
   const std::string name(TextAt(spec, {"priorityClassName"}));
   RevisionPtr chosen;
@@ -120,7 +120,7 @@ void PreparePod(Json& pod, Storage& storage) {
   pod["status"] = std::move(status);
 }
 
-// Defaults of a namespace may bring a limit to a request that is above it.
+// Defaults of a namespace may set a limit below the request.
 void CheckRequests(const Json& pod, const std::string& list, Errors& errors) {
   const Json::Array& containers = ItemsAt(pod, {"spec", list});
   for (std::size_t i = 0; i < containers.size(); ++i) {

@@ -27,7 +27,7 @@ std::string Counted(std::string_view word, const Names& names) {
   return Plural(word, names.size()) + " " + Quoted(names);
 }
 
-// Init containers first. Their names, of those that `is_it` holds of.
+// The names of the containers for which `is_it` is true, init containers first.
 Names Containers(const Json& pod, const std::function<bool(const Json& container)>& is_it) {
   Names names;
   for (const std::string_view list : {"initContainers", "containers"}) {
@@ -41,7 +41,7 @@ const Json* ContextOf(const Json& container, std::string_view field) {
   return container.At({"securityContext", field});
 }
 
-// What each check says, with its reason first: "privileged (container "c" must not ...)". Empty: nothing is wrong.
+// The text of a failed check: "privileged (container "c" must not ...)".
 std::string Said(std::string_view reason, const std::string& detail) {
   return std::string(reason) + " (" + detail + ")";
 }
@@ -140,7 +140,7 @@ std::string VolumeTypes(const Json& pod) {
                                              Counted("restricted volume type", {types.begin(), types.end()}));
 }
 
-// "pod", "container "c"" or both: who sets the field to something that `is_bad`.
+// "pod", "container "c"" or both: those that set the field to a bad value.
 std::string Setters(const Json& pod, std::string_view field, const std::function<bool(const Json& value)>& is_bad) {
   const auto sets = [&](const Json& object) {
     const Json* const value = ContextOf(object, field);
@@ -152,7 +152,7 @@ std::string Setters(const Json& pod, std::string_view field, const std::function
   return Joined(setters, " and ");
 }
 
-// A field that the pod or each of its containers must set well. `must`: what to set.
+// Checks a field that the pod or each of its containers must set to a good value. `must`: what to set.
 std::string MustBeSet(const Json& pod, std::string_view field, std::string_view reason,
                       const std::function<bool(const Json& value)>& is_bad, const std::string& must_not,
                       std::string_view must) {
@@ -165,7 +165,7 @@ std::string MustBeSet(const Json& pod, std::string_view field, std::string_view 
   return Said(reason, "pod or " + Counted("container", lacking) + " must set " + std::string(must));
 }
 
-// Root in a user namespace is nobody outside.
+// Root in a user namespace is an unprivileged user outside.
 bool HasItsOwnUsers(const Json& pod) {
   const Json* const is_host = pod.At({"spec", "hostUsers"});
   return is_host && *is_host == Json(false);
@@ -192,7 +192,7 @@ std::string Seccomp(const Json& pod) {
     if (!is_allowed) types.insert(type);
     return !is_allowed;
   };
-  (void)Setters(pod, "seccompProfile", is_bad);  // For the types, which are part of the text.
+  (void)Setters(pod, "seccompProfile", is_bad);  // Collects the types, which are part of the text.
   return MustBeSet(pod, "seccompProfile", "seccompProfile", is_bad,
                    "securityContext.seccompProfile.type to " + Quoted({types.begin(), types.end()}),
                    R"(securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")");
@@ -204,8 +204,8 @@ std::string PodSecurityViolation(const Json& ns, const Json& pod) {
   const std::string_view level = TextAt(ns, {"metadata", "labels", kEnforceLabel});
   const bool is_restricted = level == "restricted";
   if (!is_restricted && level != "baseline") return {};
-  std::vector<std::string (*)(const Json&)> checks{HostNamespaces};  // In the order of their names, as they are said.
-  if (!is_restricted) checks.push_back(HostPathVolumes);             // The restricted level has its own.
+  std::vector<std::string (*)(const Json&)> checks{HostNamespaces};  // By name, as the server reports them.
+  if (!is_restricted) checks.push_back(HostPathVolumes);             // The restricted level has its own check.
   checks.insert(checks.end(), {HostPorts, Privileged});
   if (is_restricted) {
     checks.insert(checks.end(), {PrivilegeEscalation, Capabilities, VolumeTypes, NonRoot, User, Seccomp});

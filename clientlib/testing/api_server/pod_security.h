@@ -2,9 +2,9 @@
 // The admission plugin PodSecurity for new pods: the levels baseline and restricted, if a namespace enforces one by its
 // label. Pure.
 //
-// Of the latest version of the standards, whatever version the namespace names; looked at are the host's namespaces,
-// paths and ports, privileges, capabilities to drop, types of volumes, users and seccomp profiles. Lacks: AppArmor,
-// SELinux, sysctls, procMount, Windows, exemptions, warnings and audit.
+// Uses the latest version of the standards, whatever version the namespace names. Checks the host's namespaces, paths
+// and ports, privileges, capabilities to drop, types of volumes, users and seccomp profiles. Lacks: AppArmor, SELinux,
+// sysctls, procMount, Windows, exemptions, warnings and audit.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a pod may change: validation.ValidatePodUpdate and ValidatePodStatusUpdate of kube-apiserver, in its order.
+// Which fields of a pod may change: validation.ValidatePodUpdate and ValidatePodStatusUpdate of kube-apiserver, in its
+// order.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ const Json::Array& Items(const Json* list) {
   return items ? *items : kNone;
 }
 
-// False: nothing else is looked at.
+// False: nothing else is checked.
 bool CheckContainerCount(const Json& now, const Json& then, std::string_view list, Errors& errors) {
   if (Items(now.Find(list)).size() == Items(then.Find(list)).size()) return true;
   errors.push_back(ForbiddenField(Concat({"spec.", list}), "pod updates may not add or remove containers"));
@@ -94,12 +95,12 @@ bool TermExtends(const Json& now, const Json& then) {
   const auto is_empty = [](const Json& term) {
     return IsEmpty(term.Find("matchExpressions")) && IsEmpty(term.Find("matchFields"));
   };
-  if (is_empty(then)) return is_empty(now);  // It matches nothing.
+  if (is_empty(then)) return is_empty(now);  // An empty term matches nothing.
   return Extends(now.Find("matchExpressions"), then.Find("matchExpressions")) &&
          Extends(now.Find("matchFields"), then.Find("matchFields"));
 }
 
-// The server's errors show its own structs, whose members have no JSON names.
+// The server's errors show its Go structs, whose members have no JSON names.
 Json InGo(const Json& term) {
   Json text;
   for (const auto& [name, in_go] :
@@ -139,7 +140,7 @@ void CheckNodeAffinity(const Json& now, const Json& then, Errors& errors) {
   }
 }
 
-// What is judged for itself is taken out of both; the rest must be the same.
+// Removes the fields that have checks of their own; the rest must be unchanged.
 Json WithoutWhatIsFree(Json spec, bool is_gated) {
   for (const std::string_view free : {"schedulingGates", "tolerations", "activeDeadlineSeconds"}) spec.Erase(free);
   for (const std::string_view list : {"containers", "initContainers"}) {

@@ -33,7 +33,7 @@ Amounts Read(const Json* amounts) {
   return read;
 }
 
-// `kind`: requests or limits. Overhead counts beside limits only if there are any.
+// `kind`: requests or limits. Overhead adds to limits only where there are limits.
 Amounts WithOverhead(const Json& pod, std::string_view kind) {
   const ResourceList total = TotalOf(pod, kind);
   Amounts sum(total.begin(), total.end());
@@ -59,7 +59,7 @@ bool HasScope(const Json& pod, std::string_view scope, std::string_view op, cons
   return op == "In" ? is_listed : op == "NotIn" && !is_listed;
 }
 
-// "a=1,b=2" of those in `names`.
+// "a=1,b=2": the amounts in `names`.
 std::string TextOf(const std::set<std::string>& names, const Amounts& amounts) {
   std::string text;
   for (const std::string& name : names) {
@@ -69,7 +69,7 @@ std::string TextOf(const std::set<std::string>& names, const Amounts& amounts) {
   return text;
 }
 
-// What containers must state and do not: "limits.cpu for: c; memory for: c,d".
+// What containers must state but do not: "limits.cpu for: c; memory for: c,d".
 std::string Unstated(const Amounts& hard, const Json& pod) {
   std::string text;
   for (const auto& [name, amount] : hard) {
@@ -94,7 +94,7 @@ std::string Unstated(const Amounts& hard, const Json& pod) {
   return text;
 }
 
-// Nothing if the quota does not concern it.
+// The quota with the pod counted; nothing if the quota does not cover the pod.
 Outcome<Json> Charge(const ResourceInfo& info, const Json& pod, const Json& quota) {
   const Amounts hard = Read(quota.At({"status", "hard"}));
   Amounts used = Read(quota.At({"status", "used"}));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission by ResourceQuotas: a pod that is made counts in the status of each quota that covers it, or is refused.
+// Admission by ResourceQuotas: a new pod counts in the status of each quota that covers it, or is refused.
 //
-// Who writes the status first, and what is used once a pod is gone, is a controller's work
-// (cluster/quota_controller.h). Lacks: resources of a pod as a whole, containers that stay among the init containers,
-// the scope CrossNamespacePodAffinity, and quotas on anything but pods.
+// A controller first writes the status, and updates it when a pod is gone (cluster/quota_controller.h). Lacks:
+// resources of a pod as a whole, sidecars, the scope CrossNamespacePodAffinity, and quotas on anything but pods.
 #pragma once
 
 #include <vector>
@@ -14,12 +13,12 @@
 
 namespace kube::testing {
 
-// The quotas as they are with the pod. `info` is that of pods. Fails if one does not admit it.
+// The quotas after counting the pod. `info` is that of pods. Fails if a quota does not admit the pod.
 Outcome<std::vector<Json>> AdmitByQuotas(const ResourceInfo& info, const Json& pod, Storage& storage);
 
-// What a pod uses, by the names that quotas have for it. All but count/pods only until it has ended.
+// What a pod uses, by quota name. After the pod has ended only count/pods.
 ResourceList QuotaUsageOf(const Json& pod);
-// What the containers of a pod state together. `kind`: requests or limits.
+// The sum of what the containers of a pod state. `kind`: requests or limits.
 ResourceList TotalOf(const Json& pod, std::string_view kind);
 bool IsCoveredBy(const Json& quota, const Json& pod);
 bool IsQuotaOnPods(std::string_view resource);

@@ -12,7 +12,7 @@
 namespace kube::testing {
 namespace {
 
-constexpr std::chrono::seconds kLongestWatch{1800};  // Without timeoutSeconds; the server's least.
+constexpr std::chrono::seconds kLongestWatch{1800};  // Without timeoutSeconds: the server's minimum.
 
 std::optional<std::uint64_t> ParseNumber(std::string_view text) {
   std::uint64_t number = 0;
@@ -27,9 +27,9 @@ ApiError BadVersion(std::string_view text) {
                     ": strconv.ParseUint: parsing " + quoted + ": invalid syntax");
 }
 
-// Where a list goes on: opaque to clients.
+// Where a list continues: opaque to clients.
 struct Position {
-  std::int64_t version = 0;  // -1: whatever is there now.
+  std::int64_t version = 0;  // -1: the current one.
   ObjectKey after;
 };
 
@@ -112,7 +112,7 @@ using Objects = std::map<ObjectKey, RevisionPtr>;
 // What a list request asks for.
 struct ListPlan {
   std::uint64_t version = 0;         // Of the answer.
-  std::optional<Objects> past = {};  // The objects then, unless it is now.
+  std::optional<Objects> past = {};  // The objects at `version`, unless it is current.
   std::optional<ObjectKey> after = {};
   std::size_t limit = 0;  // 0: none.
 };
@@ -150,7 +150,7 @@ Outcome<ListPlan> PlanList(const Storage& storage, const Table& table, const Tar
   const std::optional<std::uint64_t> wanted = ParseNumber(version);
   if (!wanted) return BadVersion(version);
   if (*wanted == 0) {
-    plan.limit = 0;  // From the watch cache, which knows no pages.
+    plan.limit = 0;  // Served from the watch cache, which has no pages.
     return plan;
   }
   if (*wanted > plan.version) return TooLargeVersion(*wanted, plan.version);

@@ -22,7 +22,7 @@ std::string PartialText(const Json& object);
 Outcome<std::shared_ptr<WatchQueue>> StartWatch(Storage& storage, const Clock& clock, Table& table, std::string_view ns,
                                                 const Target& target);
 
-// Too new a `resourceVersion` of a get.
+// Refuses a `resourceVersion` of a get that is too new.
 Check CheckVersion(const Storage& storage, const Target& target);
 
 }  // namespace kube::testing

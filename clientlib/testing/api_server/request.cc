@@ -88,7 +88,7 @@ std::optional<ResourcePath> ParseResourcePath(const std::vector<std::string>& pa
   } else {
     return std::nullopt;
   }
-  // "namespaces/x" and its own subresources are objects; all else below a namespace is in it.
+  // "namespaces/x" and its own subresources name the namespace; all other paths below it name what is in it.
   const std::size_t left = path.size() - at;
   const bool is_in_namespace =
       path[at] == "namespaces" && left >= 3 && !(left == 3 && (path[at + 2] == "status" || path[at + 2] == "finalize"));

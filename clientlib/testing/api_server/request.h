@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request as the API server understands it: what is wanted of which resource.
+// A request as the API server understands it: what it asks of which resource.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ struct ResourcePath {
 // Nothing if the path is of another form (discovery, /version).
 std::optional<ResourcePath> ParseResourcePath(const std::vector<std::string>& path);
 
-// What writes are asked besides their objects.
+// The options of a write.
 struct WriteOptions {
   std::string subresource = {};
   bool is_dry_run = false;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server serves under one plural name: how it is called and which rules it follows. A value, immutable once
-// a table uses it.
+// What the server serves under one plural name: its names and its rules. A value, immutable once a table uses it.
 #pragma once
 
 #include <memory>
@@ -15,14 +14,14 @@ namespace kube::testing {
 
 class Storage;
 
-// What a kind adds to the rules of all kinds; any may be null.
+// What a kind adds to the rules of all kinds; each may be null.
 struct KindRules {
-  void (*set_defaults)(Json& object) = nullptr;               // As decoding does.
+  void (*set_defaults)(Json& object) = nullptr;               // When the server decodes it.
   void (*prepare)(Json& object, Storage& storage) = nullptr;  // What the server chooses for a new object.
-  void (*carry)(const Json& before, Json& object) = nullptr;  // What an update cannot change, silently.
+  void (*carry)(const Json& before, Json& object) = nullptr;  // What an update silently cannot change.
   std::vector<FieldError> (*validate)(const Json& object, const Json* before) = nullptr;  // `before` null: it is new.
-  std::string (*forbid)(const Json& object, Storage& storage) = nullptr;  // Why a valid new object is not let in.
-  // What admission changes of a new object, before `prepare`; or why it does not let it in.
+  std::string (*forbid)(const Json& object, Storage& storage) = nullptr;  // Why a valid new object is refused.
+  // Admission: changes a new object before `prepare`, or returns why it is refused.
   std::string (*admit)(Json& object, Storage& storage) = nullptr;
 };
 

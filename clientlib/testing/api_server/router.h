@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a request to what answers it. The server's lock is held throughout.
+// Finds what answers a request. The server's lock is held throughout.
 #pragma once
 
 #include "clientlib/http/transport.h"

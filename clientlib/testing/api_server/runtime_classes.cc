@@ -55,7 +55,7 @@ bool Includes(const Json& wide, const Json& narrow) {
          TextAt(wide, {"value"}) == TextAt(narrow, {"value"});
 }
 
-// The pod's first. Those that another includes go; of equal ones the first stays.
+// The pod's tolerations come first. Drops those that another one includes; of equal ones the first stays.
 void AddTolerations(const Json::Array& tolerations, Json& spec) {
   Json::Array all = ItemsAt(spec, {"tolerations"}), merged;
   all.insert(all.end(), tolerations.begin(), tolerations.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the admission plugin RuntimeClass does to a new pod: one that names a class gets the overhead of that class, and
-// goes where its nodes are. Overhead comes from a class alone.
+// What the admission plugin RuntimeClass does to a new pod: a pod that names a class gets its overhead, node selector
+// and tolerations. Only a class may set overhead.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace kube::testing {
 
-// Takes the spec of a pod. "pod rejected: RuntimeClass "x" not found"; empty: the pod has all that its class says.
+// Takes the spec of a pod. "pod rejected: RuntimeClass "x" not found"; empty: the class is applied.
 std::string ApplyRuntimeClass(Json& spec, Storage& storage);
-// Of what was applied: overhead that no class has. Empty: there is none.
+// Refuses overhead that does not come from the class. Empty: there is none.
 std::string OverheadViolation(const Json& spec, Storage& storage);
 
 }  // namespace kube::testing

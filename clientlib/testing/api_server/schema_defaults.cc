@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pruning and defaulting: what the server does to an object before it validates.
+// Pruning and defaulting: what the server does to an object before validation.
 #include "clientlib/testing/api_server/schema_node.h"
 
 namespace kube::testing::internal {

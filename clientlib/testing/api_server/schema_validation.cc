@@ -41,7 +41,7 @@ int Order(const Json& a, const Json& b) {
 
 bool IsWhole(double number) { return std::trunc(number) == number && std::abs(number) <= 9007199254740991.0; }
 
-// Of the integers that `format` can hold.
+// Whether `format` can hold the integer.
 bool IsInRange(const Json& number, std::string_view format) {
   if (number.AsDouble() && !IsWhole(*number.AsDouble())) return false;
   using Limits = std::numeric_limits<std::int32_t>;
@@ -90,7 +90,7 @@ class Errors {
   void Duplicate(const std::string& path, const Json& value) {
     Add("FieldValueDuplicate", "Duplicate value: " + ToText(value), path);
   }
-  // Of a schema as a whole: the server has no field for it.
+  // An error of the schema as a whole: the server names no field for it.
   void Whole(const std::string& text) { Add("FieldValueInvalid", "Invalid value: \"\": " + text, kNoField); }
 
   void Add(const Errors& others) {
@@ -117,7 +117,7 @@ class Validator {
   void CheckObject(const SchemaNode& schema, const Json& object, Errors& errors);
   void CheckEnum(const SchemaNode& schema, const Json& value, Errors& errors);
   void CheckAlternatives(const SchemaNode& schema, const Json& value, Errors& errors);
-  // How many of `schemas` accept; `failures` gets what the first that does not says.
+  // How many of `schemas` accept `value`; `failures` gets the errors of the first that does not.
   std::size_t CountValid(const std::vector<SchemaNode::Child>& schemas, const Json& value, Errors& failures);
   void CheckKeys(const SchemaNode& schema, const Json::Array& items, Errors& errors);
 
@@ -319,7 +319,7 @@ void Validator::ValidateLists(const SchemaNode& schema, const Json& value, Error
         InField(name, [&] { ValidateLists(*field, member, errors); });
       } else if (schema.additional) {
         const std::size_t size = path_.size();
-        path_ += '[' + name + ']';  // The server writes this path with brackets, other than in other checks.
+        path_ += '[' + name + ']';  // The server writes this path with brackets, unlike in other checks.
         ValidateLists(*schema.additional, member, errors);
         path_.resize(size);
       }

@@ -11,7 +11,7 @@
 namespace kube::testing {
 namespace {
 
-// kind, apiVersion and metadata first, so that lists can cut off the first two.
+// Puts kind, apiVersion and metadata first, so that lists can cut off the first two.
 void PutInOrder(Json& object) {
   Json::Object& members = *object.AsObject();
   std::size_t place = 0;

@@ -22,7 +22,7 @@
 
 namespace kube::testing {
 
-// One state of one object. Immutable; its text is made when first asked for, and kept. Thread-safe.
+// One state of one object. Immutable; its text is made on first use and kept. Thread-safe.
 class Revision {
  public:
   Revision(Json object, std::uint64_t number) : object_(std::move(object)), number_(number) {}
@@ -44,17 +44,17 @@ inline std::shared_ptr<const Json> JsonOf(const RevisionPtr& revision) {
 
 struct Change {
   std::uint64_t number = 0;
-  RevisionPtr before, after;  // Null: there was none, or it is gone.
-  RevisionPtr last;           // Of a deletion: the object with the number of its end.
+  RevisionPtr before, after;  // Null: it is new, or it is deleted.
+  RevisionPtr last;           // Of a deletion: the last state, with the revision of the deletion.
   const Json& object() const { return after ? after->object() : last->object(); }
 };
 
 class WatchQueue;
 
-// What streams share with their server, and keep when it is gone.
+// What streams share with their server, and keep after the server is gone.
 struct ServerShared {
-  std::mutex mutex;            // Guards the whole server, and all that its watches have not read.
-  std::uint64_t revision = 1;  // All watches have been told of changes up to it.
+  std::mutex mutex;            // Guards the whole server, and the unread events of its watches.
+  std::uint64_t revision = 1;  // All watches have the changes up to it.
 };
 
 // The objects of one resource.
@@ -77,22 +77,22 @@ class Storage {
   Table* Find(std::string_view id);  // "statefulsets.apps"
   bool Serves(std::string_view group, std::string_view version) const;
   const std::map<std::string, std::unique_ptr<Table>, std::less<>>& tables() const { return tables_; }
-  Table& Add(std::shared_ptr<const ResourceInfo> info);  // Or changes what is served under its Id().
+  Table& Add(std::shared_ptr<const ResourceInfo> info);  // Or replaces the info under its Id().
   void Remove(std::string_view id);                      // REQUIRES: it has no objects. Its watches end.
 
   RevisionPtr Get(const Table& table, const ObjectKey& key) const;
   // Stores `object` under the next revision and tells watches and observers.
   RevisionPtr Put(Table& table, Json object);
-  // REQUIRES: it is there. Returns its last state; `object` as it ends.
+  // Returns the last state; `object` is what it was at its end. REQUIRES: it exists.
   RevisionPtr Erase(Table& table, Json object);
-  // The objects as they were after `number`. Expired if that is forgotten.
+  // The objects as they were after `number`. Expired if that revision is compacted.
   Outcome<std::map<ObjectKey, RevisionPtr>> At(const Table& table, std::uint64_t number) const;
 
   std::uint64_t revision() const { return shared_->revision; }
   void Compact();
   void AddObserver(Observer observer) { observers_.push_back(std::move(observer)); }
 
-  std::string Now() const;  // As metadata has it.
+  std::string Now() const;  // As in metadata.
   WallTime WallNow() const { return clock_.WallNow(); }
   std::string MakeUid();
   std::string MakeName(std::string_view prefix);  // For generateName.

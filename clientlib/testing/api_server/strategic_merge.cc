@@ -38,7 +38,7 @@ Json WithoutDirective(Json patch) {
 Status MergeValue(const FieldType& type, Json& original, const Json& patch);
 Status MergeMap(const FieldType& type, Json& original, const Json& patch);
 
-// A list that merges: of objects by `key`, or of values if `key` is empty.
+// A list that merges: objects by `key_`, or plain values if `key_` is empty.
 class MergingList {
  public:
   explicit MergingList(const FieldType& type) : type_(type) {
@@ -46,8 +46,7 @@ class MergingList {
   }
 
   Status Merge(Json::Array& items, const Json::Array& patch) const;
-  // Items that stand in `order` take its order; the others keep the places that `server` gives them among
-  // those.
+  // Sorts items in `order` by it; the others keep their places among those as in `server`.
   void Sort(Json::Array& items, const Json::Array& order, const Json::Array& server) const;
 
  private:
@@ -162,7 +161,7 @@ void DeleteValues(Json& original, std::string_view name, const Json& values) {
   });
 }
 
-// The lists of `original`, which `patch` is merged into already, in the orders that `patch` asks for.
+// Puts the lists of `original`, into which `patch` is already merged, into the orders that `patch` asks for.
 Status SetOrders(const FieldType& type, Json& original, const Json& patch, const Json& server) {
   for (const auto& [name, order] : *patch.AsObject()) {
     if (!name.starts_with(kSetOrder)) continue;

@@ -2,8 +2,8 @@
 // An OpenAPI v3 structural schema as the API server uses it for admission: prunes, defaults, validates, and says
 // how lists and maps merge (x-kubernetes-list-type, -list-map-keys, -map-type).
 //
-// x-kubernetes-validations (CEL) are not evaluated: the only part of a CRD's schema that this server leaves out.
-// Immutable once made; thread-safe.
+// Does not evaluate x-kubernetes-validations (CEL): the only part of a CRD's schema that is left out. Immutable once
+// made; thread-safe.
 #pragma once
 
 #include <memory>
@@ -36,16 +36,15 @@ class StructuralSchema {
   virtual const StructuralSchema* Property(std::string_view name) const = 0;
   virtual bool HasProperty(std::string_view name) const = 0;  // Among `properties`: a field, not a map's key.
   virtual const StructuralSchema* Items() const = 0;
-  virtual ListType list_type() const = 0;  // Atomic unless said.
+  virtual ListType list_type() const = 0;  // Atomic unless stated.
   virtual const std::vector<std::string>& list_map_keys() const = 0;
   virtual bool is_atomic_map() const = 0;
   virtual bool preserves_unknown_fields() const = 0;
   virtual const Json* default_value() const = 0;  // Null: none.
 
-  // Removes what the schema does not know (not below preserves_unknown_fields()). apiVersion, kind and metadata of
-  // the root stay.
+  // Removes unknown fields (not below preserves_unknown_fields()). Keeps apiVersion, kind and metadata of the root.
   virtual void Prune(Json& object) const = 0;
-  // Fills in `default`s, in objects that are there. A null where the schema allows none becomes the default, or goes.
+  // Fills in `default`s in existing objects. A null where the schema allows none becomes the default, or is removed.
   virtual void SetDefaults(Json& object) const = 0;
   virtual std::vector<FieldError> Validate(const Json& object) const = 0;
 };

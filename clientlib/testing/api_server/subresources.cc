@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale, and the binding of pods. (Status is an update like others.)
+// Scale, and the binding of pods. (A status update is an update like others.)
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ std::int64_t CountAt(const Json& object, const std::vector<std::string>& path) {
   return found && found->AsInt() ? *found->AsInt() : 0;
 }
 
-// The text of spec.selector's matchLabels, as the server writes it: by key.
+// The text of spec.selector's matchLabels, as the server writes it: sorted by key.
 std::string SelectorText(const Json& object) {
   const Json* const labels = object.At({"spec", "selector", "matchLabels"});
   if (!labels || !labels->AsObject()) return {};

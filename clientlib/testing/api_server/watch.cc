@@ -57,7 +57,7 @@ void WatchQueue::Push(const Change& change) {
   if (is_selected) return Add(was_selected ? "MODIFIED" : "ADDED", change.after);
   if (!was_selected) return;
   if (change.last) return Add("DELETED", change.last);
-  // It left the selection: as it was when last in it, with the version of its leaving.
+  // The object left the selection: send its last state in it, with the version of the change.
   Json object = change.before->object();
   object["metadata"]["resourceVersion"] = std::to_string(change.number);
   Add("DELETED", std::make_shared<const Revision>(std::move(object), change.number));
@@ -124,7 +124,7 @@ Result<std::string> WatchQueue::Read(ServerShared& server, TimePoint until, cons
       if (is_ended_ || now >= settings_.end) return std::string();
       if (now >= bookmark_due_) {
         bookmark_due_ = NextBookmark();
-        if (server.revision <= settings_.begin) continue;  // It would say nothing new.
+        if (server.revision <= settings_.begin) continue;  // The bookmark would say nothing new.
         Add("BOOKMARK", nullptr, Bookmark(server.revision, false));
         break;
       }

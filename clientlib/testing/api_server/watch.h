@@ -20,23 +20,22 @@ struct WatchSettings {
   bool has_bookmarks = false;
   Duration bookmark_period;
   TimePoint end;
-  std::uint64_t begin = 0;  // The version it tells changes after.
+  std::uint64_t begin = 0;  // The watch reports changes after this version.
 };
 
-// The events of one watch that its client has not read. All but Read() is called with the
-// server's lock held.
+// The events of one watch that its client has not read. Except in Read(), the server's lock is held.
 class WatchQueue {
  public:
   WatchQueue(std::shared_ptr<const ResourceInfo> info, WatchSettings settings, const Clock& clock);
 
-  void Push(const Change& change);                                       // If it is in the selection.
+  void Push(const Change& change);                                       // If the selection includes it.
   void PushAdded(const RevisionPtr& object);                             // Likewise.
   void PushInitialEnd(std::uint64_t revision);                           // The bookmark that ends the initial events.
-  void SkipUntil(std::uint64_t revision) { skipped_until_ = revision; }  // No changes up to there.
+  void SkipUntil(std::uint64_t revision) { skipped_until_ = revision; }  // There are no changes up to `revision`.
   void PushError(const ApiError& error);                                 // And ends.
   void End();
   void Break(Error error);
-  void Close() { is_closed_ = true; }  // Nobody reads any more.
+  void Close() { is_closed_ = true; }  // The reader is gone.
   bool is_closed() const { return is_closed_; }
 
   // As ByteStream::Read(). Takes the lock itself.

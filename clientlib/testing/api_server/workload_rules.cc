@@ -21,7 +21,7 @@ void SetTemplateDefaults(Json& spec) {
   }
 }
 
-// The selector must be there and select the template's pods.
+// The selector must exist and select the template's pods.
 void CheckSelector(const Json& object, Errors& errors) {
   const Json* const selector = object.At({"spec", "selector"});
   if (IsEmpty(selector)) return errors.push_back(RequiredField("spec.selector", ""));
@@ -136,7 +136,7 @@ void SetJobDefaults(Json& object) {
   SetIfMissing(spec, "suspend", false);
   SetIfMissing(spec, "manualSelector", false);
   SetIfMissing(spec, "podReplacementPolicy", IsEmpty(spec.Find("podFailurePolicy")) ? "TerminatingOrFailed" : "Failed");
-  // The real server would default it to Always here, which its own validation of jobs then refuses.
+  // The real server defaults restartPolicy to Always here, which its validation of jobs then refuses.
   Json* const pod = spec.Find("template");
   Json* const pod_spec = pod ? pod->Find("spec") : nullptr;
   const bool has_policy = pod_spec && !IsEmpty(pod_spec->Find("restartPolicy"));
@@ -149,7 +149,7 @@ void SetJobDefaults(Json& object) {
   }
 }
 
-// Labels that make the job's pods its own, and a selector for them.
+// Sets labels that identify the job's pods, and a selector for them.
 void PrepareJob(Json& object, Storage&) {
   object["status"] = Json::MakeObject();
   if (IsTrueAt(object, {"spec", "manualSelector"})) return;
@@ -165,7 +165,7 @@ void PrepareJob(Json& object, Storage&) {
   if (IsEmptyAt(object, {"metadata", "labels"})) object["metadata"]["labels"] = Json(labels);
 }
 
-// What a suspended job that never ran may still change of its template: where its pods go.
+// The template without what a suspended job that never ran may still change: where its pods run.
 Json WithoutPlacement(const Json* pod) {
   Json rest = pod ? *pod : Json();
   if (Json* const metadata = rest.Find("metadata")) {

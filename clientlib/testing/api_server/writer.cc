@@ -15,7 +15,7 @@ namespace {
 
 std::string Quoted(std::string_view text) { return Concat({"\"", text, "\""}); }
 
-// A status update takes the status alone; for built-in kinds metadata too.
+// A status update takes only the status; for built-in kinds also metadata.
 void CarryForStatus(const ResourceInfo& info, const Json& before, Json& object) {
   Json status = object.Find("status") ? *object.Find("status") : Json();
   Json metadata = *object.Find("metadata");
@@ -155,7 +155,7 @@ Outcome<Written> Writer::Create(Table& table, std::string_view ns, Json object, 
   } else if (own != ns) {
     return BadRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
-  std::string asked(NameOf(object));  // What admission knows an object by whose name is not made yet.
+  std::string asked(NameOf(object));  // The name that admission uses for an object whose name is not generated yet.
   if (const std::string prefix(TextAt(object, {"metadata", "generateName"})); asked.empty() && !prefix.empty()) {
     asked = prefix;
     object["metadata"]["name"] = storage_.MakeName(prefix);
@@ -282,7 +282,7 @@ Outcome<Written> Writer::Store(Table& table, const RevisionPtr& before, Json obj
   }
   if (options.is_dry_run) return Written{std::make_shared<const Revision>(std::move(object), before->number())};
   if (WaitsForNothing(object)) {
-    // The answer is what was asked for, and was never stored; the watches see the object as it was stored last.
+    // The answer is what the client sent, which is never stored; watches see the object as it was last stored.
     Remove(table, before);
     return Written{std::make_shared<const Revision>(std::move(object), before->number())};
   }
@@ -302,7 +302,7 @@ RevisionPtr Writer::Remove(Table& table, const RevisionPtr& live) {
   if (info->Is(kDefinitionGroup, kDefinitions)) {
     storage_.Remove(NameOf(last->object()));
   } else if (info->is_terminating && table.objects.empty()) {
-    FinishDefinition(*info);  // `table` is gone then.
+    FinishDefinition(*info);  // This destroys `table`.
   }
   return last;
 }
@@ -317,7 +317,7 @@ Check Writer::ServeDefinition(const Json& definition, bool is_dry_run) {
 void Writer::EmptyDefinition(const ObjectKey& key) {
   Table& definitions = *storage_.Find(std::string(kDefinitions) + "." + std::string(kDefinitionGroup));
   if (const RevisionPtr definition = storage_.Get(definitions, key)) {
-    Check served = ServeDefinition(definition->object(), false);  // It says now that it is terminating.
+    Check served = ServeDefinition(definition->object(), false);  // It now says that it is terminating.
     if (!served) return;
   }
   Table* const table = storage_.Find(key.name);

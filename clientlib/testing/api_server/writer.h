@@ -21,7 +21,7 @@ struct Written {
 };
 
 struct Deleted {
-  RevisionPtr revision;  // As it was last.
+  RevisionPtr revision;  // Its last state.
   bool is_gone = false;  // Otherwise it waits for finalizers or its grace period.
 };
 
@@ -43,19 +43,19 @@ class Writer {
   Outcome<Json> PatchScale(Table& table, const ObjectKey& key, std::string_view media_type, std::string_view body,
                            const WriteOptions& options);
   Check Bind(const ObjectKey& pod, const Json& binding, const WriteOptions& options);
-  // What remains of a namespace's spec.finalizers.
+  // Replaces a namespace's spec.finalizers.
   Outcome<Written> Finalize(Table& namespaces, const ObjectKey& key, const Json& object, const WriteOptions& options);
 
  private:
   Check CheckNamespace(const ResourceInfo& info, const std::string& ns, std::string_view name);
-  // Takes in what a client sent: kind, unknown fields, defaults.
+  // Prepares what a client sent: checks the kind and unknown fields, sets defaults.
   Check Decode(const ResourceInfo& info, Json& object, const WriteOptions& options, std::vector<std::string>& warnings);
   std::vector<FieldError> Validate(const ResourceInfo& info, const Json& object, const Json* before) const;
   // An update of any kind, from `before` to `object`, which was decoded.
   Outcome<Written> Store(Table& table, const RevisionPtr& before, Json object, const WriteOptions& options);
 
   RevisionPtr Commit(Table& table, Json object);
-  RevisionPtr Remove(Table& table, const RevisionPtr& live);  // What watches see last.
+  RevisionPtr Remove(Table& table, const RevisionPtr& live);  // Returns what watches see last.
   Check ServeDefinition(const Json& definition, bool is_dry_run);
   void EmptyDefinition(const ObjectKey& key);  // Of a CRD that is being deleted.
   void FinishDefinition(const ResourceInfo& info);
@@ -63,7 +63,7 @@ class Writer {
   Storage& storage_;
 };
 
-// As a client sent it. 400 if it is no JSON object. `duplicates`: keys that are there more than once.
+// The object that a client sent. 400 if it is no JSON object. `duplicates`: keys that occur more than once.
 Outcome<Json> ParseBody(const ResourceInfo& info, std::string_view body, std::vector<std::string>& duplicates);
 
 }  // namespace kube::testing

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kMostConflicts = 5;  // Nothing runs between a read and its write: even one is rare.
+constexpr int kMostConflicts = 5;  // Nothing runs between a read and its write, so even one conflict is rare.
 
 }  // namespace
 
@@ -39,7 +39,7 @@ bool ClusterContext::DeleteObject(std::string_view resource, const Json& object,
   if (!propagation.empty()) how["propagationPolicy"] = propagation;
   const Status deleted = server.Delete(resource, KeyOf(object), how);
   return deleted || deleted.error().code() == ErrorCode::kNotFound ||
-         deleted.error().code() == ErrorCode::kConflict;  // Another one has its name by now.
+         deleted.error().code() == ErrorCode::kConflict;  // Another object now has the name.
 }
 
 WorkLoop::WorkLoop(const ClusterContext& context, const Lag& lag, std::function<bool(const ObjectKey&)> reconcile,
@@ -53,7 +53,7 @@ void WorkLoop::AddAfter(const ObjectKey& key, Duration delay) {
   due->second = at;
   context_.simulation.After(delay, [this, key, at] {
     const auto found = due_.find(key);
-    if (found == due_.end() || found->second != at) return;  // An earlier pass took its place.
+    if (found == due_.end() || found->second != at) return;  // An earlier pass replaced this one.
     due_.erase(found);
     Run(key);
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the models of a cluster share: time, the server, their delays, and how they write.
 //
-// Models read the server's state when they act, not a cache: what a real controller sees late, its model sees late
-// by acting after a lag. (Only the scheduler has a memory of its own.) Not thread-safe, as Simulation.
+// Models read the server's state when they act, not a cache: where a real controller sees a change late, its model acts
+// after a lag. (Only the scheduler has a memory of its own.) Not thread-safe, like Simulation.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace kube::testing {
 
-// A delay is drawn anew each time.
+// The delay is drawn anew each time.
 struct Lag {
   Duration least, most;
 };
@@ -29,17 +29,17 @@ struct FakeClusterOptions {
   // From a change to the pass over it.
   Lag statefulset{ms(1), ms(30)}, job{ms(1), ms(30)}, garbage{ms(1), ms(30)}, namespaces{ms(1), ms(30)},
       nodes{ms(1), ms(30)}, kubelet{ms(1), ms(30)};
-  Lag quotas{ms(1), s(1)};             // From a pod's end to the quota that counts it no more.
-  Lag events{ms(1), ms(30)};           // From what happened in a controller to its event.
+  Lag quotas{ms(1), s(1)};             // From a pod's end until the quota no longer counts it.
+  Lag events{ms(1), ms(30)};           // From a controller's action to its event.
   Lag scheduler_watch{ms(0), ms(20)};  // From a change to the scheduler's knowledge of it.
-  Lag scheduling{ms(1), ms(5)};        // One pod after the other.
-  Lag binding{ms(1), ms(30)};          // From the decision to the bound pod; meanwhile others are decided.
+  Lag scheduling{ms(1), ms(5)};        // Of one pod; they are scheduled one after the other.
+  Lag binding{ms(1), ms(30)};          // From the decision to the bound pod; meanwhile other pods are scheduled.
   Lag start{ms(10), s(1)};             // From bound to Running.
   Lag relist{ms(1), s(1)};             // From a container's start or crash to the kubelet's knowledge of it.
   Lag stop{ms(1), s(2)};               // From deleted to gone, at most the pod's grace period.
-  Lag pod_collection{s(40), s(60)};    // From a node's removal to that of its pods.
+  Lag pod_collection{s(40), s(60)};    // From a node's removal to its pods' removal.
   int late_ready_one_in = 4;           // One in this many pods is Running for a while before it is Ready.
-  Duration job_batch_period = s(1);    // How long a job controller gathers news of pods.
+  Duration job_batch_period = s(1);    // How long the job controller gathers changes of pods.
 };
 
 struct ClusterContext {
@@ -50,24 +50,25 @@ struct ClusterContext {
   std::string Now() const;  // As in the API, in whole seconds.
   Duration Draw(const Lag& lag) const { return simulation.Between(lag.least, lag.most); }
 
-  // Reads the object, has `change` change it and writes it, until that meets no conflict. `change` answers false if
-  // there is nothing to write. False if the server refused; an object that is gone, or another one (`uid`), is fine.
+  // Reads the object, has `change` change it and writes it, again after a conflict. `change` returns false if there is
+  // nothing to write. False if the server refused; true also if the object is gone or has another UID.
   bool Modify(std::string_view resource, const ObjectKey& key, std::string_view uid, std::string_view subresource,
               const std::function<bool(Json&)>& change) const;
-  // Likewise only that very object. A `grace` below zero is the object's own.
+  // Likewise, deletes only the object with that UID. A `grace` below zero is the object's own.
   bool DeleteObject(std::string_view resource, const Json& object, int grace = -1,
                     std::string_view propagation = {}) const;
 };
 
-// The loop of a controller: keys to look at, each after its delay and only once, however often it was added.
+// The loop of a controller: reconciles each key after its delay, and once however often it was added.
 class WorkLoop {
  public:
-  // `reconcile` answers false for "again": after the least of `retries`, doubling up to the most. As most controllers.
+  // `reconcile` returns false to be called again: after the least of `retries`, doubling up to the most, as in most
+  // controllers.
   WorkLoop(const ClusterContext& context, const Lag& lag, std::function<bool(const ObjectKey&)> reconcile,
            Lag retries = {std::chrono::milliseconds(5), std::chrono::seconds(1000)});
 
   void Add(const ObjectKey& key) { AddAfter(key, context_.Draw(lag_)); }
-  // If it is already to be looked at sooner, that pass is all there is: it must come back to what it waits for.
+  // If a pass over the key is due sooner, there is only that one: it must add the key again if it still has to wait.
   void AddAfter(const ObjectKey& key, Duration delay);
 
  private:

@@ -61,7 +61,7 @@ void ControllerEvents::Write(Json event) {
 
   Written& written = written_[key];
   ++written.count;
-  // What is not written is counted all the same.
+  // Events that are not written still count.
   if (IsTooMuch(Joined(event, {"type"}))) return;
   const std::string ns(TextAt(event, {"involvedObject", "namespace"}));
   event["count"] = written.count;
@@ -76,7 +76,7 @@ void ControllerEvents::Write(Json event) {
   written.name = name.str();
   written.first = TextAt(event, {"firstTimestamp"});
   event["metadata"] = Json::MakeObject({{"name", written.name}, {"namespace", ns}});
-  // Refused in a namespace that ends; no controller tries again.
+  // Refused in a terminating namespace; no controller tries again.
   (void)context_.server.Create("events", std::move(event));
 }
 

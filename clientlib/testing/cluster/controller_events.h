@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events (core/v1) as the controllers of a cluster write them, through client-go's recorder (tools/record).
 //
-// The same once more counts on the event that is there. Of what differs only by its message, from the tenth within ten
-// minutes on, there is one event whose message is the last one's, "(combined from similar events): ...". After 25 of a
-// type about one object, one more every five minutes is written. Who reads events must know all three.
-// Not thread-safe, as Simulation.
+// A repetition raises the count of the existing event. Events that differ only by their message become one from the
+// tenth within ten minutes on, with the last message: "(combined from similar events): ...". After 25 of a type about
+// one object, one more every five minutes is written. Readers of events must expect all three. Not thread-safe, like
+// Simulation.
 #pragma once
 
 #include <map>
@@ -40,14 +40,14 @@ class ControllerEvents {
 
   void Write(Json event);
   bool IsTooMuch(const std::string& object_and_type);
-  bool Count(const std::string& ns, const Written& written, const Json& event);  // False: it is gone.
+  bool Count(const std::string& ns, const Written& written, const Json& event);  // False: the event is gone.
 
   const ClusterContext& context_;
   const std::string component_;
   std::map<std::string, Similar> similar_;
   std::map<std::string, Budget> budgets_;
   std::map<std::string, Written> written_;
-  std::uint64_t last_ = 0;  // Two of the same moment need two names.
+  std::uint64_t last_ = 0;  // Makes names of events at the same time differ.
 };
 
 }  // namespace kube::testing

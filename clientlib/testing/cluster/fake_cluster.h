@@ -11,7 +11,7 @@
 // through the same admission and conflicts as clients. Each model's header says what it lacks. Not modelled at all:
 // Deployments, DaemonSets, CronJobs, endpoints, disruption budgets, volumes.
 //
-// Neither server nor simulation may run on once this is gone. Not thread-safe, as Simulation.
+// Neither server nor simulation may run after this is destroyed. Not thread-safe, like Simulation.
 #pragma once
 
 #include <memory>
@@ -40,7 +40,7 @@ class FakeCluster {
 
   Status AddNode(const std::string& name, int gpus, const NodeOptions& options = {});
   void RemoveNode(const std::string& name);
-  // A node that is not ready has lost its kubelet, and the cluster knows it: it is unreachable from now on.
+  // False: the node has lost its kubelet, and the cluster knows it; the node is unreachable from now on.
   void SetNodeReady(const std::string& name, bool is_ready);
   // A cordoned node takes no more pods; those on it stay. As `kubectl cordon` does.
   void SetCordoned(const std::string& name, bool is_cordoned);

@@ -26,7 +26,7 @@ void GarbageCollector::Observe(const ServerChange& change) {
     if (gone == items_.end()) return;
     for (const Owner& owner : gone->second.owners) {
       const Item* const its = Find(owner.uid);
-      if (its && its->is_leaving_last) loop_.Add({"", owner.uid});
+      if (its && its->is_foreground_deletion) loop_.Add({"", owner.uid});
     }
     SetOwners(uid, gone->second, {});
     items_.erase(gone);
@@ -40,7 +40,7 @@ void GarbageCollector::Observe(const ServerChange& change) {
     item.key = KeyOf(object);
   }
   const bool is_deleted = IsBeingDeleted(object);
-  item.is_leaving_last = is_deleted && HasFinalizer(object, kForeground);
+  item.is_foreground_deletion = is_deleted && HasFinalizer(object, kForeground);
   item.is_orphaning = is_deleted && HasFinalizer(object, kOrphan);
   std::vector<Owner> owners;
   for (const Json& owner : ItemsAt(object, {"metadata", "ownerReferences"})) {
@@ -52,13 +52,13 @@ void GarbageCollector::Observe(const ServerChange& change) {
   if (has_new_owners) {
     // An owner that waits for its children may have one less.
     for (const Owner& owner : item.owners) {
-      if (const Item* const its = Find(owner.uid); its && its->is_leaving_last) loop_.Add({"", owner.uid});
+      if (const Item* const its = Find(owner.uid); its && its->is_foreground_deletion) loop_.Add({"", owner.uid});
     }
     SetOwners(uid, item, std::move(owners));
   }
-  if (item.is_leaving_last || item.is_orphaning) {
+  if (item.is_foreground_deletion || item.is_orphaning) {
     loop_.Add({"", uid});
-    if (item.is_leaving_last) AddChildren(uid);
+    if (item.is_foreground_deletion) AddChildren(uid);
   } else if (has_new_owners && !item.owners.empty()) {
     loop_.Add({"", uid});
   }
@@ -96,7 +96,7 @@ bool GarbageCollector::Reconcile(const std::string& uid) {
   const FakeApiServer::ObjectPtr object = context_.server.Get(item.resource, item.key);
   if (!object || UidOf(*object) != uid) return true;
   if (item.is_orphaning) return OrphanChildren(item, uid);
-  if (item.is_leaving_last) return ReleaseAfterChildren(item, uid);
+  if (item.is_foreground_deletion) return ReleaseAfterChildren(item, uid);
   return IsBeingDeleted(*object) || item.owners.empty() || Judge(item, uid, *object);
 }
 
@@ -105,7 +105,7 @@ bool GarbageCollector::ReleaseAfterChildren(const Item& item, const std::string&
     const Item* const its = Find(child);
     const bool blocks = its && std::any_of(its->owners.begin(), its->owners.end(),
                                            [&](const Owner& owner) { return owner.uid == uid && owner.blocks; });
-    if (blocks) return true;  // Its end, or its new owners, bring us back.
+    if (blocks) return true;  // Its end, or a change of its owners, causes another pass.
   }
   return context_.Modify(item.resource, item.key, uid, {},
                          [](Json& object) { return RemoveFinalizer(object, kForeground); });
@@ -127,7 +127,7 @@ bool GarbageCollector::Judge(const Item& item, const std::string& uid, const Jso
     const Item* const its = Find(owner.uid);
     if (!its || (!its->key.ns.empty() && its->key.ns != item.key.ns)) {
       useless.insert(owner.uid);
-    } else if (its->is_leaving_last && owner.blocks) {
+    } else if (its->is_foreground_deletion && owner.blocks) {
       useless.insert(owner.uid);
       waits_for_us = true;
     } else {
@@ -135,7 +135,7 @@ bool GarbageCollector::Judge(const Item& item, const std::string& uid, const Jso
     }
   }
   if (has_owner) return useless.empty() || DropOwners(item, uid, useless);
-  // The owner in the foreground goes after us, and we after our own children.
+  // In foreground deletion the owner waits for this object, and this object for its own children.
   const bool has_children = !ChildrenOf(uid).empty();
   std::string_view how = "Background";
   if (HasFinalizer(object, kOrphan)) how = "Orphan";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The garbage collector: children whose owners are gone go too; foreground deletion; orphaning.
+// The garbage collector: deletes children whose owners are gone; foreground deletion; orphaning.
 //
-// Owners are known by their uid, from the changes that were observed: an object that was there before counts as gone.
+// Knows owners by UID, from observed changes: an object that existed before counts as gone.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace kube::testing {
 class GarbageCollector {
  public:
   explicit GarbageCollector(const ClusterContext& context);
-  void Observe(const ServerChange& change);  // Takes notes only.
+  void Observe(const ServerChange& change);  // Only records the change.
 
  private:
   struct Owner {
@@ -27,7 +27,7 @@ class GarbageCollector {
     std::string resource;
     ObjectKey key;
     std::vector<Owner> owners;
-    bool is_leaving_last = false;  // In foreground deletion: waits for its children.
+    bool is_foreground_deletion = false;  // In foreground deletion: waits for its children.
     bool is_orphaning = false;
   };
 
@@ -43,9 +43,9 @@ class GarbageCollector {
   bool DropOwners(const Item& item, const std::string& uid, const std::set<std::string, std::less<>>& owners);
 
   const ClusterContext& context_;
-  WorkLoop loop_;  // Its keys are uids.
+  WorkLoop loop_;  // Its keys are UIDs.
   std::map<std::string, Item> items_;
-  std::map<std::string, std::set<std::string>> children_;  // By the owner's uid.
+  std::map<std::string, std::set<std::string>> children_;  // By the owner's UID.
 };
 
 }  // namespace kube::testing

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr std::string_view kJobs = "jobs.batch";
 constexpr std::string_view kTracking = "batch.kubernetes.io/job-tracking";
 
-// Only pods that have ended are replaced, not those that are about to.
+// Whether only ended pods are replaced, not terminating ones.
 bool WaitsForEnds(const Json& job) {
   return job.At({"spec", "podFailurePolicy"}) != nullptr || TextAt(job, {"spec", "podReplacementPolicy"}) == "Failed";
 }
@@ -44,17 +44,17 @@ void SetIfNews(Json& job, const ConditionText& condition, std::string_view now) 
 
 }  // namespace
 
-// All that one pass over a job knows.
+// The data of one pass over a job.
 struct JobController::Pass {
   ObjectKey key;
-  Json job;  // Its status becomes what is to be written.
+  Json job;  // Its status becomes the one to write.
   std::string now;
   std::vector<ObjectPtr> tracked = {};  // Pods that have the finalizer.
   std::vector<ObjectPtr> active = {};
   std::vector<ObjectPtr> succeeded = {}, failed = {};  // Not counted yet; `failed` without ignored ones.
   std::int64_t terminating = 0, ready = 0, ended_badly = 0;
   std::string finish_type = {}, reason = {}, message = {};  // "Complete" or "Failed"; empty: goes on.
-  bool has_failed_to_act = false;
+  bool has_write_failed = false;
 };
 
 JobController::JobController(const ClusterContext& context)
@@ -79,7 +79,7 @@ void JobController::Observe(const ServerChange& change) {
         key, (is_news ? Duration::zero() : context_.options.job_batch_period) + context_.Draw(context_.options.job));
   } else if (change.resource == "pods") {
     const Json* const owner = ControllerOf(object);
-    // The garbage collector has made it an orphan: nobody counts it any more.
+    // The garbage collector has made the pod an orphan: nobody counts it any more.
     if (!owner && change.after && HasFinalizer(object, kTracking)) orphans_.Add(key);
     if (!owner || TextAt(*owner, {"kind"}) != "Job") return;
     loop_.AddAfter({key.ns, std::string(TextAt(*owner, {"name"}))},
@@ -100,7 +100,7 @@ bool JobController::Reconcile(const ObjectKey& key) {
   } else if (!IsBeingDeleted(pass.job)) {
     Manage(pass);
   }
-  return Track(pass) && !pass.has_failed_to_act;
+  return Track(pass) && !pass.has_write_failed;
 }
 
 void JobController::Sort(Pass& pass) {
@@ -228,7 +228,7 @@ void JobController::Create(Pass& pass, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const Result<ObjectPtr> created = context_.server.Create("pods", pod);
     if (!created) {
-      pass.has_failed_to_act = true;
+      pass.has_write_failed = true;
       events_.Record(pass.job, "Warning", "FailedCreate", "Error creating: " + created.error().message());
       return;
     }
@@ -237,7 +237,7 @@ void JobController::Create(Pass& pass, std::int64_t count) {
   }
 }
 
-// Pods that are too many: they are not counted as failed.
+// Deletes surplus pods, which do not count as failed.
 void JobController::Remove(Pass& pass, std::size_t count) {
   std::stable_sort(pass.active.begin(), pass.active.end(), [](const ObjectPtr& a, const ObjectPtr& b) {
     const auto worth = [](const Json& pod) {
@@ -251,19 +251,19 @@ void JobController::Remove(Pass& pass, std::size_t count) {
     std::erase(pass.tracked, pod);
     if (IsRunningAndReady(*pod)) --pass.ready;
     ++pass.terminating;
-    if (!RemoveTracking(*pod) || !context_.DeleteObject("pods", *pod)) pass.has_failed_to_act = true;
+    if (!RemoveTracking(*pod) || !context_.DeleteObject("pods", *pod)) pass.has_write_failed = true;
   }
 }
 
 void JobController::Finish(Pass& pass) {
   for (const ObjectPtr& pod : pass.active) {
-    if (!context_.DeleteObject("pods", *pod)) pass.has_failed_to_act = true;
+    if (!context_.DeleteObject("pods", *pod)) pass.has_write_failed = true;
     ++pass.terminating;
   }
   pass.active.clear();
   pass.ready = 0;
   if (pass.finish_type != "Failed") return;
-  for (const ObjectPtr& pod : pass.tracked) {  // Those that have not ended have failed now.
+  for (const ObjectPtr& pod : pass.tracked) {  // Pods that have not ended count as failed now.
     if (!HasEnded(*pod) && !HasFailed(*pod, pass.job)) pass.failed.push_back(pod);
   }
 }
@@ -278,7 +278,8 @@ bool JobController::Track(Pass& pass) {
     SetIfNews(pass.job, {is_success ? "SuccessCriteriaMet" : "FailureTarget", "True", pass.reason, pass.message},
               pass.now);
   }
-  // First the pods that are about to be counted, then their finalizers, then the counters: so none is counted twice.
+  // Write the pods to be counted first, then remove their finalizers, then write the counters: so none is counted
+  // twice.
   for (const auto& [field, pods] : {std::pair("succeeded", &pass.succeeded), std::pair("failed", &pass.failed)}) {
     for (const ObjectPtr& pod : *pods) status["uncountedTerminatedPods"][field].Append(UidOf(*pod));
   }
@@ -295,7 +296,7 @@ bool JobController::Track(Pass& pass) {
     if (count > 0) status[field] = IntAt(pass.job, {"status", field}) + count;
   }
   status["uncountedTerminatedPods"] = Json::MakeObject();
-  if (!pass.finish_type.empty() && pass.terminating == 0 && !pass.has_failed_to_act) {
+  if (!pass.finish_type.empty() && pass.terminating == 0 && !pass.has_write_failed) {
     SetIfNews(pass.job, {pass.finish_type, "True", pass.reason, pass.message}, pass.now);
     if (is_success) status["completionTime"] = pass.now;
   }

@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kCreating = "ContainerCreating";
 constexpr int kTerminated = 143, kKilled = 137;  // By SIGTERM and SIGKILL.
-// A pod whose image could not be pulled is looked at again after that time; one whose containers may not be
-// started yet when they may, and every minute or so (pod_workers.go).
+// The kubelet checks a pod whose image could not be pulled again after this time; one whose start is put off when it
+// may start, and every minute or so (pod_workers.go).
 constexpr Lag kPullRetry{10s, 15s};
 constexpr Duration kResync = 1min;
 Lag StartRetry(Duration left) { return {std::min(left, kResync), std::min(left, kResync) * 3 / 2}; }
@@ -30,7 +30,7 @@ void Kubelet::Observe(const ServerChange& change) {
   if (change.resource == "nodes") {
     const std::string name(TextAt(object, {"metadata", "name"}));
     if (change.after) {
-      // A node that comes back under its name finds the pods that are still bound to it.
+      // A node that returns under its name finds the pods that are still bound to it.
       if (nodes_.insert(name).second)
         context_.simulation.After(context_.Draw(context_.options.kubelet), [this, name] { Wake(name); });
     } else {
@@ -91,9 +91,9 @@ bool Kubelet::Stop(const ObjectKey& key, const Json& pod, Record& record) {
   record.is_killed |= record.stop_at > latest;
   record.stop_at = std::min(record.stop_at, latest);
   if (!WaitUntil(key, record.stop_at)) return true;
-  // Who waits for the end of a deleted pod sees it before the pod is gone; then comes a pass that removes it.
+  // Report the end of a deleted pod first, so that watchers see it; the next pass removes the pod.
   if (!HasEnded(pod)) return End(key, pod, record, StoppedState(pod, record));
-  // With no grace left it goes when its finalizers do.
+  // With no grace left the pod goes with its last finalizer.
   return IntAt(pod, {"metadata", "deletionGracePeriodSeconds"}, 1) == 0 || context_.DeleteObject("pods", pod, 0);
 }
 
@@ -128,7 +128,7 @@ void Kubelet::Launch(const ObjectKey& key, const Json& pod, Record& record) {
   WaitUntil(key, is_late ? std::min(record.end_at, record.ready_at) : record.end_at);
 }
 
-// What is reported is what came of the look before this one; then it is tried again, unless that is put off.
+// Reports the result of the previous check; then tries again, unless that is put off.
 bool Kubelet::Pull(const ObjectKey& key, const Json& pod, Record& record) {
   if (!WaitUntil(key, record.look_at)) return true;
   const std::string message(PlanOf(pod).waiting_message);
@@ -140,7 +140,7 @@ bool Kubelet::Pull(const ObjectKey& key, const Json& pod, Record& record) {
     record.pull_backoff.Next(now, now);
     record.failed_at = now;
   }
-  record.was_tried = is_tried && !is_first;  // What came of the first one is known at once.
+  record.was_tried = is_tried && !is_first;  // The result of the first pull is reported at once.
   record.look_at = now + context_.Draw(kPullRetry);
   WaitUntil(key, record.look_at);
   return ReportDown(key, record, [&](const Json& container) {
@@ -178,7 +178,7 @@ bool Kubelet::Crash(const ObjectKey& key, const Json& pod, Record& record) {
   return ReportDown(key, record, [&](const Json&) { return state; });
 }
 
-// That a start was put off shows with the next look, which may start them, and not before.
+// The next check, which may start the containers, first reports that a start was put off.
 bool Kubelet::Restart(const ObjectKey& key, const Json& pod, Record& record) {
   if (!WaitUntil(key, record.look_at)) return true;
   record.last_state = record.crashed_state;
@@ -197,7 +197,7 @@ bool Kubelet::Restart(const ObjectKey& key, const Json& pod, Record& record) {
   return ReportDown(key, record, [&](const Json& container) { return StartPutOff(container, pod, delay); });
 }
 
-// Of containers that end by themselves the phase is told with the next look, of those that are stopped at once.
+// For containers that end by themselves the next check reports the phase; for stopped ones it is reported at once.
 bool Kubelet::End(const ObjectKey& key, const Json& pod, Record& record, const Json& state) {
   const bool is_first = record.end_state.is_null();
   if (is_first) {
@@ -223,7 +223,7 @@ bool Kubelet::End(const ObjectKey& key, const Json& pod, Record& record, const J
 bool Kubelet::ReportDown(const ObjectKey& key, Record& record,
                          const std::function<Json(const Json& container)>& state) {
   return Report(key, record, [&](Json& object) {
-    // Volumes that are missing keep the whole pod from the network.
+    // Missing volumes keep the whole pod from the network.
     const Json first = state(ItemsAt(object, {"spec", "containers"}).front());
     const bool has_sandbox = TextAt(first, {"waiting", "reason"}) != kCreating;
     if (record.ip.empty()) PutOnline(object, record, has_sandbox);

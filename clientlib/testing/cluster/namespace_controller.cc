@@ -44,7 +44,7 @@ bool NamespaceController::Reconcile(const std::string& name) {
     Duration grace{};
     if (!Empty("pods", name, grace)) return false;
     if (contents_.contains(name) && contents_[name].contains("pods")) {
-      // As the real one: half of what the pods may take at most, and a second.
+      // As the real controller: half of the longest grace of the pods, and a second.
       loop_.AddAfter({"", name}, grace / 2 + std::chrono::seconds(1));
       return true;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The namespace controller: empties namespaces that are being deleted, pods first (KEP-5080), then lets them go.
+// The namespace controller: empties namespaces that are being deleted, pods first (KEP-5080), then removes their
+// finalizer.
 #pragma once
 
 #include <map>
@@ -13,11 +14,11 @@ namespace kube::testing {
 class NamespaceController {
  public:
   explicit NamespaceController(const ClusterContext& context);
-  void Observe(const ServerChange& change);  // Takes notes only.
+  void Observe(const ServerChange& change);  // Only records the change.
 
  private:
   bool Reconcile(const std::string& name);
-  // Deletes all of `resource`; the longest grace of what is left, nothing if nothing is.
+  // Deletes all objects of `resource`. `grace` becomes the longest of those left. False if the server refused.
   bool Empty(const std::string& resource, const std::string& ns, Duration& grace);
 
   const ClusterContext& context_;

@@ -26,7 +26,7 @@ Amounts AmountsAt(const Json& json, JsonPath path) {
   return amounts;
 }
 
-// Limits stand in for requests that are missing, as the server's defaults have it.
+// Limits replace missing requests, as the server's defaults do.
 Amounts ContainerRequests(const Json& container) {
   Amounts requests = AmountsAt(container, {"resources", "requests"});
   requests.merge(AmountsAt(container, {"resources", "limits"}));
@@ -63,7 +63,7 @@ bool HasFreePorts(const PodNeeds& pod, const Load& load) {
   });
 }
 
-// Whether a term of `owner` is about `other`.
+// Whether a term of `owner` selects `other`.
 bool IsAbout(const PodAffinityTerm& term, const PodNeeds& owner, const PodNeeds& other) {
   const bool is_in_namespace =
       (term.namespaces.empty() && !term.namespace_selector && owner.ns == other.ns) ||
@@ -157,7 +157,7 @@ PodNeeds NeedsOf(const Json& pod) {
     }
   }
   if (const Json* const affinity = pod.At({"spec", "affinity"})) {
-    // One that cannot be read is none: the server would not have taken it.
+    // The server refuses an affinity that cannot be read: ignore it.
     if (Result<Affinity> read = ReadText<Affinity>(ToText(*affinity))) needs.affinity = *std::move(read);
   }
   needs.object = pod;
@@ -232,7 +232,7 @@ std::string UnschedulableMessage(const std::map<std::string, Misfit>& nodes, con
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : counts) reasons.push_back(std::to_string(count) + " " + reason);
   const std::string head = Available(nodes) + Sentence(std::move(reasons));
-  // Before preemption the scheduler looks for devices to take back.
+  // Before preemption the scheduler tries to deallocate device claims.
   return preemption.empty() ? head : head + " no new claims to deallocate, preemption: " + preemption;
 }
 

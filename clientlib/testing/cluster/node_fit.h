@@ -21,14 +21,14 @@ namespace kube::testing {
 
 using Amounts = std::map<std::string, std::int64_t, std::less<>>;  // By resource, in thousandths.
 
-// What the pod's containers ask for, also at its start by init containers, and "pods": 1.
+// What the pod's containers request, including init containers at its start, and "pods": 1.
 Amounts RequestsOf(const Json& pod);
 void Add(Amounts& to, const Amounts& what, int sign = 1);
 
-// The toleration of the pod that lets it live with `taint`; null if there is none.
+// The pod's toleration of `taint`; null if there is none.
 const Json* TolerationOf(const Json& pod, const Json& taint);
 
-// What a pod asks of nodes, and what others ask about it.
+// What a pod needs of nodes, and what other pods' terms check of it.
 struct PodNeeds {
   std::string ns;
   StringMap labels;
@@ -56,7 +56,7 @@ struct Load {
   void Remove(const PodNeeds& pod);  // REQUIRES: it was added.
 };
 
-// Where others are that a pod must not be with: labels of nodes, as its own terms and as theirs have it.
+// Where a pod must not run because of other pods: labels of nodes, by its own terms and by theirs.
 struct Repulsion {
   std::set<std::pair<std::string, std::string>> own, theirs;
 
@@ -66,12 +66,12 @@ struct Repulsion {
 
 struct Misfit {
   std::vector<std::string> reasons;  // In the scheduler's words; empty: it fits.
-  bool is_final = false;             // Would not fit either if all other pods went.
+  bool is_final = false;             // It would not fit even without all other pods.
 };
 Misfit FitOf(const PodNeeds& pod, const FitNode& node, const Load& load, const Repulsion& repulsion);
 
-// "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. ..." REQUIRES: none fits. `preemption` is what came of it;
-// nothing: it found room.
+// "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. ..." REQUIRES: none fits. `preemption` is its result; empty:
+// it found room.
 std::string UnschedulableMessage(const std::map<std::string, Misfit>& nodes, const std::string& preemption);
 // Of preemption that found no victims.
 std::string NoVictimsMessage(const std::map<std::string, Misfit>& nodes);

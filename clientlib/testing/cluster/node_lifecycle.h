@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the control plane does about nodes: their readiness and taints, eviction from nodes with NoExecute taints, and
-// the end of pods whose node is gone.
+// What the control plane does about nodes: readiness and taints, eviction from nodes with NoExecute taints, and
+// deletion of pods whose node is gone.
 //
-// A node that is dark is one whose heartbeats have been missing for long enough: it is Unknown and tainted as
-// unreachable. One with the annotation grus.test/ready: "false" says itself that it is not ready.
+// A dark node is one whose heartbeats are missing for long enough: it is Unknown and tainted as unreachable. A node
+// with the annotation grus.test/ready: "false" reports itself as not ready.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ namespace kube::testing {
 class NodeLifecycle {
  public:
   explicit NodeLifecycle(const ClusterContext& context);
-  void Observe(const ServerChange& change);  // Takes notes only.
+  void Observe(const ServerChange& change);  // Only records the change.
   void SetDark(const std::string& node, bool is_dark);
 
  private:
@@ -31,7 +31,7 @@ class NodeLifecycle {
   const ClusterContext& context_;
   WorkLoop nodes_, pods_;
   std::set<std::string, std::less<>> known_, dark_, collecting_;
-  // By node, and by the taint's key and value: since when it is there.
+  // By node, and by the taint's key and value: when it was added.
   std::map<std::string, std::map<std::string, TimePoint>, std::less<>> taints_;
 };
 

@@ -20,7 +20,7 @@ inline std::string_view LabelOf(const Json& object, std::string_view name) {
 
 // The owner reference with controller=true; null if there is none.
 const Json* ControllerOf(const Json& object);
-// What a controller puts into its children.
+// The owner reference that a controller sets in its children.
 Json ControllerReference(const Json& owner, std::string_view api_version, std::string_view kind);
 
 bool HasFinalizer(const Json& object, std::string_view finalizer);
@@ -38,12 +38,12 @@ bool HasTrueCondition(const Json& object, std::string_view type);
 struct ConditionText {
   std::string_view type, status, reason = {}, message = {};
 };
-// Puts it into status.conditions, with lastTransitionTime `now` if its status is new. True if anything changed.
+// Sets the condition, with lastTransitionTime `now` if its status is new. True if anything changed.
 bool SetCondition(Json& object, const ConditionText& condition, std::string_view now);
 
 inline std::string_view PhaseOf(const Json& pod) { return TextAt(pod, {"status", "phase"}); }
 bool HasEnded(const Json& pod);  // Succeeded or Failed.
-// Bound to a node; empty if it is not.
+// The node that the pod is bound to; empty: none.
 inline std::string_view NodeOf(const Json& pod) { return TextAt(pod, {"spec", "nodeName"}); }
 bool IsRunningAndReady(const Json& pod);
 

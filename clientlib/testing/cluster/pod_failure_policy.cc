@@ -8,7 +8,7 @@
 namespace kube::testing {
 namespace {
 
-// The first condition that is as one of the patterns says; null if there is none.
+// The first condition that matches one of the patterns; null if there is none.
 const Json* MatchingCondition(const Json& rule, const Json& pod) {
   const Json::Array& patterns = ItemsAt(rule, {"onPodConditions"});
   for (const Json& condition : ItemsAt(pod, {"status", "conditions"})) {
@@ -22,7 +22,7 @@ const Json* MatchingCondition(const Json& rule, const Json& pod) {
   return nullptr;
 }
 
-// The status of the first container that ended badly with such an exit code; null if there is none.
+// The status of the first container that failed with a matching exit code; null if there is none.
 const Json* MatchingContainer(const Json& wanted, const Json& pod) {
   const Json::Array& values = ItemsAt(wanted, {"values"});
   const std::string_view name = TextAt(wanted, {"containerName"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler does for a pod that fits nowhere: it looks for the node where the least has to go for it, tells
-// those to end, and nominates the pod.
+// What the scheduler does for a pod that fits nowhere: it finds the node with the cheapest victims, deletes these, and
+// nominates the pod.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -13,9 +13,9 @@ namespace kube::testing {
 
 struct Scheduler::Victims {
   std::string node;
-  std::vector<std::pair<std::int64_t, ObjectKey>> pods;  // With their priorities, highest first; none: no help.
+  std::vector<std::pair<std::int64_t, ObjectKey>> pods;  // With priorities, highest first; empty: no help.
 
-  // Fewer points for what is better.
+  // Lower is better.
   auto Cost() const {
     std::int64_t sum = 0;
     for (const auto& [priority, key] : pods) sum += priority + (std::int64_t{1} << 31);
@@ -41,7 +41,7 @@ Scheduler::Outcome Scheduler::Preempt(const ObjectKey& key, const PodNeeds& pod,
   return {"", best.node};
 }
 
-// Whether it has preempted others that are not gone yet.
+// Whether the pod has preempted others that are not gone yet.
 bool Scheduler::WaitsForVictims(const PodNeeds& pod, const std::map<std::string, Misfit>& misfits) const {
   const std::string node(TextAt(pod.object, {"status", "nominatedNodeName"}));
   const auto misfit = misfits.find(node);
@@ -70,7 +70,7 @@ Scheduler::Victims Scheduler::VictimsOn(const std::string& node, const ObjectKey
   if (lower.pods.empty() || !fits()) return victims;
   std::stable_sort(lower.pods.begin(), lower.pods.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (const auto& [priority, other] : lower.pods) {  // Who may stay, the most important first.
+  for (const auto& [priority, other] : lower.pods) {  // See which may stay, the most important first.
     const PodNeeds& needs = *placed_.at(other).needs;
     load.Add(needs);
     absent.erase(other);

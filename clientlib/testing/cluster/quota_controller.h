@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller of ResourceQuotas: puts spec.hard into force, and counts again when a pod has gone or ended.
+// The controller of ResourceQuotas: copies spec.hard to the status, and counts again when a pod is gone or has ended.
 //
-// What a new pod uses the API server has counted already (api_server/quota.h). Lacks: quotas on anything but pods, and
-// that pods count no longer whose grace is over.
+// The API server has already counted what a new pod uses (api_server/quota.h). Lacks: quotas on anything but pods; pods
+// whose grace is over still count.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace kube::testing {
 class QuotaController {
  public:
   explicit QuotaController(const ClusterContext& context);
-  void Observe(const ServerChange& change);  // Takes notes only.
+  void Observe(const ServerChange& change);  // Only records the change.
 
  private:
   bool Reconcile(const ObjectKey& key);

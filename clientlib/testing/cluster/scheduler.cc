@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFlush = 5min;  // Parked pods are tried again after that even without a reason.
+constexpr Duration kFlush = 5min;  // Parked pods are tried again after this time even without a change.
 
 bool IsOurs(const Json& pod) {
   const std::string_view name = TextAt(pod, {"spec", "schedulerName"});
@@ -29,7 +29,7 @@ Duration BackoffAfter(int attempts) {
   return std::min<Duration>(1s * (1 << std::min(std::max(attempts - 1, 0), 10)), 10s);
 }
 
-// What of a node can make room for a pod.
+// Whether the change of a node can make room for a pod.
 bool HelpsPods(const Json& before, const Json& after) {
   static constexpr std::pair<std::string_view, std::string_view> kFields[] = {
       {"status", "allocatable"}, {"metadata", "labels"}, {"spec", "taints"}, {"spec", "unschedulable"}};
@@ -169,12 +169,12 @@ void Scheduler::Hold(const ObjectKey& key, const Json& pod, std::string_view nod
   holds_[std::string(node)][key] = std::make_shared<const PodNeeds>(NeedsOf(pod));
 }
 
-// As its queue does (nominator.go). A gated pod that is new gets no hold: the real one looks at nominations of new pods
-// only when it makes them active.
+// As the real queue does (nominator.go). A new gated pod gets no hold: the real scheduler reads nominations of new pods
+// only when it activates them.
 void Scheduler::UpdateHold(const ObjectKey& key, const Json* before, const Json& pod) {
   if (!before && IsGated(pod)) return;
   const std::string_view nomination = NominationOf(pod);
-  // Its own nomination is not in the object yet.
+  // The scheduler's own nomination is not in the object yet.
   if (before && nomination.empty() && NominationOf(*before).empty()) return;
   Hold(key, pod, nomination);
 }
@@ -250,7 +250,7 @@ void Scheduler::Schedule(const ObjectKey& key, const Json& pod) {
     Park(key, pod, "Unschedulable", outcome);
     return;
   }
-  // Its hold on another node, if it had one, is gone; nobody is told, as in the real one.
+  // Drops the pod's hold on another node and wakes nobody, as the real scheduler does.
   const std::string node = fitting[context_.simulation.random()() % fitting.size()];
   Hold(key, pod, "");
   Place(key, pod, node);
@@ -300,7 +300,7 @@ void Scheduler::Park(const ObjectKey& key, const Json& pod, std::string_view rea
 
 void Scheduler::Bind(const ObjectKey& key, const std::string& uid, const std::string& node) {
   const ObjectPtr pod = context_.server.Get("pods", key);
-  if (!pod || UidOf(*pod) != uid) return;  // Its place is taken back when that is seen.
+  if (!pod || UidOf(*pod) != uid) return;  // Its place is freed once the scheduler sees this.
   const Status bound = context_.server.Bind(key, node);
   if (bound) return;
   TakeBack(key);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default scheduler: one pod after the other, by priority, then first come, on any node where it fits.
+// The default scheduler: one pod after the other, by priority, then in order of arrival, on any node where it fits.
 //
-// It sees pods and nodes late, each kind in order. A pod with a nomination (status.nominatedNodeName) holds room on
-// that node against pods of equal or lower priority, also while it is gated. Holds live in memory: after a restart
-// those of gated pods are gone until the pod changes in any way.
+// Sees pods and nodes late, each kind in order. A pod with a nomination (status.nominatedNodeName) holds room on that
+// node against pods of equal or lower priority, also while it is gated. Holds live in memory: after a restart, the hold
+// of a gated pod is gone until the pod changes in any way.
 //
 // A pod that fits nowhere waits for a change of nodes or pods that may help, then also for its back-off (1 s, doubling
-// to 10 s), or not: the real scheduler takes pods out of their back-off when it has nothing else to do. That, the
-// order in which a change wakes pods, and the node are drawn by chance. Such a pod loses its nomination unless it may
-// not preempt others. Lacks: events, disruption budgets, and what node_fit.h lacks.
+// to 10 s), or not: the real scheduler takes pods out of their back-off when it is idle. This, the order in which a
+// change wakes pods, and the node are random. A pod that fits nowhere loses its nomination unless it may not preempt
+// others. Lacks: events, disruption budgets, and what node_fit.h lacks.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ namespace kube::testing {
 class Scheduler {
  public:
   explicit Scheduler(const ClusterContext& context);
-  void Observe(const ServerChange& change);  // Takes notes only.
+  void Observe(const ServerChange& change);  // Only records the change.
 
-  // Forgets everything, bindings that it was about to make too, and starts again after that time.
+  // Forgets everything, including pending bindings, and starts again after `downtime`.
   void Restart(Duration downtime);
 
  private:
@@ -39,7 +39,7 @@ class Scheduler {
   using NeedsPtr = std::shared_ptr<const PodNeeds>;
 
   struct Waiting {
-    ObjectPtr object;  // As the scheduler saw it last.
+    ObjectPtr object;  // As last seen by the scheduler.
     std::int64_t priority = 0;
     std::uint64_t order = 0;  // Lower ones first.
     int attempts = 0;
@@ -58,22 +58,22 @@ class Scheduler {
   void ObservePod(const ObjectPtr& before, const ObjectPtr& after);
   void ObserveNode(const ObjectPtr& before, const ObjectPtr& after);
   void Place(const ObjectKey& key, const Json& pod, std::string_view node);
-  bool TakeBack(const ObjectKey& key);                                      // True if it was placed.
+  bool TakeBack(const ObjectKey& key);                                      // True if the pod was placed.
   void Hold(const ObjectKey& key, const Json& pod, std::string_view node);  // No node: no hold.
   void UpdateHold(const ObjectKey& key, const Json* before, const Json& pod);
-  // Pods of at most that priority.
+  // Wakes parked pods of at most this priority.
   void WakeParked(std::int64_t priority = std::numeric_limits<std::int64_t>::max());
 
   void PlanCycle();
   void RunCycle();
   void Schedule(const ObjectKey& key, const Json& pod);
   Repulsion RepulsionFor(const PodNeeds& pod, const std::set<ObjectKey>& absent = {}) const;
-  // `load` and `repulsion`: by the pods that are placed.
+  // `load` and `repulsion`: of the placed pods.
   Misfit Try(const ObjectKey& key, const PodNeeds& pod, const std::string& node, Load load, Repulsion repulsion) const;
-  // What comes of a pod that fits nowhere.
+  // What happens to a pod that fits nowhere.
   struct Outcome {
     std::string message;
-    std::optional<std::string> nomination = {};  // Its new one; empty: none. Without a value it stays as it is.
+    std::optional<std::string> nomination = {};  // The new nomination; empty: none. No value: unchanged.
   };
   void Park(const ObjectKey& key, const Json& pod, std::string_view reason, const Outcome& outcome);
   void Bind(const ObjectKey& key, const std::string& uid, const std::string& node);
@@ -92,12 +92,12 @@ class Scheduler {
   std::map<std::string, Load, std::less<>> loads_;  // By node.
   std::map<ObjectKey, std::string> held_;           // The node by pod.
   std::map<std::string, std::map<ObjectKey, NeedsPtr>> holds_;
-  int repelling_ = 0;  // So many of the placed ones have terms of anti-affinity.
+  int repelling_ = 0;  // The number of placed pods with anti-affinity terms.
   std::uint64_t last_order_ = 0;
-  std::uint64_t run_ = 0;  // Counts restarts: what an earlier run has begun comes to nothing.
+  std::uint64_t run_ = 0;  // Counts restarts: pending actions of an earlier run are dropped.
   bool is_down_ = false;
   TimePoint next_cycle_ = TimePoint::max();
-  TimePoint last_pod_{}, last_node_{};  // When the change that was last made is seen.
+  TimePoint last_pod_{}, last_node_{};  // When the newest change is seen.
 };
 
 }  // namespace kube::testing

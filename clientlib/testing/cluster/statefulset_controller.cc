@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kSets = "statefulsets.apps";
 constexpr std::string_view kRevisionLabel = "controller-revision-hash";
 
-// The ordinal in SET-ORDINAL; nothing if the pod is not named so.
+// The ordinal in SET-ORDINAL; nothing if the pod has another name.
 std::optional<int> OrdinalOf(std::string_view pod, std::string_view set) {
   if (!pod.starts_with(set) || pod.size() < set.size() + 2 || pod[set.size()] != '-') return std::nullopt;
   const std::string_view digits = pod.substr(set.size() + 1);
@@ -26,14 +26,14 @@ std::optional<int> OrdinalOf(std::string_view pod, std::string_view set) {
 }
 
 std::string RevisionName(const Json& set, const Json& pod_template) {
-  std::uint32_t hash = 2166136261;  // FNV-1a, as the real one; its text form is our own.
+  std::uint32_t hash = 2166136261;  // FNV-1a, as in the real controller; its text form is our own.
   for (const char c : ToText(pod_template)) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
   return std::string(TextAt(set, {"metadata", "name"})) + "-" + std::to_string(hash);
 }
 
 }  // namespace
 
-// All that one pass over a set knows.
+// The data of one pass over a set.
 struct StatefulSetController::Pass {
   const Json& set;
   bool is_ordered = true, is_rolling = true;
@@ -140,7 +140,7 @@ std::vector<std::pair<int, FakeApiServer::ObjectPtr>> StatefulSetController::Cla
     if (owner) {
       if (matches && ordinal) {
         claimed.emplace_back(*ordinal, std::move(pod));
-      } else if (!IsBeingDeleted(set)) {  // Its labels were changed: it is let go.
+      } else if (!IsBeingDeleted(set)) {  // Its labels no longer match: release it.
         context_.Modify("pods", KeyOf(*pod), UidOf(*pod), {}, [&](Json& object) {
           Json* const owners = object["metadata"].Find("ownerReferences");
           return owners && owners->AsArray() && std::erase_if(*owners->AsArray(), [&](const Json& reference) {
@@ -163,7 +163,7 @@ std::vector<std::pair<int, FakeApiServer::ObjectPtr>> StatefulSetController::Cla
   return claimed;
 }
 
-// True if the pods are those wanted, so that a roll may go on.
+// True if the pods are those wanted, so that a rolling update may continue.
 bool StatefulSetController::Scale(Pass& pass) {
   for (int i = 0; i < pass.replicas; ++i) {
     if (!KeepReplica(pass, pass.start + i) && (pass.is_ordered || pass.has_failed)) return false;
@@ -177,7 +177,7 @@ bool StatefulSetController::KeepReplica(Pass& pass, int ordinal) {
     pass.has_failed = !CreatePod(pass, ordinal);
     return false;
   }
-  if (HasEnded(*pod)) {  // The next pass, once it is gone, makes another one.
+  if (HasEnded(*pod)) {  // Once it is gone, the next pass creates another one.
     if (!IsBeingDeleted(*pod)) pass.has_failed = !context_.DeleteObject("pods", *pod);
     return false;
   }
@@ -198,7 +198,7 @@ bool StatefulSetController::RemoveCondemned(Pass& pass) {
       if (!IsBeingDeleted(*pod)) pass.has_failed = !context_.DeleteObject("pods", *pod) || pass.has_failed;
       continue;
     }
-    // In order, only the first unavailable pod of all may go while it is unavailable.
+    // In order: an unavailable pod may be deleted only if it is the first unavailable one of all.
     const bool is_first = are_wanted_available && lowest != pass.condemned.rend() && &*lowest == &entry;
     if (IsBeingDeleted(*pod) || (!IsAvailable(*pod, pass) && !is_first)) return false;
     pass.has_failed = !context_.DeleteObject("pods", *pod);
@@ -207,7 +207,7 @@ bool StatefulSetController::RemoveCondemned(Pass& pass) {
   return !pass.has_failed;
 }
 
-// One pod of an old revision at a time, from the highest ordinal.
+// Replaces one pod of an old revision at a time, from the highest ordinal.
 void StatefulSetController::Roll(Pass& pass) {
   for (int i = pass.replicas - 1; i >= pass.partition; --i) {
     const ObjectPtr& pod = pass.wanted[static_cast<std::size_t>(i)];

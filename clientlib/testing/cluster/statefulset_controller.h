@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The StatefulSet controller: Parallel and OrderedReady, RollingUpdate (with a partition) and OnDelete.
 //
-// Lacks: volume claims, maxUnavailable, ControllerRevision objects (revisions live here; a set that is first seen
-// with several has only the latest).
+// Lacks: volume claims, maxUnavailable, ControllerRevision objects (this model keeps revisions in memory; a set that is
+// first seen with several has only the latest).
 #pragma once
 
 #include <map>
@@ -18,17 +18,18 @@ namespace kube::testing {
 class StatefulSetController {
  public:
   explicit StatefulSetController(const ClusterContext& context);
-  void Observe(const ServerChange& change);  // Takes notes only.
+  void Observe(const ServerChange& change);  // Only records the change.
 
  private:
   using ObjectPtr = FakeApiServer::ObjectPtr;
   struct Pass;
 
   bool Reconcile(const ObjectKey& key);
-  // Pods of the set, by ordinal. Those without an owner become its own.
+  // Pods of the set, by ordinal. The set adopts those without an owner.
   std::vector<std::pair<int, ObjectPtr>> ClaimPods(const Json& set);
   bool Scale(Pass& pass);
-  // What to do about the pod of a wanted ordinal; false if a set in order goes no further in this pass.
+  // Creates the pod of a wanted ordinal, or deletes an ended one. False: it is not available yet; an ordered set stops
+  // here in this pass.
   bool KeepReplica(Pass& pass, int ordinal);
   bool RemoveCondemned(Pass& pass);
   void Roll(Pass& pass);

@@ -13,10 +13,10 @@
 namespace kube::testing {
 namespace {
 
-// Each workload without faults, on these many seeds: schedules are planned from what they passed, and the first is
-// what ends are compared with.
+// The number of runs without faults of each workload, one per seed: schedules are planned from the points they passed,
+// and ends are compared with the first run.
 constexpr int kModels = 5;
-// Of the schedules: those with several faults at once.
+// The share of schedules with several faults.
 constexpr double kRandomShare = 0.3;
 constexpr int kMostFaults = 4;
 
@@ -28,14 +28,14 @@ struct Job {
   Duration longest_takeover{};
 };
 
-// One fault, of each kind and at each place where `models` say that it can happen.
+// Adds schedules with one fault, of each kind and at each place where it can happen according to `models`.
 void AddSingles(const Workload& workload, const std::vector<Outcome>& models, std::vector<Job>& all) {
   for (const FaultKind& kind : AllFaultKinds()) {
     if (kind.point == FaultPoint::kRenewal && !workload.uses_leases()) continue;
     for (int seed = 1; seed <= kModels; ++seed) {
       const int places = models[static_cast<std::size_t>(seed - 1)].points[static_cast<std::size_t>(kind.point)];
       for (int at = 0; at < places; ++at) {
-        // Every place once; which seed it is played on changes from kind to kind.
+        // Every place once; its seed differs from kind to kind.
         if ((at + static_cast<int>(kind.name.size())) % kModels != seed - 1) continue;
         all.push_back({&workload, {std::string(workload.name()), static_cast<std::uint64_t>(seed), {{&kind, at}}}});
       }
@@ -43,7 +43,7 @@ void AddSingles(const Workload& workload, const std::vector<Outcome>& models, st
   }
 }
 
-// `count` of them, as many of each kind as there are.
+// Chooses `count` jobs, as evenly over the kinds as possible.
 std::vector<Job> ChooseEvenly(std::vector<Job> all, std::size_t count, std::mt19937_64& random) {
   std::shuffle(all.begin(), all.end(), random);
   std::map<std::string_view, std::vector<Job>> by_kind;
@@ -61,8 +61,8 @@ std::vector<Job> ChooseEvenly(std::vector<Job> all, std::size_t count, std::mt19
   return chosen;
 }
 
-// Several faults in one run; none if there is nowhere for one. Later ones may not be reached once an earlier one has
-// changed the course; that is fine.
+// Several faults in one run; none if there is no place for one. Later ones may not be reached if an earlier one changes
+// the run; that is fine.
 Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models, std::mt19937_64& random) {
   Schedule schedule{std::string(workload.name()), 1 + random() % kModels, {}};
   const auto& points = models[schedule.seed - 1].points;
@@ -84,7 +84,7 @@ Schedule PlanRandom(const Workload& workload, const std::vector<Outcome>& models
   return schedule;
 }
 
-// Calls `work(i)` for each i below `count`, on so many threads (0: one for each core).
+// Calls `work(i)` for each i below `count`, on `threads` threads (0: one for each core).
 void InParallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
   if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   std::atomic<std::size_t> next{0};
@@ -170,7 +170,7 @@ CampaignReport RunCampaign(const Workloads& workloads, const CampaignOptions& op
   for (std::size_t w = 0; w < chosen.size(); ++w) AddSingles(*chosen[w], models[w], singles);
   std::vector<Job> jobs =
       ChooseEvenly(std::move(singles), static_cast<std::size_t>(options.schedules * (1 - kRandomShare)), random);
-  // Of a story whose runs without faults came to no end there is nothing to plan; it is told of as such.
+  // A workload whose runs without faults did not end has nothing to plan; it is reported as a false alarm.
   std::size_t planless = 0;
   for (std::size_t w = 0; static_cast<int>(jobs.size()) < options.schedules && planless < chosen.size();
        w = (w + 1) % chosen.size()) {

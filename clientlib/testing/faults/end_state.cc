@@ -44,7 +44,7 @@ std::string WithoutUids(const std::string& text) {
   return result;
 }
 
-// Sorts members, takes out what is volatile, and replaces times and UIDs.
+// Sorts members, removes volatile ones, and replaces times and UIDs.
 void Normalise(Json& value) {
   if (Json::Object* object = value.AsObject()) {
     std::erase_if(*object, [](const Json::Member& member) { return IsVolatile(member.first); });

@@ -11,12 +11,12 @@
 
 namespace kube::testing {
 
-// What the number of a fault counts, over all processes of a run and from 0.
+// What the number of a fault counts: from 0, over all processes of a run.
 enum class FaultPoint {
   kWrite,    // Writes of objects that are not events or leases.
   kRead,     // GETs and lists.
-  kOpen,     // Watches and logs that are opened.
-  kEvent,    // Lines of watches, and pieces of logs, that are handed to their reader.
+  kOpen,     // Openings of watches and logs.
+  kEvent,    // Lines of watches, and pieces of logs, that readers get.
   kRenewal,  // Writes of leases.
 };
 
@@ -26,7 +26,7 @@ struct FaultKind {
   std::string_view what;  // One line for people.
 };
 
-// All that there are, grouped by point.
+// All kinds, grouped by point.
 const std::vector<FaultKind>& AllFaultKinds();
 const FaultKind* FindFaultKind(std::string_view name);  // Null: there is none.
 

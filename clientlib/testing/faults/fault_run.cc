@@ -16,9 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kStepLimit = 3h;     // More than a safety resync: what a lost event left undone is found by then.
-constexpr Duration kQuiet = 6min;       // Longer than any fault hides something.
-constexpr Duration kLongQuiet = 70min;  // What was done behind a reconciler's back may wait for its resync.
+constexpr Duration kStepLimit = 3h;     // Longer than a safety resync, which repairs what a lost event left undone.
+constexpr Duration kQuiet = 6min;       // Longer than any fault hides changes.
+constexpr Duration kLongQuiet = 70min;  // After tampering: its repair may wait for a resync.
 constexpr Duration kSettleLimit = 4h;
 constexpr Duration kRest = 10min;
 constexpr Duration kQuickestStart = 1s, kSlowestStart = 8s;  // From the end of a process to the next one's start.
@@ -55,7 +55,7 @@ class FaultRun {
     for (const auto& [name, count] : births_) {
       outcome_.births[name] = "created " + std::to_string(count.first) + ", deleted " + std::to_string(count.second);
     }
-    if (is_tampered_) outcome_.births.clear();  // Somebody else had a hand in them.
+    if (is_tampered_) outcome_.births.clear();  // Tampering changes the counts.
     EndProcesses();
     return std::move(outcome_);
   }
@@ -86,7 +86,7 @@ class FaultRun {
     });
     processes_.push_back(std::move(process));
   }
-  // From within the process, so it is told from outside.
+  // Called from within the process, so stop it from outside.
   void OnCrash(int number) {
     world_.simulation.After(Duration{},
                             [this, number] { processes_[static_cast<std::size_t>(number)]->stop.request_stop(); });
@@ -96,7 +96,7 @@ class FaultRun {
     for (auto& process : processes_) process->thread.Join();
   }
 
-  // Takes over what changed on the server, one revision after the other.
+  // Applies the server's changes to world_.objects, one revision after the other.
   void CatchUp() {
     for (std::size_t i = 0; i < world_.changes.size(); ++i) {
       const ServerChange change = world_.changes[i];
@@ -120,7 +120,7 @@ class FaultRun {
     world_.changes.clear();
   }
 
-  // Runs until `holds`, which is asked whenever something changed; false if it did not by `until`.
+  // Runs until `holds`, which is checked after each change; false if it does not hold by `until`.
   bool RunUntil(const std::function<bool()>& holds, TimePoint until) {
     bool is_new = true;
     return world_.simulation.RunUntil(
@@ -157,7 +157,7 @@ class FaultRun {
     if (is_noted_) return workload_.QuietTime(world_).value_or(kQuiet);
     return is_tampered_ ? kLongQuiet : kQuiet;
   }
-  // Until nothing has changed for a while.
+  // Runs until nothing has changed for QuietTime().
   bool Settle() {
     CatchUp();
     const TimePoint limit = Now() + kSettleLimit;
@@ -236,7 +236,7 @@ class FaultRun {
   Outcome outcome_;
 };
 
-// The lines of `text` that make it differ from `model`, shortened to where they do.
+// The first difference between `model` and `text`, with some context.
 std::string Difference(const std::string& model, const std::string& text) {
   const auto [a, b] = std::mismatch(model.begin(), model.end(), text.begin(), text.end());
   const auto at = static_cast<std::size_t>(a - model.begin());

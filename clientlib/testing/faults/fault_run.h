@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a workload under one schedule of faults, in virtual time, and what came of it. Deterministic.
+// One run of a workload under one schedule of faults, in virtual time, and its outcome. Deterministic.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace kube::testing {
 
-// What there was at rest, ten minutes after everything had become quiet.
+// The state at rest, ten minutes after everything became quiet.
 struct RestState {
-  // It was a pause between two tries (Workload::QuietTime()), and the ten minutes are those after `state`.
+  // A pause between two tries (Workload::QuietTime()): the ten minutes come after `state`.
   bool is_pause = false;
   std::map<std::string, std::string> state;  // As Outcome::end.
   int writes = 0;                            // In these ten minutes.
@@ -22,16 +22,16 @@ struct RestState {
 };
 
 struct Outcome {
-  // Each line is one thing that is wrong, whatever other runs did: a broken invariant, a step that never came, writes
+  // What is wrong by itself, one line each, whatever other runs did: a broken invariant, a step that never came, writes
   // at rest, a breach on the wire.
   std::vector<std::string> complaints;
-  // "statefulsets.apps default/train-workers" -> what it is in the end, volatile parts masked.
+  // "statefulsets.apps default/train-workers" -> its end state, volatile parts masked.
   std::map<std::string, std::string> end;
   std::vector<RestState> rests;  // One for each step that waits for rest.
   // "statefulsets.apps default/train-workers" -> "created 1, deleted 0".
   std::map<std::string, std::string> births;
   std::array<int, 5> points{};   // How often each FaultPoint was passed, until all was at rest.
-  bool has_faults_left = false;  // The run was over before they could happen.
+  bool has_faults_left = false;  // The run ended before they could happen.
   Duration took{};               // Virtual.
   std::uint64_t last_revision = 0;
   Duration longest_takeover{};
@@ -39,7 +39,7 @@ struct Outcome {
 
 Outcome Run(const Workload& workload, const Schedule& schedule);
 
-// What `run` did otherwise than `model`, a run without faults; empty: nothing.
+// How `run` differs from `model`, a run without faults; empty: not at all.
 std::vector<std::string> Compare(const Outcome& model, const Outcome& run);
 
 }  // namespace kube::testing

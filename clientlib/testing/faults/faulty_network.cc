@@ -26,8 +26,8 @@ bool IsLease(const HttpRequest& request) { return request.target.find("/leases")
 bool IsLog(const HttpRequest& request) {
   return std::string_view(request.target).substr(0, request.target.find('?')).ends_with("/log");
 }
-// A log is no watch: what these put into a stream, or say of versions, no server does to it. Nor is one hidden for five
-// minutes: who reads it may rightly take it for that of a program that says nothing.
+// Faults of watches that no server causes in a log: wrong content, and errors about versions. Nor is a log hidden for
+// five minutes: its reader may rightly believe that the program is silent.
 bool SparesLogs(const Fault& fault) {
   const std::string_view name = fault.kind->name;
   return name == "open-gone" || name == "open-no-watch-list" || name == "watch-gone" || name == "watch-error" ||
@@ -42,8 +42,8 @@ std::string TextAt(std::string_view json, std::initializer_list<std::string_view
   return found && found->AsString() ? *found->AsString() : std::string();
 }
 
-// What is asked for: "PATCH /api/v1/namespaces/default/pods/p", "POST /api/v1/namespaces/default/pods p",
-// "GET /api/v1/pods labelSelector=a". A server that is too busy for one of them may have time for another.
+// What a request asks for: "PATCH /api/v1/namespaces/default/pods/p", "POST /api/v1/namespaces/default/pods p", "GET
+// /api/v1/pods labelSelector=a". A Retry-After for one does not hold for another.
 std::string PathOf(const HttpRequest& request) {
   const std::string& target = request.target;
   std::string path = request.method + " " + target.substr(0, target.find('?'));
@@ -91,7 +91,7 @@ class FaultyNetwork::Stream final : public ByteStream {
         is_ended_ = true;
         continue;
       }
-      if (is_log_) {  // Its reader gets it cut anywhere.
+      if (is_log_) {  // Its reader must accept pieces that are cut anywhere.
         Deliver(*std::move(chunk));
       } else if (Status appended = lines_.Append(*std::move(chunk)); !appended) {
         return std::move(appended).error();
@@ -263,7 +263,7 @@ class FaultyNetwork::Line final : public Transport {
            (IsLease(request) && request.method != "GET" && now < network_.no_leases_until_);
   }
 
-  // Faults that are done to the world, once the write is in.
+  // Faults in the world, injected after the write.
   void Meddle(const Fault& fault) {
     if (fault.Is("server-restart")) {
       network_.down_until_ = simulation_.Now() + 20s;
@@ -302,7 +302,7 @@ class FaultyNetwork::Line final : public Transport {
     const TimePoint now = simulation_.Now();
     if (IsLease(request)) {
       if (answer.status >= 300) return;
-      // Who has given it back holds none.
+      // A process that has given the lease back holds none.
       const bool is_ours = TextAt(answer.body, {"spec", "holderIdentity"}) == identity_;
       renewed_at_ = is_ours ? now : TimePoint{};
       if (network_.died_at_ != TimePoint::max() && now > network_.died_at_) {
@@ -323,7 +323,7 @@ class FaultyNetwork::Line final : public Transport {
   const std::string identity_;
   const std::shared_ptr<bool> is_dead_ = std::make_shared<bool>(false);
   std::map<std::string, TimePoint> not_before_;
-  TimePoint renewed_at_{};  // When its last write that kept the lease its own was carried out; zero: it holds none.
+  TimePoint renewed_at_{};  // When the last write that kept its lease was carried out; zero: it holds none.
 };
 
 FaultyNetwork::FaultyNetwork(Simulation& simulation, FakeApiServer& server, std::vector<Fault> faults, Hooks hooks)

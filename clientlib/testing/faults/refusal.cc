@@ -16,7 +16,7 @@ HttpResponse WithRetryAfter(HttpResponse response, std::string seconds) {
 }
 HttpResponse Html() { return {200, {{"content-type", "text/html"}}, "<html><body><h1>It works!</h1></body></html>"}; }
 
-// What a server says that refuses. `fault` is the name of a fault, or how it ends.
+// The answer of a refusing server. `fault` is the name of a fault, or its ending.
 struct RefusalRow {
   std::string_view fault;
   int status;
@@ -24,15 +24,15 @@ struct RefusalRow {
   const char* retry_after = nullptr;  // Seconds.
 };
 constexpr char kBusy[] = "the server has received too many requests and has asked us to try again later";
-constexpr char kUnable[] = "the server is currently unable to handle the request";
+constexpr char kUnavailableText[] = "the server is currently unable to handle the request";
 constexpr RefusalRow kRefusals[] = {
     {"conflict", 409, "Conflict", "the object has been modified; please apply your changes to the latest version"},
     {"busy", 429, "TooManyRequests", kBusy},
     {"-busy", 429, "TooManyRequests", kBusy, "7"},
     {"busy-retry-after", 429, "TooManyRequests", kBusy, "7"},
     {"error-500", 500, "InternalError", "an error on the server has prevented the request from succeeding"},
-    {"error-503", 503, "ServiceUnavailable", kUnable, "1"},
-    {"-503", 503, "ServiceUnavailable", kUnable},
+    {"error-503", 503, "ServiceUnavailable", kUnavailableText, "1"},
+    {"-503", 503, "ServiceUnavailable", kUnavailableText},
     {"-504", 504, "Timeout", "the server was unable to return a response in the time allotted"},
     {"forbidden", 403, "Forbidden", "User \"grus\" cannot create resource \"things\" in the namespace \"default\""},
     {"invalid", 422, "Invalid", "an admission check refuses"},

@@ -8,8 +8,8 @@
 
 namespace kube::testing {
 
-// What a client gets instead of the server's answer: an error, or something that is no answer of the API. nullopt: the
-// fault is none of these.
+// What a client gets instead of the server's answer: an error, or something that is no API answer. nullopt: the fault
+// has no such answer.
 std::optional<HttpResponse> Refusal(const Fault& fault);
 
 }  // namespace kube::testing

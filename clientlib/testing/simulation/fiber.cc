@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
-// The sanitizers', if one is linked in (sanitizer/common_interface_defs.h, tsan_interface.h): null otherwise.
+// Functions of the sanitizers (sanitizer/common_interface_defs.h, tsan_interface.h); null if none is linked in.
 extern "C" {
 void __sanitizer_start_switch_fiber(void** saved, const void* bottom, std::size_t size) __attribute__((weak));
 void __sanitizer_finish_switch_fiber(void* saved, const void** bottom, std::size_t* size) __attribute__((weak));
@@ -27,7 +27,7 @@ namespace {
 // touched cost memory.
 constexpr std::size_t kStackBytes = std::size_t{1} << 20;
 
-// With a page below it that faults, so that an overflow is a crash and not a riddle.
+// Has a guard page below it, so that an overflow crashes at once.
 class Stack {
  public:
   Stack() : guard_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -52,8 +52,8 @@ struct Fiber::Impl {
   static void Enter(unsigned low, unsigned high);
   void Run();
 
-  // The two ends of a switch, as AddressSanitizer wants to know them. `saved` is where the side that is left keeps its
-  // state; null if it never comes back.
+  // The two ends of a switch, for AddressSanitizer. `saved` is where the side that is left keeps its state; null if it
+  // never resumes.
   static void BeginSwitch(void** saved, const void* bottom, std::size_t size);
   static void EndSwitch(void* saved, const void** from_bottom, std::size_t* from_size);
 
@@ -102,8 +102,8 @@ void Fiber::Impl::Enter(unsigned low, unsigned high) {
 
 void Fiber::Impl::Run() {
   EndSwitch(nullptr, &outside_bottom, &outside_size);
-  // AddressSanitizer forgets what it knew of a stack of this size at each switch to it. Once is right, since another
-  // fiber may have had this memory. After that it costs two system calls, and lets errors in frames that wait pass.
+  // At each switch to a stack of known size, AddressSanitizer clears what it knows of the stack. Once is right, because
+  // another fiber may have used this memory. Later it costs two system calls and hides errors in suspended frames.
   if (__sanitizer_start_switch_fiber != nullptr) inside.uc_stack.ss_size = 0;
   body();
   body = nullptr;

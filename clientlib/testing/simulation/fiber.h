@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function with a stack of its own that can stop in the middle and go on later, on the same thread.
 //
-// Address- and ThreadSanitizer are told of each switch. Not thread-safe.
+// Tells Address- and ThreadSanitizer of each switch. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ class Fiber {
   explicit Fiber(std::function<void()> body);
   ~Fiber();  // REQUIRES: has_ended(), or never resumed.
 
-  void Resume();   // Runs it until it calls Suspend() or ends. REQUIRES: called from outside of it, not ended.
-  void Suspend();  // Back to who resumed it. REQUIRES: called from inside.
+  void Resume();   // Runs it until it calls Suspend() or ends. REQUIRES: called from outside the fiber, not ended.
+  void Suspend();  // Returns to the caller of Resume(). REQUIRES: called from inside.
   bool has_ended() const;
 
  private:

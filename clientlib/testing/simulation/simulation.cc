@@ -13,22 +13,22 @@
 namespace kube::testing {
 namespace {
 
-// Steps without time moving on: more is a loop that waits for nothing.
+// Steps without progress of time: more means an endless loop.
 constexpr int kMostStepsAtOnce = 200'000;
 
 }  // namespace
 
 struct Simulation::Impl {
-  // A thread of the code under simulation. Shared by its handle and the loop.
+  // A thread of the code under simulation. Shared by its handle and the run loop.
   struct Task {
     Task(int its_process, std::function<void(std::stop_token)> body)
         : process(its_process), fiber([this, run = std::move(body)] { run(stop.get_token()); }) {}
     const int process;
     std::stop_source stop;
     Fiber fiber;
-    // What it waits for; null: it can go on. Written by itself.
+    // What the task waits for; null: it can continue. Written by the task itself.
     const CondVar* waits_on = nullptr;
-    std::uint64_t seen = 0;  // Notifications when it began to wait.
+    std::uint64_t seen = 0;  // The notification count when the wait began.
     TimePoint until{};
     CondVar ended;
   };
@@ -45,7 +45,7 @@ struct Simulation::Impl {
     return it == frozen.end() ? TimePoint::min() : it->second;
   }
   Thread Start(int process, std::function<void(std::stop_token)> body);
-  bool Step();  // One task, chosen by chance; false if none can go on.
+  bool Step();  // Runs one random task; false if none can continue.
   void RunTimers();
   bool Run(const std::function<bool()>* done, TimePoint until);
   TimePoint NextTime() const;
@@ -66,7 +66,7 @@ class Simulation::Impl::Handle final : public Thread::Impl {
   Handle(Simulation::Impl& simulation, std::shared_ptr<Task> task) : simulation_(simulation), task_(std::move(task)) {}
   void RequestStop() override { task_->stop.request_stop(); }
   void Join() override {
-    if (simulation_.current == nullptr) {  // From outside: the simulation goes on until it has ended.
+    if (simulation_.current == nullptr) {  // Called from outside: run the simulation until the fiber has ended.
       const std::function<bool()> done = [this] { return task_->fiber.has_ended(); };
       if (!simulation_.Run(&done, TimePoint::max())) throw std::runtime_error("simulation: a fiber never ends");
       return;
@@ -113,7 +113,7 @@ TimePoint Simulation::Impl::NextTime() const {
   TimePoint next = timers.empty() ? TimePoint::max() : timers.begin()->first;
   for (const auto& task : tasks) {
     const TimePoint frozen_until = FrozenUntil(*task);
-    // A frozen task may have something to do already.
+    // A frozen task may already be due.
     next = std::min(next, frozen_until > now ? frozen_until : task->until);
   }
   return next;

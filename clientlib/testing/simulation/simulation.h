@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time for a whole process of ours: the threads that it starts run one at a time, on one thread of the
-// operating system, in an order that follows from a seed.
+// Virtual time for a whole process: its threads run one at a time, on one thread of the operating system, in an order
+// that follows from a seed.
 //
-// Threads started through the clock (Clock::Spawn) become fibers. A fiber runs until it waits on the clock; then
-// another one that can go on is chosen by chance. When none can, time jumps to the next deadline or timer. So a run
-// takes the time its work takes, however long its waits, and the same seed gives the same run.
+// Threads started through the clock (Clock::Spawn) become fibers. A fiber runs until it waits on the clock; then a
+// random one that can continue runs. When none can, time jumps to the next deadline or timer. So a run takes only as
+// long as its work, however long its waits, and the same seed gives the same run.
 //
 // Code under simulation must do all its waiting through the clock, and hold no lock while it waits. Not thread-safe:
-// all calls come from the thread that made it, from fibers or from between runs. Several simulations may run on
-// several threads.
+// all calls come from the thread that created it, from fibers or between runs. Several simulations may run on several
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,22 @@ class Simulation final : public Clock {
 
   // Runs `action` once, `delay` from now, outside of any fiber: it must not wait.
   void After(Duration delay, std::function<void()> action);
-  // Runs everything that has something to do until `until`. From outside of fibers only.
+  // Runs fibers and timers until `until`. REQUIRES: called from outside fibers.
   void RunUntil(TimePoint until);
   void RunFor(Duration time) { RunUntil(Now() + time); }
   // The same, but ends as soon as `done` holds; false if it never did.
   bool RunUntil(const std::function<bool()>& done, TimePoint until);
 
-  // A thread that stands for a process: threads that it starts, and those that they start, belong to it.
+  // Starts a thread that stands for a process: the threads that it starts, directly or not, belong to the process.
   Thread SpawnProcess(int process, std::function<void(std::stop_token)> body);
-  // No thread of the process goes on for that time, as after a SIGSTOP or on a suspended machine.
+  // Suspends all threads of the process for `time`, as after a SIGSTOP or on a suspended machine.
   void Freeze(int process, Duration time);
 
-  // A jump of the wall clock alone.
+  // Moves only the wall clock.
   void ShiftWall(Duration by);
 
   std::mt19937_64& random();
-  Duration Between(Duration least, Duration most);  // By chance.
+  Duration Between(Duration least, Duration most);  // Random.
   bool OneIn(int n);
 
   TimePoint Now() const override;

@@ -66,7 +66,7 @@ TEST_F(PodLogTest, AnErrorNamesThePodAndKeepsTheServersWords) {
 TEST_F(PodLogTest, AnEmptyAnswerMeansThatThePodHasNoNode) {
   const Error error = Refused(HttpResponse{204, {}, ""});
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-  EXPECT_EQ(error.message(), "log of pod team-a/train-0: it has no node yet");
+  EXPECT_EQ(error.message(), "log of pod team-a/train-0: the pod has no node yet");
   EXPECT_TRUE(IsWaitingToStart(error));
 }
 

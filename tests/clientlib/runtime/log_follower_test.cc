@@ -103,7 +103,7 @@ TEST_F(LogFollowerTest, WaitsForTheContainerToStart) {
   ExpectBody(kLine1);
   Start();
   for (const Duration longest : {1600ms, 3200ms, 6400ms}) Pass(longest);
-  EXPECT_THAT(sink_.Await(5), ElementsAre("Waiting: log of pod ns/w-0: it has no node yet",
+  EXPECT_THAT(sink_.Await(5), ElementsAre("Waiting: log of pod ns/w-0: the pod has no node yet",
                                           "Waiting: log of pod ns/w-0: " + words, "Following", "start", Bytes(kLine1)));
 }
 
