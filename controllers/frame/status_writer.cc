@@ -10,7 +10,7 @@
 namespace grus {
 namespace {
 
-constexpr kube::Duration kTurn = std::chrono::milliseconds(500);
+constexpr kube::Duration kTurn = std::chrono::seconds(2);
 constexpr int kSavedTurns = 10;   // Unused turns that a burst may take at once.
 constexpr int kLongestWaits = 4;  // A change waits at most this many times its patience.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the status of objects: only the difference, and never to another object of the same name. Defers changes that
-// decide nothing, to write them together with later ones, at two a second for all objects: in a burst, what matters is
-// written first and makes most of them unnecessary. Notes its writes. Thread-safe.
+// decide nothing, to write them together with later ones, one in two seconds for all objects: in a burst, what matters
+// is written first and makes most of them unnecessary. Notes its writes. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -55,7 +55,7 @@ class StatusWriter {
  private:
   // How long the change still waits; nullopt: write it now.
   std::optional<kube::Duration> TimeLeft(const kube::ObjectMeta& object, kube::Duration patience);
-  // Deferred changes share two writes a second: takes one of these. False: none is free.
+  // Deferred changes share one write in two seconds: takes the next one. False: none is free.
   bool TakeTurn();
 
   kube::Client& client_;

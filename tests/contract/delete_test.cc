@@ -15,6 +15,13 @@ class Deleting : public Contract {
   void Release() { Merge(W(), R"({"metadata":{"finalizers":null}})"); }
 };
 
+TEST_F(Deleting, StoresNothingInADryRun) {
+  MakeWidget("w");
+
+  EXPECT_EQ(Delete(W() + "?dryRun=All").status, 200);
+  EXPECT_EQ(Get(W()).status, 200);
+}
+
 TEST_F(Deleting, AnswersWithAStatusThatNamesTheObject) {
   const std::string map_uid = MakeConfigMap("a")["metadata.uid"];
   const std::string widget_uid = MakeWidget("w")["metadata.uid"];

@@ -58,6 +58,8 @@ TEST_F(Updating, RefusesAnOldVersion) {
                       "Operation cannot be fulfilled on widgets.contract.grus.dev \"w\": " + std::string(kModified)));
   EXPECT_EQ(put["details"], R"({"name":"w","group":"contract.grus.dev","kind":"widgets"})");
   EXPECT_EQ(Get(Widgets() + "/w")["spec.size"], "2");
+  object["status"]["phase"] = "x";
+  EXPECT_EQ(Put(Widgets() + "/w/status", object).status, 409);
 }
 
 TEST_F(Updating, NeedsAVersionForCustomResources) {
@@ -70,6 +72,27 @@ TEST_F(Updating, NeedsAVersionForCustomResources) {
                       "widgets.contract.grus.dev \"w\" is invalid: metadata.resourceVersion: Invalid value: 0: must "
                       "be specified for an update"));
   EXPECT_EQ(put["details.causes.0.field"], "metadata.resourceVersion");
+}
+
+TEST_F(Updating, WritesNothingThatWasADryRunOrThatNamesAnotherObject) {
+  Json object = MakeWidget("w").body;
+  const Json as_it_is = object;
+  object["spec"]["size"] = 2;
+  EXPECT_EQ(Put(Widgets() + "/w?dryRun=All", object)["spec.size"], "2");
+  object["metadata"]["name"] = "v";
+  EXPECT_TRUE(Refused(Put(Widgets() + "/w", object), 400, "BadRequest",
+                      "the name of the object (v) does not match the name on the URL (w)"));
+  object["metadata"]["name"] = "w";
+  object["metadata"]["deletionTimestamp"] = "2001-01-01T00:00:00Z";
+  EXPECT_TRUE(Refused(Put(Widgets() + "/w", object), 422, "Invalid",
+                      "Widget.contract.grus.dev \"w\" is invalid: metadata.deletionTimestamp: Invalid value: "
+                      "\"2001-01-01T00:00:00Z\": field is immutable"));
+  EXPECT_EQ(Get(Widgets() + "/w").body, as_it_is);
+}
+
+TEST_F(Updating, NeedsNoVersionForConfigMaps) {
+  MakeConfigMap("a", R"({"k":"v"})");
+  EXPECT_EQ(Put(ConfigMaps() + "/a", J(ConfigMap("a", R"({"k":"w"})")))["data.k"], "w");
 }
 
 TEST_F(Updating, CreatesNothing) {

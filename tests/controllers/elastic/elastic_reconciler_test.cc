@@ -7,6 +7,7 @@
 
 #include "clientlib/model/scheduling_v1.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/job_children.h"
 #include "controllers/policy/workload_fingerprint.h"
 #include "tests/controllers/elastic/test_job.h"
 #include "tests/kit/conditions.h"
@@ -257,6 +258,50 @@ TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
   clock_.Advance(1h);
   EXPECT_EQ(*Pass()->delay(), 1h);
   EXPECT_EQ(version(), before);  // No write that would bring the next pass.
+}
+
+TEST_F(ElasticReconcilerTest, JobsAreLookedAtWhenANodeIsGone) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
+  Start();
+  ASSERT_EQ(Settle(), 1h);
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  ASSERT_TRUE(server_.Delete("nodes", {"", "n1"}));
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_EQ(queue_.counts().depth, 1U) << "nobody else tells it that its workers are lost";
+}
+
+TEST_F(ElasticReconcilerTest, AWorkerThatHasChangedSinceItWasSeenIsNotParked) {
+  StartJobOfOne();
+  AddBoundWorker();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  const ElasticCaches caches{jobs_,  services_, sets_,   maps_,   launchers_, pods_,
+                             nodes_, classes_,  quotas_, nullptr, &profiles_};
+  JobChildren children(client_, caches, clock_);
+  View view;
+  view.job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
+  const Children found = children.Find(*view.job);
+  ASSERT_TRUE(found.workers);
+  view.workers = ReadWorkersState(*found.workers);
+  const auto pod = Live<kube::Pod>({"team-a", PodName(0)});
+  Worker seen;
+  seen.name = PodName(0);
+  seen.uid = std::string(pod->metadata.uid);
+  seen.resource_version = "1";  // From before it was bound.
+  Plan plan;
+  plan.workers = view.workers;
+  plan.park = {&seen};
+  kube::WriteTracker writes;
+  ChildWriter writer = children.WriterFor(*view.job, writes, {});
+
+  ASSERT_TRUE(children.WriteWorkers({view, plan, found, writer, {}}));
+  EXPECT_FALSE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted());
+
+  seen.resource_version = std::string(pod->metadata.resource_version);
+  ASSERT_TRUE(children.WriteWorkers({view, plan, found, writer, {}}));
+  EXPECT_TRUE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted());
 }
 
 TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothingOfItsNode) {

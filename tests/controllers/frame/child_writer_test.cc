@@ -83,6 +83,20 @@ TEST_F(ChildWriterTest, IsNotMadeAgainForAnOwnerThatIsDeleted) {
   EXPECT_EQ(Value(), "none");
 }
 
+TEST_F(ChildWriterTest, IsNotMadeAgainForAnOwnerThatIsBeingDeleted) {
+  ASSERT_TRUE(Bring());
+  ASSERT_TRUE(Bring());
+  Edit(kGroups, {"team-a", "g"},
+       [](kube::Json& group) { group["metadata"]["finalizers"] = kube::Json::MakeArray({"example.com/hold"}); });
+  ASSERT_TRUE(server_.Delete(kGroups, {"team-a", "g"}));
+  ASSERT_TRUE(server_.Get(kGroups, {"team-a", "g"}));
+  ASSERT_TRUE(server_.Delete("configmaps", {"team-a", "child"}));
+  const kube::Status made = Bring();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), kube::ErrorCode::kGone);
+  EXPECT_EQ(Value(), "none");
+}
+
 TEST_F(ChildWriterTest, OneOfSomebodyElsesIsLeftAloneAndNamed) {
   kube::Json theirs = Named("v1", "ConfigMap", "child", "team-a");
   theirs["data"]["key"] = "theirs";

@@ -120,5 +120,27 @@ TEST_F(GangReconcilerTest, AGroupIsLookedAtWhenAPodLeavesItByItsLabel) {
   EXPECT_EQ(queue_.Get()->key.name, "") << "its pod still has the gate, and is told what it lacks";
 }
 
+// A process that stops in between leaves the rest to the next, which would not know why they went.
+TEST_F(GangReconcilerTest, ARollBackIsWrittenBeforeTheFirstMemberGoes) {
+  AddGang("late", 2, 8);
+  Json lift = Text(R"({"metadata":{"finalizers":["example.com/hold"],"ownerReferences":[{"apiVersion":"batch/v1",
+      "kind":"Job","name":"late","uid":"j","controller":true}]},"spec":{"schedulingGates":null}})");
+  lift["metadata"]["annotations"][api::kGangLiftedAnnotation] =
+      kube::ToText(kube::Time{clock_.WallNow() - seconds(90)});
+  for (const char* pod : {"late-0", "late-1"}) {
+    ASSERT_TRUE(client_.Patch(KindOf<kube::Pod>(), {"team-a", pod}, kube::PatchType::kMerge, lift, {}));
+  }
+  Start();
+
+  ASSERT_TRUE(gangs_.Reconcile({"team-a", "late"}, {}));
+
+  const std::string written(Live<api::PodGroup>({"team-a", "late"})->metadata.resource_version);
+  for (const char* pod : {"late-0", "late-1"}) {
+    const auto ended = Live<kube::Pod>({"team-a", pod});
+    EXPECT_TRUE(ended->metadata.is_being_deleted());
+    EXPECT_TRUE(kube::IsOlder(written, ended->metadata.resource_version)) << written;
+  }
+}
+
 }  // namespace
 }  // namespace grus

@@ -113,5 +113,16 @@ TEST(TrialPlot, SaysTheUnit) {
   }
 }
 
+TEST(TrialPlot, TheKneeOfABatchSizeStandsInItsChartAlone) {
+  const std::string text = Text(Trial(R"({"curve":[
+      {"gpus":2,"batchSize":32,"source":"Measured","throughput":"190"},
+      {"gpus":4,"batchSize":32,"source":"Measured","throughput":"200"},
+      {"gpus":2,"batchSize":64,"source":"Measured","throughput":"210"},
+      {"gpus":4,"batchSize":64,"source":"Measured","throughput":"400"}],
+      "recommendation":[{"goal":"Knee","gpus":2,"batchSize":32},{"goal":"Knee","gpus":4,"batchSize":64}]})"));
+  EXPECT_EQ(CountOf(text, "▲ knee: 2 GPUs"), 1u);
+  EXPECT_EQ(CountOf(text, "▲ knee: 4 GPUs"), 1u);
+}
+
 }  // namespace
 }  // namespace grus

@@ -196,6 +196,7 @@ TEST_F(RunningJobsTest, ASlowJobIsADriftOfTheProfileAndIsToldOnBoth) {
   EXPECT_EQ(wire_.writes, 1);
   EXPECT_THAT(Events(), ::testing::UnorderedElementsAre("ElasticHorovodJob SlowerThanMeasured",
                                                         "WorkloadProfile SlowerThanMeasured"));
+  for (const auto& event : server_.List("events.events.k8s.io")) EXPECT_EQ(*event->Find("type"), kube::Json("Warning"));
 }
 
 TEST_F(RunningJobsTest, TheDriftGoesOnceTheJobAgrees) {

@@ -66,6 +66,19 @@ TEST(StatefulSetController, ScaleDownRemovesTheHighestOrdinalsThoughTheyRun) {
   EXPECT_THAT(world.PodNames(), ElementsAre("workers-0", "workers-1"));
 }
 
+TEST(StatefulSetController, OrderedSetShrinksFromItsHighestOrdinalOneAfterTheOther) {
+  ClusterWorld world;
+  world.cluster.options().stop = {1s, 1s};
+  world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 3, "OrderedReady"));
+  world.Run(60s);
+
+  world.Change("statefulsets.apps", "workers", [](Json& set) { set["spec"]["replicas"] = 0; });
+  world.Run(500ms);
+
+  EXPECT_TRUE(IsBeingDeleted(world.Get("pods", "workers-2")));
+  EXPECT_EQ(world.CountPods([](const Json& pod) { return IsBeingDeleted(pod); }), 1);
+}
+
 TEST(StatefulSetController, EndedPodsAreReplacedUnderTheirNames) {
   ClusterWorld world;
   world.Create("statefulsets.apps", ClusterWorld::StatefulSet("workers", 2));
