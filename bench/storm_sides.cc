@@ -156,6 +156,10 @@ StormSide ThroughMpiOperator(const std::string& program, const std::string& kube
                   "1000",
                   "--kube-api-burst",
                   "2000",
+                  "--controller-queue-rate-limit",  // 10 keys a second by default, for all jobs together.
+                  "1000",
+                  "--controller-queue-burst",
+                  "2000",
                   "--threadiness",
                   "8"};
   side.metrics_port = port;
