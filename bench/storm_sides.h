@@ -25,8 +25,8 @@ struct StormSide {
 // of an ssh configuration.
 StormSide ByHand();
 StormSide ThroughGrus(const std::string& manager, const std::string& kubeconfig, int port);
-// The same jobs as MPIJobs (kubeflow.org/v2beta1), whose CRD must be there. Without the limits of 5 requests and 10 keys a
-// second that mpi-operator has by default.
+// The same jobs as MPIJobs (kubeflow.org/v2beta1), whose CRD must be there. Without the limits of 5 requests and 10
+// keys a second that mpi-operator has by default.
 StormSide ThroughMpiOperator(const std::string& program, const std::string& kubeconfig, int port);
 
 }  // namespace bench
