@@ -97,7 +97,7 @@ TEST_F(ElasticJob, LeavesAChildOfOthersAloneAndGoesOnWhenItIsGone) {
   Create("{}");
   ASSERT_TRUE(Await("it is stalled", [&] { return IsTrue("Stalled"); }));
   EXPECT_EQ(ReasonOf("Stalled"), "NameTaken");
-  EXPECT_THAT(MessageOf("Stalled"), HasSubstr("StatefulSet \"train-workers\" exists and belongs to"));
+  EXPECT_THAT(MessageOf("Stalled"), HasSubstr("StatefulSet \"train-workers\" exists and has no controller"));
   EXPECT_FALSE(IsTrue("Ready"));
   EXPECT_TRUE(Stays(
       "it waits", [&] { return IsTrue("Stalled"); }, seconds(1)));
