@@ -237,7 +237,7 @@ TEST(ElasticStatus, WhatWasWrongStandsUntilTheNextTry) {
   ASSERT_EQ(given_back.workers->replicas, 0);
   const std::string message = ConditionOf(given_back.status, "Stalled").message;
   EXPECT_THAT(message, HasSubstr("cannot pull its image"));
-  EXPECT_THAT(message, HasSubstr("tries again after 5 minutes or a change of the spec"));
+  EXPECT_THAT(message, HasSubstr("tries again in 5 minutes or when the spec changes"));
 
   View later = ViewBuilder().MinMax(2, 4).Set(0, 0).Status(given_back.status).Room(4).Build();
   later.now = At(120);
