@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events that a plan reports once the status of its object is written.
+// The events of a plan. Report them after the writes of the pass: a pass that fails is repeated, and so would they be.
 #pragma once
 
 #include <string>

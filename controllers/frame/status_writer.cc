@@ -10,6 +10,7 @@
 namespace grus {
 namespace {
 
+// At two a second, the storm of bench/ wrote 0.2 statuses a job more, and nobody reads one of many hundred that fast.
 constexpr kube::Duration kTurn = std::chrono::seconds(2);
 constexpr int kSavedTurns = 10;   // Unused turns that a burst may take at once.
 constexpr int kLongestWaits = 4;  // A change waits at most this many times its patience.

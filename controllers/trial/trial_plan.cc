@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/frame/retry_times.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/policy/wording.h"
 #include "controllers/trial/trial_budget.h"
@@ -21,8 +22,6 @@ using api::TrialJobReason;
 using api::TrialPhase;
 using api::TrialReason;
 using std::chrono::seconds;
-
-constexpr seconds kForeignRetry{15};  // We do not watch other people's objects.
 
 class Planner {
  public:
@@ -175,7 +174,7 @@ bool Planner::StandsStill() {
   if (!view_.source_error.empty()) {
     StopActive(TrialReason::kNone, "its speed cannot be measured now");
     Stall(TrialJobReason::kSourceUnreachable, view_.source_error);
-    LookAgain(kForeignRetry);
+    LookAgain(kRefusedRetry);
     return true;
   }
   if (job_.spec.idle_only && view_.others_wait) {
@@ -331,7 +330,7 @@ void Planner::Conclude() {
   if (!name_taken_.empty()) {
     Stall(TrialJobReason::kNameTaken,
           name_taken_ + " exists and belongs to somebody else; delete it, or give the TrialJob another name");
-    LookAgain(kForeignRetry);
+    LookAgain(kRefusedRetry);
     return;
   }
   if (active == 0 && !HasPending()) {

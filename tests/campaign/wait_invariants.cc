@@ -23,7 +23,7 @@ using kube::testing::IsBeingDeleted;
 using kube::testing::ServerChange;
 
 constexpr char kKept[] = "what becomes free is kept from other gangs and jobs", kKeptAgain[] = "jobs again at ";
-// A status may be that old where only its sentence is another one.
+// A status may be that old where only its sentence is another one, and few objects wait.
 constexpr kube::Duration kSentenceMayTake = std::chrono::seconds(35);
 
 // By what it is about.
