@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/sim/openb.h"
+#include "bench/sim/pollux.h"
 
 namespace {
 
@@ -19,6 +20,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"openb", grus::RunOpenb, grus::kOpenbHelp},
+    {"pollux", grus::RunPollux, grus::kPolluxHelp},
 };
 
 }  // namespace

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/sim/pollux.h"
+
+#include <array>
+#include <cstdio>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "bench/sim/options.h"
+#include "bench/sim/pollux_grus.h"
+#include "bench/sim/pollux_replay.h"
+#include "bench/sim/pollux_tiresias.h"
+#include "controllers/policy/decimal.h"
+
+namespace grus {
+namespace {
+
+constexpr std::string_view kOptions[] = {"workload", "traces", "policy", "curves", "curve-error", "seed"};
+
+kube::Error Invalid(std::string message) { return {kube::ErrorCode::kInvalidArgument, std::move(message)}; }
+
+// The value of `name` if it is given, else the first of `allowed`.
+kube::Result<std::string> OneOf(const Options& options, std::string_view name,
+                                std::span<const std::string_view> allowed) {
+  const auto found = options.find(name);
+  if (found == options.end()) return std::string(allowed[0]);
+  std::string choices;
+  for (const std::string_view choice : allowed) {
+    if (found->second == choice) return found->second;
+    choices += (choices.empty() ? "" : " or ") + std::string(choice);
+  }
+  return Invalid("--" + std::string(name) + " \"" + found->second + "\": write " + choices);
+}
+
+kube::Result<unsigned> Number(const Options& options, std::string_view name, unsigned unless_given, unsigned most) {
+  const auto found = options.find(name);
+  if (found == options.end()) return unless_given;
+  const auto number = ParseInteger(found->second);
+  if (number && *number >= 0 && *number <= most) return static_cast<unsigned>(*number);
+  return Invalid("--" + std::string(name) + " \"" + found->second + "\": write a whole number from 0 to " +
+                 std::to_string(most));
+}
+
+kube::Result<GrusPolicyOptions> CurveOptions(const Options& options) {
+  static constexpr std::string_view kCurves[] = {"measured", "none"};
+  const auto curves = OneOf(options, "curves", kCurves);
+  if (!curves) return curves.error();
+  const auto error = Number(options, "curve-error", 0, 100);
+  if (!error) return error.error();
+  const auto seed = Number(options, "seed", 1, ~0U);
+  if (!seed) return seed.error();
+  return GrusPolicyOptions{*curves == "measured", static_cast<int>(*error), *seed};
+}
+
+kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
+  static constexpr std::string_view kPolicies[] = {"grus", "tiresias"};
+  const auto options = ReadOptions(arguments, kOptions);
+  if (!options) return options.error();
+  const auto workload = Required(*options, "workload");
+  if (!workload) return workload.error();
+  const auto traces = Required(*options, "traces");
+  if (!traces) return traces.error();
+  if (const auto given = Required(*options, "policy"); !given) return given.error();
+  const auto policy = OneOf(*options, "policy", kPolicies);
+  if (!policy) return policy.error();
+  const auto curve_options = CurveOptions(*options);
+  if (!curve_options) return curve_options.error();
+
+  const auto applications = LoadApplications(*traces);
+  if (!applications) return applications.error();
+  auto jobs = LoadWorkload(*workload, *applications);
+  if (!jobs) return jobs.error();
+  TiresiasPolicy tiresias;
+  GrusPolicy grus(*curve_options);
+  if (*policy == "tiresias") return Replay(*std::move(jobs), tiresias);
+  return Replay(*std::move(jobs), grus);
+}
+
+void Print(const ReplayResult& result, std::ostream& out) {
+  std::array<char, 400> text;
+  std::snprintf(text.data(), text.size(),
+                "average completion time  %10.1f s  %7.3f h\n"
+                "p99 completion time      %10.1f s  %7.3f h\n"
+                "makespan                 %10.1f s  %7.3f h\n"
+                "restarts a job           %10.2f\n"
+                "{\"avg_jct_s\":%.1f,\"p99_jct_s\":%.1f,\"makespan_s\":%.1f,\"restarts_a_job\":%.2f}\n",
+                result.average_s, result.average_s / 3600, result.p99_s, result.p99_s / 3600, result.makespan_s,
+                result.makespan_s / 3600, result.restarts_per_job, result.average_s, result.p99_s, result.makespan_s,
+                result.restarts_per_job);
+  out << text.data();
+}
+
+}  // namespace
+
+int RunPollux(std::span<const std::string_view> arguments, std::ostream& out, std::ostream& error) {
+  const kube::Result<ReplayResult> result = Run(arguments);
+  if (!result) {
+    error << "grus-sim pollux: " << result.error().message() << '\n';
+    return 2;
+  }
+  Print(*result, out);
+  return 0;
+}
+
+}  // namespace grus

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// grus-sim pollux: how soon jobs of a workload of the Pollux paper are complete under a policy.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string_view>
+
+namespace grus {
+
+inline constexpr char kPolluxHelp[] =
+    "grus-sim pollux --workload FILE.csv --traces FOLDER --policy grus|tiresias\n"
+    "                [--curves measured|none] [--curve-error PERCENT] [--seed S]\n"
+    "    plays 160 elastic training jobs on 16 nodes of 4 GPUs. grus knows the speeds that were measured of a job\n"
+    "    (curves measured), wrong by PERCENT at each size if told, drawn from the seed (1 unless told); or only those\n"
+    "    the job has had in the replay (curves none). tiresias gives each job the GPUs it asks for.\n"
+    "    The last line is JSON: avg_jct_s, p99_jct_s, makespan_s, restarts_a_job.\n";
+
+// Results go to `out`, errors as one line to `error`. Returns the exit status: 0, or 2 if arguments or files are wrong.
+int RunPollux(std::span<const std::string_view> arguments, std::ostream& out, std::ostream& error);
+
+}  // namespace grus

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job of a Pollux workload as it trains: how far it is after some seconds on some GPUs. The rules are those of
+// AdaptDL's simulator (simulator/simulator.py, class Job), for jobs whose total batch size stays as it was submitted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/sim/pollux_application.h"
+
+namespace grus {
+
+// A node for each GPU of a job; those of one node stand together. Empty: the job holds nothing.
+using GpuNodes = std::vector<int>;
+
+struct Submission {
+  int line = 0;  // Of its file.
+  std::string name;
+  double time_s = 0;
+  std::string application;
+  int gpus = 0;   // What a rigid policy gives the job.
+  int batch = 0;  // Samples in a step, over all GPUs.
+};
+
+class ReplayJob {
+ public:
+  // `application` outlives the job. REQUIRES: its batch sizes hold that of `submission`.
+  ReplayJob(Submission submission, const Application& application);
+
+  const std::string& name() const { return submission_.name; }
+  const Application& application() const { return *application_; }
+  double submitted_s() const { return submission_.time_s; }
+  int requested_gpus() const { return submission_.gpus; }
+  const GpuNodes& gpu_nodes() const { return gpu_nodes_; }
+  double attained_gpu_s() const { return attained_gpu_s_; }
+  int restarts() const { return starts_ > 0 ? starts_ - 1 : 0; }
+  std::optional<double> completed_s() const { return completed_s_; }
+
+  // The largest size at which each GPU still has the smallest local batch that was measured.
+  int max_gpus() const;
+
+  // Samples a second on these GPUs; the numbers on each node, none of them 0.
+  double SpeedOn(const std::vector<int>& gpus_by_node) const;
+
+  // Trains from `now_s` for `seconds`, or until it is complete.
+  void Train(double now_s, double seconds);
+
+  // Other GPUs: the job stands still for kRestartSeconds. None: it waits.
+  void Move(GpuNodes gpu_nodes);
+
+  static constexpr double kRestartSeconds = 30;
+
+ private:
+  // How a batch is spread over GPUs: `accumulations` + 1 smaller steps of `local` samples each.
+  struct BatchSplit {
+    int local = 0;
+    int accumulations = 0;
+    int batch = 0;  // That comes of it; not always the one submitted.
+  };
+  BatchSplit SplitOver(int gpus) const;
+  double SecondsOfStep(const std::vector<int>& gpus_by_node, const BatchSplit& split) const;
+
+  Submission submission_;
+  const Application* application_;
+  GpuNodes gpu_nodes_;
+  std::vector<int> gpus_by_node_;
+  BatchSplit split_;
+  double step_s_ = 0;
+  double standstill_s_ = 0;  // Still to come.
+  double attained_gpu_s_ = 0;
+  int starts_ = 0;
+  int epoch_ = 0;
+  double progress_ = 0;  // In steps of the application's initial batch size.
+  std::optional<double> completed_s_;
+};
+
+}  // namespace grus

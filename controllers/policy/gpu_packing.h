@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which GPUs of a pool's nodes are taken, by how many workers of which jobs. Finds places for one job at a time: on one
+// node if its workers fit there, on the fullest such; else on whole nodes, and what is left over on one more.
+//
+// Not thread-safe. Jobs are numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "controllers/policy/allocation.h"
+
+namespace grus {
+
+// Workers of one size, to be placed together.
+struct WorkerSet {
+  int workers = 0;
+  int gpus_per_worker = 1;
+};
+
+class GpuPacking {
+ public:
+  explicit GpuPacking(std::span<const PoolNode> nodes);
+
+  // The GPUs of most nodes; of equally many the larger number. What is a whole node for jobs.
+  int node_gpus() const { return node_gpus_; }
+  int free_gpus() const { return free_gpus_; }
+  int WorkersPerNode(int gpus_per_worker) const { return node_gpus_ / gpus_per_worker; }
+
+  // Nodes of `preferred` first, where that is as good. None: there is no room.
+  std::optional<std::vector<NodeWorkers>> Find(const WorkerSet& set, std::span<const NodeWorkers> preferred) const;
+
+  bool HasRoom(std::span<const NodeWorkers> places, int gpus_per_worker) const;
+
+  // REQUIRES: HasRoom().
+  void Take(std::size_t job, std::span<const NodeWorkers> places, int gpus_per_worker);
+
+  // REQUIRES: taken with the same arguments.
+  void Release(std::size_t job, std::span<const NodeWorkers> places, int gpus_per_worker);
+
+  // Jobs that hold less than a node, and to which places on another node were given.
+  struct Move {
+    std::size_t job = 0;
+    NodeWorkers from, to;
+    int gpus = 0;
+  };
+
+  // Moves small jobs together until `set` has room, and says which. Few GPUs move: of the nodes that can be cleared,
+  // those with the least on them. None, and nothing has changed: it cannot be done. O(nodes) for each node of the set.
+  std::optional<std::vector<Move>> MakeRoom(const WorkerSet& set);
+
+ private:
+  // A job that holds part of one node only.
+  struct SmallJob {
+    std::size_t job = 0;
+    int workers = 0;
+    int gpus = 0;
+  };
+  static constexpr std::size_t kNoNode = ~std::size_t{0};
+
+  bool IsSmall(std::span<const NodeWorkers> places, int gpus_per_worker) const;
+  std::size_t FullestWith(int gpus, std::size_t but) const;  // Enough free GPUs; kNoNode if none has.
+  std::size_t NextEmpty(std::size_t from) const;  // At or behind `from`, with node_gpus_ free and nothing taken.
+  void SetFree(std::size_t node, int gpus);
+  bool Clear(std::size_t node, int wanted, std::vector<Move>& moves);
+  bool ClearOne(int wanted, std::vector<Move>& moves);
+  void Apply(const Move& move);
+  void Undo(std::vector<Move>& moves, std::size_t but);  // All but the first.
+
+  std::span<const PoolNode> nodes_;
+  int node_gpus_ = 0;
+  int free_gpus_ = 0;
+  std::vector<int> free_;                              // By node.
+  std::vector<std::vector<std::uint64_t>> with_free_;  // Bit N of entry G: node N has exactly G free GPUs.
+  std::vector<std::uint64_t> empty_;                   // Bit N: node N is whole, and nothing on it is taken.
+  std::vector<std::vector<SmallJob>> small_jobs_;      // By node.
+};
+
+}  // namespace grus

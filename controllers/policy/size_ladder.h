@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sizes that a job may have, and what each is worth.
+//
+// Pure functions.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "controllers/policy/allocation.h"
+
+namespace grus {
+
+// Legal sizes in workers, ascending, as the job's step says; empty if none lies between min and max.
+// REQUIRES: workers_per_node >= 1.
+std::vector<int> LegalSizes(const PoolJob& job, int workers_per_node);
+
+// Straight between the points of the curve, in proportion to GPUs beyond its ends; the number of GPUs without a curve.
+SpeedPoint SpeedAt(std::span<const SpeedPoint> curve, int gpus);
+
+struct Rung {
+  int workers = 0;
+  int gpus = 0;
+  double value = 0;  // Of the job's work at this size; more is better. Comparable between jobs.
+};
+
+// The legal sizes that are known well enough to try: up to twice the largest size that was measured, at least the
+// smallest. Ascending; empty if there is no legal size.
+//
+// Value = weight * log(speed): with it, the steps of largest gain lead to proportional fairness, whatever the units of
+// speeds. The weight falls with the service that a job has attained. A size other than the current one has to earn back
+// the restart: it counts as if it had 0.9 of its speed, and of that only the share of time that is left to a job which
+// restarts as often as this one does. And of its band, such a size counts with the lower end: the restart is certain,
+// the speed is not. REQUIRES: workers_per_node >= 1.
+std::vector<Rung> LadderOf(const PoolJob& job, int current_workers, int workers_per_node);
+
+// The index of the rung above `from` with the largest gain in value per GPU, among those with at most `most_gpus` in
+// total; `from` if none gains.
+std::size_t BestStep(std::span<const Rung> ladder, std::size_t from, int most_gpus);
+
+// REQUIRES: from < to < ladder.size().
+double GainPerGpu(std::span<const Rung> ladder, std::size_t from, std::size_t to);
+
+}  // namespace grus

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/size_ladder.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace grus {
+namespace {
+
+PoolJob Job(SizeStep step, int min, int max) {
+  PoolJob job;
+  job.key = "a/job";
+  job.step = step;
+  job.min_workers = min;
+  job.max_workers = max;
+  return job;
+}
+
+TEST(LegalSizes, FollowTheStepOfTheJob) {
+  struct Case {
+    SizeStep step;
+    int min, max, per_node;
+    std::vector<int> want;
+  };
+  for (const Case& c : {Case{SizeStep::kAny, 1, 13, 4, {1, 2, 3, 4, 8, 12, 13}}, Case{SizeStep::kAny, 3, 3, 4, {3}},
+                        Case{SizeStep::kAny, 6, 9, 4, {6, 8, 9}}, Case{SizeStep::kAny, 1, 3, 1, {1, 2, 3}},
+                        Case{SizeStep::kAny, 6, 6, 4, {6}}, Case{SizeStep::kPowerOfTwo, 1, 9, 4, {1, 2, 4, 8}},
+                        Case{SizeStep::kPowerOfTwo, 3, 16, 4, {4, 8, 16}}, Case{SizeStep::kPowerOfTwo, 5, 7, 4, {}},
+                        Case{SizeStep::kWholeNodes, 1, 13, 4, {4, 8, 12}}, Case{SizeStep::kWholeNodes, 5, 7, 4, {}}}) {
+    EXPECT_EQ(LegalSizes(Job(c.step, c.min, c.max), c.per_node), c.want) << "from " << c.min << " to " << c.max;
+  }
+}
+
+TEST(SpeedAt, IsStraightBetweenPointsAndInProportionOutside) {
+  const std::vector<SpeedPoint> curve = {{2, 10, 8, 12}, {4, 16, 12, 20}};
+  struct Case {
+    int gpus;
+    double speed, low, high;
+  };
+  for (const Case& c : {Case{1, 5, 4, 6}, Case{2, 10, 8, 12}, Case{3, 13, 10, 16}, Case{8, 32, 24, 40}}) {
+    const SpeedPoint point = SpeedAt(curve, c.gpus);
+    EXPECT_DOUBLE_EQ(point.speed, c.speed) << c.gpus;
+    EXPECT_DOUBLE_EQ(point.low, c.low) << c.gpus;
+    EXPECT_DOUBLE_EQ(point.high, c.high) << c.gpus;
+  }
+  EXPECT_DOUBLE_EQ(SpeedAt({}, 3).speed, 3);
+}
+
+TEST(LadderOf, AResizeCountsTheLowEndOfItsBand) {
+  PoolJob job = Job(SizeStep::kAny, 1, 2);
+  job.age_seconds = 3600;
+  job.curve = {{1, 10, 10, 10}, {2, 15, 10, 20}};
+  const std::vector<Rung> waiting = LadderOf(job, 0, 4), running = LadderOf(job, 1, 4);
+  EXPECT_GT(waiting[1].value, waiting[0].value);
+  EXPECT_LT(running[1].value, running[0].value);
+}
+
+TEST(BestStep, LooksAtAllLargerSizesThatFit) {
+  const std::vector<Rung> ladder = {{1, 1, 0}, {2, 2, 1}, {3, 3, 1}, {8, 8, 14}};
+  EXPECT_EQ(BestStep(ladder, 0, 8), 3U);
+  EXPECT_EQ(BestStep(ladder, 0, 7), 1U);
+  EXPECT_EQ(BestStep(ladder, 1, 7), 1U);
+  EXPECT_EQ(BestStep(ladder, 1, 8), 3U);
+}
+
+}  // namespace
+}  // namespace grus
