@@ -18,8 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   grus::View view;
   view.now = kube::Time{kube::WallTime(std::chrono::seconds(1767323045))};
   view.hosts = *list;
-  view.pods.push_back(
-      {.ordinal = 0, .name = "bert-workers-0", .is_bound = true, .is_ready = true, .address = "10.0.0.1"});
+  grus::Worker& worker = view.pods.emplace_back();
+  worker.name = "bert-workers-0";
+  worker.is_bound = worker.is_ready = true;
+  worker.address = "10.0.0.1";
   const grus::HostPlan plan = grus::PlanHosts(view, {}, 1);
   fuzz::Require(plan.list == *list || plan.list.revision > list->revision, "a changed list is newer");
   fuzz::Require(grus::FirstHosts(view, {}, 1).revision > list->revision, "a new launcher's list is newer");
