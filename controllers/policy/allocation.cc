@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <queue>
-#include <tuple>
+#include <span>
 #include <utility>
 
 #include "controllers/policy/gpu_packing.h"
@@ -24,6 +24,7 @@ constexpr double kOwedShare = 0.05;
 // it is until all is paid, so that its turn is worth a restart.
 constexpr double kOverdueSeconds = 12 * 3600;
 constexpr int kOverdue = -1;
+constexpr std::size_t kRungsOfAJob = 8;  // A guess that saves moving them.
 // How often a guaranteed gang without a place is put before all others, and everything placed again.
 constexpr std::size_t kMostRetries = 4;
 
@@ -36,16 +37,15 @@ int WorkersOf(std::span<const NodeWorkers> places) {
 // A job in one decision. Those of a decision stand in the order of the guarantee, so that an index is also a rank.
 struct Contender {
   const PoolJob* job = nullptr;
-  std::size_t index = 0;  // In the snapshot.
-  int current = 0;        // Workers.
-  int level = 0;          // Of attained service.
-  int minimum = 0;        // The smallest legal size; 0: there is none.
+  int current = 0;  // Workers.
+  int minimum = 0;  // The smallest legal size; 0: there is none.
   bool is_guaranteed = false;
-  std::vector<Rung> ladder;  // From the minimum on.
-  std::size_t rung = 0;      // What it is given.
+  std::span<const Rung> ladder;  // From the minimum on, if it is guaranteed.
+  std::size_t rung = 0;          // What it is given.
   std::vector<NodeWorkers> places;
 
   WorkerSet Set(std::size_t at) const { return {ladder[at].workers, job->gpus_per_worker}; }
+  WorkerSet Least() const { return {minimum, job->gpus_per_worker}; }
 };
 
 int ServiceLevel(const PoolJob& job, bool is_running) {
@@ -55,27 +55,41 @@ int ServiceLevel(const PoolJob& job, bool is_running) {
   return static_cast<int>(std::log2(1 + std::max(service, 0.0) / kFirstLevelGpuSeconds));
 }
 
+// What the order of the guarantee needs of a job, apart from the rest, because most of the time of a sort is moving.
+struct Turn {
+  int level = 0;
+  bool waits = false;
+  double age_seconds = 0;
+  const PoolJob* job = nullptr;
+};
+
 // Overdue jobs first, the oldest before all others: each waits for older ones only, and so none for ever. Then by
 // service; of the same level those that run, so that none is stopped for nothing; then the oldest.
-bool ComesFirst(const Contender& a, const Contender& b) {
+bool operator<(const Turn& a, const Turn& b) {
   if (a.level != b.level) return a.level < b.level;
-  if (a.level != kOverdue && (a.current > 0) != (b.current > 0)) return a.current > 0;
-  if (a.job->age_seconds != b.job->age_seconds) return a.job->age_seconds > b.job->age_seconds;
+  if (a.level != kOverdue && a.waits != b.waits) return b.waits;
+  if (a.age_seconds != b.age_seconds) return a.age_seconds > b.age_seconds;
   return a.job->key < b.job->key;
 }
 
-std::vector<Contender> ContendersOf(const AllocationSnapshot& snapshot) {
-  std::vector<Contender> contenders;
-  contenders.reserve(snapshot.jobs.size());
-  for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
-    const PoolJob& job = snapshot.jobs[i];
-    Contender& contender = contenders.emplace_back();
-    contender.job = &job;
-    contender.index = i;
-    contender.current = WorkersOf(job.places);
-    contender.level = ServiceLevel(job, contender.current > 0);
+std::vector<Contender> ContendersOf(const AllocationSnapshot& snapshot, const GpuPacking& empty) {
+  std::vector<Turn> turns;
+  turns.reserve(snapshot.jobs.size());
+  for (const PoolJob& job : snapshot.jobs) {
+    const bool waits = job.places.empty();
+    turns.push_back({ServiceLevel(job, !waits), waits, job.age_seconds, &job});
   }
-  std::sort(contenders.begin(), contenders.end(), ComesFirst);
+  std::sort(turns.begin(), turns.end());
+
+  std::vector<Contender> contenders(turns.size());
+  for (std::size_t rank = 0; rank < turns.size(); ++rank) {
+    const PoolJob& job = *turns[rank].job;
+    Contender& contender = contenders[rank];
+    contender.job = &job;
+    contender.current = WorkersOf(job.places);
+    const int per_node = empty.WorkersPerNode(job.gpus_per_worker);
+    contender.minimum = per_node > 0 ? NextLegalSize(job, per_node, 0) : 0;
+  }
   return contenders;
 }
 
@@ -84,7 +98,7 @@ int Guarantee(const AllocationSnapshot& snapshot, std::vector<Contender>& conten
   GpuPacking packing(snapshot.nodes);
   for (std::size_t rank = 0; rank < contenders.size() && packing.free_gpus() > 0; ++rank) {
     Contender& contender = contenders[rank];
-    const WorkerSet set{contender.minimum, contender.job->gpus_per_worker};
+    const WorkerSet set = contender.Least();
     if (set.workers == 0) continue;
     const auto places = packing.Find(set, {});
     if (!places) continue;
@@ -92,6 +106,24 @@ int Guarantee(const AllocationSnapshot& snapshot, std::vector<Contender>& conten
     contender.is_guaranteed = true;
   }
   return packing.free_gpus();
+}
+
+// The rungs of all ladders.
+std::vector<Rung> BuildLadders(const GpuPacking& empty, std::vector<Contender>& contenders) {
+  std::vector<Rung> rungs;
+  rungs.reserve(kRungsOfAJob * contenders.size());
+  std::vector<std::size_t> ends;
+  ends.reserve(contenders.size());
+  for (const Contender& contender : contenders) {
+    const int per_node = empty.WorkersPerNode(contender.job->gpus_per_worker);
+    if (contender.is_guaranteed) AppendLadder(*contender.job, contender.current, per_node, rungs);
+    ends.push_back(rungs.size());
+  }
+  std::size_t begin = 0;
+  for (std::size_t rank = 0; rank < contenders.size(); begin = ends[rank++]) {
+    contenders[rank].ladder = std::span(rungs).subspan(begin, ends[rank] - begin);
+  }
+  return rungs;
 }
 
 struct Step {
@@ -241,29 +273,19 @@ std::string_view ToString(GrantReason reason) {
 
 std::vector<Grant> Allocate(const AllocationSnapshot& snapshot) {
   const GpuPacking empty(snapshot.nodes);
-  std::vector<Contender> contenders = ContendersOf(snapshot);
-  for (Contender& contender : contenders) {
-    const int per_node = empty.WorkersPerNode(contender.job->gpus_per_worker);
-    const std::vector<int> sizes = per_node > 0 ? LegalSizes(*contender.job, per_node) : std::vector<int>{};
-    if (!sizes.empty()) contender.minimum = sizes.front();
-  }
+  std::vector<Contender> contenders = ContendersOf(snapshot, empty);
   const int left = Guarantee(snapshot, contenders);
-  for (Contender& contender : contenders) {
-    if (!contender.is_guaranteed) continue;
-    const int per_node = empty.WorkersPerNode(contender.job->gpus_per_worker);
-    contender.ladder = LadderOf(*contender.job, contender.current, per_node);
-  }
+  const std::vector<Rung> rungs = BuildLadders(empty, contenders);
   ShareGain(contenders, left);
   Placer(snapshot, contenders).Run();
 
   std::vector<Grant> plan(contenders.size());
   for (Contender& contender : contenders) {
-    Grant& grant = plan[contender.index];
+    Grant& grant = plan[static_cast<std::size_t>(contender.job - snapshot.jobs.data())];
     grant.job = contender.job->key;
     grant.from = contender.current;
     grant.to = WorkersOf(contender.places);
-    const WorkerSet least{contender.minimum, contender.job->gpus_per_worker};
-    const bool can_fit = grant.to > 0 || (contender.minimum > 0 && empty.Find(least, {}).has_value());
+    const bool can_fit = grant.to > 0 || (contender.minimum > 0 && empty.Find(contender.Least(), {}).has_value());
     grant.reason = ReasonFor(contender, grant.to, can_fit);
     grant.places = std::move(contender.places);
   }

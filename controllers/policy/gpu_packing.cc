@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <functional>
 #include <map>
+#include <queue>
+#include <utility>
 
 namespace grus {
 namespace {
@@ -27,6 +30,10 @@ std::size_t FirstBit(const std::vector<std::uint64_t>& bits, std::size_t from) {
   return bits.size() * kBits;
 }
 
+bool IsAmong(const std::vector<NodeWorkers>& places, std::size_t node) {
+  return std::any_of(places.begin(), places.end(), [&](const NodeWorkers& place) { return place.node == node; });
+}
+
 int CommonestGpus(std::span<const PoolNode> nodes) {
   std::map<int, int> counts;
   for (const PoolNode& node : nodes) ++counts[node.gpus];
@@ -43,7 +50,7 @@ int CommonestGpus(std::span<const PoolNode> nodes) {
 }  // namespace
 
 GpuPacking::GpuPacking(std::span<const PoolNode> nodes)
-    : nodes_(nodes), node_gpus_(CommonestGpus(nodes)), free_(nodes.size()), small_jobs_(nodes.size()) {
+    : nodes_(nodes), node_gpus_(CommonestGpus(nodes)), free_(nodes.size()), first_small_(nodes.size(), kNone) {
   int largest = 0;
   for (const PoolNode& node : nodes) largest = std::max(largest, node.gpus);
   const std::vector<std::uint64_t> none((nodes.size() + kBits - 1) / kBits);
@@ -69,52 +76,51 @@ std::size_t GpuPacking::FullestWith(int gpus, std::size_t but) const {
     if (node == but) node = FirstBit(with_free_[free], node + 1);
     if (node < nodes_.size()) return node;
   }
-  return kNoNode;
+  return kNone;
 }
 
 std::size_t GpuPacking::NextEmpty(std::size_t from) const {
   const std::size_t node = FirstBit(empty_, from);
-  return node < nodes_.size() ? node : kNoNode;
+  return node < nodes_.size() ? node : kNone;
+}
+
+bool GpuPacking::FindWhole(int count, int workers, std::span<const NodeWorkers> preferred,
+                           std::vector<NodeWorkers>& places) const {
+  const auto lacks_one = [&] { return static_cast<int>(places.size()) < count; };
+  for (const NodeWorkers& place : preferred) {
+    if (lacks_one() && NextEmpty(place.node) == place.node) places.push_back({place.node, workers});
+  }
+  for (std::size_t node = NextEmpty(0); lacks_one() && node != kNone; node = NextEmpty(node + 1)) {
+    if (!IsAmong(places, node)) places.push_back({node, workers});
+  }
+  return !lacks_one();
+}
+
+std::size_t GpuPacking::FindPart(int gpus, std::span<const NodeWorkers> preferred,
+                                 const std::vector<NodeWorkers>& taken) const {
+  const auto has_room = [&](std::size_t node) { return free_[node] >= gpus && !IsAmong(taken, node); };
+  for (const NodeWorkers& place : preferred) {
+    if (has_room(place.node)) return place.node;
+  }
+  std::size_t node = FullestWith(gpus, kNone);
+  // One that is taken is empty: any other empty one is as good.
+  while (node != kNone && !has_room(node)) node = NextEmpty(node + 1);
+  return node;
 }
 
 std::optional<std::vector<NodeWorkers>> GpuPacking::Find(const WorkerSet& set,
                                                          std::span<const NodeWorkers> preferred) const {
   const int per_node = WorkersPerNode(set.gpus_per_worker);
   if (per_node == 0) return std::nullopt;
+  // Workers that leave a part of the node free can share it, unless there are more of them elsewhere.
+  const bool fills_nodes = set.workers > per_node || set.workers * set.gpus_per_worker == node_gpus_;
+  const int whole = fills_nodes ? set.workers / per_node : 0;
+  const int left = set.workers - whole * per_node;
   std::vector<NodeWorkers> places;
-  int left = set.workers;
-  if (left > per_node || (left == per_node && left * set.gpus_per_worker == node_gpus_)) {
-    const auto take = [&](std::size_t node) {
-      places.push_back({node, per_node});
-      left -= per_node;
-    };
-    for (const NodeWorkers& place : preferred) {
-      if (left >= per_node && NextEmpty(place.node) == place.node) take(place.node);
-    }
-    const auto is_taken = [&](std::size_t node) {
-      return std::any_of(places.begin(), places.end(), [&](const NodeWorkers& place) { return place.node == node; });
-    };
-    for (std::size_t node = NextEmpty(0); left >= per_node; node = NextEmpty(node + 1)) {
-      if (node == kNoNode) return std::nullopt;
-      if (!is_taken(node)) take(node);
-    }
-  }
+  if (!FindWhole(whole, per_node, preferred, places)) return std::nullopt;
   if (left > 0) {
-    const int gpus = left * set.gpus_per_worker;
-    std::size_t node = kNoNode;
-    const auto is_free = [&](std::size_t candidate) {
-      return free_[candidate] >= gpus && std::none_of(places.begin(), places.end(), [&](const NodeWorkers& place) {
-               return place.node == candidate;
-             });
-    };
-    for (const NodeWorkers& place : preferred) {
-      if (node == kNoNode && is_free(place.node)) node = place.node;
-    }
-    if (node == kNoNode) node = FullestWith(gpus, kNoNode);
-    // The fullest may be an empty one that is taken for whole workers: any other empty one is as good.
-    for (; node != kNoNode && !is_free(node); node = NextEmpty(node + 1)) {
-    }
-    if (node == kNoNode) return std::nullopt;
+    const std::size_t node = FindPart(left * set.gpus_per_worker, preferred, places);
+    if (node == kNone) return std::nullopt;
     places.push_back({node, left});
   }
   std::sort(places.begin(), places.end(), [](const NodeWorkers& a, const NodeWorkers& b) { return a.node < b.node; });
@@ -134,20 +140,34 @@ void GpuPacking::Take(std::size_t job, std::span<const NodeWorkers> places, int 
   assert(HasRoom(places, gpus_per_worker));
   for (const NodeWorkers& place : places) SetFree(place.node, free_[place.node] - place.workers * gpus_per_worker);
   if (IsSmall(places, gpus_per_worker)) {
-    small_jobs_[places[0].node].push_back({job, places[0].workers, places[0].workers * gpus_per_worker});
+    AddSmall(job, places[0], places[0].workers * gpus_per_worker);
   }
 }
 
-void GpuPacking::Release(std::size_t job, std::span<const NodeWorkers> places, int gpus_per_worker) {
-  for (const NodeWorkers& place : places) SetFree(place.node, free_[place.node] + place.workers * gpus_per_worker);
-  if (IsSmall(places, gpus_per_worker)) {
-    std::erase_if(small_jobs_[places[0].node], [&](const SmallJob& small) { return small.job == job; });
-  }
+void GpuPacking::AddSmall(std::size_t job, const NodeWorkers& place, int gpus) {
+  if (job >= small_jobs_.size()) small_jobs_.resize(job + 1);
+  small_jobs_[job] = {first_small_[place.node], place.workers, gpus};
+  first_small_[place.node] = job;
+}
+
+void GpuPacking::RemoveSmall(std::size_t job, std::size_t node) {
+  std::size_t* link = &first_small_[node];
+  while (*link != job) link = &small_jobs_[*link].next;
+  *link = small_jobs_[job].next;
+}
+
+std::vector<std::size_t> GpuPacking::SmallestFirst(std::size_t node) const {
+  std::vector<std::size_t> jobs;
+  for (std::size_t job = first_small_[node]; job != kNone; job = small_jobs_[job].next) jobs.push_back(job);
+  std::sort(jobs.begin(), jobs.end(), [this](std::size_t a, std::size_t b) {
+    return std::pair(small_jobs_[a].gpus, a) < std::pair(small_jobs_[b].gpus, b);
+  });
+  return jobs;
 }
 
 void GpuPacking::Apply(const Move& move) {
-  std::erase_if(small_jobs_[move.from.node], [&](const SmallJob& small) { return small.job == move.job; });
-  small_jobs_[move.to.node].push_back({move.job, move.to.workers, move.gpus});
+  RemoveSmall(move.job, move.from.node);
+  AddSmall(move.job, move.to, move.gpus);
   SetFree(move.from.node, free_[move.from.node] + move.gpus);
   SetFree(move.to.node, free_[move.to.node] - move.gpus);
 }
@@ -162,14 +182,12 @@ void GpuPacking::Undo(std::vector<Move>& moves, std::size_t but) {
 // Moves the smallest jobs away from `node` until `wanted` GPUs are free there.
 bool GpuPacking::Clear(std::size_t node, int wanted, std::vector<Move>& moves) {
   const std::size_t before = moves.size();
-  std::vector<SmallJob> leaving = small_jobs_[node];
-  std::sort(leaving.begin(), leaving.end(),
-            [](const SmallJob& a, const SmallJob& b) { return a.gpus != b.gpus ? a.gpus < b.gpus : a.job < b.job; });
-  for (const SmallJob& small : leaving) {
+  for (const std::size_t job : SmallestFirst(node)) {
     if (free_[node] >= wanted) break;
+    const SmallJob small = small_jobs_[job];
     const std::size_t to = FullestWith(small.gpus, node);
-    if (to == kNoNode || NextEmpty(to) == to) break;  // An empty node is no gain.
-    moves.push_back({small.job, {node, small.workers}, {to, small.workers}, small.gpus});
+    if (to == kNone || NextEmpty(to) == to) break;  // An empty node is no gain.
+    moves.push_back({job, {node, small.workers}, {to, small.workers}, small.gpus});
     Apply(moves.back());
   }
   if (free_[node] >= wanted) return true;
@@ -178,16 +196,21 @@ bool GpuPacking::Clear(std::size_t node, int wanted, std::vector<Move>& moves) {
 }
 
 bool GpuPacking::ClearOne(int wanted, std::vector<Move>& moves) {
-  std::vector<std::pair<int, std::size_t>> candidates;  // GPUs that have to go; the node.
+  using Candidate = std::pair<int, std::size_t>;  // GPUs that have to go; the node.
+  std::vector<Candidate> candidates;
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     if (free_[node] >= wanted) continue;
     int movable = 0;
-    for (const SmallJob& small : small_jobs_[node]) movable += small.gpus;
+    for (std::size_t job = first_small_[node]; job != kNone; job = small_jobs_[job].next)
+      movable += small_jobs_[job].gpus;
     if (free_[node] + movable >= wanted) candidates.emplace_back(wanted - free_[node], node);
   }
-  std::sort(candidates.begin(), candidates.end());
-  return std::any_of(candidates.begin(), candidates.end(),
-                     [&](const auto& candidate) { return Clear(candidate.second, wanted, moves); });
+  // A heap, because the first will usually do.
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> cheapest({}, std::move(candidates));
+  for (; !cheapest.empty(); cheapest.pop()) {
+    if (Clear(cheapest.top().second, wanted, moves)) return true;
+  }
+  return false;
 }
 
 std::optional<std::vector<GpuPacking::Move>> GpuPacking::MakeRoom(const WorkerSet& set) {
@@ -196,7 +219,7 @@ std::optional<std::vector<GpuPacking::Move>> GpuPacking::MakeRoom(const WorkerSe
   const int per_node = WorkersPerNode(set.gpus_per_worker);
   for (std::size_t cleared = 0; !Find(set, {}); ++cleared) {
     int empty = 0;
-    for (std::size_t node = NextEmpty(0); node != kNoNode; node = NextEmpty(node + 1)) ++empty;
+    for (std::size_t node = NextEmpty(0); node != kNone; node = NextEmpty(node + 1)) ++empty;
     const bool lacks_whole_node = empty < set.workers / per_node;
     const int wanted = lacks_whole_node ? node_gpus_ : set.workers % per_node * set.gpus_per_worker;
     if (wanted == 0 || cleared == nodes_.size() || !ClearOne(wanted, moves)) {

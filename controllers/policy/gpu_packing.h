@@ -38,35 +38,42 @@ class GpuPacking {
   // REQUIRES: HasRoom().
   void Take(std::size_t job, std::span<const NodeWorkers> places, int gpus_per_worker);
 
-  // REQUIRES: taken with the same arguments.
-  void Release(std::size_t job, std::span<const NodeWorkers> places, int gpus_per_worker);
-
-  // Jobs that hold less than a node, and to which places on another node were given.
+  // A job that holds part of one node, and its place on another one.
   struct Move {
     std::size_t job = 0;
     NodeWorkers from, to;
     int gpus = 0;
   };
 
-  // Moves small jobs together until `set` has room, and says which. Few GPUs move: of the nodes that can be cleared,
-  // those with the least on them. None, and nothing has changed: it cannot be done. O(nodes) for each node of the set.
+  // Moves jobs that hold a part of one node closer together until `set` has room, and says which. Few GPUs move: of the
+  // nodes that can be cleared, those with the least on them. None, and nothing has changed: it cannot be done. O(nodes)
+  // for each node of the set.
   std::optional<std::vector<Move>> MakeRoom(const WorkerSet& set);
 
  private:
-  // A job that holds part of one node only.
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  // A job that holds part of one node only. Those of a node are a list, because a vector for each node costs more than
+  // all else.
   struct SmallJob {
-    std::size_t job = 0;
+    std::size_t next = kNone;  // On its node.
     int workers = 0;
     int gpus = 0;
   };
-  static constexpr std::size_t kNoNode = ~std::size_t{0};
 
+  // `count` nodes of which nothing is taken, each with this many workers. False: there are fewer.
+  bool FindWhole(int count, int workers, std::span<const NodeWorkers> preferred,
+                 std::vector<NodeWorkers>& places) const;
+  // The fullest node with room that is not among `taken`; kNone if there is none.
+  std::size_t FindPart(int gpus, std::span<const NodeWorkers> preferred, const std::vector<NodeWorkers>& taken) const;
   bool IsSmall(std::span<const NodeWorkers> places, int gpus_per_worker) const;
-  std::size_t FullestWith(int gpus, std::size_t but) const;  // Enough free GPUs; kNoNode if none has.
+  std::size_t FullestWith(int gpus, std::size_t but) const;  // Enough free GPUs; kNone if none has.
   std::size_t NextEmpty(std::size_t from) const;  // At or behind `from`, with node_gpus_ free and nothing taken.
   void SetFree(std::size_t node, int gpus);
   bool Clear(std::size_t node, int wanted, std::vector<Move>& moves);
   bool ClearOne(int wanted, std::vector<Move>& moves);
+  void AddSmall(std::size_t job, const NodeWorkers& place, int gpus);
+  void RemoveSmall(std::size_t job, std::size_t node);
+  std::vector<std::size_t> SmallestFirst(std::size_t node) const;
   void Apply(const Move& move);
   void Undo(std::vector<Move>& moves, std::size_t but);  // All but the first.
 
@@ -76,7 +83,8 @@ class GpuPacking {
   std::vector<int> free_;                              // By node.
   std::vector<std::vector<std::uint64_t>> with_free_;  // Bit N of entry G: node N has exactly G free GPUs.
   std::vector<std::uint64_t> empty_;                   // Bit N: node N is whole, and nothing on it is taken.
-  std::vector<std::vector<SmallJob>> small_jobs_;      // By node.
+  std::vector<std::size_t> first_small_;               // By node; kNone: no small job.
+  std::vector<SmallJob> small_jobs_;                   // By job.
 };
 
 }  // namespace grus

@@ -2,6 +2,7 @@
 #include "controllers/policy/size_ladder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace grus {
@@ -22,30 +23,19 @@ double ShareAfterRestart(const PoolJob& job) {
 
 }  // namespace
 
-std::vector<int> LegalSizes(const PoolJob& job, int workers_per_node) {
-  std::vector<int> sizes;
-  const auto add = [&](int size) {
-    if (size >= job.min_workers && size <= job.max_workers) sizes.push_back(size);
-  };
+int NextLegalSize(const PoolJob& job, int workers_per_node, int workers) {
+  const int least = std::max(workers + 1, job.min_workers);
+  const int in_whole_nodes = (least + workers_per_node - 1) / workers_per_node * workers_per_node;
+  int next = 0;
   switch (job.step) {
     case SizeStep::kAny:
-      if (job.min_workers > workers_per_node && job.min_workers % workers_per_node != 0) add(job.min_workers);
-      for (int size = job.min_workers; size < std::min(workers_per_node, job.max_workers + 1); ++size) add(size);
-      for (int size = workers_per_node; size <= job.max_workers; size += workers_per_node) add(size);
-      if (job.max_workers > workers_per_node && job.max_workers % workers_per_node != 0) add(job.max_workers);
-      break;
-    case SizeStep::kPowerOfTwo:
-      for (int size = 1;; size *= 2) {
-        add(size);
-        if (size > job.max_workers / 2) break;
-      }
-      break;
-    case SizeStep::kWholeNodes:
-      for (int size = workers_per_node; size <= job.max_workers; size += workers_per_node) add(size);
-      break;
+      if (least > job.max_workers) return 0;
+      if (least <= workers_per_node || least == job.min_workers) return least;
+      return std::min(in_whole_nodes, job.max_workers);
+    case SizeStep::kPowerOfTwo: next = static_cast<int>(std::bit_ceil(static_cast<unsigned>(least))); break;
+    case SizeStep::kWholeNodes: next = in_whole_nodes; break;
   }
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-  return sizes;
+  return next <= job.max_workers ? next : 0;
 }
 
 SpeedPoint SpeedAt(std::span<const SpeedPoint> curve, int gpus) {
@@ -64,23 +54,19 @@ SpeedPoint SpeedAt(std::span<const SpeedPoint> curve, int gpus) {
           std::lerp(below.high, above->high, share)};
 }
 
-std::vector<Rung> LadderOf(const PoolJob& job, int current_workers, int workers_per_node) {
-  const std::vector<int> sizes = LegalSizes(job, workers_per_node);
-  if (sizes.empty()) return {};
+void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, std::vector<Rung>& ladder) {
+  int workers = NextLegalSize(job, workers_per_node, 0);
   const int tried = job.curve.empty() ? 0 : job.curve.back().gpus;
-  const int most = std::max(2 * tried, sizes.front() * job.gpus_per_worker);
+  const int most = std::max(2 * tried, workers * job.gpus_per_worker);
   const double weight = 1 / (1 + job.attained_gpu_seconds / kHalfWeightGpuSeconds);
   const double kept = std::max(kWorthOfChange * ShareAfterRestart(job), kLeastShare);
-
-  std::vector<Rung> ladder;
-  for (const int workers : sizes) {
+  for (; workers > 0; workers = NextLegalSize(job, workers_per_node, workers)) {
     const int gpus = workers * job.gpus_per_worker;
     if (gpus > most) break;
     const SpeedPoint point = SpeedAt(job.curve, gpus);
     const bool is_resize = current_workers > 0 && workers != current_workers;
     ladder.push_back({workers, gpus, weight * std::log(is_resize ? kept * point.low : point.speed)});
   }
-  return ladder;
 }
 
 double GainPerGpu(std::span<const Rung> ladder, std::size_t from, std::size_t to) {

@@ -11,9 +11,9 @@
 
 namespace grus {
 
-// Legal sizes in workers, ascending, as the job's step says; empty if none lies between min and max.
+// The smallest legal size above `workers`, as the job's step says; 0 if there is none up to its maximum.
 // REQUIRES: workers_per_node >= 1.
-std::vector<int> LegalSizes(const PoolJob& job, int workers_per_node);
+int NextLegalSize(const PoolJob& job, int workers_per_node, int workers);
 
 // Straight between the points of the curve, in proportion to GPUs beyond its ends; the number of GPUs without a curve.
 SpeedPoint SpeedAt(std::span<const SpeedPoint> curve, int gpus);
@@ -25,14 +25,14 @@ struct Rung {
 };
 
 // The legal sizes that are known well enough to try: up to twice the largest size that was measured, at least the
-// smallest. Ascending; empty if there is no legal size.
+// smallest. Appended to `ladder`, ascending; nothing if there is no legal size.
 //
 // Value = weight * log(speed): with it, the steps of largest gain lead to proportional fairness, whatever the units of
 // speeds. The weight falls with the service that a job has attained. A size other than the current one has to earn back
 // the restart: it counts as if it had 0.9 of its speed, and of that only the share of time that is left to a job which
 // restarts as often as this one does. And of its band, such a size counts with the lower end: the restart is certain,
 // the speed is not. REQUIRES: workers_per_node >= 1.
-std::vector<Rung> LadderOf(const PoolJob& job, int current_workers, int workers_per_node);
+void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, std::vector<Rung>& ladder);
 
 // The index of the rung above `from` with the largest gain in value per GPU, among those with at most `most_gpus` in
 // total; `from` if none gains.

@@ -17,7 +17,15 @@ PoolJob Job(SizeStep step, int min, int max) {
   return job;
 }
 
-TEST(LegalSizes, FollowTheStepOfTheJob) {
+std::vector<int> LegalSizes(const PoolJob& job, int per_node) {
+  std::vector<int> sizes;
+  for (int size = NextLegalSize(job, per_node, 0); size > 0; size = NextLegalSize(job, per_node, size)) {
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+TEST(NextLegalSize, FollowsTheStepOfTheJob) {
   struct Case {
     SizeStep step;
     int min, max, per_node;
@@ -47,11 +55,13 @@ TEST(SpeedAt, IsStraightBetweenPointsAndInProportionOutside) {
   EXPECT_DOUBLE_EQ(SpeedAt({}, 3).speed, 3);
 }
 
-TEST(LadderOf, AResizeCountsTheLowEndOfItsBand) {
+TEST(AppendLadder, AResizeCountsTheLowEndOfItsBand) {
   PoolJob job = Job(SizeStep::kAny, 1, 2);
   job.age_seconds = 3600;
   job.curve = {{1, 10, 10, 10}, {2, 15, 10, 20}};
-  const std::vector<Rung> waiting = LadderOf(job, 0, 4), running = LadderOf(job, 1, 4);
+  std::vector<Rung> waiting, running;
+  AppendLadder(job, 0, 4, waiting);
+  AppendLadder(job, 1, 4, running);
   EXPECT_GT(waiting[1].value, waiting[0].value);
   EXPECT_LT(running[1].value, running[0].value);
 }
