@@ -69,6 +69,11 @@ std::map<std::string, int> Sizes(const std::vector<Grant>& plan) {
   return sizes;
 }
 
+int CountOf(const std::vector<Grant>& plan, GrantReason reason) {
+  return static_cast<int>(
+      std::count_if(plan.begin(), plan.end(), [&](const Grant& grant) { return grant.reason == reason; }));
+}
+
 // What holds for every plan: no GPU twice, nobody below its minimum or at a size that is not legal.
 void ExpectPossible(const AllocationSnapshot& snapshot, const std::vector<Grant>& plan) {
   ASSERT_EQ(plan.size(), snapshot.jobs.size());
@@ -170,6 +175,7 @@ TEST(Allocate, LeastServedGangComesFirstUnlessTheyAreNearlyEqual) {
     AllocationSnapshot snapshot{Nodes(1, 4), {Running("a/runs", 4, 4, {{0, 4}}), Job("a/waits", 4, 4)}};
     snapshot.jobs[0].attained_gpu_seconds = c.running_gpu_hours * kHour;
     snapshot.jobs[1].attained_gpu_seconds = c.waiting_gpu_hours * kHour;
+    snapshot.jobs[1].age_seconds = 11 * kHour;  // The older one.
 
     const std::vector<Grant> plan = AllocateChecked(snapshot);
 
@@ -296,9 +302,19 @@ TEST(Allocate, GrowsWhereItIs) {
   EXPECT_EQ(plan[0].places, (std::vector<NodeWorkers>{{0, 4}, {2, 4}}));
 }
 
-TEST(Allocate, MovesSmallJobsTogetherForALargeOne) {
+TEST(Allocate, SmallerJobsFillWhatALargeOneCannotUse) {
+  AllocationSnapshot snapshot{Nodes(1, 4),
+                              {Running("a/runs", 3, 3, {{0, 3}}), Job("a/large", 4, 4), Job("b/small", 1, 1)}};
+  snapshot.jobs[1].age_seconds = kHour;
+
+  const std::map<std::string, int> sizes = Sizes(AllocateChecked(snapshot));
+
+  EXPECT_EQ(sizes, (std::map<std::string, int>{{"a/large", 0}, {"a/runs", 3}, {"b/small", 1}}));
+}
+
+TEST(Allocate, MovesSmallJobsTogetherSoThatALargeOneGrows) {
   // given: each node has one GPU taken
-  AllocationSnapshot snapshot{Nodes(3, 4), {Job("a/large", 8, 8)}};
+  AllocationSnapshot snapshot{Nodes(3, 4), {Job("a/large", 1, 8)}};
   for (const std::size_t node : {0, 1, 2}) {
     snapshot.jobs.push_back(Running("b/small-" + std::to_string(node), 1, 1, {{node, 1}}));
   }
@@ -306,33 +322,42 @@ TEST(Allocate, MovesSmallJobsTogetherForALargeOne) {
   const std::vector<Grant> plan = AllocateChecked(snapshot);
 
   EXPECT_EQ(plan[0].to, 8);
-  const auto moved =
-      std::count_if(plan.begin(), plan.end(), [](const Grant& g) { return g.reason == GrantReason::kMoved; });
-  EXPECT_EQ(moved, 2);
+  EXPECT_EQ(CountOf(plan, GrantReason::kMoved), 2);
 }
 
-TEST(Allocate, GetsLessWhereRoomIsScattered) {
-  // given: two nodes with two GPUs free each, and nothing small enough to move
-  AllocationSnapshot snapshot{Nodes(2, 4), {Job("a/job", 1, 4)}};
-  for (const std::size_t node : {0, 1}) {
-    snapshot.jobs.push_back(Running("b/part-" + std::to_string(node), 2, 2, {{node, 2}}));
-    snapshot.jobs.push_back(Running("b/third-" + std::to_string(node), 1, 1, {{node, 1}}));
-  }
-
-  EXPECT_EQ(AllocateChecked(snapshot)[0].to, 2);
-}
-
-TEST(Allocate, AGuaranteedGangGetsItsPlaceAlthoughOthersSitThere) {
-  // given: three GPUs of each node are taken by jobs that cannot be packed closer; the gang has the least service
-  AllocationSnapshot snapshot{Nodes(2, 4), {Job("a/gang", 2, 2)}};
-  for (const std::size_t node : {0, 1}) {
-    snapshot.jobs.push_back(Running("b/three-" + std::to_string(node), 3, 3, {{node, 3}}));
-    snapshot.jobs.back().attained_gpu_seconds = 100 * kHour;
-  }
+TEST(Allocate, MovesAsFewGpusAsItCan) {
+  // given: a node could be cleared by moving one GPU, or two, or three
+  AllocationSnapshot snapshot{
+      Nodes(3, 4), {Job("a/large", 4, 4), Running("b/one", 1, 1, {{1, 1}}), Running("b/two", 2, 2, {{2, 2}})}};
+  for (const char* key : {"b/x", "b/y", "b/z"}) snapshot.jobs.push_back(Running(key, 1, 1, {{0, 1}}));
 
   const std::vector<Grant> plan = AllocateChecked(snapshot);
 
-  EXPECT_EQ(Sizes(plan), (std::map<std::string, int>{{"a/gang", 2}, {"b/three-0", 3}, {"b/three-1", 0}}));
+  EXPECT_EQ(plan[0].places, (std::vector<NodeWorkers>{{1, 4}}));
+  EXPECT_EQ(plan[1].reason, GrantReason::kMoved);
+  EXPECT_EQ(CountOf(plan, GrantReason::kMoved), 1);
+}
+
+TEST(Allocate, GetsLessWhereRoomIsScattered) {
+  // given: one GPU is free on each of two nodes, and nobody on them would fit elsewhere
+  const AllocationSnapshot snapshot{
+      Nodes(2, 4), {Job("a/job", 1, 2), Running("b/left", 3, 3, {{0, 3}}), Running("b/right", 3, 3, {{1, 3}})}};
+
+  const std::vector<Grant> plan = AllocateChecked(snapshot);
+
+  EXPECT_EQ(plan[0].to, 1);
+  EXPECT_EQ(CountOf(plan, GrantReason::kKept), 2);
+}
+
+TEST(Allocate, AGuaranteedGangGetsItsPlaceAlthoughLargeJobsLieAcross) {
+  // given: two jobs of a node and a half on two nodes each; closer together they leave a node for the gang
+  const AllocationSnapshot snapshot{
+      Nodes(4, 8),
+      {Job("a/gang", 8, 8), Running("b/left", 12, 12, {{0, 8}, {1, 4}}), Running("b/right", 12, 12, {{2, 8}, {3, 4}})}};
+
+  const std::map<std::string, int> sizes = Sizes(AllocateChecked(snapshot));
+
+  EXPECT_EQ(sizes, (std::map<std::string, int>{{"a/gang", 8}, {"b/left", 12}, {"b/right", 12}}));
 }
 
 TEST(Allocate, GivesUpPlacesThatANodeHasLost) {
