@@ -172,8 +172,8 @@ void GpuPacking::Apply(const Move& move) {
   SetFree(move.to.node, free_[move.to.node] - move.gpus);
 }
 
-void GpuPacking::Undo(std::vector<Move>& moves, std::size_t but) {
-  for (; moves.size() > but; moves.pop_back()) {
+void GpuPacking::Undo(std::vector<Move>& moves, std::size_t kept) {
+  for (; moves.size() > kept; moves.pop_back()) {
     const Move& last = moves.back();
     Apply({last.job, last.to, last.from, last.gpus});
   }

@@ -75,7 +75,7 @@ class GpuPacking {
   void RemoveSmall(std::size_t job, std::size_t node);
   std::vector<std::size_t> SmallestFirst(std::size_t node) const;
   void Apply(const Move& move);
-  void Undo(std::vector<Move>& moves, std::size_t but);  // All but the first.
+  void Undo(std::vector<Move>& moves, std::size_t kept);  // The last ones, until `kept` are left.
 
   std::span<const PoolNode> nodes_;
   int node_gpus_ = 0;
