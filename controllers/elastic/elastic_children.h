@@ -14,8 +14,6 @@
 
 namespace grus {
 
-// On the StatefulSet: its Secret holds the scripts, too. A Secret that an older grus made holds only the key.
-inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
 inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret in pods.
 inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
 
@@ -23,7 +21,7 @@ kube::Json MakeService(const api::ElasticHorovodJob& job);
 kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);  // With the scripts of its pods.
 std::optional<SshKey> KeyIn(const kube::Secret& secret);
 kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
-kube::Json MakeWorkers(const api::ElasticHorovodJob& job, const WorkersState& size);
+kube::Json MakeWorker(const api::ElasticHorovodJob& job, int ordinal, Gang gang);  // A pod.
 kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
 
 // The PodGroup of the workers. REQUIRES: at least one worker.
@@ -36,7 +34,8 @@ kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);
 // The first field of the job's templates that grus cannot read: "spec.workersSpec.template.spec.containers: expected a
 // list, found a string"; empty: grus can read all.
 std::string UnreadableField(const api::ElasticHorovodJob& job);
-// A pod from the template of a StatefulSet or Job of ours, as its controller would create it.
-kube::Json PodOfTemplate(const kube::Json& workload);
+// Pods without a name of their own, to ask the API server what it would make of them.
+kube::Json WorkerToAsk(const api::ElasticHorovodJob& job);
+kube::Json LauncherToAsk(const api::ElasticHorovodJob& job);
 
 }  // namespace grus

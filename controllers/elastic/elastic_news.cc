@@ -4,7 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "clientlib/model/apps_v1.h"
 #include "clientlib/model/batch_v1.h"
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/pod_group.h"
@@ -18,7 +17,7 @@ News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
   if (after == nullptr) return News::kNow;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
-    return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
+    return std::tuple(w.uid, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
   };
   if (look(*before) != look(*after)) return News::kNow;
   if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
@@ -36,12 +35,6 @@ bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const k
       before.metadata.labels != after.metadata.labels || before.metadata.annotations != after.metadata.annotations ||
       before.metadata.owner_references != after.metadata.owner_references) {
     return false;
-  }
-  if (&kind == &KindOf<kube::StatefulSet>()) {
-    const auto is_observed = [](const kube::Object& object) {
-      return ReadWorkersState(static_cast<const kube::StatefulSet&>(object)).is_observed;
-    };
-    return is_observed(before) == is_observed(after);
   }
   if (&kind == &KindOf<kube::Job>()) {
     const auto end = [](const kube::Object& object) {

@@ -74,7 +74,6 @@ Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   if (IsSettled(view)) {
     ForgetRoom(job.metadata.Key());  // Also places that a pass kept before it saw the last binds.
     plan = PlanElasticJob(view);
-    if (plan.workers && view.workers) plan.workers->gang = view.workers->gang;
     quotas_.Note(view, plan);
   } else {
     plan = PlanWithRoom(view);
@@ -110,7 +109,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
   } else if (view.granted() < sizes.wanted) {
     LookForMore(view, sizes, pods);
   }
-  if (view.workers && view.workers->gang == Gang::kGated) ReplaceLostPlaces(view, pods);
+  if (view.workers.gang == Gang::kGated) ReplaceLostPlaces(view, pods);
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);
   for (const JobPod* pod : {&pods.worker, &pods.launcher}) {
@@ -156,14 +155,14 @@ void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_que
   }
   if (is_start && places == 0) return ForgetRoom(key);
   if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for an autoscaler to see.
-  const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !view.has_bound_launcher());
+  const bool needs_launcher = plan.workers && plan.workers->granted > 0 && (is_start || !view.has_bound_launcher());
   account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, needs_launcher ? 1 : 0);
   account_.KeepPlaces(owner, pods.worker_shape, places);
 }
 
-// Decide when workers start, and keep the decision while there are any: a change would touch their template.
+// Decide when workers start, and keep the decision while there are any: members of a gang are alike.
 Gang ElasticPlanning::GangOf(const View& view, const WorkersState& planned, bool is_queued) {
-  if (planned.replicas == 0 || view.has_workers()) return view.workers ? view.workers->gang : Gang::kNone;
+  if (planned.granted == 0 || view.alive() > 0) return view.workers.gang;
   return !is_queued && account_.MustHold(view.job->metadata.Key().ToString()) ? Gang::kGated : Gang::kUngated;
 }
 

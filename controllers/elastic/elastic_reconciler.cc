@@ -7,6 +7,7 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/elastic/refusals.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/workload_fingerprint.h"
 
@@ -21,17 +22,6 @@ using kube::KindOf;
 using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
-
-// The API server's words for a create in a namespace that is being deleted.
-constexpr std::string_view kNamespaceEnds = "because it is being terminated";
-
-// Denied by the authorizer, not by an admission check of what was written: 'User "x" cannot create resource "y"'.
-bool IsNotPermitted(const Error& error) {
-  const std::string& text = error.message();
-  const std::size_t cannot = text.find("\" cannot ");
-  return error.code() == ErrorCode::kForbidden && cannot != std::string::npos &&
-         text.find(" resource \"", cannot) != std::string::npos;
-}
 
 }  // namespace
 
@@ -50,7 +40,8 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       planning_(client, caches, account, feed_, clock),
       missing_pods_(client, clock),
       training_output_(client, clock),
-      children_(client, caches, clock) {
+      children_(client, caches, clock),
+      old_workers_(client, caches.pods) {
   if (caches_.profiles == nullptr) return;
   jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
     const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -76,7 +67,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     });
   }
   for (kube::Informer* children :
-       {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
+       {&caches_.services, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
     if (children == nullptr) continue;
     children->AddHandler([this, &kind = children->kind()](const kube::Change& change, bool is_initial) {
       if (change.before && change.after && LooksSameToPlan(kind, *change.before, *change.after)) return;
@@ -100,13 +91,10 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
 }
 
-View ElasticReconciler::Observe(const Job& job, const Children& children) const {
+View ElasticReconciler::Observe(const Job& job, const Children& children) {
   View view;
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
-  if (children.workers && !children.workers->metadata.is_being_deleted()) {
-    view.workers = ReadWorkersState(*children.workers);
-  }
   if (children.hosts) view.hosts = ReadHostList(*children.hosts);
   if (caches_.profiles != nullptr && caches_.profiles->store().size() > 0) {
     const auto name = ProfileNameOf(*job);
@@ -131,7 +119,7 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   return view;
 }
 
-void ElasticReconciler::ReadPods(const Children& children, View& view) const {
+void ElasticReconciler::ReadPods(const Children& children, View& view) {
   const std::string set_name = WorkersName(*view.job);
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, view.job->metadata.Key().ToString())) {
     const bool is_of_launcher = IsControlledBy(*pod, children.launcher.get());
@@ -140,13 +128,17 @@ void ElasticReconciler::ReadPods(const Children& children, View& view) const {
       view.has_stray_launcher = true;
     }
     const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
-    if (ordinal && IsControlledBy(*pod, children.workers.get())) {
+    if (ordinal && IsControlledBy(*pod, view.job.get())) {
       view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
+    } else if (ordinal && IsOfOldGrus(*pod, *view.job)) {
+      view.has_old_workers = true;
     } else if (is_of_launcher) {
       view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
     }
   }
   std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
+  children_.MarkDropped(view);
+  view.workers = ReadWorkersState(view);
 }
 
 void ElasticReconciler::Forget(const ObjectKey& key) {
@@ -166,23 +158,19 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return Action::AwaitChange();
   }
   if (kept_.Get(job->metadata).is_namespace_ending) return Action::AwaitChange();
-  if (!writes_.HasCaughtUp(job->metadata, {&caches_.jobs, &caches_.services, &caches_.stateful_sets,
-                                           &caches_.config_maps, &caches_.launchers, &caches_.pods, caches_.groups})) {
+  if (!writes_.HasCaughtUp(job->metadata, {&caches_.jobs, &caches_.services, &caches_.config_maps,
+                                            &caches_.launchers, &caches_.pods, caches_.groups})) {
     return Action::After(kCacheLag);
   }
 
   const Children children = children_.Find(*job);
   ChildWriter writer = children_.WriterFor(*job, writes_, stop);
-  const auto has_pods = [&] { return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, key.ToString()).empty(); };
-  if (!children.workers && (job->status.replicas.granted > 0 || has_pods())) {
-    // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.
-    Result<bool> is_back = children_.RestoreHiddenWorkers(*job, writer, stop);
-    if (!is_back) return std::move(is_back).error();
-    if (*is_back) return Action::After(kCacheLag);
-  }
   View view = Observe(job, children);
-  view.are_pods_current = children_.ArePodsCurrent(*job);
-  const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
+  if (view.has_old_workers) {
+    Status adopted = old_workers_.Adopt(*job, writer, stop);
+    return adopted ? Result<Action>(Action::After(kCacheLag)) : std::move(adopted).error();
+  }
+  const auto missing = missing_pods_.Explain(view, children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
   view.failed_tries = kept_.Get(job->metadata).failed_tries;
   const Plan plan = planning_.MakePlan(view, stop);
@@ -192,28 +180,34 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
   }
 
-  std::optional<kube::Duration> deferred;
-  if (Status done = Execute({view, plan, children, writer, stop}, deferred); !done) {
+  std::optional<kube::Duration> look_again = plan.look_again;
+  LookAgain(look_again, missing);
+  LookAgain(look_again, silence);
+  if (Status done = Execute({view, plan, children, writer, stop}, look_again); !done) {
     return Refused(view, plan, std::move(done).error(), stop);
   }
   Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
-  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
-                                 missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
+  return Action::After(std::min(look_again.value_or(kSafetyResync), kSafetyResync));
 }
 
-Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Duration>& deferred) {
+Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Duration>& look_again) {
   const auto say = [&]() -> Status {
+    std::optional<kube::Duration> deferred;
     Status said = WriteStatus(pass.view, pass.plan.status, deferred, pass.stop);
+    LookAgain(look_again, deferred);
     if (said) NoteTry(pass.view, pass.plan);
     return said;
   };
-  if (Status done = children_.WriteWorkers(pass); !done) return done;
+  Result<std::optional<Error>> refused = children_.WriteWorkers(pass);
+  if (!refused) return std::move(refused).error();
+  if (pass.plan.missing > 0) LookAgain(look_again, missing_pods_.NoteCreates(pass.view, *refused));
   // Write the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal
   // write it last: otherwise each pass would first clear the refusal, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
   if (!is_stalled) {
     if (Status said = say(); !said) return said;
   }
+  if (Status done = children_.DropWorkers(pass); !done) return done;
   if (Status done = children_.WriteLauncher(pass); !done) return done;
   return is_stalled ? say() : Status();
 }
@@ -227,7 +221,7 @@ void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
 
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job is gone; our cache will hear of it.
-  if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
+  if (IsOfEndingNamespace(error)) {
     // The namespace takes the job with it: there is nothing to repair, and nothing to tell the user.
     planning_.ReleaseUnmade(view);
     kept_.With(view.job->metadata, [](Kept& kept) { kept.is_namespace_ending = true; });

@@ -17,6 +17,7 @@
 #include "controllers/elastic/elastic_planning.h"
 #include "controllers/elastic/job_children.h"
 #include "controllers/elastic/missing_pods.h"
+#include "controllers/elastic/old_workers.h"
 #include "controllers/elastic/training_output.h"
 #include "controllers/frame/status_writer.h"
 
@@ -41,9 +42,10 @@ class ElasticReconciler final : public kube::Reconciler {
     bool is_namespace_ending = false;  // The job ends with it.
   };
 
-  View Observe(const Job& job, const Children& children) const;
-  void ReadPods(const Children& children, View& view) const;
-  kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& deferred);
+  View Observe(const Job& job, const Children& children);
+  void ReadPods(const Children& children, View& view);
+  // Brings `look_again` forward to when the pass must be repeated.
+  kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& look_again);
   // Sets `deferred` if the write is deferred: look again after that time.
   kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
                            std::optional<kube::Duration>& deferred, std::stop_token stop);
@@ -67,6 +69,7 @@ class ElasticReconciler final : public kube::Reconciler {
   MissingPods missing_pods_;
   TrainingOutput training_output_;
   JobChildren children_;
+  OldWorkers old_workers_;
   kube::ObjectMemory<Kept> kept_{kube::KeptFor::kSpec};
 };
 

@@ -8,6 +8,7 @@
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/refusals.h"
 #include "controllers/policy/cluster_objects.h"
 
 namespace grus {
@@ -49,12 +50,6 @@ bool IsOtherToNodes(const kube::Pod& a, const kube::Pod& b) {
 
 }  // namespace
 
-bool IsFinal(const kube::Error& refusal) {
-  const kube::ErrorCode code = refusal.code();
-  return code == kube::ErrorCode::kForbidden || code == kube::ErrorCode::kInvalid ||
-         code == kube::ErrorCode::kInvalidArgument;
-}
-
 JobPods::Memory& JobPods::MemoryLocked(const ElasticHorovodJob& job) {
   Memory& memory = memory_[job.metadata.Key()];
   if (memory.question && memory.uid == job.metadata.uid && memory.generation == job.metadata.generation) return memory;
@@ -75,11 +70,11 @@ Duration JobPods::AgeLeft(const Answer& answer) const {
   return (answer.refusal ? kSoon : kAskAgain) - (clock_.Now() - *answer.when);
 }
 
-JobPods::Answer JobPods::AnswerTo(const Json& workload, const std::string& ns, std::stop_token stop) const {
+JobPods::Answer JobPods::AnswerTo(const Json& pod, const std::string& ns, std::stop_token stop) const {
   kube::WriteOptions options;
   options.dry_run = true;
   options.timeout = kPatience;
-  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, PodOfTemplate(workload), options, stop);
+  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
   Answer answer;
   answer.when = clock_.Now();
   if (created) answer.pod = std::static_pointer_cast<const kube::Pod>(*created);
@@ -117,9 +112,9 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     ++in_flight;
   }
   // False: the API server cannot answer now, whatever it is asked.
-  const auto ask = [&](const Json& workload, Answer& answer) {
+  const auto ask = [&](const Json& pod, Answer& answer) {
     const kube::TimePoint asked = clock_.Now();
-    Answer fresh = AnswerTo(workload, ns, stop);
+    Answer fresh = AnswerTo(pod, ns, stop);
     const bool can_answer = !fresh.refusal || IsFinal(*fresh.refusal);
     std::lock_guard lock(mutex_);
     NoteLocked(ns, fresh);
@@ -130,8 +125,8 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     answer = std::move(fresh);
     return can_answer;
   };
-  const bool goes_on = !is_worker_old || ask(MakeWorkers(job, {1, 1, false, false}), question->worker);
-  if (goes_on && is_launcher_old) (void)ask(MakeLauncher(job), question->launcher);
+  const bool goes_on = !is_worker_old || ask(WorkerToAsk(job), question->worker);
+  if (goes_on && is_launcher_old) (void)ask(LauncherToAsk(job), question->launcher);
   std::lock_guard lock(mutex_);
   if (--in_flight_[ns] == 0) in_flight_.erase(ns);
 }

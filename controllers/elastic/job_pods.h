@@ -27,9 +27,6 @@ struct JobPod {
   std::optional<kube::Duration> look_again;  // When the API server may answer differently.
 };
 
-// Whether the API server judged the pod itself: it refuses the same pod again until something else changes.
-bool IsFinal(const kube::Error& refusal);
-
 class JobPods {
  public:
   JobPods(kube::Client& client, const kube::Clock& clock) : client_(client), clock_(clock) {}
@@ -76,7 +73,7 @@ class JobPods {
     kube::Duration pause{};
   };
 
-  Answer AnswerTo(const kube::Json& workload, const std::string& ns, std::stop_token stop) const;
+  Answer AnswerTo(const kube::Json& pod, const std::string& ns, std::stop_token stop) const;
   kube::Duration AgeLeft(const Answer& answer) const;  // Until the next question; zero or less: ask now.
   void NoteLocked(const std::string& ns, const Answer& fresh);
 

@@ -73,7 +73,6 @@ struct ElasticController {
     ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
     return {*with.jobs,
             with.manager.AddInformer(KindOf<kube::Service>(), ours),
-            with.manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
             with.manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
             with.manager.AddInformer(KindOf<kube::Job>(), ours),
             with.pods,
