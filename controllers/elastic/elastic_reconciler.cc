@@ -23,6 +23,13 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
+// The UIDs of controllers that may be jobs, for an index of pods.
+std::vector<std::string> ControllersOf(const kube::Object& pod) {
+  const kube::OwnerReference* controller = pod.metadata.Controller();
+  const bool is_job = controller != nullptr && controller->kind == KindOf<ElasticHorovodJob>().kind;
+  return is_job ? std::vector{std::string(controller->uid)} : std::vector<std::string>();
+}
+
 }  // namespace
 
 ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterAccount& account,
@@ -34,6 +41,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
+      pods_by_controller_(caches.pods.AddIndex(ControllersOf)),
       // The echo of an own write deserves a pass soon: the API server may have stored something else than we sent.
       feed_(writes_, kMinorChangeWait, News::kSoon),
       statuses_(client, &writes_, clock),
@@ -78,6 +86,8 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   }
   caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
     const std::optional<ObjectKey> key = JobOf(change.Any().metadata);
+    const std::optional<ObjectKey> before = change.before ? JobOf(change.before->metadata) : std::nullopt;
+    if (before && before != key) feed_.Add(*before);  // Somebody took our labels off.
     if (!key) return;
     News news = NewsOfJobPod(static_cast<const kube::Pod*>(change.before.get()),
                              static_cast<const kube::Pod*>(change.after.get()));
@@ -141,6 +151,21 @@ void ElasticReconciler::ReadPods(const Children& children, View& view) {
   view.workers = ReadWorkersState(view);
 }
 
+Result<bool> ElasticReconciler::RestoreLabels(const View& view, ChildWriter& writer) const {
+  const ElasticHorovodJob& job = *view.job;
+  bool has_restored = false;
+  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_controller_, std::string(job.metadata.uid))) {
+    const auto ordinal = OrdinalOf(pod->metadata.name, WorkersName(job));
+    if (!ordinal || JobOf(pod->metadata) == job.metadata.Key() || pod->metadata.is_being_deleted()) continue;
+    kube::Json wanted = MakeWorker(job, *ordinal, view.workers.gang);
+    wanted.Erase("spec");
+    Status restored = writer.Restore(KindOf<kube::Pod>(), std::string(pod->metadata.uid), wanted);
+    if (!restored && restored.error().code() != ErrorCode::kNotFound) return std::move(restored).error();
+    has_restored = true;
+  }
+  return has_restored;
+}
+
 void ElasticReconciler::Forget(const ObjectKey& key) {
   writes_.Forget(key);
   statuses_.Forget(key);
@@ -170,6 +195,8 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     Status adopted = old_workers_.Adopt(*job, writer, stop);
     return adopted ? Result<Action>(Action::After(kCacheLag)) : std::move(adopted).error();
   }
+  if (const Result<bool> restored = RestoreLabels(view, writer); !restored) return restored.error();
+  else if (*restored) return Action::After(kCacheLag);
   const auto missing = missing_pods_.Explain(view, children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
   view.failed_tries = kept_.Get(job->metadata).failed_tries;

@@ -44,6 +44,8 @@ class ElasticReconciler final : public kube::Reconciler {
 
   View Observe(const Job& job, const Children& children);
   void ReadPods(const Children& children, View& view);
+  // Puts our labels back on workers that have lost them: without these nobody sees what they hold. True if there were any.
+  kube::Result<bool> RestoreLabels(const View& view, ChildWriter& writer) const;
   // Brings `look_again` forward to when the pass must be repeated.
   kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& look_again);
   // Sets `deferred` if the write is deferred: look again after that time.
@@ -60,7 +62,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  const kube::Store::IndexId pods_by_job_;
+  const kube::Store::IndexId pods_by_job_, pods_by_controller_;
   kube::Store::IndexId jobs_by_profile_ = 0;  // Set if there are profiles: by the name that spec.profile means.
   kube::WriteTracker writes_;
   KeyFeed feed_;
