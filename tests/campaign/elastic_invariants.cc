@@ -55,6 +55,8 @@ std::string RunningLauncherStays(const World& world, const ServerChange& change)
 // Workers are granted as the spec allows: none, or from the minimum to the maximum.
 std::string GrantsWithinLimits(const World&, const ServerChange& change) {
   if (change.resource != kJobs || !change.after) return {};
+  const auto granted = [](const Json& job) { return IntAt(job, {"status", "replicas", "granted"}); };
+  if (change.before && granted(*change.before) == granted(*change.after)) return {};  // The workers may leave just now.
   const auto decoded = kube::Decode<api::ElasticHorovodJob>(kube::ToText(*change.after));
   if (!decoded) return {};
   const api::ElasticHorovodJob& job = **decoded;
