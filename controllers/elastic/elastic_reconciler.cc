@@ -30,6 +30,29 @@ std::vector<std::string> ControllersOf(const kube::Object& pod) {
   return is_job ? std::vector{std::string(controller->uid)} : std::vector<std::string>();
 }
 
+// Nodes that pods are bound to, for one pass. The cache of nodes may be older than that of pods: ask before a worker that
+// might run is replaced, or deleted by force.
+class KnownNodes {
+ public:
+  KnownNodes(kube::Client& client, const ClusterAccount& account, std::stop_token stop)
+      : client_(client), account_(account), stop_(std::move(stop)) {}
+  // Empty: the pod has none yet.
+  Result<bool> Has(const std::string& name) {
+    if (name.empty() || account_.HasNode(name)) return true;
+    const auto known = asked_.find(name);
+    if (known != asked_.end()) return known->second;
+    const auto live = client_.Get<kube::Node>({"", name}, stop_);
+    if (!live && live.error().code() != ErrorCode::kNotFound) return Error(live.error()).with("look for Node " + name);
+    return asked_[name] = live.ok();
+  }
+
+ private:
+  kube::Client& client_;
+  const ClusterAccount& account_;
+  std::stop_token stop_;
+  std::map<std::string, bool> asked_;
+};
+
 }  // namespace
 
 ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterAccount& account,
@@ -101,7 +124,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
 }
 
-View ElasticReconciler::Observe(const Job& job, const Children& children) {
+Result<View> ElasticReconciler::Observe(const Job& job, const Children& children, std::stop_token stop) {
   View view;
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
@@ -111,7 +134,7 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) {
     const auto profile = name ? caches_.profiles->Get<api::WorkloadProfile>({"", *name}) : nullptr;
     if (profile) view.profile = JobProfileOf(*profile, *job);
   }
-  ReadPods(children, view);
+  if (Status read = ReadPods(children, view, std::move(stop)); !read) return std::move(read).error();
   if (children.launcher) {
     const kube::JobStatus& status = children.launcher->status;
     view.is_launcher_ending = children.launcher->metadata.is_being_deleted();
@@ -129,26 +152,28 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) {
   return view;
 }
 
-void ElasticReconciler::ReadPods(const Children& children, View& view) {
-  const std::string set_name = WorkersName(*view.job);
+Status ElasticReconciler::ReadPods(const Children& children, View& view, std::stop_token stop) {
+  const std::string workers_name = WorkersName(*view.job);
+  KnownNodes nodes(client_, account_, std::move(stop));
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, view.job->metadata.Key().ToString())) {
     const bool is_of_launcher = IsControlledBy(*pod, children.launcher.get());
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
         !HasEnded(*pod) && !is_of_launcher) {
       view.has_stray_launcher = true;
     }
-    const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
-    if (ordinal && IsControlledBy(*pod, view.job.get())) {
-      view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
-    } else if (ordinal && IsOfOldGrus(*pod, *view.job)) {
-      view.has_old_workers = true;
-    } else if (is_of_launcher) {
-      view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
-    }
+    const auto ordinal = OrdinalOf(pod->metadata.name, workers_name);
+    const bool is_worker = ordinal && IsControlledBy(*pod, view.job.get());
+    if (ordinal && !is_worker && IsOfOldGrus(*pod, *view.job)) view.has_old_workers = true;
+    if (!is_worker && !is_of_launcher) continue;
+    const Result<bool> has_node = nodes.Has(std::string(pod->spec.node_name.view()));
+    if (!has_node) return has_node.error();
+    if (is_worker) view.pods.push_back(ReadWorker(*pod, *ordinal, *has_node));
+    else view.launcher_pods.push_back(ReadLauncherPod(*pod, *has_node));
   }
   std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
   children_.MarkDropped(view);
   view.workers = ReadWorkersState(view);
+  return {};
 }
 
 Result<bool> ElasticReconciler::RestoreLabels(const View& view, ChildWriter& writer) const {
@@ -190,7 +215,9 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   const Children children = children_.Find(*job);
   ChildWriter writer = children_.WriterFor(*job, writes_, stop);
-  View view = Observe(job, children);
+  Result<View> observed = Observe(job, children, stop);
+  if (!observed) return std::move(observed).error();
+  View& view = *observed;
   if (view.has_old_workers) {
     Status adopted = old_workers_.Adopt(*job, writer, stop);
     return adopted ? Result<Action>(Action::After(kCacheLag)) : std::move(adopted).error();

@@ -42,8 +42,8 @@ class ElasticReconciler final : public kube::Reconciler {
     bool is_namespace_ending = false;  // The job ends with it.
   };
 
-  View Observe(const Job& job, const Children& children);
-  void ReadPods(const Children& children, View& view);
+  kube::Result<View> Observe(const Job& job, const Children& children, std::stop_token stop);
+  kube::Status ReadPods(const Children& children, View& view, std::stop_token stop);
   // Puts our labels back on workers that have lost them: without these nobody sees what they hold. True if there were any.
   kube::Result<bool> RestoreLabels(const View& view, ChildWriter& writer) const;
   // Brings `look_again` forward to when the pass must be repeated.

@@ -220,11 +220,7 @@ Status JobChildren::Bury(const std::string& name, const JobPass& pass) {
   const ObjectKey key{pass.view.job->metadata.ns, name};
   const auto pod = caches_.pods.Get<kube::Pod>(key);
   if (!pod) return {};
-  // The cache may be older than the node: ask before a pod that might run is deleted by force.
   const std::string node_name(pod->spec.node_name);
-  const auto node = LookFor<kube::Node>(client_, {"", node_name}, pass.stop);
-  if (!node) return node.error();
-  if (*node) return {};
   // Mark the pod as the pod garbage collector does: a disrupted launcher does not count as failed for the Job.
   Json condition = Json::MakeObject({{"type", "DisruptionTarget"},
                                      {"status", "True"},
