@@ -7,16 +7,11 @@ namespace {
 
 class ElasticGang : public Gang {
  protected:
-  // Whether the worker's template carries the gang's gate; nullopt: there is no StatefulSet.
-  std::optional<bool> TemplateIsGated() const {
-    const auto set = Set();
-    if (!set) return std::nullopt;
-    const kube::Json* gates = set->spec_json.At({"template", "spec", "schedulingGates"});
-    if (gates == nullptr || gates->AsArray() == nullptr) return false;
-    for (const kube::Json& gate : *gates->AsArray()) {
-      if (*gate.Find("name")->AsString() == api::kGangGate) return true;
-    }
-    return false;
+  // How many of the workers were born with the gang's gate.
+  std::size_t BornGated() const {
+    return Where(Workers(), [](const kube::Pod& pod) {
+             return kube::HasGate(pod, api::kGangGate) || !pod.metadata.Annotation(api::kGangLiftedAnnotation).empty();
+           }).size();
   }
   void CreateBoundOutsider() {
     CreateOutsider("outsider", 1);
@@ -34,7 +29,7 @@ TEST_F(ElasticGang, AJobHasAPodGroupOfItsNameWithItsMinimum) {
   ASSERT_TRUE(Group(kName)->metadata.Controller());
   EXPECT_EQ(Group(kName)->metadata.Controller()->uid, TheJob()->metadata.uid);
   EXPECT_TRUE(Await("its group says that it runs", [&] { return Runs(4, kName); }));
-  EXPECT_EQ(TemplateIsGated(), false) << "with nobody else about";
+  EXPECT_EQ(BornGated(), 0U) << "with nobody else about";
 }
 
 TEST_F(ElasticGang, SuspendStopsEverythingAndResumeStartsAgain) {
@@ -66,13 +61,14 @@ TEST_F(ElasticGangWithOutsider, ItsPodsAreBornWithTheGateAndItGrowsReplacesAndSh
   StartManager();  // It knows of the outsider from its start.
   Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4}})");
   ASSERT_TRUE(AwaitTrains(2));
-  ASSERT_EQ(TemplateIsGated(), true);
+  ASSERT_EQ(BornGated(), 2U);
 
   AddNode(2);
   ASSERT_TRUE(AwaitTrains(4));
   const auto uid = Workers().front()->metadata.uid;
   DeletePod("train-workers-0");
   ASSERT_TRUE(Await("it is replaced", [&] { return Trains(4) && Workers().front()->metadata.uid != uid; }));
+  EXPECT_EQ(BornGated(), 4U);
   Scale(1);
   EXPECT_TRUE(AwaitTrains(1));
 }
@@ -92,7 +88,7 @@ TEST_F(ElasticWithoutGangs, AJobHasNoGroupAndItsPodsNoGate) {
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
 
   ASSERT_TRUE(AwaitTrains(4));
-  EXPECT_EQ(TemplateIsGated(), false);
+  EXPECT_EQ(BornGated(), 0U);
   EXPECT_TRUE(world().List<api::PodGroup>(ns()).empty());
   EXPECT_TRUE(EverMembers(kName).empty());
 }
