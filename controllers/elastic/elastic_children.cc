@@ -186,10 +186,11 @@ Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
   Json head = Head(job, "v1", "Pod", name, "worker");
   for (const char* field : {"apiVersion", "kind"}) pod[field] = head[field];
   Json& metadata = pod["metadata"];
-  if (!metadata.is_object()) metadata = Json::MakeObject();
+  // What is no object, the API server refuses as labels.
+  if (!metadata.is_object()) metadata = Json::MakeObject({{"labels", Json(metadata)}});
   for (const char* field : {"name", "namespace", "ownerReferences"}) metadata[field] = head["metadata"][field];
   // As pods of a StatefulSet or an indexed Job have it: frameworks read their rank there.
-  metadata["labels"][kPodIndexLabel] = std::to_string(ordinal);
+  if (metadata["labels"].is_object()) metadata["labels"][kPodIndexLabel] = std::to_string(ordinal);
   if (!pod["spec"].is_object()) return pod;  // The API server says what is wrong.
   pod["spec"]["hostname"] = name;
   pod["spec"]["subdomain"] = ServiceName(job);

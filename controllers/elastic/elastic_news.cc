@@ -13,7 +13,7 @@ namespace grus {
 using kube::KindOf;
 
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
-  if (before == nullptr) return after->spec.scheduling_gates.empty() ? News::kSoon : News::kNow;
+  if (before == nullptr) return News::kSoon;
   if (after == nullptr) return News::kNow;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
@@ -26,7 +26,10 @@ News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
        ReadLauncherPod(*before, true).trouble != ReadLauncherPod(*after, true).trouble)) {
     return News::kNow;
   }
-  return before->spec.node_name == after->spec.node_name ? News::kNone : News::kSoon;
+  const auto with_scheduler = [](const kube::Pod& pod) {
+    return std::pair(pod.spec.scheduling_gates.empty(), pod.spec.node_name.view());
+  };
+  return with_scheduler(*before) == with_scheduler(*after) ? News::kNone : News::kSoon;
 }
 
 bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {

@@ -33,6 +33,7 @@ void PlanAfterEnd(Plan& plan, const View& view) {
     plan.drop = AllOf(view);
   }
   plan.status.replicas.granted = plan.workers ? plan.workers->granted : 0;
+  CountWorkers(plan.status, view, plan.drop);
   if (policy.ttl_seconds_after_finished && plan.status.completion_time) {
     const kube::Duration left =
         seconds(*policy.ttl_seconds_after_finished) - (view.now.value - plan.status.completion_time->value);
@@ -57,6 +58,7 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
 void PlanSuspended(Plan& plan, const View& view) {
   plan.workers = WorkersState{};
   plan.drop = AllOf(view);
+  CountWorkers(plan.status, view, plan.drop);
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   plan.status.start_time.reset();
@@ -208,6 +210,7 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
     PlanLauncher(plan, view, sizes);
     HoldForDrain(plan, view, workers);
   }
+  CountWorkers(plan.status, view, plan.drop);
   const int kept = view.alive() - static_cast<int>(plan.drop.size());
   if (view.may_make_workers) plan.missing = std::max(0, plan.workers->granted - kept);
   NoteScale(plan, view, workers, sizes);

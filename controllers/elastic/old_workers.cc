@@ -3,6 +3,7 @@
 
 #include "clientlib/model/apps_v1.h"
 #include "clientlib/runtime/ownership.h"
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_view.h"
 
 namespace grus {
@@ -25,6 +26,17 @@ bool IsOfOldGrus(const kube::Pod& pod, const api::ElasticHorovodJob& job) {
   return controller->kind == "StatefulSet" && controller->name == WorkersName(job);
 }
 
+Status OldWorkers::KeepKey(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {
+  const std::string old_name = job.metadata.name + "-ssh-" + std::string(job.metadata.uid);
+  const auto old = client_.Get<kube::Secret>({job.metadata.ns, old_name}, stop);
+  if (!old && old.error().code() == ErrorCode::kNotFound) return {};  // Its Secret has today's name.
+  if (!old) return kube::Error(old.error()).with("look for Secret " + job.metadata.ns + "/" + old_name);
+  const std::optional<SshKey> key = KeyIn(**old);
+  if (!key) return {};
+  return writer.CreateOrTake(
+      KindOf<kube::Secret>(), [&](bool) { return MakeSecret(job, *key); }, true);
+}
+
 Status OldWorkers::Adopt(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {
   const std::string& ns = job.metadata.ns;
   const auto set = client_.Get<kube::StatefulSet>({ns, WorkersName(job)}, stop);
@@ -36,6 +48,7 @@ Status OldWorkers::Adopt(const api::ElasticHorovodJob& job, ChildWriter& writer,
     const kube::OwnerReference* controller = metadata.Controller();
     const bool is_ours = controller != nullptr && controller->uid == job.metadata.uid;
     if (!is_ours || metadata.is_being_deleted()) return {};  // The pods follow, or go with it.
+    if (Status kept = KeepKey(job, writer, stop); !kept) return kept;
     return writer.Delete(KindOf<kube::StatefulSet>(), metadata, {.propagation = "Orphan"});
   }
   for (const auto& pod : pods_.ByIndex<kube::Pod>(by_job_, job.metadata.Key().ToString())) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes over the workers of jobs that an older grus runs in a StatefulSet (docs/adr/0014-workers-without-a-statefulset.md).
 //
-// The StatefulSet is deleted without its pods; when the garbage collector has taken its owner reference off them, the job
-// becomes their controller. The training does not notice. Thread-safe.
+// First the job gets a Secret of today's name, with the key that these workers have. Then the StatefulSet is deleted
+// without its pods, and when the garbage collector has taken its owner reference off them, the job becomes their
+// controller. The training does not notice. Thread-safe.
 #pragma once
 
 #include "clientlib/cache/informer.h"
@@ -25,6 +26,8 @@ class OldWorkers {
   kube::Status Adopt(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
 
  private:
+  kube::Status KeepKey(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
+
   kube::Client& client_;
   const kube::Informer& pods_;
   const kube::Store::IndexId by_job_;
