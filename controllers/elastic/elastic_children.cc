@@ -147,6 +147,15 @@ kube::Pod ReadPod(Json json, const std::string& ns) {
 
 }  // namespace
 
+std::string ServiceName(const ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
+std::string WorkersName(const ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
+std::string GroupName(const ElasticHorovodJob& job) { return job.metadata.name; }
+std::string LauncherName(const ElasticHorovodJob& job) { return job.metadata.name + "-launcher"; }
+std::string HostsName(const ElasticHorovodJob& job) { return job.metadata.name + "-hosts"; }
+std::string SecretName(const ElasticHorovodJob& job) {
+  return job.metadata.name + "-files-" + std::string(job.metadata.uid);
+}
+
 Json MakeService(const ElasticHorovodJob& job) {
   Json service = Head(job, "v1", "Service", ServiceName(job), nullptr);
   service["spec"] = Json::MakeObject({{"clusterIP", "None"}, {"selector", Selector(job, "worker")}});

@@ -14,6 +14,15 @@
 
 namespace grus {
 
+// Names of the children; deterministic, so that a stale create fails as AlreadyExists.
+std::string ServiceName(const api::ElasticHorovodJob& job);
+std::string WorkersName(const api::ElasticHorovodJob& job);
+std::string GroupName(const api::ElasticHorovodJob& job);  // The job's own: its key in the ledger is the gang's.
+std::string LauncherName(const api::ElasticHorovodJob& job);
+std::string HostsName(const api::ElasticHorovodJob& job);
+std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
+
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
 // On the StatefulSet: its Secret holds the scripts, too. A Secret that an older grus made holds only the key.
 inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
 inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret in pods.

@@ -53,8 +53,15 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
   }
 }
 
+// Decide when workers start, and keep the decision while they exist: a change would touch their template.
+Gang GangOf(const View& view, const WorkersState& size) {
+  if (size.replicas == 0 || view.has_workers()) return view.workers ? view.workers->gang : Gang::kNone;
+  if (!view.makes_gangs) return Gang::kNone;
+  return view.must_hold_places ? Gang::kGated : Gang::kUngated;
+}
+
 void PlanSuspended(Plan& plan, const View& view) {
-  if (view.workers) plan.workers = WorkersState{};
+  if (view.workers) plan.workers = WorkersState{.gang = view.workers->gang};
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   plan.status.start_time.reset();
@@ -201,6 +208,9 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   LookAgain(plan.look_again, workers.look_again);
   if (view.quota) LookAgain(plan.look_again, view.quota->look_again);
   LookAgain(plan.look_again, TimeUntilStatusChanges(view));
+  if (workers.size.granted == 0) LookAgain(plan.look_again, view.queue_looks_again);
+  LookAgain(plan.look_again, view.pods_look_again);
+  workers.size.gang = GangOf(view, workers.size);
   plan.workers = workers.size;
   if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // No StatefulSet yet, and none needed.
   plan.park = std::move(workers.park);

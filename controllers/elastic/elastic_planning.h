@@ -38,6 +38,7 @@ class ElasticPlanning {
   struct Pods;  // Those for which the account is asked for room.
 
   Pods PodsOf(View& view);
+  static std::optional<kube::Duration> TimeUntilOtherPods(const Pods& pods);
   Plan PlanWithRoom(View& view);
   // Asks the planner for the places of a start, and notes the answer in the view. True: the job waits in the queue.
   bool AskForStart(View& view, const Sizes& sizes, const Pods& pods);
@@ -46,8 +47,7 @@ class ElasticPlanning {
   void LookForMore(View& view, const Sizes& sizes, const Pods& pods);
   // Finds new places for gated workers that lost theirs.
   void ReplaceLostPlaces(View& view, const Pods& pods);
-  void KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan);
-  Gang GangOf(const View& view, const WorkersState& planned, bool is_queued);
+  void KeepPlaces(const View& view, const Pods& pods, bool is_queued, const Plan& plan);
   void ForgetRoom(const kube::ObjectKey& job);  // All places of the job.
   void SetHungry(const kube::ObjectKey& job, bool is_hungry);
   void FeedHungry() const;

@@ -47,6 +47,15 @@ std::vector<Json> AllChildren(const api::ElasticHorovodJob& job) {
           MakeWorkers(job, {4, 4, false, false}), MakeLauncher(job)};
 }
 
+TEST(ElasticChildren, W4NamesOfChildrenAreDeterministic) {
+  const api::ElasticHorovodJob job = TestJob();
+  EXPECT_EQ(ServiceName(job), "bert-workers");
+  EXPECT_EQ(WorkersName(job), "bert-workers");
+  EXPECT_EQ(LauncherName(job), "bert-launcher");
+  EXPECT_EQ(HostsName(job), "bert-hosts");
+  EXPECT_EQ(SecretName(job), "bert-files-0b6f1c9e-uid");  // A job made again gets a new key.
+}
+
 TEST(ElasticChildren, F3AllCarryOwnerLabelsAndNamespace) {
   for (const Json& child : AllChildren(TestJob())) {
     SCOPED_TRACE(ToText(At(child, {"kind"})));
