@@ -105,7 +105,7 @@ TEST_F(ClusterAccountTest, PodsThatKeepEachOtherAwayHaveRoomForOneANode) {
   account_.KeepPlaces("team-a/j", shape, 2);
   EXPECT_EQ(account_.PlacesOf("team-a/j").size(), 2U);
   EXPECT_NE(account_.PlacesOf("team-a/j")[0].node, account_.PlacesOf("team-a/j")[1].node);
-  EXPECT_EQ(account_.RoomFor("team-a/j", shape, 8).copies, 2) << "beside its own claims there is no more";
+  EXPECT_EQ(account_.RoomFor("team-a/j", shape, 8).copies, 2) << "beside its own places there is no more";
   EXPECT_EQ(account_.RoomFor("team-a/other", shape, 8).copies, 0);
   EXPECT_EQ(account_.RoomFor("team-a/other", GpuShape(1), 100).copies, 14);
 
@@ -122,7 +122,7 @@ TEST_F(ClusterAccountTest, ADemandThatComesBackAfterItsPlacesWereGivenUpIsPlaced
   EXPECT_EQ(account_.PlacesOf("team-a/g").size(), 4U);
 }
 
-TEST_F(ClusterAccountTest, AMemberThatIsBoundEndsAClaimOfItsGang) {
+TEST_F(ClusterAccountTest, AMemberThatIsBoundEndsAPlaceOfItsGang) {
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 4)).is_placed);
   AddPod("g-0", 4, "n1", "g");
   EXPECT_EQ(account_.PlacesOf("team-a/g").size(), 1U);
@@ -191,7 +191,7 @@ TEST_F(ClusterAccountTest, AGangSharesNodesThatItDoesNotFill) {
 }
 
 // Pods that are never made bring no event of theirs.
-TEST_F(ClusterAccountTest, ClaimsThatAreGivenUpAreRoomForOthers) {
+TEST_F(ClusterAccountTest, PlacesThatAreGivenUpAreRoomForOthers) {
   account_.KeepPlaces("team-a/job", GpuShape(1), 8);
   const int before = freed_;
   account_.KeepPlaces("team-a/job", GpuShape(1), 8);
@@ -200,7 +200,7 @@ TEST_F(ClusterAccountTest, ClaimsThatAreGivenUpAreRoomForOthers) {
   EXPECT_GT(freed_, before);
 }
 
-TEST_F(ClusterAccountTest, KnowsWhetherOthersClaimRoomThatLooksFree) {
+TEST_F(ClusterAccountTest, KnowsWhetherOthersHavePlacesWhoseRoomLooksFree) {
   account_.KeepPlaces("team-a/job", GpuShape(1), 2);
   account_.KeepPlaces("team-a/job/launcher", GpuShape(0), 1);
   EXPECT_FALSE(account_.HaveOthersPlaces("team-a/job"));
@@ -356,7 +356,7 @@ TEST_F(ClusterAccountTest, OfPlacesThatWereTakenThoseStayThatTheirNodeHasRoomFor
   EXPECT_EQ(left.size(), 3U);
 }
 
-TEST_F(ClusterAccountTest, WhatIsReservedIsRoomForItsHolderOnly) {
+TEST_F(ClusterAccountTest, WhatIsReservedIsRoomForItsGangOnly) {
   AddPod("p", 5, "n1");
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 8, 1)).has_reservation);
   EXPECT_EQ(account_.RoomFor("team-a/g", GpuShape(1), 10).copies, 3);

@@ -258,7 +258,7 @@ TEST(WorkerPod, TheAcceleratorOfTheTemplateTakesThePlaceOfGpus) {
   EXPECT_EQ(shape.request.Extended(kGpuResource), 0);
 }
 
-TEST(WorkerPod, OnTheNodesNetworkItClaimsThePortOfItsSshServer) {
+TEST(WorkerPod, OnTheNodesNetworkItTakesThePortOfItsSshServer) {
   api::ElasticHorovodJob job = TestJob();
   EXPECT_TRUE(ShapeOf(WorkerPod(job)).host_ports.empty());
   job.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"hostNetwork":true}})");

@@ -32,7 +32,7 @@ class GangPlannerTest : public ::testing::Test {
   GangPlanner planner_{ledger_, 60};
 };
 
-TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
+TEST_F(GangPlannerTest, APlacedGangHasPlacesUnderItsKey) {
   PutNodes(ledger_, 2);
   Put(Gang("t/g", 3, 4), 0);
 
@@ -43,7 +43,7 @@ TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
   EXPECT_EQ(planner_.waiting(), 0U);
 }
 
-TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangAsAClaimOfItsOwnOwner) {
+TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangUnderItsOwnOwner) {
   PutNodes(ledger_, 1);
   GangDemand gang = Gang("t/job", 5, 2);
   gang.members.insert(gang.members.begin() + 2, Shared(GpuPod(1)));
