@@ -127,7 +127,7 @@ kube::Result<std::shared_ptr<kube::Pod>> DecodeTemplate(Json pod_template) {
   return kube::Decode<kube::Pod>(kube::ToText(pod_template));
 }
 
-// A pod of a template as the API server completes it: what has a limit has a request.
+// A pod of a template, with the default of the API server: what has a limit has a request.
 kube::Pod ReadPod(Json json, const std::string& ns) {
   kube::Pod pod;
   if (auto read = DecodeTemplate(std::move(json))) pod = std::move(**read);

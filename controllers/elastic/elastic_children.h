@@ -38,7 +38,7 @@ kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
 // The PodGroup of the workers. REQUIRES: at least one worker.
 kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 
-// A worker as the API server will complete it, without a name.
+// A worker with the defaults of the API server, without a name.
 kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
 // Likewise the launcher.
 kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans one ElasticHorovodJob: completes the view with the room that the shared account has for the job, calls the pure
-// plan, and keeps in the account the places that the plan takes.
+// Plans one ElasticHorovodJob: adds to the view what the shared account says of the job, calls the pure plan, and keeps
+// in the account the places that the plan takes.
 //
 // From the look at the free room until the places are kept, no other job is planned. A job that gets fewer workers than
 // it wants is hungry until it has them: it is planned again whenever room comes free.

@@ -20,7 +20,7 @@ class MissingPods {
  public:
   explicit MissingPods(kube::Client& client, const kube::Clock& clock) : client_(client), clock_(clock) {}
 
-  // Completes `view`: refused_workers, refused_launcher, the trouble of a pod. `workers` and `launcher` may be null.
+  // Sets in `view`: refused_workers, refused_launcher, the trouble of a pod. `workers` and `launcher` may be null.
   // Returns when to look again, if something is missing.
   std::optional<kube::Duration> Explain(View& view, const kube::StatefulSet* workers, const kube::Job* launcher,
                                         std::stop_token stop);
