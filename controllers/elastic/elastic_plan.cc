@@ -57,7 +57,7 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
 Gang GangOf(const View& view, const WorkersState& size) {
   if (size.replicas == 0 || view.has_workers()) return view.workers ? view.workers->gang : Gang::kNone;
   if (!view.makes_gangs) return Gang::kNone;
-  return view.must_hold_places ? Gang::kGated : Gang::kUngated;
+  return view.must_protect_places ? Gang::kGated : Gang::kUngated;
 }
 
 void PlanSuspended(Plan& plan, const View& view) {
@@ -161,7 +161,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
 }
 
 // Keeps the StatefulSet's size until the workers that are to go have been off the host list for the shrink grace.
-void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
+void KeepUntilDrained(Plan& plan, const View& view, const WorkerPlan& workers) {
   if (!workers.must_drain || view.launcher != LauncherState::kActive || !view.hosts) return;
   const bool is_listed = std::any_of(view.pods.begin(), view.pods.end(), [&](const Worker& worker) {
     return worker.ordinal >= workers.size.replicas && view.hosts->Has(worker.name);
@@ -222,7 +222,7 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
     plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   } else {
     PlanLauncher(plan, view, sizes);
-    HoldForDrain(plan, view, workers);
+    KeepUntilDrained(plan, view, workers);
   }
   NoteScale(plan, view, workers, sizes);
 }

@@ -202,7 +202,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
     account_.StopAsking(owner);
     account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
     account_.KeepPlaces(owner, pods.worker_shape, view.room.copies);
-    view.must_hold_places = account_.MustHold(owner);
+    view.must_protect_places = account_.MustProtect(owner);
     return false;
   }
   if (!places.empty()) ForgetRoom(job.metadata.Key());
@@ -222,7 +222,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
-    view.must_hold_places = account_.MustHold(owner);
+    view.must_protect_places = account_.MustProtect(owner);
     return false;
   }
   view.queue_looks_again = account_.TimeUntilChange(owner);

@@ -33,7 +33,7 @@ struct PodState {
 struct Worker : PodState {
   int ordinal = 0;
   std::string resource_version;
-  bool is_gated = false;  // Parked: created, and held back by our scheduling gate.
+  bool is_gated = false;  // Parked: created, and kept from the scheduler by our gate.
   bool is_ready = false;
   std::string address;  // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
   std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler got it.
@@ -114,7 +114,7 @@ struct View {
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                           // For workers beyond those granted, without the places of others.
   bool makes_gangs = false;            // Workers that start become members of a PodGroup.
-  bool must_hold_places = false;       // Of a start: see ClusterAccount::MustHold().
+  bool must_protect_places = false;    // Of a start: see ClusterAccount::MustProtect().
   std::optional<QuotaLimit> quota;     // nullopt: quotas admit all wanted workers.
   bool lacks_places = false;           // A member of its gang has lost its place: no gated member starts.
   bool do_others_have_places = false;  // Their room looks free to the scheduler.

@@ -45,10 +45,10 @@ class GangReconciler final : public kube::Reconciler {
   using Deferred = GangStatusWriter::Deferred;
   // What is kept of a group between passes. A restart may lose it.
   struct Memory {
-    std::set<std::string> avoid;                // See GangView.
-    bool is_planned_by_owner = false;           // As GangView says.
-    bool is_adopted = false;                    // The places that an earlier process had planned are in the ledger.
-    std::optional<kube::TimePoint> held_since;  // Since when all its places are held, while they are verified.
+    std::set<std::string> avoid;       // See GangView.
+    bool is_planned_by_owner = false;  // As GangView says.
+    bool is_adopted = false;           // The places that an earlier process had planned are in the ledger.
+    std::optional<kube::TimePoint> protected_since;  // Of all its places, while they are verified.
   };
 
   // Feeds the gangs that have members which are nominated and still gated.

@@ -119,7 +119,7 @@ std::span<const FieldInfo> TrialJobStatus::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::phase>("phase", {.doc = "What the TrialJob is doing. Waiting: the next trial does not fit, "
-                                        "or spec.idleOnly holds it back."}),
+                                        "or spec.idleOnly keeps it waiting."}),
       Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Suspended, Complete, Failed.",
                                            .max_items = 16,
                                            .list_type = "map",

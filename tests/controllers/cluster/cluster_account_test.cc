@@ -133,13 +133,13 @@ TEST_F(ClusterAccountTest, ForeignPodsThatAskForTheSameDeviceCompeteAndForTenMin
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   AddPod("cpu", 0);
   AddPod("member", 1, "", "g");
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
   AddPod("foreign", 1, "n1");
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   PatchStatus("foreign", R"({"status":{"phase":"Succeeded"}})");
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   clock_.Advance(10min);
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, APodThatCameToTolerateMoreIsForgottenAsAnyOther) {
@@ -151,28 +151,28 @@ TEST_F(ClusterAccountTest, APodThatCameToTolerateMoreIsForgottenAsAnyOther) {
   Settle();
   PatchStatus("foreign", R"({"status":{"phase":"Succeeded"}})");
   clock_.Advance(10min);
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, AMemberThatNobodyGatedCompetesWithOtherGangs) {
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   AddPod("h-0", 1, "", "h");
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/g"}) << "it is being started, and hears of it";
   clock_.Advance(10min);
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   EXPECT_TRUE(account_.Ask(Demand("team-a/h", 1, 1)).is_placed);
-  EXPECT_FALSE(account_.MustHold("team-a/g")) << "it has a place of its own";
+  EXPECT_FALSE(account_.MustProtect("team-a/g")) << "it has a place of its own";
 }
 
 TEST_F(ClusterAccountTest, GangsOfOtherShapesThatAreOnTheirWayCompeteToo) {
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   EXPECT_TRUE(account_.Ask(Demand("team-a/alike", 2, 1)).is_placed);
-  EXPECT_FALSE(account_.MustHold("team-a/g")) << "pods that are alike only swap places";
+  EXPECT_FALSE(account_.MustProtect("team-a/g")) << "pods that are alike only swap places";
   EXPECT_TRUE(account_.Ask(Demand("team-a/other", 1, 4)).is_placed);
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   account_.Forget("team-a/other");
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, AGangSharesNodesThatItDoesNotFill) {
@@ -240,9 +240,9 @@ TEST_F(ClusterAccountTest, WorkersThatCouldTakeTheLaunchersRoomAreHeldToTheirPla
     return account_.Ask(demand).is_placed;
   };
   ASSERT_TRUE(start(4));
-  EXPECT_FALSE(account_.MustHold("team-a/job")) << "wherever they go, it fits";
+  EXPECT_FALSE(account_.MustProtect("team-a/job")) << "wherever they go, it fits";
   ASSERT_TRUE(start(7));
-  EXPECT_TRUE(account_.MustHold("team-a/job")) << "one on each node would shut it out";
+  EXPECT_TRUE(account_.MustProtect("team-a/job")) << "one on each node would shut it out";
 }
 
 TEST_F(ClusterAccountTest, RoomThatIsReservedIsKeptFromAllWhoCouldTakeIt) {
@@ -268,7 +268,7 @@ TEST_F(ClusterAccountTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredO
 
   ClusterAccount pinning(nodes_, pods_, clock_, Nominations::kPin);
   EXPECT_TRUE(pinning.Pins());
-  EXPECT_TRUE(pinning.MustHold("team-a/g"));
+  EXPECT_TRUE(pinning.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {

@@ -72,7 +72,7 @@ TEST(ElasticPlan, ANewJobGetsItsWorkersButNoLauncherAndServiceYet) {
 TEST(ElasticPlan, WorkersStartAsMembersOfTheirGangAndKeepTheirGate) {
   struct Case {
     const char* rule;
-    bool makes_gangs, must_hold;
+    bool makes_gangs, must_protect;
     std::optional<Gang> now;  // Of workers that exist.
     Gang want;
   };
@@ -87,7 +87,7 @@ TEST(ElasticPlan, WorkersStartAsMembersOfTheirGangAndKeepTheirGate) {
     View view = c.now ? ViewBuilder().MinMax(2, 4).Set(4, 4).Bound({0, 1, 2, 3}).Build()
                       : ViewBuilder().MinMax(2, 4).Room(4).Build();
     view.makes_gangs = c.makes_gangs;
-    view.must_hold_places = c.must_hold;
+    view.must_protect_places = c.must_protect;
     if (c.now) view.workers->gang = *c.now;
     const Plan plan = PlanElasticJob(view);
     ASSERT_TRUE(plan.workers);

@@ -58,7 +58,7 @@ TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangUnderItsOwnOwner) {
   EXPECT_EQ(ledger_.PlacesOf("t/job/launcher").front().shape, gang.members[2]);
 }
 
-TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangHoldsNothing) {
+TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangProtectionNothing) {
   PutNodes(ledger_, 1);
   GangDemand gang = Gang("t/job", 4, 2);
   gang.members.push_back(Shared(GpuPod(1)));
