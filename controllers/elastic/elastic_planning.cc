@@ -283,7 +283,7 @@ void ElasticPlanning::FeedHungry() const {
 }
 
 // A changed volume claim may let waiting jobs use other nodes.
-void ElasticPlanning::FeedHungryWithVolumes(const kube::ObjectKey& claim) const {
+void ElasticPlanning::FeedHungryWithVolumes(const kube::ObjectKey& claim) {
   std::lock_guard lock(mutex_);
   for (const kube::ObjectKey& job : hungry_) {
     if (job.ns == claim.ns && pods_.HasVolumes(job)) feed_.AddAfter(job, kCacheLag);

@@ -51,7 +51,7 @@ class ElasticPlanning {
   void ForgetRoom(const kube::ObjectKey& job);  // All places of the job.
   void SetHungry(const kube::ObjectKey& job, bool is_hungry);
   void FeedHungry() const;
-  void FeedHungryWithVolumes(const kube::ObjectKey& claim) const;
+  void FeedHungryWithVolumes(const kube::ObjectKey& claim);
 
   const ElasticCaches caches_;
   ClusterAccount& account_;

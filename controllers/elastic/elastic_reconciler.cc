@@ -192,30 +192,27 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
   }
 
-  std::optional<kube::Duration> deferred;
-  if (Status done = Execute({view, plan, children, writer, stop}, deferred); !done) {
-    return Refused(view, plan, std::move(done).error(), stop);
-  }
+  Result<Deferred> done = Execute({view, plan, children, writer, stop});
+  if (!done) return Refused(view, plan, std::move(done).error(), stop);
   Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
-  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
+  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), done->value_or(kSafetyResync),
                                  missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
 
-Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Duration>& deferred) {
-  const auto say = [&]() -> Status {
-    Status said = WriteStatus(pass.view, pass.plan.status, deferred, pass.stop);
-    if (said) NoteTry(pass.view, pass.plan);
-    return said;
+Result<Deferred> ElasticReconciler::Execute(const JobPass& pass) {
+  const auto write_status = [&] {
+    Result<Deferred> written = WriteStatus(pass.view, pass.plan.status, pass.stop);
+    if (written) NoteTry(pass.view, pass.plan);
+    return written;
   };
-  if (Status done = children_.WriteWorkers(pass); !done) return done;
+  if (Status done = children_.WriteWorkers(pass); !done) return std::move(done).error();
   // Write the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal
   // write it last: otherwise each pass would first clear the refusal, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
-  if (!is_stalled) {
-    if (Status said = say(); !said) return said;
-  }
-  if (Status done = children_.WriteLauncher(pass); !done) return done;
-  return is_stalled ? say() : Status();
+  Result<Deferred> written = is_stalled ? Deferred() : write_status();
+  if (!written) return written;
+  if (Status done = children_.WriteLauncher(pass); !done) return std::move(done).error();
+  return is_stalled ? write_status() : written;
 }
 
 void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
@@ -252,9 +249,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
-  std::optional<kube::Duration> deferred;
-  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
-  if (deferred) return Action::After(std::min(*deferred, kRefusedRetry));
+  Result<Deferred> written = WriteStatus(view, status, stop);
+  if (!written) return std::move(written).error();
+  if (*written) return Action::After(std::min(**written, kRefusedRetry));
   if (is_new) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
                    "WriteChildren", message);
@@ -263,15 +260,12 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   return Action::After(is_new || costs_little ? kRefusedRetry : kRefusedAgainRetry);
 }
 
-Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                                      std::optional<kube::Duration>& deferred, std::stop_token stop) {
+Result<Deferred> ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                                std::stop_token stop) {
   auto written = statuses_.Write(*view.job, status, PatienceFor(view.job->status, status), stop);
-  if (!written) {
-    if (written.error().code() == ErrorCode::kNotFound) return {};  // Deleted meanwhile.
-    return std::move(written).error();
-  }
-  deferred = written->deferred;
-  return {};
+  if (written) return written->deferred;
+  if (written.error().code() == ErrorCode::kNotFound) return Deferred();  // Deleted meanwhile.
+  return std::move(written).error();
 }
 
 }  // namespace grus

@@ -6,8 +6,6 @@
 // A pass waits until the caches have seen our last writes. Thread-safe: many keys at once.
 #pragma once
 
-#include <optional>
-
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
 #include "clientlib/client/client.h"
@@ -43,10 +41,9 @@ class ElasticReconciler final : public kube::Reconciler {
 
   View Observe(const Job& job, const Children& children) const;
   void ReadPods(const Children& children, View& view) const;
-  kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& deferred);
-  // Sets `deferred` if the write is deferred: look again after that time.
-  kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                           std::optional<kube::Duration>& deferred, std::stop_token stop);
+  kube::Result<Deferred> Execute(const JobPass& pass);
+  kube::Result<Deferred> WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                     std::stop_token stop);
   void NoteTry(const View& view, const Plan& plan);
   // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);

@@ -262,8 +262,7 @@ void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
   }
 }
 
-Result<GangReconciler::Deferred> GangReconciler::Execute(const GangView& view, const GangPlan& plan,
-                                                         std::stop_token stop) {
+Result<Deferred> GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::stop_token stop) {
   // On start, write the status after lifting; on roll-back, before deleting: a process that stops in between leaves the
   // rest to the next.
   if (plan.end.empty()) {
