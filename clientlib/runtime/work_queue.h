@@ -65,7 +65,7 @@ class WorkQueue {
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
     TimePoint not_before = TimePoint::min();
-    int places = 0;                           // How many times it is in ready_.
+    int places = 0;  // How many times it is in ready_.
     bool IsIdle() const { return !is_ready && !is_in_process && places == 0 && delayed_until == TimePoint::max(); }
   };
   using Entries = std::unordered_map<ObjectKey, Entry>;

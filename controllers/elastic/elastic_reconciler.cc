@@ -87,6 +87,8 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   }
   caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
     const std::optional<ObjectKey> key = JobOf(change.Any().metadata);
+    const std::optional<ObjectKey> old_key = change.before ? JobOf(change.before->metadata) : key;
+    if (old_key && old_key != key) feed_.Add(*old_key);  // Somebody took our label off.
     if (!key) return;
     News news = NewsOfJobPod(static_cast<const kube::Pod*>(change.before.get()),
                              static_cast<const kube::Pod*>(change.after.get()));

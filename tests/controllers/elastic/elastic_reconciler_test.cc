@@ -273,6 +273,17 @@ TEST_F(ElasticReconcilerTest, JobsAreLookedAtWhenANodeIsGone) {
   EXPECT_EQ(queue_.counts().depth, 1U) << "nobody else tells it that its workers are lost";
 }
 
+TEST_F(ElasticReconcilerTest, AJobIsLookedAtWhenAWorkerLosesItsLabel) {
+  AddRunningJob();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  Edit("pods", {"team-a", "bert-workers-0"}, [](Json& pod) { pod["metadata"]["labels"].Erase(kJobNameLabel); });
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_EQ(queue_.counts().depth, 1U);
+}
+
 TEST_F(ElasticReconcilerTest, AWorkerThatHasChangedSinceItWasSeenIsNotParked) {
   StartJobOfOne();
   AddBoundWorker();
