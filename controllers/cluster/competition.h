@@ -65,7 +65,6 @@ class Competition {
                     kube::TimePoint now) const;
   // Whether the scheduler found no place for a pod without an owner that asks for an accelerator.
   bool DoesAnyoneWaitForDevice() const;
-  std::size_t kinds() const { return kinds_.size(); }
 
  private:
   struct Kind {

@@ -186,18 +186,6 @@ TEST_F(CompetitionTest, OneThatComesAloneSaysNothingOfOthers) {
   EXPECT_FALSE(Threatens());
 }
 
-TEST_F(CompetitionTest, WhatIsOverIsForgottenThoughNobodyAsks) {
-  for (int i = 0; i < 100; ++i) {
-    Wait("p", Shape(i));
-    competition_.Remove("p", now_);
-    competition_.AddPresent(Shape(i));
-    Wait("m", Shape(i), "team-a/" + std::to_string(i));
-    competition_.Remove("m", now_);
-    now_ += 1min;
-  }
-  EXPECT_LE(competition_.kinds(), 150U) << "those that are present, and ten minutes of the others";
-}
-
 TEST_F(CompetitionTest, WhatAnEarlierProcessPlannedIsNotOutsideTheAccount) {
   const ShapePtr gpu = Shape(0, 1);
   KeepPlaces("team-a/g", gpu, 2);
