@@ -13,6 +13,8 @@
 namespace grus {
 namespace {
 
+// No event tells that the scheduler has decided about pods of others, or has had time enough. A pass that only looks
+// sends no request, so looking ten times a second costs little and delays the start by no more than that.
 constexpr kube::Duration kReplanWait = std::chrono::milliseconds(100);
 
 // We lifted the member's gate, and its controller makes it again, gated, if we delete it.

@@ -22,6 +22,8 @@ using kube::Result;
 using kube::Status;
 
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
+// For pods that end together to be gone, before a gang that fits into a part of their room takes it: 150 ms were too
+// short. The next start comes this much later (adr/0013).
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes concerns all waiting gangs.
 constexpr int kMostLooks = 5;                                      // At a large gang while its members are being bound.
@@ -75,8 +77,6 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     else feed_.AddAfter(*key, kStandingWait);
   });
   account_.OnFreed([this] {
-    // Do not plan at the first pod that goes: pods that end together should free their room together, for gangs that
-    // need all of it.
     const std::optional<ObjectKey> key = GroupOfGang(kind_, account_.AnyWaiting());
     if (key && groups_.store().Get(*key)) feed_.AddAfter(*key, kFreedWait);
   });
