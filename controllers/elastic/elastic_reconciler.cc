@@ -78,6 +78,8 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   }
   caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
     const std::optional<ObjectKey> key = JobOf(change.Any().metadata);
+    const std::optional<ObjectKey> old_key = change.before ? JobOf(change.before->metadata) : key;
+    if (old_key && old_key != key) feed_.Add(*old_key);  // Somebody took our label off.
     if (!key) return;
     News news = NewsOfJobPod(static_cast<const kube::Pod*>(change.before.get()),
                              static_cast<const kube::Pod*>(change.after.get()));
@@ -180,23 +182,21 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
   }
 
-  std::optional<kube::Duration> look_again = plan.look_again;
-  LookAgain(look_again, missing);
-  LookAgain(look_again, silence);
-  if (Status done = Execute({view, plan, children, writer, stop}, look_again); !done) {
-    return Refused(view, plan, std::move(done).error(), stop);
-  }
+  const Result<std::optional<kube::Duration>> again = Execute({view, plan, children, writer, stop});
+  if (!again) return Refused(view, plan, again.error(), stop);
   Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
-  return Action::After(std::min(look_again.value_or(kSafetyResync), kSafetyResync));
+  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), again->value_or(kSafetyResync),
+                                 missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
 
-Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Duration>& look_again) {
-  const auto say = [&]() -> Status {
-    std::optional<kube::Duration> deferred;
-    Status said = WriteStatus(pass.view, pass.plan.status, deferred, pass.stop);
-    LookAgain(look_again, deferred);
-    if (said) NoteTry(pass.view, pass.plan);
-    return said;
+Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& pass) {
+  std::optional<kube::Duration> look_again;
+  const auto write_status = [&]() -> Status {
+    Result<Deferred> written = WriteStatus(pass.view, pass.plan.status, pass.stop);
+    if (!written) return std::move(written).error();
+    NoteTry(pass.view, pass.plan);
+    LookAgain(look_again, *written);
+    return {};
   };
   Result<std::optional<Error>> refused = children_.WriteWorkers(pass);
   if (!refused) return std::move(refused).error();
@@ -205,11 +205,14 @@ Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Durat
   // write it last: otherwise each pass would first clear the refusal, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
   if (!is_stalled) {
-    if (Status said = say(); !said) return said;
+    if (Status written = write_status(); !written) return std::move(written).error();
   }
-  if (Status done = children_.DropWorkers(pass); !done) return done;
-  if (Status done = children_.WriteLauncher(pass); !done) return done;
-  return is_stalled ? say() : Status();
+  if (Status done = children_.DropWorkers(pass); !done) return std::move(done).error();
+  if (Status done = children_.WriteLauncher(pass); !done) return std::move(done).error();
+  if (is_stalled) {
+    if (Status written = write_status(); !written) return std::move(written).error();
+  }
+  return look_again;
 }
 
 void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
@@ -246,9 +249,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
-  std::optional<kube::Duration> deferred;
-  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
-  if (deferred) return Action::After(std::min(*deferred, kRefusedRetry));
+  Result<Deferred> written = WriteStatus(view, status, stop);
+  if (!written) return std::move(written).error();
+  if (*written) return Action::After(std::min(**written, kRefusedRetry));
   if (is_new) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
                    "WriteChildren", message);
@@ -257,15 +260,12 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   return Action::After(is_new || costs_little ? kRefusedRetry : kRefusedAgainRetry);
 }
 
-Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                                      std::optional<kube::Duration>& deferred, std::stop_token stop) {
+Result<Deferred> ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                                std::stop_token stop) {
   auto written = statuses_.Write(*view.job, status, PatienceFor(view.job->status, status), stop);
-  if (!written) {
-    if (written.error().code() == ErrorCode::kNotFound) return {};  // Deleted meanwhile.
-    return std::move(written).error();
-  }
-  deferred = written->deferred;
-  return {};
+  if (written) return written->deferred;
+  if (written.error().code() == ErrorCode::kNotFound) return Deferred();  // Deleted meanwhile.
+  return std::move(written).error();
 }
 
 }  // namespace grus

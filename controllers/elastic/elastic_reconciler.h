@@ -6,8 +6,6 @@
 // A pass waits until the caches have seen our last writes. Thread-safe: many keys at once.
 #pragma once
 
-#include <optional>
-
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
 #include "clientlib/client/client.h"
@@ -44,11 +42,10 @@ class ElasticReconciler final : public kube::Reconciler {
 
   View Observe(const Job& job, const Children& children);
   void ReadPods(const Children& children, View& view);
-  // Brings `look_again` forward to when the pass must be repeated.
-  kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& look_again);
-  // Sets `deferred` if the write is deferred: look again after that time.
-  kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                           std::optional<kube::Duration>& deferred, std::stop_token stop);
+  // Returns when to look again, if something waits.
+  kube::Result<std::optional<kube::Duration>> Execute(const JobPass& pass);
+  kube::Result<Deferred> WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                     std::stop_token stop);
   void NoteTry(const View& view, const Plan& plan);
   // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);

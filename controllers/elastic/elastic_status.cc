@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/kstatus.h"
 #include "controllers/frame/retry_times.h"

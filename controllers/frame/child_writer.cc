@@ -111,9 +111,9 @@ Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Jso
   if (owner && owner->kind == owner_kind_.kind && owner->name == owner_.name) {
     return With(Error(ErrorCode::kConflict, "that of the deleted job of this name still exists"), "create", kind, name);
   }
-  const std::string holder =
+  const std::string whose =
       owner ? "belongs to " + std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "has no controller";
-  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and " + holder +
+  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and " + whose +
                                               "; delete or rename it, or give the job another name");
 }
 

@@ -52,6 +52,15 @@ std::vector<Json> AllChildren(const api::ElasticHorovodJob& job) {
           MakeWorker(job, 0, Gang::kNone), MakeLauncher(job)};
 }
 
+TEST(ElasticChildren, W4NamesOfChildrenAreDeterministic) {
+  const api::ElasticHorovodJob job = TestJob();
+  EXPECT_EQ(ServiceName(job), "bert-workers");
+  EXPECT_EQ(WorkersName(job), "bert-workers");
+  EXPECT_EQ(LauncherName(job), "bert-launcher");
+  EXPECT_EQ(HostsName(job), "bert-hosts");
+  EXPECT_EQ(SecretName(job), "bert-files-0b6f1c9e-uid");  // A job made again gets a new key.
+}
+
 TEST(ElasticChildren, F3AllCarryOwnerLabelsAndNamespace) {
   for (const Json& child : AllChildren(TestJob())) {
     SCOPED_TRACE(ToText(At(child, {"kind"})));
@@ -245,7 +254,7 @@ TEST(WorkerPod, TheAcceleratorOfTheTemplateTakesThePlaceOfGpus) {
   EXPECT_EQ(shape.request.Extended(kGpuResource), 0);
 }
 
-TEST(WorkerPod, OnTheNodesNetworkItClaimsThePortOfItsSshServer) {
+TEST(WorkerPod, OnTheNodesNetworkItTakesThePortOfItsSshServer) {
   api::ElasticHorovodJob job = TestJob();
   EXPECT_TRUE(ShapeOf(WorkerPod(job)).host_ports.empty());
   job.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"hostNetwork":true}})");

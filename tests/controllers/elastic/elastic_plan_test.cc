@@ -69,6 +69,43 @@ TEST(ElasticPlan, ANewJobGetsItsWorkersButNoLauncherAndServiceYet) {
   EXPECT_THAT(plan.events, IsEmpty());  // The usual start needs none.
 }
 
+TEST(ElasticPlan, WorkersStartAsMembersOfTheirGangAndKeepTheirGate) {
+  struct Case {
+    const char* rule;
+    bool makes_gangs, must_protect;
+    std::optional<Gang> now;  // Of workers that exist.
+    Gang want;
+  };
+  for (const Case& c : {
+           Case{"no gangs, no gate", false, true, {}, Gang::kNone},
+           Case{"a start without competition needs no gate", true, false, {}, Gang::kUngated},
+           Case{"a start whose places others could take waits behind the gate", true, true, {}, Gang::kGated},
+           Case{"workers that exist keep their template", true, true, Gang::kUngated, Gang::kUngated},
+           Case{"also when gangs are switched off", false, false, Gang::kGated, Gang::kGated},
+       }) {
+    SCOPED_TRACE(c.rule);
+    View view = c.now ? ViewBuilder().MinMax(2, 4).Granted(4).Bound({0, 1, 2, 3}).Build()
+                      : ViewBuilder().MinMax(2, 4).Room(4).Build();
+    view.makes_gangs = c.makes_gangs;
+    view.must_protect_places = c.must_protect;
+    if (c.now) view.workers.gang = *c.now;
+    const Plan plan = PlanElasticJob(view);
+    ASSERT_TRUE(plan.workers);
+    EXPECT_EQ(plan.workers->granted, 4);
+    EXPECT_EQ(plan.workers->gang, c.want);
+  }
+}
+
+TEST(ElasticPlan, AJobThatCannotStartLooksAgainWhenAnotherAnswerIsDue) {
+  View view = ViewBuilder().MinMax(2, 4).NoRoom("no room").Build();
+  view.may_start = false;
+  EXPECT_EQ(PlanElasticJob(view).look_again, std::nullopt);
+  view.pods_look_again = seconds(60);
+  EXPECT_EQ(PlanElasticJob(view).look_again, kube::Duration(seconds(60)));
+  view.queue_looks_again = seconds(15);
+  EXPECT_EQ(PlanElasticJob(view).look_again, kube::Duration(seconds(15)));
+}
+
 TEST(ElasticPlan, AStartOfWhichNothingWasSaidYetIsTold) {
   const View view = ViewBuilder().Status({}).MinMax(2, 4).Granted(4).Ready({0}).Build();
   ASSERT_EQ(view.job->status.observed_generation, 0);

@@ -118,7 +118,7 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
       clock_,   log_};
 };
 
-TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
+TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundKeepsNoPlaces) {
   AddJob([](api::ElasticHorovodJob& job) {
     job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1;
     job.spec.workers.target_replicas = 1;
@@ -128,7 +128,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   ASSERT_EQ(account_.PlacesOf("team-a/bert").size(), 1U);
   BindWorker();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
+  ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the place";
   // As a pass does that looked at the pods before the last of them was bound.
   account_.KeepPlaces("team-a/bert", GpuShape(1), 1);
 
@@ -320,6 +320,17 @@ TEST_F(ElasticReconcilerTest, JobsAreLookedAtWhenANodeIsGone) {
   EXPECT_EQ(queue_.counts().depth, 1U) << "nobody else tells it that its workers are lost";
 }
 
+TEST_F(ElasticReconcilerTest, AJobIsLookedAtWhenAWorkerLosesItsLabel) {
+  AddRunningJob();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  Edit("pods", {"team-a", "bert-workers-0"}, [](Json& pod) { pod["metadata"]["labels"].Erase(kJobNameLabel); });
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_EQ(queue_.counts().depth, 1U);
+}
+
 TEST_F(ElasticReconcilerTest, AWorkerThatWasBoundSinceItWasSeenIsNotDropped) {
   StartJobOfOne();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
@@ -449,7 +460,7 @@ TEST_F(ElasticReconcilerTest, AJobThatWaitsKeepsNothingForALauncherThatIsLost) {
   EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 8U);
 }
 
-TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerClaimsNothingAndIsLeftAlone) {
+TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerGetsNoPlacesAndIsLeftAlone) {
   int freed = 0;
   account_.OnFreed([&] { ++freed; });
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.managed_by = "kueue.x-k8s.io/multikueue"; });

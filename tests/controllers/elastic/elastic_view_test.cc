@@ -22,15 +22,6 @@ T Read(const std::string& text) {
 
 kube::Time TimeOf(const char* text) { return *kube::ParseTime(text); }
 
-TEST(ElasticView, W4NamesOfChildrenAreDeterministic) {
-  const api::ElasticHorovodJob job = TestJob();
-  EXPECT_EQ(ServiceName(job), "bert-workers");
-  EXPECT_EQ(WorkersName(job), "bert-workers");
-  EXPECT_EQ(LauncherName(job), "bert-launcher");
-  EXPECT_EQ(HostsName(job), "bert-hosts");
-  EXPECT_EQ(SecretName(job), "bert-files-0b6f1c9e-uid");  // A job made again gets a new key.
-}
-
 TEST(OrdinalOf, TakesOnlyWorkersOfThatJob) {
   const std::pair<const char*, std::optional<int>> kCases[] = {
       {"bert-workers-0", 0},

@@ -231,7 +231,7 @@ class ElasticQuotasTest : public JobQuotasTest {
                              clock_,   log_};
 };
 
-TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {
+TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndGetsNoPlaces) {
   SetQuota("requests.nvidia.com/gpu", "8", "7");
   AddJob();
   elastic_.FeedQueue(queue_);

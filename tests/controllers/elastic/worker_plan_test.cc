@@ -407,7 +407,7 @@ TEST(WorkerPlan, AWorkerThatIsOnlyNotReadyIsNotBroken) {
   EXPECT_EQ(PlanWorkers(view, SizesOf(view.job->spec)).granted, 4);
 }
 
-TEST(WorkerPlan, PodsThatAreRefusedHoldNoClaimForLong) {
+TEST(WorkerPlan, PodsThatAreRefusedKeepNoPlaceForLong) {
   for (const auto& [since, granted] : {std::pair(-59, 4), {-60, 2}}) {
     View view = ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1}).Build();
     view.refused_workers = Refusal{"exceeded quota", At(since)};
