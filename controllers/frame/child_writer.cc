@@ -41,9 +41,7 @@ ChildWriter::ChildWriter(kube::Client& client, kube::WriteTracker& writes, Child
 
 Status ChildWriter::Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,
                           const std::string& name) {
-  ++write_count_;
   if (!answer) return With(std::move(answer).error(), verb, kind, name);
-  last_version_ = (*answer)->metadata.resource_version;
   writes_.Note(owner_, kind, **answer);
   return {};
 }
@@ -141,7 +139,6 @@ Status ChildWriter::Merge(const kube::Kind& kind, const std::string& name, const
 }
 
 Status ChildWriter::Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options) {
-  ++write_count_;
   kube::DeleteOptions with_uid = options;
   with_uid.uid = std::string(child.uid);
   Status deleted = client_.Delete(kind, {owner_.ns, child.name}, with_uid, stop_);
