@@ -20,6 +20,10 @@ News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
     return std::tuple(w.uid, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
   };
   if (look(*before) != look(*after)) return News::kNow;
+  if (before->metadata.owner_references != after->metadata.owner_references ||
+      before->metadata.labels != after->metadata.labels) {
+    return News::kNow;  // It may have lost what makes it ours.
+  }
   if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
       (before->status.phase != after->status.phase ||
        before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation) ||

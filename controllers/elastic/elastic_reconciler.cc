@@ -41,7 +41,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       missing_pods_(client, clock),
       training_output_(client, clock),
       children_(client, caches, clock),
-      old_workers_(client, caches.pods) {
+      adoption_(client, caches.pods) {
   if (caches_.profiles == nullptr) return;
   jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
     const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -132,8 +132,6 @@ void ElasticReconciler::ReadPods(const Children& children, View& view) {
     const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
     if (ordinal && IsControlledBy(*pod, view.job.get())) {
       view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
-    } else if (ordinal && IsOfOldGrus(*pod, *view.job)) {
-      view.has_old_workers = true;
     } else if (is_of_launcher) {
       view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
     }
@@ -167,11 +165,10 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   const Children children = children_.Find(*job);
   ChildWriter writer = children_.WriterFor(*job, writes_, stop);
+  const Result<bool> is_taking_back = adoption_.TakeBack(*job, children.group != nullptr, writer, stop);
+  if (!is_taking_back) return is_taking_back.error();
+  if (*is_taking_back) return Action::After(kCacheLag);
   View view = Observe(job, children);
-  if (view.has_old_workers) {
-    Status adopted = old_workers_.Adopt(*job, writer, stop);
-    return adopted ? Result<Action>(Action::After(kCacheLag)) : std::move(adopted).error();
-  }
   const auto missing = missing_pods_.Explain(view, children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
   view.failed_tries = kept_.Get(job->metadata).failed_tries;

@@ -15,8 +15,8 @@
 #include "controllers/elastic/elastic_planning.h"
 #include "controllers/elastic/job_children.h"
 #include "controllers/elastic/missing_pods.h"
-#include "controllers/elastic/old_workers.h"
 #include "controllers/elastic/training_output.h"
+#include "controllers/elastic/worker_adoption.h"
 #include "controllers/frame/status_writer.h"
 
 namespace grus {
@@ -66,7 +66,7 @@ class ElasticReconciler final : public kube::Reconciler {
   MissingPods missing_pods_;
   TrainingOutput training_output_;
   JobChildren children_;
-  OldWorkers old_workers_;
+  WorkerAdoption adoption_;
   kube::ObjectMemory<Kept> kept_{kube::KeptFor::kSpec};
 };
 

@@ -102,7 +102,6 @@ struct View {
   bool is_launcher_ending = false;  // The Job is being deleted.
   std::string launcher_message;     // Why it failed.
   std::vector<Worker> pods;         // By ordinal.
-  bool has_old_workers = false;     // Some workers are still those of a StatefulSet that an older grus made.
   std::vector<LauncherPod> launcher_pods;
   bool has_stray_launcher = false;         // A launcher's pod has not ended, and belongs to no Job that we see.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.

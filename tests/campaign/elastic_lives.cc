@@ -149,7 +149,8 @@ Traits DeletedAndMadeAgain() {
                                   Delete(world, kJobs, kName);
                                   Submit(world, kName, R"({"workersSpec":{"minReplicas":2,"maxReplicas":3}})");
                                 }),
-                    UntilTrains(3)}};
+                    UntilTrains(3)},
+          .has_chance_ordinals = true};  // The workers of the first one may not be gone yet.
 }
 
 Traits DeletedForGood() {
@@ -174,9 +175,29 @@ Traits WorkerCrashes() {
   return {.name = "worker-crashes",
           .prepare = Cluster(2, 8, kFour),
           .steps = {UntilTrains(4, [](World& world) { Delete(world, "pods", "train-workers-1"); }),
-                    Until("another one is there", [](const World& world) {
+                    Until("another one is there",
+                          [](const World& world) {
+                            const Json* pod = world.Get("pods", {kNamespace, "train-workers-1"});
+                            return !(pod && pod->At({"metadata", "deletionTimestamp"})) && Trains(world, kName, 4);
+                          })},
+          .has_chance_ordinals = true};
+}
+
+// Out of sight, and found again by its name.
+Traits WorkerLosesItsLabels() {
+  return {.name = "worker-loses-its-labels",
+          .prepare = Cluster(2, 8, kFour),
+          .steps = {UntilTrains(4,
+                                [](World& world) {
+                                  const auto pod = world.server.Get("pods", {kNamespace, "train-workers-1"});
+                                  if (!pod) return;
+                                  Json bare = *pod;
+                                  bare["metadata"].Erase("labels");
+                                  Must(world.server.Update("pods", std::move(bare)));
+                                }),
+                    Until("it has them again", [](const World& world) {
                       const Json* pod = world.Get("pods", {kNamespace, "train-workers-1"});
-                      return pod && !pod->At({"metadata", "deletionTimestamp"}) && Trains(world, kName, 4);
+                      return pod && pod->At({"metadata", "labels"}) && Trains(world, kName, 4);
                     })}};
 }
 
@@ -222,12 +243,25 @@ Traits TwoManagers() {
 }  // namespace
 
 std::vector<ElasticStory> ElasticLives() {
-  return {StartAndSucceed(),     LauncherFails(),   ScaleUpAndDown(),
-          ShrinkAndGrow(),       NodeLost(),        LauncherNeedsRoom(),
-          LimitRange(),          LimitRangeTaken(), UngatedForAnAutoscaler(),
-          SuspendAndResume(),    WaitForRoom(),     TwoJobs(),
-          DeletedAndMadeAgain(), DeletedForGood(),  NamespaceDeleted(),
-          WorkerCrashes(),       TimeToLive(),      CrdDeleted(),
+  return {StartAndSucceed(),
+          LauncherFails(),
+          ScaleUpAndDown(),
+          ShrinkAndGrow(),
+          NodeLost(),
+          LauncherNeedsRoom(),
+          LimitRange(),
+          LimitRangeTaken(),
+          UngatedForAnAutoscaler(),
+          SuspendAndResume(),
+          WaitForRoom(),
+          TwoJobs(),
+          DeletedAndMadeAgain(),
+          DeletedForGood(),
+          NamespaceDeleted(),
+          WorkerCrashes(),
+          WorkerLosesItsLabels(),
+          TimeToLive(),
+          CrdDeleted(),
           TwoManagers()};
 }
 

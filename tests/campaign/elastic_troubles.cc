@@ -6,6 +6,8 @@
 #include "clientlib/testing/api_server/pod_security.h"
 #include "controllers/elastic/scripts.h"
 #include "tests/campaign/elastic_invariants.h"
+#include "tests/campaign/gang_invariants.h"
+#include "tests/kit/objects.h"
 
 namespace grus::testing {
 namespace {
@@ -76,9 +78,9 @@ Step UntilGivenBack(Act act) {
   return Until(
       "it has given back what it held",
       [](const World& world) {
-        const Json* set = world.Get(kSets, {kNamespace, std::string(kName) + "-workers"});
-        return ReadyReason(world) == "PodsBroken" && HoldsNothing(world, kName) && set &&
-               *set->At({"spec", "replicas"}) == Json(0);
+        const Json* job = world.Get(kJobs, {kNamespace, kName});
+        return ReadyReason(world) == "PodsBroken" && HoldsNothing(world, kName) &&
+               IntAt(*job, {"status", "replicas", "granted"}) == 0;
       },
       std::move(act));
 }
@@ -175,6 +177,7 @@ ElasticStory AllWorkersLost() {
       .name = "all-workers-lost",
       .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4},"runPolicy":{"backoffLimit":0}})"),
       .steps = {UntilAllAreLost(), UntilAnotherLauncherTrains(), UntilAllAreLost(), UntilAnotherLauncherTrains()},
+      .has_chance_ordinals = true,
       .has_retries = true};
 }
 
@@ -250,23 +253,18 @@ ElasticStory BelowMinimumForLong() {
                           [](const World& world) {
                             return Trains(world, kName, 4) && !HasAnnotation(world, kWorker, "grus.test/ready");
                           })},
+          .has_chance_ordinals = true,
           .has_retries = true};
 }
 
-constexpr char kOther[] = "other", kTakenName[] = "train-workers";
+constexpr char kOther[] = "other";
 
 // A job that cannot be carried out keeps nobody from training: all GPUs are the other one's until it ends.
 ElasticStory NameTaken() {
   return {.name = "name-taken",
           .prepare =
               [](World& world) {
-                Json set = FromText(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{},
-                    "spec":{"replicas":0,"selector":{"matchLabels":{"app":"foreign"}},
-                            "template":{"metadata":{"labels":{"app":"foreign"}},
-                                        "spec":{"containers":[{"name":"foreign","image":"a"}]}}}})");
-                set["metadata"]["name"] = kTakenName;
-                set["metadata"]["namespace"] = kNamespace;
-                Must(world.server.Create("statefulsets.apps", std::move(set)));
+                Must(world.server.Create(kGroups, kit::MakePodGroup(kName, 1, "{}", kNamespace)));
                 Cluster(1, 8, R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})")(world);
               },
           .steps = {Until(
@@ -278,7 +276,7 @@ ElasticStory NameTaken() {
                     Until(
                         "the other one trains", [](const World& world) { return Trains(world, kOther, 8); },
                         [](World& world) {
-                          Delete(world, "statefulsets.apps", kTakenName);
+                          Delete(world, kGroups, kName);
                           EndTraining(world, kOther, "succeed");
                         }),
                     UntilTrains(8)},

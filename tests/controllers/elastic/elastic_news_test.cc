@@ -49,6 +49,8 @@ TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
       {"unschedulable", waiting, Worker("{}", Scheduled("False", "Unschedulable")), News::kNow},
       {"gate lifted", Worker(kGated, "{}"), waiting, News::kSoon},
       {"being deleted", ready, Worker(kBound, kReady, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), News::kNow},
+      {"its owner lost", Worker(kBound, kReady, R"(,"ownerReferences":[{"kind":"ElasticHorovodJob","uid":"u"}])"),
+       ready, News::kNow},
       {"failed", ready, Worker(kBound, R"({"phase":"Failed"})"), News::kNow},
   };
   for (const Case& c : kCases) EXPECT_EQ(NewsOfJobPod(&c.before, &c.after), c.news) << c.change;

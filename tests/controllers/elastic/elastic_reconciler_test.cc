@@ -183,15 +183,23 @@ TEST_F(ElasticReconcilerTest, APodOfOthersThatHasAWorkersNameIsLeftAlone) {
   for (const int made : {2, 3}) EXPECT_NE(server_.Get("pods", {"team-a", PodName(made)}), nullptr) << made;
 }
 
-TEST_F(ElasticReconcilerTest, AWorkerWithoutItsLabelsGetsThemBack) {
+TEST_F(ElasticReconcilerTest, AWorkerThatLostWhatMakesItOursGetsItBack) {
   StartJobOfOne();
-  const Json labels = *server_.Get("pods", {"team-a", PodName(0)})->At({"metadata", "labels"});
-  Edit("pods", {"team-a", PodName(0)}, [](Json& pod) { pod["metadata"]["labels"].Erase(kJobNameLabel); });
-
-  Settle();
-
-  EXPECT_EQ(*server_.Get("pods", {"team-a", PodName(0)})->At({"metadata", "labels"}), labels);
-  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr) << "it is no second one";
+  const kube::ObjectKey worker{"team-a", PodName(0)};
+  const Json ours = *server_.Get("pods", worker)->Find("metadata");
+  const std::function<void(Json&)> losses[] = {
+      [](Json& metadata) { metadata["labels"].Erase(kJobNameLabel); },
+      [](Json& metadata) { metadata["labels"].Erase(kRoleLabel); },
+      [](Json& metadata) { metadata["labels"].Erase(kManagedByLabel); },
+      [](Json& metadata) { metadata.Erase("ownerReferences"); }};
+  for (const auto& lose : losses) {
+    Edit("pods", worker, [&](Json& pod) { lose(pod["metadata"]); });
+    Settle();
+    for (const char* field : {"uid", "labels", "ownerReferences"}) {
+      EXPECT_EQ(*server_.Get("pods", worker)->At({"metadata", field}), *ours.Find(field));
+    }
+    EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr) << "it is no second one";
+  }
 }
 
 TEST_F(ElasticReconcilerTest, AWorkerThatEndsIsReplacedBeforeItIsGone) {
