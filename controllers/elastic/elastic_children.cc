@@ -122,7 +122,7 @@ kube::Result<std::shared_ptr<kube::Pod>> DecodeTemplate(Json pod_template) {
   return kube::Decode<kube::Pod>(kube::ToText(pod_template));
 }
 
-// A pod of a template as the API server completes it: what has a limit has a request.
+// A pod of a template, with the default of the API server: what has a limit has a request.
 kube::Pod ReadPod(Json json, const std::string& ns) {
   kube::Pod pod;
   if (auto read = DecodeTemplate(std::move(json))) pod = std::move(**read);
@@ -141,6 +141,15 @@ kube::Pod ReadPod(Json json, const std::string& ns) {
 }
 
 }  // namespace
+
+std::string ServiceName(const ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
+std::string WorkersName(const ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
+std::string GroupName(const ElasticHorovodJob& job) { return job.metadata.name; }
+std::string LauncherName(const ElasticHorovodJob& job) { return job.metadata.name + "-launcher"; }
+std::string HostsName(const ElasticHorovodJob& job) { return job.metadata.name + "-hosts"; }
+std::string SecretName(const ElasticHorovodJob& job) {
+  return job.metadata.name + "-files-" + std::string(job.metadata.uid);
+}
 
 Json MakeService(const ElasticHorovodJob& job) {
   Json service = Head(job, "v1", "Service", ServiceName(job), nullptr);
@@ -186,10 +195,11 @@ Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
   Json head = Head(job, "v1", "Pod", name, "worker");
   for (const char* field : {"apiVersion", "kind"}) pod[field] = head[field];
   Json& metadata = pod["metadata"];
-  if (!metadata.is_object()) metadata = Json::MakeObject();
+  // What is no object, the API server refuses as labels.
+  if (!metadata.is_object()) metadata = Json::MakeObject({{"labels", Json(metadata)}});
   for (const char* field : {"name", "namespace", "ownerReferences"}) metadata[field] = head["metadata"][field];
   // As pods of a StatefulSet or an indexed Job have it: frameworks read their rank there.
-  metadata["labels"][kPodIndexLabel] = std::to_string(ordinal);
+  if (metadata["labels"].is_object()) metadata["labels"][kPodIndexLabel] = std::to_string(ordinal);
   if (!pod["spec"].is_object()) return pod;  // The API server says what is wrong.
   pod["spec"]["hostname"] = name;
   pod["spec"]["subdomain"] = ServiceName(job);

@@ -14,6 +14,15 @@
 
 namespace grus {
 
+// Names of the children; deterministic, so that a stale create fails as AlreadyExists.
+std::string ServiceName(const api::ElasticHorovodJob& job);
+std::string WorkersName(const api::ElasticHorovodJob& job);  // A worker's name is this, "-" and its ordinal.
+std::string GroupName(const api::ElasticHorovodJob& job);  // The job's own: its key in the ledger is the gang's.
+std::string LauncherName(const api::ElasticHorovodJob& job);
+std::string HostsName(const api::ElasticHorovodJob& job);
+std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
+
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
 inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret in pods.
 inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
 
@@ -27,7 +36,7 @@ kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
 // The PodGroup of the workers. REQUIRES: at least one worker.
 kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 
-// A worker as the API server will complete it, without a name.
+// A worker with the defaults of the API server, without a name.
 kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
 // Likewise the launcher.
 kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);

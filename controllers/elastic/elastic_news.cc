@@ -13,20 +13,27 @@ namespace grus {
 using kube::KindOf;
 
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
-  if (before == nullptr) return after->spec.scheduling_gates.empty() ? News::kSoon : News::kNow;
+  if (before == nullptr) return News::kSoon;
   if (after == nullptr) return News::kNow;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
     return std::tuple(w.uid, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
   };
   if (look(*before) != look(*after)) return News::kNow;
+  if (before->metadata.owner_references != after->metadata.owner_references ||
+      before->metadata.labels != after->metadata.labels) {
+    return News::kNow;  // It may have lost what makes it ours.
+  }
   if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
       (before->status.phase != after->status.phase ||
        before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation) ||
        ReadLauncherPod(*before, true).trouble != ReadLauncherPod(*after, true).trouble)) {
     return News::kNow;
   }
-  return before->spec.node_name == after->spec.node_name ? News::kNone : News::kSoon;
+  const auto with_scheduler = [](const kube::Pod& pod) {
+    return std::pair(pod.spec.scheduling_gates.empty(), pod.spec.node_name.view());
+  };
+  return with_scheduler(*before) == with_scheduler(*after) ? News::kNone : News::kSoon;
 }
 
 bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {

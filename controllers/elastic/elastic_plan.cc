@@ -33,6 +33,7 @@ void PlanAfterEnd(Plan& plan, const View& view) {
     plan.drop = AllOf(view);
   }
   plan.status.replicas.granted = plan.workers ? plan.workers->granted : 0;
+  CountWorkers(plan.status, view, plan.drop);
   if (policy.ttl_seconds_after_finished && plan.status.completion_time) {
     const kube::Duration left =
         seconds(*policy.ttl_seconds_after_finished) - (view.now.value - plan.status.completion_time->value);
@@ -54,9 +55,17 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
   }
 }
 
+// Decide when workers start, and keep the decision while there are any: members of a gang are alike.
+Gang GangOf(const View& view, const WorkerPlan& planned) {
+  if (planned.granted == 0 || view.alive() > 0) return view.workers.gang;
+  if (!view.makes_gangs) return Gang::kNone;
+  return view.must_protect_places ? Gang::kGated : Gang::kUngated;
+}
+
 void PlanSuspended(Plan& plan, const View& view) {
   plan.workers = WorkersState{};
   plan.drop = AllOf(view);
+  CountWorkers(plan.status, view, plan.drop);
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   plan.status.start_time.reset();
@@ -150,7 +159,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
 }
 
 // Keeps the workers that are to go until they have been off the host list for the shrink grace.
-void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
+void KeepUntilDrained(Plan& plan, const View& view, const WorkerPlan& workers) {
   if (!workers.must_drain || view.launcher != LauncherState::kActive || !view.hosts) return;
   const bool is_listed = std::any_of(workers.drop.begin(), workers.drop.end(),
                                      [&](const Worker* worker) { return view.hosts->Has(worker->name); });
@@ -197,7 +206,9 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   LookAgain(plan.look_again, workers.look_again);
   if (view.quota) LookAgain(plan.look_again, view.quota->look_again);
   LookAgain(plan.look_again, TimeUntilStatusChanges(view));
-  plan.workers = WorkersState{workers.granted, view.workers.gang};
+  if (workers.granted == 0) LookAgain(plan.look_again, view.queue_looks_again);
+  LookAgain(plan.look_again, view.pods_look_again);
+  plan.workers = WorkersState{workers.granted, GangOf(view, workers)};
   plan.drop = workers.drop;
   if (!plan.status.start_time) plan.status.start_time = view.now;
   PlanSecretCheck(plan, view);
@@ -206,8 +217,9 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
     plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   } else {
     PlanLauncher(plan, view, sizes);
-    HoldForDrain(plan, view, workers);
+    KeepUntilDrained(plan, view, workers);
   }
+  CountWorkers(plan.status, view, plan.drop);
   const int kept = view.alive() - static_cast<int>(plan.drop.size());
   if (view.may_make_workers) plan.missing = std::max(0, plan.workers->granted - kept);
   NoteScale(plan, view, workers, sizes);

@@ -23,13 +23,6 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-// The UIDs of controllers that may be jobs, for an index of pods.
-std::vector<std::string> ControllersOf(const kube::Object& pod) {
-  const kube::OwnerReference* controller = pod.metadata.Controller();
-  const bool is_job = controller != nullptr && controller->kind == KindOf<ElasticHorovodJob>().kind;
-  return is_job ? std::vector{std::string(controller->uid)} : std::vector<std::string>();
-}
-
 // Nodes that pods are bound to, for one pass. The cache of nodes may be older than that of pods: ask before a worker that
 // might run is replaced, or deleted by force.
 class KnownNodes {
@@ -64,7 +57,6 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       clock_(clock),
       log_(log),
       pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
-      pods_by_controller_(caches.pods.AddIndex(ControllersOf)),
       // The echo of an own write deserves a pass soon: the API server may have stored something else than we sent.
       feed_(writes_, kMinorChangeWait, News::kSoon),
       statuses_(client, &writes_, clock),
@@ -72,7 +64,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       missing_pods_(client, clock),
       training_output_(client, clock),
       children_(client, caches, clock),
-      old_workers_(client, caches.pods) {
+      adoption_(client, caches.pods) {
   if (caches_.profiles == nullptr) return;
   jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
     const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -109,8 +101,8 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   }
   caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
     const std::optional<ObjectKey> key = JobOf(change.Any().metadata);
-    const std::optional<ObjectKey> before = change.before ? JobOf(change.before->metadata) : std::nullopt;
-    if (before && before != key) feed_.Add(*before);  // Somebody took our labels off.
+    const std::optional<ObjectKey> old_key = change.before ? JobOf(change.before->metadata) : key;
+    if (old_key && old_key != key) feed_.Add(*old_key);  // Somebody took our label off.
     if (!key) return;
     News news = NewsOfJobPod(static_cast<const kube::Pod*>(change.before.get()),
                              static_cast<const kube::Pod*>(change.after.get()));
@@ -163,7 +155,6 @@ Status ElasticReconciler::ReadPods(const Children& children, View& view, std::st
     }
     const auto ordinal = OrdinalOf(pod->metadata.name, workers_name);
     const bool is_worker = ordinal && IsControlledBy(*pod, view.job.get());
-    if (ordinal && !is_worker && IsOfOldGrus(*pod, *view.job)) view.has_old_workers = true;
     if (!is_worker && !is_of_launcher) continue;
     const Result<bool> has_node = nodes.Has(std::string(pod->spec.node_name.view()));
     if (!has_node) return has_node.error();
@@ -174,21 +165,6 @@ Status ElasticReconciler::ReadPods(const Children& children, View& view, std::st
   children_.MarkDropped(view);
   view.workers = ReadWorkersState(view);
   return {};
-}
-
-Result<bool> ElasticReconciler::RestoreLabels(const View& view, ChildWriter& writer) const {
-  const ElasticHorovodJob& job = *view.job;
-  bool has_restored = false;
-  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_controller_, std::string(job.metadata.uid))) {
-    const auto ordinal = OrdinalOf(pod->metadata.name, WorkersName(job));
-    if (!ordinal || JobOf(pod->metadata) == job.metadata.Key() || pod->metadata.is_being_deleted()) continue;
-    kube::Json wanted = MakeWorker(job, *ordinal, view.workers.gang);
-    wanted.Erase("spec");
-    Status restored = writer.Restore(KindOf<kube::Pod>(), std::string(pod->metadata.uid), wanted);
-    if (!restored && restored.error().code() != ErrorCode::kNotFound) return std::move(restored).error();
-    has_restored = true;
-  }
-  return has_restored;
 }
 
 void ElasticReconciler::Forget(const ObjectKey& key) {
@@ -215,15 +191,12 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
   const Children children = children_.Find(*job);
   ChildWriter writer = children_.WriterFor(*job, writes_, stop);
+  const Result<bool> is_taking_back = adoption_.TakeBack(*job, children.group != nullptr, writer, stop);
+  if (!is_taking_back) return is_taking_back.error();
+  if (*is_taking_back) return Action::After(kCacheLag);
   Result<View> observed = Observe(job, children, stop);
   if (!observed) return std::move(observed).error();
   View& view = *observed;
-  if (view.has_old_workers) {
-    Status adopted = old_workers_.Adopt(*job, writer, stop);
-    return adopted ? Result<Action>(Action::After(kCacheLag)) : std::move(adopted).error();
-  }
-  if (const Result<bool> restored = RestoreLabels(view, writer); !restored) return restored.error();
-  else if (*restored) return Action::After(kCacheLag);
   const auto missing = missing_pods_.Explain(view, children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
   view.failed_tries = kept_.Get(job->metadata).failed_tries;
@@ -234,23 +207,21 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
   }
 
-  std::optional<kube::Duration> look_again = plan.look_again;
-  LookAgain(look_again, missing);
-  LookAgain(look_again, silence);
-  if (Status done = Execute({view, plan, children, writer, stop}, look_again); !done) {
-    return Refused(view, plan, std::move(done).error(), stop);
-  }
+  const Result<std::optional<kube::Duration>> again = Execute({view, plan, children, writer, stop});
+  if (!again) return Refused(view, plan, again.error(), stop);
   Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
-  return Action::After(std::min(look_again.value_or(kSafetyResync), kSafetyResync));
+  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), again->value_or(kSafetyResync),
+                                 missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
 
-Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Duration>& look_again) {
-  const auto say = [&]() -> Status {
-    std::optional<kube::Duration> deferred;
-    Status said = WriteStatus(pass.view, pass.plan.status, deferred, pass.stop);
-    LookAgain(look_again, deferred);
-    if (said) NoteTry(pass.view, pass.plan);
-    return said;
+Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& pass) {
+  std::optional<kube::Duration> look_again;
+  const auto write_status = [&]() -> Status {
+    Result<Deferred> written = WriteStatus(pass.view, pass.plan.status, pass.stop);
+    if (!written) return std::move(written).error();
+    NoteTry(pass.view, pass.plan);
+    LookAgain(look_again, *written);
+    return {};
   };
   Result<std::optional<Error>> refused = children_.WriteWorkers(pass);
   if (!refused) return std::move(refused).error();
@@ -259,11 +230,14 @@ Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Durat
   // write it last: otherwise each pass would first clear the refusal, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
   if (!is_stalled) {
-    if (Status said = say(); !said) return said;
+    if (Status written = write_status(); !written) return std::move(written).error();
   }
-  if (Status done = children_.DropWorkers(pass); !done) return done;
-  if (Status done = children_.WriteLauncher(pass); !done) return done;
-  return is_stalled ? say() : Status();
+  if (Status done = children_.DropWorkers(pass); !done) return std::move(done).error();
+  if (Status done = children_.WriteLauncher(pass); !done) return std::move(done).error();
+  if (is_stalled) {
+    if (Status written = write_status(); !written) return std::move(written).error();
+  }
+  return look_again;
 }
 
 void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
@@ -300,9 +274,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
-  std::optional<kube::Duration> deferred;
-  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
-  if (deferred) return Action::After(std::min(*deferred, kRefusedRetry));
+  Result<Deferred> written = WriteStatus(view, status, stop);
+  if (!written) return std::move(written).error();
+  if (*written) return Action::After(std::min(**written, kRefusedRetry));
   if (is_new) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
                    "WriteChildren", message);
@@ -311,15 +285,12 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   return Action::After(is_new || costs_little ? kRefusedRetry : kRefusedAgainRetry);
 }
 
-Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                                      std::optional<kube::Duration>& deferred, std::stop_token stop) {
+Result<Deferred> ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                                std::stop_token stop) {
   auto written = statuses_.Write(*view.job, status, PatienceFor(view.job->status, status), stop);
-  if (!written) {
-    if (written.error().code() == ErrorCode::kNotFound) return {};  // Deleted meanwhile.
-    return std::move(written).error();
-  }
-  deferred = written->deferred;
-  return {};
+  if (written) return written->deferred;
+  if (written.error().code() == ErrorCode::kNotFound) return Deferred();  // Deleted meanwhile.
+  return std::move(written).error();
 }
 
 }  // namespace grus

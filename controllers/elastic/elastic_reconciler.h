@@ -6,8 +6,6 @@
 // A pass waits until the caches have seen our last writes. Thread-safe: many keys at once.
 #pragma once
 
-#include <optional>
-
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
 #include "clientlib/client/client.h"
@@ -17,8 +15,8 @@
 #include "controllers/elastic/elastic_planning.h"
 #include "controllers/elastic/job_children.h"
 #include "controllers/elastic/missing_pods.h"
-#include "controllers/elastic/old_workers.h"
 #include "controllers/elastic/training_output.h"
+#include "controllers/elastic/worker_adoption.h"
 #include "controllers/frame/status_writer.h"
 
 namespace grus {
@@ -44,13 +42,10 @@ class ElasticReconciler final : public kube::Reconciler {
 
   kube::Result<View> Observe(const Job& job, const Children& children, std::stop_token stop);
   kube::Status ReadPods(const Children& children, View& view, std::stop_token stop);
-  // Puts our labels back on workers that have lost them: without these nobody sees what they hold. True if there were any.
-  kube::Result<bool> RestoreLabels(const View& view, ChildWriter& writer) const;
-  // Brings `look_again` forward to when the pass must be repeated.
-  kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& look_again);
-  // Sets `deferred` if the write is deferred: look again after that time.
-  kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                           std::optional<kube::Duration>& deferred, std::stop_token stop);
+  // Returns when to look again, if something waits.
+  kube::Result<std::optional<kube::Duration>> Execute(const JobPass& pass);
+  kube::Result<Deferred> WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                     std::stop_token stop);
   void NoteTry(const View& view, const Plan& plan);
   // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
@@ -62,7 +57,7 @@ class ElasticReconciler final : public kube::Reconciler {
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
-  const kube::Store::IndexId pods_by_job_, pods_by_controller_;
+  const kube::Store::IndexId pods_by_job_;
   kube::Store::IndexId jobs_by_profile_ = 0;  // Set if there are profiles: by the name that spec.profile means.
   kube::WriteTracker writes_;
   KeyFeed feed_;
@@ -71,7 +66,7 @@ class ElasticReconciler final : public kube::Reconciler {
   MissingPods missing_pods_;
   TrainingOutput training_output_;
   JobChildren children_;
-  OldWorkers old_workers_;
+  WorkerAdoption adoption_;
   kube::ObjectMemory<Kept> kept_{kube::KeptFor::kSpec};
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/kstatus.h"
 #include "controllers/frame/retry_times.h"
@@ -195,14 +196,20 @@ Status BaseStatus(const View& view, const Sizes& sizes) {
   replicas.max = sizes.max;
   replicas.wanted = sizes.wanted;
   replicas.granted = view.granted();
+  CountWorkers(status, view, {});
+  return status;
+}
+
+void CountWorkers(Status& status, const View& view, const WorkerSet& drop) {
+  api::ReplicaStatus& replicas = status.replicas;
+  replicas.created = replicas.ready = replicas.unschedulable = 0;
   for (const Worker& worker : view.pods) {
-    if (worker.is_leaving()) continue;
+    if (worker.is_leaving() || drop.contains(&worker)) continue;
     ++replicas.created;
     if (worker.is_ready) ++replicas.ready;
     if (!worker.is_bound && worker.unschedulable_since) ++replicas.unschedulable;
   }
   status.available_replicas = replicas.ready;
-  return status;
 }
 
 void SetRunningConditions(Status& status, const View& view, const Plan& plan, const Sizes& sizes) {

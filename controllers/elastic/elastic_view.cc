@@ -30,15 +30,6 @@ void ReadState(const kube::Pod& pod, bool has_node, PodState& state) {
 
 }  // namespace
 
-std::string ServiceName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
-std::string WorkersName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
-std::string GroupName(const api::ElasticHorovodJob& job) { return job.metadata.name; }
-std::string LauncherName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-launcher"; }
-std::string HostsName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-hosts"; }
-std::string SecretName(const api::ElasticHorovodJob& job) {
-  return job.metadata.name + "-files-" + std::string(job.metadata.uid);
-}
-
 std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view workers_name) {
   if (!pod_name.starts_with(workers_name) || pod_name.size() < workers_name.size() + 2) return std::nullopt;
   if (pod_name[workers_name.size()] != '-') return std::nullopt;

@@ -102,7 +102,6 @@ struct View {
   bool is_launcher_ending = false;  // The Job is being deleted.
   std::string launcher_message;     // Why it failed.
   std::vector<Worker> pods;         // By ordinal.
-  bool has_old_workers = false;     // Some workers are still those of a StatefulSet that an older grus made.
   std::vector<LauncherPod> launcher_pods;
   bool has_stray_launcher = false;         // A launcher's pod has not ended, and belongs to no Job that we see.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
@@ -113,10 +112,15 @@ struct View {
   std::string why_no_room;  // Why a start waits: WhyNoRoom(), or the problem of its volumes or devices.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                           // For workers beyond those granted, without the places of others.
+  bool makes_gangs = false;            // Workers that start become members of a PodGroup.
+  bool must_protect_places = false;    // Of a start: see ClusterAccount::MustProtect().
   std::optional<QuotaLimit> quota;     // nullopt: quotas admit all wanted workers.
   bool lacks_places = false;           // A member of its gang has lost its place: no gated member starts.
   bool do_others_have_places = false;  // Their room looks free to the scheduler.
   std::string reserved_for;            // Who waits for room that more workers could take; empty: nobody.
+  // When a waiting start may get another answer though no event tells: of the planner; of the API server, about its
+  // pods.
+  std::optional<kube::Duration> queue_looks_again, pods_look_again;
 
   bool has_workers() const { return workers.granted > 0; }
   int granted() const { return workers.granted; }
@@ -126,15 +130,6 @@ struct View {
   const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }
 };
 
-// Names of the children; deterministic, so that a stale create fails as AlreadyExists.
-std::string ServiceName(const api::ElasticHorovodJob& job);
-std::string WorkersName(const api::ElasticHorovodJob& job);  // A worker's name is this, "-" and its ordinal.
-std::string GroupName(const api::ElasticHorovodJob& job);  // The job's own: its key in the ledger is the gang's.
-std::string LauncherName(const api::ElasticHorovodJob& job);
-std::string HostsName(const api::ElasticHorovodJob& job);
-std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
-
-inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
 
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);

@@ -124,22 +124,13 @@ Status JobChildren::WriteSecret(const JobPass& pass) {
   }
   const bool has_workers = view.alive() > 0;
   if (has_workers ? !pass.plan.check_secret : pass.plan.missing == 0) return {};
-  std::optional<SshKey> key;
   if (has_workers) {
     const auto live = LookFor<kube::Secret>(client_, {job.metadata.ns, SecretName(job)});
     if (!live) return live.error();
     if (*live) return {};
-    // Pods may run with the key in the Secret that an older grus made.
-    const std::string old_name = job.metadata.name + "-ssh-" + job.metadata.uid;
-    const auto old = LookFor<kube::Secret>(client_, {job.metadata.ns, old_name});
-    if (!old) return old.error();
-    if (*old) key = KeyIn(**old);
   }
-  if (!key) {
-    Result<SshKey> made = MakeSshKey(job.metadata.Key().ToString());
-    if (!made) return std::move(made).error();
-    key = *std::move(made);
-  }
+  const Result<SshKey> key = MakeSshKey(job.metadata.Key().ToString());
+  if (!key) return key.error();
   return pass.writer.CreateOrTake(
       KindOf<kube::Secret>(), [&](bool) { return MakeSecret(job, *key); }, HasStarted(job));
 }

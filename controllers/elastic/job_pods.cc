@@ -50,11 +50,8 @@ bool IsOtherToNodes(const kube::Pod& a, const kube::Pod& b) {
 
 }  // namespace
 
-JobPods::Memory& JobPods::MemoryLocked(const ElasticHorovodJob& job) {
-  Memory& memory = memory_[job.metadata.Key()];
-  if (memory.question && memory.uid == job.metadata.uid && memory.generation == job.metadata.generation) return memory;
+void JobPods::Begin(const ElasticHorovodJob& job, Memory& memory) {
   const Memory before = std::exchange(memory, {});  // Keeps its question alive: the new one may be the same.
-  memory.uid = job.metadata.uid;
   memory.generation = job.metadata.generation;
   memory.worker.stated = std::make_shared<const kube::Pod>(WorkerPod(job));
   memory.launcher.stated = std::make_shared<const kube::Pod>(LauncherPodOf(job));
@@ -62,7 +59,14 @@ JobPods::Memory& JobPods::MemoryLocked(const ElasticHorovodJob& job) {
   std::weak_ptr<Question>& question = questions_[QuestionOf(job)];
   memory.question = question.lock();
   if (!memory.question) question = memory.question = std::make_shared<Question>();
-  return memory;
+}
+
+template <typename F>
+auto JobPods::WithMemoryLocked(const ElasticHorovodJob& job, F&& use) {
+  return memory_.With(job.metadata, [&](Memory& memory) {
+    if (!memory.question || memory.generation != job.metadata.generation) Begin(job, memory);
+    return use(memory);
+  });
 }
 
 Duration JobPods::AgeLeft(const Answer& answer) const {
@@ -101,7 +105,7 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
   bool is_worker_old, is_launcher_old;
   {
     std::lock_guard lock(mutex_);
-    question = MemoryLocked(job).question;
+    question = WithMemoryLocked(job, [](Memory& memory) { return memory.question; });
     is_worker_old = AgeLeft(question->worker) <= Duration::zero();
     is_launcher_old = AgeLeft(question->launcher) <= Duration::zero();
     const auto silence = silences_.find(ns);
@@ -142,9 +146,10 @@ void JobPods::Make(Made& made, const kube::PodSpec& spec) {
 
 void JobPods::Learn(const ElasticHorovodJob& job, const kube::Pod& worker) {
   std::lock_guard lock(mutex_);
-  Made& made = MemoryLocked(job).worker;
-  Make(made, WithoutPin(worker));
-  made.is_learnt = true;
+  WithMemoryLocked(job, [&](Memory& memory) {
+    Make(memory.worker, WithoutPin(worker));
+    memory.worker.is_learnt = true;
+  });
 }
 
 JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answer) const {
@@ -174,26 +179,24 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
 
 JobPod JobPods::Worker(const ElasticHorovodJob& job) {
   std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(job);
-  return PodLocked(job.metadata.ns, memory.worker, memory.question->worker);
+  return WithMemoryLocked(
+      job, [&](Memory& memory) { return PodLocked(job.metadata.ns, memory.worker, memory.question->worker); });
 }
 
 JobPod JobPods::Launcher(const ElasticHorovodJob& job) {
   std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(job);
-  return PodLocked(job.metadata.ns, memory.launcher, memory.question->launcher);
+  return WithMemoryLocked(
+      job, [&](Memory& memory) { return PodLocked(job.metadata.ns, memory.launcher, memory.question->launcher); });
 }
 
-bool JobPods::HasVolumes(const kube::ObjectKey& job) const {
-  std::lock_guard lock(mutex_);
-  const auto it = memory_.find(job);
-  return it != memory_.end() &&
-         (!it->second.worker.stated->spec.volumes.empty() || !it->second.launcher.stated->spec.volumes.empty());
+bool JobPods::HasVolumes(const kube::ObjectKey& job) {
+  bool has_volumes = false;
+  memory_.IfKept(job, [&](const Memory& memory) {
+    has_volumes = !memory.worker.stated->spec.volumes.empty() || !memory.launcher.stated->spec.volumes.empty();
+  });
+  return has_volumes;
 }
 
-void JobPods::Forget(const kube::ObjectKey& job) {
-  std::lock_guard lock(mutex_);
-  memory_.erase(job);
-}
+void JobPods::Forget(const kube::ObjectKey& job) { memory_.Forget(job); }
 
 }  // namespace grus

@@ -15,6 +15,7 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/client/client.h"
 #include "clientlib/model/pod.h"
+#include "clientlib/runtime/object_memory.h"
 #include "crds/types/elastic_horovod_job.h"
 
 namespace grus {
@@ -35,7 +36,7 @@ class JobPods {
   void Ask(const api::ElasticHorovodJob& job, std::stop_token stop);
   JobPod Worker(const api::ElasticHorovodJob& job);
   JobPod Launcher(const api::ElasticHorovodJob& job);
-  bool HasVolumes(const kube::ObjectKey& job) const;  // Its templates have volume claims; false if not asked before.
+  bool HasVolumes(const kube::ObjectKey& job);  // Its templates have volume claims; false if not asked before.
   // `worker` exists: plan with pods like it until a later answer shows that something has changed.
   void Learn(const api::ElasticHorovodJob& job, const kube::Pod& worker);
   void Forget(const kube::ObjectKey& job);
@@ -57,13 +58,15 @@ class JobPods {
     bool is_changed = false, is_learnt = false;
   };
   struct Memory {
-    std::string uid;
-    std::int64_t generation = 0;
+    std::int64_t generation = 0;  // Not KeptFor::kSpec: most new specs have the old question, which must stay alive.
     std::shared_ptr<Question> question;
     Made worker, launcher;
   };
 
-  Memory& MemoryLocked(const api::ElasticHorovodJob& job);
+  // Calls `use` with the memory of the job, and returns its result. REQUIRES: mutex_ is held.
+  template <typename F>
+  auto WithMemoryLocked(const api::ElasticHorovodJob& job, F&& use);
+  void Begin(const api::ElasticHorovodJob& job, Memory& memory);
   JobPod PodLocked(const std::string& ns, Made& made, const Answer& answer) const;
   static void Make(Made& made, const kube::PodSpec& spec);
   // A namespace in which the API server does not answer about pods, for example because a webhook hangs: ask nothing
@@ -79,11 +82,11 @@ class JobPods {
 
   kube::Client& client_;
   const kube::Clock& clock_;
+  kube::ObjectMemory<Memory> memory_;
 
-  mutable std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards what follows, and questions.
   std::map<std::string, Silence> silences_;
-  std::map<std::string, int> in_flight_;  // Questions, by namespace.
-  std::map<kube::ObjectKey, Memory> memory_;
+  std::map<std::string, int> in_flight_;                      // Questions, by namespace.
   std::map<std::string, std::weak_ptr<Question>> questions_;  // By namespace and what the pods are made of.
 };
 

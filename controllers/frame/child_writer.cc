@@ -41,9 +41,7 @@ ChildWriter::ChildWriter(kube::Client& client, kube::WriteTracker& writes, Child
 
 Status ChildWriter::Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,
                           const std::string& name) {
-  ++write_count_;
   if (!answer) return With(std::move(answer).error(), verb, kind, name);
-  last_version_ = (*answer)->metadata.resource_version;
   writes_.Note(owner_, kind, **answer);
   return {};
 }
@@ -111,9 +109,9 @@ Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Jso
   if (owner && owner->kind == owner_kind_.kind && owner->name == owner_.name) {
     return With(Error(ErrorCode::kConflict, "that of the deleted job of this name still exists"), "create", kind, name);
   }
-  const std::string holder =
+  const std::string whose =
       owner ? "belongs to " + std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "has no controller";
-  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and " + holder +
+  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and " + whose +
                                               "; delete or rename it, or give the job another name");
 }
 
@@ -141,7 +139,6 @@ Status ChildWriter::Merge(const kube::Kind& kind, const std::string& name, const
 }
 
 Status ChildWriter::Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options) {
-  ++write_count_;
   kube::DeleteOptions with_uid = options;
   with_uid.uid = std::string(child.uid);
   Status deleted = client_.Delete(kind, {owner_.ns, child.name}, with_uid, stop_);

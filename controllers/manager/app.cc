@@ -10,6 +10,7 @@
 #include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/manager.h"
 #include "controllers/cluster/nomination_probe.h"
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/gang/gang_reconciler.h"
 #include "controllers/trial/profile_keeper.h"

@@ -57,7 +57,7 @@ struct GangPlanner::Impl {
   ReservationTurns turns;
 
   std::string reserved_for;  // The gang that has the reservation; empty: none.
-  std::int64_t held_since = 0, turn_length = 0;
+  std::int64_t turn_began = 0, turn_length = 0;
   Reservation reservation;
   std::int64_t reserved_at = 0;
   std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
@@ -179,8 +179,8 @@ struct GangPlanner::Impl {
 
   // Ends the turn of the gang if its time is up; true if so.
   bool EndTurn(const GangDemand& demand, std::int64_t now) {
-    held_since = std::min(held_since, now);
-    if (IsStartKnown(now) || now - held_since < turn_length) return false;
+    turn_began = std::min(turn_began, now);
+    if (IsStartKnown(now) || now - turn_began < turn_length) return false;
     turns.End(demand.key, turn_length, now);
     return true;
   }
@@ -209,7 +209,7 @@ struct GangPlanner::Impl {
     }
     if (reservation.nodes.empty()) return false;
     if (reserved_for != gang.demand.key) {
-      held_since = now;
+      turn_began = now;
       turn_length = turns.LengthFor(gang.demand.key, now);
     }
     reserved_for = gang.demand.key;
@@ -270,7 +270,7 @@ struct GangPlanner::Impl {
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
     if (demand.key == reserved_for) {
-      if (!IsStartKnown(planned_at)) return held_since + turn_length;
+      if (!IsStartKnown(planned_at)) return turn_began + turn_length;
       return std::max(*reservation.start, planned_at + 1);  // If the start is late, find a later one.
     }
     const std::int64_t at = ReservesFrom(demand);

@@ -193,8 +193,7 @@ Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token 
       std::min({plan.look_again.value_or(kSafetyResync), done->value_or(kSafetyResync), kSafetyResync}));
 }
 
-Result<TrialReconciler::Deferred> TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan,
-                                                           std::stop_token stop) {
+Result<Deferred> TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
   if (Status applied = trials_.ApplyKnee(view, plan, stop); !applied) return std::move(applied).error();
   if (Status saved = SaveToProfile(view, plan, stop); !saved) return std::move(saved).error();
   Result<Deferred> written = WriteStatus(view, plan.status, plan.is_urgent, stop);
@@ -221,8 +220,8 @@ Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& pl
   return {};
 }
 
-Result<TrialReconciler::Deferred> TrialReconciler::WriteStatus(const TrialView& view, const api::TrialJobStatus& status,
-                                                               bool is_urgent, std::stop_token stop) {
+Result<Deferred> TrialReconciler::WriteStatus(const TrialView& view, const api::TrialJobStatus& status, bool is_urgent,
+                                              std::stop_token stop) {
   if (IsSame(view.job->status, status)) return Deferred();
   const bool has_freed = std::any_of(view.runs.begin(), view.runs.end(), [](const auto& named) {
     return named.second.held_since.has_value() && !HoldsGpus(named.second);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_sizes.h"
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/elastic_horovod_job.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "controllers/elastic/elastic_view.h"
+#include "controllers/elastic/elastic_children.h"
 #include "tests/campaign/elastic_invariants.h"
 #include "tests/campaign/elastic_stories.h"
 #include "tests/campaign/elastic_workloads.h"

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "clientlib/base/wait.h"
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/pod_group.h"
 #include "tests/campaign/elastic_invariants.h"

@@ -2,6 +2,7 @@
 // What breaks is repaired, and what belongs to others is left alone.
 #include <gmock/gmock.h>
 
+#include "controllers/elastic/elastic_children.h"
 #include "tests/integration/elastic_job.h"
 
 namespace grus::testing {

@@ -40,18 +40,9 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
     made["value"] = value;
     Create("priorityclasses.scheduling.k8s.io", std::move(made));
   }
-  // The first one; its StatefulSet is there.
-  void AddBoundWorker(const std::string& node = "n1") {
-    Json pod = Named("v1", "Pod", "bert-workers-0", "team-a");
-    pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
-    Json owner = Json::MakeObject(
-        {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
-    owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
-    pod["metadata"]["ownerReferences"].Append(std::move(owner));
-    pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"worker","image":"a",
-        "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
-    pod["spec"]["nodeName"] = node;
-    Create("pods", std::move(pod));
+  // The first one, which is there.
+  void BindWorker(const std::string& node = "n1") {
+    ASSERT_TRUE(server_.Bind({"team-a", "bert-workers-0"}, node));
   }
   // A job of one worker, of which nothing but a first pass was seen.
   void StartJobOfOne() {
@@ -62,17 +53,21 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
   // A job whose one worker is ready, with all of its children.
   void AddRunningJob() {
     StartJobOfOne();
-    AddBoundWorker();
+    BindWorker();
     SetStatus("pods", {"team-a", "bert-workers-0"}, R"({"phase":"Running","podIP":"10.0.0.1","conditions":[
         {"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})");
     Settle();
   }
-  // A StatefulSet of somebody else's that has the name of ours.
-  void AddForeignWorkers() {
-    Json foreign = Named("apps/v1", "StatefulSet", "bert-workers", "team-a");
-    foreign["spec"] = *kube::ParseJson(R"({"replicas":0,"selector":{"matchLabels":{"app":"other"}},"template":{
-        "metadata":{"labels":{"app":"other"}},"spec":{"containers":[{"name":"other","image":"a"}]}}})");
-    Create("statefulsets.apps", std::move(foreign));
+  // Objects of somebody else's that have the names of ours.
+  void AddForeignSecret() {
+    const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
+    Create("secrets", Named("v1", "Secret", SecretName(*job), "team-a"));
+  }
+  void AddForeignPod(const std::string& name, const char* owners = "[]") {
+    Json pod = Named("v1", "Pod", name, "team-a");
+    pod["metadata"]["ownerReferences"] = *kube::ParseJson(owners);
+    pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"other","image":"a"}]})");
+    Create("pods", std::move(pod));
   }
   void Start() {
     elastic_.FeedQueue(queue_);
@@ -109,7 +104,6 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
 
   kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
   kube::Informer& services_ = Cache<kube::Service>();
-  kube::Informer& sets_ = Cache<kube::StatefulSet>();
   kube::Informer& maps_ = Cache<kube::ConfigMap>();
   kube::Informer& launchers_ = Cache<kube::Job>();
   kube::Informer& pods_ = Cache<kube::Pod>();
@@ -119,12 +113,12 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
   Quotas quotas_{Cache<kube::ResourceQuota>()};
   ClusterAccount account_{nodes_, pods_, clock_};
   ElasticReconciler elastic_{
-      client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, classes_, quotas_, nullptr, &profiles_},
+      client_,  {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_, nullptr, &profiles_},
       account_, events_,
       clock_,   log_};
 };
 
-TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
+TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundKeepsNoPlaces) {
   AddJob([](api::ElasticHorovodJob& job) {
     job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1;
     job.spec.workers.target_replicas = 1;
@@ -132,9 +126,9 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   Start();
   ASSERT_TRUE(Pass());
   ASSERT_EQ(account_.PlacesOf("team-a/bert").size(), 1U);
-  AddBoundWorker();
+  BindWorker();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
+  ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the place";
   // As a pass does that looked at the pods before the last of them was bound.
   account_.KeepPlaces("team-a/bert", GpuShape(1), 1);
 
@@ -174,48 +168,109 @@ TEST_F(ElasticReconcilerTest, AServiceThatSomebodyChangedIsRepaired) {
   }
 }
 
-TEST_F(ElasticReconcilerTest, AChildOfAnEarlierJobOfItsNameIsNotTaken) {
-  AddForeignWorkers();
-  Edit("statefulsets.apps", {"team-a", "bert-workers"}, [](Json& set) {
-    set["metadata"]["ownerReferences"] = *kube::ParseJson(R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1",
-        "kind":"ElasticHorovodJob","name":"bert","uid":"of-the-one-before","controller":true}])");
-  });
-  AddJob([](api::ElasticHorovodJob&) {});
+TEST_F(ElasticReconcilerTest, APodOfOthersThatHasAWorkersNameIsLeftAlone) {
+  AddForeignPod("bert-workers-0");
+  AddForeignPod("bert-workers-1", R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1",
+      "kind":"ElasticHorovodJob","name":"bert","uid":"of-the-one-before","controller":true}])");
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 2; });
   Start();
 
-  EXPECT_FALSE(Pass());
+  ASSERT_TRUE(Pass());
 
-  const auto after = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
-  EXPECT_EQ(*after->At({"spec", "selector"}), *kube::ParseJson(R"({"matchLabels":{"app":"other"}})"));
+  for (const int taken : {0, 1}) {
+    EXPECT_EQ(server_.Get("pods", {"team-a", PodName(taken)})->At({"spec", "hostname"}), nullptr) << taken;
+  }
+  for (const int made : {2, 3}) EXPECT_NE(server_.Get("pods", {"team-a", PodName(made)}), nullptr) << made;
 }
 
-// Its pods run with that key, and its launcher reads a script out of the ConfigMap.
-TEST_F(ElasticReconcilerTest, AJobThatAnOlderGrusStartedKeepsItsKeyAndItsScript) {
+TEST_F(ElasticReconcilerTest, AWorkerThatLostWhatMakesItOursGetsItBack) {
+  StartJobOfOne();
+  const kube::ObjectKey worker{"team-a", PodName(0)};
+  const Json ours = *server_.Get("pods", worker)->Find("metadata");
+  const std::function<void(Json&)> losses[] = {
+      [](Json& metadata) { metadata["labels"].Erase(kJobNameLabel); },
+      [](Json& metadata) { metadata["labels"].Erase(kRoleLabel); },
+      [](Json& metadata) { metadata["labels"].Erase(kManagedByLabel); },
+      [](Json& metadata) { metadata.Erase("ownerReferences"); }};
+  for (const auto& lose : losses) {
+    Edit("pods", worker, [&](Json& pod) { lose(pod["metadata"]); });
+    Settle();
+    for (const char* field : {"uid", "labels", "ownerReferences"}) {
+      EXPECT_EQ(*server_.Get("pods", worker)->At({"metadata", field}), *ours.Find(field));
+    }
+    EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr) << "it is no second one";
+  }
+}
+
+TEST_F(ElasticReconcilerTest, AWorkerThatEndsIsReplacedBeforeItIsGone) {
+  StartJobOfOne();
+  BindWorker();
+  Edit("pods", {"team-a", PodName(0)}, [](Json& pod) {
+    pod["metadata"]["finalizers"] = Json::MakeArray({"example.com/held"});
+  });
+  SetStatus("pods", {"team-a", PodName(0)}, R"({"phase":"Failed"})");
+
+  Settle();
+
+  EXPECT_TRUE(server_.Get("pods", {"team-a", PodName(0)})->At({"metadata", "deletionTimestamp"}));
+  EXPECT_NE(server_.Get("pods", {"team-a", PodName(1)}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(2)}), nullptr);
+}
+
+// Its pods run with its key, and its launcher reads a script out of the ConfigMap.
+TEST_F(ElasticReconcilerTest, AJobThatAnOlderGrusStartedGoesOn) {
   AddRunningJob();
-  const std::string uid = *server_.Get(kJobResource, {"team-a", "bert"})->At({"metadata", "uid"})->AsString();
+  const kube::ObjectKey set_key{"team-a", "bert-workers"}, worker{"team-a", PodName(0)};
+  const Json job = *server_.Get(kJobResource, {"team-a", "bert"}), ours = *server_.Get("pods", worker);
+  const std::string uid = *job.At({"metadata", "uid"})->AsString();
+  Json set = Named("apps/v1", "StatefulSet", set_key.name, set_key.ns);
+  set["metadata"]["ownerReferences"] = *ours.At({"metadata", "ownerReferences"});
+  set["spec"] = *kube::ParseJson(R"({"replicas":1,"serviceName":"x","selector":{"matchLabels":{"a":"b"}},"template":{
+      "metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"worker","image":"a"}]}}})");
+  Create("statefulsets.apps", std::move(set));
+  Json owner = Json::MakeObject(
+      {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", set_key.name}, {"controller", true}});
+  owner["uid"] = *server_.Get("statefulsets.apps", set_key)->At({"metadata", "uid"});
+  Edit("pods", worker, [&](Json& pod) {
+    pod["metadata"]["ownerReferences"] = Json::MakeArray({owner});
+    pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = worker.name;
+  });
   Json old_secret = Named("v1", "Secret", "bert-ssh-" + uid, "team-a");
   old_secret["data"] = Json::MakeObject({{"id_ed25519", "b2xk"}, {"authorized_keys", "b2xkLnB1Ygo="}});
   Create("secrets", std::move(old_secret));
   ASSERT_TRUE(server_.Delete("secrets", {"team-a", "bert-files-" + uid}));
   Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["discover_hosts.sh"] = "echo old"; });
-  Edit("statefulsets.apps", {"team-a", "bert-workers"},
-       [](Json& set) { set["metadata"]["labels"].Erase(kFilesLabel); });
-  const Json ours = *server_.Get("jobs.batch", {"team-a", "bert-launcher"});
+  const Json ours_launcher = *server_.Get("jobs.batch", {"team-a", "bert-launcher"});
   ASSERT_TRUE(server_.Delete("jobs.batch", {"team-a", "bert-launcher"},
                              Json::MakeObject({{"propagationPolicy", "Background"}})));
   Json launcher = Named("batch/v1", "Job", "bert-launcher", "team-a");
-  for (const char* field : {"labels", "ownerReferences"}) launcher["metadata"][field] = *ours.At({"metadata", field});
+  for (const char* field : {"labels", "ownerReferences"}) {
+    launcher["metadata"][field] = *ours_launcher.At({"metadata", field});
+  }
   launcher["spec"]["template"]["spec"] =
       *kube::ParseJson(R"({"restartPolicy":"Never","containers":[{"name":"launcher","image":"a"}]})");
   Create("jobs.batch", std::move(launcher));
 
-  Settle();
+  ASSERT_TRUE(Pass());
 
   const auto secret = server_.Get("secrets", {"team-a", "bert-files-" + uid});
   ASSERT_TRUE(secret);
   EXPECT_EQ(*secret->At({"data", "id_ed25519"}), Json("b2xk"));
   EXPECT_TRUE(secret->At({"data", "worker.sh"}));
-  EXPECT_TRUE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "labels", kFilesLabel}));
+  const auto ending = server_.Get("statefulsets.apps", set_key);
+  ASSERT_TRUE(ending);
+  EXPECT_EQ(*ending->At({"metadata", "finalizers"}), *kube::ParseJson(R"(["orphan"])"));
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr);
+
+  // What the garbage collector does.
+  Edit("pods", worker, [](Json& pod) { pod["metadata"].Erase("ownerReferences"); });
+  Edit("statefulsets.apps", set_key, [](Json& object) { object["metadata"].Erase("finalizers"); });
+  Settle();
+
+  const auto adopted = server_.Get("pods", worker);
+  EXPECT_EQ(*adopted->At({"metadata", "uid"}), *ours.At({"metadata", "uid"}));
+  EXPECT_EQ(*adopted->At({"metadata", "ownerReferences"}), *ours.At({"metadata", "ownerReferences"}));
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr);
   Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["hosts"] = "nobody:1\n"; });
   Settle();
   const auto hosts = server_.Get("configmaps", {"team-a", "bert-hosts"});
@@ -273,47 +328,54 @@ TEST_F(ElasticReconcilerTest, JobsAreLookedAtWhenANodeIsGone) {
   EXPECT_EQ(queue_.counts().depth, 1U) << "nobody else tells it that its workers are lost";
 }
 
-TEST_F(ElasticReconcilerTest, AWorkerThatHasChangedSinceItWasSeenIsNotParked) {
-  StartJobOfOne();
-  AddBoundWorker();
+TEST_F(ElasticReconcilerTest, AJobIsLookedAtWhenAWorkerLosesItsLabel) {
+  AddRunningJob();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  const ElasticCaches caches{jobs_,  services_, sets_,   maps_,   launchers_, pods_,
-                             nodes_, classes_,  quotas_, nullptr, &profiles_};
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  Edit("pods", {"team-a", "bert-workers-0"}, [](Json& pod) { pod["metadata"]["labels"].Erase(kJobNameLabel); });
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_EQ(queue_.counts().depth, 1U);
+}
+
+TEST_F(ElasticReconcilerTest, AWorkerThatWasBoundSinceItWasSeenIsNotDropped) {
+  StartJobOfOne();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  const ElasticCaches caches{jobs_,  services_, maps_,   launchers_, pods_,
+                             nodes_, classes_,  quotas_, nullptr,    &profiles_};
   JobChildren children(client_, caches, clock_);
   View view;
   view.job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
   const Children found = children.Find(*view.job);
-  ASSERT_TRUE(found.workers);
-  view.workers = ReadWorkersState(*found.workers);
   const auto pod = Live<kube::Pod>({"team-a", PodName(0)});
   Worker seen;
   seen.name = PodName(0);
   seen.uid = std::string(pod->metadata.uid);
-  seen.resource_version = "1";  // From before it was bound.
+  seen.resource_version = std::string(pod->metadata.resource_version);
   Plan plan;
-  plan.workers = view.workers;
-  plan.park = {&seen};
+  plan.workers = WorkersState{1};
+  plan.drop = {&seen};
   kube::WriteTracker writes;
   ChildWriter writer = children.WriterFor(*view.job, writes, {});
+  BindWorker();
 
-  ASSERT_TRUE(children.WriteWorkers({view, plan, found, writer, {}}));
+  ASSERT_TRUE(children.DropWorkers({view, plan, found, writer, {}}));
   EXPECT_FALSE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted());
 
-  seen.resource_version = std::string(pod->metadata.resource_version);
-  ASSERT_TRUE(children.WriteWorkers({view, plan, found, writer, {}}));
-  EXPECT_TRUE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted());
+  plan.workers = WorkersState{};
+  ASSERT_TRUE(children.DropWorkers({view, plan, found, writer, {}}));
+  EXPECT_TRUE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted()) << "all are given back";
 }
 
 TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothingOfItsNode) {
   StartJobOfOne();
-  const auto set = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
-  ASSERT_NE(set, nullptr);
   // From here on the cache of nodes is old.
   nodes_.Stop();
   nodes_.Join();
   --waiters_;
   AddNode("n2");
-  AddBoundWorker("n2");
+  BindWorker("n2");
 
   (void)Settle();
   EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
@@ -324,12 +386,10 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
 }
 
 // Or it would come again at once, and again, for as long as its children are refused.
-TEST_F(ElasticReconcilerTest, AStartThatFailsBesideTheLastRunsWorkersDoesNotWakeItself) {
-  StartJobOfOne();
-  AddBoundWorker();
-  ASSERT_TRUE(server_.Delete("statefulsets.apps", {"team-a", "bert-workers"},
-                             Json::MakeObject({{"propagationPolicy", "Background"}})));
-  AddForeignWorkers();
+TEST_F(ElasticReconcilerTest, AStartThatFailsDoesNotWakeItself) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  AddForeignSecret();
+  Start();
   ASSERT_TRUE(Pass());  // It says so: what it writes may bring the next one.
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
@@ -370,8 +430,8 @@ TEST_F(ElasticReconcilerTest, ALauncherIsNotMadeAgainWhileAPodOfItRunsThatTheCac
 }
 
 TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
-  AddForeignWorkers();
   AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  AddForeignSecret();
   Start();
 
   ASSERT_TRUE(Pass());
@@ -408,7 +468,7 @@ TEST_F(ElasticReconcilerTest, AJobThatWaitsKeepsNothingForALauncherThatIsLost) {
   EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 8U);
 }
 
-TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerClaimsNothingAndIsLeftAlone) {
+TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerGetsNoPlacesAndIsLeftAlone) {
   int freed = 0;
   account_.OnFreed([&] { ++freed; });
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.managed_by = "kueue.x-k8s.io/multikueue"; });
@@ -439,7 +499,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
             "beside them; needs 9 "
             "nvidia.com/gpu; the nodes it may use have 8 in all: lower minReplicas or add nodes");
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
-  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
 
   AddNode("n2");
   ASSERT_TRUE(Pass());
@@ -494,7 +554,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {
 
   (void)Pass();
 
-  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
 }
 
@@ -529,7 +589,7 @@ TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhe
   (void)Settle();
   const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
   EXPECT_EQ(kit::ReasonIn(job->status.conditions), "TemplateRefused");
-  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
 
@@ -538,7 +598,7 @@ TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhe
 
   EXPECT_EQ(queue_.counts().depth, 1U);
   (void)Settle();
-  EXPECT_NE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views of a job for tests: what the cache would say, in a few words.
 //
-//   const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Unschedulable({2, 3}, -20).Build();
+//   const View view = ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1}).Unschedulable({2, 3}, -20).Build();
 //
 // Times are seconds from the moment of the view. The job is that of test_job.h.
 #pragma once
@@ -49,12 +49,8 @@ class ViewBuilder {
     return *this;
   }
 
-  ViewBuilder& Set(int replicas, int granted) {
-    view_.workers = WorkersState{replicas, granted, replicas > granted, true};
-    return *this;
-  }
-  ViewBuilder& Unobserved() {
-    view_.workers->is_observed = false;
+  ViewBuilder& Granted(int workers) {
+    view_.workers.granted = workers;
     return *this;
   }
   ViewBuilder& Bound(const Ordinals& ordinals, int since = -100) {
@@ -74,9 +70,6 @@ class ViewBuilder {
   }
   ViewBuilder& Unschedulable(const Ordinals& ordinals, int since) {
     return Add(ordinals, [&](Worker& w) { w.unschedulable_since = At(since); });
-  }
-  ViewBuilder& Gated(const Ordinals& ordinals) {
-    return Add(ordinals, [](Worker& w) { w.is_gated = true; });
   }
   ViewBuilder& Lost(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker& w) { w.is_bound = w.is_ready = w.has_lost_node = true; });

@@ -32,7 +32,7 @@ class GangPlannerTest : public ::testing::Test {
   GangPlanner planner_{ledger_, 60};
 };
 
-TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
+TEST_F(GangPlannerTest, APlacedGangHasPlacesUnderItsKey) {
   PutNodes(ledger_, 2);
   Put(Gang("t/g", 3, 4), 0);
 
@@ -43,7 +43,7 @@ TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
   EXPECT_EQ(planner_.waiting(), 0U);
 }
 
-TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangAsAClaimOfItsOwnOwner) {
+TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangUnderItsOwnOwner) {
   PutNodes(ledger_, 1);
   GangDemand gang = Gang("t/job", 5, 2);
   gang.members.insert(gang.members.begin() + 2, Shared(GpuPod(1)));
@@ -58,7 +58,7 @@ TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangAsAClaimOfItsOwnOwner) {
   EXPECT_EQ(ledger_.PlacesOf("t/job/launcher").front().shape, gang.members[2]);
 }
 
-TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangHoldsNothing) {
+TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangProtectionNothing) {
   PutNodes(ledger_, 1);
   GangDemand gang = Gang("t/job", 4, 2);
   gang.members.push_back(Shared(GpuPod(1)));
