@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
@@ -54,6 +55,17 @@ bool HasScripts(const kube::Job& launcher) {
 template <typename T>
 WantedChild ChildOf(const JobPass& pass, const std::shared_ptr<const T>& live) {
   return {.kind = KindOf<T>(), .live = live, .was_there = HasStarted(*pass.view.job)};
+}
+
+// For the next worker: one of `preferred` that is free, else the lowest that is free. It is taken then.
+int NextOrdinal(std::set<int>& taken, std::set<int>& preferred) {
+  while (!preferred.empty()) {
+    const int ordinal = preferred.extract(preferred.begin()).value();
+    if (taken.insert(ordinal).second) return ordinal;
+  }
+  int ordinal = 0;
+  while (!taken.insert(ordinal).second) ++ordinal;
+  return ordinal;
 }
 
 }  // namespace
@@ -141,9 +153,11 @@ Result<std::optional<Error>> JobChildren::MakeMissing(const JobPass& pass) {
   for (const Worker& worker : pass.view.pods) taken.insert(worker.ordinal);
   // The job may have lost all its workers because it is being deleted.
   const bool was_there = HasStarted(job) || pass.view.granted() > 0;
-  int ordinal = 0, left = pass.plan.missing;
-  for (int tries = 2 * left + kNamesTakenByOthers; left > 0 && tries > 0; --tries, ++ordinal) {
-    if (taken.contains(ordinal)) continue;
+  std::set<int> unknown;
+  unknown_.With(job.metadata, [&](std::set<int>& kept) { unknown = std::exchange(kept, {}); });
+  int left = pass.plan.missing;
+  for (int tries = 2 * left + kNamesTakenByOthers; left > 0 && tries > 0; --tries) {
+    const int ordinal = NextOrdinal(taken, unknown);
     const auto make = [&](bool is_there) {
       Json pod = MakeWorker(job, ordinal, pass.plan.workers->gang);
       if (is_there) pod.Erase("spec");  // It has only lost our labels.
@@ -157,7 +171,9 @@ Result<std::optional<Error>> JobChildren::MakeMissing(const JobPass& pass) {
     if (IsByAdmission(made.error())) return std::optional(std::move(made).error());
     const ErrorCode code = made.error().code();
     const bool is_name_taken = code == ErrorCode::kAlreadyExists || code == ErrorCode::kConflict;
-    if (!is_name_taken || tries == 1) return std::move(made).error();
+    if (is_name_taken && tries > 1) continue;
+    if (!is_name_taken) unknown_.With(job.metadata, [&](std::set<int>& kept) { kept.insert(ordinal); });
+    return std::move(made).error();
   }
   return std::optional<Error>();
 }
@@ -165,6 +181,7 @@ Result<std::optional<Error>> JobChildren::MakeMissing(const JobPass& pass) {
 void JobChildren::Forget(const ObjectKey& key) {
   marks_.Forget(key);
   dropped_.Forget(key);
+  unknown_.Forget(key);
 }
 
 void JobChildren::MarkDropped(View& view) {

@@ -33,8 +33,7 @@ Traits ScaleUpAndDown() {
 Traits ShrinkAndGrow() {
   return {.name = "shrink-and-grow",
           .prepare = Cluster(1, 4, R"({"workersSpec":{"minReplicas":2,"maxReplicas":6}})"),
-          .steps = {UntilTrains(4, [](World& world) { AddNode(world, "node-9", 4); }), UntilTrains(6)},
-          .has_chance_ordinals = true};
+          .steps = {UntilTrains(4, [](World& world) { AddNode(world, "node-9", 4); }), UntilTrains(6)}};
 }
 
 Traits NodeLost() {
@@ -49,7 +48,6 @@ Traits NodeLost() {
                       AddNode(world, "base-0", 0, Json::MakeObject({{"pool", "base"}}));
                     }),
                 UntilTrains(6, [](World& world) { world.cluster.RemoveNode("node-1"); }), UntilTrains(4)},
-      .has_chance_ordinals = true,
       .has_retries = true};
 }
 
@@ -59,8 +57,7 @@ Traits LauncherNeedsRoom() {
           .prepare = Cluster(1, 4, R"({"launcherSpec":{"template":{"spec":{"containers":[
               {"name":"launcher","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}},
               "workersSpec":{"minReplicas":2,"maxReplicas":4}})"),
-          .steps = {UntilTrains(3, Ends("succeed")), UntilOver("Succeeded")},
-          .has_chance_ordinals = true};
+          .steps = {UntilTrains(3, Ends("succeed")), UntilOver("Succeeded")}};
 }
 
 // Each container of the namespace gets a third of a node's processors, which no template says.
@@ -78,8 +75,7 @@ std::function<void(World&)> TightCluster(int nodes, const char* spec) {
 Traits LimitRange() {
   return {.name = "limit-range",
           .prepare = TightCluster(1, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})"),
-          .steps = {UntilTrains(2, [](World& world) { AddNode(world, "node-9", 8); }), UntilTrains(4)},
-          .has_chance_ordinals = true};
+          .steps = {UntilTrains(2, [](World& world) { AddNode(world, "node-9", 8); }), UntilTrains(4)}};
 }
 
 Traits LimitRangeTaken() {
@@ -149,8 +145,7 @@ Traits DeletedAndMadeAgain() {
                                   Delete(world, kJobs, kName);
                                   Submit(world, kName, R"({"workersSpec":{"minReplicas":2,"maxReplicas":3}})");
                                 }),
-                    UntilTrains(3)},
-          .has_chance_ordinals = true};  // The workers of the first one may not be gone yet.
+                    UntilTrains(3)}};  // The workers of the first one may not be gone yet.
 }
 
 Traits DeletedForGood() {
@@ -179,8 +174,7 @@ Traits WorkerCrashes() {
                           [](const World& world) {
                             const Json* pod = world.Get("pods", {kNamespace, "train-workers-1"});
                             return !(pod && pod->At({"metadata", "deletionTimestamp"})) && Trains(world, kName, 4);
-                          })},
-          .has_chance_ordinals = true};
+                          })}};
 }
 
 // Out of sight, and found again by its name.

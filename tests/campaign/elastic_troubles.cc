@@ -98,8 +98,7 @@ ElasticStory ImageRepaired() {
               "template":{"metadata":{"annotations":{"grus.test/waiting":"ErrImagePull: not found"}}}}})"),
           .steps = {UntilBroken(), UntilGivenBack(Edits(R"({"workersSpec":{"image":"registry.test/train:1",
                         "template":{"metadata":{"annotations":{"grus.test/waiting":null}}}}})")),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 ElasticStory RegistryComesBack() {
@@ -107,8 +106,7 @@ ElasticStory RegistryComesBack() {
           .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,
               "template":{"metadata":{"annotations":{"grus.test/waiting":"ErrImagePull: no such host"}}}}})"),
           .steps = {UntilBroken(), UntilGivenBack([](World& world) { KeepTakingOff(world, "grus.test/waiting"); }),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 ElasticStory LauncherCannotStart() {
@@ -135,8 +133,7 @@ ElasticStory WorkerCrashesInPlace() {
                           return !containers.empty() && IntAt(containers.front(), {"restartCount"}) == 3;
                         },
                         "grus.test/crash"),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 ElasticStory WorkerKeepsCrashing() {
@@ -146,8 +143,7 @@ ElasticStory WorkerKeepsCrashing() {
                     UntilAnnotated(
                         "it goes on with the others", [](const World& world) { return Trains(world, kName, 3); },
                         "grus.test/crash"),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 // As the launcher sees it; its script then ends with that code.
@@ -177,7 +173,6 @@ ElasticStory AllWorkersLost() {
       .name = "all-workers-lost",
       .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4},"runPolicy":{"backoffLimit":0}})"),
       .steps = {UntilAllAreLost(), UntilAnotherLauncherTrains(), UntilAllAreLost(), UntilAnotherLauncherTrains()},
-      .has_chance_ordinals = true,
       .has_retries = true};
 }
 
@@ -199,8 +194,7 @@ ElasticStory SlowDrain() {
                                       Delete(world, kPods, Text(*pod, {"metadata", "name"}));
                                   }
                                 }),
-                    UntilTrains(2, [](World& world) { world.cluster.SetCordoned("node-0", false); }), UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(2, [](World& world) { world.cluster.SetCordoned("node-0", false); }), UntilTrains(4)}};
 }
 
 ElasticStory PodsRefused() {
@@ -253,7 +247,6 @@ ElasticStory BelowMinimumForLong() {
                           [](const World& world) {
                             return Trains(world, kName, 4) && !HasAnnotation(world, kWorker, "grus.test/ready");
                           })},
-          .has_chance_ordinals = true,
           .has_retries = true};
 }
 

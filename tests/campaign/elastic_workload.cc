@@ -54,7 +54,7 @@ std::vector<std::string> ElasticWorkload::owned_resources() const {
   std::vector<std::string> resources{"secrets"};
   if (!traits_.has_retries || traits_.has_rival)
     resources.insert(resources.end(), {"services", "configmaps", kLaunchers});
-  if (traits_.has_chance_ordinals) resources.push_back(kPods);
+  if (!traits_.has_rival) resources.push_back(kPods);
   return resources;
 }
 
@@ -67,7 +67,7 @@ bool ElasticWorkload::Damage(std::string_view resource, Json& object) const {
   // Secrets are not watched, so that nobody need allow us to: a missing one is made again once a worker does not start.
   else if (resource == kLaunchers)
     object["metadata"]["labels"][kManagedByLabel] = "somebody";  // Out of our caches' sight.
-  else if (resource == kPods && HasRole(object, "worker")) object["metadata"]["labels"][kJobNameLabel] = "another";
+  else if (resource == kPods && HasRole(object, "worker")) object["metadata"].Erase("ownerReferences");
   else return false;
   return true;
 }
@@ -97,7 +97,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   if (resource == "configmaps") {
     object["metadata"].Erase("annotations");  // When it was published.
     Json hosts = Json::MakeArray();
-    for (const auto& [name, address] : HostsOf(object)) hosts.Append(traits_.has_chance_ordinals ? "*" : name);
+    for (std::size_t left = HostsOf(object).size(); left > 0; --left) hosts.Append("*");
     object["data"]["hosts"] = std::move(hosts);
   }
   if (resource == kJobs && object.Find("status")) {
@@ -117,7 +117,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     // One without an owner is nobody's (LeftNothing()); beside another one of its job it is told (OneLauncher()).
     const bool is_nobodys = kube::testing::ControllerOf(object) == nullptr;
     if (HasRole(object, "launcher") && (is_nobodys || phase == "Succeeded" || phase == "Failed")) object = Json();
-    else if (traits_.has_chance_ordinals && HasRole(object, "worker")) {
+    else if (HasRole(object, "worker")) {
       object["metadata"]["labels"].Erase(kPodIndexLabel);
       object["spec"].Erase("hostname");
     }

@@ -19,8 +19,6 @@ class ElasticWorkload final : public kube::testing::Workload {
     std::string name;
     std::function<void(World& world)> prepare;  // Nodes and jobs; the CRDs are there.
     std::vector<Step> steps;
-    // Which ordinals run is the scheduler's choice, or that of whoever ends a worker.
-    bool has_chance_ordinals = false;
     // Whose workers are deleted by somebody gives its room to whoever asks first, which is chance.
     bool has_rival = false;
     int processes = 1;
