@@ -41,9 +41,7 @@ class ElasticReconcilerTest : public testing::ReconcilerFixture {
     Create("priorityclasses.scheduling.k8s.io", std::move(made));
   }
   // The first one, which is there.
-  void BindWorker(const std::string& node = "n1") {
-    ASSERT_TRUE(server_.Bind({"team-a", "bert-workers-0"}, node));
-  }
+  void BindWorker(const std::string& node = "n1") { ASSERT_TRUE(server_.Bind({"team-a", "bert-workers-0"}, node)); }
   // A job of one worker, of which nothing but a first pass was seen.
   void StartJobOfOne() {
     AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
@@ -187,11 +185,10 @@ TEST_F(ElasticReconcilerTest, AWorkerThatLostWhatMakesItOursGetsItBack) {
   StartJobOfOne();
   const kube::ObjectKey worker{"team-a", PodName(0)};
   const Json ours = *server_.Get("pods", worker)->Find("metadata");
-  const std::function<void(Json&)> losses[] = {
-      [](Json& metadata) { metadata["labels"].Erase(kJobNameLabel); },
-      [](Json& metadata) { metadata["labels"].Erase(kRoleLabel); },
-      [](Json& metadata) { metadata["labels"].Erase(kManagedByLabel); },
-      [](Json& metadata) { metadata.Erase("ownerReferences"); }};
+  const std::function<void(Json&)> losses[] = {[](Json& metadata) { metadata["labels"].Erase(kJobNameLabel); },
+                                               [](Json& metadata) { metadata["labels"].Erase(kRoleLabel); },
+                                               [](Json& metadata) { metadata["labels"].Erase(kManagedByLabel); },
+                                               [](Json& metadata) { metadata.Erase("ownerReferences"); }};
   for (const auto& lose : losses) {
     Edit("pods", worker, [&](Json& pod) { lose(pod["metadata"]); });
     Settle();
@@ -205,9 +202,8 @@ TEST_F(ElasticReconcilerTest, AWorkerThatLostWhatMakesItOursGetsItBack) {
 TEST_F(ElasticReconcilerTest, AWorkerThatEndsIsReplacedBeforeItIsGone) {
   StartJobOfOne();
   BindWorker();
-  Edit("pods", {"team-a", PodName(0)}, [](Json& pod) {
-    pod["metadata"]["finalizers"] = Json::MakeArray({"example.com/held"});
-  });
+  Edit("pods", {"team-a", PodName(0)},
+       [](Json& pod) { pod["metadata"]["finalizers"] = Json::MakeArray({"example.com/held"}); });
   SetStatus("pods", {"team-a", PodName(0)}, R"({"phase":"Failed"})");
 
   Settle();
