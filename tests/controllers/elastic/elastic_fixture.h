@@ -8,6 +8,7 @@
 #include "clientlib/model/scheduling_v1.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
+#include "crds/types/workload_profile.h"
 #include "tests/controllers/elastic/test_job.h"
 #include "tests/kit/reconciler_fixture.h"
 
