@@ -17,7 +17,7 @@ namespace grus {
 // Names of the children; deterministic, so that a stale create fails as AlreadyExists.
 std::string ServiceName(const api::ElasticHorovodJob& job);
 std::string WorkersName(const api::ElasticHorovodJob& job);  // A worker's name is this, "-" and its ordinal.
-std::string GroupName(const api::ElasticHorovodJob& job);  // The job's own: its key in the ledger is the gang's.
+std::string GroupName(const api::ElasticHorovodJob& job);    // The job's own: its key in the ledger is the gang's.
 std::string LauncherName(const api::ElasticHorovodJob& job);
 std::string HostsName(const api::ElasticHorovodJob& job);
 std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.

@@ -89,8 +89,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
       }
     });
   }
-  for (kube::Informer* children :
-       {&caches_.services, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
+  for (kube::Informer* children : {&caches_.services, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
     if (children == nullptr) continue;
     children->AddHandler([this, &kind = children->kind()](const kube::Change& change, bool is_initial) {
       if (change.before && change.after && LooksSameToPlan(kind, *change.before, *change.after)) return;
@@ -184,8 +183,8 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return Action::AwaitChange();
   }
   if (kept_.Get(job->metadata).is_namespace_ending) return Action::AwaitChange();
-  if (!writes_.HasCaughtUp(job->metadata, {&caches_.jobs, &caches_.services, &caches_.config_maps,
-                                            &caches_.launchers, &caches_.pods, caches_.groups})) {
+  if (!writes_.HasCaughtUp(job->metadata, {&caches_.jobs, &caches_.services, &caches_.config_maps, &caches_.launchers,
+                                           &caches_.pods, caches_.groups})) {
     return Action::After(kCacheLag);
   }
 

@@ -130,11 +130,11 @@ struct View {
   const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }
 };
 
-
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);
-// REQUIRES: view.job and view.pods. What the status says was granted, and at least the workers that exist: after a crash
-// between a create and the write of the status there are more, after one between that write and a deletion as well.
+// REQUIRES: view.job and view.pods. What the status says was granted, and at least the workers that exist: after a
+// crash between a create and the write of the status there are more, after one between that write and a deletion as
+// well.
 WorkersState ReadWorkersState(const View& view);
 // The ordinal in "bert-workers-12" for "bert-workers"; nullopt if it is another's pod.
 std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view workers_name);

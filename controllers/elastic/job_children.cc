@@ -122,8 +122,8 @@ Status JobChildren::WriteLauncher(const JobPass& pass) {
   return WriteJob(pass);
 }
 
-// The Secret is made before the first worker and deleted before the last, so that a worker shows that there was one. We do
-// not watch Secrets, so grus needs no permission to list them.
+// The Secret is made before the first worker and deleted before the last, so that a worker shows that there was one. We
+// do not watch Secrets, so grus needs no permission to list them.
 Status JobChildren::WriteSecret(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   const View& view = pass.view;

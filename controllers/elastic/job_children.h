@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The children of jobs as the caches have them, and the writes of a plan to them.
 //
-// A pass may stop after any write: the order lets the next pass come to the same end. Secret, PodGroup, pods of lost nodes,
-// new workers (WriteWorkers()); the status; workers that go (DropWorkers()); Service, host list, launcher
+// A pass may stop after any write: the order lets the next pass come to the same end. Secret, PodGroup, pods of lost
+// nodes, new workers (WriteWorkers()); the status; workers that go (DropWorkers()); Service, host list, launcher
 // (WriteLauncher()). The status comes before the deletions: after a crash between them the next pass still sees workers
 // that are to go; the other way round it would replace those that are gone.
 // Thread-safe: many jobs at once.
@@ -48,8 +48,8 @@ class JobChildren {
   kube::Result<std::optional<kube::Error>> WriteWorkers(const JobPass& pass);
   kube::Status DropWorkers(const JobPass& pass);
   kube::Status WriteLauncher(const JobPass& pass);
-  // Workers that were deleted count as ending, although the cache may not show it yet: otherwise the next pass would take
-  // them for workers that run.
+  // Workers that were deleted count as ending, although the cache may not show it yet: otherwise the next pass would
+  // take them for workers that run.
   void MarkDropped(View& view);
   void Forget(const kube::ObjectKey& key);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why pods are not made, or do not start, where Kubernetes says so only in events.
 //
-// The controller of Jobs records an event when Pod Security, a quota or a webhook refuses a pod; the kubelet does when a
-// volume cannot be mounted. When an object has waited for a while, its events are listed, at most every ten seconds. The
-// refusal of a worker is the answer to our own create. All is kept in memory; a restart asks again.
-// Thread-safe, for one pass over each job at a time.
+// The controller of Jobs records an event when Pod Security, a quota or a webhook refuses a pod; the kubelet does when
+// a volume cannot be mounted. When an object has waited for a while, its events are listed, at most every ten seconds.
+// The refusal of a worker is the answer to our own create. All is kept in memory; a restart asks again. Thread-safe,
+// for one pass over each job at a time.
 #pragma once
 
 #include <optional>
@@ -44,7 +44,7 @@ class MissingPods {
     Refusal refusal;
     kube::TimePoint last;
   };
-  kube::ObjectMemory<Record> records_;                           // By job.
+  kube::ObjectMemory<Record> records_;                          // By job.
   kube::ObjectMemory<std::optional<RefusedCreates>> refusals_;  // Of workers.
 };
 

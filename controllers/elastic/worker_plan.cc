@@ -17,7 +17,7 @@ struct Census {
   std::vector<const Worker*> bound;    // On a node that exists.
   std::vector<const Worker*> waiting;  // Not bound: its gang's or the scheduler's turn, within the grace.
   std::vector<const Worker*> expired;  // Unschedulable, or bound and broken, for longer than the grace.
-  bool has_broken = false;  // Among `expired`.
+  bool has_broken = false;             // Among `expired`.
   std::optional<Duration> next_expiry;
 
   std::vector<const Worker*> BoundAndWaiting() const {

@@ -57,7 +57,6 @@ class ChildWriter {
   // Does not wait until the child is gone. The UID becomes a precondition.
   kube::Status Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options = {});
 
-
  private:
   kube::Status ConfirmOwner();
   kube::Status Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,

@@ -39,9 +39,9 @@ struct Gang {
   GangStanding standing;
   bool is_changed = true;  // Since its standing was last told.
   bool is_constrained = false;
-  std::uint64_t guards_version = 0;  // For which that holds.
-  std::uint64_t nodes_version = 0;   // For which standing.capacity holds.
-  bool is_capacity_thorough = false;
+  std::uint64_t guards_version = 0;                      // For which that holds.
+  std::uint64_t nodes_version = 0;                       // For which standing.capacity holds.
+  bool is_capacity_thorough = false, is_missed = false;  // See CapacityFor().
   std::optional<int> searched;  // Members with a place in the last search; none: too little room for one.
 };
 
@@ -153,16 +153,19 @@ struct GangPlanner::Impl {
     is_thorough = is_thorough || gang.nodes_version == 0;
     gang.nodes_version = ledger.nodes_version();
     gang.is_capacity_thorough = is_thorough;
-    gang.is_changed |= Update(gang.standing.capacity, CapacityFor(ledger, QueryOf(gang), is_thorough));
+    const GangCapacity capacity = CapacityFor(ledger, QueryOf(gang), is_thorough);
+    gang.is_missed = capacity.is_missed;
+    gang.is_changed |= Update(gang.standing.capacity, capacity.members);
     gang.is_changed |= Update(gang.standing.can_never_fit, gang.standing.capacity < std::max(1, gang.demand.needed));
   }
 
   // The search failed although there is room: constraints between pods are in the way.
   static bool LacksOnlyAPlace(const Gang& gang) { return gang.searched && gang.is_constrained; }
 
-  // A gang that lacks only a place that suits other pods gets no reservation: emptying nodes may not help it.
+  // A gang that lacks only a place that suits other pods gets no reservation: emptying nodes may not help it. Nor does
+  // one for which the search would miss a place on empty nodes.
   bool MayReserve(const Gang& gang, std::int64_t now) const {
-    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !LacksOnlyAPlace(gang) &&
+    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !gang.is_missed && !LacksOnlyAPlace(gang) &&
            now >= ReservesFrom(gang.demand);
   }
 
@@ -255,7 +258,7 @@ struct GangPlanner::Impl {
       }
       if (!is_reserved && MayReserve(gang, now)) {
         UpdateCapacity(gang, true);
-        is_reserved = !gang.standing.can_never_fit && Reserve(gang, now);
+        is_reserved = MayReserve(gang, now) && Reserve(gang, now);
         if (is_reserved && EndTurn(gang.demand, now)) {
           EndReservation();
           return false;

@@ -48,8 +48,8 @@ bool HasNamed(const Json& list, const char* key, const char* name) {
 }
 
 std::vector<Json> AllChildren(const api::ElasticHorovodJob& job) {
-  return {MakeService(job), MakeSecret(job, {"private", "public"}), MakeHosts(job, {}),
-          MakeWorker(job, 0, Gang::kNone), MakeLauncher(job)};
+  return {MakeService(job), MakeSecret(job, {"private", "public"}), MakeHosts(job, {}), MakeWorker(job, 0, Gang::kNone),
+          MakeLauncher(job)};
 }
 
 TEST(ElasticChildren, W4NamesOfChildrenAreDeterministic) {

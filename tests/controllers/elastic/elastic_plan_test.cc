@@ -32,9 +32,13 @@ std::string ReasonOf(const Plan& plan) { return kit::ReasonIn(plan.status.condit
 
 // A job of 2 to 4 that trains with four workers.
 ViewBuilder Training() {
-  return ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Job([](auto& job) {
-    job.status.start_time = At(-1000);
-  });
+  return ViewBuilder()
+      .MinMax(2, 4)
+      .Granted(4)
+      .Ready({0, 1, 2, 3})
+      .Hosts({0, 1, 2, 3})
+      .LauncherRuns()
+      .Job([](auto& job) { job.status.start_time = At(-1000); });
 }
 
 // Start.

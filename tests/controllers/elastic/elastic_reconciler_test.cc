@@ -5,14 +5,11 @@
 
 #include <functional>
 
-#include "clientlib/model/scheduling_v1.h"
-#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/job_children.h"
 #include "controllers/policy/workload_fingerprint.h"
-#include "tests/controllers/elastic/test_job.h"
+#include "tests/controllers/elastic/elastic_fixture.h"
 #include "tests/kit/conditions.h"
 #include "tests/kit/moment.h"
-#include "tests/kit/reconciler_fixture.h"
 #include "tests/kit/shapes.h"
 
 namespace grus {
@@ -20,103 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using kube::Json;
-using kube::KindOf;
 
-constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io";
-
-// One job against an API server in this process.
-class ElasticReconcilerTest : public testing::ReconcilerFixture {
- protected:
-  void AddJob(const std::function<void(api::ElasticHorovodJob&)>& change) {
-    api::ElasticHorovodJob job = TestJob();
-    job.metadata.uid.clear();
-    job.metadata.generation = 0;
-    job.status = {};
-    change(job);
-    Create(kJobResource, *kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), job)));
-  }
-  void AddClass(const std::string& name, int value) {
-    Json made = Named("scheduling.k8s.io/v1", "PriorityClass", name);
-    made["value"] = value;
-    Create("priorityclasses.scheduling.k8s.io", std::move(made));
-  }
-  // The first one, which is there.
-  void BindWorker(const std::string& node = "n1") {
-    ASSERT_TRUE(server_.Bind({"team-a", "bert-workers-0"}, node));
-  }
-  // A job of one worker, of which nothing but a first pass was seen.
-  void StartJobOfOne() {
-    AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-    Start();
-    ASSERT_TRUE(Pass());
-  }
-  // A job whose one worker is ready, with all of its children.
-  void AddRunningJob() {
-    StartJobOfOne();
-    BindWorker();
-    SetStatus("pods", {"team-a", "bert-workers-0"}, R"({"phase":"Running","podIP":"10.0.0.1","conditions":[
-        {"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})");
-    Settle();
-  }
-  // Objects of somebody else's that have the names of ours.
-  void AddForeignSecret() {
-    const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
-    Create("secrets", Named("v1", "Secret", SecretName(*job), "team-a"));
-  }
-  void AddForeignPod(const std::string& name, const char* owners = "[]") {
-    Json pod = Named("v1", "Pod", name, "team-a");
-    pod["metadata"]["ownerReferences"] = *kube::ParseJson(owners);
-    pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"other","image":"a"}]})");
-    Create("pods", std::move(pod));
-  }
-  void Start() {
-    elastic_.FeedQueue(queue_);
-    StartCaches();
-  }
-  // A pass on caches that have seen everything.
-  kube::Result<kube::Action> Pass() {
-    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
-    return elastic_.Reconcile({"team-a", "bert"}, {});
-  }
-  // Of passes until no more than time is waited for: the last one's delay.
-  kube::Duration Settle() {
-    kube::Duration delay{};
-    for (int i = 0; i < 20 && delay <= 5s; ++i) {
-      const kube::Result<kube::Action> action = Pass();
-      EXPECT_TRUE(action) << action.error().message();
-      if (!action || !action->delay()) return {};
-      delay = *action->delay();
-      if (delay <= 5s) clock_.Advance(delay);
-    }
-    return delay;
-  }
-
-  // A launcher that asks for a GPU itself.
-  static void LauncherOnGpu(api::ElasticHorovodJob& job) {
-    job.spec.launcher.pod_template = *kube::ParseJson(
-        R"({"spec":{"containers":[{"name":"launcher","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}})");
-  }
-  std::string Message() {
-    const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
-    const kube::Condition* ready = kube::FindCondition(job->status.conditions, "Ready");
-    return ready ? ready->message : "";
-  }
-
-  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
-  kube::Informer& services_ = Cache<kube::Service>();
-  kube::Informer& maps_ = Cache<kube::ConfigMap>();
-  kube::Informer& launchers_ = Cache<kube::Job>();
-  kube::Informer& pods_ = Cache<kube::Pod>();
-  kube::Informer& nodes_ = Cache<kube::Node>();
-  kube::Informer& classes_ = Cache<kube::PriorityClass>();
-  kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
-  Quotas quotas_{Cache<kube::ResourceQuota>()};
-  ClusterAccount account_{nodes_, pods_, clock_};
-  ElasticReconciler elastic_{
-      client_,  {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_, nullptr, &profiles_},
-      account_, events_,
-      clock_,   log_};
-};
+using ElasticReconcilerTest = ElasticFixture;
 
 TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundKeepsNoPlaces) {
   AddJob([](api::ElasticHorovodJob& job) {
@@ -183,31 +85,11 @@ TEST_F(ElasticReconcilerTest, APodOfOthersThatHasAWorkersNameIsLeftAlone) {
   for (const int made : {2, 3}) EXPECT_NE(server_.Get("pods", {"team-a", PodName(made)}), nullptr) << made;
 }
 
-TEST_F(ElasticReconcilerTest, AWorkerThatLostWhatMakesItOursGetsItBack) {
-  StartJobOfOne();
-  const kube::ObjectKey worker{"team-a", PodName(0)};
-  const Json ours = *server_.Get("pods", worker)->Find("metadata");
-  const std::function<void(Json&)> losses[] = {
-      [](Json& metadata) { metadata["labels"].Erase(kJobNameLabel); },
-      [](Json& metadata) { metadata["labels"].Erase(kRoleLabel); },
-      [](Json& metadata) { metadata["labels"].Erase(kManagedByLabel); },
-      [](Json& metadata) { metadata.Erase("ownerReferences"); }};
-  for (const auto& lose : losses) {
-    Edit("pods", worker, [&](Json& pod) { lose(pod["metadata"]); });
-    Settle();
-    for (const char* field : {"uid", "labels", "ownerReferences"}) {
-      EXPECT_EQ(*server_.Get("pods", worker)->At({"metadata", field}), *ours.Find(field));
-    }
-    EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr) << "it is no second one";
-  }
-}
-
 TEST_F(ElasticReconcilerTest, AWorkerThatEndsIsReplacedBeforeItIsGone) {
   StartJobOfOne();
   BindWorker();
-  Edit("pods", {"team-a", PodName(0)}, [](Json& pod) {
-    pod["metadata"]["finalizers"] = Json::MakeArray({"example.com/held"});
-  });
+  Edit("pods", {"team-a", PodName(0)},
+       [](Json& pod) { pod["metadata"]["finalizers"] = Json::MakeArray({"example.com/held"}); });
   SetStatus("pods", {"team-a", PodName(0)}, R"({"phase":"Failed"})");
 
   Settle();
@@ -215,67 +97,6 @@ TEST_F(ElasticReconcilerTest, AWorkerThatEndsIsReplacedBeforeItIsGone) {
   EXPECT_TRUE(server_.Get("pods", {"team-a", PodName(0)})->At({"metadata", "deletionTimestamp"}));
   EXPECT_NE(server_.Get("pods", {"team-a", PodName(1)}), nullptr);
   EXPECT_EQ(server_.Get("pods", {"team-a", PodName(2)}), nullptr);
-}
-
-// Its pods run with its key, and its launcher reads a script out of the ConfigMap.
-TEST_F(ElasticReconcilerTest, AJobThatAnOlderGrusStartedGoesOn) {
-  AddRunningJob();
-  const kube::ObjectKey set_key{"team-a", "bert-workers"}, worker{"team-a", PodName(0)};
-  const Json job = *server_.Get(kJobResource, {"team-a", "bert"}), ours = *server_.Get("pods", worker);
-  const std::string uid = *job.At({"metadata", "uid"})->AsString();
-  Json set = Named("apps/v1", "StatefulSet", set_key.name, set_key.ns);
-  set["metadata"]["ownerReferences"] = *ours.At({"metadata", "ownerReferences"});
-  set["spec"] = *kube::ParseJson(R"({"replicas":1,"serviceName":"x","selector":{"matchLabels":{"a":"b"}},"template":{
-      "metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"worker","image":"a"}]}}})");
-  Create("statefulsets.apps", std::move(set));
-  Json owner = Json::MakeObject(
-      {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", set_key.name}, {"controller", true}});
-  owner["uid"] = *server_.Get("statefulsets.apps", set_key)->At({"metadata", "uid"});
-  Edit("pods", worker, [&](Json& pod) {
-    pod["metadata"]["ownerReferences"] = Json::MakeArray({owner});
-    pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = worker.name;
-  });
-  Json old_secret = Named("v1", "Secret", "bert-ssh-" + uid, "team-a");
-  old_secret["data"] = Json::MakeObject({{"id_ed25519", "b2xk"}, {"authorized_keys", "b2xkLnB1Ygo="}});
-  Create("secrets", std::move(old_secret));
-  ASSERT_TRUE(server_.Delete("secrets", {"team-a", "bert-files-" + uid}));
-  Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["discover_hosts.sh"] = "echo old"; });
-  const Json ours_launcher = *server_.Get("jobs.batch", {"team-a", "bert-launcher"});
-  ASSERT_TRUE(server_.Delete("jobs.batch", {"team-a", "bert-launcher"},
-                             Json::MakeObject({{"propagationPolicy", "Background"}})));
-  Json launcher = Named("batch/v1", "Job", "bert-launcher", "team-a");
-  for (const char* field : {"labels", "ownerReferences"}) {
-    launcher["metadata"][field] = *ours_launcher.At({"metadata", field});
-  }
-  launcher["spec"]["template"]["spec"] =
-      *kube::ParseJson(R"({"restartPolicy":"Never","containers":[{"name":"launcher","image":"a"}]})");
-  Create("jobs.batch", std::move(launcher));
-
-  ASSERT_TRUE(Pass());
-
-  const auto secret = server_.Get("secrets", {"team-a", "bert-files-" + uid});
-  ASSERT_TRUE(secret);
-  EXPECT_EQ(*secret->At({"data", "id_ed25519"}), Json("b2xk"));
-  EXPECT_TRUE(secret->At({"data", "worker.sh"}));
-  const auto ending = server_.Get("statefulsets.apps", set_key);
-  ASSERT_TRUE(ending);
-  EXPECT_EQ(*ending->At({"metadata", "finalizers"}), *kube::ParseJson(R"(["orphan"])"));
-  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr);
-
-  // What the garbage collector does.
-  Edit("pods", worker, [](Json& pod) { pod["metadata"].Erase("ownerReferences"); });
-  Edit("statefulsets.apps", set_key, [](Json& object) { object["metadata"].Erase("finalizers"); });
-  Settle();
-
-  const auto adopted = server_.Get("pods", worker);
-  EXPECT_EQ(*adopted->At({"metadata", "uid"}), *ours.At({"metadata", "uid"}));
-  EXPECT_EQ(*adopted->At({"metadata", "ownerReferences"}), *ours.At({"metadata", "ownerReferences"}));
-  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(1)}), nullptr);
-  Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["hosts"] = "nobody:1\n"; });
-  Settle();
-  const auto hosts = server_.Get("configmaps", {"team-a", "bert-hosts"});
-  EXPECT_EQ(*hosts->At({"data", "discover_hosts.sh"}), Json("echo old"));
-  EXPECT_THAT(*hosts->At({"data", "hosts"})->AsString(), ::testing::HasSubstr("10.0.0.1"));
 }
 
 TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {

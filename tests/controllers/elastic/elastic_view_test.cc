@@ -162,7 +162,8 @@ TEST(ReadWorker, TheGraceOfALiftedPodCountsFromItsLift) {
   };
   EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"2026-01-01T10:30:00Z"})"),
             TimeOf("2026-01-01T10:30:00Z"));
-  EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"2026-01-01T09:30:00Z"})"), TimeOf("2026-01-01T10:00:00Z"));
+  EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"2026-01-01T09:30:00Z"})"),
+            TimeOf("2026-01-01T10:00:00Z"));
   EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"nonsense"})"), TimeOf("2026-01-01T10:00:00Z"));
 }
 

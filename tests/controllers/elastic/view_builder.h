@@ -7,22 +7,18 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "controllers/elastic/elastic_view.h"
-#include "tests/controllers/elastic/test_job.h"
+#include "tests/controllers/elastic/test_pods.h"
 
 namespace grus {
 
 class ViewBuilder {
  public:
   using Ordinals = std::vector<int>;
-  static std::string Address(int ordinal) { return "10.0.0." + std::to_string(ordinal + 1); }
-
   ViewBuilder() : job_(TestJob()) { view_.now = At(0); }
 
   ViewBuilder& MinMax(int min, int max) {
@@ -101,11 +97,7 @@ class ViewBuilder {
     return *this;
   }
   ViewBuilder& Hosts(const Ordinals& ordinals, int revision = 1, int published = -60) {
-    HostList list;
-    for (const int ordinal : ordinals) list.hosts.push_back({PodName(ordinal), Address(ordinal)});
-    list.revision = revision;
-    list.published = At(published);
-    view_.hosts = std::move(list);
+    view_.hosts = TestHosts(ordinals, revision, published);
     return *this;
   }
   ViewBuilder& Launcher(LauncherState state) {
@@ -122,13 +114,7 @@ class ViewBuilder {
   }
   ViewBuilder& LauncherRuns(int pushed_revision = 0) {
     view_.launcher = LauncherState::kActive;
-    grus::LauncherPod pod;
-    pod.name = "bert-launcher-x";
-    pod.uid = "launcher-uid";
-    pod.is_bound = true;
-    pod.is_running = true;
-    pod.hosts_revision = pushed_revision;
-    view_.launcher_pods.push_back(std::move(pod));
+    view_.launcher_pods.push_back(RunningLauncher(pushed_revision));
     return *this;
   }
 
@@ -144,13 +130,7 @@ class ViewBuilder {
   template <typename F>
   ViewBuilder& Add(const Ordinals& ordinals, F change) {
     for (const int ordinal : ordinals) {
-      Worker worker;
-      worker.ordinal = ordinal;
-      worker.name = PodName(ordinal);
-      worker.uid = "uid-" + std::to_string(ordinal);
-      worker.address = Address(ordinal);
-      change(worker);
-      view_.pods.push_back(std::move(worker));
+      change(view_.pods.emplace_back(TestWorker(ordinal)));
     }
     return *this;
   }

@@ -79,7 +79,8 @@ TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
 
   const WorkerPlan before = PlanOf(ViewBuilder(builder).Bound({0, 1, 2}).Waiting({3}).Build());
   EXPECT_EQ(before.granted, 4);
-  EXPECT_EQ(PlanOf(ViewBuilder(without).Bound({0, 1, 2, 3}).Build()).granted, 4);  // They could take the launcher's room.
+  EXPECT_EQ(PlanOf(ViewBuilder(without).Bound({0, 1, 2, 3}).Build()).granted,
+            4);  // They could take the launcher's room.
 
   // Our own count of free GPUs may be wrong either way; the scheduler is asked once.
   const WorkerPlan after = PlanOf(ViewBuilder(builder).Bound({0, 1, 2, 3}).Build());

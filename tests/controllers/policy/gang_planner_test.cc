@@ -397,6 +397,43 @@ TEST_F(GangPlannerTest, AGangThatCanNeverFitReservesNothing) {
   EXPECT_TRUE(IsPlaced("t/small"));
 }
 
+// The largest member takes the node of 6, which leaves no place for three of the others; on the node of 7 it would.
+TEST_F(GangPlannerTest, OfAGangWhosePlacesTheSearchMissesNobodySaysThatItCanNeverFit) {
+  ledger_.PutNode(GpuNode("a", 7));
+  ledger_.PutNode(GpuNode("b", 6));
+  GangDemand gang = Gang("t/g", 1, 4);
+  for (int i = 0; i < 3; ++i) gang.members.push_back(Shared(GpuPod(3)));
+  gang.needed = 4;
+  Put(gang, 0);
+
+  planner_.Plan(100);
+  EXPECT_FALSE(Standing("t/g").can_never_fit);
+  EXPECT_FALSE(Standing("t/g").has_reservation) << "room that becomes free would not help it";
+
+  ledger_.PutNode(GpuNode("a", 6));
+  planner_.Plan(200);
+  EXPECT_TRUE(Standing("t/g").can_never_fit) << "13 GPUs are needed, 12 are there";
+}
+
+TEST_F(GangPlannerTest, ALargeMemberLeavesTheOnlyNodeOfSmallOnesToThem) {
+  for (const char* name : {"a", "b"}) {
+    NodeState node = GpuNode(name, 2);
+    node.labels["zone"] = name;
+    ledger_.PutNode(node);
+  }
+  for (const char* zone : {"a", "b"}) {
+    GangDemand gang = Gang("t/" + std::string(zone), 1, 2);
+    PodShape small = GpuPod(1);
+    small.node_selector["zone"] = zone;
+    gang.members.resize(3, Shared(small));
+    gang.needed = 3;
+    Put(gang, 0);
+    planner_.Plan(1);
+    EXPECT_TRUE(IsPlaced(gang.key)) << zone;
+    ledger_.DropPlaces(gang.key);
+  }
+}
+
 TEST_F(GangPlannerTest, ExtrasComeAfterAllThatWaitAndNeverWithReservedRoom) {
   PutNodes(ledger_, 1);
   GangDemand extras = Gang("t/running", 8, 1);
