@@ -54,7 +54,12 @@ Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang
   for (const auto& pod : pods_.ByIndex<kube::Pod>(by_job_, job.metadata.Key().ToString())) {
     if (!HasOurLabels(pod->metadata, job)) continue;
     const kube::OwnerReference* controller = pod->metadata.Controller();
-    if (controller == nullptr) {
+    if (controller == nullptr && kube::HasGate(*pod, api::kParkGate)) {
+      if (pod->metadata.is_being_deleted()) continue;
+      is_needed = true;  // An older grus kept its ordinal: nobody would lift that gate.
+      Status dropped = writer.Delete(KindOf<kube::Pod>(), pod->metadata);
+      if (!dropped && dropped.error().code() != ErrorCode::kNotFound) return std::move(dropped).error();
+    } else if (controller == nullptr) {
       if (Status taken = take(pod->metadata); !taken) return std::move(taken).error();
     } else {
       has_old |= controller->kind == "StatefulSet" && controller->name == WorkersName(job) &&
