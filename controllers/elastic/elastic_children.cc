@@ -203,7 +203,10 @@ Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
   if (!pod["spec"].is_object()) return pod;  // The API server says what is wrong.
   pod["spec"]["hostname"] = name;
   pod["spec"]["subdomain"] = ServiceName(job);
-  if (gang == Gang::kGated) AddGate(pod, api::kGangGate);
+  if (gang == Gang::kGated) {
+    AddGate(pod, api::kGangGate);
+    metadata["annotations"][kBornGatedAnnotation] = "true";
+  }
   return pod;
 }
 

@@ -13,7 +13,8 @@ namespace {
 // How the pod was born: its gate may be lifted by now.
 Gang GangOf(const kube::Pod& pod) {
   if (pod.metadata.labels.Get(api::kPodGroupLabel).empty()) return Gang::kNone;
-  const bool was_gated = HasGate(pod, api::kGangGate) || !pod.metadata.Annotation(api::kGangLiftedAnnotation).empty();
+  const bool was_gated = HasGate(pod, api::kGangGate) || !pod.metadata.Annotation(kBornGatedAnnotation).empty() ||
+                         !pod.metadata.Annotation(api::kGangLiftedAnnotation).empty();  // Of an older grus.
   return was_gated ? Gang::kGated : Gang::kUngated;
 }
 

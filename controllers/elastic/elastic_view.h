@@ -25,6 +25,9 @@ enum class Gang {
   kGated,    // Born with the gang's gate, which the PodGroup's controller lifts.
 };
 
+// On workers that are born with the gang's gate: one that is lifted within moments leaves no other trace.
+inline constexpr char kBornGatedAnnotation[] = "ai.centauruscloud.io/born-gated";
+
 // A pod of the job, as far as the plan looks.
 struct PodState {
   std::string name, uid;

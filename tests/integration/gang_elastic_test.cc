@@ -9,9 +9,15 @@ class ElasticGang : public Gang {
  protected:
   // How many of the workers were born with the gang's gate.
   std::size_t BornGated() const {
-    return Where(Workers(), [](const kube::Pod& pod) {
-             return kube::HasGate(pod, api::kGangGate) || !pod.metadata.Annotation(api::kGangLiftedAnnotation).empty();
-           }).size();
+    std::map<std::string, bool> born;  // By UID, as each was first seen.
+    for (const Step& step : world().History(ns())) {
+      if (step.kind != &kube::KindOf<kube::Pod>() || !step.after) continue;
+      const auto& pod = static_cast<const kube::Pod&>(*step.after);
+      born.try_emplace(pod.metadata.uid, kube::HasGate(pod, api::kGangGate));
+    }
+    const PodList now = Workers();
+    return static_cast<std::size_t>(
+        std::count_if(now.begin(), now.end(), [&](const PodPtr& pod) { return born[pod->metadata.uid]; }));
   }
   void CreateBoundOutsider() {
     CreateOutsider("outsider", 1);
