@@ -23,8 +23,8 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-// Nodes that pods are bound to, for one pass. The cache of nodes may be older than that of pods: ask before a worker that
-// might run is replaced, or deleted by force.
+// Nodes that pods are bound to, for one pass. The cache of nodes may be older than that of pods: ask before a worker
+// that might run is replaced, or deleted by force.
 class KnownNodes {
  public:
   KnownNodes(kube::Client& client, const ClusterAccount& account, std::stop_token stop)

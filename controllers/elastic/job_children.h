@@ -68,8 +68,8 @@ class JobChildren {
   const kube::Clock& clock_;
   ChildMarks marks_{kube::KeptFor::kSpec};
   kube::ObjectMemory<std::set<std::string>> dropped_;  // UIDs, while the cache has them.
-  // Ordinals of workers whose create failed: the answer may have been lost, and the cache may not show the pod yet. They
-  // are tried first, or one worker too many would be made when a lower ordinal comes free.
+  // Ordinals of workers whose create failed: the answer may have been lost, and the cache may not show the pod yet.
+  // They are tried first, or one worker too many would be made when a lower ordinal comes free.
   kube::ObjectMemory<std::set<int>> unknown_;
 };
 

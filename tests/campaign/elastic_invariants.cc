@@ -63,8 +63,8 @@ std::string GrantsWithinLimits(const World&, const ServerChange& change) {
   const api::ElasticHorovodJob& job = **decoded;
   const Sizes sizes = SizesOf(job.spec);
   const int count = job.status.replicas.granted;
-  // A user may have lowered the limits a moment ago. A job that has ended may keep the workers that it has, and one that
-  // is stalled those that were made before the refusal.
+  // A user may have lowered the limits a moment ago. A job that has ended may keep the workers that it has, and one
+  // that is stalled those that were made before the refusal.
   if (count == 0 || job.metadata.generation != job.status.observed_generation || job.status.completion_time ||
       kube::IsConditionTrue(job.status.conditions, "Stalled"))
     return {};

@@ -170,11 +170,10 @@ Traits WorkerCrashes() {
   return {.name = "worker-crashes",
           .prepare = Cluster(2, 8, kFour),
           .steps = {UntilTrains(4, [](World& world) { Delete(world, "pods", "train-workers-1"); }),
-                    Until("another one is there",
-                          [](const World& world) {
-                            const Json* pod = world.Get("pods", {kNamespace, "train-workers-1"});
-                            return !(pod && pod->At({"metadata", "deletionTimestamp"})) && Trains(world, kName, 4);
-                          })}};
+                    Until("another one is there", [](const World& world) {
+                      const Json* pod = world.Get("pods", {kNamespace, "train-workers-1"});
+                      return !(pod && pod->At({"metadata", "deletionTimestamp"})) && Trains(world, kName, 4);
+                    })}};
 }
 
 // Out of sight, and found again by its name.

@@ -94,9 +94,8 @@ TEST_F(OldWorkers, OfAStatefulSetBecomePodsOfTheJobAndTrainOn) {
   EXPECT_TRUE(WritesNothing(std::chrono::seconds(3)));
 
   Delete<kube::Pod>("train-workers-1");
-  ASSERT_TRUE(Await("another worker takes its place", [&] {
-    return Trains(2) && Workers().back()->metadata.uid != workers.back()->metadata.uid;
-  }));
+  ASSERT_TRUE(Await("another worker takes its place",
+                    [&] { return Trains(2) && Workers().back()->metadata.uid != workers.back()->metadata.uid; }));
 }
 
 }  // namespace

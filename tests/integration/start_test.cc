@@ -13,7 +13,8 @@ using ::testing::HasSubstr;
 
 // `pod` as the API server sends it.
 bool HasMount(const kube::Json& pod, std::string_view volume, std::string_view path) {
-  const auto& mounts = kube::testing::ItemsAt(kube::testing::ItemsAt(pod, {"spec", "containers"}).at(0), {"volumeMounts"});
+  const auto& mounts =
+      kube::testing::ItemsAt(kube::testing::ItemsAt(pod, {"spec", "containers"}).at(0), {"volumeMounts"});
   return std::any_of(mounts.begin(), mounts.end(), [&](const kube::Json& mount) {
     return *mount.Find("name")->AsString() == volume && *mount.Find("mountPath")->AsString() == path;
   });
