@@ -205,7 +205,8 @@ Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
   pod["spec"]["subdomain"] = ServiceName(job);
   if (gang == Gang::kGated) {
     AddGate(pod, api::kGangGate);
-    metadata["annotations"][kBornGatedAnnotation] = "true";
+    Json& annotations = metadata["annotations"];
+    if (annotations.is_null() || annotations.is_object()) annotations[kBornGatedAnnotation] = "true";
   }
   return pod;
 }

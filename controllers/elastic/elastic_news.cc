@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "clientlib/model/batch_v1.h"
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/pod_group.h"
 
@@ -20,10 +21,11 @@ News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
     return std::tuple(w.uid, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
   };
   if (look(*before) != look(*after)) return News::kNow;
-  if (before->metadata.owner_references != after->metadata.owner_references ||
-      before->metadata.labels != after->metadata.labels) {
-    return News::kNow;  // It may have lost what makes it ours.
-  }
+  const auto what_makes_it_ours = [](const kube::ObjectMeta& pod) {
+    return std::tuple(pod.Label(kJobNameLabel), pod.Label(kRoleLabel), pod.Label(kManagedByLabel),
+                      pod.owner_references);
+  };
+  if (what_makes_it_ours(before->metadata) != what_makes_it_ours(after->metadata)) return News::kNow;
   if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
       (before->status.phase != after->status.phase ||
        before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation) ||

@@ -17,8 +17,15 @@ using std::chrono::seconds;
 // worker that joins later costs the training a reset.
 constexpr kube::Duration kSettle = seconds(3);
 constexpr kube::Duration kSecretCheck = seconds(20);
+constexpr kube::Duration kShortLife = seconds(10);  // As the kubelet's first back-off of a container that ends at once.
 
 constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
+
+void DropAll(Plan& plan, const View& view) {
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_leaving() || worker.has_ended) plan.drop.insert(&worker);
+  }
+}
 
 // A job that has ended only needs cleaning up.
 void PlanAfterEnd(Plan& plan, const View& view) {
@@ -30,7 +37,7 @@ void PlanAfterEnd(Plan& plan, const View& view) {
     plan.workers = WorkersState{view.alive(), view.workers.gang};
     plan.hosts = view.hosts;
   } else {
-    plan.drop = AllOf(view);
+    DropAll(plan, view);
   }
   plan.status.replicas.granted = plan.workers ? plan.workers->granted : 0;
   CountWorkers(plan.status, view, plan.drop);
@@ -64,7 +71,7 @@ Gang GangOf(const View& view, const WorkerPlan& planned) {
 
 void PlanSuspended(Plan& plan, const View& view) {
   plan.workers = WorkersState{};
-  plan.drop = AllOf(view);
+  DropAll(plan, view);
   CountWorkers(plan.status, view, plan.drop);
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
@@ -201,6 +208,25 @@ void PlanBurials(Plan& plan, const View& view) {
   }
 }
 
+// What a worker whose pod has ended leaves to do. The pod goes once the training has left it: until then the event of
+// its loss needs how it ended. One that ends as soon as it starts is replaced only after a while.
+void PlanReplacements(Plan& plan, const View& view, const WorkerPlan& workers) {
+  bool may_make = view.may_make_workers;
+  for (const Worker& worker : view.pods) {
+    if (!worker.has_ended) continue;
+    const kube::Duration left =
+        worker.created ? kShortLife - Waited(view.now, *worker.created) : kube::Duration::zero();
+    if (left > kube::Duration::zero()) {
+      may_make = false;
+      LookAgain(plan.look_again, left);
+    } else if (!plan.hosts || !plan.hosts->Has(worker.name)) {
+      plan.drop.insert(&worker);
+    }
+  }
+  const int kept = view.alive() - static_cast<int>(workers.drop.size());
+  if (may_make) plan.missing = std::max(0, workers.granted - kept);
+}
+
 void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   WorkerPlan workers = PlanWorkers(view, sizes);
   LookAgain(plan.look_again, workers.look_again);
@@ -220,8 +246,7 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
     KeepUntilDrained(plan, view, workers);
   }
   CountWorkers(plan.status, view, plan.drop);
-  const int kept = view.alive() - static_cast<int>(plan.drop.size());
-  if (view.may_make_workers) plan.missing = std::max(0, plan.workers->granted - kept);
+  PlanReplacements(plan, view, workers);
   NoteScale(plan, view, workers, sizes);
 }
 

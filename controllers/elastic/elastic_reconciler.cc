@@ -222,18 +222,28 @@ Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& 
     LookAgain(look_again, *written);
     return {};
   };
-  Result<std::optional<Error>> refused = children_.WriteWorkers(pass);
-  if (!refused) return std::move(refused).error();
-  if (pass.plan.missing > 0) LookAgain(look_again, missing_pods_.NoteCreates(pass.view, *refused));
-  // Write the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal
-  // write it last: otherwise each pass would first clear the refusal, and then be refused again.
+  if (Status done = children_.WriteWorkers(pass); !done) return std::move(done).error();
+  Status made = children_.MakeWorkers(pass);
+  if (!made && (made.error().code() == ErrorCode::kGone || IsOfEndingNamespace(made.error()))) {
+    return std::move(made).error();
+  }
+  if (pass.plan.missing > 0 && (made || IsByAdmission(made.error()))) {
+    const std::optional<Error> refusal = made ? std::nullopt : std::optional(std::move(made).error());
+    LookAgain(look_again, missing_pods_.NoteCreates(pass.view, refusal));
+    made = {};
+  }
+  // The rest does not wait for pods that cannot be made: Horovod must hear at once of workers that it has lost. Write
+  // the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal write
+  // it last: otherwise each pass would first clear the refusal, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
-  if (!is_stalled) {
+  const bool is_status_first = !is_stalled || !pass.plan.drop.empty();
+  if (is_status_first) {
     if (Status written = write_status(); !written) return std::move(written).error();
   }
   if (Status done = children_.DropWorkers(pass); !done) return std::move(done).error();
   if (Status done = children_.WriteLauncher(pass); !done) return std::move(done).error();
-  if (is_stalled) {
+  if (!made) return std::move(made).error();
+  if (!is_status_first) {
     if (Status written = write_status(); !written) return std::move(written).error();
   }
   return look_again;

@@ -2,6 +2,7 @@
 #include "controllers/elastic/elastic_view.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/pod_trouble.h"
@@ -45,6 +46,8 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
   worker.ordinal = ordinal;
   worker.resource_version = pod.metadata.resource_version;
   worker.gang = GangOf(pod);
+  worker.created = pod.metadata.creation_timestamp;
+  worker.leaves_by = pod.metadata.deletion_timestamp;
   if (pod.spec.scheduling_gates.empty()) {  // Of the gang, or one that another controller may keep for long.
     worker.asked_since = pod.metadata.creation_timestamp;
     const auto lifted = kube::ParseTime(pod.metadata.Annotation(api::kGangLiftedAnnotation));
@@ -99,6 +102,15 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
 
 int View::alive() const {
   return static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Worker& w) { return !w.is_leaving(); }));
+}
+
+int View::HoldingOn() const {
+  // A node that does not answer does not end its pods: do not wait for these for ever.
+  constexpr kube::Duration kSlack = std::chrono::seconds(30);
+  return static_cast<int>(std::count_if(pods.begin(), pods.end(), [&](const Worker& w) {
+    const bool is_late = w.leaves_by && Waited(now, *w.leaves_by) >= kSlack;
+    return w.is_ending && w.is_bound && !w.has_ended && !w.has_lost_node && !is_late;
+  }));
 }
 
 int View::bound() const {

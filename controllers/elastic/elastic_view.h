@@ -47,6 +47,7 @@ struct Worker : PodState {
   bool is_ready = false;
   std::string address;  // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
   Gang gang = Gang::kNone;
+  std::optional<kube::Time> created, leaves_by;  // By then it should be gone, if it is being deleted.
   std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler got it.
   std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
   std::optional<kube::Time> silent_since;   // Its container has run since then, and its ssh server does not answer.
@@ -128,6 +129,7 @@ struct View {
   bool has_workers() const { return workers.granted > 0; }
   int granted() const { return workers.granted; }
   int alive() const;                // Workers that exist and are not leaving.
+  int HoldingOn() const;            // Workers that leave and still have what their replacements need.
   int bound() const;                // Of these, those that have a node.
   bool has_bound_launcher() const;  // Likewise.
   const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }

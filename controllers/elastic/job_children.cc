@@ -86,10 +86,10 @@ ChildWriter JobChildren::WriterFor(const ElasticHorovodJob& job, kube::WriteTrac
   return ChildWriter(client_, writes, &marks_, KindOf<ElasticHorovodJob>(), job.metadata, std::move(stop));
 }
 
-Result<std::optional<Error>> JobChildren::WriteWorkers(const JobPass& pass) {
+Status JobChildren::WriteWorkers(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   const std::optional<WorkersState>& planned = pass.plan.workers;
-  if (Status done = WriteSecret(pass); !done) return std::move(done).error();
+  if (Status done = WriteSecret(pass); !done) return done;
 
   WantedChild group = ChildOf(pass, pass.children.group);
   if (planned && planned->granted > 0 && planned->gang != Gang::kNone) {
@@ -98,12 +98,12 @@ Result<std::optional<Error>> JobChildren::WriteWorkers(const JobPass& pass) {
       return pass.children.group->spec.min_member == SizesOf(job.spec).NeededToRun();
     };
   }
-  if (Status done = pass.writer.Bring(group); !done) return std::move(done).error();
+  if (Status done = pass.writer.Bring(group); !done) return done;
 
   for (const std::string& name : pass.plan.bury) {
-    if (Status done = Bury(name, pass); !done) return std::move(done).error();
+    if (Status done = Bury(name, pass); !done) return done;
   }
-  return MakeMissing(pass);
+  return {};
 }
 
 Status JobChildren::WriteLauncher(const JobPass& pass) {
@@ -147,7 +147,7 @@ Status JobChildren::WriteSecret(const JobPass& pass) {
       KindOf<kube::Secret>(), [&](bool) { return MakeSecret(job, *key); }, HasStarted(job));
 }
 
-Result<std::optional<Error>> JobChildren::MakeMissing(const JobPass& pass) {
+Status JobChildren::MakeWorkers(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   std::set<int> taken;
   for (const Worker& worker : pass.view.pods) taken.insert(worker.ordinal);
@@ -168,14 +168,13 @@ Result<std::optional<Error>> JobChildren::MakeMissing(const JobPass& pass) {
       --left;
       continue;
     }
-    if (IsByAdmission(made.error())) return std::optional(std::move(made).error());
     const ErrorCode code = made.error().code();
     const bool is_name_taken = code == ErrorCode::kAlreadyExists || code == ErrorCode::kConflict;
     if (is_name_taken && tries > 1) continue;
     if (!is_name_taken) unknown_.With(job.metadata, [&](std::set<int>& kept) { kept.insert(ordinal); });
-    return std::move(made).error();
+    return made;
   }
-  return std::optional<Error>();
+  return {};
 }
 
 void JobChildren::Forget(const ObjectKey& key) {
@@ -212,16 +211,16 @@ Status JobChildren::DropWorkers(const JobPass& pass) {
     dropped_.With(view.job->metadata, [&](std::set<std::string>& dropped) { dropped.insert(worker.uid); });
     return {};
   };
-  for (const Worker* worker : pass.plan.drop) {
-    if (Status done = drop(*worker); !done) return done;
+  // Those without a node first: otherwise the scheduler may give them what the others leave. One failure is no reason
+  // to keep the rest.
+  Status all;
+  for (const bool is_bound : {false, true}) {
+    for (const Worker* worker : pass.plan.drop) {
+      if (worker->is_bound != is_bound) continue;
+      if (Status done = drop(*worker); !done && all) all = std::move(done);
+    }
   }
-  // Workers that have ended, once the training has left them: until then the event of their loss needs how they ended.
-  for (const Worker& worker : view.pods) {
-    const bool is_listed = pass.plan.hosts && pass.plan.hosts->Has(worker.name);
-    if (!worker.has_ended || is_listed) continue;
-    if (Status done = drop(worker); !done) return done;
-  }
-  return {};
+  return all;
 }
 
 Status JobChildren::Bury(const std::string& name, const JobPass& pass) {

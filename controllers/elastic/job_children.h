@@ -44,8 +44,9 @@ class JobChildren {
   Children Find(const api::ElasticHorovodJob& job) const;
   ChildWriter WriterFor(const api::ElasticHorovodJob& job, kube::WriteTracker& writes, std::stop_token stop);
 
-  // The refusal of a worker's pod by an admission check; nullopt: none.
-  kube::Result<std::optional<kube::Error>> WriteWorkers(const JobPass& pass);
+  kube::Status WriteWorkers(const JobPass& pass);
+  // Makes the workers that are missing. Errors: see IsByAdmission().
+  kube::Status MakeWorkers(const JobPass& pass);
   kube::Status DropWorkers(const JobPass& pass);
   kube::Status WriteLauncher(const JobPass& pass);
   // Workers that were deleted count as ending, although the cache may not show it yet: otherwise the next pass would
@@ -55,7 +56,6 @@ class JobChildren {
 
  private:
   kube::Status WriteSecret(const JobPass& pass);
-  kube::Result<std::optional<kube::Error>> MakeMissing(const JobPass& pass);
   // Ends a pod whose node is not in the cluster any more.
   kube::Status Bury(const std::string& name, const JobPass& pass);
   kube::Status WriteHosts(const JobPass& pass);

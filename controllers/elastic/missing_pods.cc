@@ -107,7 +107,13 @@ std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::Job* 
   const auto look = [&](const std::string& uid, kube::Duration patience) {
     return Ask(job, uid, patience, view.now, stop);
   };
-  if (const auto refused = refusals_.Get(view.job->metadata); refused && view.alive() < view.granted()) {
+  if (view.alive() >= view.granted()) refusals_.Forget(view.job->metadata.Key());
+  if (auto refused = refusals_.Get(view.job->metadata)) {
+    if (view.HoldingOn() > 0) {
+      // A quota may refuse a replacement until the worker before it is gone: that time does not count.
+      refused->refusal.since = view.now;
+      refusals_.With(view.job->metadata, [&](auto& kept) { kept = refused; });
+    }
     view.refused_workers = refused->refusal;
     const kube::Duration left = kMakeAgain - (clock_.Now() - refused->last);
     view.may_make_workers = left <= kube::Duration::zero();

@@ -28,7 +28,13 @@ bool IsFinal(const kube::Error& refusal) {
 }
 
 bool IsByAdmission(const kube::Error& error) {
-  return error.code() == ErrorCode::kForbidden && !IsNotPermitted(error) && !IsOfEndingNamespace(error);
+  // A webhook that gives no code of its own makes it 400: 'admission webhook "x" denied the request: y'.
+  const std::string& text = error.message();
+  const bool is_by_webhook =
+      text.find("admission webhook \"") != std::string::npos && text.find("\" denied the request") != std::string::npos;
+  const bool is_forbidden =
+      error.code() == ErrorCode::kForbidden && !IsNotPermitted(error) && !IsOfEndingNamespace(error);
+  return is_forbidden || is_by_webhook;
 }
 
 }  // namespace grus

@@ -50,7 +50,7 @@ Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang
     if (HasOurLabels(pod->metadata, job)) continue;
     if (Status taken = take(pod->metadata); !taken) return std::move(taken).error();
   }
-  bool has_old = false;
+  std::string old;  // One whose controller has the name of the StatefulSet that an older grus made.
   for (const auto& pod : pods_.ByIndex<kube::Pod>(by_job_, job.metadata.Key().ToString())) {
     if (!HasOurLabels(pod->metadata, job)) continue;
     const kube::OwnerReference* controller = pod->metadata.Controller();
@@ -61,28 +61,38 @@ Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang
       if (!dropped && dropped.error().code() != ErrorCode::kNotFound) return std::move(dropped).error();
     } else if (controller == nullptr) {
       if (Status taken = take(pod->metadata); !taken) return std::move(taken).error();
-    } else {
-      has_old |= controller->kind == "StatefulSet" && controller->name == WorkersName(job) &&
-                 !pod->metadata.is_being_deleted();
+    } else if (controller->kind == "StatefulSet" && controller->name == WorkersName(job) &&
+               !pod->metadata.is_being_deleted()) {
+      old = pod->metadata.name;
     }
   }
-  if (has_old) {
-    if (Status ended = EndStatefulSet(job, writer, stop); !ended) return std::move(ended).error();
-  }
-  return is_needed || has_old;
+  if (old.empty()) return is_needed;
+  Result<bool> is_ending = EndStatefulSet(job, old, writer, stop);
+  if (!is_ending) return is_ending;
+  return is_needed || *is_ending;
 }
 
-Status WorkerAdoption::EndStatefulSet(const ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {
+Result<bool> WorkerAdoption::EndStatefulSet(const ElasticHorovodJob& job, const std::string& worker,
+                                            ChildWriter& writer, std::stop_token stop) {
   const kube::ObjectKey key{job.metadata.ns, WorkersName(job)};
   const auto set = client_.Get<kube::StatefulSet>(key, stop);
-  if (!set && set.error().code() == ErrorCode::kNotFound) return {};  // The garbage collector is at work.
-  if (!set) return kube::Error(set.error()).with("look for StatefulSet " + key.ToString());
+  if (!set && set.error().code() != ErrorCode::kNotFound) {
+    return kube::Error(set.error()).with("look for StatefulSet " + key.ToString());
+  }
+  if (!set) {
+    // Either our cache is late, or the worker is another's, for the garbage collector to take.
+    const auto live = client_.Get<kube::Pod>({job.metadata.ns, worker}, stop);
+    if (!live) return live.error().code() == ErrorCode::kNotFound ? Result<bool>(true) : live.error();
+    const kube::OwnerReference* controller = (*live)->metadata.Controller();
+    return controller == nullptr || controller->kind != "StatefulSet";
+  }
   const kube::ObjectMeta& metadata = (*set)->metadata;
   const kube::OwnerReference* controller = metadata.Controller();
-  const bool is_ours = controller != nullptr && controller->uid == job.metadata.uid;
-  if (!is_ours || metadata.is_being_deleted()) return {};  // Its pods follow, or go with it.
-  if (Status kept = KeepKey(job, writer, stop); !kept) return kept;
-  return writer.Delete(KindOf<kube::StatefulSet>(), metadata, {.propagation = "Orphan"});
+  if (controller == nullptr || controller->uid != job.metadata.uid) return false;
+  if (metadata.is_being_deleted()) return true;
+  if (Status kept = KeepKey(job, writer, stop); !kept) return std::move(kept).error();
+  Status deleted = writer.Delete(KindOf<kube::StatefulSet>(), metadata, {.propagation = "Orphan"});
+  return deleted ? Result<bool>(true) : std::move(deleted).error();
 }
 
 Status WorkerAdoption::KeepKey(const ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {

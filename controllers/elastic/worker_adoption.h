@@ -30,7 +30,9 @@ class WorkerAdoption {
                               std::stop_token stop);
 
  private:
-  kube::Status EndStatefulSet(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
+  // `worker`: one of its pods. False: the StatefulSet is not the job's.
+  kube::Result<bool> EndStatefulSet(const api::ElasticHorovodJob& job, const std::string& worker, ChildWriter& writer,
+                                    std::stop_token stop);
   kube::Status KeepKey(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
 
   kube::Client& client_;

@@ -29,6 +29,7 @@ struct Census {
 
 // How long pods that cannot start may hold their GPUs: time for the kubelet to try three times.
 constexpr Duration kBrokenGrace = seconds(60);
+constexpr Duration kLeavingCheck = seconds(10);  // No event tells that a worker is late to leave.
 // No event tells that an image can be pulled again, and each try holds the GPUs for kBrokenGrace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
 constexpr int kMostUnseenGrowth = 8;
@@ -46,13 +47,16 @@ bool IsOver(const View& view, const kube::Time& since, Duration grace, std::opti
 // For a worker without a node. If its gang waits because a member has no place, the time runs from the grant.
 bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace, std::optional<Duration>& next) {
   const auto& last = view.job->status.last_scale;
-  if (view.lacks_places && last) return IsOver(view, last->time, grace, next);
+  if (view.lacks_places && last) {
+    return IsOver(view, std::max(last->time, worker.created.value_or(last->time)), grace, next);
+  }
   if (worker.unschedulable_since) return IsOver(view, *worker.unschedulable_since, grace, next);
   return worker.asked_since && IsOver(view, *worker.asked_since, std::max(grace, kLongestDecision), next);
 }
 
 Census Count(const View& view, Duration grace) {
   Census census;
+  int holding_on = view.HoldingOn();
   for (const Worker& worker : view.pods) {
     if (worker.is_leaving()) continue;
     if (worker.is_bound) {
@@ -60,10 +64,14 @@ Census Count(const View& view, Duration grace) {
                              IsOver(view, *worker.unready_since, kBrokenGrace, census.next_expiry);
       (is_broken ? census.expired : census.bound).push_back(&worker);
       census.has_broken |= is_broken;
-    } else if (HasNoNodeForTooLong(view, worker, grace, census.next_expiry)) {
-      census.expired.push_back(&worker);
-    } else {
+    } else if (!HasNoNodeForTooLong(view, worker, grace, census.next_expiry)) {
       census.waiting.push_back(&worker);
+    } else if (holding_on > 0) {
+      --holding_on;  // It waits for what a worker that leaves still has.
+      LookAgain(census.next_expiry, kLeavingCheck);
+      census.waiting.push_back(&worker);
+    } else {
+      census.expired.push_back(&worker);
     }
   }
   return census;
@@ -112,7 +120,6 @@ WorkerPlan GiveBack(const View& view, ScaleReason reason) {
   return plan;
 }
 
-// REQUIRES: `keep` are at most plan.granted.
 void KeepOnly(WorkerPlan& plan, const View& view, const std::vector<const Worker*>& keep) {
   plan.drop = AllOf(view);
   for (const Worker* worker : keep) plan.drop.erase(worker);
@@ -164,9 +171,11 @@ void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
   plan.reason = reason;
 }
 
-// The user wants fewer: workers without a node go first, then the highest ordinals, after they left the host list.
+// There are to be fewer: workers without a node go first, then those that are not ready, then the highest ordinals, all
+// after they left the host list.
 void PlanUserShrink(WorkerPlan& plan, const View& view, const Census& census, const Sizes& sizes) {
   std::vector<const Worker*> keep = census.BoundAndWaiting();
+  std::ranges::stable_partition(keep, &Worker::is_usable);
   if (keep.size() > static_cast<std::size_t>(sizes.wanted)) keep.resize(static_cast<std::size_t>(sizes.wanted));
   KeepOnly(plan, view, keep);
   plan.granted = sizes.wanted;

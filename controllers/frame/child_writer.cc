@@ -104,7 +104,12 @@ Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Jso
     }
     // An immutable Secret has nothing to restore; other children may have lost the label by which our caches find them.
     if (child.Find("immutable")) return {};
-    return Restore(kind, std::string(metadata.uid), make(true));
+    const Json wanted = make(true);
+    if (wanted.Find("spec") || wanted.Find("data")) return Restore(kind, std::string(metadata.uid), wanted);
+    // Nothing of it can be changed but what makes it ours, beside what others have added.
+    Json patch;
+    patch["metadata"]["labels"] = *wanted.At({"metadata", "labels"});
+    return Merge(kind, name, std::string(metadata.uid), std::move(patch));
   }
   if (owner && owner->kind == owner_kind_.kind && owner->name == owner_.name) {
     return With(Error(ErrorCode::kConflict, "that of the deleted job of this name still exists"), "create", kind, name);

@@ -169,6 +169,8 @@ TEST(MakeWorker, TheGateOfItsGangJoinsTheUsersGates) {
 
 TEST(ElasticChildren, ATemplateThatIsNoneIsSentForTheApiServerToRefuse) {
   for (const char* text : {R"("x")", "[]", "5", R"({"spec":"x"})", R"({"spec":[]})", R"({"metadata":"x"})",
+                           R"({"metadata":{"labels":"x"}})", R"({"metadata":{"annotations":"x"}})",
+                           R"({"metadata":{"annotations":["x"]}})", R"({"metadata":{"annotations":null}})",
                            R"({"spec":{"containers":"x","schedulingGates":"x"}})"}) {
     api::ElasticHorovodJob job = TestJob();
     job.spec.workers.pod_template = job.spec.launcher.pod_template = Parse(text);

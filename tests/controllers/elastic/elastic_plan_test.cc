@@ -164,7 +164,7 @@ TEST(ElasticPlan, TheLauncherStartsWithoutWorkersThatAreToLeave) {
   EXPECT_EQ(plan.workers->granted, 2);
   EXPECT_THAT(Ordinals(plan.hosts), ElementsAre(0, 1));
   const View early = ViewBuilder().MinMax(2, 4).Target(2).Granted(4).Bound({0, 1}).Ready({2, 3}).Build();
-  EXPECT_FALSE(PlanElasticJob(early).wants_launcher) << "those that stay are not ready";
+  EXPECT_THAT(Ordinals(PlanElasticJob(early).hosts), ElementsAre(2, 3)) << "those that are ready stay";
 }
 
 TEST(ElasticPlan, ALauncherThatIsEndingIsAwaited) {
@@ -218,6 +218,30 @@ TEST(ElasticPlan, AUsersShrinkDrainsFirst) {
   ASSERT_THAT(done.events, SizeIs(1));
   EXPECT_EQ(done.events[0].reason, "WorkersShrunk");
   EXPECT_THAT(done.events[0].note, HasSubstr("from 4 to 2 workers"));
+}
+
+TEST(ElasticPlan, NoWorkerIsMadeToBeDrained) {
+  const View view =
+      ViewBuilder().MinMax(2, 8).Target(3).Granted(6).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->granted, 6) << "worker 3 leaves the training first";
+  EXPECT_EQ(plan.missing, 0);
+}
+
+TEST(ElasticPlan, AWorkerThatEndsIsReplacedAtOnceUnlessItEndedAtItsStart) {
+  for (const auto& [age, missing, look_again] : {std::tuple(9, 0, 1), {10, 1, 0}}) {
+    View view = Training().Build();
+    view.pods[3].is_ready = false;
+    view.pods[3].is_ending = view.pods[3].has_ended = true;
+    view.pods[3].created = At(-age);
+    view.hosts->hosts.pop_back();  // The training has left it.
+    const Plan plan = PlanElasticJob(view);
+    EXPECT_EQ(plan.missing, missing) << age;
+    EXPECT_EQ(plan.drop.contains(&view.pods[3]), missing == 1) << age;
+    if (look_again > 0) {
+      EXPECT_EQ(plan.look_again, kube::Duration(seconds(look_again)));
+    }
+  }
 }
 
 TEST(ElasticPlan, AnUnschedulableWorkerNeedsNoDrain) {

@@ -85,9 +85,38 @@ TEST_F(ElasticReconcilerTest, APodOfOthersThatHasAWorkersNameIsLeftAlone) {
   for (const int made : {2, 3}) EXPECT_NE(server_.Get("pods", {"team-a", PodName(made)}), nullptr) << made;
 }
 
+// Or Horovod would wait for a host that is gone for as long as no worker can be made.
+TEST_F(ElasticReconcilerTest, ALostWorkerLeavesTheHostListAlsoWhenNoOtherCanBeMade) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 2; });
+  Start();
+  ASSERT_TRUE(Pass());
+  for (const int ordinal : {0, 1}) {
+    const kube::ObjectKey worker{"team-a", PodName(ordinal)};
+    ASSERT_TRUE(server_.Bind(worker, "n1"));
+    SetStatus("pods", worker, R"({"phase":"Running","podIP":"10.0.0.)" + std::to_string(ordinal + 1) + R"(",
+        "conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})");
+  }
+  Settle();
+  const auto hosts = [&] {
+    return *server_.Get("configmaps", {"team-a", "bert-hosts"})->At({"data", "hosts"})->AsString();
+  };
+  ASSERT_THAT(hosts(), ::testing::HasSubstr("10.0.0.2"));
+  Edit(kJobResource, {"team-a", "bert"}, [](Json& job) {
+    job["spec"]["workersSpec"]["template"] = *kube::ParseJson(R"({"metadata":{"labels":{"a":"no label!"}}})");
+  });
+  ASSERT_TRUE(server_.Delete("pods", {"team-a", PodName(1)}, Json::MakeObject({{"gracePeriodSeconds", 0}})));
+  clock_.Advance(1min);
+
+  for (int pass = 0; pass < 3; ++pass) (void)Pass();
+
+  EXPECT_THAT(hosts(), ::testing::Not(::testing::HasSubstr("10.0.0.2")));
+  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "TemplateRefused");
+}
+
 TEST_F(ElasticReconcilerTest, AWorkerThatEndsIsReplacedBeforeItIsGone) {
   StartJobOfOne();
   BindWorker();
+  clock_.Advance(1min);
   Edit("pods", {"team-a", PodName(0)},
        [](Json& pod) { pod["metadata"]["finalizers"] = Json::MakeArray({"example.com/held"}); });
   SetStatus("pods", {"team-a", PodName(0)}, R"({"phase":"Failed"})");

@@ -124,12 +124,26 @@ TEST_F(MissingPodsTest, ARefusedWorkerIsTriedAgainAfterAMoment) {
   EXPECT_FALSE(made.refused_workers);
 }
 
+TEST_F(MissingPodsTest, ARefusalBesideAWorkerThatLeavesDoesNotAge) {
+  View view = ViewBuilder().MinMax(2, 2).Granted(2).Ready({0}).Ending({1}).Build();
+  missing_.NoteCreates(view, kube::Error(kube::ErrorCode::kForbidden, "exceeded quota: team"));
+  View later = At(view, 50);
+  missing_.Explain(later, nullptr, {});
+  EXPECT_EQ(later.refused_workers->since, grus::testing::At(50));
+  View gone = At(ViewBuilder().MinMax(2, 2).Granted(2).Ready({0}).Build(), 55);
+  missing_.Explain(gone, nullptr, {});
+  EXPECT_EQ(gone.refused_workers->since, grus::testing::At(50));
+}
+
 TEST_F(MissingPodsTest, ARefusalIsOverWhenNoWorkerIsMissing) {
   const View view = ViewBuilder().MinMax(1, 2).Granted(2).Ready({0}).Build();
   missing_.NoteCreates(view, kube::Error(kube::ErrorCode::kForbidden, "exceeded quota: team"));
   View shrunk = ViewBuilder().MinMax(1, 2).Granted(1).Ready({0}).Build();
   missing_.Explain(shrunk, nullptr, {});
   EXPECT_FALSE(shrunk.refused_workers);
+  View again = view;
+  missing_.Explain(again, nullptr, {});
+  EXPECT_FALSE(again.refused_workers) << "what is refused later has a grace of its own";
 }
 
 TEST_F(MissingPodsTest, APodThatDoesNotStartIsExplained) {

@@ -91,5 +91,24 @@ TEST_F(WorkerAdoptionTest, AJobThatAnOlderGrusStartedGoesOn) {
   EXPECT_THAT(*hosts->At({"data", "hosts"})->AsString(), ::testing::HasSubstr("10.0.0.1"));
 }
 
+TEST_F(WorkerAdoptionTest, AStatefulSetOfOthersWithThatNameIsLeftAloneAndDoesNotHoldTheJobUp) {
+  for (const bool is_there : {true, false}) {
+    const std::string uid = "00000000-0000-0000-0000-00000000000" + std::to_string(is_there ? 1 : 2);
+    Json pod = Named("v1", "Pod", is_there ? "bert-workers-7" : "bert-workers-8", "team-a");
+    pod["metadata"]["labels"] =
+        Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}, {kManagedByLabel, kManagedBy}});
+    pod["metadata"]["ownerReferences"] = Json::MakeArray({Json::MakeObject({{"apiVersion", "apps/v1"},
+                                                                            {"kind", "StatefulSet"},
+                                                                            {"name", "bert-workers"},
+                                                                            {"uid", uid},
+                                                                            {"controller", true}})});
+    pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"other","image":"a"}]})");
+    Create("pods", std::move(pod));
+  }
+  StartJobOfOne();
+  EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", "bert-workers-7"})->At({"metadata", "deletionTimestamp"}), nullptr);
+}
+
 }  // namespace
 }  // namespace grus

@@ -207,7 +207,7 @@ TEST(WorkerPlan, TheIssuesThirtyFourOnThirtyTwoGpusLoseNobody) {
 TEST(WorkerPlan, WhoeverHasNotBeenAskedYetKeepsItsChance) {
   // 3 waits within its grace, 4 does not exist yet, 5 is being replaced: only 2 has had its answer.
   const View view =
-      ViewBuilder().MinMax(1, 6).Granted(6).Bound({0, 1}).Unschedulable({2}, -20).Waiting({3}).Ending({5}).Build();
+      ViewBuilder().MinMax(1, 6).Granted(6).Bound({0, 1}).Unschedulable({2}, -20).Waiting({3}).Lost({5}).Build();
   EXPECT_EQ(PlanOf(view).granted, 5);
 }
 
@@ -300,6 +300,33 @@ TEST(WorkerPlan, AUserShrinkKeepsTheLowestBoundOrdinals) {
 
 // For any view in which the user has not asked for fewer.
 
+TEST(WorkerPlan, AReplacementWaitsForWhatTheWorkerBeforeItStillHas) {
+  struct Case {
+    const char* rule;
+    std::optional<int> leaves_by;
+    bool waits;
+  };
+  for (const Case& c : {Case{"it may leave in its own time", 20, true}, Case{"it is a little late", -29, true},
+                        Case{"its node does not answer", -30, false}}) {
+    View view = ViewBuilder().MinMax(4, 4).Granted(4).Ready({0, 1, 2}).Ending({3}).Unschedulable({4}, -60).Build();
+    view.pods[3].leaves_by = At(*c.leaves_by);
+    EXPECT_EQ(PlanOf(view).reason, c.waits ? ScaleReason::kNone : ScaleReason::kBelowMinimum) << c.rule;
+
+    View refused = ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1, 2}).Ending({3}).Build();
+    refused.pods[3].leaves_by = At(*c.leaves_by);
+    EXPECT_EQ(refused.HoldingOn() > 0, c.waits) << c.rule;
+  }
+}
+
+TEST(WorkerPlan, TheGraceOfAReplacementWithoutAPlaceCountsFromItsOwnStart) {
+  for (const int age : {14, 15}) {
+    View view = ViewBuilder().MinMax(2, 2).Granted(2).Ready({0}).Waiting({1}).LastScale("Started", -3600).Build();
+    view.lacks_places = true;
+    view.pods[1].created = At(-age);
+    EXPECT_EQ(PlanOf(view).reason, age < 15 ? ScaleReason::kNone : ScaleReason::kBelowMinimum) << age;
+  }
+}
+
 struct RandomView {
   ViewBuilder builder;
   bool has_expired = false;
@@ -310,11 +337,14 @@ RandomView MakeRandomView(unsigned seed) {
   std::mt19937 random(seed);
   const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   RandomView result;
-  int alive = 0;
+  int alive = 0, expired = 0, ending = 0;
   for (int ordinal = 0, ordinals = 1 + below(14); ordinal < ordinals; ++ordinal) {
     switch (below(8)) {
       case 0: result.builder.Lost({ordinal}); break;
-      case 1: result.builder.Ending({ordinal}); break;
+      case 1:
+        result.builder.Ending({ordinal});
+        ++ending;
+        break;
       case 2: break;  // Not there.
       case 3:
         result.builder.Waiting({ordinal});
@@ -325,7 +355,7 @@ RandomView MakeRandomView(unsigned seed) {
         result.builder.Unschedulable({ordinal}, -age);
         ++alive;
         if (age < 15) ++result.promised;
-        else result.has_expired = true;
+        else ++expired;
         break;
       }
       default:
@@ -335,7 +365,8 @@ RandomView MakeRandomView(unsigned seed) {
     }
   }
   const int granted = std::max(1, alive + below(3));
-  result.promised += granted - alive;
+  result.promised += granted - alive + std::min(expired, ending);
+  result.has_expired = expired > ending;
   const int wanted = granted + below(4);
   static const char* const kReasons[] = {"Started", "Requested", "Unschedulable", "RoomAppeared", "SpecChanged"};
   result.builder.MinMax(1 + below(granted), wanted).Granted(granted).Room(below(4));
