@@ -200,9 +200,10 @@ its=ai.centauruscloud.io/job-name=$job
 workers=$its,ai.centauruscloud.io/role=worker
 kube -n team-a label "$children" -l "$its" "$label-" >/dev/null
 kube -n team-a label pods -l "$workers" "$label-" >/dev/null
-has_label() { kube -n team-a wait "$1" -l "$2" --for="jsonpath={.metadata.labels.${label//./\\.}}=grus" --timeout=20s; }
-check "children that lost their label get it back" has_label "$children" "$its"
-check "and so do workers" has_label pods "$workers"
+check "children that lost their label get it back" kube -n team-a wait "$children" -l "$its" \
+  --for="jsonpath={.metadata.labels.${label//./\\.}}=grus" --timeout=20s
+# Some may be on their way out: more were asked for than there is room.
+check "and so do workers" within 20 equals "" kube -n team-a get pods -l "$workers,!$label" -o name
 lost=node-0
 [[ $(kube -n team-a get pods -l "$launcher" -o 'jsonpath={.items[*].spec.nodeName}') != *"$lost"* ]] || lost=node-1
 check "a node is lost" kube delete node "$lost" --wait=false
