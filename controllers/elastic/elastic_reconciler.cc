@@ -215,8 +215,12 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
 
 Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& pass) {
   std::optional<kube::Duration> look_again;
+  bool are_all_made = true;
   const auto write_status = [&]() -> Status {
-    Result<Deferred> written = WriteStatus(pass.view, pass.plan.status, pass.stop);
+    // Workers that could not be made are owed: only the status says so.
+    const kube::Duration patience =
+        are_all_made ? PatienceFor(pass.view.job->status, pass.plan.status) : kube::Duration::zero();
+    Result<Deferred> written = WriteStatus(pass.view, pass.plan.status, patience, pass.stop);
     if (!written) return std::move(written).error();
     NoteTry(pass.view, pass.plan);
     LookAgain(look_again, *written);
@@ -224,6 +228,7 @@ Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& 
   };
   if (Status done = children_.WriteWorkers(pass); !done) return std::move(done).error();
   Status made = children_.MakeWorkers(pass);
+  are_all_made = made.ok();
   if (!made && (made.error().code() == ErrorCode::kGone || IsOfEndingNamespace(made.error()))) {
     return std::move(made).error();
   }
@@ -283,7 +288,7 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
-  Result<Deferred> written = WriteStatus(view, status, stop);
+  Result<Deferred> written = WriteStatus(view, status, PatienceFor(view.job->status, status), stop);
   if (!written) return std::move(written).error();
   if (*written) return Action::After(std::min(**written, kRefusedRetry));
   if (is_new) {
@@ -295,8 +300,8 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
 }
 
 Result<Deferred> ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                                                std::stop_token stop) {
-  auto written = statuses_.Write(*view.job, status, PatienceFor(view.job->status, status), stop);
+                                                kube::Duration patience, std::stop_token stop) {
+  auto written = statuses_.Write(*view.job, status, patience, stop);
   if (written) return written->deferred;
   if (written.error().code() == ErrorCode::kNotFound) return Deferred();  // Deleted meanwhile.
   return std::move(written).error();

@@ -45,7 +45,7 @@ class ElasticReconciler final : public kube::Reconciler {
   // Returns when to look again, if something waits.
   kube::Result<std::optional<kube::Duration>> Execute(const JobPass& pass);
   kube::Result<Deferred> WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                                     std::stop_token stop);
+                                     kube::Duration patience, std::stop_token stop);
   void NoteTry(const View& view, const Plan& plan);
   // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
