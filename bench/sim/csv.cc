@@ -5,8 +5,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "controllers/policy/decimal.h"
-
 namespace grus {
 
 kube::Result<CsvTable> ReadCsvFile(const std::string& path) {
@@ -21,17 +19,6 @@ kube::Result<CsvTable> ReadCsvFile(const std::string& path) {
     return kube::Error(kube::ErrorCode::kDecode, path + ":1: there are no rows below the header; add at least one");
   }
   return table;
-}
-
-kube::Result<std::int64_t> WholeNumberAt(const CsvTable& table, const CsvRow& row, std::size_t column, std::int64_t min,
-                                         std::int64_t max, std::string_view where) {
-  const std::optional<std::int64_t> number = ParseInteger(row.fields[column]);
-  if (number && *number >= min && *number <= max) return *number;
-  std::string remedy = "is wrong; ";
-  if (!where.empty()) remedy += std::string(where) + " ";
-  remedy += min == max ? "give " + std::to_string(min)
-                       : "give a whole number from " + std::to_string(min) + " to " + std::to_string(max);
-  return BadField(table, row, column, remedy);
 }
 
 }  // namespace grus

@@ -17,7 +17,8 @@ std::optional<double> ParseDouble(const std::string& text) {
 
 std::string Plain(double value) {
   char buffer[32];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  const auto format = std::abs(value) < 1e15 ? std::chars_format::fixed : std::chars_format::general;
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, format);
   return {buffer, end};
 }
 
@@ -28,9 +29,8 @@ std::string RangeText(double minimum, double maximum) {
 
 }  // namespace
 
-kube::Result<std::string> TextAt(const CsvTable& table, const CsvRow& row, std::size_t column) {
-  if (row.fields[column].empty()) return BadField(table, row, column, "is empty; write a value");
-  return row.fields[column];
+kube::Error EmptyField(const CsvTable& table, const CsvRow& row, std::size_t column) {
+  return BadField(table, row, column, "is empty; write a value");
 }
 
 kube::Result<double> NumberAt(const CsvTable& table, const CsvRow& row, std::size_t column, double minimum,

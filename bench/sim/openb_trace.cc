@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
+#include <optional>
 #include <string_view>
 
-#include "bench/sim/csv.h"
+#include "bench/sim/csv_rows.h"
 
 namespace grus {
 namespace {
@@ -14,21 +14,20 @@ namespace {
 using kube::Error;
 using kube::Result;
 
-constexpr std::int64_t kMostAmount = 1'000'000'000;  // Of CPU or memory: far above any machine, far below an overflow.
-constexpr std::int64_t kMostDevices = 64;
-constexpr std::string_view kNodeColumns = "sn, cpu_milli, memory_mib, gpu and model";
-constexpr std::string_view kPodColumns = "name, cpu_milli, memory_mib, num_gpu and gpu_milli";
+constexpr double kMostAmount = 1e9;  // Of CPU or memory: far above any machine, far below an overflow.
+constexpr int kMostDevices = 64;
 
-// The columns of that name, in that order.
-Result<std::vector<std::size_t>> FindColumns(const CsvTable& table, std::span<const std::string_view> names,
-                                             std::string_view wanted) {
-  std::vector<std::size_t> columns;
-  for (const std::string_view name : names) {
-    const Result<std::size_t> found = FindColumn(table, name, wanted);
-    if (!found) return found.error();
-    columns.push_back(*found);
-  }
-  return columns;
+struct NodeRow {
+  std::string name, model;
+  int cpu_milli, memory_mib, gpus;
+};
+struct PodRow {
+  std::string name, models;
+  int cpu_milli, memory_mib, gpus, gpu_milli;
+};
+
+Error Bad(const CsvTable& table, std::size_t row, std::string_view column, const std::string& what) {
+  return BadField(table, table.rows[row], *FindColumn(table, column, ""), what);
 }
 
 // Numbers GPU models in the order in which they come up.
@@ -61,23 +60,19 @@ class Models {
 };
 
 Result<std::vector<OpenbNode>> ReadNodes(const CsvTable& table, Models& models) {
-  constexpr std::string_view kNames[] = {"sn", "cpu_milli", "memory_mib", "gpu", "model"};
-  const Result<std::vector<std::size_t>> columns = FindColumns(table, kNames, kNodeColumns);
-  if (!columns) return columns.error();
-  const std::vector<std::size_t>& at = *columns;
+  const Result<std::vector<NodeRow>> rows =
+      RowsOf<NodeRow>(table, {{"sn", &NodeRow::name},
+                              {"cpu_milli", &NodeRow::cpu_milli, 0, kMostAmount},
+                              {"memory_mib", &NodeRow::memory_mib, 0, kMostAmount},
+                              {"gpu", &NodeRow::gpus, 0, kMostDevices},
+                              {.name = "model", .field = &NodeRow::model, .need = CsvNeed::kColumn}});
+  if (!rows) return rows.error();
   std::vector<OpenbNode> nodes;
-  for (const CsvRow& row : table.rows) {
-    const std::string& name = row.fields[at[0]];
-    if (name.empty()) return BadField(table, row, at[0], "is empty; give the node's name");
-    const Result<std::int64_t> cpu = WholeNumberAt(table, row, at[1], 0, kMostAmount);
-    if (!cpu) return cpu.error();
-    const Result<std::int64_t> memory = WholeNumberAt(table, row, at[2], 0, kMostAmount);
-    if (!memory) return memory.error();
-    const Result<std::int64_t> gpus = WholeNumberAt(table, row, at[3], 0, kMostDevices);
-    if (!gpus) return gpus.error();
-    const int model = models.NumberOf(row.fields[at[4]]);
-    if (model < 0) return BadField(table, row, at[4], "is one model too many; use at most 64");
-    nodes.push_back({name, {*cpu, std::vector<int>(static_cast<std::size_t>(*gpus), kWholeDevice), model}, *memory});
+  for (const NodeRow& row : *rows) {
+    const int model = models.NumberOf(row.model);
+    if (model < 0) return Bad(table, nodes.size(), "model", "is one model too many; use at most 64");
+    std::vector<int> devices(static_cast<std::size_t>(row.gpus), kWholeDevice);
+    nodes.push_back({row.name, {row.cpu_milli, std::move(devices), model}, row.memory_mib});
   }
   std::ranges::stable_sort(nodes, {}, &OpenbNode::name);
   const auto twice = std::ranges::adjacent_find(nodes, {}, &OpenbNode::name);
@@ -86,41 +81,34 @@ Result<std::vector<OpenbNode>> ReadNodes(const CsvTable& table, Models& models) 
                table.name + ": column sn: two nodes are named " + twice->name + "; give each its own name");
 }
 
-Result<GpuRequest> ReadRequest(const CsvTable& table, const CsvRow& row, std::span<const std::size_t> at,
-                               std::int64_t most_devices) {
-  const Result<std::int64_t> cpu = WholeNumberAt(table, row, at[1], 0, kMostAmount);
-  if (!cpu) return cpu.error();
-  const Result<std::int64_t> gpus = WholeNumberAt(table, row, at[3], 0, kMostAmount);
-  if (!gpus) return gpus.error();
-  if (*gpus > most_devices) {
-    return BadField(table, row, at[3],
-                    "is more than any node has; the largest has " + std::to_string(most_devices) +
-                        " GPUs: remove the pod, or add a node");
+// What limits of single columns do not say. nullopt: nothing is wrong.
+std::optional<Error> WrongRequest(const CsvTable& table, std::size_t row, const PodRow& pod, int most_devices) {
+  if (pod.gpus > most_devices) {
+    return Bad(table, row, "num_gpu",
+               "is more than any node has; the largest has " + std::to_string(most_devices) +
+                   " GPUs: remove the pod, or add a node");
   }
-  const std::int64_t least = *gpus == 0 ? 0 : *gpus == 1 ? 1 : kWholeDevice;
-  const Result<std::int64_t> milli =
-      WholeNumberAt(table, row, at[4], least, *gpus == 0 ? 0 : kWholeDevice, "with num_gpu " + std::to_string(*gpus));
-  if (!milli) return milli.error();
-  return GpuRequest{*cpu, static_cast<int>(*gpus), static_cast<int>(*milli), kAnyModel};
+  const int least = pod.gpus == 0 ? 0 : pod.gpus == 1 ? 1 : kWholeDevice, most = pod.gpus == 0 ? 0 : kWholeDevice;
+  if (pod.gpu_milli >= least && pod.gpu_milli <= most) return std::nullopt;
+  return Bad(table, row, "gpu_milli",
+             "is wrong; with num_gpu " + std::to_string(pod.gpus) + " write " +
+                 (least == most ? std::to_string(most)
+                                : "a whole number from " + std::to_string(least) + " to " + std::to_string(most)));
 }
 
-Result<std::vector<OpenbPod>> ReadPods(const CsvTable& table, const Models& models, std::int64_t most_devices) {
-  constexpr std::string_view kNames[] = {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"};
-  const Result<std::vector<std::size_t>> columns = FindColumns(table, kNames, kPodColumns);
-  if (!columns) return columns.error();
-  const std::vector<std::size_t>& at = *columns;
-  const auto spec = std::ranges::find(table.header.fields, "gpu_spec");  // Some lists have none.
+Result<std::vector<OpenbPod>> ReadPods(const CsvTable& table, const Models& models, int most_devices) {
+  const Result<std::vector<PodRow>> rows =
+      RowsOf<PodRow>(table, {{"name", &PodRow::name},
+                             {"cpu_milli", &PodRow::cpu_milli, 0, kMostAmount},
+                             {"memory_mib", &PodRow::memory_mib, 0, kMostAmount},
+                             {"num_gpu", &PodRow::gpus, 0, kMostAmount},
+                             {"gpu_milli", &PodRow::gpu_milli, 0, kWholeDevice},
+                             {.name = "gpu_spec", .field = &PodRow::models, .need = CsvNeed::kNothing}});
+  if (!rows) return rows.error();
   std::vector<OpenbPod> pods;
-  for (const CsvRow& row : table.rows) {
-    if (row.fields[at[0]].empty()) return BadField(table, row, at[0], "is empty; give the pod's name");
-    Result<GpuRequest> request = ReadRequest(table, row, at, most_devices);
-    if (!request) return request.error();
-    if (spec != table.header.fields.end()) {
-      request->models = models.SetOf(row.fields[static_cast<std::size_t>(spec - table.header.fields.begin())]);
-    }
-    const Result<std::int64_t> memory = WholeNumberAt(table, row, at[2], 0, kMostAmount);
-    if (!memory) return memory.error();
-    pods.push_back({row.fields[at[0]], *request, *memory});
+  for (const PodRow& row : *rows) {
+    if (auto wrong = WrongRequest(table, pods.size(), row, most_devices)) return *std::move(wrong);
+    pods.push_back({row.name, {row.cpu_milli, row.gpus, row.gpu_milli, models.SetOf(row.models)}, row.memory_mib});
   }
   std::ranges::stable_sort(pods, {}, &OpenbPod::name);
   return pods;
@@ -145,7 +133,7 @@ Result<OpenbTrace> ReadOpenbTrace(const CsvTable& nodes, const CsvTable& pods) {
   if (most_devices == 0) {
     return Error(kube::ErrorCode::kDecode, nodes.name + ": column gpu: no node has a GPU; add one that has");
   }
-  Result<std::vector<OpenbPod>> workload = ReadPods(pods, models, static_cast<std::int64_t>(most_devices));
+  Result<std::vector<OpenbPod>> workload = ReadPods(pods, models, static_cast<int>(most_devices));
   if (!workload) return workload.error();
   OpenbTrace trace{*std::move(cluster), *std::move(workload)};
   if (std::ranges::all_of(trace.pods, [](const OpenbPod& pod) { return pod.request.devices == 0; })) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the API server is and how to authenticate, from a kubeconfig or a pod's service account.
 //
-// A value without behaviour; read by LoadKubeconfig() or LoadInCluster(), turned into a transport and a
-// TokenSource by whoever wires the process. Printing it must never show a secret: use Describe().
+// A value without behaviour. LoadKubeconfig() and LoadInCluster() return one; client/connection.h makes a transport and
+// a TokenSource from it. It contains secrets: log only what Describe() returns.
 #pragma once
 
 #include <optional>

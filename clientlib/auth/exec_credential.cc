@@ -13,7 +13,7 @@
 namespace kube {
 namespace {
 
-constexpr std::chrono::seconds kLeeway(10);        // A credential that ends sooner is taken as ended.
+constexpr std::chrono::seconds kLeeway(10);        // A credential that expires sooner counts as expired.
 constexpr std::chrono::seconds kRetryInterval(5);  // After a run that failed.
 constexpr std::size_t kOutputLimit = 1UL << 20;
 
@@ -29,7 +29,7 @@ std::string TextAt(const Json& value, std::initializer_list<std::string_view> pa
 
 Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_view api_version) {
   Result<Json> parsed = ParseJson(text, {.max_bytes = kOutputLimit, .max_depth = 20});
-  // The parser's message may quote what it read.
+  // Drop the parser's message: it may quote the text.
   if (!parsed) return Malformed("did not print valid JSON");
   if (TextAt(*parsed, {"kind"}) != "ExecCredential") return Malformed("did not print an ExecCredential");
   if (TextAt(*parsed, {"apiVersion"}) != api_version) {
@@ -86,22 +86,22 @@ ExecCredentialSource::ExecCredentialSource(const ClientConfig& config, const Clo
 Result<std::string> ExecCredentialSource::AuthorizationHeader() {
   std::lock_guard lock(mutex_);
   if (Status status = Refresh(); !status) return std::move(status).error();
-  return held_->token.empty() ? std::string() : "Bearer " + held_->token;
+  return credential_->token.empty() ? std::string() : "Bearer " + credential_->token;
 }
 
 Result<std::optional<ClientCertificate>> ExecCredentialSource::PluginCertificate() {
   std::lock_guard lock(mutex_);
   if (Status status = Refresh(); !status) return std::move(status).error();
-  return held_->certificate;
+  return credential_->certificate;
 }
 
 void ExecCredentialSource::Refused(TimePoint sent) {
   std::lock_guard lock(mutex_);
-  if (obtained_at_ <= sent) held_.reset();
+  if (obtained_at_ <= sent) credential_.reset();
 }
 
 Status ExecCredentialSource::Refresh() {
-  if (held_ && (!held_->expires_at || *held_->expires_at > clock_.WallNow() + kLeeway)) return {};
+  if (credential_ && (!credential_->expires_at || *credential_->expires_at > clock_.WallNow() + kLeeway)) return {};
   if (failure_ && clock_.Now() < try_again_) return *failure_;
   Result<ExecCredential> fresh = RunPlugin();
   if (!fresh) {
@@ -110,7 +110,7 @@ Status ExecCredentialSource::Refresh() {
     return *failure_;
   }
   failure_.reset();
-  held_ = *std::move(fresh);
+  credential_ = *std::move(fresh);
   obtained_at_ = clock_.Now();
   return {};
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Credentials from a plugin program, as client.authentication.k8s.io describes it.
 //
-// The plugin runs when a credential is asked for and none is held, the held one ends within seconds, or the
-// server refused it; once at a time, on the asking thread. A run that failed is not repeated for some
-// seconds. Thread-safe.
+// A caller that asks for a credential runs the plugin, on its own thread, if there is none yet, if the last one expires
+// within seconds, or if the server has refused it. Other callers wait for that run. After a run that failed, callers
+// get its error for some seconds. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -21,7 +21,7 @@ struct ExecCredential {
   std::optional<WallTime> expires_at;
 };
 
-// Parses what a plugin printed. kDecode: not an ExecCredential of `api_version`, or one without credentials; the
+// Parses what a plugin printed. Error kDecode: it is no ExecCredential of `api_version`, or has no credentials; the
 // message never contains any of the text.
 Result<ExecCredential> ParseExecCredential(std::string_view text, std::string_view api_version);
 
@@ -45,8 +45,8 @@ class ExecCredentialSource final : public TokenSource {
   const std::string exec_info_;
   const Clock& clock_;
 
-  std::mutex mutex_;  // Guards all below; held while the plugin runs, so that it runs once.
-  std::optional<ExecCredential> held_;
+  std::mutex mutex_;  // Guards all below; locked while the plugin runs, so that it runs once.
+  std::optional<ExecCredential> credential_;
   TimePoint obtained_at_ = TimePoint::min();
   std::optional<Error> failure_;
   TimePoint try_again_ = TimePoint::min();

@@ -9,15 +9,15 @@
 
 namespace kube {
 
-// The whole file. Errors name the path and the reason: kNotFound, kForbidden, kTooLarge (over 16 MiB), else
-// kUnavailable. Blocks.
+// Reads the whole file. Blocks. Errors name the path and the reason: kNotFound, kForbidden, kTooLarge (over 16 MiB),
+// otherwise kUnavailable.
 Result<std::string> ReadSmallFile(const std::string& path);
 
 // The system's message for an errno value, in lower case.
 std::string SystemMessage(int error);
 
-// A bearer token without the white space around it. kInvalidArgument, without the text: empty, or with a control
-// character or space inside, which a header must not contain.
+// A bearer token without the white space around it. Error kInvalidArgument: it is empty, or contains a space or control
+// character, which a header must not. The message never contains the token.
 Result<std::string> CleanToken(std::string_view text);
 
 }  // namespace kube

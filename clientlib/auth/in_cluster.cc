@@ -26,8 +26,7 @@ bool IsInCluster() {
 Result<ClientConfig> LoadInCluster(const std::string& root) {
   if (!IsInCluster()) {
     return Error(ErrorCode::kInvalidArgument,
-                 "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this process does not run "
-                 "in a pod; "
+                 "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this process does not run in a pod; "
                  "use a kubeconfig")
         .with(kSource);
   }
@@ -37,7 +36,7 @@ Result<ClientConfig> LoadInCluster(const std::string& root) {
   config.server = "https://" + (is_ipv6 ? "[" + host + "]" : host) + ":" + Environment("KUBERNETES_SERVICE_PORT");
   config.source = kSource;
 
-  // Without it the system's CAs would be trusted, none of which signs a cluster's certificates.
+  // Require it: without, the system's CAs would be trusted, and none of them signs the certificates of a cluster.
   config.ca_file = root + "/ca.crt";
   Result<std::string> ca = ReadSmallFile(config.ca_file);
   if (!ca) return std::move(ca).error().with(kSource);
@@ -58,7 +57,7 @@ Result<ClientConfig> LoadInCluster(const std::string& root) {
   if (!token) return std::move(token).error().with(config.token_file).with(kSource);
   config.token = *std::move(token);
 
-  // Absent in some projected mounts; the default is then as good as for a kubeconfig.
+  // Some projected volumes lack this file: then use the default, as for a kubeconfig.
   if (Result<std::string> name = ReadSmallFile(root + "/namespace"); name) {
     if (Result<std::string> clean = CleanToken(*name); clean) config.default_namespace = *std::move(clean);
   }

@@ -19,10 +19,9 @@ Error Invalid(std::string message) { return Error(ErrorCode::kInvalidArgument, s
 
 std::string Quoted(std::string_view text) { return std::string("\"").append(text).append("\""); }
 
-// One named cluster, user or context and the file it stands in, which its relative paths start from.
+// A named cluster, user or context. Relative paths in it start from the folder of its file.
 //
-// Reads fields by name. The first field that is wrong stays in error(), so that a caller reads all it needs
-// and asks once.
+// error() is about the first field that was wrong, so that a caller can read all it needs and check once.
 class Entry {
  public:
   Entry() = default;
@@ -54,7 +53,7 @@ class Entry {
     for (const YAML::Node& item : list) texts.push_back(TextOf(item, field));
     return texts;
   }
-  // The map in `field`, read with the same name in errors. REQUIRES: Has(field).
+  // The map in `field`; its errors name this entry. REQUIRES: Has(field).
   Entry Part(const char* field) const { return {kind_, name_, file_, Field(field)}; }
   std::vector<Entry> Parts(const char* field) {
     std::vector<Entry> parts;
@@ -66,8 +65,7 @@ class Entry {
     return parts;
   }
 
-  // PEM text, from base64 in `data_field` or else from the file that `file_field` names, whose path goes to
-  // `path`.
+  // PEM text: from base64 in `data_field`, otherwise from the file that `file_field` names; then also sets `path`.
   std::string Pem(const char* data_field, const char* file_field, std::string& path, const FileReader& read_file) {
     if (const std::string data = Text(data_field); !data.empty()) {
       Result<std::string> decoded = DecodeBase64(data);
@@ -122,7 +120,7 @@ class MergedConfig {
   Status Add(const std::string& file, const std::string& text);
 
   const std::string& current_context() const { return current_context_; }
-  // kInvalidArgument with the names there are. `wanted_by` says who asks.
+  // Error kInvalidArgument: there is none. The message says who names it (`wanted_by`), and which names exist.
   Result<Entry> Find(const std::string& kind, const std::string& name, const std::string& wanted_by) const;
 
  private:
@@ -237,7 +235,7 @@ Status ReadImpersonation(Entry& user, ClientConfig& config) {
   config.impersonate_uid = user.Text("as-uid");
   config.impersonate_groups = user.List("as-groups");
   if (user.error()) return *user.error();
-  // Leaving it out would act with other rights than the user asked for.
+  // Without it, requests would have other rights than the user asked for.
   if (user.Has("as-user-extra")) return user.ErrorHere("as-user-extra is not supported; remove it");
   if (config.impersonate_user.empty() && !(config.impersonate_uid.empty() && config.impersonate_groups.empty())) {
     return user.ErrorHere("as-uid and as-groups need as");
@@ -318,7 +316,7 @@ Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options, const File
   std::string names;
   bool found_any = false;
   for (const std::string& path : files->paths) {
-    // Paths within are relative to the file, which must not depend on the current folder later on.
+    // Relative paths in the file start from its folder: make that independent of this process's current folder.
     const std::string file = std::filesystem::absolute(path).lexically_normal().string();
     names += (names.empty() ? "" : ", ") + Quoted(file);
     Result<std::string> text = read_file(file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads kubeconfig files as kubectl does. Thread-safe; blocks on the files.
+// Reads kubeconfig files as kubectl does. Thread-safe; blocks while it reads the files.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct KubeconfigOptions {
 };
 
 // Errors say which file, which entry and what to do: a missing or unreadable file, no current context, an entry that is
-// named but does not exist, a CA that is not a certificate. Blocking file I/O.
+// named but does not exist, a CA that is not a certificate.
 Result<ClientConfig> LoadKubeconfig(const KubeconfigOptions& options);
 
 // The same with `read_file` in place of the file system, for the configuration and for what it names.

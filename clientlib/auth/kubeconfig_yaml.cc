@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kMaxValues = 250'000;  // About 100 MB; thousands of clusters and users need far fewer.
 
-// Throws where building the documents would not end: yaml-cpp 0.7 does not advance past a comma after a tag, and
-// creates empty documents from it forever.
+// Throws on texts from which yaml-cpp 0.7 would make documents forever: it does not advance past a comma after a tag,
+// and makes one empty document after another from it.
 class Guard final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& at) override {
@@ -52,7 +52,7 @@ Result<std::vector<YAML::Node>> LoadYaml(const std::string& text) {
     }
     return YAML::LoadAll(text);
   } catch (const YAML::Exception& e) {
-    // Not what(): only the position and the parser's own words, never text of the file.
+    // Instead of what(), report only the position and the parser's own message: neither contains text of the file.
     return Error(ErrorCode::kInvalidArgument,
                  "no valid YAML in line " + std::to_string(e.mark.line + 1) + ": " + e.msg);
   }

@@ -11,8 +11,8 @@
 
 namespace kube {
 
-// Errors: kInvalidArgument with the line and the parser's message, never with any of the text; also for texts of more
-// than 250,000 values and those on which yaml-cpp would never end.
+// Error kInvalidArgument, with the line and the parser's message, never with any of the text: it is no YAML, has more
+// than 250,000 values, or would keep yaml-cpp busy forever.
 Result<std::vector<YAML::Node>> LoadYaml(const std::string& text);
 
 }  // namespace kube

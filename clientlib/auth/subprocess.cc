@@ -19,7 +19,8 @@
 namespace kube {
 namespace {
 
-using SteadyTime = std::chrono::steady_clock::time_point;  // A child process lives in real time, not a Clock's.
+using SteadyTime =
+    std::chrono::steady_clock::time_point;  // Not by a Clock: the program runs in real time, also in tests.
 
 std::vector<std::string> EnvironmentWith(const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> all;
@@ -42,8 +43,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Starts it with standard output to `out`; the error number, 0 if it runs as `pid`. In a process group of its
-// own, so that its children can be killed with it.
+// Starts the program with its standard output to `out`, in a process group of its own, so that its children can be
+// killed with it. Returns the error number; 0: it runs as `pid`.
 int Spawn(const ProgramCall& call, int out, pid_t& pid) {
   std::vector<std::string> args = {call.program};
   args.insert(args.end(), call.args.begin(), call.args.end());
@@ -69,7 +70,7 @@ int Spawn(const ProgramCall& call, int out, pid_t& pid) {
   return error;
 }
 
-// Closes it at the end of the scope.
+// A file descriptor that is closed at the end of the scope.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -86,9 +87,8 @@ class Descriptor {
   int fd_;
 };
 
-// What it prints until it has exited. Neither a program that closes its output early nor a child of it that
-// keeps the output open can hold us beyond the deadline. A kernel without pidfd (`exited` is -1): until the
-// end of the pipe only.
+// What the program prints until it exits. Returns by the deadline even if the program closes its output early, or a
+// child of it keeps the output open. If the kernel has no pidfd (`exited` is -1), reads until the pipe ends instead.
 Result<std::string> ReadUntilExit(const ProgramCall& call, Descriptor& in, int exited, SteadyTime deadline) {
   std::string output;
   for (bool has_exited = false;;) {
@@ -99,7 +99,7 @@ Result<std::string> ReadUntilExit(const ProgramCall& call, Descriptor& in, int e
     pollfd events[] = {{in.get(), POLLIN, 0}, {exited, POLLIN, 0}};
     if (poll(events, 2, static_cast<int>(left.count())) <= 0) continue;
     if (events[0].revents == 0) {
-      // The kernel looked at the pipe first: what the program printed just before it exited shows at a second look.
+      // poll() looks at the pipe first: what the program printed right before it exited shows in a second poll().
       if (std::exchange(has_exited, true)) return output;
       continue;
     }
@@ -144,7 +144,7 @@ Result<std::string> Run(const ProgramCall& call) {
                  "cannot start: " + SystemMessage(error));
   }
   out.Close();
-  // By number: glibc 2.36 declares pidfd_open() for C only.
+  // By the number of the system call: glibc 2.36 declares pidfd_open() for C only.
   const Descriptor exited(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   Result<std::string> output = ReadUntilExit(call, in, exited.get(), deadline);
   if (!output) kill(-pid, SIGKILL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program, without a shell, and takes what it prints. Thread-safe; blocks until the program has ended.
+// Runs a program, without a shell, and returns what it prints. Thread-safe; blocks until the program has ended.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@ namespace kube {
 struct ProgramCall {
   std::string program{};                                   // Searched in PATH if it has no slash.
   std::vector<std::string> args{};                         // Without the program's own name.
-  std::vector<std::pair<std::string, std::string>> env{};  // Added to this process's environment, replacing.
+  std::vector<std::pair<std::string, std::string>> env{};  // Added to our environment; replaces.
   std::chrono::milliseconds time_limit = std::chrono::seconds(60);
   std::size_t output_limit = 1UL << 20;
 };
 
-// Standard output of a run that ended with status 0. Standard input is empty, standard error is ours. Blocks,
-// at most for the time limit, after which the program and its children are killed. Errors: kNotFound (no such
-// program), kUnavailable (it failed), kTimeout, kTooLarge; they never hold what it printed.
+// Returns the standard output if the program ends with status 0. Its standard input is empty, its standard error is
+// ours. Blocks for the time limit at most: then the program and its children are killed. Errors: kNotFound (no such
+// program), kUnavailable (it failed), kTimeout, kTooLarge; no message contains what it printed.
 Result<std::string> RunProgram(const ProgramCall& call);
 
 }  // namespace kube

@@ -18,7 +18,7 @@ using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
-// What OpenSSL leaves in its per-thread queue would surface in a later message of someone else.
+// Empties OpenSSL's error queue of this thread: otherwise the next user of OpenSSL would report our errors.
 struct ErrorQueueGuard {
   ~ErrorQueueGuard() { ERR_clear_error(); }
 };
@@ -80,7 +80,7 @@ Result<std::string> DecodeBase64(std::string_view text) {
 
 std::string EncodeBase64(std::string_view bytes) {
   std::string out(4 * ((bytes.size() + 2) / 3), '\0');
-  // Writes a final NUL too, where std::string has one of its own.
+  // It also writes a NUL, where the string has its own.
   EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
                   static_cast<int>(bytes.size()));
   return out;
@@ -113,7 +113,7 @@ Result<WallTime> CertificateExpiry(const std::string& cert_pem) {
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &parts) != 1) {
     return Invalid("certificate has no valid end date");
   }
-  // A year such as 9999, RFC 5280's word for "never", is more than nanoseconds in 64 bits can hold.
+  // For "never", RFC 5280 has the year 9999, which is too late for nanoseconds in 64 bits.
   using std::chrono::floor, std::chrono::seconds;
   const std::chrono::sys_seconds end{seconds(timegm(&parts))};
   return WallTime(std::clamp(end, floor<seconds>(WallTime::min()) + seconds(1), floor<seconds>(WallTime::max())));

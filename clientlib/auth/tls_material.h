@@ -10,12 +10,12 @@
 
 namespace kube {
 
-// Base64 (RFC 4648) with padding; white space between is skipped, as YAML folds long values. Errors:
-// kInvalidArgument, without any of the text.
+// Base64 (RFC 4648) with padding. White space is skipped, because YAML may fold long values. Error kInvalidArgument;
+// the message contains none of the text.
 Result<std::string> DecodeBase64(std::string_view text);
 std::string EncodeBase64(std::string_view bytes);
 
-// Errors of all: kInvalidArgument, without any of the text.
+// Errors of all: kInvalidArgument; the message contains none of the text.
 Status CheckCaCertificate(const std::string& ca_pem);
 // An encrypted key is an error: there is nobody to enter its passphrase.
 Status CheckClientCertificate(const std::string& cert_pem, const std::string& key_pem);

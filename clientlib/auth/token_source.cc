@@ -11,7 +11,7 @@
 namespace kube {
 namespace {
 
-// A kubelet replaces a token well before it ends; client-go reads it once a minute with ten seconds to spare.
+// As client-go: a minute less ten seconds. The kubelet replaces a token well before it expires.
 constexpr std::chrono::seconds kReadInterval(50);
 constexpr std::chrono::seconds kRetryInterval(10);  // After a read that failed.
 
@@ -55,7 +55,7 @@ class TokenFile final : public TokenSource {
  private:
   const std::string path_;
   const Clock& clock_;
-  std::mutex mutex_;  // Guards all below; held while the file is read, so that it is read once.
+  std::mutex mutex_;  // Guards all below; locked while the file is read, so that one thread reads it.
   std::string header_;
   TimePoint read_at_ = TimePoint::min();
   TimePoint read_again_ = TimePoint::min();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Authorization header of each request, kept fresh.
+// Gives the Authorization header of each request.
 //
-// A token file is read again once a minute; if a read fails the old token stays in use. A token that the
-// server refused (401) is read again at once. Exec credential plugins run once at a time, outside any I/O
-// thread. Thread-safe.
+// A token file is read again once a minute; if that fails, the old token stays in use. After an answer 401, the next
+// request reads it again. An exec plugin runs on the thread that asks, never on an I/O thread, and one run serves all
+// that ask meanwhile. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -24,20 +24,20 @@ class TokenSource {
  public:
   virtual ~TokenSource() = default;
 
-  // "Bearer ..." or "Basic ..."; empty if the identity is a client certificate or none. May block on a file
-  // or a plugin.
+  // "Bearer ..." or "Basic ..."; empty if requests have a client certificate instead, or no identity. May block: it
+  // reads a file or runs a plugin.
   virtual Result<std::string> AuthorizationHeader() = 0;
 
-  // The certificate that an exec plugin gave, for CurlTransport::Reload(); nullopt from all other sources:
-  // theirs stands in the ClientConfig. May block as AuthorizationHeader().
+  // The certificate that an exec plugin gave, for CurlTransport::Reload(); nullopt from all other sources, whose
+  // certificate is in the ClientConfig. May block, like AuthorizationHeader().
   virtual Result<std::optional<ClientCertificate>> PluginCertificate() { return std::optional<ClientCertificate>(); }
 
-  // The server answered 401 to a request that was sent at `sent`: credentials older than that are dropped.
+  // The server answered 401 to a request that was sent at `sent`: drops credentials that are not newer.
   virtual void Refused(TimePoint sent) = 0;
 };
 
-// The first that `config` has of: token file, token, exec plugin (unless there is a client certificate), user
-// name. Never null. `clock` must outlive it.
+// Uses the first of these that `config` has: token file, token, exec plugin (unless there is a client certificate),
+// user name. Never null. `clock` must outlive it.
 std::unique_ptr<TokenSource> MakeTokenSource(const ClientConfig& config, const Clock& clock);
 
 }  // namespace kube

@@ -32,7 +32,7 @@ struct Kind {
   std::string ApiVersion() const;  // "apps/v1", "v1"
 };
 
-// `kind` completed for the C++ type T : Object:
+// `kind` with what the C++ type T : Object adds to it:
 //   static const Kind kKind = MakeKind<Pod>({.version = "v1", .kind = "Pod", .plural = "pods", .fields =
 //   kFields});
 template <typename T>

@@ -15,8 +15,8 @@ const std::vector<double>& LatencyBounds() {
 
 double Seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 
-// Cap Retry-After: a held key misses events.
-constexpr Duration kLongestHold = std::chrono::minutes(10);
+// Cap Retry-After: until then, events do not wake the key.
+constexpr Duration kLongestRetryAfter = std::chrono::minutes(10);
 
 constexpr std::string_view kReconcileTotal = "controller_runtime_reconcile_total";
 
@@ -181,7 +181,7 @@ void Controller::RunPass(Slot& slot, const WorkQueue::Item& item) {
   const Duration backoff = rate_limiter_.When(item.key);
   // An event may requeue a failed key before its backoff ends, but not before the server's Retry-After ends.
   if (error.retry_after()) {
-    queue_.HoldFor(item.key, std::max(backoff, std::min(*error.retry_after(), kLongestHold)), item.priority);
+    queue_.AddNotBefore(item.key, std::max(backoff, std::min(*error.retry_after(), kLongestRetryAfter)), item.priority);
     return;
   }
   queue_.AddAfter(item.key, backoff, item.priority);

@@ -50,6 +50,13 @@ class ObjectMemory {
     if (const auto found = entries_.find(key); found != entries_.end()) use(found->second.kept);
   }
 
+  // Calls `use` with the key and the entry, a const T&, of each object, in no order. The lock is held meanwhile.
+  template <typename F>
+  void ForEach(F&& use) const {
+    std::lock_guard lock(mutex_);
+    for (const auto& [key, entry] : entries_) use(key, entry.kept);
+  }
+
   // Returns what was kept.
   std::optional<T> Forget(const ObjectKey& key) {
     std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@ void WorkQueue::AddLocked(Entries::value_type& keyed, Priority priority) {
   if (entry.is_ready && entry.priority >= priority) return;
   if (!entry.is_ready) {
     const TimePoint now = clock_.Now();
-    if (now < entry.held_until) return DelayLocked(key, entry, entry.held_until, priority);
+    if (now < entry.not_before) return DelayLocked(key, entry, entry.not_before, priority);
     entry.is_ready = true;
     entry.ready_since = now;
     ++depth_;
@@ -55,11 +55,11 @@ void WorkQueue::AddAfter(const ObjectKey& key, Duration delay, Priority priority
   DelayLocked(key, entries_[key], DueIn(delay), priority);
 }
 
-void WorkQueue::HoldFor(const ObjectKey& key, Duration delay, Priority priority) {
+void WorkQueue::AddNotBefore(const ObjectKey& key, Duration delay, Priority priority) {
   {
     std::lock_guard lock(mutex_);
     // The caller reconciles the key, so it is in process and not ready.
-    if (shut_downs_ == 0) entries_[key].held_until = DueIn(delay);
+    if (shut_downs_ == 0) entries_[key].not_before = DueIn(delay);
   }
   AddAfter(key, delay, priority);
 }

@@ -4,7 +4,7 @@
 // A key is in at most one place: waiting, delayed, or in process. Adding a key that is in process marks it dirty;
 // Done() then queues it again. So no change is lost, and no key is ever reconciled by two threads at once. Urgent keys
 // go first: keys of the first list are added as kLow, so that live edits overtake them. Only some threads may reconcile
-// low keys at a time, so that one is free for an urgent key. There is no bound: a key is held once however often it is
+// low keys at a time, so that one is free for an urgent key. There is no bound: a key is in it once however often it is
 // added, so the queue has at most as many keys as the cluster has objects.
 //
 // Thread-safe. Time comes from `clock`, so tests never sleep.
@@ -49,7 +49,7 @@ class WorkQueue {
   void AddAfter(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
   // The same, but no Add() makes the key ready earlier: for a delay that the API server asked for. No Add() is lost.
   // REQUIRES: the key is in process.
-  void HoldFor(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
+  void AddNotBefore(const ObjectKey& key, Duration delay, Priority priority = Priority::kNormal);
   std::optional<Item> Get();        // Blocks; nullopt once shut down.
   void Done(const ObjectKey& key);  // REQUIRES: once for each key from Get().
   void ShutDown();                  // Wakes all; delayed and ready keys are dropped.
@@ -64,8 +64,8 @@ class WorkQueue {
     Priority priority = Priority::kLow, delayed_priority = Priority::kLow;
     TimePoint ready_since{};
     TimePoint delayed_until = TimePoint::max();
-    TimePoint held_until = TimePoint::min();  // Not ready earlier.
-    int places = 0;                           // How many times it is in ready_.
+    TimePoint not_before = TimePoint::min();
+    int places = 0;  // How many times it is in ready_.
     bool IsIdle() const { return !is_ready && !is_in_process && places == 0 && delayed_until == TimePoint::max(); }
   };
   using Entries = std::unordered_map<ObjectKey, Entry>;

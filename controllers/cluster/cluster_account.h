@@ -80,19 +80,19 @@ class ClusterAccount {
 
   // Whether other owners have places, whose room looks free to the scheduler.
   bool HaveOthersPlaces(const std::string& owner) const;
-  // Whether the scheduler must be held to the places of `gang`: competition threatens one of them; pods of another
+  // Whether the places of `gang` must be protected: competition threatens one of them; pods of another
   // shape are on their way and may be bound there (pods alike only swap places); or pods of this gang could take the
   // room that is reserved for another gang or planned for their launcher.
-  bool MustHold(const std::string& gang);
+  bool MustProtect(const std::string& gang);
   // Whether it has places on nodes whose devices it does not hold alone. The scheduler would spread what the planner
   // packed, until no node is whole.
   bool SharesNodes(const std::string& gang) const;
-  // Whether places are held by pinning members to nodes rather than by nominating them.
+  // Whether places are protected by pinning members to nodes rather than by nominating them.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
   void SetNominationsHonoured(bool are_honoured) { are_honoured_ = are_honoured; }  // Assumed at first.
   // Whether the pods of a gang of that priority can be given to the scheduler, which has kept their places since
-  // `held`. A pod that it began to schedule before may still take one, for 20 s at most.
-  Safety Check(const std::string& gang, const std::vector<Place>& places, int priority, kube::TimePoint held) const;
+  // `since`. A pod that it began to schedule before may still take one, for 20 s at most.
+  Safety Check(const std::string& gang, const std::vector<Place>& places, int priority, kube::TimePoint since) const;
 
  private:
   // Whom to tell of a change.

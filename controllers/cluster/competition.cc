@@ -164,12 +164,12 @@ bool Competition::Threatens(const std::string& gang, kube::TimePoint now) const 
 }
 
 bool Competition::MayTakeOneOf(const std::vector<Place>& places, const std::string& gang, int priority,
-                               kube::TimePoint held, kube::TimePoint now) const {
-  if (now - held >= kLongestCycle) return false;
+                               kube::TimePoint since, kube::TimePoint now) const {
+  if (now - since >= kLongestCycle) return false;
   std::map<const PodShape*, int> undecided;
   for (const auto& [uid, pod] : pods_) {
     if (!pod.is_undecided || pod.priority < priority || pod.owner == gang) continue;
-    if (now - pod.undecided_since >= kLongestDecision || pod.undecided_since > held + kWatchLag) continue;
+    if (now - pod.undecided_since >= kLongestDecision || pod.undecided_since > since + kWatchLag) continue;
     if (!pod.is_nominated || pod.owner.empty() || ExcessOf(pod.owner) > 0) ++undecided[pod.need.get()];
   }
   std::vector<Demand> demands;

@@ -54,17 +54,17 @@ class Competition {
 
   // Whether pods could take a place of `gang`: of a place that asks for a device (a GPU or the like), any pod that
   // suits its node and asks for such a device; otherwise, if all pods that suit its node do not fit together beside
-  // what is held and planned there.
+  // what is bound and planned there.
   bool Threatens(const std::string& gang, kube::TimePoint now) const;
   // Whether a node of its places accepts such a pod.
   bool Suits(const ShapePtr& need, const std::string& gang) const;
   // As Threatens(), by pods of that priority or higher on which the scheduler may have been deciding since before
-  // `held`. Pods that have places count, too, unless they are nominated: nothing else holds them to their places.
-  bool MayTakeOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint held,
+  // `since`, when the places were protected. Pods that have places count, too, unless they are nominated: nothing else
+  // keeps them to their places.
+  bool MayTakeOneOf(const std::vector<Place>& places, const std::string& gang, int priority, kube::TimePoint since,
                     kube::TimePoint now) const;
   // Whether the scheduler found no place for a pod without an owner that asks for an accelerator.
   bool DoesAnyoneWaitForDevice() const;
-  std::size_t kinds() const { return kinds_.size(); }
 
  private:
   struct Kind {

@@ -57,12 +57,12 @@ void LeaseWatch::OnLease(const kube::Change& change) {
   bool is_news = false;
   {
     std::lock_guard lock(mutex_);
-    Hold& hold = holds_[key];
-    is_news = hold.holder != now;
-    hold.holder = now;
+    Holder& holder = holders_[key];
+    is_news = holder.identity != now;
+    holder.identity = now;
     const auto seconds = after ? after->spec.lease_duration_seconds : std::nullopt;
-    hold.ends_at = clock_.Now() + (seconds ? std::chrono::seconds(*seconds) : kUsualDuration);
-    if (now.empty()) holds_.erase(key);
+    holder.ends_at = clock_.Now() + (seconds ? std::chrono::seconds(*seconds) : kUsualDuration);
+    if (now.empty()) holders_.erase(key);
   }
   if (!is_news) return;
   for (const auto& tell : on_change_) tell();
@@ -70,14 +70,14 @@ void LeaseWatch::OnLease(const kube::Change& change) {
 
 std::string LeaseWatch::holder() const {
   std::lock_guard lock(mutex_);
-  return holds_.empty() ? std::string() : holds_.begin()->second.holder;
+  return holders_.empty() ? std::string() : holders_.begin()->second.identity;
 }
 
 std::optional<kube::TimePoint> LeaseWatch::held_until() const {
   std::lock_guard lock(mutex_);
   std::optional<kube::TimePoint> latest;
-  for (const auto& [key, hold] : holds_) {
-    if (hold.ends_at > clock_.Now()) latest = std::max(latest.value_or(hold.ends_at), hold.ends_at);
+  for (const auto& [key, holder] : holders_) {
+    if (holder.ends_at > clock_.Now()) latest = std::max(latest.value_or(holder.ends_at), holder.ends_at);
   }
   return latest;
 }

@@ -33,7 +33,7 @@ class LeaseWatch {
   LeaseWatch(kube::Client& client, const std::string& ns, const std::string& name, const kube::Clock& clock,
              const kube::Log& log);
 
-  // Called when the holder changes, but not when a hold runs out. REQUIRES: before Start().
+  // Called when the holder changes, but not when a lease expires. REQUIRES: before Start().
   void OnChange(std::function<void()> callback) { on_change_.push_back(std::move(callback)); }
 
   // Returns whether there is such a lease, and watches until Stop(). kForbidden: leases are hidden from us, and nothing
@@ -41,14 +41,14 @@ class LeaseWatch {
   kube::Result<bool> Start(std::stop_token stop);
   void Stop();  // No callback comes after this.
 
-  // As last seen, even if the hold has run out since; empty: nobody, or leases are hidden from us.
+  // As last seen, even if the lease has expired since; empty: nobody, or leases are hidden from us.
   std::string holder() const;
-  // When the hold ends if it is not renewed; nullopt: nobody holds it now.
+  // When the lease expires if it is not renewed; nullopt: nobody holds it now.
   std::optional<kube::TimePoint> held_until() const;
 
  private:
-  struct Hold {
-    std::string holder;
+  struct Holder {
+    std::string identity;
     kube::TimePoint ends_at{};
   };
   void OnLease(const kube::Change& change);
@@ -59,9 +59,9 @@ class LeaseWatch {
   const kube::Clock& clock_;
   std::vector<std::function<void()>> on_change_;
 
-  mutable std::mutex mutex_;  // Guards holds_.
-  std::unordered_map<kube::ObjectKey, Hold> holds_;
-  kube::Informer informer_;  // Last: it calls OnLease() until it is destroyed.
+  mutable std::mutex mutex_;                             // Guards holders_.
+  std::unordered_map<kube::ObjectKey, Holder> holders_;  // By lease.
+  kube::Informer informer_;                              // Last: it calls OnLease() until it is destroyed.
 };
 
 }  // namespace grus

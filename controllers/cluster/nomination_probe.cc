@@ -14,13 +14,13 @@ namespace {
 using kube::Json;
 using kube::KindOf;
 
-constexpr char kHeld[] = "grus-nomination-probe-held", kGuest[] = "grus-nomination-probe-guest";
+constexpr char kNominee[] = "grus-nomination-probe-held", kGuest[] = "grus-nomination-probe-guest";
 constexpr char kProbeLabel[] = "ai.centauruscloud.io/nomination-probe";  // Also the name of the gate.
 constexpr kube::Duration kLookEvery = std::chrono::milliseconds(250);
 constexpr kube::Duration kPatience = std::chrono::seconds(20);
 constexpr kube::Duration kNextTry = std::chrono::minutes(10);  // After a verdict other than yes.
 // So many tries in a row must show that nominations are not honoured. One proves nothing: a scheduler that relists all
-// pods just then, after a broken watch for example, may see the guest before the pod that holds the node.
+// pods just then, after a broken watch for example, may see the guest before the nominated pod.
 constexpr int kTriesForNo = 3;
 
 Json ProbePod(const std::string& ns, const std::string& name, std::string_view role) {
@@ -40,8 +40,8 @@ Json ProbePod(const std::string& ns, const std::string& name, std::string_view r
 
 }  // namespace
 
-Json HeldProbePod(const std::string& ns) {
-  Json pod = ProbePod(ns, kHeld, "held");
+Json NominatedProbePod(const std::string& ns) {
+  Json pod = ProbePod(ns, kNominee, "held");
   pod["spec"]["schedulingGates"].Append(Json::MakeObject({{"name", kProbeLabel}}));
   return pod;
 }
@@ -61,7 +61,9 @@ Json GuestProbePod(const std::string& ns, const std::string& node) {
 }
 
 std::optional<ProbeVerdict> JudgeProbe(const kube::Pod& guest) {
-  if (!guest.spec.node_name.empty()) return ProbeVerdict{Honoured::kNo, "a pod was bound where another held the node"};
+  if (!guest.spec.node_name.empty()) {
+    return ProbeVerdict{Honoured::kNo, "a pod was bound where another was nominated"};
+  }
   const auto* unschedulable = kube::FindUnschedulable(guest);
   if (!unschedulable) return std::nullopt;
   const std::string said(unschedulable->message);
@@ -74,7 +76,7 @@ NominationProbe::NominationProbe(kube::Client& client, std::string ns, kube::Inf
     : client_(client), ns_(std::move(ns)), nodes_(nodes), tell_(std::move(tell)), clock_(clock) {}
 
 void NominationProbe::FeedQueue(kube::WorkQueue& queue, LeaseWatch& scheduler) {
-  const kube::ObjectKey key{ns_, kHeld};
+  const kube::ObjectKey key{ns_, kNominee};
   queue.Add(key);
   scheduler.OnChange([&queue, &scheduler, key] {
     if (!scheduler.holder().empty()) queue.Add(key);
@@ -92,7 +94,7 @@ std::string NominationProbe::ChooseNode() const {
 }
 
 kube::Status NominationProbe::CleanUp(std::stop_token stop) {
-  for (const char* name : {kGuest, kHeld}) {
+  for (const char* name : {kGuest, kNominee}) {
     kube::DeleteOptions options;
     options.grace_period_seconds = 0;
     if (kube::Status gone = client_.Delete(KindOf<kube::Pod>(), {ns_, name}, options, stop); !gone) {
@@ -103,15 +105,15 @@ kube::Status NominationProbe::CleanUp(std::stop_token stop) {
 }
 
 kube::Result<ProbeVerdict> NominationProbe::Try(const std::string& node, std::stop_token stop) {
-  if (auto held = client_.Create(KindOf<kube::Pod>(), ns_, HeldProbePod(ns_), {}, stop); !held) {
-    return std::move(held).error().with("create a Pod in " + ns_);
+  if (auto nominee = client_.Create(KindOf<kube::Pod>(), ns_, NominatedProbePod(ns_), {}, stop); !nominee) {
+    return std::move(nominee).error().with("create a Pod in " + ns_);
   }
   kube::WriteOptions options;
   options.subresource = "status";
   Json patch = Json::MakeObject();
   patch["status"]["nominatedNodeName"] = node;
-  const kube::ObjectKey held_key{ns_, kHeld};
-  const auto nominated = client_.Patch(KindOf<kube::Pod>(), held_key, kube::PatchType::kMerge, patch, options, stop);
+  const kube::ObjectKey nominee{ns_, kNominee};
+  const auto nominated = client_.Patch(KindOf<kube::Pod>(), nominee, kube::PatchType::kMerge, patch, options, stop);
   if (!nominated) return kube::Error(nominated.error()).with("nominate a Pod in " + ns_);
   if (static_cast<const kube::Pod&>(**nominated).status.nominated_node_name != node) {
     return ProbeVerdict{Honoured::kNo, "the API server drops status.nominatedNodeName"};

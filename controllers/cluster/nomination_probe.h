@@ -28,7 +28,7 @@ struct ProbeVerdict {
 };
 
 // The two pods, as they are created. Allowed by Pod Security "restricted".
-kube::Json HeldProbePod(const std::string& ns);
+kube::Json NominatedProbePod(const std::string& ns);
 kube::Json GuestProbePod(const std::string& ns, const std::string& node);
 // What the scheduler did with the guest; nullopt: nothing yet.
 std::optional<ProbeVerdict> JudgeProbe(const kube::Pod& guest);

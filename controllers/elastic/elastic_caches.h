@@ -10,7 +10,6 @@ namespace grus {
 struct ElasticCaches {
   kube::Informer& jobs;      // ElasticHorovodJob
   kube::Informer& services;  // Children: only those that carry our managed-by label.
-  kube::Informer& stateful_sets;
   kube::Informer& config_maps;
   kube::Informer& launchers;  // batch/v1 Job
   kube::Informer& pods;       // All pods: foreign ones hold GPUs too.

@@ -18,13 +18,6 @@ namespace {
 using api::ElasticHorovodJob;
 using kube::Json;
 
-// FNV-1a: the same in every build, because the cluster keeps it.
-std::string HashOf(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return std::to_string(hash);
-}
-
 Json Labels(const ElasticHorovodJob& job, const char* role) {
   Json labels = Json::MakeObject({{kManagedByLabel, kManagedBy}, {kJobNameLabel, job.metadata.name}});
   if (role != nullptr) labels[kRoleLabel] = role;
@@ -55,6 +48,8 @@ Json EmptyDir(const char* name) { return Json::MakeObject({{"name", name}, {"emp
 Json WritableMount(const char* name, const char* path) {
   return Json::MakeObject({{"name", name}, {"mountPath", path}});
 }
+
+constexpr char kPodIndexLabel[] = "apps.kubernetes.io/pod-index";
 
 constexpr char kPrivateKeyFile[] = "id_ed25519", kPublicKeyFile[] = "authorized_keys";
 
@@ -127,7 +122,7 @@ kube::Result<std::shared_ptr<kube::Pod>> DecodeTemplate(Json pod_template) {
   return kube::Decode<kube::Pod>(kube::ToText(pod_template));
 }
 
-// A pod of a template as the API server completes it: what has a limit has a request.
+// A pod of a template, with the default of the API server: what has a limit has a request.
 kube::Pod ReadPod(Json json, const std::string& ns) {
   kube::Pod pod;
   if (auto read = DecodeTemplate(std::move(json))) pod = std::move(**read);
@@ -146,6 +141,15 @@ kube::Pod ReadPod(Json json, const std::string& ns) {
 }
 
 }  // namespace
+
+std::string ServiceName(const ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
+std::string WorkersName(const ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
+std::string GroupName(const ElasticHorovodJob& job) { return job.metadata.name; }
+std::string LauncherName(const ElasticHorovodJob& job) { return job.metadata.name + "-launcher"; }
+std::string HostsName(const ElasticHorovodJob& job) { return job.metadata.name + "-hosts"; }
+std::string SecretName(const ElasticHorovodJob& job) {
+  return job.metadata.name + "-files-" + std::string(job.metadata.uid);
+}
 
 Json MakeService(const ElasticHorovodJob& job) {
   Json service = Head(job, "v1", "Service", ServiceName(job), nullptr);
@@ -184,22 +188,27 @@ Json MakeHosts(const ElasticHorovodJob& job, const HostList& list) {
   return config_map;
 }
 
-Json MakeWorkers(const ElasticHorovodJob& job, const WorkersState& size) {
-  Json set = Head(job, "apps/v1", "StatefulSet", WorkersName(job), "worker");
-  set["metadata"]["labels"][kFilesLabel] = "1";
-  Json pod = WorkerTemplate(job, size.gang);
-  if (size.gang == Gang::kGated && pod.is_object()) AddGate(pod, api::kGangGate);
-  set["metadata"]["annotations"] = Json::MakeObject(
-      {{kGrantedAnnotation, std::to_string(size.granted)}, {kTemplateAnnotation, HashOf(kube::ToText(pod))}});
-  if (size.is_gated && pod.is_object()) AddGate(pod, api::kParkGate);
-  // OnDelete: a changed template never touches a worker that runs (worker_plan.h).
-  set["spec"] = Json::MakeObject({{"replicas", size.replicas},
-                                  {"serviceName", ServiceName(job)},
-                                  {"podManagementPolicy", "Parallel"},
-                                  {"updateStrategy", Json::MakeObject({{"type", "OnDelete"}})},
-                                  {"selector", Json::MakeObject({{"matchLabels", Selector(job, "worker")}})},
-                                  {"template", std::move(pod)}});
-  return set;
+Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
+  const std::string name = WorkersName(job) + "-" + std::to_string(ordinal);
+  const Json pod_template = WorkerTemplate(job, gang);
+  Json pod = pod_template.is_object() ? pod_template : Json::MakeObject();
+  Json head = Head(job, "v1", "Pod", name, "worker");
+  for (const char* field : {"apiVersion", "kind"}) pod[field] = head[field];
+  Json& metadata = pod["metadata"];
+  // What is no object, the API server refuses as labels.
+  if (!metadata.is_object()) metadata = Json::MakeObject({{"labels", Json(metadata)}});
+  for (const char* field : {"name", "namespace", "ownerReferences"}) metadata[field] = head["metadata"][field];
+  // As pods of a StatefulSet or an indexed Job have it: frameworks read their rank there.
+  if (metadata["labels"].is_object()) metadata["labels"][kPodIndexLabel] = std::to_string(ordinal);
+  if (!pod["spec"].is_object()) return pod;  // The API server says what is wrong.
+  pod["spec"]["hostname"] = name;
+  pod["spec"]["subdomain"] = ServiceName(job);
+  if (gang == Gang::kGated) {
+    AddGate(pod, api::kGangGate);
+    Json& annotations = metadata["annotations"];
+    if (annotations.is_null() || annotations.is_object()) annotations[kBornGatedAnnotation] = "true";
+  }
+  return pod;
 }
 
 Json MakeLauncher(const ElasticHorovodJob& job) {
@@ -268,23 +277,30 @@ std::string UnreadableField(const ElasticHorovodJob& job) {
   return {};
 }
 
-Json PodOfTemplate(const Json& workload) {
-  const Json& pod_template = *workload.At({"spec", "template"});
+Json LauncherToAsk(const ElasticHorovodJob& job) {
+  const Json launcher = MakeLauncher(job);
+  const Json& pod_template = *launcher.At({"spec", "template"});
   Json pod = pod_template.is_object() ? pod_template : Json::MakeObject();
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
   Json& metadata = pod["metadata"];
   if (!metadata.is_object()) metadata = Json::MakeObject();
   metadata.Erase("name");
-  const Json& name = *workload.At({"metadata", "name"});
-  metadata["generateName"] = *name.AsString() + "-";
-  metadata["namespace"] = *workload.At({"metadata", "namespace"});
-  // The workload may not exist yet, so its UID is made up; admission policies look at the rest.
-  metadata["ownerReferences"] = Json::MakeArray({Json::MakeObject({{"apiVersion", *workload.Find("apiVersion")},
-                                                                   {"kind", *workload.Find("kind")},
-                                                                   {"name", name},
+  metadata["generateName"] = LauncherName(job) + "-";
+  metadata["namespace"] = job.metadata.ns;
+  // The Job may not exist yet, so its UID is made up; admission policies look at the rest.
+  metadata["ownerReferences"] = Json::MakeArray({Json::MakeObject({{"apiVersion", "batch/v1"},
+                                                                   {"kind", "Job"},
+                                                                   {"name", LauncherName(job)},
                                                                    {"uid", "00000000-0000-0000-0000-000000000000"},
                                                                    {"controller", true}})});
+  return pod;
+}
+
+Json WorkerToAsk(const ElasticHorovodJob& job) {
+  Json pod = MakeWorker(job, 0, Gang::kNone);
+  pod["metadata"].Erase("name");
+  pod["metadata"]["generateName"] = WorkersName(job) + "-";
   return pod;
 }
 

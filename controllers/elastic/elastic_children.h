@@ -14,8 +14,15 @@
 
 namespace grus {
 
-// On the StatefulSet: its Secret holds the scripts, too. A Secret that an older grus made holds only the key.
-inline constexpr char kFilesLabel[] = "ai.centauruscloud.io/files";
+// Names of the children; deterministic, so that a stale create fails as AlreadyExists.
+std::string ServiceName(const api::ElasticHorovodJob& job);
+std::string WorkersName(const api::ElasticHorovodJob& job);  // A worker's name is this, "-" and its ordinal.
+std::string GroupName(const api::ElasticHorovodJob& job);    // The job's own: its key in the ledger is the gang's.
+std::string LauncherName(const api::ElasticHorovodJob& job);
+std::string HostsName(const api::ElasticHorovodJob& job);
+std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
+
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
 inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret in pods.
 inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
 
@@ -23,20 +30,21 @@ kube::Json MakeService(const api::ElasticHorovodJob& job);
 kube::Json MakeSecret(const api::ElasticHorovodJob& job, const SshKey& key);  // With the scripts of its pods.
 std::optional<SshKey> KeyIn(const kube::Secret& secret);
 kube::Json MakeHosts(const api::ElasticHorovodJob& job, const HostList& list);
-kube::Json MakeWorkers(const api::ElasticHorovodJob& job, const WorkersState& size);
+kube::Json MakeWorker(const api::ElasticHorovodJob& job, int ordinal, Gang gang);  // A pod.
 kube::Json MakeLauncher(const api::ElasticHorovodJob& job);
 
 // The PodGroup of the workers. REQUIRES: at least one worker.
 kube::Json MakeGroup(const api::ElasticHorovodJob& job);
 
-// A worker as the API server will complete it, without a name.
+// A worker with the defaults of the API server, without a name.
 kube::Pod WorkerPod(const api::ElasticHorovodJob& job);
 // Likewise the launcher.
 kube::Pod LauncherPodOf(const api::ElasticHorovodJob& job);
 // The first field of the job's templates that grus cannot read: "spec.workersSpec.template.spec.containers: expected a
 // list, found a string"; empty: grus can read all.
 std::string UnreadableField(const api::ElasticHorovodJob& job);
-// A pod from the template of a StatefulSet or Job of ours, as its controller would create it.
-kube::Json PodOfTemplate(const kube::Json& workload);
+// Pods without a name of their own, to ask the API server what it would make of them.
+kube::Json WorkerToAsk(const api::ElasticHorovodJob& job);
+kube::Json LauncherToAsk(const api::ElasticHorovodJob& job);
 
 }  // namespace grus

@@ -4,8 +4,8 @@
 #include <tuple>
 #include <utility>
 
-#include "clientlib/model/apps_v1.h"
 #include "clientlib/model/batch_v1.h"
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/pod_group.h"
 
@@ -14,20 +14,28 @@ namespace grus {
 using kube::KindOf;
 
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
-  if (before == nullptr) return after->spec.scheduling_gates.empty() ? News::kSoon : News::kNow;
+  if (before == nullptr) return News::kSoon;
   if (after == nullptr) return News::kNow;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
-    return std::tuple(w.uid, w.is_gated, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
+    return std::tuple(w.uid, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
   };
   if (look(*before) != look(*after)) return News::kNow;
+  const auto what_makes_it_ours = [](const kube::ObjectMeta& pod) {
+    return std::tuple(pod.Label(kJobNameLabel), pod.Label(kRoleLabel), pod.Label(kManagedByLabel),
+                      pod.owner_references);
+  };
+  if (what_makes_it_ours(before->metadata) != what_makes_it_ours(after->metadata)) return News::kNow;
   if (after->metadata.labels.Get(kRoleLabel) == "launcher" &&
       (before->status.phase != after->status.phase ||
        before->metadata.Annotation(kHostsAnnotation) != after->metadata.Annotation(kHostsAnnotation) ||
        ReadLauncherPod(*before, true).trouble != ReadLauncherPod(*after, true).trouble)) {
     return News::kNow;
   }
-  return before->spec.node_name == after->spec.node_name ? News::kNone : News::kSoon;
+  const auto with_scheduler = [](const kube::Pod& pod) {
+    return std::pair(pod.spec.scheduling_gates.empty(), pod.spec.node_name.view());
+  };
+  return with_scheduler(*before) == with_scheduler(*after) ? News::kNone : News::kSoon;
 }
 
 bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after) {
@@ -36,12 +44,6 @@ bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const k
       before.metadata.labels != after.metadata.labels || before.metadata.annotations != after.metadata.annotations ||
       before.metadata.owner_references != after.metadata.owner_references) {
     return false;
-  }
-  if (&kind == &KindOf<kube::StatefulSet>()) {
-    const auto is_observed = [](const kube::Object& object) {
-      return ReadWorkersState(static_cast<const kube::StatefulSet&>(object)).is_observed;
-    };
-    return is_observed(before) == is_observed(after);
   }
   if (&kind == &KindOf<kube::Job>()) {
     const auto end = [](const kube::Object& object) {

@@ -13,7 +13,7 @@ namespace grus {
 // For a pod of a job that is not hungry. One of the two may be null: the pod was created or deleted.
 News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after);
 
-// For a child of `kind`: Service, ConfigMap, StatefulSet, Job or PodGroup.
+// For a child of `kind`: Service, ConfigMap, Job or PodGroup.
 bool LooksSameToPlan(const kube::Kind& kind, const kube::Object& before, const kube::Object& after);
 
 }  // namespace grus

@@ -17,9 +17,15 @@ using std::chrono::seconds;
 // worker that joins later costs the training a reset.
 constexpr kube::Duration kSettle = seconds(3);
 constexpr kube::Duration kSecretCheck = seconds(20);
-constexpr kube::Duration kStalePodsCheck = seconds(1);
+constexpr kube::Duration kShortLife = seconds(10);  // As the kubelet's first back-off of a container that ends at once.
 
 constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
+
+void DropAll(Plan& plan, const View& view) {
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_leaving() || worker.has_ended) plan.drop.insert(&worker);
+  }
+}
 
 // A job that has ended only needs cleaning up.
 void PlanAfterEnd(Plan& plan, const View& view) {
@@ -28,10 +34,13 @@ void PlanAfterEnd(Plan& plan, const View& view) {
   plan.restart_launcher =
       policy.clean_pod_policy == api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
   if (policy.clean_pod_policy == api::CleanPodPolicy::kNone) {
-    plan.workers = view.workers;
+    plan.workers = WorkersState{view.alive(), view.workers.gang};
     plan.hosts = view.hosts;
+  } else {
+    DropAll(plan, view);
   }
   plan.status.replicas.granted = plan.workers ? plan.workers->granted : 0;
+  CountWorkers(plan.status, view, plan.drop);
   if (policy.ttl_seconds_after_finished && plan.status.completion_time) {
     const kube::Duration left =
         seconds(*policy.ttl_seconds_after_finished) - (view.now.value - plan.status.completion_time->value);
@@ -53,8 +62,17 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
   }
 }
 
+// Decide when workers start, and keep the decision while there are any: members of a gang are alike.
+Gang GangOf(const View& view, const WorkerPlan& planned) {
+  if (planned.granted == 0 || view.alive() > 0) return view.workers.gang;
+  if (!view.makes_gangs) return Gang::kNone;
+  return view.must_protect_places ? Gang::kGated : Gang::kUngated;
+}
+
 void PlanSuspended(Plan& plan, const View& view) {
-  if (view.workers) plan.workers = WorkersState{};
+  plan.workers = WorkersState{};
+  DropAll(plan, view);
+  CountWorkers(plan.status, view, plan.drop);
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   plan.status.start_time.reset();
@@ -76,16 +94,10 @@ void PlanSecretCheck(Plan& plan, const View& view) {
 }
 
 bool MayStartLauncher(Plan& plan, const View& view, const Sizes& sizes) {
-  // If only this pass gives the job workers, pods that are ready are from its last run.
-  if (!view.has_workers()) return false;
-  if (!view.are_pods_current) {
-    LookAgain(plan.look_again, kStalePodsCheck);
-    return false;
-  }
   int ready = 0;
   std::optional<kube::Time> last_ready;
   for (const Worker& worker : view.pods) {
-    if (!worker.is_usable() || worker.ordinal >= plan.workers->replicas) continue;
+    if (!worker.is_usable() || plan.drop.contains(&worker)) continue;
     ++ready;
     if (worker.ready_since) last_ready = std::max(last_ready.value_or(*worker.ready_since), *worker.ready_since);
   }
@@ -123,7 +135,7 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   if (view.is_launcher_ending) return;  // Its name is free again when it is gone.
   if (view.launcher == LauncherState::kAbsent) {
     if (!MayStartLauncher(plan, view, sizes)) return;
-    plan.hosts = FirstHosts(view, sizes, plan.workers->replicas);
+    plan.hosts = FirstHosts(view, sizes, plan.drop);
     // Keep an equal list: a launcher that the API server refuses is planned again in each pass.
     if (view.hosts && view.hosts->hosts == plan.hosts->hosts && view.hosts->slots == plan.hosts->slots) {
       plan.hosts = view.hosts;
@@ -139,10 +151,10 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   }
   plan.wants_launcher = true;
   if (!view.hosts) {
-    plan.hosts = FirstHosts(view, sizes, plan.workers->replicas);  // Deleted by hand.
+    plan.hosts = FirstHosts(view, sizes, plan.drop);  // Deleted by hand.
     return;
   }
-  HostPlan hosts = PlanHosts(view, sizes, plan.workers->replicas);
+  HostPlan hosts = PlanHosts(view, sizes, plan.drop);
   for (const std::string& pod : hosts.lost) plan.events.push_back(LossOf(view, pod, hosts.list.hosts.size()));
   plan.hosts = std::move(hosts.list);
   LookAgain(plan.look_again, hosts.look_again);
@@ -153,16 +165,16 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   }
 }
 
-// Keeps the StatefulSet's size until the workers that are to go have been off the host list for the shrink grace.
-void HoldForDrain(Plan& plan, const View& view, const WorkerPlan& workers) {
+// Keeps the workers that are to go until they have been off the host list for the shrink grace.
+void KeepUntilDrained(Plan& plan, const View& view, const WorkerPlan& workers) {
   if (!workers.must_drain || view.launcher != LauncherState::kActive || !view.hosts) return;
-  const bool is_listed = std::any_of(view.pods.begin(), view.pods.end(), [&](const Worker& worker) {
-    return worker.ordinal >= workers.size.replicas && view.hosts->Has(worker.name);
-  });
+  const bool is_listed = std::any_of(workers.drop.begin(), workers.drop.end(),
+                                     [&](const Worker* worker) { return view.hosts->Has(worker->name); });
   const kube::Duration grace = seconds(view.job->spec.elastic.shrink_grace_seconds);
   const kube::Duration left = is_listed ? grace : grace - Waited(view.now, view.hosts->published);
   if (!is_listed && left <= kube::Duration::zero()) return;
-  plan.workers = view.workers;
+  plan.workers->granted = view.granted();
+  plan.drop.clear();
   LookAgain(plan.look_again, left);
 }
 
@@ -186,7 +198,7 @@ void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Si
 }
 
 // When a node is gone, the pod garbage collector ends its pods only after a minute or so, and until then neither the
-// StatefulSet nor the Job replaces them.
+// pods free what they hold nor the Job replaces its own.
 void PlanBurials(Plan& plan, const View& view) {
   for (const Worker& worker : view.pods) {
     if (worker.has_lost_node) plan.bury.push_back(worker.name);
@@ -196,15 +208,34 @@ void PlanBurials(Plan& plan, const View& view) {
   }
 }
 
+// What a worker whose pod has ended leaves to do. The pod goes once the training has left it: until then the event of
+// its loss needs how it ended. One that ends as soon as it starts is replaced only after a while.
+void PlanReplacements(Plan& plan, const View& view, const WorkerPlan& workers) {
+  bool may_make = view.may_make_workers;
+  for (const Worker& worker : view.pods) {
+    if (!worker.has_ended) continue;
+    const kube::Duration left =
+        worker.created ? kShortLife - Waited(view.now, *worker.created) : kube::Duration::zero();
+    if (left > kube::Duration::zero()) {
+      may_make = false;
+      LookAgain(plan.look_again, left);
+    } else if (!plan.hosts || !plan.hosts->Has(worker.name)) {
+      plan.drop.insert(&worker);
+    }
+  }
+  const int kept = view.alive() - static_cast<int>(workers.drop.size());
+  if (may_make) plan.missing = std::max(0, workers.granted - kept);
+}
+
 void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   WorkerPlan workers = PlanWorkers(view, sizes);
   LookAgain(plan.look_again, workers.look_again);
   if (view.quota) LookAgain(plan.look_again, view.quota->look_again);
   LookAgain(plan.look_again, TimeUntilStatusChanges(view));
-  plan.workers = workers.size;
-  if (!view.workers && workers.size.replicas == 0) plan.workers = std::nullopt;  // No StatefulSet yet, and none needed.
-  plan.park = std::move(workers.park);
-  plan.lift = std::move(workers.lift);
+  if (workers.granted == 0) LookAgain(plan.look_again, view.queue_looks_again);
+  LookAgain(plan.look_again, view.pods_look_again);
+  plan.workers = WorkersState{workers.granted, GangOf(view, workers)};
+  plan.drop = workers.drop;
   if (!plan.status.start_time) plan.status.start_time = view.now;
   PlanSecretCheck(plan, view);
 
@@ -212,8 +243,10 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
     plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   } else {
     PlanLauncher(plan, view, sizes);
-    HoldForDrain(plan, view, workers);
+    KeepUntilDrained(plan, view, workers);
   }
+  CountWorkers(plan.status, view, plan.drop);
+  PlanReplacements(plan, view, workers);
   NoteScale(plan, view, workers, sizes);
 }
 
@@ -226,7 +259,7 @@ void PlanSilence(Plan& plan, const View& view) {
   plan.events.push_back({kube::EventType::kWarning, std::string(reason), "WatchTraining", after->message});
 }
 
-// Report the refusal before anything is made: later only the StatefulSet's controller would hear of it.
+// Report the refusal before anything is made.
 void PlanRefusal(Plan& plan, const View& view) {
   SetStalled(plan.status, view, Reason::kTemplateRefused, view.refusal);
   const kube::Condition* before = view.ready();

@@ -39,14 +39,15 @@ struct Plan {
   bool delete_job = false;  // The job's time to live after its end is over.
 
   bool check_secret = false;            // Make the Secret again if it is gone.
-  std::optional<WorkersState> workers;  // The Secret and the StatefulSet; nullopt: none.
+  std::optional<WorkersState> workers;  // Of which the Secret is kept; nullopt: none will ever run again.
+  int missing = 0;                      // Workers to make.
+  WorkerSet drop;                       // Workers to delete.
   // The Service and the ConfigMap; nullopt: none. Before the launcher's start nobody needs the Service, and the cluster
   // would write its endpoints once for each worker.
   std::optional<HostList> hosts;
   bool wants_launcher = false;
   bool restart_launcher = false;  // Delete the Job that is there.
 
-  std::vector<const Worker*> park, lift;          // See WorkerPlan. Point into the view.
   std::vector<std::string> bury;                  // Pods whose node is gone, to end by force.
   std::vector<const LauncherPod*> push_hosts_to;  // Launcher pods that should read a newer host list.
 

@@ -51,6 +51,16 @@ struct ElasticPlanning::Pods {
   std::string problem;  // Why these pods cannot be placed; empty: nothing known.
 };
 
+// When to ask again what the pods will be; nullopt: they will be as their templates say.
+std::optional<kube::Duration> ElasticPlanning::TimeUntilOtherPods(const Pods& pods) {
+  std::optional<kube::Duration> next;
+  for (const JobPod* pod : {&pods.worker, &pods.launcher}) {
+    if (pod->is_known && !pod->is_changed) continue;
+    LookAgain(next, pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods));
+  }
+  return next;
+}
+
 ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& caches, ClusterAccount& account,
                                  const KeyFeed& feed, const kube::Clock& clock)
     : caches_(caches),
@@ -69,12 +79,12 @@ ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& cach
 
 Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   const ElasticHorovodJob& job = *view.job;
+  view.makes_gangs = caches_.groups != nullptr;
   if (WantsMore(view)) pods_.Ask(job, std::move(stop));
   Plan plan;
   if (IsSettled(view)) {
     ForgetRoom(job.metadata.Key());  // Also places that a pass kept before it saw the last binds.
     plan = PlanElasticJob(view);
-    if (plan.workers && view.workers) plan.workers->gang = view.workers->gang;
     quotas_.Note(view, plan);
   } else {
     plan = PlanWithRoom(view);
@@ -101,7 +111,10 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
   const Pods pods = PodsOf(view);
   std::lock_guard lock(planning_mutex_);
   bool is_queued = false;
-  if (WantsMore(view)) view.quota = quotas_.LimitOf(view, sizes.wanted);
+  if (WantsMore(view)) {
+    view.quota = quotas_.LimitOf(view, sizes.wanted);
+    view.pods_look_again = TimeUntilOtherPods(pods);
+  }
   if (!view.has_workers()) {
     view.has_unknown_pods = !pods.worker.is_known || !pods.launcher.is_known;
     view.pod_changes = pods.worker.is_changed ? TextOf(pods.worker_shape->request) : "";
@@ -110,15 +123,12 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
   } else if (view.granted() < sizes.wanted) {
     LookForMore(view, sizes, pods);
   }
-  if (view.workers && view.workers->gang == Gang::kGated) ReplaceLostPlaces(view, pods);
+  if (view.workers.gang == Gang::kGated) ReplaceLostPlaces(view, pods);
+  const bool has_lost_all = view.has_workers() && view.alive() == 0;
+  if (has_lost_all) view.must_protect_places = account_.MustProtect(view.job->metadata.Key().ToString());
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);
-  for (const JobPod* pod : {&pods.worker, &pods.launcher}) {
-    if (!WantsMore(view) || (pod->is_known && !pod->is_changed)) continue;
-    LookAgain(plan.look_again, pod->is_known ? kOtherPods : pod->look_again.value_or(kOtherPods));
-  }
   KeepPlaces(view, pods, is_queued, plan);
-  if (plan.workers && caches_.groups) plan.workers->gang = GangOf(view, *plan.workers, is_queued);
   return plan;
 }
 
@@ -144,27 +154,22 @@ void ElasticPlanning::ReplaceLostPlaces(View& view, const Pods& pods) {
   if (before < owed && !view.lacks_places) account_.NotifyPlaced(owner);
 }
 
-void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan) {
+void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_queued, const Plan& plan) {
   const kube::ObjectKey key = view.job->metadata.Key();
   const std::string owner = key.ToString();
   const bool is_start = !view.has_workers();
   // Workers of the last run do not count towards a start.
   const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : view.bound())) : 0;
-  if (is_queued && places == 0 && !HasEnded(plan.status)) {
-    // The job stays in the queue until there is room, so that the order of passes does not decide the order of starts.
-    return LookAgain(plan.look_again, account_.TimeUntilChange(owner));
-  }
+  // The job stays in the queue until there is room, so that the order of passes does not decide the order of starts.
+  if (is_queued && places == 0 && !HasEnded(plan.status)) return;
   if (is_start && places == 0) return ForgetRoom(key);
   if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for an autoscaler to see.
-  const bool needs_launcher = plan.workers && plan.workers->replicas > 0 && (is_start || !view.has_bound_launcher());
+  // A job that gives all back looks again after its cooldown. If the room that it frees woke it, a failing write would
+  // be tried again and again without a pause.
+  if (!plan.workers || plan.workers->granted == 0) SetHungry(key, false);
+  const bool needs_launcher = plan.workers && plan.workers->granted > 0 && (is_start || !view.has_bound_launcher());
   account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, needs_launcher ? 1 : 0);
   account_.KeepPlaces(owner, pods.worker_shape, places);
-}
-
-// Decide when workers start, and keep the decision while there are any: a change would touch their template.
-Gang ElasticPlanning::GangOf(const View& view, const WorkersState& planned, bool is_queued) {
-  if (planned.replicas == 0 || view.has_workers()) return view.workers ? view.workers->gang : Gang::kNone;
-  return !is_queued && account_.MustHold(view.job->metadata.Key().ToString()) ? Gang::kGated : Gang::kUngated;
 }
 
 std::optional<int> ElasticPlanning::PriorityOfStart(View& view, const Sizes& sizes, const Pods& pods) const {
@@ -200,6 +205,9 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
     // The places come from a pass over another job, or from one whose children were refused.
     view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
     account_.StopAsking(owner);
+    account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
+    account_.KeepPlaces(owner, pods.worker_shape, view.room.copies);
+    view.must_protect_places = account_.MustProtect(owner);
     return false;
   }
   if (!places.empty()) ForgetRoom(job.metadata.Key());
@@ -219,8 +227,10 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
+    view.must_protect_places = account_.MustProtect(owner);
     return false;
   }
+  view.queue_looks_again = account_.TimeUntilChange(owner);
   view.why_no_room = WhyNoRoom(demand, standing, WordsOf(job.spec));
   const Room for_launcher = account_.RoomFor(LauncherOwner(owner), pods.launcher_shape, 1);
   if (for_launcher.nodes == 0) view.launcher_lacks = LauncherLacks::kAnyNode;
@@ -278,7 +288,7 @@ void ElasticPlanning::FeedHungry() const {
 }
 
 // A changed volume claim may let waiting jobs use other nodes.
-void ElasticPlanning::FeedHungryWithVolumes(const kube::ObjectKey& claim) const {
+void ElasticPlanning::FeedHungryWithVolumes(const kube::ObjectKey& claim) {
   std::lock_guard lock(mutex_);
   for (const kube::ObjectKey& job : hungry_) {
     if (job.ns == claim.ns && pods_.HasVolumes(job)) feed_.AddAfter(job, kCacheLag);

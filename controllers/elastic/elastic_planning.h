@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans one ElasticHorovodJob: completes the view with the room that the shared account has for the job, calls the pure
-// plan, and keeps in the account the places that the plan takes.
+// Plans one ElasticHorovodJob: adds to the view what the shared account says of the job, calls the pure plan, and keeps
+// in the account the places that the plan takes.
 //
 // From the look at the free room until the places are kept, no other job is planned. A job that gets fewer workers than
 // it wants is hungry until it has them: it is planned again whenever room comes free.
@@ -38,6 +38,7 @@ class ElasticPlanning {
   struct Pods;  // Those for which the account is asked for room.
 
   Pods PodsOf(View& view);
+  static std::optional<kube::Duration> TimeUntilOtherPods(const Pods& pods);
   Plan PlanWithRoom(View& view);
   // Asks the planner for the places of a start, and notes the answer in the view. True: the job waits in the queue.
   bool AskForStart(View& view, const Sizes& sizes, const Pods& pods);
@@ -46,12 +47,11 @@ class ElasticPlanning {
   void LookForMore(View& view, const Sizes& sizes, const Pods& pods);
   // Finds new places for gated workers that lost theirs.
   void ReplaceLostPlaces(View& view, const Pods& pods);
-  void KeepPlaces(const View& view, const Pods& pods, bool is_queued, Plan& plan);
-  Gang GangOf(const View& view, const WorkersState& planned, bool is_queued);
+  void KeepPlaces(const View& view, const Pods& pods, bool is_queued, const Plan& plan);
   void ForgetRoom(const kube::ObjectKey& job);  // All places of the job.
   void SetHungry(const kube::ObjectKey& job, bool is_hungry);
   void FeedHungry() const;
-  void FeedHungryWithVolumes(const kube::ObjectKey& claim) const;
+  void FeedHungryWithVolumes(const kube::ObjectKey& claim);
 
   const ElasticCaches caches_;
   ClusterAccount& account_;

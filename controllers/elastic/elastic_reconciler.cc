@@ -7,6 +7,7 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/elastic/refusals.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/workload_fingerprint.h"
 
@@ -22,16 +23,28 @@ using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
 
-// The API server's words for a create in a namespace that is being deleted.
-constexpr std::string_view kNamespaceEnds = "because it is being terminated";
+// Nodes that pods are bound to, for one pass. The cache of nodes may be older than that of pods: ask before a worker
+// that might run is replaced, or deleted by force.
+class KnownNodes {
+ public:
+  KnownNodes(kube::Client& client, const ClusterAccount& account, std::stop_token stop)
+      : client_(client), account_(account), stop_(std::move(stop)) {}
+  // Empty: the pod has none yet.
+  Result<bool> Has(const std::string& name) {
+    if (name.empty() || account_.HasNode(name)) return true;
+    const auto known = asked_.find(name);
+    if (known != asked_.end()) return known->second;
+    const auto live = client_.Get<kube::Node>({"", name}, stop_);
+    if (!live && live.error().code() != ErrorCode::kNotFound) return Error(live.error()).with("look for Node " + name);
+    return asked_[name] = live.ok();
+  }
 
-// Denied by the authorizer, not by an admission check of what was written: 'User "x" cannot create resource "y"'.
-bool IsNotPermitted(const Error& error) {
-  const std::string& text = error.message();
-  const std::size_t cannot = text.find("\" cannot ");
-  return error.code() == ErrorCode::kForbidden && cannot != std::string::npos &&
-         text.find(" resource \"", cannot) != std::string::npos;
-}
+ private:
+  kube::Client& client_;
+  const ClusterAccount& account_;
+  std::stop_token stop_;
+  std::map<std::string, bool> asked_;
+};
 
 }  // namespace
 
@@ -50,7 +63,8 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       planning_(client, caches, account, feed_, clock),
       missing_pods_(client, clock),
       training_output_(client, clock),
-      children_(client, caches, clock) {
+      children_(client, caches, clock),
+      adoption_(client, caches.pods) {
   if (caches_.profiles == nullptr) return;
   jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
     const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
@@ -75,8 +89,7 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
       }
     });
   }
-  for (kube::Informer* children :
-       {&caches_.services, &caches_.stateful_sets, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
+  for (kube::Informer* children : {&caches_.services, &caches_.config_maps, &caches_.launchers, caches_.groups}) {
     if (children == nullptr) continue;
     children->AddHandler([this, &kind = children->kind()](const kube::Change& change, bool is_initial) {
       if (change.before && change.after && LooksSameToPlan(kind, *change.before, *change.after)) return;
@@ -87,6 +100,8 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   }
   caches_.pods.AddHandler([this](const kube::Change& change, bool is_initial) {
     const std::optional<ObjectKey> key = JobOf(change.Any().metadata);
+    const std::optional<ObjectKey> old_key = change.before ? JobOf(change.before->metadata) : key;
+    if (old_key && old_key != key) feed_.Add(*old_key);  // Somebody took our label off.
     if (!key) return;
     News news = NewsOfJobPod(static_cast<const kube::Pod*>(change.before.get()),
                              static_cast<const kube::Pod*>(change.after.get()));
@@ -100,20 +115,17 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
 }
 
-View ElasticReconciler::Observe(const Job& job, const Children& children) const {
+Result<View> ElasticReconciler::Observe(const Job& job, const Children& children, std::stop_token stop) {
   View view;
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
-  if (children.workers && !children.workers->metadata.is_being_deleted()) {
-    view.workers = ReadWorkersState(*children.workers);
-  }
   if (children.hosts) view.hosts = ReadHostList(*children.hosts);
   if (caches_.profiles != nullptr && caches_.profiles->store().size() > 0) {
     const auto name = ProfileNameOf(*job);
     const auto profile = name ? caches_.profiles->Get<api::WorkloadProfile>({"", *name}) : nullptr;
     if (profile) view.profile = JobProfileOf(*profile, *job);
   }
-  ReadPods(children, view);
+  if (Status read = ReadPods(children, view, std::move(stop)); !read) return std::move(read).error();
   if (children.launcher) {
     const kube::JobStatus& status = children.launcher->status;
     view.is_launcher_ending = children.launcher->metadata.is_being_deleted();
@@ -131,22 +143,27 @@ View ElasticReconciler::Observe(const Job& job, const Children& children) const 
   return view;
 }
 
-void ElasticReconciler::ReadPods(const Children& children, View& view) const {
-  const std::string set_name = WorkersName(*view.job);
+Status ElasticReconciler::ReadPods(const Children& children, View& view, std::stop_token stop) {
+  const std::string workers_name = WorkersName(*view.job);
+  KnownNodes nodes(client_, account_, std::move(stop));
   for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, view.job->metadata.Key().ToString())) {
     const bool is_of_launcher = IsControlledBy(*pod, children.launcher.get());
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
         !HasEnded(*pod) && !is_of_launcher) {
       view.has_stray_launcher = true;
     }
-    const auto ordinal = OrdinalOf(pod->metadata.name, set_name);
-    if (ordinal && IsControlledBy(*pod, children.workers.get())) {
-      view.pods.push_back(ReadWorker(*pod, *ordinal, account_.HasNode(pod->spec.node_name)));
-    } else if (is_of_launcher) {
-      view.launcher_pods.push_back(ReadLauncherPod(*pod, account_.HasNode(pod->spec.node_name)));
-    }
+    const auto ordinal = OrdinalOf(pod->metadata.name, workers_name);
+    const bool is_worker = ordinal && IsControlledBy(*pod, view.job.get());
+    if (!is_worker && !is_of_launcher) continue;
+    const Result<bool> has_node = nodes.Has(std::string(pod->spec.node_name.view()));
+    if (!has_node) return has_node.error();
+    if (is_worker) view.pods.push_back(ReadWorker(*pod, *ordinal, *has_node));
+    else view.launcher_pods.push_back(ReadLauncherPod(*pod, *has_node));
   }
   std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
+  children_.MarkDropped(view);
+  view.workers = ReadWorkersState(view);
+  return {};
 }
 
 void ElasticReconciler::Forget(const ObjectKey& key) {
@@ -166,23 +183,20 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return Action::AwaitChange();
   }
   if (kept_.Get(job->metadata).is_namespace_ending) return Action::AwaitChange();
-  if (!writes_.HasCaughtUp(job->metadata, {&caches_.jobs, &caches_.services, &caches_.stateful_sets,
-                                           &caches_.config_maps, &caches_.launchers, &caches_.pods, caches_.groups})) {
+  if (!writes_.HasCaughtUp(job->metadata, {&caches_.jobs, &caches_.services, &caches_.config_maps, &caches_.launchers,
+                                           &caches_.pods, caches_.groups})) {
     return Action::After(kCacheLag);
   }
 
   const Children children = children_.Find(*job);
   ChildWriter writer = children_.WriterFor(*job, writes_, stop);
-  const auto has_pods = [&] { return !caches_.pods.ByIndex<kube::Pod>(pods_by_job_, key.ToString()).empty(); };
-  if (!children.workers && (job->status.replicas.granted > 0 || has_pods())) {
-    // Workers that hold GPUs do not vanish: somebody deleted the StatefulSet, or took our label off.
-    Result<bool> is_back = children_.RestoreHiddenWorkers(*job, writer, stop);
-    if (!is_back) return std::move(is_back).error();
-    if (*is_back) return Action::After(kCacheLag);
-  }
-  View view = Observe(job, children);
-  view.are_pods_current = children_.ArePodsCurrent(*job);
-  const auto missing = missing_pods_.Explain(view, children.workers.get(), children.launcher.get(), stop);
+  const Result<bool> is_taking_back = adoption_.TakeBack(*job, children.group != nullptr, writer, stop);
+  if (!is_taking_back) return is_taking_back.error();
+  if (*is_taking_back) return Action::After(kCacheLag);
+  Result<View> observed = Observe(job, children, stop);
+  if (!observed) return std::move(observed).error();
+  View& view = *observed;
+  const auto missing = missing_pods_.Explain(view, children.launcher.get(), stop);
   const auto silence = training_output_.Look(view, stop);
   view.failed_tries = kept_.Get(job->metadata).failed_tries;
   const Plan plan = planning_.MakePlan(view, stop);
@@ -192,30 +206,52 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
     return std::move(deleted).error().with("delete ElasticHorovodJob " + key.ToString());
   }
 
-  std::optional<kube::Duration> deferred;
-  if (Status done = Execute({view, plan, children, writer, stop}, deferred); !done) {
-    return Refused(view, plan, std::move(done).error(), stop);
-  }
+  const Result<std::optional<kube::Duration>> again = Execute({view, plan, children, writer, stop});
+  if (!again) return Refused(view, plan, again.error(), stop);
   Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
-  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), deferred.value_or(kSafetyResync),
+  return Action::After(std::min({plan.look_again.value_or(kSafetyResync), again->value_or(kSafetyResync),
                                  missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
 }
 
-Status ElasticReconciler::Execute(const JobPass& pass, std::optional<kube::Duration>& deferred) {
-  const auto say = [&]() -> Status {
-    Status said = WriteStatus(pass.view, pass.plan.status, deferred, pass.stop);
-    if (said) NoteTry(pass.view, pass.plan);
-    return said;
+Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& pass) {
+  std::optional<kube::Duration> look_again;
+  bool are_all_made = true;
+  const auto write_status = [&]() -> Status {
+    // Workers that could not be made are owed: only the status says so.
+    const kube::Duration patience =
+        are_all_made ? PatienceFor(pass.view.job->status, pass.plan.status) : kube::Duration::zero();
+    Result<Deferred> written = WriteStatus(pass.view, pass.plan.status, patience, pass.stop);
+    if (!written) return std::move(written).error();
+    NoteTry(pass.view, pass.plan);
+    LookAgain(look_again, *written);
+    return {};
   };
-  if (Status done = children_.WriteWorkers(pass); !done) return done;
-  // Write the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal
-  // write it last: otherwise each pass would first clear the refusal, and then be refused again.
-  const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
-  if (!is_stalled) {
-    if (Status said = say(); !said) return said;
+  if (Status done = children_.WriteWorkers(pass); !done) return std::move(done).error();
+  Status made = children_.MakeWorkers(pass);
+  are_all_made = made.ok();
+  if (!made && (made.error().code() == ErrorCode::kGone || IsOfEndingNamespace(made.error()))) {
+    return std::move(made).error();
   }
-  if (Status done = children_.WriteLauncher(pass); !done) return done;
-  return is_stalled ? say() : Status();
+  if (pass.plan.missing > 0 && (made || IsByAdmission(made.error()))) {
+    const std::optional<Error> refusal = made ? std::nullopt : std::optional(std::move(made).error());
+    LookAgain(look_again, missing_pods_.NoteCreates(pass.view, refusal));
+    made = {};
+  }
+  // The rest does not wait for pods that cannot be made: Horovod must hear at once of workers that it has lost. Write
+  // the status before the launcher's objects, on which it does not depend: users wait for it. But after a refusal write
+  // it last: otherwise each pass would first clear the refusal, and then be refused again.
+  const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
+  const bool is_status_first = !is_stalled || !pass.plan.drop.empty();
+  if (is_status_first) {
+    if (Status written = write_status(); !written) return std::move(written).error();
+  }
+  if (Status done = children_.DropWorkers(pass); !done) return std::move(done).error();
+  if (Status done = children_.WriteLauncher(pass); !done) return std::move(done).error();
+  if (!made) return std::move(made).error();
+  if (!is_status_first) {
+    if (Status written = write_status(); !written) return std::move(written).error();
+  }
+  return look_again;
 }
 
 void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
@@ -227,7 +263,7 @@ void ElasticReconciler::NoteTry(const View& view, const Plan& plan) {
 
 Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Error error, std::stop_token stop) {
   if (error.code() == ErrorCode::kGone) return Action::AwaitChange();  // The job is gone; our cache will hear of it.
-  if (error.code() == ErrorCode::kForbidden && error.message().find(kNamespaceEnds) != std::string::npos) {
+  if (IsOfEndingNamespace(error)) {
     // The namespace takes the job with it: there is nothing to repair, and nothing to tell the user.
     planning_.ReleaseUnmade(view);
     kept_.With(view.job->metadata, [](Kept& kept) { kept.is_namespace_ending = true; });
@@ -252,9 +288,9 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
   const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
   const bool is_new = !(status == view.job->status);
-  std::optional<kube::Duration> deferred;
-  if (Status written = WriteStatus(view, status, deferred, stop); !written) return std::move(written).error();
-  if (deferred) return Action::After(std::min(*deferred, kRefusedRetry));
+  Result<Deferred> written = WriteStatus(view, status, PatienceFor(view.job->status, status), stop);
+  if (!written) return std::move(written).error();
+  if (*written) return Action::After(std::min(**written, kRefusedRetry));
   if (is_new) {
     events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
                    "WriteChildren", message);
@@ -263,15 +299,12 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   return Action::After(is_new || costs_little ? kRefusedRetry : kRefusedAgainRetry);
 }
 
-Status ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                                      std::optional<kube::Duration>& deferred, std::stop_token stop) {
-  auto written = statuses_.Write(*view.job, status, PatienceFor(view.job->status, status), stop);
-  if (!written) {
-    if (written.error().code() == ErrorCode::kNotFound) return {};  // Deleted meanwhile.
-    return std::move(written).error();
-  }
-  deferred = written->deferred;
-  return {};
+Result<Deferred> ElasticReconciler::WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                                kube::Duration patience, std::stop_token stop) {
+  auto written = statuses_.Write(*view.job, status, patience, stop);
+  if (written) return written->deferred;
+  if (written.error().code() == ErrorCode::kNotFound) return Deferred();  // Deleted meanwhile.
+  return std::move(written).error();
 }
 
 }  // namespace grus

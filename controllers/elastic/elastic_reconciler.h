@@ -6,8 +6,6 @@
 // A pass waits until the caches have seen our last writes. Thread-safe: many keys at once.
 #pragma once
 
-#include <optional>
-
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
 #include "clientlib/client/client.h"
@@ -18,6 +16,7 @@
 #include "controllers/elastic/job_children.h"
 #include "controllers/elastic/missing_pods.h"
 #include "controllers/elastic/training_output.h"
+#include "controllers/elastic/worker_adoption.h"
 #include "controllers/frame/status_writer.h"
 
 namespace grus {
@@ -41,12 +40,12 @@ class ElasticReconciler final : public kube::Reconciler {
     bool is_namespace_ending = false;  // The job ends with it.
   };
 
-  View Observe(const Job& job, const Children& children) const;
-  void ReadPods(const Children& children, View& view) const;
-  kube::Status Execute(const JobPass& pass, std::optional<kube::Duration>& deferred);
-  // Sets `deferred` if the write is deferred: look again after that time.
-  kube::Status WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
-                           std::optional<kube::Duration>& deferred, std::stop_token stop);
+  kube::Result<View> Observe(const Job& job, const Children& children, std::stop_token stop);
+  kube::Status ReadPods(const Children& children, View& view, std::stop_token stop);
+  // Returns when to look again, if something waits.
+  kube::Result<std::optional<kube::Duration>> Execute(const JobPass& pass);
+  kube::Result<Deferred> WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,
+                                     kube::Duration patience, std::stop_token stop);
   void NoteTry(const View& view, const Plan& plan);
   // Reports a failed write in the status, and decides when to retry.
   kube::Result<kube::Action> Refused(const View& view, const Plan& plan, kube::Error error, std::stop_token stop);
@@ -67,6 +66,7 @@ class ElasticReconciler final : public kube::Reconciler {
   MissingPods missing_pods_;
   TrainingOutput training_output_;
   JobChildren children_;
+  WorkerAdoption adoption_;
   kube::ObjectMemory<Kept> kept_{kube::KeptFor::kSpec};
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/kstatus.h"
 #include "controllers/frame/retry_times.h"
@@ -100,7 +101,7 @@ void SetSilent(Status& status, const View& view, const LauncherPod& launcher, co
 }
 
 std::string TroubleOf(const View& view, const Worker& worker) {
-  if (worker.is_ready || worker.is_leaving() || worker.is_gated) return {};
+  if (worker.is_ready || worker.is_leaving()) return {};
   if (!worker.trouble.empty()) return worker.trouble;
   if (!worker.silent_since || Waited(view.now, *worker.silent_since) < kSilenceGrace) return {};
   return "its ssh server does not answer on port " + std::to_string(kSshPort);
@@ -186,23 +187,29 @@ Status BaseStatus(const View& view, const Sizes& sizes) {
   if (status.observed_generation == 0) status.conditions.clear();  // The CRD's default, not ours.
   status.observed_generation = job.metadata.generation;
   status.launcher = "job.batch/" + LauncherName(job);
-  status.workers = "statefulset.apps/" + WorkersName(job);
-  status.profile = view.profile;
   status.selector = std::string(kJobNameLabel) + "=" + job.metadata.name + "," + kRoleLabel + "=worker";
+  status.workers = "pods -l " + status.selector;
+  status.profile = view.profile;
   api::ReplicaStatus& replicas = status.replicas;
   replicas = {};
   replicas.min = sizes.min;
   replicas.max = sizes.max;
   replicas.wanted = sizes.wanted;
   replicas.granted = view.granted();
+  CountWorkers(status, view, {});
+  return status;
+}
+
+void CountWorkers(Status& status, const View& view, const WorkerSet& drop) {
+  api::ReplicaStatus& replicas = status.replicas;
+  replicas.created = replicas.ready = replicas.unschedulable = 0;
   for (const Worker& worker : view.pods) {
-    if (worker.is_leaving() || worker.is_gated) continue;
+    if (worker.is_leaving() || drop.contains(&worker)) continue;
     ++replicas.created;
     if (worker.is_ready) ++replicas.ready;
     if (!worker.is_bound && worker.unschedulable_since) ++replicas.unschedulable;
   }
   status.available_replicas = replicas.ready;
-  return status;
 }
 
 void SetRunningConditions(Status& status, const View& view, const Plan& plan, const Sizes& sizes) {
@@ -224,7 +231,7 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     status.phase = kPhaseWaiting;
     return Say(status, view, Standing::kNotWanted, Reason::kNoWorkersWanted, "no workers are wanted");
   }
-  if (!plan.workers || plan.workers->replicas == 0) return SetWaiting(status, view, sizes);
+  if (!plan.workers || plan.workers->granted == 0) return SetWaiting(status, view, sizes);
   if (!is_running && !EndGraceLeft(view)) {
     status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
     if (!trouble.empty()) return Say(status, view, Standing::kStalled, Reason::kPodsBroken, all);

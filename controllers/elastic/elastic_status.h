@@ -29,6 +29,9 @@ inline bool HasEnded(const api::ElasticHorovodJobStatus& status) {
 // The old status with the present counts, names and observedGeneration.
 api::ElasticHorovodJobStatus BaseStatus(const View& view, const Sizes& sizes);
 
+// Counts the workers that exist, without those that the plan drops.
+void CountWorkers(api::ElasticHorovodJobStatus& status, const View& view, const WorkerSet& drop);
+
 // Phase and conditions of a job that is neither ended nor stalled. `plan` is complete but for its status.
 void SetRunningConditions(api::ElasticHorovodJobStatus& status, const View& view, const Plan& plan, const Sizes& sizes);
 void SetStalled(api::ElasticHorovodJobStatus& status, const View& view, Reason reason, const std::string& message);

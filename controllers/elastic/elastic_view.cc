@@ -2,9 +2,8 @@
 #include "controllers/elastic/elastic_view.h"
 
 #include <algorithm>
-#include <limits>
+#include <chrono>
 
-#include "controllers/elastic/pod_templates.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/pod_trouble.h"
 #include "crds/types/pod_group.h"
@@ -12,16 +11,20 @@
 namespace grus {
 namespace {
 
-// In its pod template.
-bool HasGate(const kube::StatefulSet& set, std::string_view gate) {
-  return HasItem(set.spec_json.At({"template", "spec", "schedulingGates"}), "name", gate);
+// How the pod was born: its gate may be lifted by now.
+Gang GangOf(const kube::Pod& pod) {
+  if (pod.metadata.labels.Get(api::kPodGroupLabel).empty()) return Gang::kNone;
+  const bool was_gated = HasGate(pod, api::kGangGate) || !pod.metadata.Annotation(kBornGatedAnnotation).empty() ||
+                         !pod.metadata.Annotation(api::kGangLiftedAnnotation).empty();  // Of an older grus.
+  return was_gated ? Gang::kGated : Gang::kUngated;
 }
 
 void ReadState(const kube::Pod& pod, bool has_node, PodState& state) {
   state.name = pod.metadata.name;
   state.uid = pod.metadata.uid;
   state.is_bound = !pod.spec.node_name.empty();
-  state.is_ending = pod.metadata.is_being_deleted() || HasEnded(pod);
+  state.has_ended = HasEnded(pod) && !pod.metadata.is_being_deleted();
+  state.is_ending = pod.metadata.is_being_deleted() || state.has_ended;
   state.has_lost_node = state.is_bound && !has_node;
   if (!state.is_ending) state.trouble = TroubleOf(pod);
   state.end = ErrorEndOf(pod);
@@ -29,19 +32,10 @@ void ReadState(const kube::Pod& pod, bool has_node, PodState& state) {
 
 }  // namespace
 
-std::string ServiceName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
-std::string WorkersName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-workers"; }
-std::string GroupName(const api::ElasticHorovodJob& job) { return job.metadata.name; }
-std::string LauncherName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-launcher"; }
-std::string HostsName(const api::ElasticHorovodJob& job) { return job.metadata.name + "-hosts"; }
-std::string SecretName(const api::ElasticHorovodJob& job) {
-  return job.metadata.name + "-files-" + std::string(job.metadata.uid);
-}
-
-std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view set_name) {
-  if (!pod_name.starts_with(set_name) || pod_name.size() < set_name.size() + 2) return std::nullopt;
-  if (pod_name[set_name.size()] != '-') return std::nullopt;
-  const std::int64_t ordinal = ParseInteger(pod_name.substr(set_name.size() + 1)).value_or(-1);
+std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view workers_name) {
+  if (!pod_name.starts_with(workers_name) || pod_name.size() < workers_name.size() + 2) return std::nullopt;
+  if (pod_name[workers_name.size()] != '-') return std::nullopt;
+  const std::int64_t ordinal = ParseInteger(pod_name.substr(workers_name.size() + 1)).value_or(-1);
   if (ordinal < 0 || ordinal > 1'000'000) return std::nullopt;
   return static_cast<int>(ordinal);
 }
@@ -51,12 +45,13 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
   ReadState(pod, has_node, worker);
   worker.ordinal = ordinal;
   worker.resource_version = pod.metadata.resource_version;
-  worker.is_gated = HasGate(pod, api::kParkGate);
-  const bool has_gate = !pod.spec.scheduling_gates.empty();  // Ours, or one that another controller may keep for long.
-  if (!has_gate) worker.asked_since = pod.metadata.creation_timestamp;
-  for (const char* annotation : {kLiftedAnnotation, api::kGangLiftedAnnotation}) {
-    const auto lifted = kube::ParseTime(pod.metadata.Annotation(annotation));
-    if (lifted && !has_gate) worker.asked_since = std::max(worker.asked_since.value_or(*lifted), *lifted);
+  worker.gang = GangOf(pod);
+  worker.created = pod.metadata.creation_timestamp;
+  worker.leaves_by = pod.metadata.deletion_timestamp;
+  if (pod.spec.scheduling_gates.empty()) {  // Of the gang, or one that another controller may keep for long.
+    worker.asked_since = pod.metadata.creation_timestamp;
+    const auto lifted = kube::ParseTime(pod.metadata.Annotation(api::kGangLiftedAnnotation));
+    if (lifted) worker.asked_since = std::max(worker.asked_since.value_or(*lifted), *lifted);
   }
   if (pod.status.pod_ip.view().find(':') == std::string_view::npos) {
     worker.address = std::string(pod.status.pod_ip);
@@ -105,6 +100,19 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
   return launcher;
 }
 
+int View::alive() const {
+  return static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Worker& w) { return !w.is_leaving(); }));
+}
+
+int View::HoldingOn() const {
+  // A node that does not answer does not end its pods: do not wait for these for ever.
+  constexpr kube::Duration kSlack = std::chrono::seconds(30);
+  return static_cast<int>(std::count_if(pods.begin(), pods.end(), [&](const Worker& w) {
+    const bool is_late = w.leaves_by && Waited(now, *w.leaves_by) >= kSlack;
+    return w.is_ending && w.is_bound && !w.has_ended && !w.has_lost_node && !is_late;
+  }));
+}
+
 int View::bound() const {
   return static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Worker& w) { return w.is_on_node(); }));
 }
@@ -113,17 +121,12 @@ bool View::has_bound_launcher() const {
   return std::any_of(launcher_pods.begin(), launcher_pods.end(), [](const auto& pod) { return pod.is_on_node(); });
 }
 
-WorkersState ReadWorkersState(const kube::StatefulSet& set) {
+WorkersState ReadWorkersState(const View& view) {
   WorkersState state;
-  state.replicas = set.spec.replicas;
-  const std::int64_t granted = ParseInteger(set.metadata.Annotation(kGrantedAnnotation)).value_or(state.replicas);
-  state.granted = static_cast<int>(std::clamp<std::int64_t>(granted, 0, std::max(0, state.replicas)));
-  state.promised = static_cast<int>(std::clamp<std::int64_t>(granted, 0, std::numeric_limits<std::int32_t>::max()));
-  state.is_gated = HasGate(set, api::kParkGate);
-  if (set.spec_json.At({"template", "metadata", "labels", api::kPodGroupLabel}) != nullptr) {
-    state.gang = HasGate(set, api::kGangGate) ? Gang::kGated : Gang::kUngated;
+  state.granted = std::max(view.alive(), view.job->status.replicas.granted);
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_leaving()) state.gang = std::max(state.gang, worker.gang);
   }
-  state.is_observed = set.status.observed_generation >= set.metadata.generation;
   return state;
 }
 

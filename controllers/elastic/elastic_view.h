@@ -4,10 +4,10 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "clientlib/model/apps_v1.h"
 #include "clientlib/model/batch_v1.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/owners.h"
@@ -18,11 +18,22 @@
 
 namespace grus {
 
+// Whether the workers are members of the job's PodGroup.
+enum class Gang {
+  kNone,     // Gangs are switched off, or were when these workers were started.
+  kUngated,  // No competitor existed when they were started, or the pods are made for an autoscaler to see.
+  kGated,    // Born with the gang's gate, which the PodGroup's controller lifts.
+};
+
+// On workers that are born with the gang's gate: one that is lifted within moments leaves no other trace.
+inline constexpr char kBornGatedAnnotation[] = "ai.centauruscloud.io/born-gated";
+
 // A pod of the job, as far as the plan looks.
 struct PodState {
   std::string name, uid;
   bool is_bound = false;       // Has a node.
-  bool is_ending = false;      // Being deleted, or ended; its controller replaces it.
+  bool is_ending = false;      // Being deleted, or ended; another one replaces it.
+  bool has_ended = false;      // Ended, and not being deleted.
   bool has_lost_node = false;  // Its node is not in the cluster any more.
   std::string trouble;         // Why it does not run, in the kubelet's words; empty: nothing is known to be wrong.
   std::string end;             // How its container failed last: "exit code 137 (OOMKilled)"; empty: it did not.
@@ -33,9 +44,10 @@ struct PodState {
 struct Worker : PodState {
   int ordinal = 0;
   std::string resource_version;
-  bool is_gated = false;  // Parked: created, and held back by our scheduling gate.
   bool is_ready = false;
   std::string address;  // IPv4, as Horovod needs it; empty: none yet, or none of that kind.
+  Gang gang = Gang::kNone;
+  std::optional<kube::Time> created, leaves_by;  // By then it should be gone, if it is being deleted.
   std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler got it.
   std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
   std::optional<kube::Time> silent_since;   // Its container has run since then, and its ssh server does not answer.
@@ -43,6 +55,8 @@ struct Worker : PodState {
   // Horovod may use it.
   bool is_usable() const { return is_ready && !is_leaving() && !address.empty(); }
 };
+
+using WorkerSet = std::set<const Worker*>;  // Into View::pods.
 
 struct LauncherPod : PodState {
   bool is_running = false;
@@ -53,27 +67,16 @@ struct LauncherPod : PodState {
   bool trains() const { return is_running && !is_ending; }
 };
 
-// Why the controller of a child cannot make pods: Pod Security, a quota or a webhook refuses them.
+// Why pods cannot be made: Pod Security, a quota or a webhook refuses them.
 struct Refusal {
   std::string text;
   kube::Time since{};
 };
 
-// Whether the workers are members of the job's PodGroup.
-enum class Gang {
-  kNone,     // Gangs are switched off, or were when these workers were started.
-  kUngated,  // No competitor existed when they were started, or the pods are made for an autoscaler to see.
-  kGated,    // Born with the gang's gate, which the PodGroup's controller lifts.
-};
-
-// What the StatefulSet says of our last decision about its size.
+// Our last decision about the workers.
 struct WorkersState {
-  int replicas = 0;          // Ordinals that exist.
-  int granted = 0;           // Of these, how many may run.
-  bool is_gated = false;     // New pods are born with the gate.
-  bool is_observed = false;  // Its controller has seen this spec.
+  int granted = 0;  // How many may run.
   Gang gang = Gang::kNone;
-  int promised = 0;  // Like `granted`, but not capped at `replicas`, which somebody may have scaled down by hand.
   friend bool operator==(const WorkersState&, const WorkersState&) = default;
 };
 
@@ -96,13 +99,13 @@ struct View {
   bool may_start = true;  // The planner found places for the minimum; view.room.copies says how many.
   std::string refusal;    // Why the API server would refuse the workers; empty: nothing known.
   std::optional<Refusal> refused_workers, refused_launcher;
-  std::optional<WorkersState> workers;  // Of the StatefulSet, if there is one.
-  std::optional<HostList> hosts;        // Of the ConfigMap, if there is one.
+  bool may_make_workers = true;   // False: a create was refused a moment ago.
+  WorkersState workers;           // Of this run: ReadWorkersState().
+  std::optional<HostList> hosts;  // Of the ConfigMap, if there is one.
   LauncherState launcher = LauncherState::kAbsent;
   bool is_launcher_ending = false;  // The Job is being deleted.
   std::string launcher_message;     // Why it failed.
   std::vector<Worker> pods;         // By ordinal.
-  bool are_pods_current = true;     // False: `pods` may be from before the workers were last stopped.
   std::vector<LauncherPod> launcher_pods;
   bool has_stray_launcher = false;         // A launcher's pod has not ended, and belongs to no Job that we see.
   std::optional<api::JobProfile> profile;  // Of the WorkloadProfile that spec.profile means, if there is one.
@@ -113,37 +116,32 @@ struct View {
   std::string why_no_room;  // Why a start waits: WhyNoRoom(), or the problem of its volumes or devices.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                           // For workers beyond those granted, without the places of others.
+  bool makes_gangs = false;            // Workers that start become members of a PodGroup.
+  bool must_protect_places = false;    // Of a start: see ClusterAccount::MustProtect().
   std::optional<QuotaLimit> quota;     // nullopt: quotas admit all wanted workers.
   bool lacks_places = false;           // A member of its gang has lost its place: no gated member starts.
   bool do_others_have_places = false;  // Their room looks free to the scheduler.
   std::string reserved_for;            // Who waits for room that more workers could take; empty: nobody.
+  // When a waiting start may get another answer though no event tells: of the planner; of the API server, about its
+  // pods.
+  std::optional<kube::Duration> queue_looks_again, pods_look_again;
 
-  bool has_workers() const { return workers && workers->replicas > 0; }
-  int granted() const { return workers ? workers->granted : 0; }
-  int bound() const;                // Workers that have a node and are to stay.
+  bool has_workers() const { return workers.granted > 0; }
+  int granted() const { return workers.granted; }
+  int alive() const;                // Workers that exist and are not leaving.
+  int HoldingOn() const;            // Workers that leave and still have what their replacements need.
+  int bound() const;                // Of these, those that have a node.
   bool has_bound_launcher() const;  // Likewise.
   const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }
 };
 
-// Names of the children; deterministic, so that a stale create fails as AlreadyExists.
-std::string ServiceName(const api::ElasticHorovodJob& job);
-std::string WorkersName(const api::ElasticHorovodJob& job);
-std::string GroupName(const api::ElasticHorovodJob& job);  // The job's own: its key in the ledger is the gang's.
-std::string LauncherName(const api::ElasticHorovodJob& job);
-std::string HostsName(const api::ElasticHorovodJob& job);
-std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
-
-inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
-inline constexpr char kGrantedAnnotation[] = "ai.centauruscloud.io/granted";
-// On the StatefulSet: a hash of the pod template as we wanted it. It shows that the spec has lost a field.
-inline constexpr char kTemplateAnnotation[] = "ai.centauruscloud.io/template";
-// On a worker: when its gate was lifted. PodScheduled does not tell: it keeps the time of the gated pod.
-inline constexpr char kLiftedAnnotation[] = "ai.centauruscloud.io/lifted";
-
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);
-WorkersState ReadWorkersState(const kube::StatefulSet& set);
+// REQUIRES: view.job and view.pods. What the status says was granted, and at least the workers that exist: after a
+// crash between a create and the write of the status there are more, after one between that write and a deletion as
+// well.
+WorkersState ReadWorkersState(const View& view);
 // The ordinal in "bert-workers-12" for "bert-workers"; nullopt if it is another's pod.
-std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view set_name);
+std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view workers_name);
 
 }  // namespace grus

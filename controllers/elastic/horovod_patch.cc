@@ -4,15 +4,16 @@
 namespace grus {
 
 std::string HorovodPatch() {
-  return R"py(# Put on PYTHONPATH by grus: the remedy for faults of Horovod 0.28.
+  return R"py(# grus puts this file on PYTHONPATH. It works around faults of Horovod 0.28.
 #
-# In a worker: when a training is reset after a loss, Horovod keeps its old connections, since the Gloo context of its
-# process set is never enabled and so never closed. Who waits for such a peer, and not for the one that was lost, hears of
-# the loss only after HOROVOD_GLOO_TIMEOUT_SECONDS. Here shutdown() ends the connections made while init() ran. And a
-# peer that is cut off, or whose node has died, is noticed after 20 seconds, since its system answers nothing.
+# In a worker: when a training is reset after a loss, Horovod keeps its old connections open, because it never enables
+# the Gloo context of its process set, and closes only enabled ones. A worker that waits for another peer than the lost
+# one learns of the loss only after HOROVOD_GLOO_TIMEOUT_SECONDS. Here shutdown() closes the connections that were made
+# while init() ran. A peer that is cut off, or whose node has died, answers nothing: here it counts as lost after 20
+# seconds.
 #
-# In the launcher: Horovod tells rank 0 of new hosts, and waits for more than a minute if rank 0's pod is what was lost.
-# Nothing else goes on meanwhile. Here it waits for two seconds.
+# In the launcher: Horovod tells rank 0 of new hosts. If the pod of rank 0 is lost, it waits for more than a minute, and
+# does nothing else meanwhile. Here it waits for two seconds.
 import importlib.machinery
 import importlib.util
 import os
@@ -25,13 +26,13 @@ LONGEST_SILENCE = 20
 
 
 def sockets():
-    """Of this process: descriptor by name."""
+    """The sockets of this process: descriptors by name."""
     found = {}
     for fd in os.listdir('/proc/self/fd'):
         try:
             name = os.readlink('/proc/self/fd/' + fd)
         except OSError:
-            continue   # That of the listing itself.
+            continue   # The descriptor of the listing itself.
         if name.startswith('socket:'):
             found[name] = int(fd)
     return found
@@ -42,7 +43,7 @@ def on_connection(fd, act):
         with socket.socket(fileno=os.dup(fd)) as connection:
             act(connection)
     except OSError:
-        pass   # Is none, or is over.
+        pass   # It is no connection, or has ended.
 
 
 def notice_the_dead(connection):
@@ -110,11 +111,11 @@ class Finder:
 
 sys.meta_path.insert(0, Finder)
 
-# The launcher hands its environment on, and that wins over what the workers have.
+# The launcher passes its environment on to the workers, where it replaces theirs.
 if os.environ.get('PYTHONPATH') == FOLDER and 'HOROVOD_RANK' not in os.environ:
     del os.environ['PYTHONPATH']
 
-# The one that this hides, if there is one.
+# Run the sitecustomize that this file hides, if there is one.
 spec = importlib.machinery.PathFinder.find_spec('sitecustomize', [p for p in sys.path if os.path.abspath(p) != FOLDER])
 if spec:
     spec.loader.exec_module(importlib.util.module_from_spec(spec))

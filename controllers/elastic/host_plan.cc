@@ -11,7 +11,7 @@ constexpr kube::Duration kSpacing = std::chrono::seconds(2);
 
 }  // namespace
 
-HostList FirstHosts(const View& view, const Sizes& sizes, int replicas) {
+HostList FirstHosts(const View& view, const Sizes& sizes, const WorkerSet& leaving) {
   HostList list;
   list.slots = sizes.slots;
   list.revision = view.hosts ? view.hosts->revision : 0;
@@ -19,17 +19,17 @@ HostList FirstHosts(const View& view, const Sizes& sizes, int replicas) {
   ++list.revision;
   list.published = view.now;
   for (const Worker& worker : view.pods) {
-    if (worker.is_usable() && worker.ordinal < replicas) list.hosts.push_back({worker.name, worker.address});
+    if (worker.is_usable() && !leaving.contains(&worker)) list.hosts.push_back({worker.name, worker.address});
   }
   return list;
 }
 
-HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas) {
+HostPlan PlanHosts(const View& view, const Sizes& sizes, const WorkerSet& leaving) {
   const HostList& published = *view.hosts;
   HostPlan plan;
   plan.list = published;
 
-  std::vector<Host> wanted, leaving;
+  std::vector<Host> wanted, unwanted;
   std::vector<std::string> lost;
   for (const Host& host : published.hosts) {
     // A pod of the same name with another address is a new host.
@@ -37,14 +37,14 @@ HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas) {
       return w.is_usable() && w.name == host.pod && w.address == host.address;
     });
     if (worker == view.pods.end()) lost.push_back(host.pod);
-    else (worker->ordinal < replicas ? wanted : leaving).push_back(host);
+    else (leaving.contains(&*worker) ? unwanted : wanted).push_back(host);
   }
   for (const Worker& worker : view.pods) {
     const Host host{worker.name, worker.address};
     const bool is_listed = std::find(wanted.begin(), wanted.end(), host) != wanted.end();
-    if (worker.is_usable() && worker.ordinal < replicas && !is_listed) wanted.push_back(host);
+    if (worker.is_usable() && !leaving.contains(&worker) && !is_listed) wanted.push_back(host);
   }
-  for (const Host& host : leaving) {
+  for (const Host& host : unwanted) {
     if (static_cast<int>(wanted.size()) < sizes.NeededToRun()) wanted.push_back(host);
   }
   // The same hosts in another order are no change: Horovod keeps an order of its own.

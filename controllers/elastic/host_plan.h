@@ -23,10 +23,10 @@ struct HostPlan {
   std::optional<kube::Duration> look_again;
 };
 
-// `replicas`: workers with this ordinal or a higher one are to go. REQUIRES: view.hosts.
-HostPlan PlanHosts(const View& view, const Sizes& sizes, int replicas);
+// `leaving`: workers that are to go. REQUIRES: view.hosts.
+HostPlan PlanHosts(const View& view, const Sizes& sizes, const WorkerSet& leaving);
 
 // The list that a new launcher starts with: all ready workers that are to stay. Newer than any launcher's list so far.
-HostList FirstHosts(const View& view, const Sizes& sizes, int replicas);
+HostList FirstHosts(const View& view, const Sizes& sizes, const WorkerSet& leaving);
 
 }  // namespace grus

@@ -2,22 +2,29 @@
 #include "controllers/elastic/job_children.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
 #include "controllers/elastic/pod_templates.h"
+#include "controllers/elastic/refusals.h"
 #include "controllers/elastic/scripts.h"
 
 namespace grus {
 namespace {
 
 using api::ElasticHorovodJob;
+using kube::Error;
 using kube::ErrorCode;
 using kube::Json;
 using kube::KindOf;
 using kube::ObjectKey;
 using kube::Result;
 using kube::Status;
+
+// How many names of workers objects of others may have before the job says so.
+constexpr int kNamesTakenByOthers = 16;
 
 // The phases that a job reaches only with all of its children.
 bool HasStarted(const ElasticHorovodJob& job) {
@@ -50,6 +57,17 @@ WantedChild ChildOf(const JobPass& pass, const std::shared_ptr<const T>& live) {
   return {.kind = KindOf<T>(), .live = live, .was_there = HasStarted(*pass.view.job)};
 }
 
+// For the next worker: one of `preferred` that is free, else the lowest that is free. It is taken then.
+int NextOrdinal(std::set<int>& taken, std::set<int>& preferred) {
+  while (!preferred.empty()) {
+    const int ordinal = preferred.extract(preferred.begin()).value();
+    if (taken.insert(ordinal).second) return ordinal;
+  }
+  int ordinal = 0;
+  while (!taken.insert(ordinal).second) ++ordinal;
+  return ordinal;
+}
+
 }  // namespace
 
 bool IsControlledBy(const kube::Object& child, const kube::Object* owner) {
@@ -59,7 +77,6 @@ bool IsControlledBy(const kube::Object& child, const kube::Object* owner) {
 
 Children JobChildren::Find(const ElasticHorovodJob& job) const {
   return {OwnedChild<kube::Service>(&caches_.services, job, ServiceName(job)),
-          OwnedChild<kube::StatefulSet>(&caches_.stateful_sets, job, WorkersName(job)),
           OwnedChild<kube::ConfigMap>(&caches_.config_maps, job, HostsName(job)),
           OwnedChild<kube::Job>(&caches_.launchers, job, LauncherName(job)),
           OwnedChild<api::PodGroup>(caches_.groups, job, GroupName(job))};
@@ -69,26 +86,13 @@ ChildWriter JobChildren::WriterFor(const ElasticHorovodJob& job, kube::WriteTrac
   return ChildWriter(client_, writes, &marks_, KindOf<ElasticHorovodJob>(), job.metadata, std::move(stop));
 }
 
-bool JobChildren::ArePodsCurrent(const ElasticHorovodJob& job) {
-  const std::string started = started_version_.Get(job.metadata);
-  if (started.empty()) return true;
-  if (kube::IsOlder(caches_.pods.store().resource_version(job.metadata.ns), started)) return false;
-  started_version_.Forget(job.metadata.Key());
-  return true;
-}
-
-void JobChildren::Forget(const ObjectKey& key) {
-  marks_.Forget(key);
-  started_version_.Forget(key);
-}
-
 Status JobChildren::WriteWorkers(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   const std::optional<WorkersState>& planned = pass.plan.workers;
   if (Status done = WriteSecret(pass); !done) return done;
 
   WantedChild group = ChildOf(pass, pass.children.group);
-  if (planned && planned->replicas > 0 && planned->gang != Gang::kNone) {
+  if (planned && planned->granted > 0 && planned->gang != Gang::kNone) {
     group.make = [&](bool) { return MakeGroup(job); };
     group.is_right = [&](const Json&) {
       return pass.children.group->spec.min_member == SizesOf(job.spec).NeededToRun();
@@ -96,13 +100,10 @@ Status JobChildren::WriteWorkers(const JobPass& pass) {
   }
   if (Status done = pass.writer.Bring(group); !done) return done;
 
-  const int writes_before = pass.writer.writes();
-  if (Status done = WriteStatefulSet(pass); !done) return done;
-  const bool had_workers = pass.view.workers && pass.view.workers->replicas > 0;
-  if (pass.writer.writes() > writes_before && !had_workers && planned && planned->replicas > 0) {
-    started_version_.With(job.metadata, [&](std::string& version) { version = pass.writer.last_version(); });
+  for (const std::string& name : pass.plan.bury) {
+    if (Status done = Bury(name, pass); !done) return done;
   }
-  return WritePods(pass);
+  return {};
 }
 
 Status JobChildren::WriteLauncher(const JobPass& pass) {
@@ -121,101 +122,112 @@ Status JobChildren::WriteLauncher(const JobPass& pass) {
   return WriteJob(pass);
 }
 
-// The Secret is made and deleted before the StatefulSet, so that a StatefulSet shows that there was a Secret. We do not
-// watch Secrets, so grus needs no permission to list them.
+// The Secret is made before the first worker and deleted before the last, so that a worker shows that there was one. We
+// do not watch Secrets, so grus needs no permission to list them.
 Status JobChildren::WriteSecret(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
-  const kube::StatefulSet* const workers = pass.children.workers.get();
+  const View& view = pass.view;
   if (!pass.plan.workers) {
-    if (!workers || workers->metadata.is_being_deleted()) return {};
+    if (view.granted() == 0) return {};
     const ObjectKey secret{job.metadata.ns, SecretName(job)};
     Status gone = client_.Delete(KindOf<kube::Secret>(), secret);
-    return gone ? Status() : std::move(gone).error().with("delete Secret " + secret.ToString());
+    const bool is_gone = gone || gone.error().code() == ErrorCode::kNotFound;
+    return is_gone ? Status() : std::move(gone).error().with("delete Secret " + secret.ToString());
   }
-  const bool is_old = workers && workers->metadata.labels.Get(kFilesLabel).empty();
-  if (workers && !is_old && !pass.plan.check_secret) return {};
-  std::optional<SshKey> key;
-  if (workers) {
+  const bool has_workers = view.alive() > 0;
+  if (has_workers ? !pass.plan.check_secret : pass.plan.missing == 0) return {};
+  if (has_workers) {
     const auto live = LookFor<kube::Secret>(client_, {job.metadata.ns, SecretName(job)});
     if (!live) return live.error();
     if (*live) return {};
-    // Pods may run with the key in the Secret that an older grus made.
-    const std::string old_name = job.metadata.name + "-ssh-" + job.metadata.uid;
-    const auto old = LookFor<kube::Secret>(client_, {job.metadata.ns, old_name});
-    if (!old) return old.error();
-    if (*old) key = KeyIn(**old);
   }
-  if (!key) {
-    Result<SshKey> made = MakeSshKey(job.metadata.Key().ToString());
-    if (!made) return std::move(made).error();
-    key = *std::move(made);
-  }
+  const Result<SshKey> key = MakeSshKey(job.metadata.Key().ToString());
+  if (!key) return key.error();
   return pass.writer.CreateOrTake(
       KindOf<kube::Secret>(), [&](bool) { return MakeSecret(job, *key); }, HasStarted(job));
 }
 
-Result<bool> JobChildren::RestoreHiddenWorkers(const ElasticHorovodJob& job, ChildWriter& writer,
-                                               std::stop_token stop) {
-  const auto live = LookFor<kube::StatefulSet>(client_, {job.metadata.ns, WorkersName(job)}, std::move(stop));
-  if (!live) return live.error();
-  if (!*live) return false;
-  const kube::ObjectMeta& metadata = (*live)->metadata;
-  if (!IsControlledBy(**live, &job) || metadata.is_being_deleted()) return false;
-  Status restored =
-      writer.Restore(KindOf<kube::StatefulSet>(), metadata.uid, MakeWorkers(job, ReadWorkersState(**live)));
-  if (!restored) return std::move(restored).error();
-  return true;
+Status JobChildren::MakeWorkers(const JobPass& pass) {
+  const ElasticHorovodJob& job = *pass.view.job;
+  std::set<int> taken;
+  for (const Worker& worker : pass.view.pods) taken.insert(worker.ordinal);
+  // The job may have lost all its workers because it is being deleted.
+  const bool was_there = HasStarted(job) || pass.view.granted() > 0;
+  std::set<int> unknown;
+  unknown_.With(job.metadata, [&](std::set<int>& kept) { unknown = std::exchange(kept, {}); });
+  int left = pass.plan.missing;
+  for (int tries = 2 * left + kNamesTakenByOthers; left > 0 && tries > 0; --tries) {
+    const int ordinal = NextOrdinal(taken, unknown);
+    const auto make = [&](bool is_there) {
+      Json pod = MakeWorker(job, ordinal, pass.plan.workers->gang);
+      if (is_there) pod.Erase("spec");  // It has only lost our labels.
+      return pod;
+    };
+    Status made = pass.writer.CreateOrTake(KindOf<kube::Pod>(), make, was_there);
+    if (made) {
+      --left;
+      continue;
+    }
+    const ErrorCode code = made.error().code();
+    const bool is_name_taken = code == ErrorCode::kAlreadyExists || code == ErrorCode::kConflict;
+    if (is_name_taken && tries > 1) continue;
+    if (!is_name_taken) unknown_.With(job.metadata, [&](std::set<int>& kept) { kept.insert(ordinal); });
+    return made;
+  }
+  return {};
 }
 
-// Bring() repairs all but the size; a new size alone is the smaller patch that follows.
-Status JobChildren::WriteStatefulSet(const JobPass& pass) {
-  const ElasticHorovodJob& job = *pass.view.job;
-  const kube::StatefulSet* const set = pass.children.workers.get();
-  WantedChild child = ChildOf(pass, pass.children.workers);
-  if (!pass.plan.workers) return pass.writer.Bring(child);
+void JobChildren::Forget(const ObjectKey& key) {
+  marks_.Forget(key);
+  dropped_.Forget(key);
+  unknown_.Forget(key);
+}
 
-  const WorkersState& wanted_size = *pass.plan.workers;
-  const WorkersState size = pass.view.workers.value_or(WorkersState{});
-  const bool is_other_template = size.is_gated != wanted_size.is_gated || size.gang != wanted_size.gang;
-  child.make = [&](bool) { return MakeWorkers(job, wanted_size); };
-  // Compare at the present size: the patch below changes it.
-  child.is_right = [&](const Json&) {
-    const Json as_is = MakeWorkers(job, size);
-    // IsCovered() does not see that the spec has lost a field; the hash shows that the template changed.
-    return set->metadata.annotations.Get(kTemplateAnnotation) ==
-               *as_is.At({"metadata", "annotations", kTemplateAnnotation})->AsString() &&
-           kube::IsCovered(*as_is.Find("spec"), set->spec_json);
+void JobChildren::MarkDropped(View& view) {
+  dropped_.With(view.job->metadata, [&](std::set<std::string>& dropped) {
+    std::set<std::string> seen;
+    for (Worker& worker : view.pods) {
+      if (!dropped.contains(worker.uid)) continue;
+      worker.is_ending = true;
+      worker.has_ended = false;
+      seen.insert(worker.uid);
+    }
+    dropped = std::move(seen);
+  });
+}
+
+Status JobChildren::DropWorkers(const JobPass& pass) {
+  const View& view = pass.view;
+  const auto drop = [&](const Worker& worker) -> Status {
+    const auto pod = caches_.pods.Get<kube::Pod>({view.job->metadata.ns, worker.name});
+    if (!pod || pod->metadata.uid != worker.uid || pod->metadata.is_being_deleted()) return {};
+    // The version is a precondition for a pod without a node: one that was bound meanwhile stays.
+    kube::DeleteOptions options;
+    if (!worker.is_bound && pass.plan.workers && pass.plan.workers->granted > 0) {
+      options.resource_version = worker.resource_version;
+    }
+    Status done = pass.writer.Delete(KindOf<kube::Pod>(), pod->metadata, options);
+    if (!done) return done.error().code() == ErrorCode::kConflict ? Status() : std::move(done);
+    dropped_.With(view.job->metadata, [&](std::set<std::string>& dropped) { dropped.insert(worker.uid); });
+    return {};
   };
-  const int writes_before = pass.writer.writes();
-  Status done = pass.writer.Bring(child);
-  const bool is_as_it_was = done && pass.writer.writes() == writes_before;
-  const bool is_same_size = size.replicas == wanted_size.replicas && size.granted == wanted_size.granted;
-  if (!is_as_it_was || set->metadata.is_being_deleted() || (is_same_size && !is_other_template)) return done;
-
-  kube::JsonPatch patch;
-  patch.Test({"metadata", "uid"}, std::string(set->metadata.uid));
-  patch.Test({"spec", "replicas"}, size.replicas);
-  patch.Add({"spec", "replicas"}, wanted_size.replicas);
-  if (set->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
-  patch.Add({"metadata", "annotations", kGrantedAnnotation}, std::to_string(wanted_size.granted));
-  if (is_other_template) {
-    const Json wanted = MakeWorkers(job, wanted_size);
-    patch.Add({"metadata", "annotations", kTemplateAnnotation},
-              *wanted.At({"metadata", "annotations", kTemplateAnnotation}));
-    patch.Add({"spec", "template"}, *wanted.At({"spec", "template"}));
+  // Those without a node first: otherwise the scheduler may give them what the others leave. One failure is no reason
+  // to keep the rest.
+  Status all;
+  for (const bool is_bound : {false, true}) {
+    for (const Worker* worker : pass.plan.drop) {
+      if (worker->is_bound != is_bound) continue;
+      if (Status done = drop(*worker); !done && all) all = std::move(done);
+    }
   }
-  return pass.writer.Patch(child.kind, set->metadata.name, patch);
+  return all;
 }
 
 Status JobChildren::Bury(const std::string& name, const JobPass& pass) {
   const ObjectKey key{pass.view.job->metadata.ns, name};
   const auto pod = caches_.pods.Get<kube::Pod>(key);
   if (!pod) return {};
-  // The cache may be older than the node: ask before a pod that might run is deleted by force.
   const std::string node_name(pod->spec.node_name);
-  const auto node = LookFor<kube::Node>(client_, {"", node_name}, pass.stop);
-  if (!node) return node.error();
-  if (*node) return {};
   // Mark the pod as the pod garbage collector does: a disrupted launcher does not count as failed for the Job.
   Json condition = Json::MakeObject({{"type", "DisruptionTarget"},
                                      {"status", "True"},
@@ -231,40 +243,6 @@ Status JobChildren::Bury(const std::string& name, const JobPass& pass) {
   if (!marked && marked.error().code() == ErrorCode::kNotFound) return {};
   if (!marked) return std::move(marked).error().with("mark the lost pod " + key.ToString());
   return pass.writer.Delete(KindOf<kube::Pod>(), pod->metadata, {.grace_period_seconds = 0});
-}
-
-Status JobChildren::WritePods(const JobPass& pass) {
-  const kube::Kind& kind = KindOf<kube::Pod>();
-  const std::string& ns = pass.view.job->metadata.ns;
-  const auto find = [&](const Worker& worker) {
-    auto pod = caches_.pods.Get<kube::Pod>({ns, worker.name});
-    return pod && pod->metadata.uid == worker.uid ? pod : nullptr;
-  };
-  for (const std::string& name : pass.plan.bury) {
-    if (Status done = Bury(name, pass); !done) return done;
-  }
-  for (const Worker* worker : pass.plan.park) {
-    const auto pod = find(*worker);
-    if (!pod) continue;
-    // The version is a precondition: a pod that was bound meanwhile stays.
-    Status done = pass.writer.Delete(kind, pod->metadata, {.resource_version = worker->resource_version});
-    if (!done && done.error().code() != ErrorCode::kConflict) return done;
-  }
-  for (const Worker* worker : pass.plan.lift) {
-    const auto pod = find(*worker);
-    if (!pod) continue;
-    for (std::size_t i = 0; i < pod->spec.scheduling_gates.size(); ++i) {
-      if (pod->spec.scheduling_gates[i].name != api::kParkGate) continue;
-      kube::JsonPatch patch;
-      patch.Test({"metadata", "uid"}, worker->uid);
-      patch.Test({"spec", "schedulingGates", std::to_string(i), "name"}, api::kParkGate);
-      patch.Remove({"spec", "schedulingGates", std::to_string(i)});
-      if (pod->metadata.annotations.empty()) patch.Add({"metadata", "annotations"}, Json::MakeObject());
-      patch.Add({"metadata", "annotations", kLiftedAnnotation}, kube::ToText(kube::Time{clock_.WallNow()}));
-      if (Status done = pass.writer.Patch(kind, worker->name, patch); !done) return done;
-    }
-  }
-  return {};
 }
 
 Status JobChildren::WriteHosts(const JobPass& pass) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The children of jobs as the caches have them, and the writes of a plan to them.
 //
-// A pass may stop after any write: the order lets the next pass come to the same end. Secret, PodGroup, StatefulSet;
-// pods of lost nodes, parked pods, lifted gates (WriteWorkers()); Service, host list, launcher (WriteLauncher()).
+// A pass may stop after any write: the order lets the next pass come to the same end. Secret, PodGroup, pods of lost
+// nodes, new workers (WriteWorkers()); the status; workers that go (DropWorkers()); Service, host list, launcher
+// (WriteLauncher()). The status comes before the deletions: after a crash between them the next pass still sees workers
+// that are to go; the other way round it would replace those that are gone.
 // Thread-safe: many jobs at once.
 #pragma once
+
+#include <set>
 
 #include "controllers/elastic/elastic_caches.h"
 #include "controllers/elastic/elastic_plan.h"
@@ -18,7 +22,6 @@ bool IsControlledBy(const kube::Object& child, const kube::Object* owner);
 
 struct Children {
   std::shared_ptr<const kube::Service> service;
-  std::shared_ptr<const kube::StatefulSet> workers;
   std::shared_ptr<const kube::ConfigMap> hosts;
   std::shared_ptr<const kube::Job> launcher;
   std::shared_ptr<const api::PodGroup> group;
@@ -39,23 +42,22 @@ class JobChildren {
       : client_(client), caches_(caches), clock_(clock) {}
 
   Children Find(const api::ElasticHorovodJob& job) const;
-  // Whether the cache of pods is newer than our write that started the workers. An older one shows the pods of the last
-  // run, which were ready then.
-  bool ArePodsCurrent(const api::ElasticHorovodJob& job);
   ChildWriter WriterFor(const api::ElasticHorovodJob& job, kube::WriteTracker& writes, std::stop_token stop);
 
   kube::Status WriteWorkers(const JobPass& pass);
+  // Makes the workers that are missing. Errors: see IsByAdmission().
+  kube::Status MakeWorkers(const JobPass& pass);
+  kube::Status DropWorkers(const JobPass& pass);
   kube::Status WriteLauncher(const JobPass& pass);
-  // Puts our labels back on the StatefulSet if that is why our cache does not have it. True if it was there.
-  kube::Result<bool> RestoreHiddenWorkers(const api::ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop);
+  // Workers that were deleted count as ending, although the cache may not show it yet: otherwise the next pass would
+  // take them for workers that run.
+  void MarkDropped(View& view);
   void Forget(const kube::ObjectKey& key);
 
  private:
   kube::Status WriteSecret(const JobPass& pass);
-  kube::Status WriteStatefulSet(const JobPass& pass);
   // Ends a pod whose node is not in the cluster any more.
   kube::Status Bury(const std::string& name, const JobPass& pass);
-  kube::Status WritePods(const JobPass& pass);
   kube::Status WriteHosts(const JobPass& pass);
   // Ends the pods of a launcher that is gone: two launchers would fight over the workers. An error until they are gone.
   kube::Status EndStrayLaunchers(const JobPass& pass);
@@ -65,7 +67,10 @@ class JobChildren {
   const ElasticCaches caches_;
   const kube::Clock& clock_;
   ChildMarks marks_{kube::KeptFor::kSpec};
-  kube::ObjectMemory<std::string> started_version_;  // Of the StatefulSet when its workers were started.
+  kube::ObjectMemory<std::set<std::string>> dropped_;  // UIDs, while the cache has them.
+  // Ordinals of workers whose create failed: the answer may have been lost, and the cache may not show the pod yet.
+  // They are tried first, or one worker too many would be made when a lower ordinal comes free.
+  kube::ObjectMemory<std::set<int>> unknown_;
 };
 
 }  // namespace grus

@@ -8,6 +8,7 @@
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/refusals.h"
 #include "controllers/policy/cluster_objects.h"
 
 namespace grus {
@@ -49,17 +50,8 @@ bool IsOtherToNodes(const kube::Pod& a, const kube::Pod& b) {
 
 }  // namespace
 
-bool IsFinal(const kube::Error& refusal) {
-  const kube::ErrorCode code = refusal.code();
-  return code == kube::ErrorCode::kForbidden || code == kube::ErrorCode::kInvalid ||
-         code == kube::ErrorCode::kInvalidArgument;
-}
-
-JobPods::Memory& JobPods::MemoryLocked(const ElasticHorovodJob& job) {
-  Memory& memory = memory_[job.metadata.Key()];
-  if (memory.question && memory.uid == job.metadata.uid && memory.generation == job.metadata.generation) return memory;
+void JobPods::Begin(const ElasticHorovodJob& job, Memory& memory) {
   const Memory before = std::exchange(memory, {});  // Keeps its question alive: the new one may be the same.
-  memory.uid = job.metadata.uid;
   memory.generation = job.metadata.generation;
   memory.worker.stated = std::make_shared<const kube::Pod>(WorkerPod(job));
   memory.launcher.stated = std::make_shared<const kube::Pod>(LauncherPodOf(job));
@@ -67,7 +59,14 @@ JobPods::Memory& JobPods::MemoryLocked(const ElasticHorovodJob& job) {
   std::weak_ptr<Question>& question = questions_[QuestionOf(job)];
   memory.question = question.lock();
   if (!memory.question) question = memory.question = std::make_shared<Question>();
-  return memory;
+}
+
+template <typename F>
+auto JobPods::WithMemoryLocked(const ElasticHorovodJob& job, F&& use) {
+  return memory_.With(job.metadata, [&](Memory& memory) {
+    if (!memory.question || memory.generation != job.metadata.generation) Begin(job, memory);
+    return use(memory);
+  });
 }
 
 Duration JobPods::AgeLeft(const Answer& answer) const {
@@ -75,11 +74,11 @@ Duration JobPods::AgeLeft(const Answer& answer) const {
   return (answer.refusal ? kSoon : kAskAgain) - (clock_.Now() - *answer.when);
 }
 
-JobPods::Answer JobPods::AnswerTo(const Json& workload, const std::string& ns, std::stop_token stop) const {
+JobPods::Answer JobPods::AnswerTo(const Json& pod, const std::string& ns, std::stop_token stop) const {
   kube::WriteOptions options;
   options.dry_run = true;
   options.timeout = kPatience;
-  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, PodOfTemplate(workload), options, stop);
+  auto created = client_.Create(kube::KindOf<kube::Pod>(), ns, pod, options, stop);
   Answer answer;
   answer.when = clock_.Now();
   if (created) answer.pod = std::static_pointer_cast<const kube::Pod>(*created);
@@ -106,7 +105,7 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
   bool is_worker_old, is_launcher_old;
   {
     std::lock_guard lock(mutex_);
-    question = MemoryLocked(job).question;
+    question = WithMemoryLocked(job, [](Memory& memory) { return memory.question; });
     is_worker_old = AgeLeft(question->worker) <= Duration::zero();
     is_launcher_old = AgeLeft(question->launcher) <= Duration::zero();
     const auto silence = silences_.find(ns);
@@ -117,9 +116,9 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     ++in_flight;
   }
   // False: the API server cannot answer now, whatever it is asked.
-  const auto ask = [&](const Json& workload, Answer& answer) {
+  const auto ask = [&](const Json& pod, Answer& answer) {
     const kube::TimePoint asked = clock_.Now();
-    Answer fresh = AnswerTo(workload, ns, stop);
+    Answer fresh = AnswerTo(pod, ns, stop);
     const bool can_answer = !fresh.refusal || IsFinal(*fresh.refusal);
     std::lock_guard lock(mutex_);
     NoteLocked(ns, fresh);
@@ -130,8 +129,8 @@ void JobPods::Ask(const ElasticHorovodJob& job, std::stop_token stop) {
     answer = std::move(fresh);
     return can_answer;
   };
-  const bool goes_on = !is_worker_old || ask(MakeWorkers(job, {1, 1, false, false}), question->worker);
-  if (goes_on && is_launcher_old) (void)ask(MakeLauncher(job), question->launcher);
+  const bool goes_on = !is_worker_old || ask(WorkerToAsk(job), question->worker);
+  if (goes_on && is_launcher_old) (void)ask(LauncherToAsk(job), question->launcher);
   std::lock_guard lock(mutex_);
   if (--in_flight_[ns] == 0) in_flight_.erase(ns);
 }
@@ -147,9 +146,10 @@ void JobPods::Make(Made& made, const kube::PodSpec& spec) {
 
 void JobPods::Learn(const ElasticHorovodJob& job, const kube::Pod& worker) {
   std::lock_guard lock(mutex_);
-  Made& made = MemoryLocked(job).worker;
-  Make(made, WithoutPin(worker));
-  made.is_learnt = true;
+  WithMemoryLocked(job, [&](Memory& memory) {
+    Make(memory.worker, WithoutPin(worker));
+    memory.worker.is_learnt = true;
+  });
 }
 
 JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answer) const {
@@ -179,26 +179,24 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
 
 JobPod JobPods::Worker(const ElasticHorovodJob& job) {
   std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(job);
-  return PodLocked(job.metadata.ns, memory.worker, memory.question->worker);
+  return WithMemoryLocked(
+      job, [&](Memory& memory) { return PodLocked(job.metadata.ns, memory.worker, memory.question->worker); });
 }
 
 JobPod JobPods::Launcher(const ElasticHorovodJob& job) {
   std::lock_guard lock(mutex_);
-  Memory& memory = MemoryLocked(job);
-  return PodLocked(job.metadata.ns, memory.launcher, memory.question->launcher);
+  return WithMemoryLocked(
+      job, [&](Memory& memory) { return PodLocked(job.metadata.ns, memory.launcher, memory.question->launcher); });
 }
 
-bool JobPods::HasVolumes(const kube::ObjectKey& job) const {
-  std::lock_guard lock(mutex_);
-  const auto it = memory_.find(job);
-  return it != memory_.end() &&
-         (!it->second.worker.stated->spec.volumes.empty() || !it->second.launcher.stated->spec.volumes.empty());
+bool JobPods::HasVolumes(const kube::ObjectKey& job) {
+  bool has_volumes = false;
+  memory_.IfKept(job, [&](const Memory& memory) {
+    has_volumes = !memory.worker.stated->spec.volumes.empty() || !memory.launcher.stated->spec.volumes.empty();
+  });
+  return has_volumes;
 }
 
-void JobPods::Forget(const kube::ObjectKey& job) {
-  std::lock_guard lock(mutex_);
-  memory_.erase(job);
-}
+void JobPods::Forget(const kube::ObjectKey& job) { memory_.Forget(job); }
 
 }  // namespace grus

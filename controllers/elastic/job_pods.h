@@ -15,6 +15,7 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/client/client.h"
 #include "clientlib/model/pod.h"
+#include "clientlib/runtime/object_memory.h"
 #include "crds/types/elastic_horovod_job.h"
 
 namespace grus {
@@ -27,9 +28,6 @@ struct JobPod {
   std::optional<kube::Duration> look_again;  // When the API server may answer differently.
 };
 
-// Whether the API server judged the pod itself: it refuses the same pod again until something else changes.
-bool IsFinal(const kube::Error& refusal);
-
 class JobPods {
  public:
   JobPods(kube::Client& client, const kube::Clock& clock) : client_(client), clock_(clock) {}
@@ -38,7 +36,7 @@ class JobPods {
   void Ask(const api::ElasticHorovodJob& job, std::stop_token stop);
   JobPod Worker(const api::ElasticHorovodJob& job);
   JobPod Launcher(const api::ElasticHorovodJob& job);
-  bool HasVolumes(const kube::ObjectKey& job) const;  // Its templates have volume claims; false if not asked before.
+  bool HasVolumes(const kube::ObjectKey& job);  // Its templates have volume claims; false if not asked before.
   // `worker` exists: plan with pods like it until a later answer shows that something has changed.
   void Learn(const api::ElasticHorovodJob& job, const kube::Pod& worker);
   void Forget(const kube::ObjectKey& job);
@@ -60,13 +58,15 @@ class JobPods {
     bool is_changed = false, is_learnt = false;
   };
   struct Memory {
-    std::string uid;
-    std::int64_t generation = 0;
+    std::int64_t generation = 0;  // Not KeptFor::kSpec: most new specs have the old question, which must stay alive.
     std::shared_ptr<Question> question;
     Made worker, launcher;
   };
 
-  Memory& MemoryLocked(const api::ElasticHorovodJob& job);
+  // Calls `use` with the memory of the job, and returns its result. REQUIRES: mutex_ is held.
+  template <typename F>
+  auto WithMemoryLocked(const api::ElasticHorovodJob& job, F&& use);
+  void Begin(const api::ElasticHorovodJob& job, Memory& memory);
   JobPod PodLocked(const std::string& ns, Made& made, const Answer& answer) const;
   static void Make(Made& made, const kube::PodSpec& spec);
   // A namespace in which the API server does not answer about pods, for example because a webhook hangs: ask nothing
@@ -76,17 +76,17 @@ class JobPods {
     kube::Duration pause{};
   };
 
-  Answer AnswerTo(const kube::Json& workload, const std::string& ns, std::stop_token stop) const;
+  Answer AnswerTo(const kube::Json& pod, const std::string& ns, std::stop_token stop) const;
   kube::Duration AgeLeft(const Answer& answer) const;  // Until the next question; zero or less: ask now.
   void NoteLocked(const std::string& ns, const Answer& fresh);
 
   kube::Client& client_;
   const kube::Clock& clock_;
+  kube::ObjectMemory<Memory> memory_;
 
-  mutable std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards what follows, and questions.
   std::map<std::string, Silence> silences_;
-  std::map<std::string, int> in_flight_;  // Questions, by namespace.
-  std::map<kube::ObjectKey, Memory> memory_;
+  std::map<std::string, int> in_flight_;                      // Questions, by namespace.
   std::map<std::string, std::weak_ptr<Question>> questions_;  // By namespace and what the pods are made of.
 };
 

@@ -6,19 +6,13 @@
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/elastic/refusals.h"
 
 namespace grus {
 namespace {
 
 using api::ElasticHorovodJob;
 using kube::ObjectKey;
-
-// How many of the wanted workers exist. Pods of the last run do not count: they are ending.
-int Existing(const View& view, int replicas) {
-  if (!view.has_workers()) return 0;
-  return static_cast<int>(
-      std::count_if(view.pods.begin(), view.pods.end(), [&](const Worker& w) { return w.ordinal < replicas; }));
-}
 
 bool HasLauncherPod(const View& view) {
   return std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(),
@@ -74,7 +68,7 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
     limited_.insert(key);
   }
   const QuotaList quotas = quotas_.Of(key.ns);
-  const int existing = Existing(view, wanted);
+  const int existing = view.alive();
   const auto limit = [&](const Wanted& pod, const QuotaRoom& room, bool is_of_launcher) {
     if (!pod.refusal.empty()) return QuotaLimit{existing, "", "", pod.refusal, is_of_launcher, pod.look_again};
     return QuotaLimit{existing + room.copies, room.quota, room.resource, room.why, is_of_launcher, pod.look_again};
@@ -106,10 +100,10 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
 void JobQuotas::Note(const View& view, const Plan& plan) {
   const ObjectKey key = view.job->metadata.Key();
   const bool has_ended = HasEnded(plan.status);
-  const int replicas = plan.workers && !has_ended ? plan.workers->replicas : 0;
+  const int granted = plan.workers && !has_ended ? plan.workers->granted : 0;
   Promise promise;
-  promise.workers = std::max(0, replicas - Existing(view, replicas));
-  promise.launchers = replicas > 0 && !HasLauncherPod(view) ? 1 : 0;
+  promise.workers = std::max(0, granted - view.alive());
+  promise.launchers = granted > 0 && !HasLauncherPod(view) ? 1 : 0;
   const int planned = promise.workers + promise.launchers;
   if (const QuotaList quotas = quotas_.Of(key.ns); planned > 0 && !quotas.empty()) {
     promise.worker = WantedOf(pods_.Worker(*view.job), quotas).pod;
@@ -123,7 +117,7 @@ void JobQuotas::Note(const View& view, const Plan& plan) {
     is_less = planned < before;
     if (planned > 0) promises_[key] = std::move(promise);
     else if (before > 0) promises_.erase(it);
-    if (replicas == 0 && has_ended) limited_.erase(key);
+    if (granted == 0 && has_ended) limited_.erase(key);
   }
   // Pods that were planned exist by now and count in the quota, or were given up.
   if (is_less) Tell(key.ns);

@@ -16,6 +16,8 @@ using std::chrono::seconds;
 constexpr kube::Duration kPatience = seconds(8);  // Also in a burst of jobs, in which all pods wait for seconds.
 constexpr kube::Duration kStartPatience = seconds(5);
 constexpr kube::Duration kAskAgain = seconds(10);
+// No event tells that an admission check has changed. A quota that comes free wakes the job, but not before this.
+constexpr kube::Duration kMakeAgain = seconds(5);
 constexpr kube::Duration kHeardLate = std::chrono::minutes(1);  // A warning may precede our first look; clocks differ.
 
 auto LastSeen(const kube::Event& event) {
@@ -82,26 +84,51 @@ std::optional<Refusal> MissingPods::Ask(const kube::ObjectKey& job, const std::s
   return record.text.empty() ? std::nullopt : std::optional(Refusal{record.text, *record.since});
 }
 
-std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::StatefulSet* workers,
-                                                   const kube::Job* launcher, std::stop_token stop) {
+std::optional<kube::Duration> MissingPods::NoteCreates(const View& view, const std::optional<kube::Error>& refusal) {
+  if (!refusal) {
+    refusals_.Forget(view.job->metadata.Key());
+    return std::nullopt;
+  }
+  refusals_.With(view.job->metadata, [&](std::optional<RefusedCreates>& kept) {
+    if (!kept) kept = RefusedCreates{{{}, view.now}, {}};
+    kept->refusal.text = refusal->message();
+    kept->last = clock_.Now();
+  });
+  return kMakeAgain;
+}
+
+void MissingPods::Forget(const kube::ObjectKey& job) {
+  records_.Forget(job);
+  refusals_.Forget(job);
+}
+
+std::optional<kube::Duration> MissingPods::Explain(View& view, const kube::Job* launcher, std::stop_token stop) {
   const kube::ObjectKey job = view.job->metadata.Key();
   const auto look = [&](const std::string& uid, kube::Duration patience) {
     return Ask(job, uid, patience, view.now, stop);
   };
-  const bool lacks_workers = workers != nullptr && view.workers && view.workers->is_observed &&
-                             static_cast<int>(view.pods.size()) < view.workers->replicas;
+  if (view.alive() >= view.granted()) refusals_.Forget(view.job->metadata.Key());
+  if (auto refused = refusals_.Get(view.job->metadata)) {
+    if (view.HoldingOn() > 0) {
+      // A quota may refuse a replacement until the worker before it is gone: that time does not count.
+      refused->refusal.since = view.now;
+      refusals_.With(view.job->metadata, [&](auto& kept) { kept = refused; });
+    }
+    view.refused_workers = refused->refusal;
+    const kube::Duration left = kMakeAgain - (clock_.Now() - refused->last);
+    view.may_make_workers = left <= kube::Duration::zero();
+    if (!view.may_make_workers) return left;
+  }
   const bool lacks_launcher = launcher != nullptr && view.launcher == LauncherState::kActive &&
                               !view.is_launcher_ending && view.launcher_pods.empty();
-  if (lacks_workers) {
-    view.refused_workers = look(workers->metadata.uid, kPatience);
-  } else if (lacks_launcher) {
+  if (lacks_launcher) {
     view.refused_launcher = look(launcher->metadata.uid, kPatience);
   } else if (Worker* stuck = FindStuck(view.pods, view.now, IsStarting, &Worker::bound_since)) {
     if (const auto warning = look(stuck->uid, {})) stuck->trouble = warning->text;
   } else if (LauncherPod* pod = FindStuck(view.launcher_pods, view.now, IsLauncherStarting, &LauncherPod::created)) {
     if (const auto warning = look(pod->uid, {})) pod->trouble = warning->text;
   } else {
-    Forget(job);
+    records_.Forget(job);
     const bool is_starting = std::any_of(view.pods.begin(), view.pods.end(), IsStarting) ||
                              std::any_of(view.launcher_pods.begin(), view.launcher_pods.end(), IsLauncherStarting);
     return is_starting ? std::optional<kube::Duration>(kStartPatience) : std::nullopt;

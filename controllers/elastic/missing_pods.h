@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why pods are not made, or do not start, where Kubernetes says so only in events.
 //
-// The controllers of StatefulSets and Jobs record an event when Pod Security, a quota or a webhook refuses a pod; the
-// kubelet does when a volume cannot be mounted. When an object has waited for a while, its events are listed, at most
-// every ten seconds. The answers are kept in memory; a restart asks again.
-// Thread-safe, for one pass over each job at a time.
+// The controller of Jobs records an event when Pod Security, a quota or a webhook refuses a pod; the kubelet does when
+// a volume cannot be mounted. When an object has waited for a while, its events are listed, at most every ten seconds.
+// The refusal of a worker is the answer to our own create. All is kept in memory; a restart asks again. Thread-safe,
+// for one pass over each job at a time.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,15 @@ class MissingPods {
  public:
   explicit MissingPods(kube::Client& client, const kube::Clock& clock) : client_(client), clock_(clock) {}
 
-  // Completes `view`: refused_workers, refused_launcher, the trouble of a pod. `workers` and `launcher` may be null.
-  // Returns when to look again, if something is missing.
-  std::optional<kube::Duration> Explain(View& view, const kube::StatefulSet* workers, const kube::Job* launcher,
-                                        std::stop_token stop);
-  void Forget(const kube::ObjectKey& job) { records_.Forget(job); }
+  // Sets these of `view`: refused_workers, may_make_workers, refused_launcher, the trouble of a pod. `launcher` may be
+  // null. Returns when to look again, if something is missing.
+  std::optional<kube::Duration> Explain(View& view, const kube::Job* launcher, std::stop_token stop);
+  // What became of the creates of workers; nullopt: all were made. Returns when to try again.
+  std::optional<kube::Duration> NoteCreates(const View& view, const std::optional<kube::Error>& refusal);
+  void Forget(const kube::ObjectKey& job);
 
  private:
-  // About a StatefulSet or Job that lacks pods, or a pod that does not start.
+  // About a Job that lacks a pod, or a pod that does not start.
   struct Record {
     std::optional<kube::Time> since;  // When that was first seen.
     std::optional<kube::TimePoint> asked;
@@ -39,7 +40,12 @@ class MissingPods {
 
   kube::Client& client_;
   const kube::Clock& clock_;
-  kube::ObjectMemory<Record> records_;  // By job.
+  struct RefusedCreates {
+    Refusal refusal;
+    kube::TimePoint last;
+  };
+  kube::ObjectMemory<Record> records_;                          // By job.
+  kube::ObjectMemory<std::optional<RefusedCreates>> refusals_;  // Of workers.
 };
 
 }  // namespace grus

@@ -21,8 +21,8 @@ struct OurContainer {
   // Fields of the container, each a path and a value, where the user says nothing.
   std::vector<std::pair<std::vector<std::string>, kube::Json>> defaults;
   WorkerDevices devices;  // If the user states them, the amounts in the template stay.
-  int port =
-      0;  // Where it listens. On the host network, the pod claims this port of the node, so that no node gets two.
+  // Where it listens. On the host network, the pod takes this port of the node, so that no node gets two.
+  int port = 0;
 };
 
 // `user_template` may be null, or any JSON: what is not an object is passed on for the API server to refuse.

@@ -8,7 +8,7 @@ constexpr char kUsePatch[] =
     R"sh([ -n "${GRUS_PLAIN_HOROVOD:-}" ] || export PYTHONPATH="/etc/grus/job${PYTHONPATH:+:$PYTHONPATH}"
 )sh";
 
-// With a read-only root file system there is no other place: Python's tempfile would find none.
+// Python's tempfile needs a folder that it can write; with a read-only root file system there is no other.
 constexpr char kTempFolder[] = R"sh([ -n "${TMPDIR:-}" ] || [ -w /tmp ] || export TMPDIR=/tmp/grus
 )sh";
 
@@ -85,7 +85,7 @@ std::string LauncherScript() {
   // ssh: without keep-alives, ssh notices a vanished node only after two hours. Each session leaves a file named after
   //   its process, for the discovery script.
   //   The first login leaves the file "connected": without it, no worker was lost.
-  // Afterwards: when all of its workers are gone, or were exchanged for others, nobody has the training's state.
+  // At the end: if all workers are gone, or were exchanged for others, nobody has the training's state.
   return R"sh(mkdir -p /tmp/grus && (umask 077; cp /etc/grus/job/id_ed25519 /tmp/grus/id_ed25519) || exit 1
 )sh" + std::string(kTempFolder) +
          R"sh(mkdir -p /tmp/grus/bin && cat >/tmp/grus/bin/ssh <<EOF && chmod +x /tmp/grus/bin/ssh || exit 1
@@ -104,7 +104,8 @@ trap 'stopped=yes; [ -z "$training" ] || kill "$training" 2>/dev/null' TERM INT
 training=$!
 [ -z "$stopped" ] || kill "$training" 2>/dev/null
 echo "$training" >/tmp/grus/training
-# When all workers have failed Horovod asks no more, and takes another minute to end: this sees that they were exchanged.
+# When all workers have failed, Horovod does not run the discovery script any more, and takes another minute to end. Run
+# it here, so that it sees that all workers were exchanged.
 (while sleep 2 && kill -0 "$training"; do /bin/sh /etc/grus/hosts/discover_hosts.sh; done) >/dev/null 2>&1 &
 watch=$!
 while :; do
@@ -113,7 +114,7 @@ while :; do
   kill -0 "$training" 2>/dev/null || break
 done
 kill "$watch" 2>/dev/null
-# Horovod takes processes that were stopped for ones that succeeded, now and then: the job would be Succeeded.
+# Horovod sometimes counts processes that were stopped as successful: do not let the job become Succeeded.
 [ -z "$stopped" ] || [ "$code" -ne 0 ] || code=143
 if [ "$code" -eq 0 ] || [ -n "$stopped" ] || [ ! -s /tmp/grus/hosts ]; then exit "$code"; fi
 while read -r host; do
@@ -139,10 +140,10 @@ exit "$code"
 
 std::string DiscoveryScript() {
   return R"sh(#!/bin/sh
-# Prints the hosts that Horovod may use, one ADDRESS:SLOTS a line. Always succeeds: Horovod ends the job when the
-# first call fails, and an empty answer is a legal one.
-# "hosts" is the mounted host list, which the kubelet may deliver late; "pushed" comes with the pod itself and
-# follows within a second. The higher revision counts.
+# Prints the hosts that Horovod may use: one ADDRESS:SLOTS a line, or nothing. Always exits with 0: Horovod ends the job
+# if the first call fails.
+# "hosts" is the mounted host list, which the kubelet may update a minute late. "pushed" is an annotation of the pod,
+# which it updates within a second. Use the one with the higher revision.
 revision() { sed -n '1s/^revision //p' "$1" 2>/dev/null; }
 folder=/etc/grus/hosts
 list=$folder/hosts
@@ -153,8 +154,8 @@ fi
 hosts=$(tail -n +2 "$list" 2>/dev/null | while read -r host pod || [ -n "$host" ]; do
   [ -z "$host" ] || echo "$host"
 done)
-# The launcher asks afterwards which hosts there were, and whether all were exchanged for others. None at all says
-# nothing yet: Horovod waits, and goes on when the same ones come back.
+# Note the hosts, and whether all were exchanged for others: the launcher reads that when the training has ended. An
+# empty list does not count: Horovod waits, and goes on if the same hosts come back.
 known=/tmp/grus/hosts
 if [ -n "$hosts" ] && [ -s "$known" ]; then
   kept=
@@ -166,16 +167,16 @@ $host
 "*) kept=yes ;; esac
   done <"$known"
   if [ -z "$kept" ]; then
-    # Nobody has the training's state: Horovod would end, but not soon, and it takes no SIGTERM then.
-    # ("true", not ":", whose failed redirection would end the shell.)
+    # No worker has the training's state any more. Horovod would end only after a minute, and ignores SIGTERM until
+    # then: kill it. ("true", because the shell would end if the redirection failed for ":".)
     { true >/tmp/grus/exchanged; } 2>/dev/null
     read -r training </tmp/grus/training && kill -KILL "$training"
   fi
 fi
 [ -z "$hosts" ] || {
-  { echo "$hosts" >"$known.$$" && mv "$known.$$" "$known"; } 2>/dev/null  # Whole, for who reads it at this moment.
-  # Horovod forgets a change that comes while it still takes up another one: the new host would idle for ever. One that
-  # has no session while others train is left out for three of each fifteen seconds: its return is a change anew.
+  { echo "$hosts" >"$known.$$" && mv "$known.$$" "$known"; } 2>/dev/null  # At once, so that nobody reads half of it.
+  # Horovod misses a change that comes while it handles another one: the new host would stay idle. While others train,
+  # leave a host without a session out for three of each fifteen seconds: Horovod sees its return as another change.
   is_used() {
     for session in "/tmp/grus/sessions/${1%:*}"/*; do [ ! -d "/proc/${session##*/}" ] || return 0; done
     return 1

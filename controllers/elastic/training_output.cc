@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// A kubelet that does not answer must not hold up a reconcile thread for longer.
+// A kubelet that does not answer must not keep a reconcile thread for longer.
 constexpr kube::Duration kLogTimeout = seconds(3);
 // A silent training may print again: look at it this often.
 constexpr kube::Duration kSilentAgain = seconds(30);
@@ -22,7 +22,7 @@ constexpr kube::Duration kSilentAgain = seconds(30);
 constexpr std::int32_t kShortestLimit = 60;
 constexpr std::int64_t kMostBytes = 4096;  // The time stands at the beginning of the line.
 // A new leader spreads its questions about running jobs over this time: each occupies a reconcile thread, and all at
-// once would hold up new jobs.
+// once would delay new jobs.
 constexpr kube::Duration kSpread = seconds(60);
 
 LauncherPod* FindRunning(View& view) {

@@ -19,7 +19,7 @@ class TrainingOutput {
  public:
   TrainingOutput(kube::Client& client, const kube::Clock& clock) : client_(client), clock_(clock) {}
 
-  // Completes `view`: silent_since of the launcher that runs, if it was silent for the job's limit when last asked.
+  // Sets in `view`: silent_since of the launcher that runs, if it was silent for the job's limit when last asked.
   // Blocks for some seconds at most. Returns when to look again.
   std::optional<kube::Duration> Look(View& view, std::stop_token stop);
   void Forget(const kube::ObjectKey& job) { records_.Forget(job); }

@@ -12,13 +12,12 @@ namespace {
 using kube::Duration;
 using std::chrono::seconds;
 
-// The pods of the StatefulSet, sorted by what the plan may do with them.
+// The workers that are not leaving, sorted by what the plan may do with them.
 struct Census {
   std::vector<const Worker*> bound;    // On a node that exists.
-  std::vector<const Worker*> waiting;  // Not bound, not gated: the scheduler's turn, within the grace.
+  std::vector<const Worker*> waiting;  // Not bound: its gang's or the scheduler's turn, within the grace.
   std::vector<const Worker*> expired;  // Unschedulable, or bound and broken, for longer than the grace.
-  std::vector<const Worker*> gated;
-  bool has_broken = false;  // Among `expired`.
+  bool has_broken = false;             // Among `expired`.
   std::optional<Duration> next_expiry;
 
   std::vector<const Worker*> BoundAndWaiting() const {
@@ -30,6 +29,7 @@ struct Census {
 
 // How long pods that cannot start may hold their GPUs: time for the kubelet to try three times.
 constexpr Duration kBrokenGrace = seconds(60);
+constexpr Duration kLeavingCheck = seconds(10);  // No event tells that a worker is late to leave.
 // No event tells that an image can be pulled again, and each try holds the GPUs for kBrokenGrace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
 constexpr int kMostUnseenGrowth = 8;
@@ -47,26 +47,31 @@ bool IsOver(const View& view, const kube::Time& since, Duration grace, std::opti
 // For a worker without a node. If its gang waits because a member has no place, the time runs from the grant.
 bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace, std::optional<Duration>& next) {
   const auto& last = view.job->status.last_scale;
-  if (view.lacks_places && last) return IsOver(view, last->time, grace, next);
+  if (view.lacks_places && last) {
+    return IsOver(view, std::max(last->time, worker.created.value_or(last->time)), grace, next);
+  }
   if (worker.unschedulable_since) return IsOver(view, *worker.unschedulable_since, grace, next);
   return worker.asked_since && IsOver(view, *worker.asked_since, std::max(grace, kLongestDecision), next);
 }
 
-Census Count(const View& view, int replicas, Duration grace) {
+Census Count(const View& view, Duration grace) {
   Census census;
+  int holding_on = view.HoldingOn();
   for (const Worker& worker : view.pods) {
-    if (worker.is_leaving() || worker.ordinal >= replicas) continue;
+    if (worker.is_leaving()) continue;
     if (worker.is_bound) {
       const bool is_broken = !worker.is_ready && !worker.trouble.empty() && worker.unready_since &&
                              IsOver(view, *worker.unready_since, kBrokenGrace, census.next_expiry);
       (is_broken ? census.expired : census.bound).push_back(&worker);
       census.has_broken |= is_broken;
-    } else if (worker.is_gated) {
-      census.gated.push_back(&worker);
-    } else if (HasNoNodeForTooLong(view, worker, grace, census.next_expiry)) {
-      census.expired.push_back(&worker);
-    } else {
+    } else if (!HasNoNodeForTooLong(view, worker, grace, census.next_expiry)) {
       census.waiting.push_back(&worker);
+    } else if (holding_on > 0) {
+      --holding_on;  // It waits for what a worker that leaves still has.
+      LookAgain(census.next_expiry, kLeavingCheck);
+      census.waiting.push_back(&worker);
+    } else {
+      census.expired.push_back(&worker);
     }
   }
   return census;
@@ -107,11 +112,17 @@ bool IsUngated(const api::ElasticHorovodJob& job) {
   return job.spec.run_policy.scheduling_policy.when_unschedulable == api::WhenUnschedulable::kUngate;
 }
 
-WorkerPlan GiveBack(ScaleReason reason) {
+WorkerPlan GiveBack(const View& view, ScaleReason reason) {
   WorkerPlan plan;
+  plan.drop = AllOf(view);
   plan.reason = reason;
   plan.is_waiting = true;
   return plan;
+}
+
+void KeepOnly(WorkerPlan& plan, const View& view, const std::vector<const Worker*>& keep) {
+  plan.drop = AllOf(view);
+  for (const Worker* worker : keep) plan.drop.erase(worker);
 }
 
 // Why the job must give everything back, whatever the state of its workers; kNone: it may go on.
@@ -149,79 +160,49 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
     if (plan.is_waiting) return plan;
     start = sizes.NeededToStart();  // A cluster autoscaler must see them.
   }
-  // Create only what fits at first, and ask for the rest when these are bound: ordinals that do not fit are then the
-  // highest, and scaling down removes them.
-  plan.size = {start, start, false, false};
+  // Create only what fits at first, and ask for the rest when these are bound: the minimum starts as a whole.
+  plan.granted = start;
   plan.reason = ScaleReason::kStarted;
   return plan;
 }
 
-// Keeps the workers in `keep` and `missing_kept` whose pods do not exist yet, and frees every other ordinal: above the
-// highest kept one by scaling, below it by parking.
-void ShrinkTo(WorkerPlan& plan, std::vector<const Worker*> keep, int missing_kept, const Census& census,
-              ScaleReason reason) {
-  int replicas = 0;
-  for (const Worker* worker : keep) replicas = std::max(replicas, worker->ordinal + 1);
-  plan.size.granted = static_cast<int>(keep.size()) + missing_kept;
-  plan.size.replicas = std::max(replicas, plan.size.granted);
-  plan.size.is_gated = plan.size.replicas > plan.size.granted;
-  plan.reason = reason;
-  for (const auto* group : {&census.expired, &census.waiting}) {
-    for (const Worker* worker : *group) {
-      const bool is_kept = std::find(keep.begin(), keep.end(), worker) != keep.end();
-      if (!is_kept && worker->ordinal < plan.size.replicas) plan.park.push_back(worker);
-    }
-  }
-}
-
-// REQUIRES: plan.size is as the StatefulSet has it.
 void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
-  plan.size.granted = granted;
-  plan.size.replicas = std::max(plan.size.replicas, granted);
-  plan.size.is_gated = plan.size.replicas > granted;
+  plan.granted = granted;
   plan.reason = reason;
 }
 
-// The user wants fewer: workers without a node go first, then the highest ordinals, after they left the host list.
-void PlanUserShrink(WorkerPlan& plan, const Census& census, const Sizes& sizes) {
+// There are to be fewer: workers without a node go first, then those that are not ready, then the highest ordinals, all
+// after they left the host list.
+void PlanUserShrink(WorkerPlan& plan, const View& view, const Census& census, const Sizes& sizes) {
   std::vector<const Worker*> keep = census.BoundAndWaiting();
+  std::ranges::stable_partition(keep, &Worker::is_usable);
   if (keep.size() > static_cast<std::size_t>(sizes.wanted)) keep.resize(static_cast<std::size_t>(sizes.wanted));
-  const int missing = sizes.wanted - static_cast<int>(keep.size());
-  ShrinkTo(plan, std::move(keep), missing, census, ScaleReason::kSpecChanged);
+  KeepOnly(plan, view, keep);
+  plan.granted = sizes.wanted;
+  plan.reason = ScaleReason::kSpecChanged;
   plan.must_drain = true;
-}
-
-// Lifts gates until as many pods may run as are granted, lowest ordinals first.
-void PlanLifts(WorkerPlan& plan, const Census& census) {
-  const std::size_t free_to_run = census.bound.size() + census.waiting.size() + census.expired.size() -
-                                  std::min(plan.park.size(), census.waiting.size() + census.expired.size());
-  const auto granted = static_cast<std::size_t>(plan.size.granted);
-  for (const Worker* worker : census.gated) {
-    if (free_to_run + plan.lift.size() >= granted) break;
-    if (worker->ordinal < plan.size.replicas) plan.lift.push_back(worker);
-  }
 }
 
 // Right after a start, or after the user chose a target, ask the scheduler for all wanted workers (up to a cap), unless
 // they could take places of the launcher or of others; else grow as far as there is room. The scheduler chooses the
 // nodes, so do not grow while others wait for room that the new workers could take.
 void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
-  const WorkersState& now = *view.workers;
+  const int granted = view.granted();
   const api::ElasticHorovodJob& job = *view.job;
   if (!view.reserved_for.empty()) return;
-  const bool are_all_bound = static_cast<int>(census.bound.size()) >= now.granted;
+  const bool are_all_bound = static_cast<int>(census.bound.size()) >= granted;
   const bool is_room_kept = view.do_others_have_places || !view.has_bound_launcher();
   // Cap it: a target far beyond the cluster must not create thousands of pods.
-  const int capped = std::min(sizes.wanted, now.granted + view.room.copies + std::max(kMostUnseenGrowth, now.granted));
+  const int capped = std::min(sizes.wanted, granted + view.room.copies + std::max(kMostUnseenGrowth, granted));
   if (LastReason(view) == ToString(ScaleReason::kStarted)) {
     // Ask the scheduler once for more than our own count of free GPUs allows, unless room is kept.
-    const int most = is_room_kept ? std::min(sizes.wanted, now.granted + view.room.copies) : capped;
-    if (are_all_bound && most > now.granted) GrowTo(plan, most, ScaleReason::kRequested);
+    const int most = is_room_kept ? std::min(sizes.wanted, granted + view.room.copies) : capped;
+    if (are_all_bound && most > granted) GrowTo(plan, most, ScaleReason::kRequested);
     return;
   }
   const bool did_user_choose =
       job.status.observed_generation != job.metadata.generation && job.spec.workers.target_replicas.has_value();
-  if (did_user_choose && now.granted == now.replicas && !is_room_kept) {
+  if (did_user_choose && !is_room_kept) {
     GrowTo(plan, capped, ScaleReason::kSpecChanged);
     return;
   }
@@ -230,18 +211,26 @@ void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Ce
     LookAgain(plan.look_again, left);
     return;
   }
-  GrowTo(plan, std::min(sizes.wanted, now.granted + view.room.copies), ScaleReason::kRoomAppeared);
+  GrowTo(plan, std::min(sizes.wanted, granted + view.room.copies), ScaleReason::kRoomAppeared);
 }
 
 // The user raised the minimum above what is granted: grow into the free room at once, or give everything back if the
 // minimum does not fit.
 void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
-  const int granted = std::min(sizes.wanted, view.workers->granted + view.room.copies);
+  const int granted = std::min(sizes.wanted, view.granted() + view.room.copies);
   if (granted >= sizes.NeededToRun()) return GrowTo(plan, granted, ScaleReason::kSpecChanged);
-  plan = GiveBack(ScaleReason::kBelowMinimum);
+  plan = GiveBack(view, ScaleReason::kBelowMinimum);
 }
 
 }  // namespace
+
+WorkerSet AllOf(const View& view) {
+  WorkerSet all;
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_leaving()) all.insert(&worker);
+  }
+  return all;
+}
 
 Duration UnschedulableGrace(const View& view) {
   const api::SchedulingPolicy& policy = view.job->spec.run_policy.scheduling_policy;
@@ -291,55 +280,38 @@ std::string_view ToString(ScaleReason reason) {
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   if (!view.has_workers()) return PlanStart(view, sizes);
 
-  const WorkersState& now = *view.workers;
-  const Census census = Count(view, now.replicas, UnschedulableGrace(view));
-  const int bound = static_cast<int>(census.bound.size());
+  const int granted = view.granted();
+  const Census census = Count(view, UnschedulableGrace(view));
   std::optional<Duration> next;
   if (const ScaleReason reason = ReasonToGiveBack(view, sizes, next); reason != ScaleReason::kNone) {
-    return GiveBack(reason);
+    return GiveBack(view, reason);
   }
   WorkerPlan plan;
+  plan.granted = granted;
   LookAgain(plan.look_again, next);
-  plan.size = now;
-  plan.size.is_gated = now.replicas > now.granted;  // Also after somebody scaled the StatefulSet by hand.
   LookAgain(plan.look_again, census.next_expiry);
-  if (const int owed = std::min(now.promised, sizes.wanted); now.replicas < owed) {
-    // Somebody scaled the StatefulSet down by hand: restore what was granted.
-    plan.size = {owed, owed, false, false};
-    return plan;
-  }
 
   const bool are_refused =
       view.refused_workers && IsOver(view, view.refused_workers->since, kBrokenGrace, plan.look_again);
   if (!census.expired.empty() || are_refused) {
-    // Keep the workers whose pods do not exist yet or are being replaced, unless such pods are refused.
-    const int known = static_cast<int>(census.bound.size() + census.waiting.size() + census.expired.size());
-    const int missing = are_refused ? 0 : std::max(0, now.granted - known);
+    // Keep what is owed, unless such pods are refused.
+    const int owed = are_refused ? 0 : std::max(0, granted - view.alive());
     const ScaleReason why = census.has_broken || are_refused ? ScaleReason::kPodsBroken : ScaleReason::kUnschedulable;
-    std::vector<const Worker*> keep = census.BoundAndWaiting();
-    const int kept = static_cast<int>(keep.size()) + missing;
+    const std::vector<const Worker*> keep = census.BoundAndWaiting();
+    const int kept = static_cast<int>(keep.size()) + owed;
     if (kept < (IsStarting(view) ? sizes.NeededToStart() : sizes.NeededToRun())) {
-      return GiveBack(why == ScaleReason::kPodsBroken ? why : ScaleReason::kBelowMinimum);
+      return GiveBack(view, why == ScaleReason::kPodsBroken ? why : ScaleReason::kBelowMinimum);
     }
-    if (kept < now.granted) {
-      ShrinkTo(plan, std::move(keep), missing, census, why);
-    } else if (now.is_gated && now.is_observed) {
-      // Already shrunk: park the pods that are still unschedulable.
-      plan.park = census.expired;
-    }
-  } else if (sizes.wanted < std::max(now.granted, bound)) {
-    PlanUserShrink(plan, census, sizes);
-  } else if (bound > now.granted && bound >= sizes.NeededToRun()) {
-    // A worker that was to be parked was bound first.
-    GrowTo(plan, bound, ScaleReason::kRoomAppeared);
-  } else if (now.granted < sizes.NeededToRun()) {
+    KeepOnly(plan, view, keep);
+    plan.granted = kept;
+    plan.reason = why;
+  } else if (sizes.wanted < granted) {
+    PlanUserShrink(plan, view, census, sizes);
+  } else if (granted < sizes.NeededToRun()) {
     PlanRaisedMinimum(plan, view, Admitted(view, sizes));
-  } else if (Admitted(view, sizes).wanted > now.granted) {
+  } else if (Admitted(view, sizes).wanted > granted) {
     PlanGrowth(plan, view, Admitted(view, sizes), census);
   }
-  // Pods deleted before the StatefulSet's controller has seen the gate would come back without it.
-  if (!now.is_gated || !now.is_observed || !plan.size.is_gated) plan.park.clear();
-  PlanLifts(plan, census);
   return plan;
 }
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many workers may run, and which ordinals: pure.
+// How many workers may run, and which of those that exist: pure.
 //
-// A StatefulSet of N replicas always has the ordinals 0..N-1, and scaling down removes the highest, whichever pods
-// run. But any ordinal may be unschedulable, and any may be missing after a node is lost. So a job that must shrink
-// scales its StatefulSet down only to the highest worker that stays, and *parks* the unschedulable ordinals below it:
-// the pod template gets a scheduling gate (update strategy OnDelete, so no running pod is touched) and the
-// unschedulable pods are deleted; their replacements are created gated, hold no GPU and wait in no queue. Growing lifts
-// the gates of parked pods first. No running worker is ever killed to make room for a waiting one
-// (docs/adr/0003-shrink-without-killing.md).
+// Each worker is a pod of the job. A job that must shrink deletes workers that have no node, then others, the highest
+// ordinals first; a running worker never makes room for a waiting one. A worker that is lost is owed: another one is
+// made under a free ordinal, without waiting for the first to be gone.
 #pragma once
 
 #include <optional>
@@ -34,12 +30,11 @@ std::string_view ToString(ScaleReason reason);
 inline constexpr char kBelowMinimumReason[] = "BelowMinimum";  // Also of the Ready condition.
 
 struct WorkerPlan {
-  WorkersState size;                        // What the StatefulSet should say. replicas 0: no worker may run.
+  int granted = 0;                          // How many workers may run.
   ScaleReason reason = ScaleReason::kNone;  // Set when `granted` changes.
-  std::vector<const Worker*> park;          // Unschedulable pods to delete so that they come back gated.
-  std::vector<const Worker*> lift;          // Gated pods that may run now.
+  WorkerSet drop;                           // Workers to delete, so that no more than `granted` are left.
   bool is_waiting = false;                  // There is no room for the minimum.
-  bool must_drain = false;                  // Take ordinals from size.replicas on off the host list first.
+  bool must_drain = false;                  // Take what is dropped off the host list first.
   std::optional<kube::Duration> look_again;
 };
 
@@ -56,6 +51,7 @@ bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optiona
 bool DidLastTrySucceed(const View& view);
 // `sizes` with no more workers wanted than quotas admit, but at least those already granted.
 Sizes Admitted(const View& view, Sizes sizes);
+WorkerSet AllOf(const View& view);  // That are not leaving.
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);
 
 }  // namespace grus

@@ -41,9 +41,7 @@ ChildWriter::ChildWriter(kube::Client& client, kube::WriteTracker& writes, Child
 
 Status ChildWriter::Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,
                           const std::string& name) {
-  ++write_count_;
   if (!answer) return With(std::move(answer).error(), verb, kind, name);
-  last_version_ = (*answer)->metadata.resource_version;
   writes_.Note(owner_, kind, **answer);
   return {};
 }
@@ -106,14 +104,19 @@ Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Jso
     }
     // An immutable Secret has nothing to restore; other children may have lost the label by which our caches find them.
     if (child.Find("immutable")) return {};
-    return Restore(kind, std::string(metadata.uid), make(true));
+    const Json wanted = make(true);
+    if (wanted.Find("spec") || wanted.Find("data")) return Restore(kind, std::string(metadata.uid), wanted);
+    // Nothing of it can be changed but what makes it ours, beside what others have added.
+    Json patch;
+    patch["metadata"]["labels"] = *wanted.At({"metadata", "labels"});
+    return Merge(kind, name, std::string(metadata.uid), std::move(patch));
   }
   if (owner && owner->kind == owner_kind_.kind && owner->name == owner_.name) {
     return With(Error(ErrorCode::kConflict, "that of the deleted job of this name still exists"), "create", kind, name);
   }
-  const std::string holder =
+  const std::string whose =
       owner ? "belongs to " + std::string(owner->kind) + " \"" + std::string(owner->name) + "\"" : "has no controller";
-  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and " + holder +
+  return Error(ErrorCode::kAlreadyExists, std::string(kind.kind) + " \"" + name + "\" exists and " + whose +
                                               "; delete or rename it, or give the job another name");
 }
 
@@ -141,7 +144,6 @@ Status ChildWriter::Merge(const kube::Kind& kind, const std::string& name, const
 }
 
 Status ChildWriter::Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options) {
-  ++write_count_;
   kube::DeleteOptions with_uid = options;
   with_uid.uid = std::string(child.uid);
   Status deleted = client_.Delete(kind, {owner_.ns, child.name}, with_uid, stop_);

@@ -57,10 +57,6 @@ class ChildWriter {
   // Does not wait until the child is gone. The UID becomes a precondition.
   kube::Status Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options = {});
 
-  int writes() const { return write_count_; }
-  // The resource version that the last write of this pass returned; empty: no write returned one.
-  const std::string& last_version() const { return last_version_; }
-
  private:
   kube::Status ConfirmOwner();
   kube::Status Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,
@@ -73,8 +69,6 @@ class ChildWriter {
   const kube::Kind& owner_kind_;
   const kube::ObjectMeta& owner_;
   std::stop_token stop_;
-  int write_count_ = 0;
-  std::string last_version_;
   bool is_owner_confirmed_ = false;
 };
 

@@ -17,7 +17,8 @@ void KeyFeed::AddAfter(const kube::ObjectKey& key, kube::Duration wait) const {
 
 void KeyFeed::AddChanged(const kube::ObjectKey& owner, const kube::Kind& kind, const kube::Change& change, News news,
                          bool is_low) const {
-  const bool is_echo = change.after && writes_.IsOwnEcho(owner, kind, change.after->metadata.resource_version);
+  const bool is_echo =
+      writes_ && change.after && writes_->IsOwnEcho(owner, kind, change.after->metadata.resource_version);
   Add(owner, is_echo ? std::min(news, echo_) : news, is_low);
 }
 

@@ -22,7 +22,9 @@ class KeyFeed {
  public:
   // `soon`: how long kSoon waits for more changes. `echo`: the news, at most, of the watch event of an own write.
   KeyFeed(const kube::WriteTracker& writes, kube::Duration soon, News echo = News::kNone)
-      : writes_(writes), soon_(soon), echo_(echo) {}
+      : writes_(&writes), soon_(soon), echo_(echo) {}
+  // For a controller whose passes write no object that it watches.
+  explicit KeyFeed(kube::Duration soon) : soon_(soon) {}
 
   // Nothing is added before this call. REQUIRES: before the informers start.
   void Open(kube::WorkQueue& queue) { queue_ = &queue; }
@@ -37,9 +39,9 @@ class KeyFeed {
   void AddObjectsOf(kube::Informer& objects) const;
 
  private:
-  const kube::WriteTracker& writes_;
+  const kube::WriteTracker* const writes_ = nullptr;
   const kube::Duration soon_;
-  const News echo_;
+  const News echo_ = News::kNone;
   kube::WorkQueue* queue_ = nullptr;
 };
 

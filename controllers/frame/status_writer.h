@@ -23,9 +23,12 @@ struct StatusChange {
   std::string resource_version = {};  // If set and not the object's: kConflict.
 };
 
+// nullopt: nothing is left to write. Set: the status is not written yet; write it again after this long.
+using Deferred = std::optional<kube::Duration>;
+
 struct WrittenStatus {
-  std::optional<kube::Duration> deferred;  // Set: not written yet; call Write() again after this long.
-  std::shared_ptr<kube::Object> object;    // With the status as it stands now; null: nothing was written.
+  Deferred deferred;
+  std::shared_ptr<kube::Object> object;  // With the status as it stands now; null: nothing was written.
 };
 
 class StatusWriter {

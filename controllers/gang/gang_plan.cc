@@ -13,6 +13,8 @@
 namespace grus {
 namespace {
 
+// No event tells that the scheduler has decided about pods of others, or has had time enough. A pass that only looks
+// sends no request, so looking ten times a second costs little and delays the start by no more than that.
 constexpr kube::Duration kReplanWait = std::chrono::milliseconds(100);
 
 // We lifted the member's gate, and its controller makes it again, gated, if we delete it.
@@ -182,7 +184,7 @@ class Planner {
       PlanLift(assigned);
     }
     // Beyond the minimum the owner decides how many may run; the scheduler finds out what fits.
-    if (view_.is_planned_by_owner && tally_.scheduled() >= min_ && !must_hold_ && !is_unsafe_) {
+    if (view_.is_planned_by_owner && tally_.scheduled() >= min_ && !is_preparing_ && !is_unsafe_) {
       for (const Member& member : view_.members) Lift(member);
     }
     ClearNominations(assigned);
@@ -191,12 +193,12 @@ class Planner {
   void PlanLift(const std::vector<Assignment>& assigned) {
     if (view_.must_nominate) {
       for (const Assignment& a : assigned) {
-        const bool is_held = a.member->nominated == a.place.node && !IsForgotten(*a.member);
-        if (!is_held) plan_.nominate.push_back({a.member, a.place.node});
+        const bool is_nominated = a.member->nominated == a.place.node && !IsForgotten(*a.member);
+        if (!is_nominated) plan_.nominate.push_back({a.member, a.place.node});
       }
-      must_hold_ = !plan_.nominate.empty();
+      is_preparing_ = !plan_.nominate.empty();
     }
-    if (must_hold_) return;
+    if (is_preparing_) return;
     const auto is_gated = [](const Assignment& a) { return a.member->state == MemberState::kGated; };
     if (std::ranges::any_of(assigned, is_gated) && view_.safety != Safety::kSafe) {
       is_unsafe_ = true;
@@ -211,13 +213,13 @@ class Planner {
     }
   }
 
-  // A scheduler that started after the pod was nominated does not hold the node while the pod is gated.
+  // A scheduler that started after the pod was nominated does not keep the node for it while it is gated.
   bool IsForgotten(const Member& member) const {
     return member.state == MemberState::kGated && !view_.scheduler.empty() && member.nominated_to != view_.scheduler;
   }
 
   void Lift(const Member& member, const std::string& pinned_to = {}) {
-    if (member.state != MemberState::kGated || member.IsHeldBack()) return;
+    if (member.state != MemberState::kGated || member.MustStayGated()) return;
     if (lifted_.insert(&member).second) plan_.lift.push_back({&member, pinned_to});
   }
 
@@ -233,8 +235,8 @@ class Planner {
   void ClearNominations(const std::vector<Assignment>& assigned) {
     const std::unordered_set<const Member*> has_place = MembersOf(assigned);
     for (const Member& member : view_.members) {
-      const bool is_held = member.state == MemberState::kGated && !member.nominated.empty();
-      if (is_held && !has_place.contains(&member)) plan_.nominate.push_back({&member, ""});
+      const bool is_nominated = member.state == MemberState::kGated && !member.nominated.empty();
+      if (is_nominated && !has_place.contains(&member)) plan_.nominate.push_back({&member, ""});
     }
   }
 
@@ -276,7 +278,7 @@ class Planner {
       return Say(kGangScheduling, GangReason::kBelowMinimum, message);
     }
     const bool is_under_way = tally_.lifted + tally_.bound > 0 || !plan_.lift.empty();
-    if (is_under_way && is_enough_ && !must_hold_ && !is_unsafe_) return SayStarting();
+    if (is_under_way && is_enough_ && !is_preparing_ && !is_unsafe_) return SayStarting();
     if (existing < min_) {
       // Pods that never had a gate started by themselves.
       return Say(HasBegun(view_) ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
@@ -288,17 +290,17 @@ class Planner {
                  Count(foreign, "member") + (foreign == 1 ? " has a scheduling gate" : " have scheduling gates") +
                      " of another controller: " + first->foreign_gate);
     }
-    if (const int held_back = HeldBack(); existing - held_back < min_) {
+    if (const int stuck = CountStuck(); existing - stuck < min_) {
       const auto first = std::ranges::find_if(view_.members, [](const Member& m) { return !m.volume_problem.empty(); });
       return Say(is_under_way ? kGangScheduling : kGangPending, GangReason::kWaitingForRoom,
-                 OfMinimum(existing - held_back) + " can be placed; " + first->name +
+                 OfMinimum(existing - stuck) + " can be placed; " + first->name +
                      (first->volume_problem.starts_with("PersistentVolume") ? " waits for its volume: "
                                                                             : " waits for its devices: ") +
                      first->volume_problem);
     }
-    if (must_hold_) {
+    if (is_preparing_) {
       return Say(kGangPending, GangReason::kPreparing,
-                 "holding nodes for " + Count(min_ - tally_.scheduled(), "member"));
+                 "nominating " + Count(min_ - tally_.scheduled(), "member") + " for nodes");
     }
     if (is_unsafe_) {
       return Say(kGangPending, GangReason::kPreparing,
@@ -322,7 +324,7 @@ class Planner {
     }));
   }
 
-  int HeldBack() const { return static_cast<int>(std::ranges::count_if(view_.members, &Member::IsHeldBack)); }
+  int CountStuck() const { return static_cast<int>(std::ranges::count_if(view_.members, &Member::MustStayGated)); }
 
   void SayStarting() {
     Say(kGangScheduling, GangReason::kStarting, OfMinimum(tally_.scheduled()) + " have a node" + SchedulersWord());
@@ -333,8 +335,8 @@ class Planner {
                               ? Count(tally_.running, "member") + (tally_.running == 1 ? " runs" : " run")
                               : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
-    // Members held back by foreign gates, volumes or devices do not wait for room.
-    if (const int waiting = tally_.unbound() - HeldBack(); waiting > 0) {
+    // Members that wait for foreign gates, volumes or devices do not wait for room.
+    if (const int waiting = tally_.unbound() - CountStuck(); waiting > 0) {
       message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
       if (const auto& next = plan_.status.next_attempt_time)
         message += ", and the next try begins at " + kube::ToText(*next);
@@ -354,7 +356,7 @@ class Planner {
   std::unordered_set<const Member*> lifted_;  // Those in plan_.lift.
   std::optional<kube::Time> ends_at_;         // When it is rolled back if it is still below its minimum.
   bool is_enough_ = false;
-  bool must_hold_ = false;  // Nominations come first.
+  bool is_preparing_ = false;  // Nominations come first.
   bool is_unsafe_ = false;
 };
 

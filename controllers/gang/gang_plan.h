@@ -26,7 +26,7 @@ enum class GangReason {
   kWaitingForRoom,     // The minimum does not fit now.
   kCannotFit,          // The minimum does not fit even into an empty cluster.
   kBackingOff,         // A start did not come together; the next one comes later.
-  kPreparing,          // The nodes are being held.
+  kPreparing,          // Its places are being protected.
   kStarting,           // Gates are lifted; the scheduler binds.
   kRunning,
   kBelowMinimum,  // It ran, and members were lost.
@@ -64,7 +64,7 @@ struct GangPlan {
   std::set<std::string> refused;     // Nodes of places that the deleted members did not take: avoid them next time.
   std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
   bool must_replan = false;          // The places are not safe any more: ask for others.
-  bool is_verifying = false;         // All places are held, but the scheduler may still bind an earlier pod there.
+  bool is_verifying = false;         // All places are protected, but the scheduler may still bind an earlier pod there.
   api::PodGroupStatus status;
   std::vector<PlannedEvent> events;
   std::optional<kube::Duration> look_again;

@@ -22,6 +22,8 @@ using kube::Result;
 using kube::Status;
 
 constexpr kube::Duration kRunningWait = std::chrono::milliseconds(500);  // Members start to run one after another.
+// For pods that end together to be gone, before a gang that fits into a part of their room takes it: 150 ms were too
+// short. The next start comes this much later (adr/0013).
 constexpr kube::Duration kFreedWait = std::chrono::milliseconds(400);
 constexpr kube::Duration kStandingWait = std::chrono::seconds(1);  // A wave of changes concerns all waiting gangs.
 constexpr int kMostLooks = 5;                                      // At a large gang while its members are being bound.
@@ -75,8 +77,6 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     else feed_.AddAfter(*key, kStandingWait);
   });
   account_.OnFreed([this] {
-    // Do not plan at the first pod that goes: pods that end together should free their room together, for gangs that
-    // need all of it.
     const std::optional<ObjectKey> key = GroupOfGang(kind_, account_.AnyWaiting());
     if (key && groups_.store().Get(*key)) feed_.AddAfter(*key, kFreedWait);
   });
@@ -98,17 +98,17 @@ void GangReconciler::EnqueueBegun() {
 }
 
 void GangReconciler::FeedNominated() const {
-  int held = 0;
+  int nominated = 0;
   for (const auto& pod : pods_.List<kube::Pod>()) {
     const std::string_view group = GroupNameOf(kind_, pod->metadata);
-    const bool is_held = !pod->spec.scheduling_gates.empty() && !pod->status.nominated_node_name.empty();
-    if (!is_held || group.empty()) continue;
-    ++held;
+    const bool is_nominated = !pod->spec.scheduling_gates.empty() && !pod->status.nominated_node_name.empty();
+    if (!is_nominated || group.empty()) continue;
+    ++nominated;
     feed_.Add({pod->metadata.ns, std::string(group)});
   }
   const std::string holder = peers_.scheduler->holder();
-  if (held > 0 && !holder.empty()) {
-    log_.Info("another scheduler leads: members are nominated anew", {{"scheduler", holder}, {"members", held}});
+  if (nominated > 0 && !holder.empty()) {
+    log_.Info("another scheduler leads: members are nominated anew", {{"scheduler", holder}, {"members", nominated}});
   }
 }
 
@@ -184,14 +184,14 @@ void GangReconciler::AskAccount(GangView& view) {
   } else if (!view.is_planned_by_owner) {
     account_.StopAsking(view.key);
   }
-  const bool must_hold = account_.MustHold(view.key), pins = account_.Pins();
+  const bool must_protect = account_.MustProtect(view.key), pins = account_.Pins();
   // The workers of a job were planned before their pods: those without a gate go where the scheduler likes.
   const bool is_packed = !view.is_planned_by_owner && account_.SharesNodes(view.key);
-  view.must_nominate = (must_hold || is_packed) && !pins;
-  view.must_pin = must_hold && pins;
+  view.must_nominate = (must_protect || is_packed) && !pins;
+  view.must_pin = must_protect && pins;
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
-  const kube::TimePoint held_since = memory_.Get(view.group->metadata).held_since.value_or(clock_.Now());
-  view.safety = must_hold ? account_.Check(view.key, view.places, priority, held_since) : Safety::kSafe;
+  const kube::TimePoint protected_since = memory_.Get(view.group->metadata).protected_since.value_or(clock_.Now());
+  view.safety = must_protect ? account_.Check(view.key, view.places, priority, protected_since) : Safety::kSafe;
   const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
   if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
     const auto start = ready->last_transition_time.value.time_since_epoch();
@@ -249,8 +249,8 @@ Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token s
 
 void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
   memory_.With(view.group->metadata, [&](Memory& kept) {
-    if (!plan.is_verifying) kept.held_since.reset();
-    else if (!kept.held_since) kept.held_since = clock_.Now();
+    if (!plan.is_verifying) kept.protected_since.reset();
+    else if (!kept.protected_since) kept.protected_since = clock_.Now();
   });
   if (view.is_planned_by_owner) {
     // The owner gives up workers that find no node, but not gated ones whose node was taken.
@@ -262,8 +262,7 @@ void GangReconciler::KeepPlaces(const GangView& view, const GangPlan& plan) {
   }
 }
 
-Result<GangReconciler::Deferred> GangReconciler::Execute(const GangView& view, const GangPlan& plan,
-                                                         std::stop_token stop) {
+Result<Deferred> GangReconciler::Execute(const GangView& view, const GangPlan& plan, std::stop_token stop) {
   // On start, write the status after lifting; on roll-back, before deleting: a process that stops in between leaves the
   // rest to the next.
   if (plan.end.empty()) {

@@ -42,13 +42,12 @@ class GangReconciler final : public kube::Reconciler {
 
  private:
   using Group = std::shared_ptr<const api::PodGroup>;
-  using Deferred = GangStatusWriter::Deferred;
   // What is kept of a group between passes. A restart may lose it.
   struct Memory {
-    std::set<std::string> avoid;                // See GangView.
-    bool is_planned_by_owner = false;           // As GangView says.
-    bool is_adopted = false;                    // The places that an earlier process had planned are in the ledger.
-    std::optional<kube::TimePoint> held_since;  // Since when all its places are held, while they are verified.
+    std::set<std::string> avoid;       // See GangView.
+    bool is_planned_by_owner = false;  // As GangView says.
+    bool is_adopted = false;           // The places that an earlier process had planned are in the ledger.
+    std::optional<kube::TimePoint> protected_since;  // Of all its places, while they are verified.
   };
 
   // Feeds the gangs that have members which are nominated and still gated.
@@ -61,7 +60,6 @@ class GangReconciler final : public kube::Reconciler {
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
   void AskAccount(GangView& view);
   void KeepPlaces(const GangView& view, const GangPlan& plan);
-  // Not nullopt: the status is not written yet; look again after that time.
   kube::Result<Deferred> Execute(const GangView& view, const GangPlan& plan, std::stop_token stop);
   kube::Duration TimeToLookAgain(const GangView& view, const GangPlan& plan, Deferred deferred) const;
   // Reports a failed write in the status, and decides when to retry.

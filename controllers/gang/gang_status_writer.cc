@@ -68,8 +68,7 @@ void GangStatusWriter::LeaveToOthers(const GangView& view, const api::PodGroupSt
                      ") and write the status; grus goes on starting pods that have its gate, and says so in events");
 }
 
-kube::Result<GangStatusWriter::Deferred> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status,
-                                                                 std::stop_token stop) {
+kube::Result<Deferred> GangStatusWriter::Write(const GangView& view, api::PodGroupStatus status, std::stop_token stop) {
   const bool is_others = TimeUntilOthersLoseStatus().has_value();
   if (was_others_.exchange(is_others) != is_others) {
     log_.Info(is_others ? "the status of PodGroups is left to the controllers of scheduler-plugins"

@@ -33,8 +33,6 @@ class GangStatusWriter {
 
   // The group with the last status that we gave it, also where the cluster does not keep it.
   Group WithLastStatus(const Group& group);
-  // nullopt: nothing is left to write; else try again after this time.
-  using Deferred = std::optional<kube::Duration>;
   kube::Result<Deferred> Write(const GangView& view, api::PodGroupStatus status, std::stop_token stop);
   // How long another controller still owns the status if it does not renew its lease; nullopt: none owns it.
   std::optional<kube::Duration> TimeUntilOthersLoseStatus() const;

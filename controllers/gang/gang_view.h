@@ -58,8 +58,10 @@ struct Member {
   bool IsAlive() const { return IsUnbound() || state == MemberState::kBound; }
   // We lifted its gate. On a pod that is still gated, the annotation comes from whoever made the pod.
   bool IsLetGo() const { return lifted_at && IsAlive() && state != MemberState::kGated; }
-  // Its gate must not be lifted.
-  bool IsHeldBack() const { return state == MemberState::kGated && (!foreign_gate.empty() || !volume_problem.empty()); }
+  // Its gate must not be lifted, since it could not start.
+  bool MustStayGated() const {
+    return state == MemberState::kGated && (!foreign_gate.empty() || !volume_problem.empty());
+  }
 };
 
 struct GangView {
@@ -76,7 +78,7 @@ struct GangView {
   std::optional<GangDemand> demand;  // What it was asked for, as NeedsOf() says.
   GangStanding standing;             // Its answer, if there is a demand.
   std::vector<Place> places;         // Of this gang, including those of the answer.
-  bool must_nominate = false;        // The node matters: it is held by nomination before the gate is lifted.
+  bool must_nominate = false;        // The node matters: nominate each member before its gate is lifted.
   bool must_pin = false;  // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;
   std::set<std::string> avoid;  // Nodes that the scheduler refused in earlier starts.

@@ -10,6 +10,7 @@
 #include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/manager.h"
 #include "controllers/cluster/nomination_probe.h"
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/gang/gang_reconciler.h"
 #include "controllers/trial/profile_keeper.h"
@@ -73,7 +74,6 @@ struct ElasticController {
     ours.label_selector = std::string(kManagedByLabel) + "=" + kManagedBy;
     return {*with.jobs,
             with.manager.AddInformer(KindOf<kube::Service>(), ours),
-            with.manager.AddInformer(KindOf<kube::StatefulSet>(), ours),
             with.manager.AddInformer(KindOf<kube::ConfigMap>(), ours),
             with.manager.AddInformer(KindOf<kube::Job>(), ours),
             with.pods,

@@ -12,7 +12,6 @@ namespace grus {
 namespace {
 
 using std::chrono::floor;
-using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kLongestTime = 35;  // "2006-01-02T15:04:05.999999999+07:00"
@@ -69,40 +68,7 @@ void Clean(std::string_view text, std::string& clean) {
   }
 }
 
-void PutDigits(std::string& text, std::int64_t number, std::size_t width) {
-  const std::string digits = std::to_string(number);
-  text.append(width - std::min(width, digits.size()), '0').append(digits);
-}
-
 }  // namespace
-
-std::string ToText(const LogPosition& position) {
-  if (!position.time) return "";
-  const auto second = floor<seconds>(*position.time);
-  std::string text = kube::ToText(kube::Time{second});
-  text.back() = '.';
-  PutDigits(text, std::chrono::duration_cast<nanoseconds>(*position.time - second).count(), 9);
-  return text + "Z " + std::to_string(position.lines_at_time);
-}
-
-kube::Result<LogPosition> ParseLogPosition(std::string_view text) {
-  LogPosition position;
-  if (text.empty()) return position;
-  const std::size_t space = text.find(' ');
-  if (space == std::string_view::npos) {
-    return kube::Error(kube::ErrorCode::kDecode, "log position has no number of lines");
-  }
-  kube::Result<kube::Time> time = kube::ParseTime(text.substr(0, space));
-  if (!time) return std::move(time).error().with("read log position");
-  position.time = time->value;
-  std::string_view lines = text.substr(space + 1);
-  const std::optional<int> count = CutNumber(lines);
-  if (!count || !lines.empty()) {
-    return kube::Error(kube::ErrorCode::kDecode, "number of lines of log position is none");
-  }
-  position.lines_at_time = *count;
-  return position;
-}
 
 void LogLines::Add(std::string_view bytes, const Sink& sink) {
   while (!bytes.empty()) {
@@ -123,7 +89,6 @@ void LogLines::AddPiece(std::string_view piece, bool is_whole, const Sink& sink)
   if (is_whole && unfinished_.empty() && piece.size() <= kMaxLine) return EndPiece(piece, sink);
   const std::size_t kept = std::min(piece.size(), kMaxLine - unfinished_.size());
   unfinished_.append(piece.substr(0, kept));
-  counts_.dropped_bytes += static_cast<std::int64_t>(piece.size() - kept);
   if (!is_whole) return;
   EndPiece(unfinished_, sink);
   unfinished_.clear();
@@ -154,46 +119,33 @@ void LogLines::StartLine(std::string_view& piece) {
     // There were no containers before 1970, and the limit keeps the difference of two times from overflowing.
     if (time && time->value >= WallTime{}) time_ = time->value;
   }
-  if (!time_) {
-    ++counts_.without_time;
-    return;
-  }
+  if (!time_) return;
   piece.remove_prefix(std::min(space + 1, piece.size()));
-  if (is_resuming_ && IsReadAgain(*time_)) {
-    is_passed_over_ = true;
-    ++counts_.read_again;
-    return;
-  }
-  is_resuming_ = false;
-  if (position_.time && *time_ < *position_.time) ++counts_.back_in_time;
+  is_passed_over_ = is_resuming_ && IsReadAgain(*time_);
+  is_resuming_ = is_passed_over_;
 }
 
 // Only a complete line moves the position: redraws still to come must not be skipped.
 void LogLines::EndLine() {
-  ++counts_.lines;
+  ++lines_;
   is_first_piece_ = true;
   if (!time_ || is_passed_over_) return;
-  position_.lines_at_time = position_.time == time_ ? position_.lines_at_time + 1 : 1;
-  position_.time = time_;
+  lines_at_time_ = last_time_ == time_ ? lines_at_time_ + 1 : 1;
+  last_time_ = time_;
 }
 
 bool LogLines::IsReadAgain(WallTime time) {
-  if (!position_.time || time > *position_.time || time < floor<seconds>(*position_.time)) return false;
-  if (time < *position_.time) return true;
-  return ++again_at_time_ <= position_.lines_at_time;
+  if (!last_time_ || time > *last_time_ || time < floor<seconds>(*last_time_)) return false;
+  if (time < *last_time_) return true;
+  return ++again_at_time_ <= lines_at_time_;
 }
 
 void LogLines::Resume() {
   unfinished_.clear();
   is_first_piece_ = true;
   is_passed_over_ = false;
-  is_resuming_ = position_.time.has_value();
+  is_resuming_ = last_time_.has_value();
   again_at_time_ = 0;
-}
-
-std::optional<WallTime> LogLines::since_time() const {
-  if (!position_.time) return std::nullopt;
-  return floor<seconds>(*position_.time);
 }
 
 }  // namespace grus

@@ -6,13 +6,13 @@
 // each becomes a line of its own, with the time of the whole line. ANSI colours and backspaces are removed, and so is
 // the rank that horovodrun and torchrun write in front. Otherwise a line may contain any bytes.
 //
-// No line is read twice: since_time() has whole seconds, so a new stream repeats some lines, and after Resume() those
-// up to the position are skipped. Only a line whose redraws had not ended when the stream broke is read again in full.
-// Lines that the kubelet's rotation drops are not noticed. If the node's clock is set back to before the position's
-// second, the lines count as new.
+// No line is read twice: the request's sinceTime has whole seconds, so a new stream repeats some lines, and after
+// Resume() those up to the position are skipped. Only a line whose redraws had not ended when the stream broke is read
+// again in full. Lines that the kubelet's rotation drops are not noticed. If the node's clock is set back to before the
+// position's second, the lines count as new.
 //
-// Bounded: at most kMaxLine bytes of an unfinished line are kept; the rest of a longer one is dropped and
-// counted. A value without I/O or clock; not thread-safe.
+// Bounded: at most kMaxLine bytes of an unfinished line are kept; the rest of a longer one is dropped. A value without
+// I/O or clock; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,6 @@
 #include <string>
 #include <string_view>
 
-#include "clientlib/base/result.h"
 #include "controllers/measure/reading.h"
 
 namespace grus {
@@ -32,31 +31,10 @@ struct LogLine {
   std::string_view text;         // Valid during the call only.
 };
 
-// How far a log was read.
-struct LogPosition {
-  std::optional<WallTime> time;    // Of the last line that ended.
-  std::int64_t lines_at_time = 0;  // How many of the last lines have exactly this time.
-  friend bool operator==(const LogPosition&, const LogPosition&) = default;
-};
-
-std::string ToText(const LogPosition& position);
-kube::Result<LogPosition> ParseLogPosition(std::string_view text);  // Errors: kDecode.
-
-struct LogCounts {
-  std::int64_t lines = 0;       // Ended by a newline, including skipped ones.
-  std::int64_t read_again = 0;  // Skipped after Resume().
-  std::int64_t without_time = 0;
-  std::int64_t back_in_time = 0;   // Earlier than the line before.
-  std::int64_t dropped_bytes = 0;  // Of over-long lines.
-};
-
 class LogLines {
  public:
   static constexpr std::size_t kMaxLine = 16 * 1024;
   using Sink = std::function<void(const LogLine&)>;
-
-  LogLines() = default;
-  explicit LogLines(const LogPosition& position) : position_(position) { Resume(); }
 
   // Calls `sink` for each line that the bytes end.
   void Add(std::string_view bytes, const Sink& sink);
@@ -64,10 +42,7 @@ class LogLines {
   // REQUIRES: the stream broke and a new one begins, which repeats the unfinished line.
   void Resume();
 
-  const LogPosition& position() const { return position_; }
-  // For the parameter sinceTime of the next request; none: the whole log is to be read.
-  std::optional<WallTime> since_time() const;
-  const LogCounts& counts() const { return counts_; }
+  std::int64_t lines() const { return lines_; }  // Ended by a newline, including skipped ones.
 
  private:
   void AddPiece(std::string_view piece, bool is_whole, const Sink& sink);
@@ -76,14 +51,15 @@ class LogLines {
   void EndLine();
   bool IsReadAgain(WallTime time);
 
-  LogPosition position_;
-  LogCounts counts_;
+  std::optional<WallTime> last_time_;  // Of the last line that ended: with the next, how far the log was read.
+  std::int64_t lines_at_time_ = 0;     // How many of the last lines have exactly this time.
+  std::int64_t lines_ = 0;
   std::string unfinished_;
   std::string clean_;            // A piece without control characters.
   bool is_first_piece_ = true;   // Of its line: the one with the time.
   bool is_passed_over_ = false;  // The current line.
   bool is_resuming_ = false;
-  std::int64_t again_at_time_ = 0;  // Lines seen again with the position's time.
+  std::int64_t again_at_time_ = 0;  // Lines seen again with last_time_.
   std::optional<WallTime> time_;    // Of the current line.
   std::optional<int> rank_;
 };

@@ -80,7 +80,7 @@ kube::Result<SpeedReader> SpeedReader::Make(const SpeedReaderOptions& options) {
 }
 
 SpeedReader::SpeedReader(const SpeedReaderOptions& options, UserPatterns patterns)
-    : options_(options), patterns_(std::move(patterns)), lines_(options.position) {
+    : options_(options), patterns_(std::move(patterns)) {
   series_.reserve(kMostSeries);
 }
 
@@ -91,10 +91,7 @@ void SpeedReader::Add(std::string_view bytes) {
 
 void SpeedReader::ReadLogLine(const LogLine& line) {
   if (!first_output_) first_output_ = line.time;
-  if (line.rank && rank_ && *line.rank > *rank_) {
-    ++counts_.other_ranks;
-    return;
-  }
+  if (line.rank && rank_ && *line.rank > *rank_) return;
   if (SaysOutOfMemory(line.text)) ++counts_.out_of_memory;
   LineReadings readings;
   if (patterns_.empty() || options_.has_auto) readings = ReadAnyLine(line.text);
@@ -149,10 +146,7 @@ void SpeedReader::AddReadings(const LineReadings& readings, const LogLine& line)
     if (is_counter && !time) continue;
     SeriesKey key = KeyOf(reading, counter);
     const std::optional<std::size_t> found = FindSeries(key, true);
-    if (!found) {
-      ++counts_.not_kept;
-      continue;
-    }
+    if (!found) continue;
     bool is_taken = false;
     if (is_counter) {
       key.trust = Trust::kMixed;
@@ -209,7 +203,7 @@ SpeedObservation SpeedReader::Observe(WallTime now) const {
   seen.epoch = ChooseSpeed(series_, Measure::kEpoch, Scope::kJob);
   seen.samples_per_step = samples_per_step_;
   seen.counts = counts_;
-  seen.counts.log = lines_.counts();
+  seen.counts.lines = lines_.lines();
   if (first_speed_) seen.span = std::max<kube::Duration>(*last_speed_ - *first_speed_, kube::Duration::zero());
   if (refused_.readings > 0 && !has_taken_ && !seen.main()) seen.only_refused = refused_;
   seen.state = StateAt(now, seen);

@@ -27,7 +27,6 @@ struct SpeedReaderOptions {
   std::vector<SpeedPattern> patterns = {};             // None: what ReadLine() recognises.
   bool has_auto = false;                               // Use ReadLine() as well as the patterns.
   WallTime started = {};                               // When the job started.
-  LogPosition position = {};                           // Where to go on in the log.
   kube::Duration warm_up{};                            // Speeds this soon after the first do not count.
   double precision = 0.05;                             // Half of the 90 % interval against the mean.
   kube::Duration slice = std::chrono::minutes(5);      // The trial's time, from `started` on.
@@ -44,12 +43,10 @@ enum class SpeedState {
 };
 
 struct SpeedCounts {
-  LogCounts log;
+  std::int64_t lines = 0;  // Of the log.
   std::int64_t matched_lines = 0;
   std::int64_t not_numbers = 0;    // Texts that a user's pattern found where a number should be.
   std::int64_t refused = 0;        // Speeds that are zero, negative, infinite or NaN.
-  std::int64_t other_ranks = 0;    // Lines of ranks that are not read.
-  std::int64_t not_kept = 0;       // Readings of more kinds than are kept.
   std::int64_t out_of_memory = 0;  // Lines in which a framework says that a GPU is out of memory.
 };
 
@@ -75,7 +72,6 @@ struct SpeedObservation {
   // The speed to compare trials by: prefer one with an interval, then one without evaluations in it, then a printed one
   // over a counted one, then the order above.
   const MeasuredSpeed* main() const;
-  bool may_stop() const { return state == SpeedState::kPrecise || state == SpeedState::kSliceSpent; }
 };
 
 class SpeedReader {
@@ -86,12 +82,9 @@ class SpeedReader {
   static kube::Result<SpeedReader> Make(const SpeedReaderOptions& options);
 
   void Add(std::string_view bytes);   // The next bytes of the log.
-  void Resume() { lines_.Resume(); }  // The stream broke; what is added next is the log since since_time().
+  void Resume() { lines_.Resume(); }  // The stream broke, and a new one begins: see LogLines.
 
   SpeedObservation Observe(WallTime now) const;
-
-  const LogPosition& position() const { return lines_.position(); }
-  std::optional<WallTime> since_time() const { return lines_.since_time(); }
 
  private:
   SpeedReader(const SpeedReaderOptions& options, UserPatterns patterns);

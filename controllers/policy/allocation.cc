@@ -25,7 +25,8 @@ constexpr double kOwedShare = 0.05;
 constexpr double kOverdueSeconds = 12 * 3600;
 constexpr int kOverdue = -1;
 constexpr std::size_t kRungsOfAJob = 8;  // A guess that saves moving them.
-// How often a guaranteed gang without a place is put before all others, and everything placed again.
+// How often a gang that is to have its minimum and found no place is put before all others, and everything placed
+// again.
 constexpr std::size_t kMostRetries = 4;
 
 int WorkersOf(std::span<const NodeWorkers> places) {
@@ -34,13 +35,14 @@ int WorkersOf(std::span<const NodeWorkers> places) {
   return workers;
 }
 
-// A job in one decision. Those of a decision stand in the order of the guarantee, so that an index is also a rank.
+// A job in one decision. Those of a decision stand in the order in which they get their minimum, so that an index is
+// also a rank.
 struct Contender {
   const PoolJob* job = nullptr;
   int current = 0;  // Workers.
   int minimum = 0;  // The smallest legal size; 0: there is none.
-  bool is_guaranteed = false;
-  std::span<const Rung> ladder;  // From the minimum on, if it is guaranteed.
+  bool has_minimum = false;
+  std::span<const Rung> ladder;  // From the minimum on, if it has that.
   std::size_t rung = 0;          // What it is given.
   std::vector<NodeWorkers> places;
 
@@ -55,7 +57,7 @@ int ServiceLevel(const PoolJob& job, bool is_running) {
   return static_cast<int>(std::log2(1 + std::max(service, 0.0) / kFirstLevelGpuSeconds));
 }
 
-// What the order of the guarantee needs of a job, apart from the rest, because most of the time of a sort is moving.
+// What this order needs of a job, apart from the rest, because most of the time of a sort is moving.
 struct Turn {
   int level = 0;
   bool waits = false;
@@ -93,8 +95,8 @@ std::vector<Contender> ContendersOf(const AllocationSnapshot& snapshot, const Gp
   return contenders;
 }
 
-// Guarantees gangs their minimum, in order, as long as all of them can be packed. Returns the GPUs that are left.
-int Guarantee(const AllocationSnapshot& snapshot, std::vector<Contender>& contenders) {
+// Gives gangs their minimum, in order, as long as all of them can be packed. Returns the GPUs that are left.
+int GiveMinimums(const AllocationSnapshot& snapshot, std::vector<Contender>& contenders) {
   GpuPacking packing(snapshot.nodes);
   for (std::size_t rank = 0; rank < contenders.size() && packing.free_gpus() > 0; ++rank) {
     Contender& contender = contenders[rank];
@@ -103,7 +105,7 @@ int Guarantee(const AllocationSnapshot& snapshot, std::vector<Contender>& conten
     const auto places = packing.Find(set, {});
     if (!places) continue;
     packing.Take(rank, *places, set.gpus_per_worker);
-    contender.is_guaranteed = true;
+    contender.has_minimum = true;
   }
   return packing.free_gpus();
 }
@@ -116,7 +118,7 @@ std::vector<Rung> BuildLadders(const GpuPacking& empty, std::vector<Contender>& 
   ends.reserve(contenders.size());
   for (const Contender& contender : contenders) {
     const int per_node = empty.WorkersPerNode(contender.job->gpus_per_worker);
-    if (contender.is_guaranteed) AppendLadder(*contender.job, contender.current, per_node, rungs);
+    if (contender.has_minimum) AppendLadder(*contender.job, contender.current, per_node, rungs);
     ends.push_back(rungs.size());
   }
   std::size_t begin = 0;
@@ -147,7 +149,7 @@ std::optional<Step> NextStep(const std::vector<Contender>& contenders, std::size
 void ShareGain(std::vector<Contender>& contenders, int free_gpus) {
   std::vector<Step> first;
   for (std::size_t rank = 0; rank < contenders.size(); ++rank) {
-    if (!contenders[rank].is_guaranteed) continue;
+    if (!contenders[rank].has_minimum) continue;
     if (const auto step = NextStep(contenders, rank, free_gpus)) first.push_back(*step);
   }
   std::priority_queue<Step> steps({}, std::move(first));
@@ -178,7 +180,7 @@ class Placer {
   }
 
  private:
-  // Returns the first guaranteed gang for which no place was found.
+  // Returns the first gang that is to have its minimum and for which no place was found.
   std::optional<std::size_t> Try(const std::vector<std::size_t>& urgent) {
     packing_.emplace(snapshot_.nodes);
     for (Contender& contender : contenders_) contender.places.clear();
@@ -187,7 +189,7 @@ class Placer {
     std::vector<std::size_t> changed;
     for (std::size_t rank = 0; rank < contenders_.size(); ++rank) {
       const Contender& contender = contenders_[rank];
-      if (!contender.is_guaranteed || !contender.places.empty()) continue;
+      if (!contender.has_minimum || !contender.places.empty()) continue;
       if (contender.ladder[contender.rung].workers != contender.current || !Keep(rank)) changed.push_back(rank);
     }
     std::stable_sort(changed.begin(), changed.end(), [&](std::size_t a, std::size_t b) { return Gpus(a) > Gpus(b); });
@@ -274,7 +276,7 @@ std::string_view ToString(GrantReason reason) {
 std::vector<Grant> Allocate(const AllocationSnapshot& snapshot) {
   const GpuPacking empty(snapshot.nodes);
   std::vector<Contender> contenders = ContendersOf(snapshot, empty);
-  const int left = Guarantee(snapshot, contenders);
+  const int left = GiveMinimums(snapshot, contenders);
   const std::vector<Rung> rungs = BuildLadders(empty, contenders);
   ShareGain(contenders, left);
   Placer(snapshot, contenders).Run();

@@ -8,6 +8,8 @@
 namespace grus {
 namespace {
 
+constexpr std::ptrdiff_t kMostUnheldIndexes = 4;  // Each change of the ledger updates all indexes.
+
 // A number that was given back, else the next one.
 std::uint32_t TakeNumber(std::vector<std::uint32_t>& free, std::size_t next) {
   if (free.empty()) return static_cast<std::uint32_t>(next);
@@ -282,10 +284,14 @@ Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int
 }
 
 std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
-  std::erase_if(indexes_, [](const auto& index) { return index.use_count() == 1; });
-  for (const auto& index : indexes_) {
-    if (FitAlike(index->shape(), shape)) return index;
+  const auto found = std::ranges::find_if(indexes_, [&](const auto& index) { return FitAlike(index->shape(), shape); });
+  if (found != indexes_.end()) {
+    std::rotate(found, found + 1, indexes_.end());
+    return indexes_.back();
   }
+  // Jobs that start one after another are often alike, and an index of many nodes takes long to build.
+  auto unheld = std::ranges::count_if(indexes_, [](const auto& index) { return index.use_count() == 1; });
+  std::erase_if(indexes_, [&](const auto& index) { return index.use_count() == 1 && unheld-- > kMostUnheldIndexes; });
   const auto index = std::make_shared<FitIndex>(AloneOf(shape));
   for (const auto& [name, node] : nodes_) SetNode(*index, node, node.Taken());
   indexes_.push_back(index);

@@ -86,7 +86,7 @@ class ClusterLedger {
   // Room for pods of `shape` beside all bound pods, what is reserved (for others), and the places of other owners.
   Room RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved = false) const;
 
-  // For planning. The ledger updates the index as long as the caller holds it.
+  // For planning. The ledger updates the index as long as the caller holds it, and a few of those last asked for.
   std::shared_ptr<const FitIndex> IndexFor(const PodShape& shape);
   // Keeps these amounts free of others; replaces the earlier reservation. Does not change version().
   void Reserve(std::map<NodeId, Resources> reserved);
@@ -139,7 +139,7 @@ class ClusterLedger {
   std::unordered_map<std::string, OwnerId> owner_ids_;
   std::vector<Owner> owners_;
   std::vector<OwnerId> free_owners_;
-  std::vector<std::shared_ptr<FitIndex>> indexes_;
+  std::vector<std::shared_ptr<FitIndex>> indexes_;  // The one asked for last is the last.
   std::map<NodeId, Resources> reserved_;
   std::unordered_map<const PodShape*, Guard> guards_;
   std::uint64_t version_ = 1, nodes_version_ = 1, room_version_ = 1, guards_version_ = 1;

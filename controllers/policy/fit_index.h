@@ -18,7 +18,7 @@
 namespace grus {
 
 using NodeId = std::uint32_t;   // Of a node in the ledger; small numbers, reused.
-using OwnerId = std::uint32_t;  // Likewise, of a holder. 0: without a name.
+using OwnerId = std::uint32_t;  // Likewise, of an owner of pods and places. 0: without a name.
 
 // Greater ranks come first. Tier 1: nodes that suit the shape; tier 0: nodes with accelerators that the shape has no
 // use for. Within a tier by copies; among equals the fuller node is greater.

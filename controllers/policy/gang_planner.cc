@@ -39,9 +39,9 @@ struct Gang {
   GangStanding standing;
   bool is_changed = true;  // Since its standing was last told.
   bool is_constrained = false;
-  std::uint64_t guards_version = 0;  // For which that holds.
-  std::uint64_t nodes_version = 0;   // For which standing.capacity holds.
-  bool is_capacity_thorough = false;
+  std::uint64_t guards_version = 0;                      // For which that holds.
+  std::uint64_t nodes_version = 0;                       // For which standing.capacity holds.
+  bool is_capacity_thorough = false, is_missed = false;  // See CapacityFor().
   std::optional<int> searched;  // Members with a place in the last search; none: too little room for one.
 };
 
@@ -57,7 +57,7 @@ struct GangPlanner::Impl {
   ReservationTurns turns;
 
   std::string reserved_for;  // The gang that has the reservation; empty: none.
-  std::int64_t held_since = 0, turn_length = 0;
+  std::int64_t turn_began = 0, turn_length = 0;
   Reservation reservation;
   std::int64_t reserved_at = 0;
   std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
@@ -153,16 +153,19 @@ struct GangPlanner::Impl {
     is_thorough = is_thorough || gang.nodes_version == 0;
     gang.nodes_version = ledger.nodes_version();
     gang.is_capacity_thorough = is_thorough;
-    gang.is_changed |= Update(gang.standing.capacity, CapacityFor(ledger, QueryOf(gang), is_thorough));
+    const GangCapacity capacity = CapacityFor(ledger, QueryOf(gang), is_thorough);
+    gang.is_missed = capacity.is_missed;
+    gang.is_changed |= Update(gang.standing.capacity, capacity.members);
     gang.is_changed |= Update(gang.standing.can_never_fit, gang.standing.capacity < std::max(1, gang.demand.needed));
   }
 
   // The search failed although there is room: constraints between pods are in the way.
   static bool LacksOnlyAPlace(const Gang& gang) { return gang.searched && gang.is_constrained; }
 
-  // A gang that lacks only a place that suits other pods gets no reservation: emptying nodes may not help it.
+  // A gang that lacks only a place that suits other pods gets no reservation: emptying nodes may not help it. Nor does
+  // one for which the search would miss a place on empty nodes.
   bool MayReserve(const Gang& gang, std::int64_t now) const {
-    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !LacksOnlyAPlace(gang) &&
+    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !gang.is_missed && !LacksOnlyAPlace(gang) &&
            now >= ReservesFrom(gang.demand);
   }
 
@@ -179,8 +182,8 @@ struct GangPlanner::Impl {
 
   // Ends the turn of the gang if its time is up; true if so.
   bool EndTurn(const GangDemand& demand, std::int64_t now) {
-    held_since = std::min(held_since, now);
-    if (IsStartKnown(now) || now - held_since < turn_length) return false;
+    turn_began = std::min(turn_began, now);
+    if (IsStartKnown(now) || now - turn_began < turn_length) return false;
     turns.End(demand.key, turn_length, now);
     return true;
   }
@@ -209,7 +212,7 @@ struct GangPlanner::Impl {
     }
     if (reservation.nodes.empty()) return false;
     if (reserved_for != gang.demand.key) {
-      held_since = now;
+      turn_began = now;
       turn_length = turns.LengthFor(gang.demand.key, now);
     }
     reserved_for = gang.demand.key;
@@ -255,7 +258,7 @@ struct GangPlanner::Impl {
       }
       if (!is_reserved && MayReserve(gang, now)) {
         UpdateCapacity(gang, true);
-        is_reserved = !gang.standing.can_never_fit && Reserve(gang, now);
+        is_reserved = MayReserve(gang, now) && Reserve(gang, now);
         if (is_reserved && EndTurn(gang.demand, now)) {
           EndReservation();
           return false;
@@ -270,7 +273,7 @@ struct GangPlanner::Impl {
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
     if (demand.key == reserved_for) {
-      if (!IsStartKnown(planned_at)) return held_since + turn_length;
+      if (!IsStartKnown(planned_at)) return turn_began + turn_length;
       return std::max(*reservation.start, planned_at + 1);  // If the start is late, find a later one.
     }
     const std::int64_t at = ReservesFrom(demand);

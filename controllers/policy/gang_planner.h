@@ -54,7 +54,7 @@ struct GangStanding {
   // Of a gang that waits:
   int position = 0;            // In the queue, from 1.
   int fitting = 0;             // How many of the needed members there is room for now.
-  bool can_never_fit = false;  // Not even if the cluster were empty.
+  bool can_never_fit = false;  // Certainly not even if the cluster were empty.
   int capacity = 0;            // How many of the members an empty cluster could hold, at most members.size().
   std::string lacking;         // The resource of which most is missing, "nvidia.com/gpu"; empty: constraints.
   std::int64_t lacking_free = 0, lacking_total = 0;  // Of that resource, on nodes that its members may use; reserved

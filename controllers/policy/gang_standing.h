@@ -27,10 +27,16 @@ class FactsCache {
   std::map<const FitIndex*, IndexFacts> facts_;
 };
 
-// How many of the first members an empty cluster could hold. Counts each kind of member alone: never too few; too many
-// if kinds compete, or if constraints between pods go beyond one pod a node. `is_thorough` also places the kinds
-// together, greedily: slow on large clusters.
-int CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_thorough);
+// What an empty cluster has for a gang.
+struct GangCapacity {
+  int members = 0;         // How many of the first could be there: never too few.
+  bool is_missed = false;  // So many are enough, but PlaceGang() finds no places for them.
+};
+
+// Counts each kind of member alone: too many if kinds compete, or if constraints between pods go beyond one pod a node.
+// `is_thorough` also looks whether the kinds can be there together: exactly for two kinds, otherwise for each two of
+// them. Slow on large clusters.
+GangCapacity CapacityFor(const ClusterLedger& ledger, const GangToPlace& gang, bool is_thorough);
 
 // Sets a field; true if it had another value.
 template <typename T, typename Value>

@@ -25,8 +25,6 @@ class GpuPacking {
  public:
   explicit GpuPacking(std::span<const PoolNode> nodes);
 
-  // The GPUs of most nodes; of equally many the larger number. What is a whole node for jobs.
-  int node_gpus() const { return node_gpus_; }
   int free_gpus() const { return free_gpus_; }
   int WorkersPerNode(int gpus_per_worker) const { return node_gpus_ / gpus_per_worker; }
 
@@ -78,7 +76,7 @@ class GpuPacking {
   void Undo(std::vector<Move>& moves, std::size_t kept);  // The last ones, until `kept` are left.
 
   std::span<const PoolNode> nodes_;
-  int node_gpus_ = 0;
+  int node_gpus_ = 0;  // Of most nodes; of equally many the larger number. What is a whole node for jobs.
   int free_gpus_ = 0;
   std::vector<int> free_;                              // By node.
   std::vector<std::vector<std::uint64_t>> with_free_;  // Bit N of entry G: node N has exactly G free GPUs.

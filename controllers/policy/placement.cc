@@ -38,23 +38,36 @@ FitOverrides OverridesFor(const ClusterLedger& ledger, const GangToPlace& gang, 
   return overrides;
 }
 
-// Places exactly the first `count` members, without constraints between pods; empty: they do not fit.
-std::vector<NodeId> PlaceFirst(const ClusterLedger& ledger, const GangToPlace& gang, int count) {
+// Places exactly the first `count` members, kind by kind; empty: they do not fit in this order.
+std::vector<NodeId> PlaceKinds(const ClusterLedger& ledger, const GangToPlace& gang, int count,
+                               const std::vector<const GangPart*>& order) {
   std::vector<NodeId> nodes(static_cast<std::size_t>(count));
   Draft draft;
-  for (const GangPart& part : *gang.parts) {
-    const int copies = part.CountBelow(count);
+  for (const GangPart* part : order) {
+    const int copies = part->CountBelow(count);
     if (copies == 0) continue;
-    const auto filled = Fill(*part.index, OverridesFor(ledger, gang, *part.index, draft), copies);
+    const auto filled = Fill(*part->index, OverridesFor(ledger, gang, *part->index, draft), copies);
     if (filled.empty()) return {};
-    auto member = part.members.begin();
+    auto member = part->members.begin();
     for (const auto& [id, on_node] : filled) {
       for (int i = 0; i < on_node; ++i) nodes[static_cast<std::size_t>(*member++)] = id;
-      if (gang.parts->size() == 1) continue;
-      for (int i = 0; i < on_node; ++i) draft[id] += part.index->shape().request;
+      if (order.size() == 1) continue;
+      for (int i = 0; i < on_node; ++i) draft[id] += part->index->shape().request;
     }
   }
   return nodes;
+}
+
+// The same without constraints between pods; empty: no place was found for one.
+std::vector<NodeId> PlaceFirst(const ClusterLedger& ledger, const GangToPlace& gang, int count) {
+  std::vector<const GangPart*> order;
+  for (const GangPart& part : *gang.parts) order.push_back(&part);
+  std::vector<NodeId> nodes = PlaceKinds(ledger, gang, count, order);
+  // Large requests come first. If these take the only nodes that suit others, try those first.
+  const auto suits = [](const GangPart* part) { return part->index->eligible_nodes(); };
+  if (!nodes.empty() || std::ranges::is_sorted(order, {}, suits)) return nodes;
+  std::ranges::stable_sort(order, {}, suits);
+  return PlaceKinds(ledger, gang, count, order);
 }
 
 // The number of the part that the member is in.

@@ -88,15 +88,6 @@ kube::Result<std::vector<CurvePoint>> CurveOf(const ThroughputFit& fit, const Cu
   return curve;
 }
 
-std::string_view ToString(Goal goal) {
-  switch (goal) {
-    case Goal::kFastest: return "Fastest";
-    case Goal::kCheapest: return "Cheapest";
-    case Goal::kKnee: return "Knee";
-  }
-  return "Fastest";
-}
-
 std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int max_replicas) {
   std::vector<CurvePoint> known, unknown;
   for (const CurvePoint& point : curve) {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "clientlib/base/result.h"
@@ -53,7 +52,6 @@ enum class Goal {
   kCheapest,  // Most samples per GPU second.
   kKnee,      // The smallest with kKneeShare of the most samples per second.
 };
-std::string_view ToString(Goal goal);
 
 // Points of the curve; of equal ones the smallest. `best_known` is the best of the sizes with an answer. It is also
 // `best`, unless a size without an answer might be better: then `rival` is the first such size, and `best` is nullopt,

@@ -72,7 +72,7 @@ class ProfileStore {
  private:
   using Profile = std::shared_ptr<const api::WorkloadProfile>;
   // Of a profile whose writes wait for a Retry-After.
-  struct Held {
+  struct Postponed {
     kube::TimePoint until;
     kube::Error why;
   };
@@ -88,9 +88,9 @@ class ProfileStore {
   kube::Client& client_;
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
-  StatusWriter statuses_;             // Without a WriteTracker: the profile was read live.
-  mutable std::mutex mutex_;          // Guards what follows.
-  std::map<std::string, Held> held_;  // By the profile's name.
+  StatusWriter statuses_;                       // Without a WriteTracker: the profile was read live.
+  mutable std::mutex mutex_;                    // Guards what follows.
+  std::map<std::string, Postponed> postponed_;  // By the profile's name.
   std::multiset<std::string> being_written_;
 };
 

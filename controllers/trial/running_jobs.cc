@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/owners.h"
+#include "controllers/frame/planned_event.h"
 #include "controllers/measure/reading.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
@@ -31,110 +33,106 @@ ObjectKey KeyOf(const std::string& job) {
   return slash == std::string::npos ? ObjectKey{} : ObjectKey{job.substr(0, slash), job.substr(slash + 1)};
 }
 
+// What a user of the job, or of the profile, should know of the sample. `is_first`: the last one did not drift.
+std::vector<PlannedEvent> EventsOf(const ElasticHorovodJob& job, const WorkloadProfile& profile,
+                                   const JudgedSpeed& judged, bool is_first) {
+  constexpr char kAction[] = "SampleSpeed";
+  const std::optional<api::ProfileDrift>& before = profile.status.drift;
+  const std::string key = job.metadata.Key().ToString();
+  const bool was_it = before && before->job == key;
+  const api::ThroughputUnit unit = profile.spec.throughput_unit;
+  if (judged.verdict == SpeedVerdict::kDrifts && is_first && !(was_it && before->config == judged.drift->config)) {
+    const std::string note = DriftMessage(*judged.drift, unit);
+    if (!IsSlower(*judged.drift)) return {{kube::EventType::kNormal, kReasonFaster, kAction, note}};
+    return {{kube::EventType::kWarning, kReasonSlower, kAction, note}};
+  }
+  if (judged.verdict == SpeedVerdict::kReplaces) {
+    return {{kube::EventType::kNormal, kReasonMeasuredAgain, kAction,
+             DriftMessage(*judged.drift, unit) + ", for the second time: the profile now has this speed"}};
+  }
+  if (before && !judged.edit.drift) {
+    return {{kube::EventType::kNormal, kReasonAgrees, kAction,
+             key + " runs as fast as expected on " + ToText(before->config)}};
+  }
+  return {};
+}
+
 }  // namespace
 
 RunningJobs::RunningJobs(kube::Client& client, RunningJobsCaches caches, ProfileStore& store,
                          kube::EventRecorder& events, const kube::Clock& clock, const kube::Log& log)
-    : client_(client),
-      caches_(caches),
+    : caches_(caches),
       store_(store),
       events_(events),
       clock_(clock),
       log_(log),
-      pods_by_job_(caches.pods.AddIndex(JobKeysOf)) {}
+      pods_by_job_(caches.pods.AddIndex(JobKeysOf)),
+      samples_(client, clock) {}
 
 void RunningJobs::FeedQueue(kube::WorkQueue& queue) {
-  queue_ = &queue;
-  caches_.jobs.AddHandler([this, &queue](const kube::Change& change, bool is_initial) {
+  feed_.Open(queue);
+  caches_.jobs.AddHandler([this](const kube::Change& change, bool is_initial) {
     const auto has_profile = [](const kube::ConstObject& job) {
       return job && IsProfiled(static_cast<const ElasticHorovodJob&>(*job));
     };
     if (!has_profile(change.before) && !has_profile(change.after)) return;
-    const ObjectKey key = change.Any().metadata.Key();
-    if (is_initial) {
-      std::lock_guard lock(mutex_);
-      Memory& memory = memory_[key];
-      memory.uid = change.Any().metadata.uid;
-      memory.ran_before = true;
-    }
-    queue.Add(key, kube::Priority::kLow);
+    const kube::ObjectMeta& job = change.Any().metadata;
+    if (is_initial) memory_.With(job, [](Memory& memory) { memory.ran_before = true; });
+    feed_.Add(job.Key(), News::kNow, true);
   });
 }
 
 kube::Result<Action> RunningJobs::Reconcile(const ObjectKey& key, std::stop_token stop) {
   kube::Result<Action> action = Pass(key, std::move(stop));
-  std::optional<ObjectKey> next;
-  {
-    std::lock_guard lock(mutex_);
-    if (samples_ < kMostSamples && !line_.empty()) next = line_.front();
-  }
-  if (next) queue_->Add(*next, kube::Priority::kLow);
+  if (const std::optional<ObjectKey> next = samples_.Next()) feed_.Add(*next, News::kNow, true);
   return action;
 }
 
 kube::Result<Action> RunningJobs::Pass(const ObjectKey& key, std::stop_token stop) {
   const Job job = caches_.jobs.Get<ElasticHorovodJob>(key);
   if (!job || !IsProfiled(*job)) {
-    Forget(key);
+    samples_.End(key);
+    memory_.Forget(key);
     return Action::AwaitChange();
   }
   const std::optional<RunningSetting> setting = SettingNow(*job);
+  const std::string& profile = job->status.profile->name;
   const kube::TimePoint now = clock_.Now();
-  std::unique_ptr<LogSample> ended;  // Destroyed without the lock.
-  {
-    std::lock_guard lock(mutex_);
-    Memory& memory = memory_[key];
-    const std::string& profile = job->status.profile->name;
-    const bool is_same = memory.uid == job->metadata.uid && memory.setting == setting && memory.profile == profile;
-    if (!is_same || !setting) {
-      ended = EndSampleLocked(key, memory);
-      const bool ran_before = memory.uid == job->metadata.uid && memory.ran_before;
-      memory = Memory{};
-      memory.uid = job->metadata.uid;
-      memory.ran_before = ran_before && !setting;  // Until it is known what the job runs on.
-      memory.setting = setting;
-      memory.profile = profile;
-      memory.due = now + (ran_before ? SpreadOf(memory.uid) : kSettle);
-    }
-    if (!setting) return Action::After(kSettle);
-    if (now < memory.due) return Action::After(memory.due - now);
-    if (!memory.sample) {
-      if (!TakesTurnLocked(key)) return Action::After(kSampleEvery);
-      memory.until = now + kSlice;
-      memory.sample =
-          std::make_unique<LogSample>(client_, clock_, ObjectKey{key.ns, setting->launcher}, setting->launcher_uid);
-      return Action::After(kLookEvery);
-    }
-  }
-  return Sample(job, *setting, std::move(stop));
+  bool is_other = false;  // Also if another job of this name is remembered: it has no setting yet.
+  const Memory memory = memory_.With(job->metadata, [&](Memory& kept) {
+    is_other = !setting || kept.setting != setting || kept.profile != profile;
+    if (!is_other) return kept;
+    const bool ran_before = kept.ran_before;
+    kept = Memory{};
+    kept.ran_before = ran_before && !setting;  // Until it is known what the job runs on.
+    kept.setting = setting;
+    kept.profile = profile;
+    kept.due = now + (ran_before ? SpreadOf(job->metadata.uid) : kSettle);
+    return kept;
+  });
+  if (is_other) samples_.End(key);
+  if (!setting) return Action::After(kSettle);
+  if (now < memory.due) return Action::After(memory.due - now);
+  if (const LogSample* sample = samples_.Find(key)) return Look(job, *setting, *sample, memory.until, std::move(stop));
+  if (!samples_.Begin(key, {key.ns, setting->launcher}, setting->launcher_uid)) return Action::After(kSampleEvery);
+  memory_.With(job->metadata, [&](Memory& kept) { kept.until = now + kSlice; });
+  return Action::After(kLookEvery);
 }
 
-kube::Result<Action> RunningJobs::Sample(const Job& job, const RunningSetting& setting, std::stop_token stop) {
+kube::Result<Action> RunningJobs::Look(const Job& job, const RunningSetting& setting, const LogSample& sample,
+                                       kube::TimePoint until, std::stop_token stop) {
   const ObjectKey key = job->metadata.Key();
-  LogSample* sample = nullptr;  // Passes of one key do not overlap, and nobody else ends it.
-  kube::TimePoint until;
-  {
-    std::lock_guard lock(mutex_);
-    sample = memory_[key].sample.get();
-    until = memory_[key].until;
-  }
-  const LogSample::Seen seen = sample->Look();
+  const LogSample::Seen seen = sample.Look();
   const kube::TimePoint now = clock_.Now();
   const bool is_known = seen.speed.state == SpeedState::kPrecise && seen.speed.span >= kLeastSample;
   const bool is_over = now >= until || seen.has_ended || !seen.refusal.empty();
   if (!is_known && !is_over) return Action::After(std::min(kLookEvery, until - now));
 
-  std::unique_ptr<LogSample> ended;
-  bool tells_refusal = false;
-  {
-    std::lock_guard lock(mutex_);
-    Memory& memory = memory_[key];
-    ended = EndSampleLocked(key, memory);
+  samples_.End(key);
+  const bool tells_refusal = memory_.With(job->metadata, [&](Memory& memory) {
     memory.due = now + kSampleEvery;
-    tells_refusal = !seen.refusal.empty() && !memory.is_refusal_told;
-    memory.is_refusal_told |= tells_refusal;
-  }
-  ended.reset();
+    return !seen.refusal.empty() && !std::exchange(memory.is_refusal_told, true);
+  });
   if (tells_refusal) {
     log_.Warn("the speed of a running job cannot be read", {{"job", key.ToString()}, {"reason", seen.refusal}});
   }
@@ -175,61 +173,34 @@ kube::Status RunningJobs::Conclude(const Job& job, const RunningSetting& setting
         stop);
     if (!saved || !judged_profile) return saved;  // Not saved, or the profile was deleted meanwhile.
   }
-  bool is_first = false;
-  {
-    std::lock_guard lock(mutex_);
-    Memory& memory = memory_[job->metadata.Key()];
-    is_first = memory.verdict != SpeedVerdict::kDrifts;
-    memory.verdict = judged.verdict;
+  const bool is_first = memory_.With(job->metadata, [&](Memory& memory) {
     memory.drifted = judged.verdict == SpeedVerdict::kDrifts ? measured : std::nullopt;
-  }
-  Tell(*job, *judged_profile, judged, is_first);
+    return std::exchange(memory.verdict, judged.verdict) != SpeedVerdict::kDrifts;
+  });
+  const std::vector<PlannedEvent> events = EventsOf(*job, *judged_profile, judged, is_first);
+  Tell(events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
+  Tell(events, events_, log_, KindOf<WorkloadProfile>(), judged_profile->metadata, "profile");
   return {};
 }
 
-void RunningJobs::Tell(const ElasticHorovodJob& job, const WorkloadProfile& profile, const JudgedSpeed& judged,
-                       bool is_first) {
-  const std::optional<api::ProfileDrift>& before = profile.status.drift;
-  const bool was_it = before && before->job == job.metadata.Key().ToString();
-  const api::ThroughputUnit unit = profile.spec.throughput_unit;
-  std::string reason, note;
-  kube::EventType type = kube::EventType::kNormal;
-  if (judged.verdict == SpeedVerdict::kDrifts && is_first && !(was_it && before->config == judged.drift->config)) {
-    reason = IsSlower(*judged.drift) ? kReasonSlower : kReasonFaster;
-    note = DriftMessage(*judged.drift, unit);
-    if (IsSlower(*judged.drift)) type = kube::EventType::kWarning;
-  } else if (judged.verdict == SpeedVerdict::kReplaces) {
-    reason = kReasonMeasuredAgain;
-    note = DriftMessage(*judged.drift, unit) + ", for the second time: the profile now has this speed";
-  } else if (before && !judged.edit.drift) {
-    reason = kReasonAgrees;
-    note = job.metadata.Key().ToString() + " runs as fast as expected on " + ToText(before->config);
-  }
-  if (reason.empty()) return;
-  log_.Info(note, {{"job", job.metadata.Key().ToString()}, {"profile", profile.metadata.name}, {"reason", reason}});
-  events_.Record(type, KindOf<ElasticHorovodJob>(), job.metadata, reason, "SampleSpeed", note);
-  events_.Record(type, KindOf<WorkloadProfile>(), profile.metadata, reason, "SampleSpeed", note);
-}
-
 DriftContext RunningJobs::ContextOf(const ElasticHorovodJob& job, const WorkloadProfile& profile,
-                                    const RunningSetting& setting, const api::Measurement& measured) {
+                                    const RunningSetting& setting, const api::Measurement& measured) const {
   DriftContext context;
   context.may_be_untyped = HasOneGpuType();
   const std::optional<api::ProfileDrift>& said = profile.status.drift;
   const ObjectKey own = job.metadata.Key(), other = said ? KeyOf(said->job) : ObjectKey{};
   const std::int32_t said_gpus = said ? said->config.gpus : 0;
-  std::lock_guard lock(mutex_);
-  const Memory& memory = memory_[own];
-  context.is_confirmed = memory.drifted && DoAgree(*memory.drifted, measured).value_or(false);
-  for (const auto& [key, others] : memory_) {
-    if (key == own || others.profile != profile.metadata.name || !others.setting) continue;
+  const std::optional<api::Measurement> drifted = memory_.Get(job.metadata).drifted;
+  context.is_confirmed = drifted && DoAgree(*drifted, measured).value_or(false);
+  memory_.ForEach([&](const ObjectKey& key, const Memory& others) {
+    if (key == own || others.profile != profile.metadata.name || !others.setting) return;
     const bool agrees = others.verdict == SpeedVerdict::kAgrees && others.setting->config == setting.config;
     if (agrees) context.is_confirmed = false;
     // kNotComparable: this process has not sampled the job yet, so trust the drift in the status.
     const bool stands = others.verdict == SpeedVerdict::kDrifts || others.verdict == SpeedVerdict::kNotComparable;
     const bool is_there = others.setting->config.gpus == said_gpus;
     if (said && key == other && stands && is_there) context.does_other_stand = true;
-  }
+  });
   return context;
 }
 
@@ -248,32 +219,6 @@ std::optional<RunningSetting> RunningJobs::SettingNow(const ElasticHorovodJob& j
     const auto node = caches_.nodes.Get<kube::Node>({"", name});
     return node ? std::string(TypeOf(*node)) : std::string();
   });
-}
-
-void RunningJobs::Forget(const ObjectKey& key) {
-  std::unique_ptr<LogSample> ended;
-  std::lock_guard lock(mutex_);
-  const auto found = memory_.find(key);
-  if (found == memory_.end()) return;
-  ended = EndSampleLocked(key, found->second);
-  memory_.erase(found);
-}
-
-std::unique_ptr<LogSample> RunningJobs::EndSampleLocked(const ObjectKey& key, Memory& memory) {
-  std::unique_ptr<LogSample> sample = std::move(memory.sample);
-  if (sample) --samples_;
-  std::erase(line_, key);
-  return sample;
-}
-
-bool RunningJobs::TakesTurnLocked(const ObjectKey& key) {
-  if (samples_ < kMostSamples) {
-    ++samples_;
-    std::erase(line_, key);
-    return true;
-  }
-  if (std::find(line_.begin(), line_.end(), key) == line_.end()) line_.push_back(key);
-  return false;
 }
 
 }  // namespace grus

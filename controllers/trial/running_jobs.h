@@ -14,21 +14,18 @@
 // Thread-safe. A pass blocks for writes of a profile, and for the end of a thread that follows a log.
 #pragma once
 
-#include <deque>
-#include <mutex>
-#include <unordered_map>
-
 #include "clientlib/base/log.h"
 #include "clientlib/cache/informer.h"
 #include "clientlib/runtime/controller.h"
 #include "clientlib/runtime/event_recorder.h"
-#include "controllers/trial/log_sample.h"
+#include "clientlib/runtime/object_memory.h"
+#include "controllers/frame/key_feed.h"
+#include "controllers/trial/log_samples.h"
 #include "controllers/trial/running_setting.h"
 #include "controllers/trial/running_verdict.h"
 
 namespace grus {
 
-inline constexpr std::size_t kMostSamples = 4;
 inline constexpr kube::Duration kSampleEvery = std::chrono::hours(1);
 inline constexpr kube::Duration kSettle = std::chrono::minutes(1);  // Horovod builds a new ring, caches fill.
 inline constexpr kube::Duration kSlice = std::chrono::minutes(5);
@@ -56,7 +53,6 @@ class RunningJobs final : public kube::Reconciler {
  private:
   using Job = std::shared_ptr<const api::ElasticHorovodJob>;
   struct Memory {
-    std::string uid;
     bool ran_before = false;  // Before this process started, as far as can be seen.
     std::optional<RunningSetting> setting;
     kube::TimePoint due;  // Of the next sample.
@@ -65,41 +61,28 @@ class RunningJobs final : public kube::Reconciler {
     std::optional<api::Measurement> drifted;              // The measurement, if it was kDrifts.
     bool is_refusal_told = false;
     kube::TimePoint until;  // Of the sample.
-    std::unique_ptr<LogSample> sample;
   };
 
   kube::Result<kube::Action> Pass(const kube::ObjectKey& key, std::stop_token stop);
   std::optional<RunningSetting> SettingNow(const api::ElasticHorovodJob& job) const;
-  kube::Result<kube::Action> Sample(const Job& job, const RunningSetting& setting, std::stop_token stop);
+  kube::Result<kube::Action> Look(const Job& job, const RunningSetting& setting, const LogSample& sample,
+                                  kube::TimePoint until, std::stop_token stop);
   // Judges the sample.
   kube::Status Conclude(const Job& job, const RunningSetting& setting, const SpeedObservation& seen,
                         std::stop_token stop);
   DriftContext ContextOf(const api::ElasticHorovodJob& job, const api::WorkloadProfile& profile,
-                         const RunningSetting& setting, const api::Measurement& measured);
+                         const RunningSetting& setting, const api::Measurement& measured) const;
   bool HasOneGpuType() const;
-  void Tell(const api::ElasticHorovodJob& job, const api::WorkloadProfile& profile, const JudgedSpeed& judged,
-            bool is_first);
 
-  void Forget(const kube::ObjectKey& key);
-  // Also removes `key` from line_. REQUIRES: mutex_ is held. The caller destroys the sample without the lock, which its
-  // thread may need to end.
-  std::unique_ptr<LogSample> EndSampleLocked(const kube::ObjectKey& key, Memory& memory);
-  // Whether another sample may begin; if not, `key` is queued again when its turn comes. REQUIRES: mutex_ is held.
-  bool TakesTurnLocked(const kube::ObjectKey& key);
-
-  kube::Client& client_;
   RunningJobsCaches caches_;
   ProfileStore& store_;
   kube::EventRecorder& events_;
   const kube::Clock& clock_;
   const kube::Log& log_;
   const kube::Store::IndexId pods_by_job_;
-  kube::WorkQueue* queue_ = nullptr;
-
-  std::mutex mutex_;  // Guards what follows, not the samples themselves.
-  std::unordered_map<kube::ObjectKey, Memory> memory_;
-  std::size_t samples_ = 0;
-  std::deque<kube::ObjectKey> line_;  // Jobs that wait for their turn.
+  KeyFeed feed_{kLookEvery};
+  LogSamples samples_;
+  kube::ObjectMemory<Memory> memory_;
 };
 
 }  // namespace grus

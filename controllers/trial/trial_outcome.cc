@@ -50,8 +50,8 @@ double SteadySeconds(const SpeedObservation& seen) {
 
 std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
   const SpeedCounts& counts = run.speed->counts;
-  if (counts.log.lines == 0) return "its output has no line end";
-  std::string text = "its log has " + Count(counts.log.lines, "line") + ", but ";
+  if (counts.lines == 0) return "its output has no line end";
+  std::string text = "its log has " + Count(counts.lines, "line") + ", but ";
   if (view.job->spec.measure.patterns.empty()) text += "none of them contains a speed; set measure.patterns";
   else if (counts.not_numbers > 0) text += "measure.patterns match no number";
   else text += "measure.patterns match none of them";
@@ -163,7 +163,7 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
   bool is_silent = was_silent;
   if (run.speed) {
     // If the wall clock was set back, the reader would wait for output forever.
-    const bool is_empty = run.speed->state == SpeedState::kWaiting && run.speed->counts.log.lines == 0;
+    const bool is_empty = run.speed->state == SpeedState::kWaiting && run.speed->counts.lines == 0;
     const std::optional<kube::Time> since = HeldSince(run);
     const bool is_old = since && view.now.value - since->value >= kSilenceToMention;
     is_silent = run.speed->state == SpeedState::kSilent || (is_empty && (was_silent || is_old));
@@ -283,7 +283,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   }
   if (run.speed && EndByOutput(trial, view, run)) return trial;
   // A new process keeps what the status says until it has read the log.
-  const bool is_unread = !is_measured && (!run.speed || run.speed->counts.log.lines == 0);
+  const bool is_unread = !is_measured && (!run.speed || run.speed->counts.lines == 0);
   const bool knows_measured = is_measured || (is_unread && before.phase == TrialPhase::kMeasuring && trial.measured);
   const std::optional<kube::Duration> left = SliceLeft(run, view.now);
   if (left && *left <= kube::Duration::zero()) {

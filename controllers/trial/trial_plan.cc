@@ -383,6 +383,13 @@ TrialPlan Planner::Make() {
 
 }  // namespace
 
-TrialPlan PlanTrials(const TrialView& view) { return Planner(view).Make(); }
+TrialPlan PlanTrials(const TrialView& view) {
+  TrialPlan plan = Planner(view).Make();
+  // The time alone is not worth a write: it goes with the next change.
+  const api::TrialJobStatus& before = view.job->status;
+  const std::int64_t wall = std::exchange(plan.status.spent.wall_seconds, before.spent.wall_seconds);
+  if (!(plan.status == before)) plan.status.spent.wall_seconds = wall;
+  return plan;
+}
 
 }  // namespace grus

@@ -25,12 +25,6 @@ constexpr kube::Duration kPodWait = std::chrono::milliseconds(200);  // Pods of 
 // Not kMinorChangeWait: while trials run there is a pass every kPoll, and each changes the progress.
 constexpr kube::Duration kProgressWait = kPoll;
 
-// A change of times alone is not worth a write.
-bool IsSame(const api::TrialJobStatus& before, api::TrialJobStatus after) {
-  after.spent.wall_seconds = before.spent.wall_seconds;
-  return before == after;
-}
-
 // What was found in the profile, where GPU types have the names of their products: the newest for each configuration.
 std::vector<KnownTrial> KnownTrials(const TrialView& view, const KnownSpeeds& found) {
   std::map<std::string, std::string> names;  // Of GPU types here, by what others call them.
@@ -193,8 +187,7 @@ Result<Action> TrialReconciler::Reconcile(const ObjectKey& key, std::stop_token 
       std::min({plan.look_again.value_or(kSafetyResync), done->value_or(kSafetyResync), kSafetyResync}));
 }
 
-Result<TrialReconciler::Deferred> TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan,
-                                                           std::stop_token stop) {
+Result<Deferred> TrialReconciler::Execute(const TrialView& view, const TrialPlan& plan, std::stop_token stop) {
   if (Status applied = trials_.ApplyKnee(view, plan, stop); !applied) return std::move(applied).error();
   if (Status saved = SaveToProfile(view, plan, stop); !saved) return std::move(saved).error();
   Result<Deferred> written = WriteStatus(view, plan.status, plan.is_urgent, stop);
@@ -221,9 +214,8 @@ Status TrialReconciler::SaveToProfile(const TrialView& view, const TrialPlan& pl
   return {};
 }
 
-Result<TrialReconciler::Deferred> TrialReconciler::WriteStatus(const TrialView& view, const api::TrialJobStatus& status,
-                                                               bool is_urgent, std::stop_token stop) {
-  if (IsSame(view.job->status, status)) return Deferred();
+Result<Deferred> TrialReconciler::WriteStatus(const TrialView& view, const api::TrialJobStatus& status, bool is_urgent,
+                                              std::stop_token stop) {
   const bool has_freed = std::any_of(view.runs.begin(), view.runs.end(), [](const auto& named) {
     return named.second.held_since.has_value() && !HoldsGpus(named.second);
   });

@@ -39,8 +39,6 @@ class TrialReconciler final : public kube::Reconciler {
 
  private:
   using Job = std::shared_ptr<const api::TrialJob>;
-  // Not nullopt: the status is not written yet; look again after that time.
-  using Deferred = std::optional<kube::Duration>;
 
   TrialView Observe(const Job& job, std::stop_token stop);
   void ReadWorkload(TrialView& view) const;

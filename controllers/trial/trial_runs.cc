@@ -59,7 +59,7 @@ TrialRun TrialRuns::RunOf(const TrialJob& job, const std::string& trial, Memory&
   // A single refusal may be a transient failure of an admission check.
   refusals_.With(job.metadata, [&](const Refusals& refusals) {
     const auto found = refusals.find(trial);
-    if (found != refusals.end() && found->second.size() > 1) run.refusal = found->second.back();
+    if (found != refusals.end() && found->second.count > 1) run.refusal = found->second.last;
   });
   return run;
 }
@@ -125,7 +125,11 @@ void TrialRuns::NoteStart(const TrialJob& job, const std::string& trial) {
 }
 
 void TrialRuns::NoteRefusal(const TrialJob& job, const std::string& trial, const std::string& message) {
-  refusals_.With(job.metadata, [&](Refusals& refusals) { refusals[trial].push_back(message); });
+  refusals_.With(job.metadata, [&](Refusals& refusals) {
+    Refusal& refusal = refusals[trial];
+    ++refusal.count;
+    refusal.last = message;
+  });
 }
 
 void TrialRuns::ForgetFreed(const TrialView& view) {

@@ -71,7 +71,11 @@ class TrialRuns {
     TrialHoldings held;
     std::map<std::string, Kept> trials;
   };
-  using Refusals = std::map<std::string, std::vector<std::string>>;  // By trial: the messages of the API server.
+  struct Refusal {
+    int count = 0;
+    std::string last;  // The message of the API server.
+  };
+  using Refusals = std::map<std::string, Refusal>;  // By trial.
 
   TrialRun RunOf(const api::TrialJob& job, const std::string& trial, Memory& memory);
   // Reads its pods from the API server if they should have appeared or gone by now, and then the run anew.

@@ -22,7 +22,7 @@ class TrialSources {
   TrialSources(kube::Client& client, Prometheus& prometheus, const kube::Clock& clock, TrialMeasurements::Wake wake)
       : prometheus_(prometheus), clock_(clock), measurements_(client, clock, std::move(wake)) {}
 
-  // Completes `view`: pattern_error, source_error, and of each run speed, is_log_awaited and gpu_use. Blocks for a few
+  // Sets in `view`: pattern_error, source_error, and of each run speed, is_log_awaited and gpu_use. Blocks for a few
   // seconds at most while a Prometheus is asked.
   void Read(TrialView& view, std::stop_token stop);
   // The whole log of the trial's ended container was read.

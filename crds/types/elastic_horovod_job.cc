@@ -260,7 +260,7 @@ std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::available_replicas>("availableReplicas", {.doc = "Workers that are ready."}),
       Field<&T::launcher>("launcher", {.doc = "The launcher: job.batch/NAME."}),
-      Field<&T::workers>("workers", {.doc = "The workers: statefulset.apps/NAME."}),
+      Field<&T::workers>("workers", {.doc = "How to find the workers: pods -l SELECTOR, for kubectl get."}),
       Field<&T::replicas>("replicas", {.doc = "Counts of workers."}),
       Field<&T::last_scale>("lastScale", {.doc = "The last change of size."}),
       Field<&T::progress>("progress",

@@ -18,7 +18,7 @@
 
 namespace api {
 
-// The scheduling gate of parked workers, which wait while their job is smaller than its StatefulSet.
+// The scheduling gate with which an older grus kept the ordinals of workers that were not to run.
 inline constexpr char kParkGate[] = "ai.centauruscloud.io/parked";
 
 struct LauncherSpec {
@@ -126,7 +126,7 @@ struct ElasticHorovodJobStatus {
   std::string phase;
   std::int64_t observed_generation = 0;
   std::int32_t available_replicas = 0;
-  std::string launcher, workers;  // As in the original: "job.batch/NAME", "statefulset.apps/NAME".
+  std::string launcher, workers;  // As in the original: "job.batch/NAME", "pods -l SELECTOR".
   ReplicaStatus replicas;
   std::optional<LastScale> last_scale;
   std::optional<Progress> progress;

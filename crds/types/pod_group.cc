@@ -34,7 +34,7 @@ std::span<const FieldInfo> PodGroupSpec::Fields() {
       Field<&T::when_unschedulable>(
           "whenUnschedulable",
           {.doc = "Wait: members stay gated until the minimum fits. Ungate: the gates are lifted at "
-                  "once, so that a cluster autoscaler sees the demand; the nodes it adds are held for "
+                  "once, so that a cluster autoscaler sees the demand; the nodes it adds are kept for "
                   "the gang.",
            .default_json = "\"Wait\""}),
   };

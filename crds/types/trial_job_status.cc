@@ -16,17 +16,6 @@ std::span<const std::string_view> EnumNames(Goal) {
   return kNames;
 }
 
-std::span<const FieldInfo> LogPosition::Fields() {
-  using T = LogPosition;
-  static constexpr FieldInfo kFields[] = {
-      Field<&T::pod>("pod", {.doc = "The pod whose log was read.", .max_length = 253}),
-      Field<&T::time>("time", {.doc = "Time of the last line that was read, with nanoseconds.", .max_length = 40}),
-      Field<&T::lines_at_time>("linesAtTime",
-                               {.doc = "Number of lines with exactly that time that were read.", .minimum = 0}),
-  };
-  return kFields;
-}
-
 std::span<const FieldInfo> Trial::Fields() {
   using T = Trial;
   static constexpr FieldInfo kFields[] = {
@@ -42,7 +31,6 @@ std::span<const FieldInfo> Trial::Fields() {
       Field<&T::measured>("measured", {.doc = "What was measured, so far or in the end."}),
       Field<&T::gpu_seconds>("gpuSeconds",
                              {.doc = "GPU seconds: GPUs times the seconds that the trial held them.", .minimum = 0}),
-      Field<&T::log>("log", {.doc = "How far its log was read."}),
   };
   return kFields;
 }
@@ -119,7 +107,7 @@ std::span<const FieldInfo> TrialJobStatus::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::phase>("phase", {.doc = "What the TrialJob is doing. Waiting: the next trial does not fit, "
-                                        "or spec.idleOnly holds it back."}),
+                                        "or spec.idleOnly keeps it waiting."}),
       Field<&T::conditions>("conditions", {.doc = "Ready, Reconciling, Stalled, Suspended, Complete, Failed.",
                                            .max_items = 16,
                                            .list_type = "map",

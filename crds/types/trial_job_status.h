@@ -18,15 +18,6 @@ namespace api {
 inline constexpr std::int64_t kMaxTrials = 256;
 inline constexpr std::int64_t kMaxCurvePoints = 512;
 
-// How far a log was read, so that another process can go on from there.
-struct LogPosition {
-  std::string pod = {};
-  std::string time = {};  // RFC 3339 with nanoseconds, as the kubelet wrote it before the line.
-  std::int64_t lines_at_time = 0;
-  static std::span<const kube::FieldInfo> Fields();
-  friend bool operator==(const LogPosition&, const LogPosition&) = default;
-};
-
 struct Trial {
   std::string name = {};
   TrialConfig config = {};
@@ -36,7 +27,6 @@ struct Trial {
   std::optional<kube::Time> start_time = {}, end_time = {};
   std::optional<Measurement> measured = {};
   std::int64_t gpu_seconds = 0;
-  std::optional<LogPosition> log = {};
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const Trial&, const Trial&) = default;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_sizes.h"
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/elastic_horovod_job.h"
@@ -53,21 +54,23 @@ std::string RunningLauncherStays(const World& world, const ServerChange& change)
 }
 
 // Workers are granted as the spec allows: none, or from the minimum to the maximum.
-std::string GrantsWithinLimits(const World& world, const ServerChange& change) {
-  if (change.resource != kSets || !change.after) return {};
-  const std::string granted = Text(*change.after, {"metadata", "annotations", kGrantedAnnotation});
-  const std::string name = Text(*change.after, {"metadata", "labels", kJobNameLabel});
-  const Json* job = world.Get(kJobs, {Text(*change.after, {"metadata", "namespace"}), name});
-  if (granted.empty() || job == nullptr) return {};
-  const auto decoded = kube::Decode<api::ElasticHorovodJob>(kube::ToText(*job));
+std::string GrantsWithinLimits(const World&, const ServerChange& change) {
+  if (change.resource != kJobs || !change.after) return {};
+  const auto granted = [](const Json& job) { return IntAt(job, {"status", "replicas", "granted"}); };
+  if (change.before && granted(*change.before) == granted(*change.after)) return {};  // The workers may leave just now.
+  const auto decoded = kube::Decode<api::ElasticHorovodJob>(kube::ToText(*change.after));
   if (!decoded) return {};
-  const Sizes sizes = SizesOf((*decoded)->spec);
-  const int count = std::stoi(granted);
-  // A user may have lowered the limits a moment ago.
-  if (count == 0 || (*decoded)->metadata.generation != (*decoded)->status.observed_generation) return {};
+  const api::ElasticHorovodJob& job = **decoded;
+  const Sizes sizes = SizesOf(job.spec);
+  const int count = job.status.replicas.granted;
+  // A user may have lowered the limits a moment ago. A job that has ended may keep the workers that it has, and one
+  // that is stalled those that were made before the refusal.
+  if (count == 0 || job.metadata.generation != job.status.observed_generation || job.status.completion_time ||
+      kube::IsConditionTrue(job.status.conditions, "Stalled"))
+    return {};
   if (count < sizes.min || count > sizes.max) {
-    return name + " is granted " + granted + " workers, of " + std::to_string(sizes.min) + " to " +
-           std::to_string(sizes.max);
+    return job.metadata.name + " is granted " + std::to_string(count) + " workers, of " + std::to_string(sizes.min) +
+           " to " + std::to_string(sizes.max);
   }
   return {};
 }
@@ -132,6 +135,73 @@ bool IsReachable(const World& world, const kube::ObjectKey& pod, const std::stri
 bool SaysTraining(const Json& job) {
   const Json* ready = kube::testing::ConditionOf(job, "Ready");
   return ready && Text(*ready, {"status"}) == "True" && Text(*ready, {"reason"}) == "Training";
+}
+
+// Worker pods that the job controls, whatever their labels say, and that hold what they ask for, or wait for it.
+int WorkersOf(const World& world, const kube::ObjectKey& job, const std::string& uid) {
+  const auto& pods = world.All(kPods);
+  return static_cast<int>(std::count_if(pods.begin(), pods.end(), [&](const auto& entry) {
+    const Json& pod = *entry.second;
+    const Json* owner = kube::testing::ControllerOf(pod);
+    const bool is_lost = !Text(pod, {"spec", "nodeName"}).empty() && !HasNode(world, pod);
+    return entry.first.ns == job.ns && owner && Text(*owner, {"uid"}) == uid && !IsBeingDeleted(pod) &&
+           !kube::testing::HasEnded(pod) && !is_lost;
+  }));
+}
+
+// Jobs whose number of workers is not what they are granted: `is_more` of them, or fewer.
+Complaints WrongSizes(const World& world, bool is_more) {
+  Complaints wrong;
+  for (const auto& [key, job] : world.All(kJobs)) {
+    const Json* stalled = kube::testing::ConditionOf(*job, "Stalled");
+    if (IsBeingDeleted(*job) || (stalled && Text(*stalled, {"status"}) == "True")) continue;
+    const int workers = WorkersOf(world, key, Text(*job, {"metadata", "uid"}));
+    const std::int64_t granted = IntAt(*job, {"status", "replicas", "granted"});
+    if (is_more ? workers <= granted : workers >= granted) continue;
+    wrong[key.ToString()] = "has " + std::to_string(workers) + " workers, and is granted " + std::to_string(granted);
+  }
+  return wrong;
+}
+Complaints TooManyWorkers(const World& world) { return WrongSizes(world, true); }
+Complaints TooFewWorkers(const World& world) { return WrongSizes(world, false); }
+
+// A worker is made only where fewer exist than the job wants.
+std::string NoWorkerTooMany(const World& world, const ServerChange& change) {
+  if (change.resource != kPods || change.before || !HasRole(*change.after, "worker")) return {};
+  const kube::ObjectKey key{Text(*change.after, {"metadata", "namespace"}),
+                            Text(*change.after, {"metadata", "labels", kJobNameLabel})};
+  const Json* job = world.Get(kJobs, key);
+  if (job == nullptr) return {};
+  const auto decoded = kube::Decode<api::ElasticHorovodJob>(kube::ToText(*job));
+  if (!decoded) return {};
+  const int wanted = SizesOf((*decoded)->spec).wanted;
+  const int workers = WorkersOf(world, key, (*decoded)->metadata.uid);
+  // A user may have lowered the limits a moment ago.
+  if (workers <= wanted || (*decoded)->metadata.generation != (*decoded)->status.observed_generation) return {};
+  return key.ToString() + " gets " + std::to_string(workers) + " workers, and wants " + std::to_string(wanted);
+}
+
+// A job that gives workers up deletes those that train only after they have left its host list. (Somebody else who
+// deletes a worker leaves the job with fewer than it is granted.)
+std::string WorkerLeavesHostsFirst(const World& world, const ServerChange& change) {
+  if (change.resource != kPods || !change.before || !HasRole(*change.before, "worker")) return {};
+  const bool is_deleted = !change.after || IsBeingDeleted(*change.after);
+  if (!is_deleted || IsBeingDeleted(*change.before) || !IsReady(*change.before)) return {};
+  const std::string name = Text(*change.before, {"metadata", "name"}),
+                    ns = Text(*change.before, {"metadata", "namespace"});
+  const kube::ObjectKey job_key{ns, Text(*change.before, {"metadata", "labels", kJobNameLabel})};
+  const Json* job = world.Get(kJobs, job_key);
+  const Json* hosts = world.Get("configmaps", {ns, job_key.name + "-hosts"});
+  if (!job || !hosts || IsBeingDeleted(*job) || !HasNode(world, *change.before) || !HasRunningLauncher(world, job_key))
+    return {};
+  const int left = WorkersOf(world, job_key, Text(*job, {"metadata", "uid"}));
+  const std::int64_t granted = IntAt(*job, {"status", "replicas", "granted"});
+  if (granted == 0 || left < granted) return {};
+  const auto listed = HostsOf(*hosts);
+  const bool is_listed = std::any_of(listed.begin(), listed.end(), [&](const auto& host) {
+    return host.first == name && host.second == Text(*change.before, {"status", "podIP"});
+  });
+  return is_listed ? "worker " + name + " is given up while it is listed as a host" : "";
 }
 
 Complaints WrongTrainings(const World& world) {
@@ -212,6 +282,9 @@ Invariant NotForLong(Complaints (*look)(const World&), kube::Duration slack) {
   };
 }
 
+// Workers that admission refuses are given back after a minute, and asked for every five seconds until then.
+constexpr kube::Duration kRefusedMayTake = std::chrono::seconds(60 + 5);
+
 // A silent launcher is told after ten minutes, the default of the spec, and looked at every half a minute.
 constexpr kube::Duration kSilenceMayTake = std::chrono::seconds(600 + 30);
 
@@ -224,18 +297,22 @@ std::vector<Invariant> ElasticInvariants(kube::Duration slack) {
   std::vector<Invariant> invariants{OneLauncher,
                                     RunningLauncherStays,
                                     GrantsWithinLimits,
+                                    NoWorkerTooMany,
+                                    WorkerLeavesHostsFirst,
                                     NoGpuTwice,
                                     LauncherWaitsForWorkers(),
                                     NotForLong(WrongTrainings, slack),
                                     NotForLong(SilentTrainings, slack + kSilenceMayTake),
                                     NotForLong(WrongHosts, slack),
-                                    NotForLong(BrokenPods, slack + kBrokenMayTake)};
+                                    NotForLong(BrokenPods, slack + kBrokenMayTake),
+                                    NotForLong(TooManyWorkers, slack),
+                                    NotForLong(TooFewWorkers, slack + kRefusedMayTake)};
   for (Invariant& invariant : WaitInvariants(slack)) invariants.push_back(std::move(invariant));
   return invariants;
 }
 
 void CheckElasticJobs(const World& world, std::vector<std::string>& complaints) {
-  for (const auto look : {WrongTrainings, WrongHosts, BrokenPods}) {
+  for (const auto look : {WrongTrainings, WrongHosts, BrokenPods, TooManyWorkers, TooFewWorkers}) {
     for (const auto& [name, what] : look(world)) complaints.push_back(name + " " + what);
   }
 }

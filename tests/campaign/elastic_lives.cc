@@ -33,8 +33,7 @@ Traits ScaleUpAndDown() {
 Traits ShrinkAndGrow() {
   return {.name = "shrink-and-grow",
           .prepare = Cluster(1, 4, R"({"workersSpec":{"minReplicas":2,"maxReplicas":6}})"),
-          .steps = {UntilTrains(4, [](World& world) { AddNode(world, "node-9", 4); }), UntilTrains(6)},
-          .has_chance_ordinals = true};
+          .steps = {UntilTrains(4, [](World& world) { AddNode(world, "node-9", 4); }), UntilTrains(6)}};
 }
 
 Traits NodeLost() {
@@ -49,7 +48,6 @@ Traits NodeLost() {
                       AddNode(world, "base-0", 0, Json::MakeObject({{"pool", "base"}}));
                     }),
                 UntilTrains(6, [](World& world) { world.cluster.RemoveNode("node-1"); }), UntilTrains(4)},
-      .has_chance_ordinals = true,
       .has_retries = true};
 }
 
@@ -59,8 +57,7 @@ Traits LauncherNeedsRoom() {
           .prepare = Cluster(1, 4, R"({"launcherSpec":{"template":{"spec":{"containers":[
               {"name":"launcher","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}},
               "workersSpec":{"minReplicas":2,"maxReplicas":4}})"),
-          .steps = {UntilTrains(3, Ends("succeed")), UntilOver("Succeeded")},
-          .has_chance_ordinals = true};
+          .steps = {UntilTrains(3, Ends("succeed")), UntilOver("Succeeded")}};
 }
 
 // Each container of the namespace gets a third of a node's processors, which no template says.
@@ -78,8 +75,7 @@ std::function<void(World&)> TightCluster(int nodes, const char* spec) {
 Traits LimitRange() {
   return {.name = "limit-range",
           .prepare = TightCluster(1, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})"),
-          .steps = {UntilTrains(2, [](World& world) { AddNode(world, "node-9", 8); }), UntilTrains(4)},
-          .has_chance_ordinals = true};
+          .steps = {UntilTrains(2, [](World& world) { AddNode(world, "node-9", 8); }), UntilTrains(4)}};
 }
 
 Traits LimitRangeTaken() {
@@ -149,7 +145,7 @@ Traits DeletedAndMadeAgain() {
                                   Delete(world, kJobs, kName);
                                   Submit(world, kName, R"({"workersSpec":{"minReplicas":2,"maxReplicas":3}})");
                                 }),
-                    UntilTrains(3)}};
+                    UntilTrains(3)}};  // The workers of the first one may not be gone yet.
 }
 
 Traits DeletedForGood() {
@@ -176,7 +172,25 @@ Traits WorkerCrashes() {
           .steps = {UntilTrains(4, [](World& world) { Delete(world, "pods", "train-workers-1"); }),
                     Until("another one is there", [](const World& world) {
                       const Json* pod = world.Get("pods", {kNamespace, "train-workers-1"});
-                      return pod && !pod->At({"metadata", "deletionTimestamp"}) && Trains(world, kName, 4);
+                      return !(pod && pod->At({"metadata", "deletionTimestamp"})) && Trains(world, kName, 4);
+                    })}};
+}
+
+// Out of sight, and found again by its name.
+Traits WorkerLosesItsLabels() {
+  return {.name = "worker-loses-its-labels",
+          .prepare = Cluster(2, 8, kFour),
+          .steps = {UntilTrains(4,
+                                [](World& world) {
+                                  const auto pod = world.server.Get("pods", {kNamespace, "train-workers-1"});
+                                  if (!pod) return;
+                                  Json bare = *pod;
+                                  bare["metadata"].Erase("labels");
+                                  Must(world.server.Update("pods", std::move(bare)));
+                                }),
+                    Until("it has them again", [](const World& world) {
+                      const Json* pod = world.Get("pods", {kNamespace, "train-workers-1"});
+                      return pod && pod->At({"metadata", "labels"}) && Trains(world, kName, 4);
                     })}};
 }
 
@@ -222,12 +236,25 @@ Traits TwoManagers() {
 }  // namespace
 
 std::vector<ElasticStory> ElasticLives() {
-  return {StartAndSucceed(),     LauncherFails(),   ScaleUpAndDown(),
-          ShrinkAndGrow(),       NodeLost(),        LauncherNeedsRoom(),
-          LimitRange(),          LimitRangeTaken(), UngatedForAnAutoscaler(),
-          SuspendAndResume(),    WaitForRoom(),     TwoJobs(),
-          DeletedAndMadeAgain(), DeletedForGood(),  NamespaceDeleted(),
-          WorkerCrashes(),       TimeToLive(),      CrdDeleted(),
+  return {StartAndSucceed(),
+          LauncherFails(),
+          ScaleUpAndDown(),
+          ShrinkAndGrow(),
+          NodeLost(),
+          LauncherNeedsRoom(),
+          LimitRange(),
+          LimitRangeTaken(),
+          UngatedForAnAutoscaler(),
+          SuspendAndResume(),
+          WaitForRoom(),
+          TwoJobs(),
+          DeletedAndMadeAgain(),
+          DeletedForGood(),
+          NamespaceDeleted(),
+          WorkerCrashes(),
+          WorkerLosesItsLabels(),
+          TimeToLive(),
+          CrdDeleted(),
           TwoManagers()};
 }
 

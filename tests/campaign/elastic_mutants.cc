@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "controllers/elastic/elastic_view.h"
+#include "controllers/elastic/elastic_children.h"
 #include "tests/campaign/elastic_invariants.h"
 #include "tests/campaign/elastic_stories.h"
 #include "tests/campaign/elastic_workloads.h"
@@ -24,6 +24,14 @@ void MakePod(World& world, const std::string& name, const std::string& role, con
   Json pod = FromText(R"({"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"main","image":"train:1"}]}})");
   pod["metadata"] = Json::MakeObject(
       {{"name", name}, {"namespace", kNamespace}, {"labels", Labels(role)}, {"annotations", annotations}});
+  if (role == "worker") {
+    const auto job = world.server.Get(kJobs, {kNamespace, kName});
+    pod["metadata"]["ownerReferences"] = Json::MakeArray({Json::MakeObject({{"apiVersion", *job->Find("apiVersion")},
+                                                                            {"kind", *job->Find("kind")},
+                                                                            {"name", kName},
+                                                                            {"uid", Text(*job, {"metadata", "uid"})},
+                                                                            {"controller", true}})});
+  }
   Must(world.server.Create(kPods, std::move(pod)));
 }
 
@@ -41,6 +49,12 @@ void SayTraining(World& world) {
   Json job = *world.server.Get(kJobs, {kNamespace, kName});
   job["status"]["conditions"] = FromText(R"([{"type":"Ready","status":"True","reason":"Training","message":"",
       "lastTransitionTime":"2026-01-02T03:04:05Z"}])");
+  Must(world.server.Update(kJobs, std::move(job), "status"));
+}
+
+void SayGranted(World& world, int workers) {
+  Json job = *world.server.Get(kJobs, {kNamespace, kName});
+  job["status"]["replicas"]["granted"] = workers;
   Must(world.server.Update(kJobs, std::move(job), "status"));
 }
 
@@ -68,6 +82,32 @@ WorkloadPtr LooksOnce(const std::string& name, std::string_view worker, std::str
   return std::make_unique<ElasticWorkload>(std::move(story));
 }
 
+// Likewise, who then shrinks the job to one worker: without taking the other one off the host list first, or without
+// deleting it.
+WorkloadPtr Shrinks(const std::string& name, bool deletes) {
+  ElasticStory story;
+  story.name = name;
+  story.is_without_grus = true;
+  story.slack = kUsualSlack;
+  story.prepare = [](World& world) {
+    Cluster(1, 8, R"({"workersSpec":{"minReplicas":1,"maxReplicas":2}})")(world);
+    MakePod(world, "train-workers-0", "worker", Json::MakeObject());
+    MakePod(world, "train-workers-1", "worker", Json::MakeObject());
+    MakePod(world, "train-launcher-abcde", "launcher", Json::MakeObject());
+    SayGranted(world, 2);
+    world.simulation.After(std::chrono::seconds(30), [&world] { SayTraining(world); });
+  };
+  Step step = Until(
+      "it says that it trains", [](const World& world) { return !world.All("configmaps").empty(); },
+      [deletes](World& world) {
+        SayGranted(world, 1);
+        if (deletes) Delete(world, kPods, "train-workers-1");
+      });
+  step.lasts = std::chrono::minutes(5);
+  story.steps = {std::move(step)};
+  return std::make_unique<ElasticWorkload>(std::move(story));
+}
+
 std::vector<Mutant> Mutants() {
   constexpr char kHangs[] = R"({"grus.test/silent":"true"})";
   constexpr char kSlow[] = R"({"grus.test/stop-seconds":"25"})",
@@ -80,6 +120,9 @@ std::vector<Mutant> Mutants() {
       {LooksOnce("worker-waits", kBroken, "{}"), "says Training, and 1 workers can be reached, of at least 2, for"});
   mutants.push_back({LooksOnce("worker-waits", kBroken, "{}"), "is broken and holds GPUs, for"});
   mutants.push_back({LooksOnce("worker-drained", kSlow, "{}"), "is listed as a host, and is none, for"});
+  mutants.push_back({Shrinks("shrinks-at-once", true), "is given up while it is listed as a host"});
+  mutants.push_back({Shrinks("shrinks-in-words", false), "has 2 workers, and is granted 1"});
+  mutants.push_back({LooksOnce("grants-nothing", "{}", "{}"), "has 2 workers, and is granted 0, for"});
   return mutants;
 }
 

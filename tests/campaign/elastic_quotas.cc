@@ -81,8 +81,7 @@ ElasticStory QuotaReached() {
   const auto adds_node = [](World& world) { AddNode(world, "node-1", 4); };
   return {.name = "quota-reached",
           .prepare = Limited(1, 2, 3),
-          .steps = {UntilInForce(3, submits), UntilTrains(2, adds_node), UntilTrains(3)},
-          .has_chance_ordinals = true};
+          .steps = {UntilInForce(3, submits), UntilTrains(2, adds_node), UntilTrains(3)}};
 }
 
 // Two jobs of one quota: the second one waits for the first one's end.

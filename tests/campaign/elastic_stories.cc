@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/campaign/elastic_stories.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "tests/campaign/elastic_invariants.h"
 
 namespace grus::testing {
 
@@ -26,10 +29,8 @@ Step UntilOver(std::string phase, std::function<void(World&)> act) {
       "it is " + phase + " and its workers are gone",
       [phase](const World& world) {
         if (PhaseOf(world, kName) != phase) return false;
-        for (const auto& [key, set] : world.All("statefulsets.apps")) {
-          if (*set->At({"spec", "replicas"}) != Json(0)) return false;
-        }
-        return true;
+        const auto& pods = world.All(kPods);
+        return std::none_of(pods.begin(), pods.end(), [](const auto& pod) { return HasRole(*pod.second, "worker"); });
       },
       std::move(act));
 }

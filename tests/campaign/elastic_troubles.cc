@@ -6,6 +6,8 @@
 #include "clientlib/testing/api_server/pod_security.h"
 #include "controllers/elastic/scripts.h"
 #include "tests/campaign/elastic_invariants.h"
+#include "tests/campaign/gang_invariants.h"
+#include "tests/kit/objects.h"
 
 namespace grus::testing {
 namespace {
@@ -76,9 +78,9 @@ Step UntilGivenBack(Act act) {
   return Until(
       "it has given back what it held",
       [](const World& world) {
-        const Json* set = world.Get(kSets, {kNamespace, std::string(kName) + "-workers"});
-        return ReadyReason(world) == "PodsBroken" && HoldsNothing(world, kName) && set &&
-               *set->At({"spec", "replicas"}) == Json(0);
+        const Json* job = world.Get(kJobs, {kNamespace, kName});
+        return ReadyReason(world) == "PodsBroken" && HoldsNothing(world, kName) &&
+               IntAt(*job, {"status", "replicas", "granted"}) == 0;
       },
       std::move(act));
 }
@@ -96,8 +98,7 @@ ElasticStory ImageRepaired() {
               "template":{"metadata":{"annotations":{"grus.test/waiting":"ErrImagePull: not found"}}}}})"),
           .steps = {UntilBroken(), UntilGivenBack(Edits(R"({"workersSpec":{"image":"registry.test/train:1",
                         "template":{"metadata":{"annotations":{"grus.test/waiting":null}}}}})")),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 ElasticStory RegistryComesBack() {
@@ -105,8 +106,7 @@ ElasticStory RegistryComesBack() {
           .prepare = Cluster(2, 8, R"({"workersSpec":{"minReplicas":2,"maxReplicas":4,
               "template":{"metadata":{"annotations":{"grus.test/waiting":"ErrImagePull: no such host"}}}}})"),
           .steps = {UntilBroken(), UntilGivenBack([](World& world) { KeepTakingOff(world, "grus.test/waiting"); }),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 ElasticStory LauncherCannotStart() {
@@ -133,8 +133,7 @@ ElasticStory WorkerCrashesInPlace() {
                           return !containers.empty() && IntAt(containers.front(), {"restartCount"}) == 3;
                         },
                         "grus.test/crash"),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 ElasticStory WorkerKeepsCrashing() {
@@ -144,8 +143,7 @@ ElasticStory WorkerKeepsCrashing() {
                     UntilAnnotated(
                         "it goes on with the others", [](const World& world) { return Trains(world, kName, 3); },
                         "grus.test/crash"),
-                    UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(4)}};
 }
 
 // As the launcher sees it; its script then ends with that code.
@@ -196,8 +194,7 @@ ElasticStory SlowDrain() {
                                       Delete(world, kPods, Text(*pod, {"metadata", "name"}));
                                   }
                                 }),
-                    UntilTrains(2, [](World& world) { world.cluster.SetCordoned("node-0", false); }), UntilTrains(4)},
-          .has_chance_ordinals = true};
+                    UntilTrains(2, [](World& world) { world.cluster.SetCordoned("node-0", false); }), UntilTrains(4)}};
 }
 
 ElasticStory PodsRefused() {
@@ -253,20 +250,14 @@ ElasticStory BelowMinimumForLong() {
           .has_retries = true};
 }
 
-constexpr char kOther[] = "other", kTakenName[] = "train-workers";
+constexpr char kOther[] = "other";
 
 // A job that cannot be carried out keeps nobody from training: all GPUs are the other one's until it ends.
 ElasticStory NameTaken() {
   return {.name = "name-taken",
           .prepare =
               [](World& world) {
-                Json set = FromText(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{},
-                    "spec":{"replicas":0,"selector":{"matchLabels":{"app":"foreign"}},
-                            "template":{"metadata":{"labels":{"app":"foreign"}},
-                                        "spec":{"containers":[{"name":"foreign","image":"a"}]}}}})");
-                set["metadata"]["name"] = kTakenName;
-                set["metadata"]["namespace"] = kNamespace;
-                Must(world.server.Create("statefulsets.apps", std::move(set)));
+                Must(world.server.Create(kGroups, kit::MakePodGroup(kName, 1, "{}", kNamespace)));
                 Cluster(1, 8, R"({"workersSpec":{"minReplicas":8,"maxReplicas":8}})")(world);
               },
           .steps = {Until(
@@ -278,7 +269,7 @@ ElasticStory NameTaken() {
                     Until(
                         "the other one trains", [](const World& world) { return Trains(world, kOther, 8); },
                         [](World& world) {
-                          Delete(world, "statefulsets.apps", kTakenName);
+                          Delete(world, kGroups, kName);
                           EndTraining(world, kOther, "succeed");
                         }),
                     UntilTrains(8)},

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "clientlib/base/wait.h"
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_view.h"
 #include "crds/types/pod_group.h"
 #include "tests/campaign/elastic_invariants.h"
@@ -15,6 +16,8 @@ namespace {
 
 using kube::testing::IntAt;
 using kube::testing::IsBeingDeleted;
+
+constexpr char kPodIndexLabel[] = "apps.kubernetes.io/pod-index";
 
 // "the launcher failed: ...; last pod train-launcher-m54dl: exit code 1" -> "the launcher failed: ...": the name is
 // drawn, and the pod may be out of sight. "launcher train-launcher-m54dl: cannot be scheduled" -> "launcher *: ...".
@@ -48,18 +51,23 @@ void ElasticWorkload::RunProcess(const kube::testing::ProcessContext& context, s
 }
 
 std::vector<std::string> ElasticWorkload::owned_resources() const {
-  if (traits_.has_rival) return {"services", "secrets", "configmaps", kLaunchers};
-  if (traits_.has_retries) return {"secrets", kSets};
-  return {"services", "secrets", "configmaps", kSets, kLaunchers};
+  std::vector<std::string> resources{"secrets"};
+  if (!traits_.has_retries || traits_.has_rival)
+    resources.insert(resources.end(), {"services", "configmaps", kLaunchers});
+  if (!traits_.has_rival) resources.push_back(kPods);
+  return resources;
 }
+
+// How often a worker is tried is chance: what must hold of their number is an invariant.
+bool ElasticWorkload::AreCounted(std::string_view resource) const { return resource != kPods; }
 
 bool ElasticWorkload::Damage(std::string_view resource, Json& object) const {
   if (resource == "services") object["spec"]["selector"] = Json::MakeObject({{"app", "other"}});
   else if (resource == "configmaps") object["data"] = Json::MakeObject({{"hosts", "nobody:1\n"}});
-  else if (resource == kSets) object["spec"]["replicas"] = 1;
   // Secrets are not watched, so that nobody need allow us to: a missing one is made again once a worker does not start.
   else if (resource == kLaunchers)
     object["metadata"]["labels"][kManagedByLabel] = "somebody";  // Out of our caches' sight.
+  else if (resource == kPods && HasRole(object, "worker")) object["metadata"].Erase("ownerReferences");
   else return false;
   return true;
 }
@@ -70,7 +78,10 @@ std::string ElasticWorkload::NameOf(std::string_view resource, const Json& objec
     const std::string name = Text(object, {"metadata", "name"});
     return name.substr(0, name.find("-files-")) + "-files-*";
   }
-  if (resource == kPods && traits_.has_chance_ordinals && HasRole(object, "worker")) return "workers-*";
+  if (resource == kPods && HasRole(object, "worker")) {
+    const std::string name = Text(object, {"metadata", "name"});
+    return name.substr(0, name.rfind('-')) + "-*";
+  }
   return Workload::NameOf(resource, object);
 }
 
@@ -86,7 +97,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   if (resource == "configmaps") {
     object["metadata"].Erase("annotations");  // When it was published.
     Json hosts = Json::MakeArray();
-    for (const auto& [name, address] : HostsOf(object)) hosts.Append(traits_.has_chance_ordinals ? "*" : name);
+    for (std::size_t left = HostsOf(object).size(); left > 0; --left) hosts.Append("*");
     object["data"]["hosts"] = std::move(hosts);
   }
   if (resource == kJobs && object.Find("status")) {
@@ -100,31 +111,19 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
   if (resource == kPods) {
     const bool is_ready = IsReady(object);
     const std::string phase = Text(object, {"status", "phase"});
+    if (kube::testing::ItemsAt(object, {"spec", "schedulingGates"}).empty()) object["spec"].Erase("schedulingGates");
     object["status"] = Json::MakeObject({{"phase", phase}, {"ready", is_ready}});
     object["metadata"].Erase("annotations");  // The host list as it was pushed; when a gate was lifted.
     // One without an owner is nobody's (LeftNothing()); beside another one of its job it is told (OneLauncher()).
     const bool is_nobodys = kube::testing::ControllerOf(object) == nullptr;
     if (HasRole(object, "launcher") && (is_nobodys || phase == "Succeeded" || phase == "Failed")) object = Json();
-    else if (traits_.has_chance_ordinals && HasRole(object, "worker")) {
-      if (phase != "Running") object = Json();  // Parked ordinals.
-      else object = Json::MakeObject({{"status", object["status"]}});
+    else if (HasRole(object, "worker")) {
+      object["metadata"]["labels"].Erase(kPodIndexLabel);
+      object["spec"].Erase("hostname");
     }
   }
-  if (traits_.has_retries && (resource == kPods || resource == kSets)) {
-    Json* const in_template = resource == kSets ? &object["spec"]["template"]["metadata"] : nullptr;
-    for (Json* metadata : {object.Find("metadata"), in_template}) {
-      Json* const labels = metadata ? metadata->Find("labels") : nullptr;
-      if (labels) labels->Erase(api::kPodGroupLabel);
-    }
-    if (resource == kSets) object.Erase("status");  // Counts of revisions.
-  }
-  // A hash of what names the Secret, and so the UID of the job.
-  if (resource == kSets && object.At({"metadata", "annotations"}))
-    object["metadata"]["annotations"].Erase(kTemplateAnnotation);
-  if (resource == kSets && traits_.has_chance_ordinals) {
-    object["spec"].Erase("replicas");
-    object["spec"]["template"]["spec"].Erase("schedulingGates");
-    object.Erase("status");
+  if (traits_.has_retries && resource == kPods && object.At({"metadata", "labels"})) {
+    object["metadata"]["labels"].Erase(api::kPodGroupLabel);
   }
   if (resource == kLaunchers) {
     // Nobody mends a launcher that has ended, or makes it again.
@@ -144,8 +143,7 @@ std::optional<kube::Duration> ElasticWorkload::QuietTime(const World& world) con
   constexpr kube::Duration kPause = std::chrono::minutes(4), kAfterDeadline = std::chrono::minutes(6);
   for (const auto& [key, job] : world.All(kJobs)) {
     const Json* ready = kube::testing::ConditionOf(*job, "Ready");
-    const Json* set = world.Get(kSets, {key.ns, key.name + "-workers"});
-    if (ready && Text(*ready, {"reason"}) == "PodsBroken" && set && *set->At({"spec", "replicas"}) == Json(0) &&
+    if (ready && Text(*ready, {"reason"}) == "PodsBroken" && IntAt(*job, {"status", "replicas", "granted"}) == 0 &&
         HoldsNothing(world, key.name)) {
       return kPause;
     }

@@ -19,8 +19,6 @@ class ElasticWorkload final : public kube::testing::Workload {
     std::string name;
     std::function<void(World& world)> prepare;  // Nodes and jobs; the CRDs are there.
     std::vector<Step> steps;
-    // Which ordinals run is the scheduler's choice, and how often a StatefulSet was cut to size is its history.
-    bool has_chance_ordinals = false;
     // Whose workers are deleted by somebody gives its room to whoever asks first, which is chance.
     bool has_rival = false;
     int processes = 1;
@@ -40,6 +38,7 @@ class ElasticWorkload final : public kube::testing::Workload {
   int processes() const override { return traits_.processes; }
   bool uses_leases() const override { return traits_.uses_leases; }
   std::vector<std::string> owned_resources() const override;
+  bool AreCounted(std::string_view resource) const override;
   bool Damage(std::string_view resource, Json& object) const override;
   std::string NameOf(std::string_view resource, const Json& object) const override;
   void Mask(std::string_view resource, Json& object) const override;

@@ -185,13 +185,15 @@ GangStory RoomIsKept() {
   return {.name = "gang-room-is-kept",
           .prepare =
               [](World& world) {
-                AddNodes(world, 3, 8);
+                AddNodes(world, 1, 8);
                 KeepPrinting(world);
                 SubmitGang(world, 1, 1, 8, kLongTimeout, "second");
               },
           .steps = {UntilRuns(
                         1,
                         [](World& world) {
+                          // Not before: the reservation is for the nodes that come first, of those alike.
+                          for (const char* node : {"node-1", "node-2"}) AddsNode(node, 8)(world);
                           Submit(world, "train",
                                  R"({"workersSpec":{"minReplicas":4,"maxReplicas":24,"gpusPerWorker":1}})");
                         },

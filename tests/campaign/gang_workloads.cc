@@ -4,15 +4,15 @@
 #include <memory>
 #include <utility>
 
-#include "tests/campaign/gang_holds.h"
 #include "tests/campaign/gang_jobs.h"
 #include "tests/campaign/gang_lives.h"
+#include "tests/campaign/gang_protection.h"
 
 namespace grus::testing {
 
 kube::testing::Workloads GangWorkloads(kube::Duration slack, Nominations nominations) {
   kube::testing::Workloads workloads;
-  for (const auto& stories : {GangLives(), GangHolds(), GangsOfJobs()}) {
+  for (const auto& stories : {GangLives(), GangProtection(), GangsOfJobs()}) {
     for (GangStory story : stories) {
       story.rules.slack = slack;
       if (nominations != Nominations::kAuto) story.nominations = nominations;

@@ -12,7 +12,6 @@ namespace grus::testing {
 namespace {
 
 constexpr char kJob[] = "elastichorovodjobs.ai.centauruscloud.io default/train";
-constexpr char kSet[] = "statefulsets.apps default/train-workers";
 constexpr char kLauncher[] = "jobs.batch default/train-launcher";
 constexpr char kHosts[] = "configmaps default/train-hosts";
 constexpr char kWorkerPods[] = "pods default/train-workers-*", kLauncherPods[] = "pods default/train-launcher-*";
@@ -71,51 +70,35 @@ void DropHistory(Snapshot& snapshot) {
     const Json* available = status->Find("availableReplicas");
     if (available && *available == Json(0)) status->Erase("availableReplicas");
   }
-  // Under OnDelete, a StatefulSet's revisions move on only when all pods were made again: whose pods count as current
-  // or updated is history.
-  if (Json* status = snapshot.contains(kSet) ? snapshot[kSet].Find("status") : nullptr) {
-    status->Erase("currentReplicas");
-    status->Erase("updatedReplicas");
-  }
   const Json* condition = Condition(snapshot, "Suspended");
   if (condition == nullptr || *condition->Find("status") == Json("True")) return;
   std::erase_if(*snapshot[kJob]["status"]["conditions"].AsArray(),
                 [](const Json& c) { return *c.Find("type") == Json("Suspended"); });
 }
 
-// A job that gave its workers back keeps the empty StatefulSet, the Service and the Secret for its next start; one that
-// has not started never made them.
+// A job that gave its workers back keeps the Service and the Secret for its next start; one that has not started never
+// made them.
 void DropEmptyChildren(Snapshot& snapshot) {
-  const Json* set = Find(snapshot, kSet);
-  if (set != nullptr && *set->At({"spec", "replicas"}) != Json(0)) return;
+  if (snapshot.contains(kWorkerPods)) return;
   std::erase_if(snapshot, [](const auto& entry) {
-    return entry.first == kSet || entry.first.starts_with("services ") || entry.first.starts_with("secrets ");
+    return entry.first.starts_with("services ") || entry.first.starts_with("secrets ");
   });
 }
 
-// Which ordinals run is the scheduler's choice, and how many are parked in between is history.
+// Which ordinals run is the scheduler's choice.
 void DropChance(Snapshot& snapshot) {
-  if (const auto set = snapshot.find(kSet); set != snapshot.end()) {
-    set->second["spec"].Erase("replicas");
-    set->second["spec"]["template"]["spec"].Erase("schedulingGates");
-    set->second.Erase("status");
-  }
   if (const auto hosts = snapshot.find(kHosts); hosts != snapshot.end()) {
     for (Json& host : *hosts->second["data"]["hosts"].AsArray()) host = "*";
   }
   if (Json* pods = Pods(snapshot, kWorkerPods)) {
-    std::erase_if(*pods->AsArray(), [](const Json& pod) { return *pod.At({"status", "phase"}) != Json("Running"); });
     for (Json& pod : *pods->AsArray()) {
       pod["metadata"] = Json();
-      if (Json* spec = pod.Find("spec")) {
-        spec->Erase("hostname");
-        spec->Erase("schedulingGates");
-      }
+      if (Json* spec = pod.Find("spec")) spec->Erase("hostname");
     }
   }
 }
 
-// A changed template reaches no pod that runs (OnDelete), and a Job's template cannot be changed at all: it counts from
+// A changed template reaches no pod that exists, and a Job's template cannot be changed at all: it counts from
 // the next start.
 void DropPodsAsMade(Snapshot& snapshot, const TemplateChange& change) {
   for (const char* key : {change.workers ? kWorkerPods : nullptr, change.launcher ? kLauncherPods : nullptr}) {
@@ -128,15 +111,11 @@ void DropPodsAsMade(Snapshot& snapshot, const TemplateChange& change) {
   }
 }
 
-// What runs goes on, wherever the new templates would let it go: only what they say themselves can be compared.
-void KeepTemplatesOnly(Snapshot& snapshot) {
-  std::erase_if(snapshot, [](const auto& entry) { return entry.first != kJob && entry.first != kSet; });
+// What runs goes on, wherever the new templates would let it go: only the spec can be compared.
+void KeepSpecOnly(Snapshot& snapshot) {
+  std::erase_if(snapshot, [](const auto& entry) { return entry.first != kJob; });
   snapshot[kJob].Erase("status");
   snapshot[kJob].Erase("metadata");
-  if (const auto set = snapshot.find(kSet); set != snapshot.end()) {
-    set->second = Json::MakeObject({{"template", set->second["spec"]["template"]}});
-    set->second["template"]["spec"].Erase("schedulingGates");
-  }
 }
 
 std::string Shortened(const std::string& a, const std::string& b) {
@@ -222,9 +201,8 @@ TemplateChange& TemplateChange::operator|=(const TemplateChange& other) {
 
 TemplateChange ChangeBetween(const Json& job, const Json& other) {
   const api::ElasticHorovodJob a = Decoded(job), b = Decoded(other);
-  const WorkersState size{1, 1, false, false};
   TemplateChange change;
-  change.workers = *MakeWorkers(a, size).Find("spec") != *MakeWorkers(b, size).Find("spec");
+  change.workers = MakeWorker(a, 0, Gang::kNone) != MakeWorker(b, 0, Gang::kNone);
   Json launcher_a = MakeLauncher(a), launcher_b = MakeLauncher(b);
   change.launcher = launcher_a["spec"]["template"] != launcher_b["spec"]["template"];
   DropCommands(launcher_a);
@@ -262,18 +240,14 @@ Judgement Judge(const Snapshot& fresh, const Snapshot& live, const TemplateChang
   if (was_short && WaitsForEver(fresh)) {
     // The live one had shrunk before it was told to wait so long.
     if (PhaseIn(fresh) != PhaseIn(live)) return judgement;
-    differ(KeepTemplatesOnly);
+    differ(KeepSpecOnly);
     return judgement;
   }
   if (!change.workers && !change.launcher) return judgement;
   judgement.is_by_history = true;
   if (!differ([&](Snapshot& snapshot) { DropPodsAsMade(snapshot, change); })) return judgement;
   if (!change.workers && !change.launcher_place) return judgement;
-  differ(KeepTemplatesOnly);
-  // One of them may have none.
-  if (!wanted.contains(kSet) || !found.contains(kSet)) {
-    differ([](Snapshot& snapshot) { snapshot.erase(kSet); });
-  }
+  differ(KeepSpecOnly);
   return judgement;
 }
 

@@ -106,7 +106,7 @@ check "then it trains with the 16 workers that it may have" has ehj/bert '{.stat
 check "and runs" has ehj/bert '{.status.phase}' Running
 check "its launcher ends" launcher_ends bert
 check "it succeeds" has ehj/bert '{.status.phase}' Succeeded
-check "its workers go" kube -n work wait statefulset/bert-workers --for=delete --timeout=30s
+check "its workers go" kube -n work wait pods -l "$job_label=bert,$role_label=worker" --for=delete --timeout=30s
 kube -n work delete ehj bert >/dev/null
 
 # --- 400 jobs at once
@@ -159,10 +159,10 @@ done
 # --- the end
 for key in "${!wanted[@]}"; do [[ $key != work/* || ${wanted[$key]} != Running ]] || end_job "$key" Succeeded; done
 check "all jobs come to their ends" within 120 jobs_are_as_wanted work
-check "their workers are gone" within 30 equals "" kube -n work get statefulsets -o name
+check "their workers are gone" within 30 equals "" kube -n work get pods -l "$role_label=worker" -o name
 check "the 400 train as before" jobs_are_as_wanted storm
 check "the record has no gap" record_has_no_gap
-echo "      ${#wanted[@]} jobs, $(cat -- "$record"/{statefulsets,jobs,pods} | wc -l) changes of their children"
+echo "      ${#wanted[@]} jobs, $(cat -- "$record"/{jobs,pods} | wc -l) changes of their children"
 check "each has what it needs once, no GPU is given twice" equals "" broken_rules
 memory_is_small | sed 's/^/      /'
 check "memory stayed below 40 MiB" memory_is_small

@@ -46,7 +46,6 @@ start_record() {
   record=${record:-$GRUS_STATE/record}
   mkdir -p -- "$record"
   local object=(metadata.namespace metadata.name metadata.uid)
-  watch statefulsets "${object[@]}"
   watch jobs "${object[@]}"
   watch pods "${object[@]}" status.phase spec.nodeName 'spec.containers[*].resources.limits.nvidia\.com/gpu' \
     "metadata.labels.${job_label//./\\.}" "metadata.labels.${role_label//./\\.}"
@@ -54,7 +53,7 @@ start_record() {
 }
 record_is_on() {
   local resource
-  for resource in statefulsets jobs pods leases; do [[ -s $record/$resource ]] || { echo "no $resource"; return 1; }; done
+  for resource in jobs pods leases; do [[ -s $record/$resource ]] || { echo "no $resource"; return 1; }; done
 }
 record_has_no_gap() { # A watch that was broken and begun anew would miss what came between.
   local watch
@@ -95,10 +94,10 @@ broken_rules() {
     }
     FILENAME ~ /wanted$/ { wanted[$1] = $2; next }
     $3 != "work" && $3 != "storm" { next }
-    FILENAME ~ /(statefulsets|jobs)$/ {
+    FILENAME ~ /jobs$/ {
       key = $3 "/" $4
-      if (!sub(/-(workers|launcher)$/, "", key) || !(key in wanted)) rule($4 ": whose is it?")
-      else if (!seen[$5]++) made[FILENAME ~ /jobs$/ ? "Job" : "StatefulSet", key]++
+      if (!sub(/-launcher$/, "", key) || !(key in wanted)) rule($4 ": whose is it?")
+      else if (!seen[$5]++) made["Job", key]++
       next
     }
     {
@@ -113,11 +112,11 @@ broken_rules() {
     }
     END {
       for (key in wanted) {
-        once("StatefulSet", key); once("Job", key); once("launcher", key)
+        once("Job", key); once("launcher", key)
         if (wanted[key] != "any" && made["worker", key] != wanted[key])
           rule(key ": " made["worker", key] + 0 " pods of workers made, not " wanted[key])
       }
-    }' "$record"/{wanted,statefulsets,jobs,pods}
+    }' "$record"/{wanted,jobs,pods}
 }
 
 # --- the leader dies
@@ -132,9 +131,9 @@ led_again() { # led_again TIME HOLDER: seconds from TIME until the lease had ano
   awk -v from="$1" -v old="$2" '$3 == "grus" && $1 > from && $4 != "" && $4 != old {printf "%.1f", $1 - from; found = 1; exit}
     END {exit !found}' "$record/leases"
 }
-worked_again() { # worked_again TIME JOB: seconds from TIME until the job, which came after it, had its StatefulSet.
-  awk -v from="$1" -v name="$2-workers" '$2 == "ADDED" && $4 == name {printf "%.1f", $1 - from; found = 1; exit}
-    END {exit !found}' "$record/statefulsets"
+worked_again() { # worked_again TIME JOB: seconds from TIME until the job, which came after it, had its first worker.
+  awk -v from="$1" -v name="$2-workers-0" '$2 == "ADDED" && $4 == name {printf "%.1f", $1 - from; found = 1; exit}
+    END {exit !found}' "$record/pods"
 }
 
 # --- a round: a leader dies in the midst of changes

@@ -40,10 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (metadata.uid.empty()) metadata.uid = "0b5e";
   if (metadata.name.empty()) metadata.name = "bert";
 
-  const grus::WorkersState workers{.replicas = 2, .granted = 1, .is_gated = true, .is_observed = true};
-  RequireJson(grus::MakeWorkers(**job, workers));
+  const auto worker = [&] { return grus::MakeWorker(**job, 1, grus::Gang::kGated); };
+  RequireJson(worker());
   RequireJson(grus::MakeLauncher(**job));
-  fuzz::Require(grus::MakeWorkers(**job, workers) == grus::MakeWorkers(**job, workers), "workers are made the same");
+  fuzz::Require(worker() == worker(), "workers are made the same");
   fuzz::Require(grus::ShapeOf(grus::WorkerPod(**job)) == grus::ShapeOf(grus::WorkerPod(**job)),
                 "a worker has one shape");
 
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   view.job = *job;
   view.now = kube::Time{kube::WallTime(std::chrono::seconds(1767323045))};
   const grus::Plan first = grus::PlanElasticJob(view);
-  view.workers = workers;
+  view.workers = {.granted = 2, .gang = grus::Gang::kGated};
   view.launcher = grus::LauncherState::kActive;
   const grus::Plan later = grus::PlanElasticJob(view);
   for (const grus::Plan* plan : {&first, &later}) {

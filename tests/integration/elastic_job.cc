@@ -187,15 +187,6 @@ bool ElasticJob::Says(std::string_view condition, std::string_view text, const s
   return MessageOf(condition, name).find(text) != std::string::npos;
 }
 
-std::shared_ptr<const kube::StatefulSet> ElasticJob::Set(const std::string& name) const {
-  return world_->Get<kube::StatefulSet>(ns_, name + "-workers");
-}
-
-std::optional<WorkersState> ElasticJob::SetState(const std::string& name) const {
-  const auto set = Set(name);
-  return set ? std::optional(ReadWorkersState(*set)) : std::nullopt;
-}
-
 std::shared_ptr<const kube::Job> ElasticJob::Launcher(const std::string& name) const {
   return world_->Get<kube::Job>(ns_, name + "-launcher");
 }
@@ -237,11 +228,8 @@ bool ElasticJob::Trains(int workers, const std::string& name) const {
   const JobPtr job = TheJob(name);
   if (!job || job->status.phase != "Running" || job->status.observed_generation != job->metadata.generation)
     return false;
-  const auto set = SetState(name);
-  if (!set || set->granted != workers) return false;
   std::set<std::string> names;
   for (const PodPtr& pod : Workers(name)) {
-    if (IsGated(*pod)) continue;
     if (!IsReady(*pod)) return false;
     names.insert(pod->metadata.name);
   }

@@ -82,16 +82,13 @@ class ElasticJob : public ::testing::Test {
     return kit::MessageOf(TheJob(name), condition);
   }
   bool Says(std::string_view condition, std::string_view text, const std::string& name = kName) const;
-  std::shared_ptr<const kube::StatefulSet> Set(const std::string& name = kName) const;
-  std::optional<WorkersState> SetState(const std::string& name = kName) const;
   std::shared_ptr<const kube::Job> Launcher(const std::string& name = kName) const;
   std::set<std::string> Hosts(const std::string& name = kName) const;  // Pod names; empty without a host list.
   PodList Workers(const std::string& name = kName) const;              // Neither ending nor failed, by ordinal.
   PodList AllPods(const std::string& name = kName) const;              // Of a job, whatever their state.
   PodPtr LauncherPod(const std::string& name = kName) const;           // The one that runs; null if there is none.
 
-  // The job trains with exactly these many workers, all of them ready and listed; beside them there are none but
-  // those that are parked.
+  // The job trains with exactly these many workers, all of them ready and listed; beside them there are none.
   bool Trains(int workers, const std::string& name = kName) const;
   // No child of the job is left but those of kinds that hold nothing.
   bool HoldsNothing(const std::string& name = kName) const;

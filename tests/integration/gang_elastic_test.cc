@@ -7,16 +7,17 @@ namespace {
 
 class ElasticGang : public Gang {
  protected:
-  // Whether the worker's template carries the gang's gate; nullopt: there is no StatefulSet.
-  std::optional<bool> TemplateIsGated() const {
-    const auto set = Set();
-    if (!set) return std::nullopt;
-    const kube::Json* gates = set->spec_json.At({"template", "spec", "schedulingGates"});
-    if (gates == nullptr || gates->AsArray() == nullptr) return false;
-    for (const kube::Json& gate : *gates->AsArray()) {
-      if (*gate.Find("name")->AsString() == api::kGangGate) return true;
+  // How many of the workers were born with the gang's gate.
+  std::size_t BornGated() const {
+    std::map<std::string, bool> born;  // By UID, as each was first seen.
+    for (const Step& step : world().History(ns())) {
+      if (step.kind != &kube::KindOf<kube::Pod>() || !step.after) continue;
+      const auto& pod = static_cast<const kube::Pod&>(*step.after);
+      born.try_emplace(pod.metadata.uid, kube::HasGate(pod, api::kGangGate));
     }
-    return false;
+    const PodList now = Workers();
+    return static_cast<std::size_t>(
+        std::count_if(now.begin(), now.end(), [&](const PodPtr& pod) { return born[pod->metadata.uid]; }));
   }
   void CreateBoundOutsider() {
     CreateOutsider("outsider", 1);
@@ -34,7 +35,7 @@ TEST_F(ElasticGang, AJobHasAPodGroupOfItsNameWithItsMinimum) {
   ASSERT_TRUE(Group(kName)->metadata.Controller());
   EXPECT_EQ(Group(kName)->metadata.Controller()->uid, TheJob()->metadata.uid);
   EXPECT_TRUE(Await("its group says that it runs", [&] { return Runs(4, kName); }));
-  EXPECT_EQ(TemplateIsGated(), false) << "with nobody else about";
+  EXPECT_EQ(BornGated(), 0U) << "with nobody else about";
 }
 
 TEST_F(ElasticGang, SuspendStopsEverythingAndResumeStartsAgain) {
@@ -66,13 +67,14 @@ TEST_F(ElasticGangWithOutsider, ItsPodsAreBornWithTheGateAndItGrowsReplacesAndSh
   StartManager();  // It knows of the outsider from its start.
   Create(R"({"workersSpec":{"minReplicas":1,"maxReplicas":4}})");
   ASSERT_TRUE(AwaitTrains(2));
-  ASSERT_EQ(TemplateIsGated(), true);
+  ASSERT_EQ(BornGated(), 2U);
 
   AddNode(2);
   ASSERT_TRUE(AwaitTrains(4));
   const auto uid = Workers().front()->metadata.uid;
   DeletePod("train-workers-0");
   ASSERT_TRUE(Await("it is replaced", [&] { return Trains(4) && Workers().front()->metadata.uid != uid; }));
+  EXPECT_EQ(BornGated(), 4U);
   Scale(1);
   EXPECT_TRUE(AwaitTrains(1));
 }
@@ -92,7 +94,7 @@ TEST_F(ElasticWithoutGangs, AJobHasNoGroupAndItsPodsNoGate) {
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})");
 
   ASSERT_TRUE(AwaitTrains(4));
-  EXPECT_EQ(TemplateIsGated(), false);
+  EXPECT_EQ(BornGated(), 0U);
   EXPECT_TRUE(world().List<api::PodGroup>(ns()).empty());
   EXPECT_TRUE(EverMembers(kName).empty());
 }

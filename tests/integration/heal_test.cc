@@ -2,6 +2,7 @@
 // What breaks is repaired, and what belongs to others is left alone.
 #include <gmock/gmock.h>
 
+#include "controllers/elastic/elastic_children.h"
 #include "tests/integration/elastic_job.h"
 
 namespace grus::testing {
@@ -9,42 +10,55 @@ namespace {
 
 using kube::KindOf;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kTwoToFour[] = R"({"workersSpec":{"minReplicas":2,"maxReplicas":4}})";
 
-TEST_F(ElasticJob, RepairsAnEditedStatefulSetWithoutTouchingTheWorkersThatStay) {
+TEST_F(ElasticJob, GivesAWorkerItsLabelsBackAndTrainsOn) {
   AddNode(4);
   Create(kTwoToFour);
   ASSERT_TRUE(AwaitTrains(4));
   const PodList all = Workers();
-  const std::string uid = Set()->metadata.uid;
-  const auto image = [&] {
-    const kube::Json* containers = Set()->spec_json.At({"template", "spec", "containers"});
-    return *containers->AsArray()->at(0).Find("image")->AsString();
-  };
+  const auto label = [&] { return world().Get<kube::Pod>(ns(), "train-workers-1")->metadata.Label(kJobNameLabel); };
 
-  // JSON merge patch: the whole list of containers.
-  Patch<kube::StatefulSet>(
-      "train-workers",
-      R"({"spec":{"template":{"spec":{"containers":[{"name":"worker","image":"registry.test/other:2"}]}}}})");
-  ASSERT_TRUE(Await("the image is ours again", [&] { return image() == "registry.test/train:1"; }));
+  Patch<kube::Pod>("train-workers-1", R"({"metadata":{"labels":{"ai.centauruscloud.io/job-name":"other"}}})");
+  ASSERT_TRUE(Await("the label is ours again", [&] { return label() == "train"; }));
+  EXPECT_TRUE(AwaitTrains(4));
+  Patch<kube::Pod>("train-workers-1", R"({"metadata":{"labels":null}})");
+  ASSERT_TRUE(Await("the label is back", [&] { return label() == "train"; }));
 
-  Patch<kube::StatefulSet>("train-workers", R"({"metadata":{"labels":{"ai.centauruscloud.io/job-name":"other"}}})");
-  ASSERT_TRUE(Await("the label is ours again", [&] { return Set()->metadata.Label(kJobNameLabel) == "train"; }));
-
-  Patch<kube::StatefulSet>("train-workers", R"({"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}})");
-  ASSERT_TRUE(Await("the label is back", [&] { return Set()->metadata.Label(kManagedByLabel) == kManagedBy; }));
+  EXPECT_TRUE(AwaitTrains(4));
   EXPECT_TRUE(AllSurvive(all, Workers()));
+}
 
-  // Whether the fourth pod was quicker to go does not matter.
-  const std::int64_t generation = Set()->metadata.generation;
-  Patch<kube::StatefulSet>("train-workers", R"({"spec":{"replicas":3}})");
+TEST_F(ElasticJob, ReplacesADeletedWorkerWithoutTouchingTheOthers) {
+  AddNode(5);
+  Create(kTwoToFour);
+  ASSERT_TRUE(AwaitTrains(4));
+  const PodList all = Workers();
+
+  Delete<kube::Pod>("train-workers-1");
+
   ASSERT_TRUE(Await("there are four again", [&] {
-    return Set()->metadata.generation >= generation + 2 && SetState()->replicas == 4 && Trains(4);
+    const PodList now = Workers();
+    const auto is_first = [&](const PodPtr& pod) { return pod->metadata.uid == all[1]->metadata.uid; };
+    return std::none_of(now.begin(), now.end(), is_first) && Trains(4);
   }));
-  EXPECT_TRUE(AllSurvive(PodList(all.begin(), all.begin() + 3), Workers()));
-  EXPECT_EQ(Set()->metadata.uid, uid);
+  EXPECT_TRUE(AllSurvive({all[0], all[2], all[3]}, Workers()));
+}
+
+TEST_F(ElasticJob, LeavesOutTheNameOfAPodOfOthers) {
+  AddNode(2);
+  world().Create(KindOf<kube::Pod>(), ns(), FromText(R"({"apiVersion":"v1","kind":"Pod",
+      "metadata":{"name":"train-workers-0"},"spec":{"containers":[{"name":"c","image":"theirs"}]}})"));
+  const std::string uid = world().Get<kube::Pod>(ns(), "train-workers-0")->metadata.uid;
+
+  Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2}})");
+
+  ASSERT_TRUE(AwaitTrains(2));
+  EXPECT_THAT(Hosts(), ElementsAre("train-workers-1", "train-workers-2"));
+  EXPECT_EQ(world().Get<kube::Pod>(ns(), "train-workers-0")->metadata.uid, uid);
 }
 
 TEST_F(ElasticJob, ResumesALauncherThatSomebodySuspended) {
@@ -87,23 +101,21 @@ TEST_F(ElasticJob, MakesADeletedSecretAgainWhenAWorkerDoesNotStart) {
 
 TEST_F(ElasticJob, LeavesAChildOfOthersAloneAndGoesOnWhenItIsGone) {
   AddNode(1);
-  world().Create(KindOf<kube::StatefulSet>(), ns(), FromText(R"({"apiVersion":"apps/v1","kind":"StatefulSet",
-      "metadata":{"name":"train-workers"},"spec":{"replicas":0,"serviceName":"theirs","selector":{"matchLabels":
-      {"app":"theirs"}},"template":{"metadata":{"labels":{"app":"theirs"}},"spec":{"containers":[
-      {"name":"c","image":"theirs"}]}}}})"));
-  ASSERT_TRUE(Await("its controller has looked at it", [&] { return SetState()->is_observed; }));
-  const auto version = Set()->metadata.resource_version;
+  const auto service = [&] { return world().Get<kube::Service>(ns(), "train-workers"); };
+  world().Create(KindOf<kube::Service>(), ns(), FromText(R"({"apiVersion":"v1","kind":"Service",
+      "metadata":{"name":"train-workers"},"spec":{"clusterIP":"None","selector":{"app":"theirs"}}})"));
+  const auto version = service()->metadata.resource_version;
 
   Create("{}");
   ASSERT_TRUE(Await("it is stalled", [&] { return IsTrue("Stalled"); }));
   EXPECT_EQ(ReasonOf("Stalled"), "NameTaken");
-  EXPECT_THAT(MessageOf("Stalled"), HasSubstr("StatefulSet \"train-workers\" exists and has no controller"));
+  EXPECT_THAT(MessageOf("Stalled"), HasSubstr("Service \"train-workers\" exists and has no controller"));
   EXPECT_FALSE(IsTrue("Ready"));
   EXPECT_TRUE(Stays(
       "it waits", [&] { return IsTrue("Stalled"); }, seconds(1)));
-  EXPECT_EQ(Set()->metadata.resource_version, version) << "it was touched";
+  EXPECT_EQ(service()->metadata.resource_version, version) << "it was touched";
 
-  Delete<kube::StatefulSet>("train-workers");
+  Delete<kube::Service>("train-workers");
   EXPECT_TRUE(AwaitTrains(1));
   EXPECT_FALSE(IsTrue("Stalled"));
 }

@@ -2,6 +2,7 @@
 // How a job starts, waits and gives back.
 #include <gmock/gmock.h>
 
+#include "clientlib/testing/api_server/json_access.h"
 #include "tests/integration/elastic_job.h"
 #include "tests/kit/tree_file.h"
 
@@ -10,12 +11,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-bool HasMount(const kube::Json& spec, std::string_view volume, std::string_view path) {
-  const kube::Json* containers = spec.At({"template", "spec", "containers"});
-  if (!containers) return false;
-  const kube::Json* mounts = containers->AsArray()->at(0).Find("volumeMounts");
-  if (!mounts) return false;
-  return std::any_of(mounts->AsArray()->begin(), mounts->AsArray()->end(), [&](const kube::Json& mount) {
+// `pod` as the API server sends it.
+bool HasMount(const kube::Json& pod, std::string_view volume, std::string_view path) {
+  const auto& mounts =
+      kube::testing::ItemsAt(kube::testing::ItemsAt(pod, {"spec", "containers"}).at(0), {"volumeMounts"});
+  return std::any_of(mounts.begin(), mounts.end(), [&](const kube::Json& mount) {
     return *mount.Find("name")->AsString() == volume && *mount.Find("mountPath")->AsString() == path;
   });
 }
@@ -29,11 +29,13 @@ TEST_F(ElasticJob, RunsAManifestOfTheOriginalUnchanged) {
                  FromText(kit::ReadTreeFile("tests/integration/original_manifest.json")));
 
   ASSERT_TRUE(AwaitTrains(5, "sample"));
-  EXPECT_TRUE(HasMount(Set("sample")->spec_json, "shared-data", "/data"));
-  EXPECT_TRUE(HasMount(Launcher("sample")->spec_json, "shared-data", "/data"));
+  for (const PodPtr& pod : {Workers("sample").front(), LauncherPod("sample")}) {
+    const auto answer = world().Send("GET", "/api/v1/namespaces/" + ns() + "/pods/" + pod->metadata.name);
+    EXPECT_TRUE(HasMount(FromText(answer.body), "shared-data", "/data")) << pod->metadata.name;
+  }
   const JobPtr job = TheJob("sample");
   EXPECT_EQ(job->status.launcher, "job.batch/sample-launcher");
-  EXPECT_EQ(job->status.workers, "statefulset.apps/sample-workers");
+  EXPECT_EQ(job->status.workers, "pods -l ai.centauruscloud.io/job-name=sample,ai.centauruscloud.io/role=worker");
   EXPECT_EQ(job->status.available_replicas, 5);
   SetOutcome(LauncherPod("sample")->metadata.name, "succeed");
   EXPECT_TRUE(Await("it succeeds", [&] { return Phase("sample") == "Succeeded"; }));

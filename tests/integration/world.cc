@@ -161,10 +161,7 @@ std::string World::Describe(const std::string& ns) const {
   for (const auto& group : List<api::PodGroup>(ns)) DescribeGroup(out, "group", *group);
   for (const auto& group : List<api::LegacyPodGroup>(ns)) DescribeGroup(out, "legacy group", *group);
   for (const auto& set : List<kube::StatefulSet>(ns)) {
-    const WorkersState state = ReadWorkersState(*set);
-    out << "  set " << set->metadata.name << " replicas=" << state.replicas << " granted=" << state.granted
-        << (state.is_gated ? " gated" : "") << (state.is_observed ? "" : " unobserved")
-        << (set->metadata.is_being_deleted() ? " deleting" : "") << "\n";
+    out << "  set " << set->metadata.name << (set->metadata.is_being_deleted() ? " deleting" : "") << "\n";
   }
   for (const auto& map : List<kube::ConfigMap>(ns)) {
     const auto hosts = map->data.find("hosts");

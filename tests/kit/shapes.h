@@ -57,7 +57,7 @@ inline void PutNodes(ClusterLedger& ledger, int count, std::int64_t gpus = 8) {
   for (int i = 0; i < count; ++i) ledger.PutNode(GpuNode(std::string(1, static_cast<char>('a' + i)), gpus));
 }
 
-// The nodes of an owner's claims, in the order in which they were made.
+// The nodes of an owner's places, in the order in which they were made.
 inline std::string NodesOf(const ClusterLedger& ledger, const std::string& owner) {
   std::string nodes;
   for (const Place& place : ledger.PlacesOf(owner)) nodes += place.node;

@@ -26,10 +26,10 @@
 - apiGroups: [""]
   resources: [services, configmaps]
   verbs: [get, list, watch, create, patch, delete]
-# The workers: the same, and resized.
+# Only workers that an older grus runs in a StatefulSet: it is deleted, and its pods become those of the job.
 - apiGroups: [apps]
   resources: [statefulsets]
-  verbs: [get, list, watch, create, patch, delete]
+  verbs: [get, delete]
 # The launcher: the same, and restarted when the job demands it.
 - apiGroups: [batch]
   resources: [jobs]
@@ -45,10 +45,10 @@
 - apiGroups: [scheduling.x-k8s.io, scheduling.sigs.k8s.io]
   resources: [podgroups/status]
   verbs: [patch]
-# All pods are watched, to count the GPUs that they hold. "patch": scheduling gates are lifted, and the launcher gets the
-# host list. "delete": workers without a node while the job shrinks, pods of lost nodes, leftovers of a deleted launcher,
-# and members of a gang that did not come together. Trials of a podTemplate are pods of grus' own: created, stopped
-# (patch) and deleted. "get": before each stream of a pod's log.
+# All pods are watched, to count the GPUs that they hold. Workers, and trials of a podTemplate, are pods of grus' own:
+# created, given their labels back or stopped (patch), and deleted. "patch" also: scheduling gates are lifted, and the
+# launcher gets the host list. "delete" also: pods of lost nodes, leftovers of a deleted launcher, and members of a gang
+# that did not come together. "get": before each stream of a pod's log, and before a worker of that name is taken back.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]

@@ -46,7 +46,6 @@ struct ResourceInfo {
   std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
   // "pods", "statefulsets.apps"
   std::string Id() const { return group.empty() ? plural : plural + "." + group; }
-  std::string QualifiedKind() const { return group.empty() ? kind : kind + "." + group; }
   bool Is(std::string_view some_group, std::string_view some_plural) const {
     return group == some_group && plural == some_plural;
   }

@@ -48,12 +48,6 @@ Table* Storage::Find(std::string_view id) {
   return at == tables_.end() ? nullptr : at->second.get();
 }
 
-bool Storage::Serves(std::string_view group, std::string_view version) const {
-  return std::any_of(tables_.begin(), tables_.end(), [&](const auto& entry) {
-    return entry.second->info->group == group && entry.second->info->version == version;
-  });
-}
-
 Table& Storage::Add(std::shared_ptr<const ResourceInfo> info) {
   std::unique_ptr<Table>& table = tables_[info->Id()];
   if (!table) {

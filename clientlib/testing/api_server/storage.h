@@ -75,7 +75,6 @@ class Storage {
 
   Table* Find(std::string_view group, std::string_view version, std::string_view plural);
   Table* Find(std::string_view id);  // "statefulsets.apps"
-  bool Serves(std::string_view group, std::string_view version) const;
   const std::map<std::string, std::unique_ptr<Table>, std::less<>>& tables() const { return tables_; }
   Table& Add(std::shared_ptr<const ResourceInfo> info);  // Or replaces the info under its Id().
   void Remove(std::string_view id);                      // REQUIRES: it has no objects. Its watches end.

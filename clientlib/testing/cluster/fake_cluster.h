@@ -44,7 +44,7 @@ class FakeCluster {
   void SetNodeReady(const std::string& name, bool is_ready);
   // A cordoned node takes no more pods; those on it stay. As `kubectl cordon` does.
   void SetCordoned(const std::string& name, bool is_cordoned);
-  // The scheduler loses its memory: bindings under way, back-offs, and holds of gated pods (scheduler.h).
+  // The scheduler loses its memory: bindings under way, back-offs, and nominations of gated pods (scheduler.h).
   void RestartScheduler(Duration downtime = {});
 
  private:

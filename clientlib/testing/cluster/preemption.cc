@@ -83,8 +83,8 @@ Scheduler::Victims Scheduler::VictimsOn(const std::string& node, const ObjectKey
 }
 
 void Scheduler::Evict(const Victims& victims, std::int64_t priority) {
-  if (const auto holds = holds_.find(victims.node); holds != holds_.end()) {
-    for (const auto& [key, needs] : holds->second) {
+  if (const auto nominated = nominated_pods_.find(victims.node); nominated != nominated_pods_.end()) {
+    for (const auto& [key, needs] : nominated->second) {
       if (needs->priority >= priority) continue;
       context_.Modify("pods", key, UidOf(needs->object), "status", [](Json& object) {
         object["status"].Erase("nominatedNodeName");

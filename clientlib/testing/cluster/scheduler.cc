@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFlush = 5min;  // Parked pods are tried again after this time even without a change.
+constexpr Duration kFlush = 5min;  // Unschedulable pods are tried again after this time even without a change.
 
 bool IsOurs(const Json& pod) {
   const std::string_view name = TextAt(pod, {"spec", "schedulerName"});
@@ -70,8 +70,8 @@ void Scheduler::Restart(Duration downtime) {
   placed_.clear();
   nodes_.clear();
   loads_.clear();
-  held_.clear();
-  holds_.clear();
+  nominated_nodes_.clear();
+  nominated_pods_.clear();
   repelling_ = 0;
   next_cycle_ = TimePoint::max();
   context_.simulation.After(downtime, [this, run = run_] {
@@ -93,30 +93,30 @@ void Scheduler::ObserveNode(const ObjectPtr& before, const ObjectPtr& after) {
   }
   if (before && !HelpsPods(*before, *after)) return;
   nodes_[name] = FitNodeOf(*after);
-  WakeParked();
+  WakeUnschedulable();
 }
 
 void Scheduler::ObservePod(const ObjectPtr& before, const ObjectPtr& after) {
   const ObjectKey key = KeyOf(after ? *after : *before);
   if (!after || HasEnded(*after)) {
     waiting_.erase(key);
-    const bool was_held = before && NodeOf(*before).empty() && !NominationOf(*before).empty();
-    if (before) Hold(key, *before, "");
+    const bool was_nominated = before && NodeOf(*before).empty() && !NominationOf(*before).empty();
+    if (before) Nominate(key, *before, "");
     if (TakeBack(key)) {
-      WakeParked();
-    } else if (was_held) {
-      WakeParked(IntAt(*before, {"spec", "priority"}));
+      WakeUnschedulable();
+    } else if (was_nominated) {
+      WakeUnschedulable(IntAt(*before, {"spec", "priority"}));
     }
     return;
   }
   if (const std::string_view node = NodeOf(*after); !node.empty()) {
     waiting_.erase(key);
-    Hold(key, *after, "");
+    Nominate(key, *after, "");
     if (!placed_.contains(key)) Place(key, *after, node);
     return;
   }
   if (!IsOurs(*after) || placed_.contains(key)) return;
-  UpdateHold(key, before.get(), *after);
+  UpdateNomination(key, before.get(), *after);
   if (IsBeingDeleted(*after)) {
     waiting_.erase(key);
   } else {
@@ -137,7 +137,7 @@ void Scheduler::ObservePod(const ObjectPtr& before, const ObjectPtr& after) {
     }
   }
   if (before && !NominationOf(*before).empty() && NominationOf(*before) != NominationOf(*after)) {
-    WakeParked(IntAt(*before, {"spec", "priority"}));
+    WakeUnschedulable(IntAt(*before, {"spec", "priority"}));
   }
 }
 
@@ -157,38 +157,38 @@ bool Scheduler::TakeBack(const ObjectKey& key) {
   return true;
 }
 
-void Scheduler::Hold(const ObjectKey& key, const Json& pod, std::string_view node) {
-  if (const auto held = held_.find(key); held != held_.end()) {
-    const auto on_node = holds_.find(held->second);
+void Scheduler::Nominate(const ObjectKey& key, const Json& pod, std::string_view node) {
+  if (const auto nominated = nominated_nodes_.find(key); nominated != nominated_nodes_.end()) {
+    const auto on_node = nominated_pods_.find(nominated->second);
     on_node->second.erase(key);
-    if (on_node->second.empty()) holds_.erase(on_node);
-    held_.erase(held);
+    if (on_node->second.empty()) nominated_pods_.erase(on_node);
+    nominated_nodes_.erase(nominated);
   }
   if (node.empty()) return;
-  held_[key] = node;
-  holds_[std::string(node)][key] = std::make_shared<const PodNeeds>(NeedsOf(pod));
+  nominated_nodes_[key] = node;
+  nominated_pods_[std::string(node)][key] = std::make_shared<const PodNeeds>(NeedsOf(pod));
 }
 
-// As the real queue does (nominator.go). A new gated pod gets no hold: the real scheduler reads nominations of new pods
-// only when it activates them.
-void Scheduler::UpdateHold(const ObjectKey& key, const Json* before, const Json& pod) {
+// As the real queue does (nominator.go). The nomination of a new gated pod does not count: the real scheduler reads
+// nominations of new pods only when it activates them.
+void Scheduler::UpdateNomination(const ObjectKey& key, const Json* before, const Json& pod) {
   if (!before && IsGated(pod)) return;
   const std::string_view nomination = NominationOf(pod);
   // The scheduler's own nomination is not in the object yet.
   if (before && nomination.empty() && NominationOf(*before).empty()) return;
-  Hold(key, pod, nomination);
+  Nominate(key, pod, nomination);
 }
 
-void Scheduler::WakeParked(std::int64_t priority) {
+void Scheduler::WakeUnschedulable(std::int64_t priority) {
   const TimePoint now = context_.simulation.Now();
   std::vector<Waiting*> woken;
   for (auto& [key, pod] : waiting_) {
-    if (pod.is_parked && pod.priority <= priority) woken.push_back(&pod);
+    if (pod.is_unschedulable && pod.priority <= priority) woken.push_back(&pod);
   }
   if (woken.empty()) return;
   std::shuffle(woken.begin(), woken.end(), context_.simulation.random());
   for (Waiting* const pod : woken) {
-    pod->is_parked = false;
+    pod->is_unschedulable = false;
     pod->order = ++last_order_;
     const TimePoint backed_off = std::max(now, pod->last_attempt + BackoffAfter(pod->attempts));
     pod->ready_at = context_.simulation.OneIn(2) ? now : backed_off;
@@ -247,12 +247,12 @@ void Scheduler::Schedule(const ObjectKey& key, const Json& pod) {
   if (fitting.empty()) {
     Outcome outcome = nodes_.empty() ? Outcome{"", ""} : Preempt(key, needs, misfits);
     outcome.message = UnschedulableMessage(misfits, outcome.message);
-    Park(key, pod, "Unschedulable", outcome);
+    NoteFailure(key, pod, "Unschedulable", outcome);
     return;
   }
-  // Drops the pod's hold on another node and wakes nobody, as the real scheduler does.
+  // Drops the pod's nomination for another node and wakes nobody, as the real scheduler does.
   const std::string node = fitting[context_.simulation.random()() % fitting.size()];
-  Hold(key, pod, "");
+  Nominate(key, pod, "");
   Place(key, pod, node);
   const std::string uid(UidOf(pod));
   waiting_.erase(key);
@@ -274,8 +274,8 @@ Repulsion Scheduler::RepulsionFor(const PodNeeds& pod, const std::set<ObjectKey>
 Misfit Scheduler::Try(const ObjectKey& key, const PodNeeds& pod, const std::string& name, Load load,
                       Repulsion repulsion) const {
   const FitNode& node = nodes_.at(name);
-  if (const auto holds = holds_.find(name); holds != holds_.end()) {
-    for (const auto& [other, needs] : holds->second) {
+  if (const auto nominated = nominated_pods_.find(name); nominated != nominated_pods_.end()) {
+    for (const auto& [other, needs] : nominated->second) {
       if (other == key || needs->priority < pod.priority) continue;
       load.Add(*needs);
       repulsion.Add(pod, *needs, node);
@@ -284,14 +284,14 @@ Misfit Scheduler::Try(const ObjectKey& key, const PodNeeds& pod, const std::stri
   return FitOf(pod, node, load, repulsion);
 }
 
-void Scheduler::Park(const ObjectKey& key, const Json& pod, std::string_view reason, const Outcome& outcome) {
+void Scheduler::NoteFailure(const ObjectKey& key, const Json& pod, std::string_view reason, const Outcome& outcome) {
   Waiting& waiting = waiting_[key];
   ++waiting.attempts;
-  waiting.is_parked = true;
+  waiting.is_unschedulable = true;
   waiting.last_attempt = context_.simulation.Now();
   waiting.ready_at = waiting.last_attempt + kFlush;
   const bool is_renominated = outcome.nomination && *outcome.nomination != NominationOf(pod);
-  if (outcome.nomination) Hold(key, pod, *outcome.nomination);
+  if (outcome.nomination) Nominate(key, pod, *outcome.nomination);
   context_.Modify("pods", key, UidOf(pod), "status", [&](Json& object) {
     if (is_renominated) object["status"]["nominatedNodeName"] = *outcome.nomination;
     return SetCondition(object, {"PodScheduled", "False", reason, outcome.message}, context_.Now()) || is_renominated;
@@ -304,7 +304,7 @@ void Scheduler::Bind(const ObjectKey& key, const std::string& uid, const std::st
   const Status bound = context_.server.Bind(key, node);
   if (bound) return;
   TakeBack(key);
-  WakeParked();
+  WakeUnschedulable();
   if (!NodeOf(*pod).empty()) {  // Somebody else was faster.
     Place(key, *pod, NodeOf(*pod));
   } else if (!IsBeingDeleted(*pod)) {
@@ -312,8 +312,8 @@ void Scheduler::Bind(const ObjectKey& key, const std::string& uid, const std::st
     again.object = pod;
     again.priority = IntAt(*pod, {"spec", "priority"});
     again.order = ++last_order_;
-    Park(key, *pod, "SchedulerError", {"binding rejected: " + bound.error().message(), ""});
-    again.is_parked = false;
+    NoteFailure(key, *pod, "SchedulerError", {"binding rejected: " + bound.error().message(), ""});
+    again.is_unschedulable = false;
     again.ready_at = again.last_attempt + BackoffAfter(1);
     PlanCycle();
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default scheduler: one pod after the other, by priority, then in order of arrival, on any node where it fits.
 //
-// Sees pods and nodes late, each kind in order. A pod with a nomination (status.nominatedNodeName) holds room on that
-// node against pods of equal or lower priority, also while it is gated. Holds live in memory: after a restart, the hold
-// of a gated pod is gone until the pod changes in any way.
+// Sees pods and nodes late, each kind in order. A nomination (status.nominatedNodeName) keeps room on that node from
+// pods of equal or lower priority, also while its pod is gated. Nominations live in memory: after a restart, that of a
+// gated pod does not count until the pod changes in any way.
 //
 // A pod that fits nowhere waits for a change of nodes or pods that may help, then also for its back-off (1 s, doubling
 // to 10 s), or not: the real scheduler takes pods out of their back-off when it is idle. This, the order in which a
@@ -46,7 +46,7 @@ class Scheduler {
     TimePoint last_attempt{};
     TimePoint ready_at{};
     bool is_gated = false;
-    bool is_parked = false;  // Tried in vain; a change may help.
+    bool is_unschedulable = false;  // Tried in vain; a change may help.
   };
   struct Placed {
     std::string uid, node;
@@ -58,11 +58,11 @@ class Scheduler {
   void ObservePod(const ObjectPtr& before, const ObjectPtr& after);
   void ObserveNode(const ObjectPtr& before, const ObjectPtr& after);
   void Place(const ObjectKey& key, const Json& pod, std::string_view node);
-  bool TakeBack(const ObjectKey& key);                                      // True if the pod was placed.
-  void Hold(const ObjectKey& key, const Json& pod, std::string_view node);  // No node: no hold.
-  void UpdateHold(const ObjectKey& key, const Json* before, const Json& pod);
-  // Wakes parked pods of at most this priority.
-  void WakeParked(std::int64_t priority = std::numeric_limits<std::int64_t>::max());
+  bool TakeBack(const ObjectKey& key);                                          // True if the pod was placed.
+  void Nominate(const ObjectKey& key, const Json& pod, std::string_view node);  // No node: it has none.
+  void UpdateNomination(const ObjectKey& key, const Json* before, const Json& pod);
+  // Wakes unschedulable pods of at most this priority.
+  void WakeUnschedulable(std::int64_t priority = std::numeric_limits<std::int64_t>::max());
 
   void PlanCycle();
   void RunCycle();
@@ -75,7 +75,7 @@ class Scheduler {
     std::string message;
     std::optional<std::string> nomination = {};  // The new nomination; empty: none. No value: unchanged.
   };
-  void Park(const ObjectKey& key, const Json& pod, std::string_view reason, const Outcome& outcome);
+  void NoteFailure(const ObjectKey& key, const Json& pod, std::string_view reason, const Outcome& outcome);
   void Bind(const ObjectKey& key, const std::string& uid, const std::string& node);
 
   // preemption.cc
@@ -89,9 +89,9 @@ class Scheduler {
   std::map<ObjectKey, Waiting> waiting_;
   std::map<ObjectKey, Placed> placed_;  // Bound, or about to be.
   std::map<std::string, FitNode> nodes_;
-  std::map<std::string, Load, std::less<>> loads_;  // By node.
-  std::map<ObjectKey, std::string> held_;           // The node by pod.
-  std::map<std::string, std::map<ObjectKey, NeedsPtr>> holds_;
+  std::map<std::string, Load, std::less<>> loads_;                       // By node.
+  std::map<ObjectKey, std::string> nominated_nodes_;                     // By pod.
+  std::map<std::string, std::map<ObjectKey, NeedsPtr>> nominated_pods_;  // By node.
   int repelling_ = 0;  // The number of placed pods with anti-affinity terms.
   std::uint64_t last_order_ = 0;
   std::uint64_t run_ = 0;  // Counts restarts: pending actions of an earlier run are dropped.

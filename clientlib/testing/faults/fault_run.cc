@@ -106,7 +106,8 @@ class FaultRun {
       else objects.erase(KeyOf(any));
       if (!IsQuiet(change.resource)) changed_at_ = Now();
       if ((!change.before || !change.after) &&
-          std::find(owned_.begin(), owned_.end(), change.resource) != owned_.end()) {
+          std::find(owned_.begin(), owned_.end(), change.resource) != owned_.end() &&
+          workload_.AreCounted(change.resource)) {
         auto& [created, deleted] =
             births_[std::string(change.resource) + " " + KeyOf(any).ns + "/" + workload_.NameOf(change.resource, any)];
         ++(change.after ? created : deleted);

@@ -118,7 +118,8 @@ class FaultyNetwork::Stream final : public ByteStream {
       if (fault.Is("watch-closed")) is_ended_ = true;
       if (fault.Is("watch-silent")) is_silent_ = true;
       if (fault.Is("watch-cut")) {
-        line.resize(simulation_.random()() % line.size());
+        // Empty: another fault of this event has delivered it.
+        if (!line.empty()) line.resize(simulation_.random()() % line.size());
         is_broken_ = true;
       }
       if (fault.Is("watch-gone") || fault.Is("watch-error")) {

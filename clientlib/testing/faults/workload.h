@@ -75,6 +75,7 @@ class Workload {
   // Kinds whose objects the processes create: "services", "statefulsets.apps". The campaign compares how often each
   // object is created and deleted, and a fault may delete or edit one.
   virtual std::vector<std::string> owned_resources() const = 0;
+  virtual bool AreCounted(std::string_view) const { return true; }  // Whether it compares that for this kind.
   // Overwrites a field of such an object, as somebody with kubectl might. False: the processes do not repair this kind,
   // so faults leave it alone.
   virtual bool Damage(std::string_view resource, Json& object) const = 0;

@@ -97,7 +97,7 @@ TEST_F(Openb, SaysWhatIsWrongInOneLineAndExitsWith2) {
            Case{{"--nodes", header, "--pods", pods_, "--policy", "fgd"},
                 header + ":1: there are no rows below the header; add at least one"},
            Case{{"--nodes", pods_, "--pods", pods_, "--policy", "fgd"},
-                pods_ + ":1: no column sn; the header must name sn, cpu_milli, memory_mib, gpu and model"},
+                pods_ + ":1: no column sn; the header must name sn, cpu_milli, memory_mib, gpu, model"},
        }) {
     const Answer answer = RunWith(c.arguments);
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace kube {
 namespace {
 
@@ -37,6 +39,15 @@ TEST(ObjectMemory, WhatIsKeptForASpecEndsWithIt) {
   memory.With(Object("u-1", 1), [](int& kept) { kept = 2; });
   EXPECT_EQ(memory.Get(Object("u-1", 1)), 2);
   EXPECT_EQ(memory.Get(Object("u-1", 2)), 0);
+}
+
+TEST(ObjectMemory, ShowsWhatIsKeptOfEachObject) {
+  ObjectMemory<int> memory;
+  memory.With(Object("u-1"), [](int& kept) { kept = 2; });
+  memory.With({"team-b", "bert"}, "u-2", [](int& kept) { kept = 3; });
+  std::map<std::string, int> seen;
+  memory.ForEach([&](const ObjectKey& key, int kept) { seen[key.ToString()] = kept; });
+  EXPECT_EQ(seen, (std::map<std::string, int>{{"team-a/bert", 2}, {"team-b/bert", 3}}));
 }
 
 TEST(ObjectMemory, GivesWhatItForgets) {

@@ -124,11 +124,11 @@ TEST_F(WorkQueueTest, Q1AKeyAddedTwiceIsThereOnce) {
   EXPECT_TRUE(IsDry());
 }
 
-TEST_F(WorkQueueTest, H1AHeldKeyComesBackAtItsTimeWhateverIsAddedMeanwhile) {
+TEST_F(WorkQueueTest, H1AKeyThatMustNotComeEarlierComesAtItsTimeWhateverIsAddedMeanwhile) {
   queue_.Add(kA);
   EXPECT_EQ(Get(), "a");
   queue_.Add(kA);  // An event while it is in process.
-  queue_.HoldFor(kA, 7s);
+  queue_.AddNotBefore(kA, 7s);
   queue_.Done(kA);
   queue_.AddAfter(kA, 1s);
   queue_.Add(kA);

@@ -105,7 +105,7 @@ TEST_F(ClusterAccountTest, PodsThatKeepEachOtherAwayHaveRoomForOneANode) {
   account_.KeepPlaces("team-a/j", shape, 2);
   EXPECT_EQ(account_.PlacesOf("team-a/j").size(), 2U);
   EXPECT_NE(account_.PlacesOf("team-a/j")[0].node, account_.PlacesOf("team-a/j")[1].node);
-  EXPECT_EQ(account_.RoomFor("team-a/j", shape, 8).copies, 2) << "beside its own claims there is no more";
+  EXPECT_EQ(account_.RoomFor("team-a/j", shape, 8).copies, 2) << "beside its own places there is no more";
   EXPECT_EQ(account_.RoomFor("team-a/other", shape, 8).copies, 0);
   EXPECT_EQ(account_.RoomFor("team-a/other", GpuShape(1), 100).copies, 14);
 
@@ -122,7 +122,7 @@ TEST_F(ClusterAccountTest, ADemandThatComesBackAfterItsPlacesWereGivenUpIsPlaced
   EXPECT_EQ(account_.PlacesOf("team-a/g").size(), 4U);
 }
 
-TEST_F(ClusterAccountTest, AMemberThatIsBoundEndsAClaimOfItsGang) {
+TEST_F(ClusterAccountTest, AMemberThatIsBoundEndsAPlaceOfItsGang) {
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 4)).is_placed);
   AddPod("g-0", 4, "n1", "g");
   EXPECT_EQ(account_.PlacesOf("team-a/g").size(), 1U);
@@ -133,13 +133,13 @@ TEST_F(ClusterAccountTest, ForeignPodsThatAskForTheSameDeviceCompeteAndForTenMin
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   AddPod("cpu", 0);
   AddPod("member", 1, "", "g");
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
   AddPod("foreign", 1, "n1");
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   PatchStatus("foreign", R"({"status":{"phase":"Succeeded"}})");
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   clock_.Advance(10min);
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, APodThatCameToTolerateMoreIsForgottenAsAnyOther) {
@@ -151,28 +151,28 @@ TEST_F(ClusterAccountTest, APodThatCameToTolerateMoreIsForgottenAsAnyOther) {
   Settle();
   PatchStatus("foreign", R"({"status":{"phase":"Succeeded"}})");
   clock_.Advance(10min);
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, AMemberThatNobodyGatedCompetesWithOtherGangs) {
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   AddPod("h-0", 1, "", "h");
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   EXPECT_EQ(urgent_, std::vector<std::string>{"team-a/g"}) << "it is being started, and hears of it";
   clock_.Advance(10min);
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   EXPECT_TRUE(account_.Ask(Demand("team-a/h", 1, 1)).is_placed);
-  EXPECT_FALSE(account_.MustHold("team-a/g")) << "it has a place of its own";
+  EXPECT_FALSE(account_.MustProtect("team-a/g")) << "it has a place of its own";
 }
 
 TEST_F(ClusterAccountTest, GangsOfOtherShapesThatAreOnTheirWayCompeteToo) {
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 2, 1)).is_placed);
   EXPECT_TRUE(account_.Ask(Demand("team-a/alike", 2, 1)).is_placed);
-  EXPECT_FALSE(account_.MustHold("team-a/g")) << "pods that are alike only swap places";
+  EXPECT_FALSE(account_.MustProtect("team-a/g")) << "pods that are alike only swap places";
   EXPECT_TRUE(account_.Ask(Demand("team-a/other", 1, 4)).is_placed);
-  EXPECT_TRUE(account_.MustHold("team-a/g"));
+  EXPECT_TRUE(account_.MustProtect("team-a/g"));
   account_.Forget("team-a/other");
-  EXPECT_FALSE(account_.MustHold("team-a/g"));
+  EXPECT_FALSE(account_.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, AGangSharesNodesThatItDoesNotFill) {
@@ -191,7 +191,7 @@ TEST_F(ClusterAccountTest, AGangSharesNodesThatItDoesNotFill) {
 }
 
 // Pods that are never made bring no event of theirs.
-TEST_F(ClusterAccountTest, ClaimsThatAreGivenUpAreRoomForOthers) {
+TEST_F(ClusterAccountTest, PlacesThatAreGivenUpAreRoomForOthers) {
   account_.KeepPlaces("team-a/job", GpuShape(1), 8);
   const int before = freed_;
   account_.KeepPlaces("team-a/job", GpuShape(1), 8);
@@ -200,7 +200,7 @@ TEST_F(ClusterAccountTest, ClaimsThatAreGivenUpAreRoomForOthers) {
   EXPECT_GT(freed_, before);
 }
 
-TEST_F(ClusterAccountTest, KnowsWhetherOthersClaimRoomThatLooksFree) {
+TEST_F(ClusterAccountTest, KnowsWhetherOthersHavePlacesWhoseRoomLooksFree) {
   account_.KeepPlaces("team-a/job", GpuShape(1), 2);
   account_.KeepPlaces("team-a/job/launcher", GpuShape(0), 1);
   EXPECT_FALSE(account_.HaveOthersPlaces("team-a/job"));
@@ -240,9 +240,9 @@ TEST_F(ClusterAccountTest, WorkersThatCouldTakeTheLaunchersRoomAreHeldToTheirPla
     return account_.Ask(demand).is_placed;
   };
   ASSERT_TRUE(start(4));
-  EXPECT_FALSE(account_.MustHold("team-a/job")) << "wherever they go, it fits";
+  EXPECT_FALSE(account_.MustProtect("team-a/job")) << "wherever they go, it fits";
   ASSERT_TRUE(start(7));
-  EXPECT_TRUE(account_.MustHold("team-a/job")) << "one on each node would shut it out";
+  EXPECT_TRUE(account_.MustProtect("team-a/job")) << "one on each node would shut it out";
 }
 
 TEST_F(ClusterAccountTest, RoomThatIsReservedIsKeptFromAllWhoCouldTakeIt) {
@@ -268,7 +268,7 @@ TEST_F(ClusterAccountTest, PlacesAreHeldByPinningWhereNominationsAreNotHonouredO
 
   ClusterAccount pinning(nodes_, pods_, clock_, Nominations::kPin);
   EXPECT_TRUE(pinning.Pins());
-  EXPECT_TRUE(pinning.MustHold("team-a/g"));
+  EXPECT_TRUE(pinning.MustProtect("team-a/g"));
 }
 
 TEST_F(ClusterAccountTest, PlacesAreUnsafeWhileTheSchedulerMayBeAtAForeignPod) {
@@ -356,7 +356,7 @@ TEST_F(ClusterAccountTest, OfPlacesThatWereTakenThoseStayThatTheirNodeHasRoomFor
   EXPECT_EQ(left.size(), 3U);
 }
 
-TEST_F(ClusterAccountTest, WhatIsReservedIsRoomForItsHolderOnly) {
+TEST_F(ClusterAccountTest, WhatIsReservedIsRoomForItsGangOnly) {
   AddPod("p", 5, "n1");
   EXPECT_TRUE(account_.Ask(Demand("team-a/g", 8, 1)).has_reservation);
   EXPECT_EQ(account_.RoomFor("team-a/g", GpuShape(1), 10).copies, 3);

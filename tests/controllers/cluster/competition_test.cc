@@ -95,7 +95,7 @@ TEST_F(CompetitionTest, NobodyWhoCouldNotUseTheNode) {
   EXPECT_TRUE(Threatens());
 }
 
-TEST_F(CompetitionTest, OfAGangOnlyThoseWithoutAClaim) {
+TEST_F(CompetitionTest, OfAGangOnlyMembersWithoutAPlaceCount) {
   const ShapePtr gpu = Shape(0, 1);
   KeepPlaces("team-a/g", gpu, 2);
   KeepPlaces("team-a/h", gpu, 1);
@@ -115,7 +115,7 @@ TEST_F(CompetitionTest, OfAGangOnlyThoseWithoutAClaim) {
   EXPECT_FALSE(Threatens());
 }
 
-TEST_F(CompetitionTest, AMemberThatWasNotSeenToWaitNeedsAClaimWhenItIsBound) {
+TEST_F(CompetitionTest, AMemberThatWasNotSeenToWaitNeedsAPlaceWhenItIsBound) {
   const ShapePtr gpu = Shape(0, 1);
   KeepPlaces("team-a/g", gpu, 1);
   KeepPlaces("team-a/h", gpu, 1);
@@ -186,18 +186,6 @@ TEST_F(CompetitionTest, OneThatComesAloneSaysNothingOfOthers) {
   EXPECT_FALSE(Threatens());
 }
 
-TEST_F(CompetitionTest, WhatIsOverIsForgottenThoughNobodyAsks) {
-  for (int i = 0; i < 100; ++i) {
-    Wait("p", Shape(i));
-    competition_.Remove("p", now_);
-    competition_.AddPresent(Shape(i));
-    Wait("m", Shape(i), "team-a/" + std::to_string(i));
-    competition_.Remove("m", now_);
-    now_ += 1min;
-  }
-  EXPECT_LE(competition_.kinds(), 150U) << "those that are present, and ten minutes of the others";
-}
-
 TEST_F(CompetitionTest, WhatAnEarlierProcessPlannedIsNotOutsideTheAccount) {
   const ShapePtr gpu = Shape(0, 1);
   KeepPlaces("team-a/g", gpu, 2);
@@ -219,14 +207,14 @@ TEST_F(CompetitionTest, NamesOfKubernetesItselfAreNoDevices) {
   EXPECT_FALSE(Threatens()) << "98 of it are free";
 }
 
-TEST_F(CompetitionTest, ItIsNewsOfAMemberOnlyIfItHasNoClaim) {
+TEST_F(CompetitionTest, AMemberIsNewsOnlyIfItHasNoPlace) {
   const ShapePtr gpu = Shape(0, 1);
   KeepPlaces("team-a/h", gpu, 1);
   EXPECT_FALSE(competition_.Put("h-0", {"team-a/h", gpu, 0, true}, now_));
   EXPECT_TRUE(competition_.Put("h-1", {"team-a/h", gpu, 0, true}, now_));
 }
 
-TEST_F(CompetitionTest, TheSchedulerIsAtWhomAClaimElsewhereDoesNotHold) {
+TEST_F(CompetitionTest, APodThatIsNotNominatedMayTakeAnothersPlaceAlthoughItHasItsOwn) {
   NodeState other = Node();
   other.name = "n2";
   ledger_.PutNode(other);

@@ -144,7 +144,7 @@ TEST_F(NominationProbeTest, NothingOfItStays) {
 
 TEST_F(NominationProbeTest, WhatACrashHasLeftIsNotInTheWay) {
   AddNode();
-  ASSERT_TRUE(server_.Create("pods", HeldProbePod(kNamespace)));
+  ASSERT_TRUE(server_.Create("pods", NominatedProbePod(kNamespace)));
   ASSERT_TRUE(server_.Create("pods", GuestProbePod(kNamespace, "elsewhere")));
   scheduler_ = Refuse;
   EXPECT_EQ(Probe(), std::vector{Honoured::kYes});

@@ -17,7 +17,7 @@ kube::Pod PodWith(kube::StringMap labels) {
   return pod;
 }
 
-TEST(Owners, APodsClaimIsThatOfItsGangElseOfItsJob) {
+TEST(Owners, APodIsOwnedByItsGangElseByItsJob) {
   EXPECT_EQ(OwnerOf(PodWith({})), "");
   EXPECT_EQ(OwnerOf(PodWith({{"scheduling.x-k8s.io/pod-group", "g"}})), "team-a/g");
   EXPECT_EQ(OwnerOf(PodWith({{"pod-group.scheduling.sigs.k8s.io", "g"}})), "scheduling.sigs.k8s.io/team-a/g");

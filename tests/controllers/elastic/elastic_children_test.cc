@@ -28,9 +28,14 @@ Json At(const Json& json, std::initializer_list<std::string_view> path) {
   return found ? *found : Json();
 }
 
-Json Container(const Json& workload, std::size_t index = 0) {
-  const Json containers = At(workload, {"spec", "template", "spec", "containers"});
-  EXPECT_TRUE(containers.is_array() && containers.AsArray()->size() > index) << ToText(workload);
+// Of a pod, or of the template of a workload.
+Json PodSpec(const Json& object) {
+  return object.At({"spec", "template"}) ? At(object, {"spec", "template", "spec"}) : At(object, {"spec"});
+}
+
+Json Container(const Json& object, std::size_t index = 0) {
+  const Json containers = At(PodSpec(object), {"containers"});
+  EXPECT_TRUE(containers.is_array() && containers.AsArray()->size() > index) << ToText(object);
   return containers.is_array() ? (*containers.AsArray())[index] : Json();
 }
 
@@ -43,8 +48,17 @@ bool HasNamed(const Json& list, const char* key, const char* name) {
 }
 
 std::vector<Json> AllChildren(const api::ElasticHorovodJob& job) {
-  return {MakeService(job), MakeSecret(job, {"private", "public"}), MakeHosts(job, {}),
-          MakeWorkers(job, {4, 4, false, false}), MakeLauncher(job)};
+  return {MakeService(job), MakeSecret(job, {"private", "public"}), MakeHosts(job, {}), MakeWorker(job, 0, Gang::kNone),
+          MakeLauncher(job)};
+}
+
+TEST(ElasticChildren, W4NamesOfChildrenAreDeterministic) {
+  const api::ElasticHorovodJob job = TestJob();
+  EXPECT_EQ(ServiceName(job), "bert-workers");
+  EXPECT_EQ(WorkersName(job), "bert-workers");
+  EXPECT_EQ(LauncherName(job), "bert-launcher");
+  EXPECT_EQ(HostsName(job), "bert-hosts");
+  EXPECT_EQ(SecretName(job), "bert-files-0b6f1c9e-uid");  // A job made again gets a new key.
 }
 
 TEST(ElasticChildren, F3AllCarryOwnerLabelsAndNamespace) {
@@ -95,48 +109,29 @@ TEST(ElasticChildren, AKeyIsReadBackFromItsSecret) {
   EXPECT_FALSE(KeyIn(kube::Secret())) << "somebody else's";
 }
 
-TEST(MakeWorkers, SaysTheSizeAndIsReadBackAsSuch) {
-  for (const WorkersState& size : {WorkersState{4, 4, false, true}, WorkersState{6, 4, true, true}}) {
-    const Json set = MakeWorkers(TestJob(), size);
-    EXPECT_EQ(At(set, {"spec", "podManagementPolicy"}), Json("Parallel"));
-    EXPECT_EQ(At(set, {"spec", "updateStrategy", "type"}), Json("OnDelete"));
-    EXPECT_EQ(At(set, {"spec", "serviceName"}), Json("bert-workers"));
-    const auto decoded = kube::Decode<kube::StatefulSet>(ToText(set));
-    ASSERT_TRUE(decoded);
-    const WorkersState read = ReadWorkersState(**decoded);
-    EXPECT_EQ(read.replicas, size.replicas);
-    EXPECT_EQ(read.granted, size.granted);
-    EXPECT_EQ(read.is_gated, size.is_gated);
-  }
+TEST(MakeWorker, HasANumberedNameThatResolves) {
+  const Json pod = MakeWorker(TestJob(), 3, Gang::kNone);
+  EXPECT_EQ(At(pod, {"metadata", "name"}), Json("bert-workers-3"));
+  EXPECT_EQ(At(pod, {"metadata", "labels", "apps.kubernetes.io/pod-index"}), Json("3"));
+  EXPECT_EQ(At(pod, {"spec", "hostname"}), Json("bert-workers-3"));
+  EXPECT_EQ(At(pod, {"spec", "subdomain"}), At(MakeService(TestJob()), {"metadata", "name"}));
 }
 
-TEST(MakeWorkers, AHashTellsWhatWasTakenOutOfTheTemplate) {
-  const auto hash = [](const api::ElasticHorovodJob& job, const WorkersState& size) {
-    return *MakeWorkers(job, size).At({"metadata", "annotations", kTemplateAnnotation})->AsString();
-  };
-  const WorkersState four{4, 4, false, false}, parked{4, 3, true, false};
-  api::ElasticHorovodJob job = TestJob(), with_node = TestJob();
-  with_node.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"nodeSelector":{"pool":"a"}}})");
-  EXPECT_NE(hash(job, four), hash(with_node, four));
-  EXPECT_EQ(hash(job, four), hash(job, parked));  // Parking is no change of the template.
-}
-
-TEST(MakeWorkers, TheSelectorMatchesThePodLabels) {
+TEST(MakeWorker, TheServiceSelectsIt) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.pod_template = Parse(R"({"metadata":{"labels":{"ai.centauruscloud.io/role":"impostor","x":"y"}}})");
-  const Json set = MakeWorkers(job, {1, 1, false, false});
-  const Json labels = At(set, {"spec", "template", "metadata", "labels"});
-  const Json selector = At(set, {"spec", "selector", "matchLabels"});
+  const Json labels = At(MakeWorker(job, 0, Gang::kNone), {"metadata", "labels"});
+  const Json selector = At(MakeService(job), {"spec", "selector"});
   for (const auto& [key, value] : *selector.AsObject()) EXPECT_EQ(At(labels, {key}), value) << key;
   EXPECT_EQ(At(labels, {"x"}), Json("y"));
 }
 
-TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
+TEST(MakeWorker, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.gpus_per_worker = 2;
   job.spec.priority_class_name = "batch";
-  const Json set = MakeWorkers(job, {1, 1, false, false});
-  const Json worker = Container(set);
+  const Json pod = MakeWorker(job, 0, Gang::kNone);
+  const Json worker = Container(pod);
   EXPECT_EQ(At(worker, {"name"}), Json("worker"));
   EXPECT_EQ(At(worker, {"image"}), Json("registry.example.com/worker:1"));
   EXPECT_EQ(At(worker, {"command"}), Parse(R"(["/bin/sh","/etc/grus/job/worker.sh"])"));
@@ -146,28 +141,40 @@ TEST(MakeWorkers, TheWorkerRunsTheSshServerWithItsGpusAndKey) {
   EXPECT_EQ(At(worker, {"volumeMounts"}), Parse(R"([{"name":"grus-job","mountPath":"/etc/grus/job","readOnly":true},
                        {"name":"grus-scratch","mountPath":"/tmp/grus"},{"name":"grus-shm","mountPath":"/dev/shm"},
                        {"name":"grus-sshd","mountPath":"/run/sshd"}])"));
-  EXPECT_EQ(At(set, {"spec", "template", "spec", "volumes"}),
+  EXPECT_EQ(At(pod, {"spec", "volumes"}),
             Parse(R"([{"name":"grus-job","secret":{"secretName":"bert-files-0b6f1c9e-uid","defaultMode":288}},
                        {"name":"grus-scratch","emptyDir":{}},{"name":"grus-shm","emptyDir":{"medium":"Memory"}},
                        {"name":"grus-sshd","emptyDir":{}}])"));
-  EXPECT_EQ(At(set, {"spec", "template", "spec", "priorityClassName"}), Json("batch"));
+  EXPECT_EQ(At(pod, {"spec", "priorityClassName"}), Json("batch"));
 }
 
-TEST(MakeWorkers, OurGateJoinsTheUsersGates) {
+TEST(MakeWorker, TheGateOfItsGangJoinsTheUsersGates) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.pod_template = Parse(R"({"spec":{"schedulingGates":[{"name":"theirs"}]}})");
-  EXPECT_EQ(At(MakeWorkers(job, {2, 1, true, false}), {"spec", "template", "spec", "schedulingGates"}),
-            Parse(R"([{"name":"theirs"},{"name":"ai.centauruscloud.io/parked"}])"));
-  EXPECT_EQ(At(MakeWorkers(job, {2, 2, false, false}), {"spec", "template", "spec", "schedulingGates"}),
-            Parse(R"([{"name":"theirs"}])"));
+  const std::pair<Gang, const char*> kCases[] = {
+      {Gang::kGated, R"([{"name":"theirs"},{"name":"scheduling.x-k8s.io/gang"}])"},
+      {Gang::kUngated, R"([{"name":"theirs"}])"},
+      {Gang::kNone, R"([{"name":"theirs"}])"}};
+  for (const auto& [gang, gates] : kCases) {
+    const Json pod = MakeWorker(job, 0, gang);
+    EXPECT_EQ(At(pod, {"spec", "schedulingGates"}), Parse(gates));
+    const Json* group = pod.At({"metadata", "labels", api::kPodGroupLabel});
+    EXPECT_EQ(group != nullptr, gang != Gang::kNone);
+    // What was decided is read from the pods that exist.
+    const auto decoded = kube::Decode<kube::Pod>(ToText(pod));
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(ReadWorker(**decoded, 0, true).gang, gang);
+  }
 }
 
 TEST(ElasticChildren, ATemplateThatIsNoneIsSentForTheApiServerToRefuse) {
   for (const char* text : {R"("x")", "[]", "5", R"({"spec":"x"})", R"({"spec":[]})", R"({"metadata":"x"})",
+                           R"({"metadata":{"labels":"x"}})", R"({"metadata":{"annotations":"x"}})",
+                           R"({"metadata":{"annotations":["x"]}})", R"({"metadata":{"annotations":null}})",
                            R"({"spec":{"containers":"x","schedulingGates":"x"}})"}) {
     api::ElasticHorovodJob job = TestJob();
     job.spec.workers.pod_template = job.spec.launcher.pod_template = Parse(text);
-    EXPECT_TRUE(MakeWorkers(job, {4, 2, true, false}).is_object()) << text;
+    EXPECT_TRUE(MakeWorker(job, 0, Gang::kGated).is_object()) << text;
     EXPECT_TRUE(MakeLauncher(job).is_object()) << text;
     ShapeOf(WorkerPod(job));
   }
@@ -194,10 +201,10 @@ TEST(ElasticChildren, ContainersAndVolumesOfTheOriginalReachEveryPod) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.containers = {Parse(R"({"name":"any","volumeMounts":[{"name":"data","mountPath":"/data"}]})"), Json("odd")};
   job.spec.volumes = {Parse(R"({"name":"data","hostPath":{"path":"/mnt"}})")};
-  for (const Json& workload : {MakeWorkers(job, {1, 1, false, false}), MakeLauncher(job)}) {
+  for (const Json& workload : {MakeWorker(job, 0, Gang::kNone), MakeLauncher(job)}) {
     EXPECT_TRUE(HasNamed(At(Container(workload), {"volumeMounts"}), "mountPath", "/data"));
-    EXPECT_TRUE(HasNamed(At(workload, {"spec", "template", "spec", "volumes"}), "name", "data"));
-    EXPECT_TRUE(HasNamed(At(workload, {"spec", "template", "spec", "volumes"}), "name", "grus-job"));
+    EXPECT_TRUE(HasNamed(At(PodSpec(workload), {"volumes"}), "name", "data"));
+    EXPECT_TRUE(HasNamed(At(PodSpec(workload), {"volumes"}), "name", "grus-job"));
   }
 }
 
@@ -241,7 +248,7 @@ TEST(WorkerPod, TheAcceleratorOfTheTemplateTakesThePlaceOfGpus) {
   job.spec.workers.gpus_per_worker = 2;
   job.spec.workers.pod_template =
       Parse(R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"amd.com/gpu":"4"}}}]}})");
-  const Json worker = Container(MakeWorkers(job, {1, 1, false, false}));
+  const Json worker = Container(MakeWorker(job, 0, Gang::kNone));
   EXPECT_EQ(At(worker, {"resources"}), Parse(R"({"limits":{"amd.com/gpu":"4"},"requests":{"amd.com/gpu":"4"}})"));
   const PodShape shape = ShapeOf(WorkerPod(job));
   EXPECT_EQ(shape.request.Extended("amd.com/gpu"), 4);
@@ -249,7 +256,7 @@ TEST(WorkerPod, TheAcceleratorOfTheTemplateTakesThePlaceOfGpus) {
   EXPECT_EQ(shape.request.Extended(kGpuResource), 0);
 }
 
-TEST(WorkerPod, OnTheNodesNetworkItClaimsThePortOfItsSshServer) {
+TEST(WorkerPod, OnTheNodesNetworkItTakesThePortOfItsSshServer) {
   api::ElasticHorovodJob job = TestJob();
   EXPECT_TRUE(ShapeOf(WorkerPod(job)).host_ports.empty());
   job.spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"hostNetwork":true}})");

@@ -32,7 +32,7 @@ std::string Scheduled(const std::string& status, const std::string& reason) {
 
 constexpr char kBound[] = R"({"nodeName":"a"})";
 constexpr char kReady[] = R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})";
-constexpr char kParked[] = R"({"schedulingGates":[{"name":"ai.centauruscloud.io/parked"}]})";
+constexpr char kGated[] = R"({"schedulingGates":[{"name":"scheduling.x-k8s.io/gang"}]})";
 
 TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
   struct Case {
@@ -47,17 +47,18 @@ TEST(ElasticNews, APodIsWorthAPassAsFarAsThePlanReadsIt) {
       {"ready", bound, ready, News::kNow},
       {"no longer ready", ready, bound, News::kNow},
       {"unschedulable", waiting, Worker("{}", Scheduled("False", "Unschedulable")), News::kNow},
-      {"gate lifted", Worker(kParked, "{}"), waiting, News::kNow},
+      {"gate lifted", Worker(kGated, "{}"), waiting, News::kSoon},
       {"being deleted", ready, Worker(kBound, kReady, R"(,"deletionTimestamp":"2026-01-02T03:04:05Z")"), News::kNow},
+      {"its owner lost", Worker(kBound, kReady, R"(,"ownerReferences":[{"kind":"ElasticHorovodJob","uid":"u"}])"),
+       ready, News::kNow},
       {"failed", ready, Worker(kBound, R"({"phase":"Failed"})"), News::kNow},
   };
   for (const Case& c : kCases) EXPECT_EQ(NewsOfJobPod(&c.before, &c.after), c.news) << c.change;
 }
 
-TEST(ElasticNews, ANewPodCanWaitUnlessItIsParkedAndAGoneOneCannot) {
-  const kube::Pod waiting = Worker("{}", "{}"), parked = Worker(kParked, "{}");
+TEST(ElasticNews, ANewPodCanWaitAndAGoneOneCannot) {
+  const kube::Pod waiting = Worker("{}", "{}");
   EXPECT_EQ(NewsOfJobPod(nullptr, &waiting), News::kSoon);
-  EXPECT_EQ(NewsOfJobPod(nullptr, &parked), News::kNow);
   EXPECT_EQ(NewsOfJobPod(&waiting, nullptr), News::kNow);
 }
 
@@ -82,18 +83,13 @@ bool IsSame(const T& before, const std::function<void(T&)>& change) {
 }
 
 TEST(ElasticNews, OfAChildTheSpecItsLabelsAndItsEndCount) {
-  kube::StatefulSet set;
-  set.metadata.generation = 1;
-  EXPECT_TRUE(IsSame<kube::StatefulSet>(set, [](auto&) {}));
-  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.generation = 2; }));
-  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.uid = "another"; }));
-  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.labels.emplace("a", "b"); }));
-  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.metadata.annotations.emplace("a", "b"); }));
-  EXPECT_FALSE(IsSame<kube::StatefulSet>(set, [](auto& s) { s.status.observed_generation = 1; }))
-      << "parking waits for the controller to have seen the gate";
-
   kube::Job launcher;
+  launcher.metadata.generation = 1;
   EXPECT_TRUE(IsSame<kube::Job>(launcher, [](auto&) {}));
+  EXPECT_FALSE(IsSame<kube::Job>(launcher, [](auto& job) { job.metadata.generation = 2; }));
+  EXPECT_FALSE(IsSame<kube::Job>(launcher, [](auto& job) { job.metadata.uid = "another"; }));
+  EXPECT_FALSE(IsSame<kube::Job>(launcher, [](auto& job) { job.metadata.labels.emplace("a", "b"); }));
+  EXPECT_FALSE(IsSame<kube::Job>(launcher, [](auto& job) { job.metadata.annotations.emplace("a", "b"); }));
   EXPECT_FALSE(IsSame<kube::Job>(launcher, [](auto& job) {
     kube::CoreCondition complete;
     complete.type = "Complete";

@@ -32,9 +32,13 @@ std::string ReasonOf(const Plan& plan) { return kit::ReasonIn(plan.status.condit
 
 // A job of 2 to 4 that trains with four workers.
 ViewBuilder Training() {
-  return ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Job([](auto& job) {
-    job.status.start_time = At(-1000);
-  });
+  return ViewBuilder()
+      .MinMax(2, 4)
+      .Granted(4)
+      .Ready({0, 1, 2, 3})
+      .Hosts({0, 1, 2, 3})
+      .LauncherRuns()
+      .Job([](auto& job) { job.status.start_time = At(-1000); });
 }
 
 // Start.
@@ -44,7 +48,7 @@ TEST(ElasticPlan, WorkersThatTheServerWouldRefuseAreNotMadeAndToldOnce) {
   view.may_start = false;
   view.refusal = "PriorityClass \"high\" does not exist";
   const Plan plan = PlanElasticJob(view);
-  EXPECT_TRUE(!plan.workers || plan.workers->replicas == 0);
+  EXPECT_TRUE(!plan.workers || plan.workers->granted == 0);
   EXPECT_EQ(ReasonOf(plan), "TemplateRefused");
   EXPECT_TRUE(IsTrue(plan, "Stalled"));
   EXPECT_THAT(plan.events, SizeIs(1));
@@ -62,15 +66,52 @@ TEST(ElasticPlan, ANewJobGetsItsWorkersButNoLauncherAndServiceYet) {
   const View view = ViewBuilder().MinMax(2, 4).Room(4).Build();
   const Plan plan = PlanElasticJob(view);
   ASSERT_TRUE(plan.workers);
-  EXPECT_EQ(plan.workers->replicas, 4);
+  EXPECT_EQ(plan.workers->granted, 4);
   EXPECT_FALSE(plan.wants_launcher);
   EXPECT_FALSE(plan.hosts);
   EXPECT_EQ(plan.status.start_time, view.now);
   EXPECT_THAT(plan.events, IsEmpty());  // The usual start needs none.
 }
 
+TEST(ElasticPlan, WorkersStartAsMembersOfTheirGangAndKeepTheirGate) {
+  struct Case {
+    const char* rule;
+    bool makes_gangs, must_protect;
+    std::optional<Gang> now;  // Of workers that exist.
+    Gang want;
+  };
+  for (const Case& c : {
+           Case{"no gangs, no gate", false, true, {}, Gang::kNone},
+           Case{"a start without competition needs no gate", true, false, {}, Gang::kUngated},
+           Case{"a start whose places others could take waits behind the gate", true, true, {}, Gang::kGated},
+           Case{"workers that exist keep their template", true, true, Gang::kUngated, Gang::kUngated},
+           Case{"also when gangs are switched off", false, false, Gang::kGated, Gang::kGated},
+       }) {
+    SCOPED_TRACE(c.rule);
+    View view = c.now ? ViewBuilder().MinMax(2, 4).Granted(4).Bound({0, 1, 2, 3}).Build()
+                      : ViewBuilder().MinMax(2, 4).Room(4).Build();
+    view.makes_gangs = c.makes_gangs;
+    view.must_protect_places = c.must_protect;
+    if (c.now) view.workers.gang = *c.now;
+    const Plan plan = PlanElasticJob(view);
+    ASSERT_TRUE(plan.workers);
+    EXPECT_EQ(plan.workers->granted, 4);
+    EXPECT_EQ(plan.workers->gang, c.want);
+  }
+}
+
+TEST(ElasticPlan, AJobThatCannotStartLooksAgainWhenAnotherAnswerIsDue) {
+  View view = ViewBuilder().MinMax(2, 4).NoRoom("no room").Build();
+  view.may_start = false;
+  EXPECT_EQ(PlanElasticJob(view).look_again, std::nullopt);
+  view.pods_look_again = seconds(60);
+  EXPECT_EQ(PlanElasticJob(view).look_again, kube::Duration(seconds(60)));
+  view.queue_looks_again = seconds(15);
+  EXPECT_EQ(PlanElasticJob(view).look_again, kube::Duration(seconds(15)));
+}
+
 TEST(ElasticPlan, AStartOfWhichNothingWasSaidYetIsTold) {
-  const View view = ViewBuilder().Status({}).MinMax(2, 4).Set(4, 4).Ready({0}).Build();
+  const View view = ViewBuilder().Status({}).MinMax(2, 4).Granted(4).Ready({0}).Build();
   ASSERT_EQ(view.job->status.observed_generation, 0);
   const Plan plan = PlanElasticJob(view);
   ASSERT_TRUE(plan.status.last_scale);
@@ -82,7 +123,8 @@ TEST(ElasticPlan, AStartOfWhichNothingWasSaidYetIsTold) {
 TEST(ElasticPlan, AJobWithoutRoomHoldsNothing) {
   const View view = ViewBuilder().MinMax(2, 4).Room(1).Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_FALSE(plan.workers);
+  EXPECT_EQ(plan.workers->granted, 0);
+  EXPECT_EQ(plan.missing, 0);
   EXPECT_FALSE(plan.wants_launcher);
   EXPECT_EQ(plan.status.phase, kPhaseWaiting);
 }
@@ -105,7 +147,7 @@ TEST(ElasticPlan, TheLauncherStartsWithEnoughReadyWorkersAndWaitsALittleForMore)
   };
   for (Case c : kCases) {
     SCOPED_TRACE(c.rule);
-    const View view = c.view.MinMax(2, 4).Set(4, 4).Build();
+    const View view = c.view.MinMax(2, 4).Granted(4).Build();
     const Plan plan = PlanElasticJob(view);
     EXPECT_EQ(plan.wants_launcher, c.starts);
     EXPECT_EQ(plan.hosts.has_value(), c.starts);
@@ -116,29 +158,13 @@ TEST(ElasticPlan, TheLauncherStartsWithEnoughReadyWorkersAndWaitsALittleForMore)
   }
 }
 
-TEST(ElasticPlan, PodsFromBeforeASuspensionAreNoReasonToStartTheLauncher) {
-  View view = ViewBuilder().MinMax(4, 4).Set(0, 0).Ready({0, 1, 2, 3}).Room(4).Build();
-  Plan plan = PlanElasticJob(view);
-  EXPECT_EQ(plan.workers->replicas, 4);
-  EXPECT_FALSE(plan.wants_launcher) << "in the pass that gives the workers";
-
-  view = ViewBuilder().MinMax(4, 4).Set(4, 4).Ready({0, 1, 2, 3}).Build();
-  view.are_pods_current = false;
-  plan = PlanElasticJob(view);
-  EXPECT_FALSE(plan.wants_launcher) << "while the cache of pods is older than that";
-  EXPECT_EQ(plan.look_again, kube::Duration(seconds(1)));
-
-  view.are_pods_current = true;
-  EXPECT_TRUE(PlanElasticJob(view).wants_launcher);
-}
-
 TEST(ElasticPlan, TheLauncherStartsWithoutWorkersThatAreToLeave) {
-  const View view = ViewBuilder().MinMax(2, 4).Target(2).Set(4, 4).Ready({0, 1, 2, 3}).Build();
+  const View view = ViewBuilder().MinMax(2, 4).Target(2).Granted(4).Ready({0, 1, 2, 3}).Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_EQ(plan.workers->replicas, 2);
+  EXPECT_EQ(plan.workers->granted, 2);
   EXPECT_THAT(Ordinals(plan.hosts), ElementsAre(0, 1));
-  const View early = ViewBuilder().MinMax(2, 4).Target(2).Set(4, 4).Bound({0, 1}).Ready({2, 3}).Build();
-  EXPECT_FALSE(PlanElasticJob(early).wants_launcher) << "those that stay are not ready";
+  const View early = ViewBuilder().MinMax(2, 4).Target(2).Granted(4).Bound({0, 1}).Ready({2, 3}).Build();
+  EXPECT_THAT(Ordinals(PlanElasticJob(early).hosts), ElementsAre(2, 3)) << "those that are ready stay";
 }
 
 TEST(ElasticPlan, ALauncherThatIsEndingIsAwaited) {
@@ -158,12 +184,12 @@ TEST(ElasticPlan, AHostListDeletedByHandComesBackNewerThanTheLaunchersOwn) {
 }
 
 TEST(ElasticPlan, ARunningLauncherIsGivenTheNewerHostList) {
-  const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  const View view = ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1, 2}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
   const Plan plan = PlanElasticJob(view);
   EXPECT_EQ(plan.hosts->revision, 4);
   EXPECT_THAT(plan.push_hosts_to, ElementsAre(&view.launcher_pods.front()));
 
-  const View told = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
+  const View told = ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1}).Hosts({0, 1}, 3).LauncherRuns(3).Build();
   EXPECT_THAT(PlanElasticJob(told).push_hosts_to, IsEmpty());
 }
 
@@ -175,18 +201,18 @@ TEST(ElasticPlan, AUsersShrinkDrainsFirst) {
   const View listed = ViewBuilder(builder).Build();
   const Plan first = PlanElasticJob(listed);
   EXPECT_THAT(Ordinals(first.hosts), ElementsAre(0, 1));
-  EXPECT_EQ(first.workers->replicas, 4);
+  EXPECT_EQ(first.workers->granted, 4);
   EXPECT_EQ(first.status.last_scale, std::nullopt);
   EXPECT_EQ(first.look_again, kube::Duration(seconds(30))) << "nothing else might bring the job back";
 
   const View draining = ViewBuilder(builder).Hosts({0, 1}, 2, -10).Build();
   const Plan held = PlanElasticJob(draining);
-  EXPECT_EQ(held.workers->replicas, 4);
+  EXPECT_EQ(held.workers->granted, 4);
   EXPECT_EQ(held.look_again, kube::Duration(seconds(20)));
 
   const View drained = ViewBuilder(builder).Hosts({0, 1}, 2, -30).Build();
   const Plan done = PlanElasticJob(drained);
-  EXPECT_EQ(done.workers->replicas, 2);
+  EXPECT_EQ(done.workers->granted, 2);
   ASSERT_TRUE(done.status.last_scale);
   EXPECT_EQ(*done.status.last_scale, (api::LastScale{4, 2, "SpecChanged", drained.now}));
   ASSERT_THAT(done.events, SizeIs(1));
@@ -194,17 +220,41 @@ TEST(ElasticPlan, AUsersShrinkDrainsFirst) {
   EXPECT_THAT(done.events[0].note, HasSubstr("from 4 to 2 workers"));
 }
 
+TEST(ElasticPlan, NoWorkerIsMadeToBeDrained) {
+  const View view =
+      ViewBuilder().MinMax(2, 8).Target(3).Granted(6).Ready({0, 1, 2, 3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_EQ(plan.workers->granted, 6) << "worker 3 leaves the training first";
+  EXPECT_EQ(plan.missing, 0);
+}
+
+TEST(ElasticPlan, AWorkerThatEndsIsReplacedAtOnceUnlessItEndedAtItsStart) {
+  for (const auto& [age, missing, look_again] : {std::tuple(9, 0, 1), {10, 1, 0}}) {
+    View view = Training().Build();
+    view.pods[3].is_ready = false;
+    view.pods[3].is_ending = view.pods[3].has_ended = true;
+    view.pods[3].created = At(-age);
+    view.hosts->hosts.pop_back();  // The training has left it.
+    const Plan plan = PlanElasticJob(view);
+    EXPECT_EQ(plan.missing, missing) << age;
+    EXPECT_EQ(plan.drop.contains(&view.pods[3]), missing == 1) << age;
+    if (look_again > 0) {
+      EXPECT_EQ(plan.look_again, kube::Duration(seconds(look_again)));
+    }
+  }
+}
+
 TEST(ElasticPlan, AnUnschedulableWorkerNeedsNoDrain) {
   const View view = ViewBuilder()
                         .MinMax(1, 4)
-                        .Set(4, 4)
+                        .Granted(4)
                         .Ready({0, 1, 2})
                         .Unschedulable({3}, -20)
                         .Hosts({0, 1, 2})
                         .LauncherRuns()
                         .Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_EQ(plan.workers->replicas, 3);
+  EXPECT_EQ(plan.workers->granted, 3);
   EXPECT_TRUE(plan.wants_launcher);
   EXPECT_EQ(plan.hosts, view.hosts);
   ASSERT_THAT(plan.events, SizeIs(1));
@@ -216,7 +266,7 @@ TEST(ElasticPlan, AnUnschedulableWorkerNeedsNoDrain) {
 TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
   const View view = ViewBuilder()
                         .MinMax(3, 4)
-                        .Set(4, 4)
+                        .Granted(4)
                         .Ready({0, 1})
                         .Unschedulable({2, 3}, -20)
                         .Hosts({0, 1})
@@ -224,7 +274,7 @@ TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
                         .Room(0)
                         .Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_EQ(plan.workers->replicas, 0);
+  EXPECT_EQ(plan.workers->granted, 0);
   EXPECT_TRUE(plan.restart_launcher);
   EXPECT_FALSE(plan.wants_launcher);
   EXPECT_FALSE(plan.hosts);
@@ -234,13 +284,13 @@ TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
 
 TEST(ElasticPlan, PodsOfALostNodeAreEndedByForce) {
   View view =
-      ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
+      ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1, 2}).Lost({3}).Hosts({0, 1, 2, 3}).LauncherRuns().Build();
   EXPECT_THAT(PlanElasticJob(view).bury, ElementsAre(PodName(3)));
 }
 
 TEST(ElasticPlan, ABoundWorkerThatDoesNotStartMayLackItsKey) {
   for (const auto& [age, check] : {std::pair(19, false), {20, true}}) {
-    const View view = ViewBuilder().MinMax(1, 1).Set(1, 1).Bound({0}, -age).Build();
+    const View view = ViewBuilder().MinMax(1, 1).Granted(1).Bound({0}, -age).Build();
     EXPECT_EQ(PlanElasticJob(view).check_secret, check) << age;
   }
 }
@@ -248,7 +298,7 @@ TEST(ElasticPlan, ABoundWorkerThatDoesNotStartMayLackItsKey) {
 TEST(ElasticPlan, ATargetOfNoneHoldsNothing) {
   const View view = Training().MinMax(0, 4).Target(0).Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_EQ(plan.workers->replicas, 0);
+  EXPECT_EQ(plan.workers->granted, 0);
   EXPECT_TRUE(plan.restart_launcher);
   EXPECT_FALSE(IsTrue(plan, "Ready"));
   EXPECT_FALSE(IsTrue(plan, "Reconciling"));
@@ -260,7 +310,7 @@ TEST(ElasticPlan, ASuspendedJobHoldsNothingAndForgetsItsClock) {
   const View view =
       Training().Job([](auto& job) { job.spec.run_policy.suspend = true; }).LastScale("Started", -9).Build();
   const Plan plan = PlanElasticJob(view);
-  EXPECT_EQ(plan.workers->replicas, 0);
+  EXPECT_EQ(plan.workers->granted, 0);
   EXPECT_TRUE(plan.restart_launcher);
   EXPECT_FALSE(plan.hosts);
   EXPECT_FALSE(plan.status.start_time);
@@ -270,15 +320,15 @@ TEST(ElasticPlan, ASuspendedJobHoldsNothingAndForgetsItsClock) {
   EXPECT_THAT(plan.events, SizeIs(1));
 
   const View again =
-      ViewBuilder().Status(plan.status).Set(0, 0).Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
+      ViewBuilder().Status(plan.status).Granted(0).Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
   EXPECT_THAT(PlanElasticJob(again).events, IsEmpty());
 }
 
 TEST(ElasticPlan, AResumedJobStartsAtOnceWithANewClock) {
   const View suspended = Training().Job([](auto& job) { job.spec.run_policy.suspend = true; }).Build();
-  const View resumed = ViewBuilder().MinMax(2, 4).Status(PlanElasticJob(suspended).status).Set(0, 0).Room(4).Build();
+  const View resumed = ViewBuilder().MinMax(2, 4).Status(PlanElasticJob(suspended).status).Granted(0).Room(4).Build();
   const Plan plan = PlanElasticJob(resumed);
-  EXPECT_EQ(plan.workers->replicas, 4);
+  EXPECT_EQ(plan.workers->granted, 4);
   EXPECT_EQ(plan.status.start_time, resumed.now);
   EXPECT_FALSE(IsTrue(plan, "Suspended"));
   EXPECT_EQ(plan.status.phase, kPhasePending);
@@ -412,12 +462,12 @@ TEST(ElasticPlan, Q10ACarriedOutPlanPlansNoSecondStatus) {
   const std::pair<const char*, ViewBuilder> kCases[] = {
       {"waiting", ViewBuilder().MinMax(2, 4).Room(1)},
       {"starting", ViewBuilder().MinMax(2, 4).Room(4)},
-      {"workers starting", ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0}).Bound({1, 2, 3})},
+      {"workers starting", ViewBuilder().MinMax(2, 4).Granted(4).Ready({0}).Bound({1, 2, 3})},
       {"training", Training()},
-      {"unschedulable", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 2}).Unschedulable({1, 3}, -20).LauncherRuns()},
-      {"below the minimum", ViewBuilder().MinMax(3, 4).Set(4, 4).Ready({0}).Unschedulable({1, 2, 3}, -20).Room(0)},
-      {"room", ViewBuilder().MinMax(1, 4).Set(2, 2).Ready({0, 1}).Room(1).LauncherRuns()},
-      {"lost", ViewBuilder().MinMax(1, 4).Set(4, 4).Ready({0, 1, 2}).Lost({3}).LauncherRuns()},
+      {"unschedulable", ViewBuilder().MinMax(1, 4).Granted(4).Ready({0, 2}).Unschedulable({1, 3}, -20).LauncherRuns()},
+      {"below the minimum", ViewBuilder().MinMax(3, 4).Granted(4).Ready({0}).Unschedulable({1, 2, 3}, -20).Room(0)},
+      {"room", ViewBuilder().MinMax(1, 4).Granted(2).Ready({0, 1}).Room(1).LauncherRuns()},
+      {"lost", ViewBuilder().MinMax(1, 4).Granted(4).Ready({0, 1, 2}).Lost({3}).LauncherRuns()},
       {"draining", Training().Target(2)},
       {"suspended", Training().Job([](auto& job) { job.spec.run_policy.suspend = true; })},
       {"succeeded", Training().Launcher(LauncherState::kSucceeded)},
@@ -432,7 +482,10 @@ TEST(ElasticPlan, Q10ACarriedOutPlanPlansNoSecondStatus) {
     auto job = std::make_shared<api::ElasticHorovodJob>(*view.job);
     job->status = plan.status;
     next.job = job;
-    next.workers = plan.workers;
+    next.workers = plan.workers.value_or(WorkersState());
+    for (std::size_t i = 0; i < view.pods.size(); ++i) {
+      if (plan.drop.contains(&view.pods[i])) next.pods[i].is_ending = true;
+    }
     next.hosts = plan.hosts;
     if (plan.restart_launcher) next.launcher = LauncherState::kAbsent, next.launcher_pods.clear();
     next.room = {view.room.copies, view.room.nodes};
@@ -474,7 +527,7 @@ TEST(ElasticPlan, AWorkerThatLeavesTheListUnaskedIsAnEvent) {
        "WorkerLost", "worker bert-workers-1 was lost: its pod is gone; 2 workers left"},
   };
   for (const Case& c : kCases) {
-    View view = ViewBuilder().MinMax(1, 3).Set(3, 3).Ready({0, 1, 2}).Hosts({0, 1, 2}).LauncherRuns().Build();
+    View view = ViewBuilder().MinMax(1, 3).Granted(3).Ready({0, 1, 2}).Hosts({0, 1, 2}).LauncherRuns().Build();
     c.change(view);
     const Plan plan = PlanElasticJob(view);
     ASSERT_EQ(plan.events.size(), 1U) << c.rule;

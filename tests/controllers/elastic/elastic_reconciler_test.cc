@@ -5,14 +5,11 @@
 
 #include <functional>
 
-#include "clientlib/model/scheduling_v1.h"
-#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/job_children.h"
 #include "controllers/policy/workload_fingerprint.h"
-#include "tests/controllers/elastic/test_job.h"
+#include "tests/controllers/elastic/elastic_fixture.h"
 #include "tests/kit/conditions.h"
 #include "tests/kit/moment.h"
-#include "tests/kit/reconciler_fixture.h"
 #include "tests/kit/shapes.h"
 
 namespace grus {
@@ -20,111 +17,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using kube::Json;
-using kube::KindOf;
 
-constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io";
+using ElasticReconcilerTest = ElasticFixture;
 
-// One job against an API server in this process.
-class ElasticReconcilerTest : public testing::ReconcilerFixture {
- protected:
-  void AddJob(const std::function<void(api::ElasticHorovodJob&)>& change) {
-    api::ElasticHorovodJob job = TestJob();
-    job.metadata.uid.clear();
-    job.metadata.generation = 0;
-    job.status = {};
-    change(job);
-    Create(kJobResource, *kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), job)));
-  }
-  void AddClass(const std::string& name, int value) {
-    Json made = Named("scheduling.k8s.io/v1", "PriorityClass", name);
-    made["value"] = value;
-    Create("priorityclasses.scheduling.k8s.io", std::move(made));
-  }
-  // The first one; its StatefulSet is there.
-  void AddBoundWorker(const std::string& node = "n1") {
-    Json pod = Named("v1", "Pod", "bert-workers-0", "team-a");
-    pod["metadata"]["labels"] = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
-    Json owner = Json::MakeObject(
-        {{"apiVersion", "apps/v1"}, {"kind", "StatefulSet"}, {"name", "bert-workers"}, {"controller", true}});
-    owner["uid"] = *server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "uid"});
-    pod["metadata"]["ownerReferences"].Append(std::move(owner));
-    pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"worker","image":"a",
-        "resources":{"limits":{"nvidia.com/gpu":"1"}}}]})");
-    pod["spec"]["nodeName"] = node;
-    Create("pods", std::move(pod));
-  }
-  // A job of one worker, of which nothing but a first pass was seen.
-  void StartJobOfOne() {
-    AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
-    Start();
-    ASSERT_TRUE(Pass());
-  }
-  // A job whose one worker is ready, with all of its children.
-  void AddRunningJob() {
-    StartJobOfOne();
-    AddBoundWorker();
-    SetStatus("pods", {"team-a", "bert-workers-0"}, R"({"phase":"Running","podIP":"10.0.0.1","conditions":[
-        {"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})");
-    Settle();
-  }
-  // A StatefulSet of somebody else's that has the name of ours.
-  void AddForeignWorkers() {
-    Json foreign = Named("apps/v1", "StatefulSet", "bert-workers", "team-a");
-    foreign["spec"] = *kube::ParseJson(R"({"replicas":0,"selector":{"matchLabels":{"app":"other"}},"template":{
-        "metadata":{"labels":{"app":"other"}},"spec":{"containers":[{"name":"other","image":"a"}]}}})");
-    Create("statefulsets.apps", std::move(foreign));
-  }
-  void Start() {
-    elastic_.FeedQueue(queue_);
-    StartCaches();
-  }
-  // A pass on caches that have seen everything.
-  kube::Result<kube::Action> Pass() {
-    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
-    return elastic_.Reconcile({"team-a", "bert"}, {});
-  }
-  // Of passes until no more than time is waited for: the last one's delay.
-  kube::Duration Settle() {
-    kube::Duration delay{};
-    for (int i = 0; i < 20 && delay <= 5s; ++i) {
-      const kube::Result<kube::Action> action = Pass();
-      EXPECT_TRUE(action) << action.error().message();
-      if (!action || !action->delay()) return {};
-      delay = *action->delay();
-      if (delay <= 5s) clock_.Advance(delay);
-    }
-    return delay;
-  }
-
-  // A launcher that asks for a GPU itself.
-  static void LauncherOnGpu(api::ElasticHorovodJob& job) {
-    job.spec.launcher.pod_template = *kube::ParseJson(
-        R"({"spec":{"containers":[{"name":"launcher","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}})");
-  }
-  std::string Message() {
-    const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
-    const kube::Condition* ready = kube::FindCondition(job->status.conditions, "Ready");
-    return ready ? ready->message : "";
-  }
-
-  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
-  kube::Informer& services_ = Cache<kube::Service>();
-  kube::Informer& sets_ = Cache<kube::StatefulSet>();
-  kube::Informer& maps_ = Cache<kube::ConfigMap>();
-  kube::Informer& launchers_ = Cache<kube::Job>();
-  kube::Informer& pods_ = Cache<kube::Pod>();
-  kube::Informer& nodes_ = Cache<kube::Node>();
-  kube::Informer& classes_ = Cache<kube::PriorityClass>();
-  kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
-  Quotas quotas_{Cache<kube::ResourceQuota>()};
-  ClusterAccount account_{nodes_, pods_, clock_};
-  ElasticReconciler elastic_{
-      client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, classes_, quotas_, nullptr, &profiles_},
-      account_, events_,
-      clock_,   log_};
-};
-
-TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
+TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundKeepsNoPlaces) {
   AddJob([](api::ElasticHorovodJob& job) {
     job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1;
     job.spec.workers.target_replicas = 1;
@@ -132,9 +28,9 @@ TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreAllBoundClaimsNothing) {
   Start();
   ASSERT_TRUE(Pass());
   ASSERT_EQ(account_.PlacesOf("team-a/bert").size(), 1U);
-  AddBoundWorker();
+  BindWorker();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the claim";
+  ASSERT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "the bind ends the place";
   // As a pass does that looked at the pods before the last of them was bound.
   account_.KeepPlaces("team-a/bert", GpuShape(1), 1);
 
@@ -174,53 +70,62 @@ TEST_F(ElasticReconcilerTest, AServiceThatSomebodyChangedIsRepaired) {
   }
 }
 
-TEST_F(ElasticReconcilerTest, AChildOfAnEarlierJobOfItsNameIsNotTaken) {
-  AddForeignWorkers();
-  Edit("statefulsets.apps", {"team-a", "bert-workers"}, [](Json& set) {
-    set["metadata"]["ownerReferences"] = *kube::ParseJson(R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1",
-        "kind":"ElasticHorovodJob","name":"bert","uid":"of-the-one-before","controller":true}])");
-  });
-  AddJob([](api::ElasticHorovodJob&) {});
+TEST_F(ElasticReconcilerTest, APodOfOthersThatHasAWorkersNameIsLeftAlone) {
+  AddForeignPod("bert-workers-0");
+  AddForeignPod("bert-workers-1", R"([{"apiVersion":"ai.centauruscloud.io/v1alpha1",
+      "kind":"ElasticHorovodJob","name":"bert","uid":"of-the-one-before","controller":true}])");
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 2; });
   Start();
 
-  EXPECT_FALSE(Pass());
+  ASSERT_TRUE(Pass());
 
-  const auto after = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
-  EXPECT_EQ(*after->At({"spec", "selector"}), *kube::ParseJson(R"({"matchLabels":{"app":"other"}})"));
+  for (const int taken : {0, 1}) {
+    EXPECT_EQ(server_.Get("pods", {"team-a", PodName(taken)})->At({"spec", "hostname"}), nullptr) << taken;
+  }
+  for (const int made : {2, 3}) EXPECT_NE(server_.Get("pods", {"team-a", PodName(made)}), nullptr) << made;
 }
 
-// Its pods run with that key, and its launcher reads a script out of the ConfigMap.
-TEST_F(ElasticReconcilerTest, AJobThatAnOlderGrusStartedKeepsItsKeyAndItsScript) {
-  AddRunningJob();
-  const std::string uid = *server_.Get(kJobResource, {"team-a", "bert"})->At({"metadata", "uid"})->AsString();
-  Json old_secret = Named("v1", "Secret", "bert-ssh-" + uid, "team-a");
-  old_secret["data"] = Json::MakeObject({{"id_ed25519", "b2xk"}, {"authorized_keys", "b2xkLnB1Ygo="}});
-  Create("secrets", std::move(old_secret));
-  ASSERT_TRUE(server_.Delete("secrets", {"team-a", "bert-files-" + uid}));
-  Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["discover_hosts.sh"] = "echo old"; });
-  Edit("statefulsets.apps", {"team-a", "bert-workers"},
-       [](Json& set) { set["metadata"]["labels"].Erase(kFilesLabel); });
-  const Json ours = *server_.Get("jobs.batch", {"team-a", "bert-launcher"});
-  ASSERT_TRUE(server_.Delete("jobs.batch", {"team-a", "bert-launcher"},
-                             Json::MakeObject({{"propagationPolicy", "Background"}})));
-  Json launcher = Named("batch/v1", "Job", "bert-launcher", "team-a");
-  for (const char* field : {"labels", "ownerReferences"}) launcher["metadata"][field] = *ours.At({"metadata", field});
-  launcher["spec"]["template"]["spec"] =
-      *kube::ParseJson(R"({"restartPolicy":"Never","containers":[{"name":"launcher","image":"a"}]})");
-  Create("jobs.batch", std::move(launcher));
+// Or Horovod would wait for a host that is gone for as long as no worker can be made.
+TEST_F(ElasticReconcilerTest, ALostWorkerLeavesTheHostListAlsoWhenNoOtherCanBeMade) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 2; });
+  Start();
+  ASSERT_TRUE(Pass());
+  for (const int ordinal : {0, 1}) {
+    const kube::ObjectKey worker{"team-a", PodName(ordinal)};
+    ASSERT_TRUE(server_.Bind(worker, "n1"));
+    SetStatus("pods", worker, R"({"phase":"Running","podIP":"10.0.0.)" + std::to_string(ordinal + 1) + R"(",
+        "conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T00:00:00Z"}]})");
+  }
+  Settle();
+  const auto hosts = [&] {
+    return *server_.Get("configmaps", {"team-a", "bert-hosts"})->At({"data", "hosts"})->AsString();
+  };
+  ASSERT_THAT(hosts(), ::testing::HasSubstr("10.0.0.2"));
+  Edit(kJobResource, {"team-a", "bert"}, [](Json& job) {
+    job["spec"]["workersSpec"]["template"] = *kube::ParseJson(R"({"metadata":{"labels":{"a":"no label!"}}})");
+  });
+  ASSERT_TRUE(server_.Delete("pods", {"team-a", PodName(1)}, Json::MakeObject({{"gracePeriodSeconds", 0}})));
+  clock_.Advance(1min);
+
+  for (int pass = 0; pass < 3; ++pass) (void)Pass();
+
+  EXPECT_THAT(hosts(), ::testing::Not(::testing::HasSubstr("10.0.0.2")));
+  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "TemplateRefused");
+}
+
+TEST_F(ElasticReconcilerTest, AWorkerThatEndsIsReplacedBeforeItIsGone) {
+  StartJobOfOne();
+  BindWorker();
+  clock_.Advance(1min);
+  Edit("pods", {"team-a", PodName(0)},
+       [](Json& pod) { pod["metadata"]["finalizers"] = Json::MakeArray({"example.com/held"}); });
+  SetStatus("pods", {"team-a", PodName(0)}, R"({"phase":"Failed"})");
 
   Settle();
 
-  const auto secret = server_.Get("secrets", {"team-a", "bert-files-" + uid});
-  ASSERT_TRUE(secret);
-  EXPECT_EQ(*secret->At({"data", "id_ed25519"}), Json("b2xk"));
-  EXPECT_TRUE(secret->At({"data", "worker.sh"}));
-  EXPECT_TRUE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"})->At({"metadata", "labels", kFilesLabel}));
-  Edit("configmaps", {"team-a", "bert-hosts"}, [](Json& map) { map["data"]["hosts"] = "nobody:1\n"; });
-  Settle();
-  const auto hosts = server_.Get("configmaps", {"team-a", "bert-hosts"});
-  EXPECT_EQ(*hosts->At({"data", "discover_hosts.sh"}), Json("echo old"));
-  EXPECT_THAT(*hosts->At({"data", "hosts"})->AsString(), ::testing::HasSubstr("10.0.0.1"));
+  EXPECT_TRUE(server_.Get("pods", {"team-a", PodName(0)})->At({"metadata", "deletionTimestamp"}));
+  EXPECT_NE(server_.Get("pods", {"team-a", PodName(1)}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(2)}), nullptr);
 }
 
 TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
@@ -273,47 +178,54 @@ TEST_F(ElasticReconcilerTest, JobsAreLookedAtWhenANodeIsGone) {
   EXPECT_EQ(queue_.counts().depth, 1U) << "nobody else tells it that its workers are lost";
 }
 
-TEST_F(ElasticReconcilerTest, AWorkerThatHasChangedSinceItWasSeenIsNotParked) {
-  StartJobOfOne();
-  AddBoundWorker();
+TEST_F(ElasticReconcilerTest, AJobIsLookedAtWhenAWorkerLosesItsLabel) {
+  AddRunningJob();
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-  const ElasticCaches caches{jobs_,  services_, sets_,   maps_,   launchers_, pods_,
-                             nodes_, classes_,  quotas_, nullptr, &profiles_};
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  Edit("pods", {"team-a", "bert-workers-0"}, [](Json& pod) { pod["metadata"]["labels"].Erase(kJobNameLabel); });
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+
+  EXPECT_EQ(queue_.counts().depth, 1U);
+}
+
+TEST_F(ElasticReconcilerTest, AWorkerThatWasBoundSinceItWasSeenIsNotDropped) {
+  StartJobOfOne();
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  const ElasticCaches caches{jobs_,  services_, maps_,   launchers_, pods_,
+                             nodes_, classes_,  quotas_, nullptr,    &profiles_};
   JobChildren children(client_, caches, clock_);
   View view;
   view.job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
   const Children found = children.Find(*view.job);
-  ASSERT_TRUE(found.workers);
-  view.workers = ReadWorkersState(*found.workers);
   const auto pod = Live<kube::Pod>({"team-a", PodName(0)});
   Worker seen;
   seen.name = PodName(0);
   seen.uid = std::string(pod->metadata.uid);
-  seen.resource_version = "1";  // From before it was bound.
+  seen.resource_version = std::string(pod->metadata.resource_version);
   Plan plan;
-  plan.workers = view.workers;
-  plan.park = {&seen};
+  plan.workers = WorkersState{1};
+  plan.drop = {&seen};
   kube::WriteTracker writes;
   ChildWriter writer = children.WriterFor(*view.job, writes, {});
+  BindWorker();
 
-  ASSERT_TRUE(children.WriteWorkers({view, plan, found, writer, {}}));
+  ASSERT_TRUE(children.DropWorkers({view, plan, found, writer, {}}));
   EXPECT_FALSE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted());
 
-  seen.resource_version = std::string(pod->metadata.resource_version);
-  ASSERT_TRUE(children.WriteWorkers({view, plan, found, writer, {}}));
-  EXPECT_TRUE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted());
+  plan.workers = WorkersState{};
+  ASSERT_TRUE(children.DropWorkers({view, plan, found, writer, {}}));
+  EXPECT_TRUE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted()) << "all are given back";
 }
 
 TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothingOfItsNode) {
   StartJobOfOne();
-  const auto set = server_.Get("statefulsets.apps", {"team-a", "bert-workers"});
-  ASSERT_NE(set, nullptr);
   // From here on the cache of nodes is old.
   nodes_.Stop();
   nodes_.Join();
   --waiters_;
   AddNode("n2");
-  AddBoundWorker("n2");
+  BindWorker("n2");
 
   (void)Settle();
   EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
@@ -324,12 +236,10 @@ TEST_F(ElasticReconcilerTest, W5APodIsEndedByForceOnlyIfTheServerTooKnowsNothing
 }
 
 // Or it would come again at once, and again, for as long as its children are refused.
-TEST_F(ElasticReconcilerTest, AStartThatFailsBesideTheLastRunsWorkersDoesNotWakeItself) {
-  StartJobOfOne();
-  AddBoundWorker();
-  ASSERT_TRUE(server_.Delete("statefulsets.apps", {"team-a", "bert-workers"},
-                             Json::MakeObject({{"propagationPolicy", "Background"}})));
-  AddForeignWorkers();
+TEST_F(ElasticReconcilerTest, AStartThatFailsDoesNotWakeItself) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  AddForeignSecret();
+  Start();
   ASSERT_TRUE(Pass());  // It says so: what it writes may bring the next one.
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
@@ -370,8 +280,8 @@ TEST_F(ElasticReconcilerTest, ALauncherIsNotMadeAgainWhileAPodOfItRunsThatTheCac
 }
 
 TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
-  AddForeignWorkers();
   AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1; });
+  AddForeignSecret();
   Start();
 
   ASSERT_TRUE(Pass());
@@ -408,7 +318,7 @@ TEST_F(ElasticReconcilerTest, AJobThatWaitsKeepsNothingForALauncherThatIsLost) {
   EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 8U);
 }
 
-TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerClaimsNothingAndIsLeftAlone) {
+TEST_F(ElasticReconcilerTest, TheJobOfAnotherControllerGetsNoPlacesAndIsLeftAlone) {
   int freed = 0;
   account_.OnFreed([&] { ++freed; });
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.managed_by = "kueue.x-k8s.io/multikueue"; });
@@ -439,7 +349,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
             "beside them; needs 9 "
             "nvidia.com/gpu; the nodes it may use have 8 in all: lower minReplicas or add nodes");
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
-  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
 
   AddNode("n2");
   ASSERT_TRUE(Pass());
@@ -494,7 +404,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseNamespaceEndsHoldsNoRoom) {
 
   (void)Pass();
 
-  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
 }
 
@@ -529,7 +439,7 @@ TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhe
   (void)Settle();
   const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
   EXPECT_EQ(kit::ReasonIn(job->status.conditions), "TemplateRefused");
-  EXPECT_EQ(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
 
@@ -538,7 +448,7 @@ TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhe
 
   EXPECT_EQ(queue_.counts().depth, 1U);
   (void)Settle();
-  EXPECT_NE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}), nullptr);
+  EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
 }
 
 }  // namespace

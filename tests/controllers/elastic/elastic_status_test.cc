@@ -24,17 +24,16 @@ const kube::Condition& ConditionOf(const Status& status, const char* type) {
   return found ? *found : kNone;
 }
 
-ViewBuilder Of(int granted) { return ViewBuilder().MinMax(2, 4).Set(granted, granted); }
+ViewBuilder Of(int granted) { return ViewBuilder().MinMax(2, 4).Granted(granted); }
 
 TEST(ElasticStatus, CountsWorkersByWhatTheyAre) {
   const View view = ViewBuilder()
                         .MinMax(2, 9)
-                        .Set(8, 5)
+                        .Granted(5)
                         .Ready({0, 1})
                         .Bound({2})
                         .Waiting({3})
                         .Unschedulable({4}, -1)
-                        .Gated({5})
                         .Lost({6})
                         .Ending({7})
                         .Build();
@@ -53,7 +52,7 @@ TEST(ElasticStatus, NamesWhatTheOriginalNamed) {
   const View view = Of(4).Build();
   const Status status = BaseStatus(view, SizesOf(view.job->spec));
   EXPECT_EQ(status.launcher, "job.batch/bert-launcher");
-  EXPECT_EQ(status.workers, "statefulset.apps/bert-workers");
+  EXPECT_EQ(status.workers, "pods -l ai.centauruscloud.io/job-name=bert,ai.centauruscloud.io/role=worker");
   EXPECT_EQ(status.selector, "ai.centauruscloud.io/job-name=bert,ai.centauruscloud.io/role=worker");
 }
 
@@ -234,12 +233,12 @@ TEST(ElasticStatus, ASilentTrainingIsNotCalledReady) {
 TEST(ElasticStatus, WhatWasWrongStandsUntilTheNextTry) {
   const View broken = Of(4).Broken({0, 1, 2, 3}, -70).Build();
   const Plan given_back = PlanElasticJob(broken);
-  ASSERT_EQ(given_back.workers->replicas, 0);
+  ASSERT_EQ(given_back.workers->granted, 0);
   const std::string message = ConditionOf(given_back.status, "Stalled").message;
   EXPECT_THAT(message, HasSubstr("cannot pull its image"));
   EXPECT_THAT(message, HasSubstr("tries again in 5 minutes or when the spec changes"));
 
-  View later = ViewBuilder().MinMax(2, 4).Set(0, 0).Status(given_back.status).Room(4).Build();
+  View later = ViewBuilder().MinMax(2, 4).Granted(0).Status(given_back.status).Room(4).Build();
   later.now = At(120);
 
   const Status status = PlanElasticJob(later).status;

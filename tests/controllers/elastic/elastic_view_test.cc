@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "tests/controllers/elastic/test_job.h"
+#include "tests/controllers/elastic/view_builder.h"
 
 namespace grus {
 namespace {
@@ -22,16 +22,7 @@ T Read(const std::string& text) {
 
 kube::Time TimeOf(const char* text) { return *kube::ParseTime(text); }
 
-TEST(ElasticView, W4NamesOfChildrenAreDeterministic) {
-  const api::ElasticHorovodJob job = TestJob();
-  EXPECT_EQ(ServiceName(job), "bert-workers");
-  EXPECT_EQ(WorkersName(job), "bert-workers");
-  EXPECT_EQ(LauncherName(job), "bert-launcher");
-  EXPECT_EQ(HostsName(job), "bert-hosts");
-  EXPECT_EQ(SecretName(job), "bert-files-0b6f1c9e-uid");  // A job made again gets a new key.
-}
-
-TEST(OrdinalOf, TakesOnlyPodsOfThatStatefulSet) {
+TEST(OrdinalOf, TakesOnlyWorkersOfThatJob) {
   const std::pair<const char*, std::optional<int>> kCases[] = {
       {"bert-workers-0", 0},
       {"bert-workers-34", 34},
@@ -111,36 +102,37 @@ struct PodCase {
   const char* rule;
   const char* text;
   bool has_node;
-  bool gated, bound, ready, ending, lost;
+  bool bound, ready, ending, ended, lost;
 };
 
 TEST(ReadWorker, SaysWhatAPodIs) {
   const PodCase kCases[] = {
       {"just created", R"({"metadata":{"name":"p"}})", false, false, false, false, false, false},
-      {"parked", R"({"spec":{"schedulingGates":[{"name":"other"},{"name":"ai.centauruscloud.io/parked"}]}})", false,
-       true, false, false, false, false},
-      {"another's gate", R"({"spec":{"schedulingGates":[{"name":"other"}]}})", false, false, false, false, false,
-       false},
-      {"bound", R"({"spec":{"nodeName":"n"}})", true, false, true, false, false, false},
-      {"ready", R"({"spec":{"nodeName":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})", true, false,
-       true, true, false, false},
+      {"gated", R"({"spec":{"schedulingGates":[{"name":"other"}]}})", false, false, false, false, false, false},
+      {"bound", R"({"spec":{"nodeName":"n"}})", true, true, false, false, false, false},
+      {"ready", R"({"spec":{"nodeName":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})", true, true,
+       true, false, false, false},
       {"its node is gone", R"({"spec":{"nodeName":"n"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})",
-       false, false, true, true, false, true},
+       false, true, true, false, false, true},
       {"deleted",
        R"({"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"nodeName":"n"},)"
        R"("status":{"conditions":[{"type":"Ready","status":"True"}]}})",
-       true, false, true, false, true, false},
-      {"failed", R"({"spec":{"nodeName":"n"},"status":{"phase":"Failed"}})", true, false, true, false, true, false},
-      {"succeeded", R"({"spec":{"nodeName":"n"},"status":{"phase":"Succeeded"}})", true, false, true, false, true,
+       true, true, false, true, false, false},
+      {"failed", R"({"spec":{"nodeName":"n"},"status":{"phase":"Failed"}})", true, true, false, true, true, false},
+      {"succeeded", R"({"spec":{"nodeName":"n"},"status":{"phase":"Succeeded"}})", true, true, false, true, true,
        false},
+      {"failed and deleted",
+       R"({"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{"nodeName":"n"},)"
+       R"("status":{"phase":"Failed"}})",
+       true, true, false, true, false, false},
   };
   for (const PodCase& c : kCases) {
     const Worker worker = ReadWorker(Read<kube::Pod>(c.text), 3, c.has_node);
     EXPECT_EQ(worker.ordinal, 3) << c.rule;
-    EXPECT_EQ(worker.is_gated, c.gated) << c.rule;
     EXPECT_EQ(worker.is_bound, c.bound) << c.rule;
     EXPECT_EQ(worker.is_ready, c.ready) << c.rule;
     EXPECT_EQ(worker.is_ending, c.ending) << c.rule;
+    EXPECT_EQ(worker.has_ended, c.ended) << c.rule;
     EXPECT_EQ(worker.has_lost_node, c.lost) << c.rule;
   }
 }
@@ -168,11 +160,11 @@ TEST(ReadWorker, TheGraceOfALiftedPodCountsFromItsLift) {
     return ReadWorker(Read<kube::Pod>(WithScheduled("False", "Unschedulable", annotations)), 0, false)
         .unschedulable_since;
   };
-  EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"2026-01-01T10:30:00Z"})"), TimeOf("2026-01-01T10:30:00Z"));
   EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"2026-01-01T10:30:00Z"})"),
             TimeOf("2026-01-01T10:30:00Z"));
-  EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"2026-01-01T09:30:00Z"})"), TimeOf("2026-01-01T10:00:00Z"));
-  EXPECT_EQ(since(R"({"ai.centauruscloud.io/lifted":"nonsense"})"), TimeOf("2026-01-01T10:00:00Z"));
+  EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"2026-01-01T09:30:00Z"})"),
+            TimeOf("2026-01-01T10:00:00Z"));
+  EXPECT_EQ(since(R"({"scheduling.ai.centauruscloud.io/lifted":"nonsense"})"), TimeOf("2026-01-01T10:00:00Z"));
 }
 
 TEST(ReadLauncherPod, SaysWhetherItRunsAndWhatItWasGiven) {
@@ -216,57 +208,34 @@ TEST(ReadLauncherPod, TellsWhyItFailed) {
   }
 }
 
-TEST(ReadWorkersState, ReadsOurDecisionBack) {
+TEST(ReadWorkersState, IsWhatWasGrantedAndAtLeastWhatIsThere) {
   struct Case {
     const char* rule;
-    const char* text;
-    int replicas, granted;
-    bool is_gated, is_observed;
+    ViewBuilder view;
+    int told, granted;
   };
   const Case kCases[] = {
-      {"as we wrote it",
-       R"({"metadata":{"generation":3,"annotations":{"ai.centauruscloud.io/granted":"4"}},"spec":{"replicas":6,)"
-       R"("template":{"spec":{"schedulingGates":[{"name":"ai.centauruscloud.io/parked"}]}}},)"
-       R"("status":{"observedGeneration":3}})",
-       6, 4, true, true},
-      {"not observed",
-       R"({"metadata":{"generation":3,"annotations":{"ai.centauruscloud.io/granted":"6"}},"spec":{"replicas":6},)"
-       R"("status":{"observedGeneration":2}})",
-       6, 6, false, false},
-      {"without the annotation all are granted", R"({"spec":{"replicas":5}})", 5, 5, false, true},
-      {"never more than there are",
-       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"9"}},"spec":{"replicas":5}})", 5, 5, false, true},
-      {"never less than none",
-       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"-2"}},"spec":{"replicas":5}})", 5, 0, false,
-       true},
-      {"a number that fits no int",
-       R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"4294967297"}},"spec":{"replicas":5}})", 5, 5,
-       false, true},
-      {"no number", R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":"x"}},"spec":{"replicas":5}})", 5, 5,
-       false, true},
-      {"another's gate", R"({"spec":{"replicas":2,"template":{"spec":{"schedulingGates":[{"name":"other"}]}}}})", 2, 2,
-       false, true},
+      {"nothing begun", ViewBuilder(), 0, 0},
+      {"workers were made before the status was written", ViewBuilder().Waiting({0, 1}), 0, 2},
+      {"some are lost, and owed", ViewBuilder().Ready({0, 1}).Lost({2}).Ending({3}), 4, 4},
+      {"those that are leaving do not count", ViewBuilder().Ending({0, 1}), 0, 0},
+      {"the status was written before workers were dropped", ViewBuilder().Ready({0, 1, 2}), 2, 3},
   };
-  for (const Case& c : kCases) {
-    const WorkersState state = ReadWorkersState(Read<kube::StatefulSet>(c.text));
-    EXPECT_EQ(state.replicas, c.replicas) << c.rule;
-    EXPECT_EQ(state.granted, c.granted) << c.rule;
-    EXPECT_EQ(state.is_gated, c.is_gated) << c.rule;
-    EXPECT_EQ(state.is_observed, c.is_observed) << c.rule;
+  for (Case c : kCases) {
+    View view = c.view.Job([&](auto& job) { job.status.replicas.granted = c.told; }).Build();
+    EXPECT_EQ(ReadWorkersState(view).granted, c.granted) << c.rule;
   }
 }
 
-TEST(ReadWorkersState, RemembersWhatWasGrantedBeforeSomebodyScaledByHand) {
-  const auto promised = [](const char* granted, int replicas) {
-    return ReadWorkersState(Read<kube::StatefulSet>(R"({"metadata":{"annotations":{"ai.centauruscloud.io/granted":")" +
-                                                    std::string(granted) + R"("}},"spec":{"replicas":)" +
-                                                    std::to_string(replicas) + "}}"))
-        .promised;
-  };
-  EXPECT_EQ(promised("9", 5), 9);
-  EXPECT_EQ(promised("4294967297", 5), 2147483647);
-  EXPECT_EQ(promised("-2", 5), 0);
-  EXPECT_EQ(promised("x", 5), 5);
+TEST(ReadWorkersState, WorkersAreGatedIfOneOfThemWasBornSo) {
+  View view = ViewBuilder().Waiting({0, 1}).Build();
+  EXPECT_EQ(ReadWorkersState(view).gang, Gang::kNone);
+  view.pods[0].gang = Gang::kUngated;
+  EXPECT_EQ(ReadWorkersState(view).gang, Gang::kUngated);
+  view.pods[1].gang = Gang::kGated;
+  EXPECT_EQ(ReadWorkersState(view).gang, Gang::kGated);
+  view.pods[1].is_ending = true;
+  EXPECT_EQ(ReadWorkersState(view).gang, Gang::kUngated) << "what the next ones are like";
 }
 
 TEST(Waited, AMomentFarAheadIsLongAgo) {

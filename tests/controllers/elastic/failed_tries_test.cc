@@ -26,14 +26,14 @@ TEST(FailedTries, SoDoesGrowth) {
   for (const auto& [since, granted] : {std::pair(-119, 2), {-120, 4}}) {
     View view = ViewBuilder()
                     .MinMax(1, 4)
-                    .Set(2, 2)
+                    .Granted(2)
                     .Ready({0, 1})
                     .LauncherRuns()
                     .Room(2)
                     .LastScale("Unschedulable", since)
                     .Build();
     view.failed_tries = 3;
-    EXPECT_EQ(PlanOf(view).size.granted, granted) << since;
+    EXPECT_EQ(PlanOf(view).granted, granted) << since;
   }
 }
 
@@ -47,7 +47,7 @@ TEST(FailedTries, OnlyWhatIsForWantOfNodesIsAFailedTry) {
 }
 
 TEST(FailedTries, ATryWentWellWhenAllHaveTheirNodesAndTheLauncherToo) {
-  const ViewBuilder two = ViewBuilder().MinMax(1, 4).Set(2, 2).LastScale("RoomAppeared", -5);
+  const ViewBuilder two = ViewBuilder().MinMax(1, 4).Granted(2).LastScale("RoomAppeared", -5);
   EXPECT_TRUE(DidLastTrySucceed(ViewBuilder(two).Bound({0, 1}).LauncherRuns().Build()));
   EXPECT_FALSE(DidLastTrySucceed(ViewBuilder(two).Bound({0, 1}).Build()));
   EXPECT_FALSE(DidLastTrySucceed(ViewBuilder(two).Bound({0}).Waiting({1}).LauncherRuns().Build()));

@@ -27,10 +27,19 @@ std::vector<int> Ordinals(const HostList& list) {
   return ordinals;
 }
 
+// Workers with this ordinal or a higher one.
+WorkerSet From(const View& view, int ordinal) {
+  WorkerSet leaving;
+  for (const Worker& worker : view.pods) {
+    if (worker.ordinal >= ordinal) leaving.insert(&worker);
+  }
+  return leaving;
+}
+
 TEST(HostPlan, PublishesAWorkerWhenItIsReady) {
   const View view = ViewBuilder().Ready({0, 1, 2}).Bound({3}).Hosts({0, 1}, 7).Build();
 
-  const HostPlan plan = PlanHosts(view, MinMax(1, 4), 4);
+  const HostPlan plan = PlanHosts(view, MinMax(1, 4), From(view, 4));
 
   EXPECT_NE(plan.list.revision, view.hosts->revision);
   EXPECT_THAT(Ordinals(plan.list), ElementsAre(0, 1, 2));
@@ -41,7 +50,7 @@ TEST(HostPlan, PublishesAWorkerWhenItIsReady) {
 TEST(HostPlan, KeepsTheOrderOfKnownHostsAndAppendsNewOnes) {
   // Horovod gives the lowest ranks to the hosts it has known longest; rank 0 hands on the state.
   const View view = ViewBuilder().Ready({0, 1, 2, 3}).Hosts({3, 1}).Build();
-  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(1, 4), 4).list), ElementsAre(3, 1, 0, 2));
+  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(1, 4), From(view, 4)).list), ElementsAre(3, 1, 0, 2));
 }
 
 TEST(HostPlan, TakesAwayWhatIsDeadOrToLeave) {
@@ -59,7 +68,7 @@ TEST(HostPlan, TakesAwayWhatIsDeadOrToLeave) {
   };
   for (Case c : kCases) {
     const View view = c.view.Hosts({0, 1, 2}).Build();
-    const HostPlan plan = PlanHosts(view, MinMax(2, 3), c.replicas);
+    const HostPlan plan = PlanHosts(view, MinMax(2, 3), From(view, c.replicas));
     EXPECT_NE(plan.list.revision, view.hosts->revision) << c.rule;
     EXPECT_THAT(Ordinals(plan.list), ElementsAre(0, 1)) << c.rule;
   }
@@ -69,7 +78,7 @@ TEST(HostPlan, ADeadHostLeavesAtOnceAlsoBelowTheMinimum) {
   // The others train on: Horovod is told a minimum of one, since below its own it never restarts what it lost.
   const View one_alive = ViewBuilder().Ready({0}).Ending({1}).Lost({2}).Hosts({0, 1, 2}).Build();
 
-  const HostPlan plan = PlanHosts(one_alive, MinMax(3, 3), 3);
+  const HostPlan plan = PlanHosts(one_alive, MinMax(3, 3), From(one_alive, 3));
 
   EXPECT_THAT(Ordinals(plan.list), ElementsAre(0));
   EXPECT_THAT(plan.lost, ElementsAre(PodName(1), PodName(2)));
@@ -79,7 +88,7 @@ TEST(HostPlan, APodThatCameBackWithAnotherAddressIsANewHost) {
   View view = ViewBuilder().Ready({0, 1}).Hosts({0, 1}).Build();
   view.pods.front().address = "10.0.9.9";
 
-  const HostPlan plan = PlanHosts(view, MinMax(2, 2), 2);
+  const HostPlan plan = PlanHosts(view, MinMax(2, 2), From(view, 2));
 
   EXPECT_THAT(Ordinals(plan.list), ElementsAre(1, 0)) << "Horovod appends it";
   EXPECT_EQ(plan.list.hosts.back().address, "10.0.9.9");
@@ -89,28 +98,29 @@ TEST(HostPlan, APodThatCameBackWithAnotherAddressIsANewHost) {
 TEST(HostPlan, AWorkerWithoutAnAddressIsNotPublished) {
   View view = ViewBuilder().Ready({0, 1}).Hosts({0}).Build();
   view.pods.back().address.clear();
-  EXPECT_EQ(PlanHosts(view, MinMax(1, 2), 2).list.revision, view.hosts->revision);
+  EXPECT_EQ(PlanHosts(view, MinMax(1, 2), From(view, 2)).list.revision, view.hosts->revision);
 }
 
 TEST(HostPlan, WhoIsToLeaveIsNotLost) {
   const View view = ViewBuilder().Ready({0, 1, 2}).Hosts({0, 1, 2}).Build();
-  const HostPlan plan = PlanHosts(view, MinMax(1, 3), 2);
+  const HostPlan plan = PlanHosts(view, MinMax(1, 3), From(view, 2));
   EXPECT_THAT(Ordinals(plan.list), ElementsAre(0, 1));
   EXPECT_THAT(plan.lost, ElementsAre());
 }
 
 TEST(HostPlan, ADeadHostIsReplacedInOneChange) {
   const View view = ViewBuilder().Ready({0, 2}).Ending({1}).Hosts({0, 1}).Build();
-  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(2, 3), 3).list), ElementsAre(0, 2));
+  EXPECT_THAT(Ordinals(PlanHosts(view, MinMax(2, 3), From(view, 3)).list), ElementsAre(0, 2));
 }
 
 TEST(HostPlan, AWorkerThatIsToLeaveStaysUntilTheMinimumIsThereWithoutIt) {
   // The user asked for two, the lowest ordinals stay, and one of these does not answer yet.
   ViewBuilder builder = ViewBuilder().Ready({1, 2, 3}).Hosts({1, 2, 3});
-  EXPECT_THAT(Ordinals(PlanHosts(builder.Bound({0}).Build(), MinMax(2, 4), 2).list), ElementsAre(1, 2));
+  const View early = builder.Bound({0}).Build();
+  EXPECT_THAT(Ordinals(PlanHosts(early, MinMax(2, 4), From(early, 2)).list), ElementsAre(1, 2));
 
   const View all_ready = ViewBuilder().Ready({0, 1, 2, 3}).Hosts({1, 2, 3}).Build();
-  EXPECT_THAT(Ordinals(PlanHosts(all_ready, MinMax(2, 4), 2).list), ElementsAre(1, 0));
+  EXPECT_THAT(Ordinals(PlanHosts(all_ready, MinMax(2, 4), From(all_ready, 2)).list), ElementsAre(1, 0));
 }
 
 TEST(HostPlan, ListsWhoIsFitAndNeverTakesALivingWorkerBelowTheMinimum) {
@@ -132,7 +142,7 @@ TEST(HostPlan, ListsWhoIsFitAndNeverTakesALivingWorkerBelowTheMinimum) {
     const int min = 1 + static_cast<int>(random() % 4), replicas = min + static_cast<int>(random() % 5);
     const View view = builder.Hosts(published).Build();
 
-    const HostPlan plan = PlanHosts(view, MinMax(min, 8), replicas);
+    const HostPlan plan = PlanHosts(view, MinMax(min, 8), From(view, replicas));
 
     int alive = 0;
     for (const Worker& worker : view.pods) {
@@ -155,7 +165,7 @@ TEST(HostPlan, ListsWhoIsFitAndNeverTakesALivingWorkerBelowTheMinimum) {
 TEST(HostPlan, TheSameHostsInAnotherOrderAreNoChange) {
   const View view = ViewBuilder().Ready({0, 1, 2}).Hosts({2, 0, 1}, 5).Build();
 
-  const HostPlan plan = PlanHosts(view, MinMax(1, 3), 3);
+  const HostPlan plan = PlanHosts(view, MinMax(1, 3), From(view, 3));
 
   EXPECT_EQ(plan.list.revision, view.hosts->revision);
   EXPECT_EQ(plan.list, *view.hosts);
@@ -165,7 +175,7 @@ TEST(HostPlan, TheSameHostsInAnotherOrderAreNoChange) {
 TEST(HostPlan, TwoChangesAreTwoSecondsApart) {
   for (const auto& [age, is_due] : {std::pair(0, false), {1, false}, {2, true}, {3, true}}) {
     const View view = ViewBuilder().Ready({0, 1}).Hosts({0}, 4, -age).Build();
-    const HostPlan plan = PlanHosts(view, MinMax(1, 2), 2);
+    const HostPlan plan = PlanHosts(view, MinMax(1, 2), From(view, 2));
     EXPECT_EQ(plan.list.revision != view.hosts->revision, is_due) << age;
     if (is_due) {
       EXPECT_FALSE(plan.look_again);
@@ -181,7 +191,7 @@ TEST(FirstHosts, AreTheReadyWorkersThatAreToStay) {
   Sizes sizes = MinMax(1, 6);
   sizes.slots = 4;
 
-  const HostList list = FirstHosts(view, sizes, 5);
+  const HostList list = FirstHosts(view, sizes, From(view, 5));
 
   EXPECT_THAT(Ordinals(list), ElementsAre(0, 2));
   EXPECT_EQ(list.slots, 4);
@@ -191,8 +201,8 @@ TEST(FirstHosts, AreTheReadyWorkersThatAreToStay) {
 
 TEST(FirstHosts, AreNewerThanAnyListALauncherHas) {
   // The launcher believes the higher revision of the two lists that it sees.
-  EXPECT_EQ(FirstHosts(ViewBuilder().Ready({0}).Hosts({0}, 6).Build(), MinMax(1, 1), 1).revision, 7);
-  EXPECT_EQ(FirstHosts(ViewBuilder().Ready({0}).LauncherRuns(9).Build(), MinMax(1, 1), 1).revision, 10);
+  EXPECT_EQ(FirstHosts(ViewBuilder().Ready({0}).Hosts({0}, 6).Build(), MinMax(1, 1), {}).revision, 7);
+  EXPECT_EQ(FirstHosts(ViewBuilder().Ready({0}).LauncherRuns(9).Build(), MinMax(1, 1), {}).revision, 10);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "controllers/cluster/owners.h"
+#include "controllers/elastic/refusals.h"
 #include "controllers/policy/cluster_objects.h"
 #include "tests/controllers/elastic/test_job.h"
 #include "tests/kit/reconciler_fixture.h"
@@ -188,7 +189,7 @@ TEST_F(JobPodsTest, ANamespaceWithoutAnswersIsAskedLessAndLessOftenAndOthersAreN
   }
   EXPECT_THAT(pauses, ::testing::ElementsAre(5s, 10s, 20s, 40s, 80s, 160s, 300s, 300s, 300s));
   EXPECT_EQ(silent.asked.front().timeout, kube::Duration(3s)) << "a reconciler waits for it";
-  EXPECT_NE(silent.asked.front().body.find(R"("kind":"StatefulSet","name":"first-workers")"), std::string::npos)
+  EXPECT_NE(silent.asked.front().body.find(R"("kind":"ElasticHorovodJob","name":"first")"), std::string::npos)
       << "policies look at the owner";
 
   api::ElasticHorovodJob other = Job("other");

@@ -51,14 +51,14 @@ class JobQuotasTest : public testing::ReconcilerFixture {
     return ViewBuilder().MinMax(2, 4).Job([&](auto& job) { job.metadata.name = name; });
   }
   // How many workers it may have, and -1 for all; as in a pass that then plans that many.
-  int Plan(const ViewBuilder& builder, std::optional<int> replicas = {}) {
+  int Plan(const ViewBuilder& builder, std::optional<int> granted = {}) {
     const View view = builder.Build();
     pods_.Ask(*view.job, {});
     limit_ = job_quotas_.LimitOf(view, 4);
     const int workers = limit_ ? limit_->workers : 4;
     grus::Plan plan;
-    const int planned = replicas.value_or(workers >= 2 ? workers : 0);
-    if (planned > 0) plan.workers = WorkersState{planned, planned, false, true};
+    const int planned = granted.value_or(workers >= 2 ? workers : 0);
+    if (planned > 0) plan.workers = WorkersState{planned};
     job_quotas_.Note(view, plan);
     return limit_ ? workers : -1;
   }
@@ -97,9 +97,9 @@ TEST_F(JobQuotasTest, TheLauncherGoesFirstWhileItIsNotThere) {
   Start();
 
   EXPECT_EQ(Plan(Job()), 3);
-  EXPECT_EQ(Plan(Job().Set(2, 2).Ready({0, 1}).LauncherRuns()), -1);
+  EXPECT_EQ(Plan(Job().Granted(2).Ready({0, 1}).LauncherRuns()), -1);
   SetQuota("pods", "4", "3");
-  EXPECT_EQ(Plan(Job().Set(2, 2).Ready({0, 1}).LauncherRuns()), 3);
+  EXPECT_EQ(Plan(Job().Granted(2).Ready({0, 1}).LauncherRuns()), 3);
   SetQuota("pods", "4", "4");
   EXPECT_EQ(Plan(Job()), 0);
   EXPECT_TRUE(limit_->is_of_launcher);
@@ -109,8 +109,8 @@ TEST_F(JobQuotasTest, WorkersThatExistNeedNoMore) {
   SetQuota("requests.nvidia.com/gpu", "3", "2");
   Start();
 
-  EXPECT_EQ(Plan(Job().Set(2, 2).Ready({0, 1})), 3);
-  EXPECT_EQ(Plan(Job().Set(3, 2).Ready({0, 1}).Gated({2})), -1);
+  EXPECT_EQ(Plan(Job().Granted(2).Ready({0, 1})), 3);
+  EXPECT_EQ(Plan(Job().Granted(3).Ready({0, 1}).Waiting({2})), -1);
 }
 
 TEST_F(JobQuotasTest, TwoJobsDoNotStartOnTheSameRest) {
@@ -124,7 +124,7 @@ TEST_F(JobQuotasTest, TwoJobsDoNotStartOnTheSameRest) {
 
   // Two pods are made, the third is not needed any more.
   SetQuota("requests.nvidia.com/gpu", "3", "2");
-  EXPECT_EQ(Plan(Job("first").Set(2, 2).Ready({0, 1}).LauncherRuns(), 2), 3);
+  EXPECT_EQ(Plan(Job("first").Granted(2).Ready({0, 1}).LauncherRuns(), 2), 3);
   EXPECT_THAT(Told(), ElementsAre("first", "second"));
   EXPECT_EQ(Plan(Job("second")), 1);
 }
@@ -145,7 +145,7 @@ TEST_F(JobQuotasTest, WakesWhomAQuotaLimitedAndNobodyElse) {
   SetQuota("requests.nvidia.com/gpu", "5", "4");
   Start();
   EXPECT_EQ(Plan(Job("limited")), 1);
-  EXPECT_EQ(Plan(Job("full").Set(4, 4).Ready({0, 1, 2, 3})), -1);
+  EXPECT_EQ(Plan(Job("full").Granted(4).Ready({0, 1, 2, 3})), -1);
 
   SetQuota("requests.nvidia.com/gpu", "5", "5");
   EXPECT_THAT(Told(), IsEmpty());
@@ -221,18 +221,17 @@ class ElasticQuotasTest : public JobQuotasTest {
 
   kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
   kube::Informer& services_ = Cache<kube::Service>();
-  kube::Informer& sets_ = Cache<kube::StatefulSet>();
   kube::Informer& maps_ = Cache<kube::ConfigMap>();
   kube::Informer& launchers_ = Cache<kube::Job>();
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
   ClusterAccount account_{nodes_, pods_, clock_};
-  ElasticReconciler elastic_{client_,  {jobs_, services_, sets_, maps_, launchers_, pods_, nodes_, classes_, quotas_},
+  ElasticReconciler elastic_{client_,  {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_},
                              account_, events_,
                              clock_,   log_};
 };
 
-TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {
+TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndGetsNoPlaces) {
   SetQuota("requests.nvidia.com/gpu", "8", "7");
   AddJob();
   elastic_.FeedQueue(queue_);
@@ -246,7 +245,7 @@ TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {
             "(requests.nvidia.com/gpu: 7 of 8 used)");
   EXPECT_THAT(account_.PlacesOf("team-a/bert"), IsEmpty());
   EXPECT_EQ(account_.AnyWaiting(), "");
-  EXPECT_FALSE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}));
+  EXPECT_FALSE(server_.Get("pods", {"team-a", "bert-workers-0"}));
 
   const auto adds = queue_.counts().adds;
   SetQuota("requests.nvidia.com/gpu", "8", "5");
@@ -254,7 +253,7 @@ TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndClaimsNothing) {
   Pass();
 
   EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 3U);
-  EXPECT_TRUE(server_.Get("statefulsets.apps", {"team-a", "bert-workers"}));
+  EXPECT_TRUE(server_.Get("pods", {"team-a", "bert-workers-0"}));
 }
 
 }  // namespace

@@ -23,28 +23,28 @@ WorkerPlan PlanOf(const View& view) { return PlanWorkers(view, SizesOf(view.job-
 
 TEST(SchedulingPolicy, AJobStartsWithMinAvailableOrMore) {
   EXPECT_TRUE(PlanOf(With(4).Room(3).Build()).is_waiting);
-  EXPECT_EQ(PlanOf(With(4).Room(4).Build()).size.granted, 4);
+  EXPECT_EQ(PlanOf(With(4).Room(4).Build()).granted, 4);
 }
 
 TEST(SchedulingPolicy, AStartThatDoesNotReachMinAvailableGivesAllBackAndATrainingShrinks) {
-  const ViewBuilder three = With(4).Set(4, 4).Ready({0, 1, 2}).Unschedulable({3}, -15);
+  const ViewBuilder three = With(4).Granted(4).Ready({0, 1, 2}).Unschedulable({3}, -15);
 
-  EXPECT_EQ(PlanOf(ViewBuilder(three).Build()).size.granted, 0);
-  EXPECT_EQ(PlanOf(ViewBuilder(three).LauncherRuns().Build()).size.granted, 3);
+  EXPECT_EQ(PlanOf(ViewBuilder(three).Build()).granted, 0);
+  EXPECT_EQ(PlanOf(ViewBuilder(three).LauncherRuns().Build()).granted, 3);
 }
 
 TEST(SchedulingPolicy, TheLauncherWaitsForMinAvailable) {
-  const ViewBuilder builder = With(4).Set(6, 6).Bound({4, 5});
+  const ViewBuilder builder = With(4).Granted(6).Bound({4, 5});
 
   EXPECT_FALSE(PlanElasticJob(ViewBuilder(builder).Bound({3}).Ready({0, 1, 2}).Build()).wants_launcher);
   EXPECT_TRUE(PlanElasticJob(ViewBuilder(builder).Ready({0, 1, 2, 3}).Build()).wants_launcher);
 }
 
 TEST(SchedulingPolicy, TheTimeoutIsThatOfAStartAlone) {
-  const ViewBuilder start = With({}, 100).Set(4, 4).Bound({0, 1}).Unschedulable({2, 3}, -99);
-  EXPECT_EQ(PlanOf(ViewBuilder(start).Build()).size.granted, 4);
+  const ViewBuilder start = With({}, 100).Granted(4).Bound({0, 1}).Unschedulable({2, 3}, -99);
+  EXPECT_EQ(PlanOf(ViewBuilder(start).Build()).granted, 4);
   EXPECT_EQ(PlanOf(ViewBuilder(start).Build()).look_again, kube::Duration(seconds(1)));
-  EXPECT_EQ(PlanOf(ViewBuilder(start).LauncherRuns().Build()).size.granted, 2) << "15 s by elastic.*";
+  EXPECT_EQ(PlanOf(ViewBuilder(start).LauncherRuns().Build()).granted, 2) << "15 s by elastic.*";
 }
 
 TEST(SchedulingPolicy, UngatedWorkersAreMadeWithoutRoomAndStay) {
@@ -52,11 +52,11 @@ TEST(SchedulingPolicy, UngatedWorkersAreMadeWithoutRoomAndStay) {
   none.may_start = false;
   const WorkerPlan plan = PlanOf(none);
   EXPECT_FALSE(plan.is_waiting);
-  EXPECT_EQ(plan.size.granted, 4);
+  EXPECT_EQ(plan.granted, 4);
 
-  const ViewBuilder made = With(4, {}, true).Set(4, 4).Bound({0});
-  EXPECT_EQ(PlanOf(ViewBuilder(made).Unschedulable({1, 2, 3}, -599).Build()).size.granted, 4);
-  EXPECT_EQ(PlanOf(ViewBuilder(made).Unschedulable({1, 2, 3}, -600).Build()).size.granted, 0);
+  const ViewBuilder made = With(4, {}, true).Granted(4).Bound({0});
+  EXPECT_EQ(PlanOf(ViewBuilder(made).Unschedulable({1, 2, 3}, -599).Build()).granted, 4);
+  EXPECT_EQ(PlanOf(ViewBuilder(made).Unschedulable({1, 2, 3}, -600).Build()).granted, 0);
 }
 
 TEST(SchedulingPolicy, UngatedWorkersThatCannotBeMadeWait) {

@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views of a job for tests: what the cache would say, in a few words.
 //
-//   const View view = ViewBuilder().MinMax(2, 4).Set(4, 4).Ready({0, 1}).Unschedulable({2, 3}, -20).Build();
+//   const View view = ViewBuilder().MinMax(2, 4).Granted(4).Ready({0, 1}).Unschedulable({2, 3}, -20).Build();
 //
 // Times are seconds from the moment of the view. The job is that of test_job.h.
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "controllers/elastic/elastic_view.h"
-#include "tests/controllers/elastic/test_job.h"
+#include "tests/controllers/elastic/test_pods.h"
 
 namespace grus {
 
 class ViewBuilder {
  public:
   using Ordinals = std::vector<int>;
-  static std::string Address(int ordinal) { return "10.0.0." + std::to_string(ordinal + 1); }
-
   ViewBuilder() : job_(TestJob()) { view_.now = At(0); }
 
   ViewBuilder& MinMax(int min, int max) {
@@ -49,12 +45,8 @@ class ViewBuilder {
     return *this;
   }
 
-  ViewBuilder& Set(int replicas, int granted) {
-    view_.workers = WorkersState{replicas, granted, replicas > granted, true};
-    return *this;
-  }
-  ViewBuilder& Unobserved() {
-    view_.workers->is_observed = false;
+  ViewBuilder& Granted(int workers) {
+    view_.workers.granted = workers;
     return *this;
   }
   ViewBuilder& Bound(const Ordinals& ordinals, int since = -100) {
@@ -74,9 +66,6 @@ class ViewBuilder {
   }
   ViewBuilder& Unschedulable(const Ordinals& ordinals, int since) {
     return Add(ordinals, [&](Worker& w) { w.unschedulable_since = At(since); });
-  }
-  ViewBuilder& Gated(const Ordinals& ordinals) {
-    return Add(ordinals, [](Worker& w) { w.is_gated = true; });
   }
   ViewBuilder& Lost(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker& w) { w.is_bound = w.is_ready = w.has_lost_node = true; });
@@ -108,11 +97,7 @@ class ViewBuilder {
     return *this;
   }
   ViewBuilder& Hosts(const Ordinals& ordinals, int revision = 1, int published = -60) {
-    HostList list;
-    for (const int ordinal : ordinals) list.hosts.push_back({PodName(ordinal), Address(ordinal)});
-    list.revision = revision;
-    list.published = At(published);
-    view_.hosts = std::move(list);
+    view_.hosts = TestHosts(ordinals, revision, published);
     return *this;
   }
   ViewBuilder& Launcher(LauncherState state) {
@@ -129,13 +114,7 @@ class ViewBuilder {
   }
   ViewBuilder& LauncherRuns(int pushed_revision = 0) {
     view_.launcher = LauncherState::kActive;
-    grus::LauncherPod pod;
-    pod.name = "bert-launcher-x";
-    pod.uid = "launcher-uid";
-    pod.is_bound = true;
-    pod.is_running = true;
-    pod.hosts_revision = pushed_revision;
-    view_.launcher_pods.push_back(std::move(pod));
+    view_.launcher_pods.push_back(RunningLauncher(pushed_revision));
     return *this;
   }
 
@@ -151,13 +130,7 @@ class ViewBuilder {
   template <typename F>
   ViewBuilder& Add(const Ordinals& ordinals, F change) {
     for (const int ordinal : ordinals) {
-      Worker worker;
-      worker.ordinal = ordinal;
-      worker.name = PodName(ordinal);
-      worker.uid = "uid-" + std::to_string(ordinal);
-      worker.address = Address(ordinal);
-      change(worker);
-      view_.pods.push_back(std::move(worker));
+      change(view_.pods.emplace_back(TestWorker(ordinal)));
     }
     return *this;
   }

@@ -72,9 +72,12 @@ class QuorumReconciler final : public kube::Reconciler {
     feed_.Open(queue);
     feed_.AddObjectsOf(quorums_);
     pods_.AddHandler([this](const kube::Change& change, bool is_initial) {
-      const News news =
-          NewsOf(static_cast<const kube::Pod*>(change.before.get()), static_cast<const kube::Pod*>(change.after.get()));
-      if (const auto key = QuorumOf(change.Any())) feed_.Add(*key, news, is_initial);
+      const auto* before = static_cast<const kube::Pod*>(change.before.get());
+      const auto* after = static_cast<const kube::Pod*>(change.after.get());
+      const auto old_key = before ? QuorumOf(*before) : std::nullopt, key = after ? QuorumOf(*after) : std::nullopt;
+      // A new label takes the pod from one Quorum and gives it to another: both need a pass.
+      if (old_key && old_key != key) feed_.Add(*old_key, NewsOf(before, nullptr));
+      if (key) feed_.Add(*key, NewsOf(old_key == key ? before : nullptr, after), is_initial);
     });
   }
 

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "tests/kit/reconciler_fixture.h"
 
 namespace example {
@@ -55,6 +57,24 @@ TEST_F(ExampleControllerTest, SaysThatEnoughPodsRun) {
   EXPECT_EQ(Pass(), grus::kSafetyResync);
   EXPECT_TRUE(IsReady());
   EXPECT_EQ(Live<Quorum>(kKey)->status.running, 2);
+}
+
+TEST_F(ExampleControllerTest, APodThatGetsANewLabelWakesBothItsQuorums) {
+  Settle();
+  clock_.Advance(grus::kMinorChangeWait);
+  while (queue_.counts().depth > 0) queue_.Done(queue_.Get()->key);
+
+  Edit("pods", {"team-a", "p1"}, [](kube::Json& pod) { pod["metadata"]["labels"][kQuorumLabel] = "other"; });
+  Settle();
+  clock_.Advance(grus::kMinorChangeWait);
+
+  std::set<std::string> woken;
+  while (queue_.counts().depth + queue_.counts().delayed > 0) {
+    const kube::ObjectKey key = queue_.Get()->key;
+    woken.insert(key.name);
+    queue_.Done(key);
+  }
+  EXPECT_EQ(woken, (std::set<std::string>{"q", "other"}));
 }
 
 TEST(PlanQuorum, TellsWhenPodsAreLost) {

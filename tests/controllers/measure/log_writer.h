@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "clientlib/base/clock.h"
-#include "clientlib/base/error.h"
-#include "controllers/measure/log_lines.h"
+#include "clientlib/model/time.h"
+#include "controllers/measure/reading.h"
 
 namespace grus {
 
@@ -19,9 +19,11 @@ struct LogWriter {
     now += std::chrono::duration_cast<kube::Duration>(std::chrono::duration<double>(seconds));
   }
   void Line(std::string_view text) {
-    std::string position = ToText(LogPosition{now, 0});  // The time as the API server writes it, and a number.
-    position.resize(position.find(' ') + 1);
-    bytes.append(position).append(text).append("\n");
+    const auto second = std::chrono::floor<std::chrono::seconds>(now);
+    std::string time = kube::ToText(kube::Time{second});
+    const std::string fraction = std::to_string(1'000'000'000 + std::chrono::nanoseconds(now - second).count());
+    time.replace(time.size() - 1, 1, "." + fraction.substr(1) + "Z ");
+    bytes.append(time).append(text).append("\n");
   }
 };
 

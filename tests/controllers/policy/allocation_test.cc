@@ -349,7 +349,7 @@ TEST(Allocate, GetsLessWhereRoomIsScattered) {
   EXPECT_EQ(CountOf(plan, GrantReason::kKept), 2);
 }
 
-TEST(Allocate, AGuaranteedGangGetsItsPlaceAlthoughLargeJobsLieAcross) {
+TEST(Allocate, AGangAtItsMinimumGetsItsPlaceAlthoughLargeJobsLieAcross) {
   // given: two jobs of a node and a half on two nodes each; closer together they leave a node for the gang
   const AllocationSnapshot snapshot{
       Nodes(4, 8),

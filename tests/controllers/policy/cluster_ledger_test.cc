@@ -51,7 +51,7 @@ TEST(ClusterLedger, ABoundPodHoldsUntilItIsReleased) {
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 8);
 }
 
-TEST(ClusterLedger, AClaimWhoseNodeAnothersPodTookMovesToTheNodeThatPodLeftFree) {
+TEST(ClusterLedger, APlaceWhoseNodeAnothersPodTookMovesToTheNodeThatPodLeftFree) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
   ledger.PutNode(GpuNode("b", 8));
@@ -68,7 +68,7 @@ TEST(ClusterLedger, AClaimWhoseNodeAnothersPodTookMovesToTheNodeThatPodLeftFree)
   EXPECT_EQ(NodesOf(ledger, "one"), "");
 }
 
-TEST(ClusterLedger, AClaimThatStillFitsStaysWhereItIs) {
+TEST(ClusterLedger, APlaceThatStillFitsStaysWhereItIs) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
   ledger.PutNode(GpuNode("b", 8));
@@ -107,7 +107,7 @@ TEST(ClusterLedger, PodsMayComeBeforeTheirNodeAndOutliveIt) {
   EXPECT_EQ(Copies(ledger, GpuPod(1)), 3);
 }
 
-TEST(ClusterLedger, ANodeThatIsGoneIsForgottenWithItsLastHolder) {
+TEST(ClusterLedger, ANodeThatIsGoneIsForgottenWithTheLastPodOrPlaceOnIt) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
   ledger.Bind("p0", "a", GpuPod(1).request, "");
@@ -124,7 +124,7 @@ TEST(ClusterLedger, ANodeThatIsGoneIsForgottenWithItsLastHolder) {
   EXPECT_EQ(ledger.FindNode("b"), nullptr);
 }
 
-TEST(ClusterLedger, AClaimIsRoomForItsOwnerAndForNobodyElse) {
+TEST(ClusterLedger, APlaceIsRoomForItsOwnerAndForNobodyElse) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
   EXPECT_EQ(ledger.KeepPlaces("me", GpuPod(1), 6), 6);
@@ -133,7 +133,7 @@ TEST(ClusterLedger, AClaimIsRoomForItsOwnerAndForNobodyElse) {
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 2);
 }
 
-TEST(ClusterLedger, AClaimReplacesTheEarlierOneAndIsCutToWhatFits) {
+TEST(ClusterLedger, NewPlacesReplaceTheEarlierOnesAndAreCutToWhatFits) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("a", 8));
   ledger.PutNode(GpuNode("b", 8));
@@ -147,7 +147,7 @@ TEST(ClusterLedger, AClaimReplacesTheEarlierOneAndIsCutToWhatFits) {
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 16);
 }
 
-TEST(ClusterLedger, TheSameClaimAgainStaysWhereItIs) {
+TEST(ClusterLedger, TheSamePlacesAgainStayWhereTheyAre) {
   ClusterLedger ledger;
   ledger.PutNode(GpuNode("b", 8));
   EXPECT_EQ(ledger.KeepPlaces("me", GpuPod(1), 8), 8);
@@ -160,7 +160,7 @@ TEST(ClusterLedger, TheSameClaimAgainStaysWhereItIs) {
   EXPECT_EQ(ledger.KeepPlaces("me", picky, 8), 0) << "as many, but another shape: placed anew";
 }
 
-TEST(ClusterLedger, AClaimBecomesABindingWhereverThePodIsBound) {
+TEST(ClusterLedger, ABindEndsAPlaceWhereverThePodIsBound) {
   for (const char* node : {"a", "b"}) {
     ClusterLedger ledger;
     ledger.PutNode(GpuNode("a", 8));
@@ -259,7 +259,7 @@ TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
   }
 }
 
-TEST(ClusterLedger, ClaimsAtKnownPlacesEndOneByOne) {
+TEST(ClusterLedger, PlacesOnKnownNodesEndOneByOne) {
   ClusterLedger ledger;
   PutNodes(ledger, 2);
   const ShapePtr shape = Shared(GpuPod(2));
@@ -284,7 +284,7 @@ TEST(ClusterLedger, ClaimsAtKnownPlacesEndOneByOne) {
   EXPECT_FALSE(ledger.HoldsAnything("t/g"));
 }
 
-TEST(ClusterLedger, OfSeveralClaimsTheOneEndsThatAsksForAsMuch) {
+TEST(ClusterLedger, OfSeveralPlacesTheOneEndsThatAsksForAsMuch) {
   ClusterLedger ledger;
   PutNodes(ledger, 2);
   const ShapePtr small = Shared(GpuPod(1)), large = Shared(GpuPod(4));
@@ -300,7 +300,7 @@ TEST(ClusterLedger, OfSeveralClaimsTheOneEndsThatAsksForAsMuch) {
   EXPECT_EQ(NodesOf(ledger, "t/g"), "");
 }
 
-TEST(ClusterLedger, ABoundPodKeepsTheShapeOfItsClaim) {
+TEST(ClusterLedger, ABoundPodKeepsTheShapeOfItsPlace) {
   ClusterLedger ledger;
   PutNodes(ledger, 1);
   PodShape guard = GpuPod(1);

@@ -156,5 +156,52 @@ TEST(GangPlannerOverAnyHistory, BackfillDoesNotDelayTheExpectedStart) {
   EXPECT_GT(filled_in, 50) << "all nodes are reserved: these passed it";
 }
 
+// Whether members of `sizes` GPUs, from `next` on, can be on nodes with so many free: tries all.
+bool FitsSomehow(std::vector<int>& free, const std::vector<int>& sizes, std::size_t next = 0) {
+  if (next == sizes.size()) return true;
+  for (int& node : free) {
+    if (node < sizes[next]) continue;
+    node -= sizes[next];
+    const bool fits = FitsSomehow(free, sizes, next + 1);
+    node += sizes[next];
+    if (fits) return true;
+  }
+  return false;
+}
+
+TEST(GangPlannerProperty, NeverIsSaidOfTwoKindsExactlyIfNoWayIsLeft) {
+  std::mt19937 random(7);
+  const auto between = [&](int least, int most) {
+    return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
+  };
+  int never = 0;
+  for (int i = 0; i < 3000; ++i) {
+    ClusterLedger ledger;
+    std::vector<int> free;
+    std::string text;
+    for (int node = between(1, 3); node > 0; --node) {
+      free.push_back(between(4, 9));
+      text += "node " + std::to_string(free.back()) + " ";
+      ledger.PutNode(GpuNode(std::string(1, static_cast<char>('a' + node)), free.back()));
+    }
+    const int large = between(2, 6), small = between(1, large);
+    GangDemand gang = Gang("t/g", between(1, 3), large);
+    std::vector<int> sizes(gang.members.size(), large);
+    sizes.resize(sizes.size() + static_cast<std::size_t>(between(1, 5)), small);
+    gang.members.resize(sizes.size(), Shared(GpuPod(small)));
+    gang.needed = static_cast<int>(sizes.size());
+    for (const int size : sizes) text += std::to_string(size) + " ";
+    GangPlanner planner(ledger);
+    planner.Put(gang);
+    planner.Plan(1);
+    const GangStanding& standing = *planner.StandingOf("t/g");
+    const bool can_fit = FitsSomehow(free, sizes);
+    EXPECT_EQ(standing.can_never_fit, !can_fit) << text;
+    never += standing.can_never_fit ? 1 : 0;
+  }
+  EXPECT_GT(never, 300);
+  EXPECT_LT(never, 2700);
+}
+
 }  // namespace
 }  // namespace grus

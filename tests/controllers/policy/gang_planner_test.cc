@@ -32,7 +32,7 @@ class GangPlannerTest : public ::testing::Test {
   GangPlanner planner_{ledger_, 60};
 };
 
-TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
+TEST_F(GangPlannerTest, APlacedGangHasPlacesUnderItsKey) {
   PutNodes(ledger_, 2);
   Put(Gang("t/g", 3, 4), 0);
 
@@ -43,7 +43,7 @@ TEST_F(GangPlannerTest, APlacedGangIsAClaimOfItsKey) {
   EXPECT_EQ(planner_.waiting(), 0U);
 }
 
-TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangAsAClaimOfItsOwnOwner) {
+TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangUnderItsOwnOwner) {
   PutNodes(ledger_, 1);
   GangDemand gang = Gang("t/job", 5, 2);
   gang.members.insert(gang.members.begin() + 2, Shared(GpuPod(1)));
@@ -58,7 +58,7 @@ TEST_F(GangPlannerTest, ACompanionIsPlacedWithTheGangAsAClaimOfItsOwnOwner) {
   EXPECT_EQ(ledger_.PlacesOf("t/job/launcher").front().shape, gang.members[2]);
 }
 
-TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangHoldsNothing) {
+TEST_F(GangPlannerTest, WithoutRoomForItsCompanionAGangProtectionNothing) {
   PutNodes(ledger_, 1);
   GangDemand gang = Gang("t/job", 4, 2);
   gang.members.push_back(Shared(GpuPod(1)));
@@ -395,6 +395,43 @@ TEST_F(GangPlannerTest, AGangThatCanNeverFitReservesNothing) {
   EXPECT_EQ(Standing("t/impossible").capacity, 1);
   EXPECT_TRUE(Standing("t/mixed").can_never_fit);
   EXPECT_TRUE(IsPlaced("t/small"));
+}
+
+// The largest member takes the node of 6, which leaves no place for three of the others; on the node of 7 it would.
+TEST_F(GangPlannerTest, OfAGangWhosePlacesTheSearchMissesNobodySaysThatItCanNeverFit) {
+  ledger_.PutNode(GpuNode("a", 7));
+  ledger_.PutNode(GpuNode("b", 6));
+  GangDemand gang = Gang("t/g", 1, 4);
+  for (int i = 0; i < 3; ++i) gang.members.push_back(Shared(GpuPod(3)));
+  gang.needed = 4;
+  Put(gang, 0);
+
+  planner_.Plan(100);
+  EXPECT_FALSE(Standing("t/g").can_never_fit);
+  EXPECT_FALSE(Standing("t/g").has_reservation) << "room that becomes free would not help it";
+
+  ledger_.PutNode(GpuNode("a", 6));
+  planner_.Plan(200);
+  EXPECT_TRUE(Standing("t/g").can_never_fit) << "13 GPUs are needed, 12 are there";
+}
+
+TEST_F(GangPlannerTest, ALargeMemberLeavesTheOnlyNodeOfSmallOnesToThem) {
+  for (const char* name : {"a", "b"}) {
+    NodeState node = GpuNode(name, 2);
+    node.labels["zone"] = name;
+    ledger_.PutNode(node);
+  }
+  for (const char* zone : {"a", "b"}) {
+    GangDemand gang = Gang("t/" + std::string(zone), 1, 2);
+    PodShape small = GpuPod(1);
+    small.node_selector["zone"] = zone;
+    gang.members.resize(3, Shared(small));
+    gang.needed = 3;
+    Put(gang, 0);
+    planner_.Plan(1);
+    EXPECT_TRUE(IsPlaced(gang.key)) << zone;
+    ledger_.DropPlaces(gang.key);
+  }
 }
 
 TEST_F(GangPlannerTest, ExtrasComeAfterAllThatWaitAndNeverWithReservedRoom) {

@@ -118,7 +118,7 @@ TEST(PlanTrials, FailuresHaveTheirReasonAndThoseOfTheImageEndAll) {
   const auto output = [](TrialRun& run, SpeedState state) {
     run.speed.emplace();
     run.speed->state = state;
-    run.speed->counts.log.lines = 7;
+    run.speed->counts.lines = 7;
   };
   const Case cases[] = {
       {"image", [](TrialRun& run) { run.pods.image_problem = "ErrImagePull: not found"; }, 3,

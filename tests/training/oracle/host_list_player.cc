@@ -60,7 +60,11 @@ void PrintLists(const Sizes& sizes) {
     view.now = testing::At(seconds);
     view.pods.clear();
     for (std::string word; in >> word;) view.pods.push_back(ReadPod(word));
-    view.hosts = view.hosts ? PlanHosts(view, sizes, replicas).list : FirstHosts(view, sizes, replicas);
+    WorkerSet leaving;
+    for (const Worker& worker : view.pods) {
+      if (worker.ordinal >= replicas) leaving.insert(&worker);
+    }
+    view.hosts = view.hosts ? PlanHosts(view, sizes, leaving).list : FirstHosts(view, sizes, leaving);
     std::cout << HostListText(*view.hosts) << "." << std::endl;
   }
 }

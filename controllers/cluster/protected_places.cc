@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of ClusterAccount that decides which places the scheduler must be held to, by what it could do instead.
+// The part of ClusterAccount that decides which places must be protected, by what the scheduler could do with them.
 #include <algorithm>
 
 #include "controllers/cluster/cluster_account.h"
@@ -54,7 +54,7 @@ bool ClusterAccount::CouldShutOutLauncherLocked(const std::string& job) const {
   return true;
 }
 
-bool ClusterAccount::MustHold(const std::string& gang) {
+bool ClusterAccount::MustProtect(const std::string& gang) {
   if (nominations_ != Nominations::kAuto) return nominations_ != Nominations::kNever;
   std::lock_guard lock(mutex_);
   const std::vector<Place>& own = ledger_.PlacesOf(gang);
@@ -85,7 +85,7 @@ bool ClusterAccount::SharesNodes(const std::string& gang) const {
 }
 
 Safety ClusterAccount::Check(const std::string& gang, const std::vector<Place>& places, int priority,
-                             kube::TimePoint held) const {
+                             kube::TimePoint since) const {
   std::lock_guard lock(mutex_);
   for (const Place& place : places) {
     const LedgerNode* node = ledger_.FindNode(place.node);
@@ -95,7 +95,7 @@ Safety ClusterAccount::Check(const std::string& gang, const std::vector<Place>& 
     others -= place.shape->request;
     if (!node->CanHold(*place.shape, others)) return Safety::kTaken;
   }
-  const bool is_at_one = competition_.MayTakeOneOf(places, gang, priority, held, clock_.Now());
+  const bool is_at_one = competition_.MayTakeOneOf(places, gang, priority, since, clock_.Now());
   return is_at_one ? Safety::kUndecided : Safety::kSafe;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/campaign/gang_holds.h"
+#include "tests/campaign/gang_protection.h"
 
 #include <chrono>
 #include <utility>
@@ -14,7 +14,7 @@ using kube::testing::ServerChange;
 
 constexpr char kLeases[] = "leases.coordination.k8s.io";
 
-// An outsider that came long before, so that nodes are held by nominations; then the gang.
+// An outsider that came long before, so that places are protected by nominations; then the gang.
 Act WithOutsider(int nodes) {
   return [=](World& world) {
     AddNodes(world, nodes, 8);
@@ -136,10 +136,10 @@ GangStory UngatedMemberBetween() {
   return traits;
 }
 
-// A scheduler that starts anew has forgotten what it held for gated pods: now an outsider may get in between.
+// A scheduler that starts anew has forgotten the nominations of gated pods: now an outsider may get in between.
 GangStory HoldsForgotten() {
   GangStory traits = OutsiderBetween();
-  traits.name = "gang-holds-forgotten";
+  traits.name = "gang-nominations-forgotten";
   traits.rules = {.may_roll_back = true};
   traits.steps.front() = UntilOutsiderRuns(kShortTimeout);
   traits.prepare = [prepare = std::move(traits.prepare)](World& world) {
@@ -188,7 +188,8 @@ bool IsHeldBy(const World& world, const std::string& scheduler, int members) {
   return told == members;
 }
 
-// While a gang waits for what becomes of a foreign pod, its nodes are held: by the next scheduler too, once it is told.
+// While a gang waits for what becomes of a foreign pod, its places are protected: from the next scheduler too, once it
+// is told.
 GangStory NextSchedulerIsTold() {
   return {.name = "gang-next-scheduler-is-told",
           .prepare =
@@ -229,7 +230,7 @@ GangStory NextSchedulerIsTold() {
 
 }  // namespace
 
-std::vector<GangStory> GangHolds() {
+std::vector<GangStory> GangProtection() {
   return {NodeCordoned(),
           OnlyNodeCordoned(),
           SchedulerRestarts(),
