@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes workers back that the job does not see or own as it should.
 //
-// - One that has lost our labels holds its GPUs unseen, and one that has lost its owner reference outlives the job. Both
-//   get back what they lack.
-// - An older grus ran the workers in a StatefulSet (docs/adr/0014-workers-without-a-statefulset.md). First the job gets
-//   a Secret of today's name, with the key that these workers have. Then the StatefulSet is deleted without its pods,
-//   and when the garbage collector has taken its owner reference off them, they get the job's. The training does not
-//   notice.
+// - One that has lost our labels holds its GPUs unseen, and one that has lost its owner reference outlives the
+//   job. Both get back what they lack.
+// - An older grus ran the workers in a StatefulSet (docs/adr/0014-workers-without-a-statefulset.md). First the job
+//   gets a Secret of today's name, with the key that these workers have. Then the StatefulSet is deleted without its
+//   pods, and when the garbage collector has taken its owner reference off them, they get the job's. The training
+//   does not notice.
 //
 // Thread-safe.
 #pragma once

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many GPUs each job of a pool gets, and on which nodes: a snapshot in, a plan out.
 //
-//  1. Minimum: gangs get theirs, the one with the least attained service first. Service is aged: a job is owed a small
-//     share of its minimum for as long as it exists. One that is owed much comes before all younger jobs until it has
-//     got it, so that nobody starves.
-//  2. Gain: what is left goes, step by step, to the job whose work gains most for a GPU. A step may be any larger legal
-//     size, because speed may stand still up to the border of a node and rise behind it. Jobs with little attained
-//     service count more: most jobs are short, and short ones end soonest.
-//  3. Place: jobs whose size stays keep their nodes. The others follow, the largest first, on one node if they fit,
-//  else
-//     on whole nodes. Where room is scattered, small jobs are moved; where that does not help, the job gets less.
+//  1. Minimum: gangs get theirs, the one with the least attained service first. Service is aged: a job is owed a
+//     small share of its minimum for as long as it exists. One that is owed much comes before all younger jobs
+//     until it has got it, so that nobody starves.
+//  2. Gain: what is left goes, step by step, to the job whose work gains most for a GPU. A step may be any larger
+//     legal size, because speed may stand still up to the border of a node and rise behind it. Jobs with little
+//     attained service count more: most jobs are short, and short ones end soonest.
+//  3. Place: jobs whose size stays keep their nodes. The others follow, the largest first, on one node if they
+//     fit, else on whole nodes. Where room is scattered, small jobs are moved; where that does not help, the job
+//     gets less.
 // A size other than the current one must pay for the restart (see size_ladder.h), so jobs do not change all the time.
 //
 // The same snapshot gives the same plan, whatever the order of its jobs. O(J log J + S + G log J) for J jobs with S

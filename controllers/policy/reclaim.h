@@ -6,16 +6,14 @@
 // guarantee, and to a fair share only what it has above its own. In the tree that holds for each pair of queues right
 // below their lowest common ancestor: children of one parent share the parent's part among themselves, and are asked
 // before queues further away. What is asked for, until it is enough:
-//  1. Surplus: workers of elastic jobs above their minimum. Of the queue most above its share first, from as few jobs
-//  as
-//     possible.
+//  1. Surplus: workers of elastic jobs above their minimum. Of the queue most above its share first, from as few
+//     jobs as possible.
 //  2. Whole preemptible jobs: of lower class, then of lower priority first; of equal ones as few as possible, then
-//  those
-//     with the least attained service. For a fair share only while the queue of the request has less than half of it:
-//     what stops jobs should change much. Source: Hadoop's Fair Scheduler, fairSharePreemptionThreshold.
+//     those with the least attained service. For a fair share only while the queue of the request has less than
+//     half of it: what stops jobs should change much. Source: Hadoop's Fair Scheduler,
+//     fairSharePreemptionThreshold.
 //  3. Instead of all that, if it is not enough: jobs of the request's own queue. Surplus of jobs that do not come
-//  before
-//     it, then whole jobs of lower class, or of the same and lower priority.
+//     before it, then whole jobs of lower class, or of the same and lower priority.
 // Only where nothing else is enough for a guarantee, a worker or a gang yields that is partly within the guarantee of
 // its queue: half a gang is no use. A job that has not had the minimum runtime of its queue does not yield, nor does
 // any of a queue that is left out.
