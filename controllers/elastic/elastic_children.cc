@@ -201,6 +201,8 @@ Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
   // As pods of a StatefulSet or an indexed Job have it: frameworks read their rank there.
   if (metadata["labels"].is_object()) metadata["labels"][kPodIndexLabel] = std::to_string(ordinal);
   if (!pod["spec"].is_object()) return pod;  // The API server says what is wrong.
+  pod["spec"].Erase(
+      "restartPolicy");  // Always: what ends is started again by its kubelet, which waits longer each time.
   pod["spec"]["hostname"] = name;
   pod["spec"]["subdomain"] = ServiceName(job);
   if (gang == Gang::kGated) {

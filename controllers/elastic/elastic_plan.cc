@@ -175,7 +175,7 @@ void KeepUntilDrained(Plan& plan, const View& view, const WorkerPlan& workers) {
   if (!is_listed && left <= kube::Duration::zero()) return;
   plan.workers->granted = view.granted();
   plan.drop.clear();
-  LookAgain(plan.look_again, left);
+  LookAgain(plan.look_again, std::max<kube::Duration>(left, seconds(1)));
 }
 
 void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Sizes& sizes) {

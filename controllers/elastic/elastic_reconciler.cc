@@ -46,6 +46,9 @@ class KnownNodes {
   std::map<std::string, bool> asked_;
 };
 
+// After a refusal, what is timed goes on, but no pass follows another without a pause.
+constexpr kube::Duration kSoonest = std::chrono::seconds(1);
+
 }  // namespace
 
 ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches, ClusterAccount& account,
@@ -207,7 +210,11 @@ Result<Action> ElasticReconciler::Reconcile(const ObjectKey& key, std::stop_toke
   }
 
   const Result<std::optional<kube::Duration>> again = Execute({view, plan, children, writer, stop});
-  if (!again) return Refused(view, plan, again.error(), stop);
+  if (!again) {
+    Result<Action> refused = Refused(view, plan, again.error(), stop);
+    if (!refused || !refused->delay() || !plan.look_again) return refused;
+    return Action::After(std::min(*refused->delay(), std::max<kube::Duration>(*plan.look_again, kSoonest)));
+  }
   Tell(plan.events, events_, log_, KindOf<ElasticHorovodJob>(), job->metadata, "job");
   return Action::After(std::min({plan.look_again.value_or(kSafetyResync), again->value_or(kSafetyResync),
                                  missing.value_or(kSafetyResync), silence.value_or(kSafetyResync), kSafetyResync}));
@@ -242,11 +249,15 @@ Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& 
   // it last: otherwise each pass would first clear the refusal, and then be refused again.
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
   const bool is_status_first = !is_stalled || !pass.plan.drop.empty();
-  if (is_status_first) {
+  // Workers that will never be made were not granted: Refused() says why.
+  const bool will_be_made = made || !(IsFinal(made.error()) || made.error().code() == ErrorCode::kAlreadyExists);
+  const bool is_granted = will_be_made || pass.plan.workers->granted <= pass.view.granted();
+  if (is_status_first && is_granted) {
     if (Status written = write_status(); !written) return std::move(written).error();
   }
-  if (Status done = children_.DropWorkers(pass); !done) return std::move(done).error();
+  Status dropped = children_.DropWorkers(pass);
   if (Status done = children_.WriteLauncher(pass); !done) return std::move(done).error();
+  if (!dropped) return std::move(dropped).error();
   if (!made) return std::move(made).error();
   if (!is_status_first) {
     if (Status written = write_status(); !written) return std::move(written).error();

@@ -28,10 +28,12 @@ bool IsFinal(const kube::Error& refusal) {
 }
 
 bool IsByAdmission(const kube::Error& error) {
-  // A webhook that gives no code of its own makes it 400: 'admission webhook "x" denied the request: y'.
+  // A webhook that gives no code of its own makes it 400: 'admission webhook "x" denied the request: y'. One that does
+  // not answer makes it 500: 'failed calling webhook "x": y'.
   const std::string& text = error.message();
-  const bool is_by_webhook =
+  const bool is_denied =
       text.find("admission webhook \"") != std::string::npos && text.find("\" denied the request") != std::string::npos;
+  const bool is_by_webhook = is_denied || text.find("failed calling webhook \"") != std::string::npos;
   const bool is_forbidden =
       error.code() == ErrorCode::kForbidden && !IsNotPermitted(error) && !IsOfEndingNamespace(error);
   return is_forbidden || is_by_webhook;

@@ -39,7 +39,14 @@ Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang
   const auto take = [&](const kube::ObjectMeta& pod) -> Status {
     const auto ordinal = OrdinalOf(pod.name, WorkersName(job));
     if (!ordinal || pod.is_being_deleted()) return {};
+    // One that is older than the job was left behind by a job of this name, and has that one's key.
+    if (pod.creation_timestamp && job.metadata.creation_timestamp &&
+        pod.creation_timestamp->value < job.metadata.creation_timestamp->value) {
+      return {};
+    }
     is_needed = true;
+    // Somebody may be deleting the job in order to keep its pods.
+    if (Status confirmed = writer.ConfirmOwner(); !confirmed) return confirmed;
     const Json worker = MakeWorker(job, *ordinal, is_gang ? Gang::kUngated : Gang::kNone);
     Json patch;
     for (const char* field : {"labels", "ownerReferences"}) patch["metadata"][field] = *worker.At({"metadata", field});

@@ -57,8 +57,10 @@ class ChildWriter {
   // Does not wait until the child is gone. The UID becomes a precondition.
   kube::Status Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options = {});
 
- private:
+  // Reads the owner from the API server, once in a pass. kGone: it is deleted.
   kube::Status ConfirmOwner();
+
+ private:
   kube::Status Noted(kube::Result<kube::Client::ObjectPtr> answer, std::string_view verb, const kube::Kind& kind,
                      const std::string& name);
   kube::Error With(kube::Error&& error, std::string_view verb, const kube::Kind& kind, const std::string& name) const;

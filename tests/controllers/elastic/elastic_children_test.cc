@@ -117,6 +117,13 @@ TEST(MakeWorker, HasANumberedNameThatResolves) {
   EXPECT_EQ(At(pod, {"spec", "subdomain"}), At(MakeService(TestJob()), {"metadata", "name"}));
 }
 
+// Or one that ends at its start would be made again without end, where its kubelet would wait longer each time.
+TEST(MakeWorker, IsStartedAgainByItsKubeletWhateverTheTemplateSays) {
+  api::ElasticHorovodJob job = TestJob();
+  job.spec.workers.pod_template = Parse(R"({"spec":{"restartPolicy":"Never"}})");
+  EXPECT_EQ(MakeWorker(job, 0, Gang::kNone).At({"spec", "restartPolicy"}), nullptr);
+}
+
 TEST(MakeWorker, TheServiceSelectsIt) {
   api::ElasticHorovodJob job = TestJob();
   job.spec.workers.pod_template = Parse(R"({"metadata":{"labels":{"ai.centauruscloud.io/role":"impostor","x":"y"}}})");

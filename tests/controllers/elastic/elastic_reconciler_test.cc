@@ -291,6 +291,25 @@ TEST_F(ElasticReconcilerTest, AJobThatCannotBeCarriedOutHoldsNoRoom) {
   EXPECT_TRUE(account_.PlacesOf("team-a/bert/launcher").empty());
 }
 
+TEST_F(ElasticReconcilerTest, AJobWhoseWorkersAreInvalidHoldsNoRoomEither) {
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.workers.min_replicas = job.spec.workers.max_replicas = 1;
+    job.spec.workers.pod_template = *kube::ParseJson(R"({"metadata":{"labels":{"a":"no label!"}}})");
+  });
+  Start();
+
+  for (int pass = 0; pass < 6; ++pass) {
+    (void)Pass();
+    clock_.Advance(1min);
+  }
+
+  const auto job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
+  EXPECT_EQ(kit::ReasonIn(job->status.conditions), "TemplateRefused");
+  EXPECT_EQ(job->status.replicas.granted, 0);
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
+  EXPECT_TRUE(account_.PlacesOf("team-a/bert/launcher").empty());
+}
+
 TEST_F(ElasticReconcilerTest, WorkersLeaveRoomForTheLauncher) {
   AddJob([](api::ElasticHorovodJob& job) {
     job.spec.workers.min_replicas = 2;

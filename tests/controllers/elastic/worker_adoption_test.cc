@@ -110,5 +110,20 @@ TEST_F(WorkerAdoptionTest, AStatefulSetOfOthersWithThatNameIsLeftAloneAndDoesNot
   EXPECT_EQ(server_.Get("pods", {"team-a", "bert-workers-7"})->At({"metadata", "deletionTimestamp"}), nullptr);
 }
 
+// It has the key of the job before, and may still train for that one's launcher.
+TEST_F(WorkerAdoptionTest, APodThatAnEarlierJobLeftBehindIsNotTaken) {
+  Json pod = Named("v1", "Pod", "bert-workers-7", "team-a");
+  pod["metadata"]["labels"] =
+      Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}, {kManagedByLabel, kManagedBy}});
+  pod["spec"] = *kube::ParseJson(R"({"containers":[{"name":"other","image":"a"}]})");
+  Create("pods", std::move(pod));
+  clock_.Advance(std::chrono::minutes(1));
+
+  StartJobOfOne();
+
+  EXPECT_EQ(server_.Get("pods", {"team-a", "bert-workers-7"})->At({"metadata", "ownerReferences"}), nullptr);
+  EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+}
+
 }  // namespace
 }  // namespace grus

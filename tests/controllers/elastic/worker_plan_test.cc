@@ -306,8 +306,8 @@ TEST(WorkerPlan, AReplacementWaitsForWhatTheWorkerBeforeItStillHas) {
     std::optional<int> leaves_by;
     bool waits;
   };
-  for (const Case& c : {Case{"it may leave in its own time", 20, true}, Case{"it is a little late", -29, true},
-                        Case{"its node does not answer", -30, false}}) {
+  for (const Case& c : {Case{"it may leave in its own time", 20, true}, Case{"which may be long", 600, true},
+                        Case{"it is a little late", -29, true}, Case{"its node does not answer", -30, false}}) {
     View view = ViewBuilder().MinMax(4, 4).Granted(4).Ready({0, 1, 2}).Ending({3}).Unschedulable({4}, -60).Build();
     view.pods[3].leaves_by = At(*c.leaves_by);
     EXPECT_EQ(PlanOf(view).reason, c.waits ? ScaleReason::kNone : ScaleReason::kBelowMinimum) << c.rule;
