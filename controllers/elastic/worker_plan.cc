@@ -175,7 +175,7 @@ void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
 // after they left the host list.
 void PlanUserShrink(WorkerPlan& plan, const View& view, const Census& census, const Sizes& sizes) {
   std::vector<const Worker*> keep = census.BoundAndWaiting();
-  std::ranges::stable_partition(keep, &Worker::is_usable);
+  std::stable_partition(keep.begin(), keep.end(), [](const Worker* worker) { return worker->is_usable(); });
   if (keep.size() > static_cast<std::size_t>(sizes.wanted)) keep.resize(static_cast<std::size_t>(sizes.wanted));
   KeepOnly(plan, view, keep);
   plan.granted = sizes.wanted;
