@@ -8,6 +8,7 @@
 #include "controllers/elastic/elastic_news.h"
 #include "controllers/elastic/elastic_status.h"
 #include "controllers/elastic/refusals.h"
+#include "controllers/frame/look_for.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/workload_fingerprint.h"
 
@@ -34,9 +35,9 @@ class KnownNodes {
     if (name.empty() || account_.HasNode(name)) return true;
     const auto known = asked_.find(name);
     if (known != asked_.end()) return known->second;
-    const auto live = client_.Get<kube::Node>({"", name}, stop_);
-    if (!live && live.error().code() != ErrorCode::kNotFound) return Error(live.error()).with("look for Node " + name);
-    return asked_[name] = live.ok();
+    const auto live = LookFor<kube::Node>(client_, {"", name}, stop_);
+    if (!live) return live.error();
+    return asked_[name] = *live != nullptr;
   }
 
  private:
@@ -45,6 +46,17 @@ class KnownNodes {
   std::stop_token stop_;
   std::map<std::string, bool> asked_;
 };
+
+// What a user must hear of a failed write, because a retry alone cannot help; nullopt: it may.
+std::optional<Reason> ReasonOf(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kAlreadyExists: return Reason::kNameTaken;
+    case ErrorCode::kInvalid:
+    case ErrorCode::kInvalidArgument: return Reason::kTemplateRefused;
+    case ErrorCode::kForbidden: return IsNotPermitted(error) ? Reason::kNotPermitted : Reason::kTemplateRefused;
+    default: return std::nullopt;
+  }
+}
 
 // After a refusal, what is timed goes on, but no pass follows another without a pause.
 constexpr kube::Duration kSoonest = std::chrono::seconds(1);
@@ -66,7 +78,7 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       planning_(client, caches, account, feed_, clock),
       missing_pods_(client, clock),
       training_output_(client, clock),
-      children_(client, caches, clock),
+      children_(client, caches),
       adoption_(client, caches.pods) {
   if (caches_.profiles == nullptr) return;
   jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
@@ -250,7 +262,7 @@ Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& 
   const bool is_stalled = kube::IsConditionTrue(pass.view.job->status.conditions, "Stalled");
   const bool is_status_first = !is_stalled || !pass.plan.drop.empty();
   // Workers that will never be made were not granted: Refused() says why.
-  const bool will_be_made = made || !(IsFinal(made.error()) || made.error().code() == ErrorCode::kAlreadyExists);
+  const bool will_be_made = made || !ReasonOf(made.error());
   const bool is_granted = will_be_made || pass.plan.workers->granted <= pass.view.granted();
   if (is_status_first && is_granted) {
     if (Status written = write_status(); !written) return std::move(written).error();
@@ -283,30 +295,22 @@ Result<Action> ElasticReconciler::Refused(const View& view, const Plan& plan, Er
   // The API server does not say which field holds a malformed quantity.
   const std::string field = error.code() == ErrorCode::kInvalidArgument ? UnreadableField(*view.job) : "";
   const std::string message = error.message() + (field.empty() ? "" : "; " + field);
-  Reason reason;
-  switch (error.code()) {
-    case ErrorCode::kAlreadyExists: reason = Reason::kNameTaken; break;
-    case ErrorCode::kInvalid:
-    case ErrorCode::kInvalidArgument: reason = Reason::kTemplateRefused; break;
-    case ErrorCode::kForbidden:
-      reason = IsNotPermitted(error) ? Reason::kNotPermitted : Reason::kTemplateRefused;
-      break;
-    default: return error;
-  }
+  const std::optional<Reason> reason = ReasonOf(error);
+  if (!reason) return error;
   planning_.ReleaseUnmade(view);
   log_.Warn("job cannot be carried out", {{"job", view.job->metadata.Key().ToString()}, {"error", message}});
   // A failure of the clean-up must not overwrite how the job ended.
   if (HasEnded(plan.status)) return Action::After(kRefusedAgainRetry);
-  const api::ElasticHorovodJobStatus status = RefusedStatus(view, reason, message);
+  const api::ElasticHorovodJobStatus status = RefusedStatus(view, *reason, message);
   const bool is_new = !(status == view.job->status);
   Result<Deferred> written = WriteStatus(view, status, PatienceFor(view.job->status, status), stop);
   if (!written) return std::move(written).error();
   if (*written) return Action::After(std::min(**written, kRefusedRetry));
   if (is_new) {
-    events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(reason),
+    events_.Record(kube::EventType::kWarning, KindOf<ElasticHorovodJob>(), view.job->metadata, ToString(*reason),
                    "WriteChildren", message);
   }
-  const bool costs_little = reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden;
+  const bool costs_little = *reason == Reason::kNameTaken || error.code() == ErrorCode::kForbidden;
   return Action::After(is_new || costs_little ? kRefusedRetry : kRefusedAgainRetry);
 }
 

@@ -10,6 +10,7 @@
 #include "controllers/elastic/pod_templates.h"
 #include "controllers/elastic/refusals.h"
 #include "controllers/elastic/scripts.h"
+#include "controllers/frame/look_for.h"
 
 namespace grus {
 namespace {
@@ -31,15 +32,6 @@ bool HasStarted(const ElasticHorovodJob& job) {
   return job.status.phase == kPhaseStarting || job.status.phase == kPhaseRunning;
 }
 
-// The object as the API server has it; null: it is not there.
-template <typename T>
-Result<std::shared_ptr<T>> LookFor(kube::Client& client, const ObjectKey& key, std::stop_token stop = {}) {
-  Result<std::shared_ptr<T>> live = client.Get<T>(key, std::move(stop));
-  if (live) return live;
-  if (live.error().code() == ErrorCode::kNotFound) return std::shared_ptr<T>();
-  return std::move(live).error().with("look for " + std::string(KindOf<T>().kind) + " " + key.ToString());
-}
-
 template <typename T>
 std::shared_ptr<const T> OwnedChild(const kube::Informer* cache, const ElasticHorovodJob& job,
                                     const std::string& name) {
@@ -57,15 +49,15 @@ WantedChild ChildOf(const JobPass& pass, const std::shared_ptr<const T>& live) {
   return {.kind = KindOf<T>(), .live = live, .was_there = HasStarted(*pass.view.job)};
 }
 
-// For the next worker: one of `preferred` that is free, else the lowest that is free. It is taken then.
-int NextOrdinal(std::set<int>& taken, std::set<int>& preferred) {
+// For the next worker: one of `preferred` that is free, else the lowest from `lowest` on that is free. It is taken
+// then.
+int NextOrdinal(std::set<int>& taken, std::set<int>& preferred, int& lowest) {
   while (!preferred.empty()) {
     const int ordinal = preferred.extract(preferred.begin()).value();
     if (taken.insert(ordinal).second) return ordinal;
   }
-  int ordinal = 0;
-  while (!taken.insert(ordinal).second) ++ordinal;
-  return ordinal;
+  while (!taken.insert(lowest).second) ++lowest;
+  return lowest;
 }
 
 }  // namespace
@@ -155,9 +147,9 @@ Status JobChildren::MakeWorkers(const JobPass& pass) {
   const bool was_there = HasStarted(job) || pass.view.granted() > 0;
   std::set<int> unknown;
   unknown_.With(job.metadata, [&](std::set<int>& kept) { unknown = std::exchange(kept, {}); });
-  int left = pass.plan.missing;
+  int left = pass.plan.missing, lowest = 0;
   for (int tries = 2 * left + kNamesTakenByOthers; left > 0 && tries > 0; --tries) {
-    const int ordinal = NextOrdinal(taken, unknown);
+    const int ordinal = NextOrdinal(taken, unknown, lowest);
     const auto make = [&](bool is_there) {
       Json pod = MakeWorker(job, ordinal, pass.plan.workers->gang);
       if (is_there) pod.Erase("spec");  // It has only lost our labels.

@@ -38,8 +38,7 @@ struct JobPass {
 
 class JobChildren {
  public:
-  JobChildren(kube::Client& client, const ElasticCaches& caches, const kube::Clock& clock)
-      : client_(client), caches_(caches), clock_(clock) {}
+  JobChildren(kube::Client& client, const ElasticCaches& caches) : client_(client), caches_(caches) {}
 
   Children Find(const api::ElasticHorovodJob& job) const;
   ChildWriter WriterFor(const api::ElasticHorovodJob& job, kube::WriteTracker& writes, std::stop_token stop);
@@ -65,7 +64,6 @@ class JobChildren {
 
   kube::Client& client_;
   const ElasticCaches caches_;
-  const kube::Clock& clock_;
   ChildMarks marks_{kube::KeptFor::kSpec};
   kube::ObjectMemory<std::set<std::string>> dropped_;  // UIDs, while the cache has them.
   // Ordinals of workers whose create failed: the answer may have been lost, and the cache may not show the pod yet.

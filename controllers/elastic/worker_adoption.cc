@@ -5,6 +5,7 @@
 
 #include "clientlib/model/apps_v1.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/frame/look_for.h"
 
 namespace grus {
 namespace {
@@ -82,14 +83,13 @@ Result<bool> WorkerAdoption::TakeBack(const ElasticHorovodJob& job, bool is_gang
 Result<bool> WorkerAdoption::EndStatefulSet(const ElasticHorovodJob& job, const std::string& worker,
                                             ChildWriter& writer, std::stop_token stop) {
   const kube::ObjectKey key{job.metadata.ns, WorkersName(job)};
-  const auto set = client_.Get<kube::StatefulSet>(key, stop);
-  if (!set && set.error().code() != ErrorCode::kNotFound) {
-    return kube::Error(set.error()).with("look for StatefulSet " + key.ToString());
-  }
-  if (!set) {
+  const auto set = LookFor<kube::StatefulSet>(client_, key, stop);
+  if (!set) return set.error();
+  if (!*set) {
     // Either our cache is late, or the worker is another's, for the garbage collector to take.
-    const auto live = client_.Get<kube::Pod>({job.metadata.ns, worker}, stop);
-    if (!live) return live.error().code() == ErrorCode::kNotFound ? Result<bool>(true) : live.error();
+    const auto live = LookFor<kube::Pod>(client_, {job.metadata.ns, worker}, stop);
+    if (!live) return live.error();
+    if (!*live) return true;
     const kube::OwnerReference* controller = (*live)->metadata.Controller();
     return controller == nullptr || controller->kind != "StatefulSet";
   }
@@ -103,10 +103,10 @@ Result<bool> WorkerAdoption::EndStatefulSet(const ElasticHorovodJob& job, const 
 }
 
 Status WorkerAdoption::KeepKey(const ElasticHorovodJob& job, ChildWriter& writer, std::stop_token stop) {
-  const kube::ObjectKey old_key{job.metadata.ns, job.metadata.name + "-ssh-" + std::string(job.metadata.uid)};
-  const auto old = client_.Get<kube::Secret>(old_key, stop);
-  if (!old && old.error().code() == ErrorCode::kNotFound) return {};  // Its Secret has today's name.
-  if (!old) return kube::Error(old.error()).with("look for Secret " + old_key.ToString());
+  const std::string old_name = job.metadata.name + "-ssh-" + std::string(job.metadata.uid);
+  const auto old = LookFor<kube::Secret>(client_, {job.metadata.ns, old_name}, stop);
+  if (!old) return old.error();
+  if (!*old) return {};  // Its Secret has today's name.
   const std::optional<SshKey> key = KeyIn(**old);
   if (!key) return {};
   return writer.CreateOrTake(

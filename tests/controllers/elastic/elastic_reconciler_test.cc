@@ -194,7 +194,7 @@ TEST_F(ElasticReconcilerTest, AWorkerThatWasBoundSinceItWasSeenIsNotDropped) {
   ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   const ElasticCaches caches{jobs_,  services_, maps_,   launchers_, pods_,
                              nodes_, classes_,  quotas_, nullptr,    &profiles_};
-  JobChildren children(client_, caches, clock_);
+  JobChildren children(client_, caches);
   View view;
   view.job = Live<api::ElasticHorovodJob>({"team-a", "bert"});
   const Children found = children.Find(*view.job);
