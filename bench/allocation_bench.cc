@@ -2,7 +2,6 @@
 // What one decision of the allocation policy costs, in CPU time on one thread: p99 over passes in which, as in a live
 // pool, a few jobs have ended, a few have come, and the rest have aged since the one before.
 #include <benchmark/benchmark.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/thread_cpu.h"
 #include "controllers/policy/allocation.h"
 
 namespace {
@@ -18,12 +18,6 @@ namespace {
 constexpr int kGpusPerNode = 8;
 constexpr double kPassSeconds = 60;
 constexpr int kWarmPasses = 20;
-
-double ThreadCpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 class Pool {
  public:
@@ -77,9 +71,9 @@ void Decide(benchmark::State& state) {
   for (int i = 0; i < kWarmPasses; ++i) pool.Advance(grus::Allocate(pool.snapshot()));
   std::vector<double> times_ms;
   for (auto _ : state) {
-    const double start_s = ThreadCpuSeconds();
+    const double start_s = bench::ThreadCpuSeconds();
     const std::vector<grus::Grant> plan = grus::Allocate(pool.snapshot());
-    const double took_s = ThreadCpuSeconds() - start_s;
+    const double took_s = bench::ThreadCpuSeconds() - start_s;
     state.SetIterationTime(took_s);
     times_ms.push_back(took_s * 1e3);
     pool.Advance(plan);

@@ -4,7 +4,6 @@
 // come since the one before; and of the pass in which half of all teams, after a pause, take back what they are
 // guaranteed.
 #include <benchmark/benchmark.h>
-#include <time.h>
 
 #include <algorithm>
 #include <deque>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/thread_cpu.h"
 #include "controllers/policy/fair_share.h"
 #include "controllers/policy/reclaim.h"
 #include "controllers/policy/service_order.h"
@@ -22,12 +22,6 @@ namespace {
 
 constexpr std::int64_t kChildren = 9;  // Of each queue without parent.
 constexpr int kWarmPasses = 20;
-
-double ThreadCpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 struct Job {
   std::string queue;
@@ -177,9 +171,9 @@ class Passes {
   explicit Passes(benchmark::State& bench) : bench_(bench) {}
 
   void Measure(Pool& pool) {
-    const double start_s = ThreadCpuSeconds();
+    const double start_s = bench::ThreadCpuSeconds();
     Decision decision = pool.Decide();
-    const double took_s = ThreadCpuSeconds() - start_s;
+    const double took_s = bench::ThreadCpuSeconds() - start_s;
     bench_.SetIterationTime(took_s);
     times_ms_.push_back(took_s * 1e3);
     requests_ += decision.requests;

@@ -79,6 +79,16 @@ class ReconcilerFixture : public ::testing::Test {
     Edit(
         resource, key, [&](kube::Json& object) { object["status"] = *kube::ParseJson(status); }, "status");
   }
+  // The quota "team" of namespace team-a, made at the first call.
+  void PutQuota(const std::string& resource, const std::string& hard, const std::string& used) {
+    if (!server_.Get("resourcequotas", {"team-a", "team"})) {
+      Create("resourcequotas", Named("v1", "ResourceQuota", "team", "team-a"));
+    }
+    kube::Json status = kube::Json::MakeObject();
+    status["hard"][resource] = hard;
+    status["used"][resource] = used;
+    SetStatus("resourcequotas", {"team-a", "team"}, kube::ToText(status));
+  }
   // An object as the server has it. REQUIRES: it is there.
   template <typename T>
   std::shared_ptr<const T> Live(const kube::ObjectKey& key) {

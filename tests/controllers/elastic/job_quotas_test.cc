@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "clientlib/model/scheduling_v1.h"
-#include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/elastic/elastic_status.h"
+#include "tests/controllers/elastic/elastic_fixture.h"
 #include "tests/controllers/elastic/view_builder.h"
+#include "tests/kit/conditions.h"
 #include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
@@ -18,24 +19,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using kube::Json;
-using kube::KindOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io";
 
 // Jobs of two to four workers with a GPU each, in a namespace with a quota; nobody counts but the test.
 class JobQuotasTest : public testing::ReconcilerFixture {
  protected:
   void SetQuota(const std::string& resource, const std::string& hard, const std::string& used = "0") {
-    if (!server_.Get("resourcequotas", {"team-a", "team"})) {
-      Create("resourcequotas", Named("v1", "ResourceQuota", "team", "team-a"));
-    }
-    Json status = Json::MakeObject();
-    status["hard"][resource] = hard;
-    status["used"][resource] = used;
-    SetStatus("resourcequotas", {"team-a", "team"}, ToText(status));
+    PutQuota(resource, hard, used);
     if (cache_.HasList()) {
       ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
     }
@@ -194,53 +186,20 @@ TEST_F(JobQuotasTest, PodsAreOfTheDefaultPriorityClass) {
   EXPECT_EQ(Plan(Job()), 1);
 }
 
-// Passes over one job.
-class ElasticQuotasTest : public JobQuotasTest {
- protected:
-  void AddJob() {
-    api::ElasticHorovodJob job = TestJob();
-    job.metadata.uid.clear();
-    job.metadata.generation = 0;
-    job.status = {};
-    job.spec.workers.min_replicas = 2;
-    job.spec.workers.max_replicas = 4;
-    Create(kJobResource, *kube::ParseJson(kube::EncodeObject(KindOf<api::ElasticHorovodJob>(), job)));
-  }
-  void Pass() {
-    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
-    const auto action = elastic_.Reconcile({"team-a", "bert"}, {});
-    ASSERT_TRUE(action) << action.error().message();
-  }
-  std::string Ready(const char* field) {
-    const auto job = server_.Get(kJobResource, {"team-a", "bert"});
-    for (const Json& condition : *job->At({"status", "conditions"})->AsArray()) {
-      if (*condition.Find("type")->AsString() == "Ready") return *condition.Find(field)->AsString();
-    }
-    return {};
-  }
-
-  kube::Informer& jobs_ = Cache<api::ElasticHorovodJob>();
-  kube::Informer& services_ = Cache<kube::Service>();
-  kube::Informer& maps_ = Cache<kube::ConfigMap>();
-  kube::Informer& launchers_ = Cache<kube::Job>();
-  kube::Informer& pods_ = Cache<kube::Pod>();
-  kube::Informer& nodes_ = Cache<kube::Node>();
-  ClusterAccount account_{nodes_, pods_, clock_};
-  ElasticReconciler elastic_{client_,  {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_},
-                             account_, events_,
-                             clock_,   log_};
-};
+using ElasticQuotasTest = ElasticFixture;
 
 TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndGetsNoPlaces) {
-  SetQuota("requests.nvidia.com/gpu", "8", "7");
-  AddJob();
-  elastic_.FeedQueue(queue_);
-  StartCaches();
+  PutQuota("requests.nvidia.com/gpu", "8", "7");
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.workers.min_replicas = 2;
+    job.spec.workers.max_replicas = 4;
+  });
+  Start();
 
-  Pass();
+  ASSERT_TRUE(Pass());
 
-  EXPECT_EQ(Ready("reason"), "WaitingForQuota");
-  EXPECT_EQ(Ready("message"),
+  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "WaitingForQuota");
+  EXPECT_EQ(Message(),
             "waiting: quota \"team\" of namespace team-a leaves room for 1 more worker of the 2 needed "
             "(requests.nvidia.com/gpu: 7 of 8 used)");
   EXPECT_THAT(account_.PlacesOf("team-a/bert"), IsEmpty());
@@ -248,9 +207,10 @@ TEST_F(ElasticQuotasTest, AStartThatIsNotAdmittedWaitsAndGetsNoPlaces) {
   EXPECT_FALSE(server_.Get("pods", {"team-a", "bert-workers-0"}));
 
   const auto adds = queue_.counts().adds;
-  SetQuota("requests.nvidia.com/gpu", "8", "5");
+  PutQuota("requests.nvidia.com/gpu", "8", "5");
+  ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
   EXPECT_EQ(queue_.counts().adds, adds + 1);
-  Pass();
+  ASSERT_TRUE(Pass());
 
   EXPECT_EQ(account_.PlacesOf("team-a/bert").size(), 3U);
   EXPECT_TRUE(server_.Get("pods", {"team-a", "bert-workers-0"}));
