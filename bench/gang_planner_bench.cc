@@ -2,7 +2,9 @@
 // What a pass of the gang planner costs, in CPU time on one thread.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <string>
@@ -198,6 +200,104 @@ void BM_LargeGang(benchmark::State& state) {
   }
 }
 
+// `nodes` are full: four jobs in five run, each in the queue of its namespace; the fifth waits. A tenth of the queues
+// are below their guarantee, so that others must yield to them.
+struct QueuedWorld {
+  ClusterLedger ledger;
+  grus::ClusterQueues queues{ledger};
+  GangPlanner planner{ledger, 15, &queues};
+  int running = 0;
+  std::vector<GangDemand> waiting;
+
+  QueuedWorld(int nodes, int jobs, int teams) {
+    ledger.Observe(&queues);
+    for (int i = 0; i < nodes; ++i) ledger.PutNode(Node(i));
+    grus::QueueSetup setup;
+    const std::int64_t each = nodes * kGpusPerNode * grus::kOneGpu / teams;
+    for (int i = 0; i < teams; ++i) {
+      const std::string name = "team-" + std::to_string(i);
+      setup.queues.push_back({.name = name, .quotas = {{.pool = "default", .guaranteed_milli = each / 2}}});
+      setup.namespaces.push_back({name, {name}});
+    }
+    queues.SetUp(std::move(setup));
+    running = jobs * 4 / 5;
+    const int pods = nodes * 2;
+    for (int pod = 0; pod < pods; ++pod) Bind(pod);
+    for (int job = 0; job < running; ++job) {
+      const int workers = pods / running + (job < pods % running ? 1 : 0);
+      queues.PutHolder(Owner(job, teams), {.comes_back = true,
+                                           .workers = workers,
+                                           .min_workers = 1,
+                                           .wanted_workers = 2 * workers,
+                                           .running_since = kNow - 10 * job});
+    }
+    const std::vector<ShapePtr> shapes = Shapes();
+    for (int job = running; job < jobs; ++job) {
+      GangDemand gang;
+      gang.key = "team-" + std::to_string(job % teams) + "/waits-" + std::to_string(job);
+      gang.waiting_since = kNow - 20'000 + job;
+      gang.members.assign(static_cast<std::size_t>(1 + job % 8), shapes[2]);
+      gang.needed = static_cast<int>(gang.members.size());
+      queues.PutHolder(gang.key, {.comes_back = true});
+      planner.Put(gang);
+      waiting.push_back(std::move(gang));
+    }
+  }
+  std::string Owner(int job, int teams) const {
+    const int team = job % teams;  // The last tenth of the teams runs nothing.
+    return "team-" + std::to_string(team < teams - teams / 10 ? team : 0) + "/runs-" + std::to_string(job);
+  }
+  // What was placed gives its places back, so that the cluster stays as full as it was.
+  void WaitAgain(const std::vector<std::string>& changed) {
+    for (const std::string& key : changed) {
+      const grus::GangStanding* standing = planner.StandingOf(key);
+      if (standing == nullptr || !standing->is_placed) continue;
+      ledger.DropPlaces(key);
+      for (GangDemand& gang : waiting) {
+        if (gang.key == key) planner.Put(gang = WithLaterStart(gang));
+      }
+    }
+  }
+  static GangDemand WithLaterStart(GangDemand gang) {
+    ++gang.waiting_since;
+    return gang;
+  }
+  void Bind(int pod) {
+    static const ShapePtr kShape = Shapes()[2];
+    ledger.Bind("pod-" + std::to_string(pod), "gpu-node-" + std::to_string(100'000 + pod / 2), kShape->request,
+                Owner(pod % running, static_cast<int>(queues.setup().queues.size())));
+  }
+};
+
+// One pod that goes or comes, and the pass after it, with queues.
+void BM_QueuedEvent(benchmark::State& state) {
+  QueuedWorld world(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
+                    static_cast<int>(state.range(2)));
+  std::int64_t events = 0;
+  world.planner.Plan(kNow);
+  std::vector<double> seconds;
+  for (auto _ : state) {
+    const int pod = static_cast<int>(events / 2 * 7 % (2 * state.range(0)));
+    const auto start = std::chrono::steady_clock::now();
+    if (events++ % 2 == 0) world.ledger.Release("pod-" + std::to_string(pod));
+    else world.Bind(pod);
+    const std::vector<std::string> changed = world.planner.Plan(kNow + events / 100);
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    state.PauseTiming();
+    world.WaitAgain(changed);
+    state.ResumeTiming();
+  }
+  std::ranges::sort(seconds);
+  state.counters["p99_ms"] = 1e3 * seconds[seconds.size() * 99 / 100];
+  state.counters["waiting"] = static_cast<double>(world.planner.waiting());
+  state.counters["notices"] = static_cast<double>(world.queues.yields().size());
+}
+
+BENCHMARK(BM_QueuedEvent)
+    ->Args({256, 600, 20})
+    ->Args({2'048, 5'000, 200})
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime();
 BENCHMARK(BM_PlanNothingFits)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_PlanMostFit)->Arg(12)->Arg(64)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(BM_OneEvent)->Arg(1)->Arg(100)->Unit(benchmark::kMicrosecond)->MeasureProcessCPUTime();

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "bench/thread_cpu.h"
-#include "controllers/policy/fair_share.h"
-#include "controllers/policy/reclaim.h"
-#include "controllers/policy/service_order.h"
+#include "controllers/queues/fair_share.h"
+#include "controllers/queues/reclaim.h"
+#include "controllers/queues/service_order.h"
 
 namespace {
 
@@ -39,9 +39,9 @@ class Pool {
  public:
   // `pausing`: only every second team has jobs.
   Pool(int gpus, int queues, int jobs, unsigned seed, bool pausing) : random_(seed), jobs_(jobs) {
-    pools_ = {{"a100", gpus * grus::kGpu}};
+    pools_ = {{"a100", gpus * grus::kOneGpu}};
     const std::int64_t parents = queues / (kChildren + 1);
-    const std::int64_t each = gpus * grus::kGpu / (parents * kChildren) * 4 / 5;  // A fifth is guaranteed to nobody.
+    const std::int64_t each = gpus * grus::kOneGpu / (parents * kChildren) * 4 / 5;  // A fifth is guaranteed to nobody.
     for (int i = 0; i < parents; ++i) {
       const std::string parent = "department-" + std::to_string(100 + i);
       specs_.push_back({.name = parent, .quotas = {{.pool = "a100", .guaranteed_milli = kChildren * each}}});

@@ -6,6 +6,7 @@
 //   Use(*got);
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <variant>
@@ -64,5 +65,13 @@ class [[nodiscard]] Result<void> {
 };
 
 using Status = Result<void>;
+
+// Of two done beside each other: the first failure, to be tried again no sooner than either was asked to wait.
+inline Status FirstFailure(Status a, Status b) {
+  if (a) return b;
+  if (b || !b.error().retry_after()) return a;
+  const Duration longest = std::max(*b.error().retry_after(), a.error().retry_after().value_or(Duration::zero()));
+  return std::move(a).error().with_retry_after(longest);
+}
 
 }  // namespace kube

@@ -47,9 +47,9 @@ struct FieldRules {
   bool read_only = false;  // Read, but never written and not in the schema.
   std::int64_t minimum = INT64_MIN;
   std::int64_t maximum = INT64_MAX;
-  std::int64_t min_length = -1;  // Of a string.
+  std::int64_t min_length = -1;  // Of a string, or of each value of a map of strings.
   std::int64_t max_length = -1;
-  std::int64_t min_items = -1;  // Of a list.
+  std::int64_t min_items = -1;  // Of a list or a map.
   std::int64_t max_items = -1;
   std::string_view pattern = {};
   std::string_view format = {};
@@ -58,7 +58,8 @@ struct FieldRules {
   std::string_view list_map_key = {};                  // With list_type map.
   std::span<const std::string_view> enum_values = {};  // Of a string; enums bring their own names.
   std::span<const CelRule> cel = {};
-  std::string_view json_type = {};  // Of a Json: object (if not given) | array (of objects) | any
+  std::span<const CelRule> item_cel = {};  // Over each item of a list: the API server then says which one is wrong.
+  std::string_view json_type = {};         // Of a Json: object (if not given) | array (of objects) | any
 };
 
 struct FieldInfo {

@@ -8,6 +8,9 @@
 namespace kube {
 namespace {
 
+// In the schemas of CRDs; Kubernetes has no limit. Without one, a rule over the list may cost more than it allows.
+constexpr std::int64_t kMostRequirements = 128;
+
 // Splits a selector into words and the signs between them.
 class Scanner {
  public:
@@ -108,7 +111,7 @@ std::span<const FieldInfo> LabelRequirement::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::key>("key", {.doc = "The label's key.", .required = true}),
       Field<&T::op>("operator", {.doc = "How the label relates to the values.", .required = true}),
-      Field<&T::values>("values", {.doc = "For In and NotIn.", .list_type = "atomic"}),
+      Field<&T::values>("values", {.doc = "For In and NotIn.", .max_items = kMostRequirements, .list_type = "atomic"}),
   };
   return kFields;
 }
@@ -117,8 +120,9 @@ std::span<const FieldInfo> LabelSelector::Fields() {
   using T = LabelSelector;
   static constexpr FieldInfo kFields[] = {
       Field<&T::match_labels>("matchLabels", {.doc = "Labels that must have these values."}),
-      Field<&T::match_expressions>("matchExpressions",
-                                   {.doc = "Requirements that must all hold.", .list_type = "atomic"}),
+      Field<&T::match_expressions>(
+          "matchExpressions",
+          {.doc = "Requirements that must all hold.", .max_items = kMostRequirements, .list_type = "atomic"}),
   };
   return kFields;
 }

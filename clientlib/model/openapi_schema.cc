@@ -99,9 +99,10 @@ Json SchemaOf(const FieldInfo& field) {
   if (rules.nullable) schema["nullable"] = true;
   AddLimit(schema, "minimum", rules.minimum, INT64_MIN);
   AddLimit(schema, "maximum", rules.maximum, INT64_MAX);
-  AddLimit(schema, "minLength", rules.min_length, -1);
-  AddLimit(schema, "maxLength", rules.max_length, -1);
   const bool is_map = type->shape == Shape::kMap;
+  Json& text = is_map ? schema["additionalProperties"] : schema;
+  AddLimit(text, "minLength", rules.min_length, -1);
+  AddLimit(text, "maxLength", rules.max_length, -1);
   AddLimit(schema, is_map ? "minProperties" : "minItems", rules.min_items, -1);
   AddLimit(schema, is_map ? "maxProperties" : "maxItems", rules.max_items, -1);
   if (!rules.pattern.empty()) schema["pattern"] = rules.pattern;
@@ -114,6 +115,7 @@ Json SchemaOf(const FieldInfo& field) {
   if (!rules.list_type.empty()) schema["x-kubernetes-list-type"] = rules.list_type;
   if (!rules.list_map_key.empty()) schema["x-kubernetes-list-map-keys"] = Json::MakeArray({rules.list_map_key});
   AddCel(schema, rules.cel);
+  if (!rules.item_cel.empty()) AddCel(schema["items"], rules.item_cel);
   return schema;
 }
 

@@ -33,6 +33,7 @@ struct Family {
   std::string help;
   std::vector<std::string> label_names;
   std::map<Registry::LabelValues, Cell> cells;
+  std::function<Registry::Samples()> read_all;  // May be empty.
 };
 
 // First a letter, '_' (or ':' in the name of a metric), then digits too.
@@ -114,20 +115,25 @@ struct Registry::Impl {
   mutable std::mutex mutex;  // Guards `families`; the cells are atomic.
   std::map<std::string, Family, std::less<>> families;
 
-  // The cell for these labels, empty if it is new. REQUIRES: `mutex` is held.
-  Cell& Find(Type type, std::string_view name, std::string_view help, std::vector<std::string> label_names,
-             LabelValues values) {
+  // REQUIRES: `mutex` is held.
+  Family& FindFamily(Type type, std::string_view name, std::string_view help, std::vector<std::string> label_names) {
     assert(IsName(name, false) && "not a metric name");
-    assert(label_names.size() == values.size() && "one value for each label");
     auto it = families.find(name);
     if (it == families.end()) {
       assert(std::all_of(label_names.begin(), label_names.end(), [](auto& n) { return IsName(n, true); }));
-      it = families.emplace(name, Family{type, std::string(help), std::move(label_names), {}}).first;
+      it = families.emplace(name, Family{type, std::string(help), std::move(label_names), {}, {}}).first;
     } else {
       assert(it->second.type == type && it->second.help == help && it->second.label_names == label_names &&
              "one name, two meanings");
     }
-    return it->second.cells[std::move(values)];
+    return it->second;
+  }
+
+  // The cell for these labels, empty if it is new. REQUIRES: `mutex` is held.
+  Cell& Find(Type type, std::string_view name, std::string_view help, std::vector<std::string> label_names,
+             LabelValues values) {
+    assert(label_names.size() == values.size() && "one value for each label");
+    return FindFamily(type, name, help, std::move(label_names)).cells[std::move(values)];
   }
 
   template <typename T>
@@ -170,6 +176,12 @@ void Registry::AddGaugeFunction(std::string_view name, std::string_view help, st
   impl_->Add(Type::kGauge, name, help, std::move(label_names), std::move(values), std::move(read));
 }
 
+void Registry::AddGaugeFamily(std::string_view name, std::string_view help, std::vector<std::string> label_names,
+                              std::function<Samples()> read) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->FindFamily(Type::kGauge, name, help, std::move(label_names)).read_all = std::move(read);
+}
+
 void Registry::AddCounterFunction(std::string_view name, std::string_view help, std::vector<std::string> label_names,
                                   LabelValues values, std::function<double()> read) {
   impl_->Add(Type::kCounter, name, help, std::move(label_names), std::move(values), std::move(read));
@@ -185,12 +197,13 @@ std::string Registry::Text() const {
     std::string_view name;
     const Family* family;  // Never removed; only its `cells` change.
     std::vector<Sample> samples;
+    std::function<Samples()> read_all;
   };
   std::vector<Shown> shown;
   {
     std::lock_guard lock(impl_->mutex);
     for (const auto& [name, family] : impl_->families) {
-      Shown& one = shown.emplace_back(Shown{name, &family, {}});
+      Shown& one = shown.emplace_back(Shown{name, &family, {}, family.read_all});
       for (const auto& [values, cell] : family.cells) {
         Sample& sample = one.samples.emplace_back(Sample{LabelText(family.label_names, values), {}});
         if (auto* counter = std::get_if<0>(&cell)) sample.source = counter->get();
@@ -202,7 +215,7 @@ std::string Registry::Text() const {
   }
 
   std::string out;
-  for (const auto& [name, family, samples] : shown) {
+  for (const auto& [name, family, samples, read_all] : shown) {
     out.append("# HELP ").append(name) += ' ';
     AppendEscaped(out, family->help, false);
     out.append("\n# TYPE ").append(name).append(" ").append(ToString(family->type)) += '\n';
@@ -230,6 +243,10 @@ std::string Registry::Text() const {
         AppendSample(out, name, "_sum", sample.labels, histogram.sum_.load(std::memory_order_relaxed));
         AppendSample(out, name, "_count", sample.labels, count);
       }
+    }
+    if (!read_all) continue;
+    for (const auto& [values, value] : read_all()) {
+      AppendSample(out, name, "", LabelText(family->label_names, values), value);
     }
   }
   return out;

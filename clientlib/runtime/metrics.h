@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kube {
@@ -64,7 +65,13 @@ class Registry {
   // lock held. A second function for the same labels replaces the first.
   void AddGaugeFunction(std::string_view name, std::string_view help, std::vector<std::string> label_names,
                         LabelValues values, std::function<double()> read);
-  // The same for a value that only grows.
+  // A whole family that is read at scrape time: a set of labels that is not returned any more is not shown any more.
+  // The values of labels in the order of `label_names`, and no set twice. `read` as above. A second function replaces
+  // the first.
+  using Samples = std::vector<std::pair<LabelValues, double>>;
+  void AddGaugeFamily(std::string_view name, std::string_view help, std::vector<std::string> label_names,
+                      std::function<Samples()> read);
+  // AddGaugeFunction() for a value that only grows.
   void AddCounterFunction(std::string_view name, std::string_view help, std::vector<std::string> label_names,
                           LabelValues values, std::function<double()> read);
 

@@ -6,9 +6,12 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_objects.h"
 #include "controllers/policy/placement.h"
+#include "controllers/policy/waited.h"
 
 namespace grus {
 namespace {
+
+constexpr std::int64_t kReserveAfterSeconds = 15;  // That a gang has waited.
 
 // No sign of more pods like it: a DaemonSet's pod is made for its own node, and a job has one launcher.
 bool IsOneOff(const kube::Pod& pod) {
@@ -51,11 +54,9 @@ bool IsUnschedulable(const kube::Pod& pod) {
   return scheduled && !scheduled->is_true() && scheduled->reason != "SchedulingGated";
 }
 
-std::int64_t UnixSeconds(const kube::Clock& clock) {
-  return std::chrono::duration_cast<std::chrono::seconds>(clock.WallNow().time_since_epoch()).count();
-}
-
 }  // namespace
+
+std::int64_t ClusterAccount::UnixSeconds() const { return grus::UnixSeconds(kube::Time{clock_.WallNow()}); }
 
 ClusterAccount::ClusterAccount(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
                                Nominations nominations, PodVolumes* volumes, PodDevices* devices)
@@ -66,12 +67,17 @@ ClusterAccount::ClusterAccount(kube::Informer& nodes, kube::Informer& pods, cons
       volumes_(volumes),
       devices_(devices),
       pods_by_device_key_(pods.AddIndex(DeviceKeysOf)),
-      planner_(ledger_) {
+      planner_(ledger_, kReserveAfterSeconds, &queues_) {
+  ledger_.Observe(&queues_);
   nodes.AddHandler([this](const kube::Change& change, bool) { OnNode(change); });
   pods.AddHandler([this](const kube::Change& change, bool is_first_list) { OnPod(change, is_first_list); });
   if (devices == nullptr) return;
   devices->OnNode([this](const std::string& node) { OnDevices(node); });
   devices->OnNeeds([this](const std::string& key) { OnNeeds(key); });
+}
+
+void ClusterAccount::OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
+  if (volumes_ != nullptr) volumes_->OnVolumeClaim(std::move(callback));
 }
 
 void ClusterAccount::OnNode(const kube::Change& change) {
@@ -96,18 +102,6 @@ void ClusterAccount::Apply(const std::function<void(Effects&)>& change) {
     change(effects);
   }
   Tell(effects);
-}
-
-void ClusterAccount::Tell(const Effects& effects) const {
-  for (const std::string& gang : effects.urgent) {
-    for (const auto& tell : on_standing_) tell(gang, true);
-  }
-  for (const std::string& gang : effects.stale) {
-    for (const auto& tell : on_standing_) tell(gang, false);
-  }
-  for (const auto& tell : on_freed_) {
-    if (effects.has_freed) tell();
-  }
 }
 
 void ClusterAccount::NoteWaitingLocked(const kube::Pod* before, const kube::Pod* after, bool is_first_list,
@@ -161,23 +155,29 @@ void ClusterAccount::OnPod(const kube::Change& change, bool is_first_list) {
   const auto* after = static_cast<const kube::Pod*>(change.after.get());
   const std::string_view held = HeldNode(before), holds = HeldNode(after);
   const bool is_same_pod = before && after && before->metadata.uid == after->metadata.uid;
-  const bool is_same_holding = held == holds && (holds.empty() || (is_same_pod && AskForTheSame(*before, *after)));
+  const bool is_same_holding = held == holds && (holds.empty() || (is_same_pod && AskForTheSame(*before, *after) &&
+                                                                   before->metadata.labels == after->metadata.labels));
   Apply([&](Effects& effects) {
     NoteWaitingLocked(before, after, is_first_list, effects);
-    if (is_same_holding) return;
-    effects.has_freed = !held.empty();
-    // Bind() replaces the holding of a pod that now holds another node or other resources.
-    if (!held.empty() && !(is_same_pod && !holds.empty())) {
-      ledger_.Release(std::string(before->metadata.uid));
-      KeepForLauncherLocked(*before, after);
+    if (!is_same_holding) {
+      effects.has_used = true;
+      effects.has_freed = !held.empty();
+      // Bind() replaces the holding of a pod that now holds another node or other resources.
+      if (!held.empty() && !(is_same_pod && !holds.empty())) {
+        ledger_.Release(std::string(before->metadata.uid));
+        KeepForLauncherLocked(*before, after);
+      }
+      if (!holds.empty()) BindLocked(*after, holds, RequestOf(*after, devices_));
     }
-    if (!holds.empty()) BindLocked(*after, holds, RequestOf(*after, devices_));
+    if (after && after->metadata.is_being_deleted()) ledger_.NoteEnding(std::string(after->metadata.uid));
   });
 }
 
 void ClusterAccount::BindLocked(const kube::Pod& pod, std::string_view node, const Resources& request) {
   const ShapePtr footprint = shapes_.Share(FootprintOf(pod));
-  ledger_.Bind(std::string(pod.metadata.uid), std::string(node), request, OwnerOf(pod), footprint);
+  std::string owner = OwnerOf(pod);
+  if (owner.empty()) owner = OwnerOfOthers(pod.metadata.ns);
+  ledger_.Bind(std::string(pod.metadata.uid), std::string(node), request, owner, footprint);
 }
 
 void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
@@ -226,23 +226,39 @@ bool ClusterAccount::HasNode(const std::string& name) const {
   return node && node->is_known;
 }
 
+int ClusterAccount::MostDevicesOnANode() const {
+  std::lock_guard lock(mutex_);
+  std::int64_t most = 0;
+  for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
+    const LedgerNode* node = ledger_.NodeAt(id);
+    if (node == nullptr) continue;
+    const Resources& has = node->state.allocatable;
+    most = std::max(most, has.Extended(has.Accelerator()));
+  }
+  return static_cast<int>(std::min<std::int64_t>(most, 1024));
+}
+
 std::string ClusterAccount::HostnameOf(const std::string& node) const {
   std::lock_guard lock(mutex_);
   const LedgerNode* found = ledger_.FindNode(node);
   return found ? std::string(found->state.labels.Get(kHostnameLabel)) : std::string();
 }
 
-void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& shape, int count) {
+void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& wanted, int count) {
   Apply([&](Effects& effects) {
     const std::size_t before = ledger_.PlacesOf(owner).size();
+    const ShapePtr shape = InPoolLocked(owner, wanted);
+    count = LimitPlacesLocked(owner, shape->request, count);
     if (HasConstraints(ledger_, {shape})) KeepConstrainedPlaces(ledger_, owner, shape, count);
     else ledger_.KeepPlaces(owner, *shape, count);
+    effects.has_used = ledger_.PlacesOf(owner).size() != before;
     effects.has_freed = ledger_.PlacesOf(owner).size() < before;
   });
 }
 
-Room ClusterAccount::RoomFor(const std::string& owner, const ShapePtr& shape, int at_most) {
+Room ClusterAccount::RoomFor(const std::string& owner, const ShapePtr& wanted, int at_most) {
   std::lock_guard lock(mutex_);
+  const ShapePtr shape = InPoolLocked(owner, wanted);
   const bool may_use_reserved = planner_.reserved_for() == owner;
   Room room = ledger_.RoomFor(owner, *shape, at_most, may_use_reserved);
   if (HasConstraints(ledger_, {shape})) {
@@ -251,6 +267,7 @@ Room ClusterAccount::RoomFor(const std::string& owner, const ShapePtr& shape, in
     const std::size_t more = PlacesFor(ledger_, shape, at_most - planned, may_use_reserved).size();
     room.copies = std::min(room.copies, planned + static_cast<int>(more));
   }
+  if (queues_.is_active()) LimitByQueueLocked(owner, shape->request, room);
   return room;
 }
 
@@ -299,26 +316,16 @@ void ClusterAccount::Enqueue(const GangDemand& demand) {
 
 GangStanding ClusterAccount::Ask(const GangDemand& demand) {
   std::call_once(has_begun_, [this] {
-    for (const auto& prepare : before_planning_) prepare();
+    TellBeforePlanning();
     std::lock_guard lock(mutex_);
+    has_planned_ = true;
     competition_.ForgetOwners();
   });
   GangStanding standing;
   Apply([&](Effects& effects) {
-    const std::string reserved_for = planner_.reserved_for();
     planner_.Put(demand);
-    const std::vector<std::string> changed = planner_.Plan(UnixSeconds(clock_));
-    effects.has_freed = !reserved_for.empty() && planner_.reserved_for() != reserved_for;
+    PlanLocked(demand.key, effects);
     if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
-    for (const std::string& key : changed) {
-      const GangStanding* other = planner_.StandingOf(key);
-      const bool is_placed = other && other->is_placed;
-      if (is_placed) placed_.try_emplace(key);
-      if (other && !is_placed) waiting_.insert(key);
-      else waiting_.erase(key);
-      const bool is_urgent = is_placed || (other && other->has_reservation);
-      if (key != demand.key) (is_urgent ? effects.urgent : effects.stale).push_back(key);
-    }
     if (standing.is_placed) {
       waiting_.erase(demand.key);
       planner_.Remove(demand.key);  // The caller knows now: the same demand again is a new one.
@@ -327,6 +334,23 @@ GangStanding ClusterAccount::Ask(const GangDemand& demand) {
     }
   });
   return standing;
+}
+
+void ClusterAccount::PlanLocked(const std::string& asking, Effects& effects) {
+  const std::string reserved_for = planner_.reserved_for();
+  const std::vector<std::string> changed = planner_.Plan(UnixSeconds());
+  effects.has_freed |= !reserved_for.empty() && planner_.reserved_for() != reserved_for;
+  effects.has_used |= !changed.empty();
+  for (const std::string& key : changed) {
+    const GangStanding* other = planner_.StandingOf(key);
+    const bool is_placed = other && other->is_placed;
+    if (is_placed) placed_.try_emplace(key);
+    if (other && !is_placed) waiting_.insert(key);
+    else waiting_.erase(key);
+    const bool is_urgent = is_placed || (other && other->has_reservation);
+    if (key != asking) (is_urgent ? effects.urgent : effects.stale).push_back(key);
+  }
+  effects.yielding = planner_.TakeToldToYield();
 }
 
 void ClusterAccount::StopAsking(const std::string& gang) {

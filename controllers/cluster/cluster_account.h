@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster ledger and the planner of gangs, kept up to date by the node and pod caches: the one account of who holds
-// what, shared by all controllers.
-//
-// Thread-safe: one lock around ledger and planner, so that two reconcile threads do not count on the same free GPU.
-// Registered callbacks run without the lock, on the thread that made the change.
+// what, shared by all controllers. Thread-safe: one lock around ledger and planner, so that two reconcile threads do
+// not count on the same free GPU.
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -17,15 +14,18 @@
 #include "clientlib/base/clock.h"
 #include "clientlib/cache/informer.h"
 #include "clientlib/model/core_v1.h"
+#include "controllers/cluster/account_callbacks.h"
 #include "controllers/cluster/competition.h"
 #include "controllers/cluster/nominations.h"
 #include "controllers/cluster/pod_devices.h"
 #include "controllers/cluster/pod_volumes.h"
 #include "controllers/policy/gang_planner.h"
+#include "controllers/policy/size_planner.h"
+#include "controllers/queues/queue_setup.h"
 
 namespace grus {
 
-class ClusterAccount {
+class ClusterAccount : public AccountCallbacks {
  public:
   // Registers handlers: stop and join both informers before this goes. `volumes` and `devices` may be null: placement
   // then ignores where a pod's volumes and claimed devices are.
@@ -33,26 +33,27 @@ class ClusterAccount {
                  Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr,
                  PodDevices* devices = nullptr);
 
-  // REQUIRES for all callbacks: register before the informers start. This one is called once, before anything is
-  // planned: it calls AddPlace() for what an earlier process promised, and Enqueue() for what it began.
-  void BeforePlanning(std::function<void()> callback) { before_planning_.push_back(std::move(callback)); }
-  void OnFreed(std::function<void()> callback) { on_freed_.push_back(std::move(callback)); }
-  // Gets the key of a gang whose standing changed. Urgent: the gang was placed, got the reservation or lost places, its
-  // device claims changed, or competition threatens its start. Otherwise only its status text is stale.
-  void OnStanding(std::function<void(const std::string& gang, bool is_urgent)> callback) {
-    on_standing_.push_back(std::move(callback));
-  }
-  void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback) {
-    if (volumes_ != nullptr) volumes_->OnVolumeClaim(std::move(callback));
-  }
-  // Keeps the room of a lost launcher until its job's next pass. Call it if a controller reconciles jobs.
+  void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback);
+  // Keeps the room of a lost launcher until its job's next pass. For a controller of jobs.
   void KeepRoomOfLostLaunchers() { keeps_room_of_lost_launchers_ = true; }
+  // Replaces all queues and pools, and plans anew. Jobs and gangs that run go on.
+  void SetQueues(QueueSetup setup);
+  // Plans, if anything changed, and says what everybody uses and waits for.
+  QueuesReport Queues();
+  // What the queues must know of a job or gang. Call it before Ask(), and in each pass while it runs.
+  void PutHolder(const std::string& owner, const Holder& holder);
+  void RemoveHolder(const std::string& owner);  // It is gone.
+  // Workers that a job should have, by what GPUs are worth in it; nullopt: all it can get. RoomFor() keeps to it.
+  std::optional<int> TargetOf(const std::string& owner);
+  std::optional<YieldNotice> YieldOf(const std::string& owner) const;  // nullopt: it may keep what it has.
+
   void NotifyPlaced(const std::string& gang) const { Tell({.urgent = {gang}}); }  // Calls OnStanding(): urgent.
   bool HasNode(const std::string& name) const;
+  int MostDevicesOnANode() const;
+  std::string OnlyPoolFor(const PodShape& shape) const;   // Whose nodes accept such pods; empty: none, or several.
   std::string HostnameOf(const std::string& node) const;  // Its label kubernetes.io/hostname; empty: none is known.
-  // `owner`: a job's key as text, or its LauncherOwner(). See ClusterLedger.
-  void KeepPlaces(const std::string& owner, const ShapePtr& shape, int count);
-  Room RoomFor(const std::string& owner, const ShapePtr& shape, int at_most);
+  void KeepPlaces(const std::string& owner, const ShapePtr& wanted, int count);
+  Room RoomFor(const std::string& owner, const ShapePtr& wanted, int at_most);
   // The gang for which free room is reserved that the scheduler could give to such a pod of `owner`; empty: none.
   std::string ReservedFrom(const std::string& owner, const PodShape& shape) const;
 
@@ -78,16 +79,13 @@ class ClusterAccount {
   // unschedulable. `counts` runs with the lock held: it must not call this account.
   bool IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const;
 
-  // Whether other owners have places, whose room looks free to the scheduler.
-  bool HaveOthersPlaces(const std::string& owner) const;
-  // Whether the places of `gang` must be protected: competition threatens one of them; pods of another
-  // shape are on their way and may be bound there (pods alike only swap places); or pods of this gang could take the
-  // room that is reserved for another gang or planned for their launcher.
+  // Whether the places of `gang` must be protected: competition threatens one of them; pods of another shape may be
+  // bound there (those alike only swap places); or its own pods could take room that is kept for another gang or its
+  // launcher.
   bool MustProtect(const std::string& gang);
-  // Whether it has places on nodes whose devices it does not hold alone. The scheduler would spread what the planner
-  // packed, until no node is whole.
+  // Whether it shares the devices of a node. The scheduler would spread what the planner packed.
   bool SharesNodes(const std::string& gang) const;
-  // Whether places are protected by pinning members to nodes rather than by nominating them.
+  // Whether members are pinned to their nodes rather than nominated.
   bool Pins() const { return nominations_ == Nominations::kPin || !are_honoured_.load(); }
   void SetNominationsHonoured(bool are_honoured) { are_honoured_ = are_honoured; }  // Assumed at first.
   // Whether the pods of a gang of that priority can be given to the scheduler, which has kept their places since
@@ -95,15 +93,16 @@ class ClusterAccount {
   Safety Check(const std::string& gang, const std::vector<Place>& places, int priority, kube::TimePoint since) const;
 
  private:
-  // Whom to tell of a change.
-  struct Effects {
-    std::vector<std::string> urgent = {}, stale = {};  // Gangs, for OnStanding().
-    bool has_freed = false;                            // Room, for OnFreed().
-  };
   // Calls `change` with the lock held, then Tell() without it.
   void Apply(const std::function<void(Effects&)>& change);
-  void Tell(const Effects& effects) const;
-
+  std::int64_t UnixSeconds() const;  // Now.
+  // Plans, and notes who is concerned. `asking`: who gets the answer, and need not be told.
+  void PlanLocked(const std::string& asking, Effects& effects);
+  // To what its queue lets it have.
+  void LimitByQueueLocked(const std::string& owner, const Resources& request, Room& room);
+  int LimitPlacesLocked(const std::string& owner, const Resources& request, int count);
+  // The shape in the pool that the owner is in, if there are queues or pools.
+  ShapePtr InPoolLocked(const std::string& owner, const ShapePtr& shape);
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change, bool is_first_list);
   void OnDevices(const std::string& node);
@@ -130,12 +129,14 @@ class ClusterAccount {
   std::atomic<bool> are_honoured_{true};
   std::once_flag has_begun_;  // Planning.
   bool keeps_room_of_lost_launchers_ = false;
-  std::vector<std::function<void()>> before_planning_, on_freed_;
-  std::vector<std::function<void(const std::string&, bool)>> on_standing_;
 
   mutable std::mutex mutex_;  // Guards what follows.
+  bool has_planned_ = false;  // Before, what earlier processes promised may not be in the ledger yet.
   ClusterLedger ledger_;
+  ClusterQueues queues_{ledger_};
   GangPlanner planner_;
+  SizePlanner sizes_{ledger_, queues_};
+  std::int64_t sized_at_ = 0;  // When a start last asked for sizes.
   ShapePool shapes_;
   Competition competition_{ledger_};
   std::unordered_map<std::string, ShapePtr> present_;  // By UID: the need that a pod with device claims counts with.

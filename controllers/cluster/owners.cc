@@ -46,8 +46,6 @@ kube::PodSpec WithoutPin(const kube::Pod& pod) {
   return spec;
 }
 
-std::string LauncherOwner(const std::string& job) { return job + "/launcher"; }
-
 std::string OwnerOf(const kube::Pod& pod) {
   for (const kube::Kind* kind : {&api::PodGroup::ResourceKind(), &api::LegacyPodGroup::ResourceKind()}) {
     const std::string_view group = GroupNameOf(*kind, pod.metadata);

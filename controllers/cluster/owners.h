@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clientlib/model/pod.h"
+#include "controllers/policy/owner_names.h"
 
 namespace grus {
 
@@ -24,9 +25,6 @@ std::string_view GroupNameOf(const kube::Kind& kind, const kube::ObjectMeta& pod
 std::string GangKey(const kube::Kind& kind, const kube::ObjectKey& group);
 // The inverse; nullopt: the gang is of another kind.
 std::optional<kube::ObjectKey> GroupOfGang(const kube::Kind& kind, std::string_view gang);
-
-// A job's launcher is an owner of its own: a bound worker must not end the launcher's place, nor the other way round.
-std::string LauncherOwner(const std::string& job);
 
 // On a pinned member: the only node that it may go to.
 inline constexpr char kGangPinnedAnnotation[] = "scheduling.ai.centauruscloud.io/pinned-to";

@@ -23,11 +23,6 @@ const std::string& ClusterAccount::ReservedFromLocked(const std::string& owner, 
   return is_open ? planner_.reserved_for() : kNobody;
 }
 
-bool ClusterAccount::HaveOthersPlaces(const std::string& owner) const {
-  std::lock_guard lock(mutex_);
-  return ledger_.HasPlaces([&](const std::string& other) { return other != owner && other != LauncherOwner(owner); });
-}
-
 // Whether the launcher would find no room if workers filled each node that suits it as far as they could.
 bool ClusterAccount::CouldShutOutLauncherLocked(const std::string& job) const {
   const std::string launcher_owner = LauncherOwner(job);

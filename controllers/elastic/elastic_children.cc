@@ -10,6 +10,7 @@
 #include "controllers/elastic/scripts.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/worker_devices.h"
+#include "controllers/policy/yield_words.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -205,10 +206,15 @@ Json MakeWorker(const ElasticHorovodJob& job, int ordinal, Gang gang) {
       "restartPolicy");  // Always: what ends is started again by its kubelet, which waits longer each time.
   pod["spec"]["hostname"] = name;
   pod["spec"]["subdomain"] = ServiceName(job);
+  // What is no object, the API server refuses.
+  Json& annotations = metadata["annotations"];
+  const bool can_annotate = annotations.is_null() || annotations.is_object();
+  if (const int restarts = RestartsOf(job); restarts > 0 && can_annotate) {
+    annotations[kRestartsAnnotation] = std::to_string(restarts);
+  }
   if (gang == Gang::kGated) {
     AddGate(pod, api::kGangGate);
-    Json& annotations = metadata["annotations"];
-    if (annotations.is_null() || annotations.is_object()) annotations[kBornGatedAnnotation] = "true";
+    if (can_annotate) annotations[kBornGatedAnnotation] = "true";
   }
   return pod;
 }
@@ -218,15 +224,19 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
                                         {"/bin/sh", "-c", LauncherCommand(job.spec, SizesOf(job.spec))});
   launcher.volume_mounts.Append(Mount("grus-hosts", kHostsFolder));
   // The launcher gets the host list twice: mounted, and in its own annotation, which the kubelet delivers at once.
-  const std::string hosts = std::string("metadata.annotations['") + kHostsAnnotation + "']";
-  const Json pushed = Json::MakeObject({{"path", "pushed"}, {"fieldRef", Json::MakeObject({{"fieldPath", hosts}})}});
+  const auto file_of = [](const char* path, const std::string& annotation) {
+    const Json field = Json::MakeObject({{"fieldPath", "metadata.annotations['" + annotation + "']"}});
+    return Json::MakeObject({{"path", path}, {"fieldRef", field}});
+  };
   // The script is mounted here too, because it must be executable.
   const Json script = Json::MakeObject({{"key", kDiscoveryFile}, {"path", kDiscoveryFile}});
   Json& projected = launcher.volumes.Append(Json::MakeObject({{"name", "grus-hosts"}}))["projected"];
   projected["defaultMode"] = 0555;
   Json& sources = projected["sources"];
   sources.Append({})["configMap"]["name"] = HostsName(job);
-  sources.Append({})["downwardAPI"]["items"].Append(pushed);
+  Json& annotations = sources.Append({})["downwardAPI"]["items"];
+  annotations.Append(file_of("pushed", kHostsAnnotation));
+  annotations.Append(file_of("preemption-deadline", kPreemptionDeadlineAnnotation));
   Json& secret = sources.Append({})["secret"];
   secret["name"] = SecretName(job);
   secret["items"].Append(script);
@@ -235,6 +245,9 @@ Json MakeLauncher(const ElasticHorovodJob& job) {
   if (pod.is_object() && (pod["spec"].is_null() || pod["spec"].is_object())) pod["spec"]["restartPolicy"] = "Never";
 
   Json launcher_job = Head(job, "batch/v1", "Job", LauncherName(job), "launcher");
+  if (const int restarts = RestartsOf(job); restarts > 0) {
+    launcher_job["metadata"]["annotations"][kRestartsAnnotation] = std::to_string(restarts);
+  }
   // A launcher that was evicted, preempted or lost with its node does not count as failed, nor does one that lost its
   // workers.
   Json& spec = launcher_job["spec"];

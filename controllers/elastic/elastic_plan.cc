@@ -7,6 +7,7 @@
 #include "controllers/elastic/elastic_status.h"
 #include "controllers/elastic/host_plan.h"
 #include "controllers/frame/retry_times.h"
+#include "controllers/policy/yield_words.h"
 
 namespace grus {
 namespace {
@@ -21,9 +22,16 @@ constexpr kube::Duration kShortLife = seconds(10);  // As the kubelet's first ba
 
 constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
 
+// A deletion that failed, or never came: grus may have died right after it had noted the restart.
+void DropLeftOvers(Plan& plan, const View& view) {
+  for (const Worker& worker : view.pods) {
+    if (worker.is_left_over && !worker.is_ending) plan.drop.insert(&worker);
+  }
+}
+
 void DropAll(Plan& plan, const View& view) {
   for (const Worker& worker : view.pods) {
-    if (!worker.is_leaving() || worker.has_ended) plan.drop.insert(&worker);
+    if (!worker.is_leaving() || worker.has_ended || worker.is_left_over) plan.drop.insert(&worker);
   }
 }
 
@@ -69,6 +77,11 @@ Gang GangOf(const View& view, const WorkerPlan& planned) {
   return view.must_protect_places ? Gang::kGated : Gang::kUngated;
 }
 
+void CountRestart(api::ElasticHorovodJobStatus& status) {
+  if (!status.usage) status.usage.emplace();
+  ++status.usage->restarts;
+}
+
 void PlanSuspended(Plan& plan, const View& view) {
   plan.workers = WorkersState{};
   DropAll(plan, view);
@@ -76,6 +89,8 @@ void PlanSuspended(Plan& plan, const View& view) {
   plan.hosts = std::nullopt;
   plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   plan.status.start_time.reset();
+  plan.status.usage = UsageUntil(view, view.now, 0);
+  if (view.has_workers()) CountRestart(plan.status);
   plan.status.last_scale.reset();
   if (view.job->status.phase != kPhaseSuspended) {
     plan.events.push_back({kube::EventType::kNormal, "Suspended", "SuspendJob",
@@ -133,6 +148,10 @@ PlannedEvent LossOf(const View& view, const std::string& pod, std::size_t left) 
 
 void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   if (view.is_launcher_ending) return;  // Its name is free again when it is gone.
+  if (view.is_launcher_left_over) {
+    plan.restart_launcher = true;
+    return;
+  }
   if (view.launcher == LauncherState::kAbsent) {
     if (!MayStartLauncher(plan, view, sizes)) return;
     plan.hosts = FirstHosts(view, sizes, plan.drop);
@@ -165,6 +184,14 @@ void PlanLauncher(Plan& plan, const View& view, const Sizes& sizes) {
   }
 }
 
+// The training may save its state before the job gives its workers back.
+void PlanDeadline(Plan& plan, const View& view, const Sizes& sizes) {
+  if (MustYieldAll(view, sizes)) plan.deadline = kube::ToText(DeadlineOf(*view.yield));
+  for (const LauncherPod& pod : view.launcher_pods) {
+    if (!pod.is_ending && pod.told_deadline != plan.deadline) plan.tell_deadline_to.push_back(&pod);
+  }
+}
+
 // Keeps the workers that are to go until they have been off the host list for the shrink grace.
 void KeepUntilDrained(Plan& plan, const View& view, const WorkerPlan& workers) {
   if (!workers.must_drain || view.launcher != LauncherState::kActive || !view.hosts) return;
@@ -188,10 +215,12 @@ void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Si
       plan.status.last_scale = api::LastScale{0, to, std::string(ToString(ScaleReason::kStarted)), view.now};
     return;
   }
+  plan.status.usage = UsageUntil(view, view.now, to);
+  if (to == 0) CountRestart(plan.status);
   plan.status.last_scale = api::LastScale{from, to, std::string(ToString(workers.reason)), view.now};
   if (workers.reason == ScaleReason::kStarted && to == sizes.wanted) return;  // The usual start needs no event.
   const bool is_bad = workers.reason == ScaleReason::kUnschedulable || workers.reason == ScaleReason::kBelowMinimum ||
-                      workers.reason == ScaleReason::kPodsBroken;
+                      workers.reason == ScaleReason::kPodsBroken || workers.reason == ScaleReason::kPreempted;
   plan.events.push_back({is_bad ? kube::EventType::kWarning : kube::EventType::kNormal,
                          std::string(to > from ? "WorkersGrown" : "WorkersShrunk"), "ScaleWorkers",
                          ScaleMessage(view, sizes, from, to, workers.reason)});
@@ -243,20 +272,24 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
     plan.restart_launcher = view.launcher != LauncherState::kAbsent;
   } else {
     PlanLauncher(plan, view, sizes);
+    PlanDeadline(plan, view, sizes);
     KeepUntilDrained(plan, view, workers);
   }
   CountWorkers(plan.status, view, plan.drop);
   PlanReplacements(plan, view, workers);
+  DropLeftOvers(plan, view);
   NoteScale(plan, view, workers, sizes);
 }
 
-// Records one event when a training falls silent.
-void PlanSilence(Plan& plan, const View& view) {
+// Records one event when a training falls silent, or gets a notice.
+void PlanWarning(Plan& plan, const View& view) {
   const kube::Condition* before = view.ready();
   const kube::Condition* after = kube::FindCondition(plan.status.conditions, "Ready");
-  const std::string_view reason = ToString(Reason::kNoOutput);
-  if (after->reason != reason || (before && before->reason == reason)) return;
-  plan.events.push_back({kube::EventType::kWarning, std::string(reason), "WatchTraining", after->message});
+  if (before && before->reason == after->reason) return;
+  const bool is_silent = after->reason == ToString(Reason::kNoOutput);
+  if (!is_silent && after->reason != ToString(Reason::kPreempting)) return;
+  plan.events.push_back(
+      {kube::EventType::kWarning, after->reason, is_silent ? "WatchTraining" : "PreemptJob", after->message});
 }
 
 // Report the refusal before anything is made.
@@ -272,9 +305,9 @@ void PlanRefusal(Plan& plan, const View& view) {
 
 std::string_view ToString(Reason reason) {
   static constexpr std::string_view kNames[] = {
-      "WorkersStarting",  "LauncherStarting", "Training",        "NoOutput",    kBelowMinimumReason, "PodsBroken",
-      "NoWorkersWanted",  "WaitingForRoom",   "WaitingForQuota", "Suspended",   "Succeeded",         "LauncherFailed",
-      "DeadlineExceeded", "NameTaken",        "TemplateRefused", "NotPermitted"};
+      "WorkersStarting",  "LauncherStarting", "Training",        "NoOutput",     kBelowMinimumReason, "PodsBroken",
+      "NoWorkersWanted",  "WaitingForRoom",   "WaitingForQuota", "Suspended",    "Succeeded",         "LauncherFailed",
+      "DeadlineExceeded", "NameTaken",        "TemplateRefused", "NotPermitted", "Preempting"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 
@@ -324,7 +357,7 @@ Plan PlanElasticJob(const View& view) {
     return plan;
   }
   SetRunningConditions(plan.status, view, plan, sizes);
-  PlanSilence(plan, view);
+  PlanWarning(plan, view);
   return plan;
 }
 

@@ -32,6 +32,7 @@ enum class Reason {
   kNameTaken,        // A child's name belongs to somebody else.
   kTemplateRefused,  // The API server refused a child.
   kNotPermitted,     // grus itself lacks a permission.
+  kPreempting,       // It goes on until it must give its GPUs to another job.
 };
 std::string_view ToString(Reason reason);
 
@@ -48,8 +49,10 @@ struct Plan {
   bool wants_launcher = false;
   bool restart_launcher = false;  // Delete the Job that is there.
 
-  std::vector<std::string> bury;                  // Pods whose node is gone, to end by force.
-  std::vector<const LauncherPod*> push_hosts_to;  // Launcher pods that should read a newer host list.
+  std::vector<std::string> bury;                     // Pods whose node is gone, to end by force.
+  std::vector<const LauncherPod*> push_hosts_to;     // Launcher pods that should read a newer host list.
+  std::string deadline;                              // Of the job's preemption; empty: it goes on.
+  std::vector<const LauncherPod*> tell_deadline_to;  // Launcher pods whose annotation says something else.
 
   api::ElasticHorovodJobStatus status;
   std::vector<PlannedEvent> events;

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/gang_message.h"
+#include "controllers/policy/job_class.h"
+#include "controllers/policy/worker_devices.h"
+#include "controllers/policy/workload_fingerprint.h"
 
 namespace grus {
 namespace {
@@ -16,6 +20,7 @@ namespace {
 using api::ElasticHorovodJob;
 
 // A waiting job asks again what its pods will be: no event tells that a LimitRange or a webhook has changed.
+constexpr double kResizeSeconds = 20;  // That Horovod takes to go on with another number of workers.
 constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
 
 // Granted before this pass, and not bound.
@@ -31,6 +36,27 @@ bool IsSettled(const View& view) {
   const int granted = view.granted();
   return HasEnded(view.job->status) ||
          (granted >= SizesOf(view.job->spec).wanted && view.bound() >= granted && view.has_bound_launcher());
+}
+
+// The PriorityClass of the workers, as the job says it.
+std::string ClassNameOf(const api::ElasticHorovodJobSpec& spec) {
+  if (!spec.priority_class_name.empty()) return spec.priority_class_name;
+  const kube::Json* name = spec.workers.pod_template.At({"spec", "priorityClassName"});
+  return name && name->AsString() ? *name->AsString() : std::string();
+}
+
+// Since when the job has run: its oldest worker. Without workers in the view: no earlier than its last change of size,
+// so that it does not yield too early.
+std::int64_t RunningSince(const View& view) {
+  if (view.granted() == 0) return 0;
+  const api::ElasticHorovodJobStatus& status = view.job->status;
+  std::optional<kube::Time> since;
+  for (const Worker& worker : view.pods) {
+    if (worker.is_on_node() && worker.bound_since) since = std::min(since.value_or(view.now), *worker.bound_since);
+  }
+  if (!since && status.last_scale) since = status.last_scale->time;
+  if (!since) since = status.start_time.value_or(view.now);
+  return UnixSeconds(*since);
 }
 
 // What messages call the waiting pods, and the field that sets the minimum.
@@ -69,6 +95,7 @@ ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& cach
       pods_(client, clock),
       quotas_(pods_, caches.quotas, caches.priority_classes) {
   account_.KeepRoomOfLostLaunchers();
+  account_.BeforePlanning([this] { PutHolders(); });
   account_.OnFreed([this] { FeedHungry(); });
   account_.OnVolumeClaim([this](const kube::ObjectKey& claim) { FeedHungryWithVolumes(claim); });
   quotas_.OnMore([this](const kube::ObjectKey& job) { feed_.Add(job); });
@@ -81,9 +108,11 @@ Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   const ElasticHorovodJob& job = *view.job;
   view.makes_gangs = caches_.groups != nullptr;
   if (WantsMore(view)) pods_.Ask(job, std::move(stop));
+  view.yield = account_.YieldOf(job.metadata.Key().ToString());
   Plan plan;
   if (IsSettled(view)) {
     ForgetRoom(job.metadata.Key());  // Also places that a pass kept before it saw the last binds.
+    PutHolder(view, ClassNameOf(job.spec));
     plan = PlanElasticJob(view);
     quotas_.Note(view, plan);
   } else {
@@ -92,6 +121,57 @@ Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   const bool has_all = plan.status.replicas.granted >= SizesOf(job.spec).wanted && !view.lacks_places;
   SetHungry(job.metadata.Key(), !has_all && !job.spec.run_policy.suspend && !HasEnded(plan.status));
   return plan;
+}
+
+void ElasticPlanning::PutHolder(const View& view, std::string_view class_name, const ShapePtr& worker) {
+  const ElasticHorovodJob& job = *view.job;
+  const std::string owner = job.metadata.Key().ToString();
+  const bool has_ended = HasEnded(job.status);
+  if (has_ended && !view.has_workers()) return account_.RemoveHolder(owner);
+  const Sizes sizes = SizesOf(job.spec);
+  Holder holder;
+  holder.queue_name = job.spec.queue_name;
+  holder.job_class = JobClassOf(job.spec.workload_class);
+  holder.priority = PriorityOf(caches_.priority_classes, class_name).value_or(0);
+  holder.comes_back = !has_ended;
+  holder.workers = view.granted();
+  holder.worker_milli = DevicesOf(job.spec.workers).count * kOneGpu;
+  holder.min_workers = sizes.NeededToRun();
+  const bool grows = !has_ended && !job.spec.run_policy.suspend && job.spec.elastic.scale_up && view.has_workers();
+  holder.wanted_workers = grows ? Admitted(view, sizes).wanted : 0;
+  holder.running_since = RunningSince(view);
+  const kube::Duration cooldown = CooldownLeft(view);
+  if (cooldown > kube::Duration::zero()) holder.grows_from = UnixSeconds(kube::Time{view.now.value + cooldown});
+  const api::JobUsage usage = job.status.usage.value_or(api::JobUsage());
+  holder.attained_gpu_seconds = static_cast<double>(usage.gpu_seconds);
+  holder.resizes = usage.resizes;
+  if (!has_ended && view.measured) AddCurve(view, sizes, worker, holder);
+  account_.PutHolder(owner, holder);
+}
+
+void ElasticPlanning::AddCurve(const View& view, const Sizes& sizes, const ShapePtr& worker, Holder& holder) {
+  const ElasticHorovodJob& job = *view.job;
+  const int gpus = DevicesOf(job.spec.workers).count;
+  const bool is_elastic = job.spec.elastic.scale_up && !job.spec.workers.target_replicas && sizes.min < sizes.max;
+  if (!is_elastic || gpus <= 0 || job.spec.run_policy.suspend) return;
+  const SpeedTables::Table table =
+      speed_tables_.Of(*view.measured, GpuTypeOf(job), gpus, sizes.max, std::max(gpus, account_.MostDevicesOnANode()));
+  if (table->empty()) return;
+  holder.curve = table;
+  if (worker && !view.has_workers()) holder.pool = account_.OnlyPoolFor(*worker);
+  holder.wanted_workers = Admitted(view, sizes).wanted;
+  holder.queued_since = UnixSeconds(job.metadata.creation_timestamp.value_or(view.now));
+  holder.resize_cost_seconds = kResizeSeconds;
+}
+
+void ElasticPlanning::PutHolders() {
+  for (const auto& job : caches_.jobs.List<ElasticHorovodJob>()) {
+    if (!IsOurs(*job)) continue;
+    View view;
+    view.job = job;
+    view.workers.granted = job->status.replicas.granted;
+    PutHolder(view, ClassNameOf(job->spec));
+  }
 }
 
 ElasticPlanning::Pods ElasticPlanning::PodsOf(View& view) {
@@ -115,6 +195,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
     view.quota = quotas_.LimitOf(view, sizes.wanted);
     view.pods_look_again = TimeUntilOtherPods(pods);
   }
+  PutHolder(view, pods.worker.pod->spec.priority_class_name, pods.worker_shape);
   if (!view.has_workers()) {
     view.has_unknown_pods = !pods.worker.is_known || !pods.launcher.is_known;
     view.pod_changes = pods.worker.is_changed ? TextOf(pods.worker_shape->request) : "";
@@ -139,8 +220,8 @@ void ElasticPlanning::LookForMore(View& view, const Sizes& sizes, const Pods& po
   if (!view.has_bound_launcher()) account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted - view.granted() + owed);
   view.room.copies = std::max(0, view.room.copies - owed);
+  if (view.room.allowed < std::numeric_limits<int>::max()) view.room.allowed = std::max(0, view.room.allowed - owed);
   view.reserved_for = account_.ReservedFrom(owner, *pods.worker_shape);
-  view.do_others_have_places = account_.HaveOthersPlaces(owner);
 }
 
 void ElasticPlanning::ReplaceLostPlaces(View& view, const Pods& pods) {
@@ -186,12 +267,19 @@ std::optional<int> ElasticPlanning::PriorityOfStart(View& view, const Sizes& siz
 bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& pods) {
   const ElasticHorovodJob& job = *view.job;
   const std::string owner = job.metadata.Key().ToString();
-  const bool wants_start =
-      !job.spec.run_policy.suspend && sizes.wanted > 0 && StartDelay(view) <= kube::Duration::zero();
+  const bool wants_start = !job.spec.run_policy.suspend && sizes.wanted > 0 && !view.yield && !view.has_left_overs() &&
+                           StartDelay(view) <= kube::Duration::zero();
   if (!wants_start) {
     account_.StopAsking(owner);
     view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
     return false;
+  }
+  const std::vector<Place> places = account_.PlacesOf(owner);
+  const bool has_places =
+      static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *pods.worker_shape);
+  if (!has_places && !places.empty()) {
+    SetHungry(job.metadata.Key(), false);  // Its own room must not wake it: a failing pass would be followed by the next.
+    ForgetRoom(job.metadata.Key());
   }
   SetHungry(job.metadata.Key(), true);  // Before asking, so that room freed from now on wakes the job.
   const std::optional<int> priority = PriorityOfStart(view, sizes, pods);
@@ -200,8 +288,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
     account_.StopAsking(owner);
     return false;
   }
-  const std::vector<Place> places = account_.PlacesOf(owner);
-  if (static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *pods.worker_shape)) {
+  if (has_places) {
     // The places come from a pass over another job, or from one whose children were refused.
     view.room.copies = std::min(static_cast<int>(places.size()), sizes.wanted);
     account_.StopAsking(owner);
@@ -210,20 +297,22 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
     view.must_protect_places = account_.MustProtect(owner);
     return false;
   }
-  if (!places.empty()) ForgetRoom(job.metadata.Key());
-  else account_.Forget(LauncherOwner(owner));  // Room kept for a lost launcher: the next one needs workers first.
+  if (places.empty()) account_.Forget(LauncherOwner(owner));  // Kept for a lost one: the next needs workers first.
   GangDemand demand;
   demand.key = owner;
   demand.priority = *priority;
-  demand.members.assign(static_cast<std::size_t>(sizes.wanted), pods.worker_shape);
+  // Where the speed is known by size, start with what is worth it.
+  const int wanted =
+      std::max(sizes.NeededToStart(), std::min(sizes.wanted, account_.TargetOf(owner).value_or(sizes.wanted)));
+  demand.members.assign(static_cast<std::size_t>(wanted), pods.worker_shape);
   // Workers alone train nothing: put the launcher right behind those that a start needs.
   demand.members.insert(demand.members.begin() + sizes.NeededToStart(), pods.launcher_shape);
   demand.companion = {sizes.NeededToStart(), LauncherOwner(owner)};
   demand.needed = sizes.NeededToStart() + 1;
-  const kube::Time since = job.metadata.creation_timestamp.value_or(view.now);
-  demand.waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch()).count();
+  demand.waiting_since = UnixSeconds(job.metadata.creation_timestamp.value_or(view.now));
   const GangStanding standing = account_.Ask(demand);
   view.may_start = standing.is_placed;
+  view.is_refused_by_queue = !standing.queue_refusal.empty();
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
@@ -269,6 +358,7 @@ void ElasticPlanning::Forget(const kube::ObjectKey& job) {
   quotas_.Forget(job);
   pods_.Forget(job);
   ForgetRoom(job);
+  account_.RemoveHolder(job.ToString());
 }
 
 void ElasticPlanning::SetHungry(const kube::ObjectKey& job, bool is_hungry) {

@@ -97,6 +97,10 @@ void ElasticReconciler::FeedQueue(kube::WorkQueue& queue) {
     const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
     if (key && caches_.jobs.store().Get(*key)) feed_.Add(*key, is_urgent ? News::kNow : News::kSoon);
   });
+  account_.OnYield([this](const std::string& owner) {
+    const auto key = GroupOfGang(KindOf<api::PodGroup>(), owner);
+    if (key && caches_.jobs.store().Get(*key)) feed_.Add(*key);
+  });
   if (caches_.profiles != nullptr) {
     caches_.profiles->AddHandler([this](const kube::Change& change, bool) {
       for (const auto& job : caches_.jobs.ByIndex<ElasticHorovodJob>(jobs_by_profile_, change.Any().metadata.name)) {
@@ -137,13 +141,14 @@ Result<View> ElasticReconciler::Observe(const Job& job, const Children& children
   if (children.hosts) view.hosts = ReadHostList(*children.hosts);
   if (caches_.profiles != nullptr && caches_.profiles->store().size() > 0) {
     const auto name = ProfileNameOf(*job);
-    const auto profile = name ? caches_.profiles->Get<api::WorkloadProfile>({"", *name}) : nullptr;
-    if (profile) view.profile = JobProfileOf(*profile, *job);
+    view.measured = name ? caches_.profiles->Get<api::WorkloadProfile>({"", *name}) : nullptr;
+    if (view.measured) view.profile = JobProfileOf(*view.measured, *job);
   }
   if (Status read = ReadPods(children, view, std::move(stop)); !read) return std::move(read).error();
   if (children.launcher) {
     const kube::JobStatus& status = children.launcher->status;
     view.is_launcher_ending = children.launcher->metadata.is_being_deleted();
+    view.is_launcher_left_over = IsLeftOver(children.launcher->metadata, *job);
     view.launcher = status.is_complete() ? LauncherState::kSucceeded
                     : status.is_failed() ? LauncherState::kFailed
                                          : LauncherState::kActive;
@@ -172,8 +177,12 @@ Status ElasticReconciler::ReadPods(const Children& children, View& view, std::st
     if (!is_worker && !is_of_launcher) continue;
     const Result<bool> has_node = nodes.Has(std::string(pod->spec.node_name.view()));
     if (!has_node) return has_node.error();
-    if (is_worker) view.pods.push_back(ReadWorker(*pod, *ordinal, *has_node));
-    else view.launcher_pods.push_back(ReadLauncherPod(*pod, *has_node));
+    if (is_worker) {
+      view.pods.push_back(ReadWorker(*pod, *ordinal, *has_node));
+      view.pods.back().is_left_over = IsLeftOver(pod->metadata, *view.job);
+    } else {
+      view.launcher_pods.push_back(ReadLauncherPod(*pod, *has_node));
+    }
   }
   std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
   children_.MarkDropped(view);
@@ -268,9 +277,9 @@ Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& 
     if (Status written = write_status(); !written) return std::move(written).error();
   }
   Status dropped = children_.DropWorkers(pass);
-  if (Status done = children_.WriteLauncher(pass); !done) return std::move(done).error();
-  if (!dropped) return std::move(dropped).error();
-  if (!made) return std::move(made).error();
+  Status done = kube::FirstFailure(children_.WriteLauncher(pass), std::move(dropped));
+  done = kube::FirstFailure(std::move(done), std::move(made));
+  if (!done) return std::move(done).error();
   if (!is_status_first) {
     if (Status written = write_status(); !written) return std::move(written).error();
   }

@@ -8,6 +8,7 @@
 #include "controllers/frame/kstatus.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/worker_devices.h"
+#include "controllers/policy/yield_words.h"
 
 namespace grus {
 namespace {
@@ -31,10 +32,20 @@ std::string Gpus(const View& view, int workers) {
   return " (" + (are_gpus ? Count(count, "GPU") : std::to_string(count) + " " + devices.resource) + ")";
 }
 
+// "gives 4 workers (8 GPUs) to team-b/bert, whose queue is below its guarantee"; empty: there is no notice.
+std::string YieldMessage(const View& view, std::string_view verb, int workers) {
+  if (!view.yield) return {};
+  return YieldText(verb, Count(workers, "worker") + Gpus(view, workers), *view.yield);
+}
+
 std::string WaitingMessage(const View& view, const Sizes& sizes, const std::optional<api::LastScale>& last) {
   if (view.has_unknown_pods) {
     return "waiting for the API server to say what the workers and the launcher will need" +
            (view.pod_refusal.empty() ? std::string() : ": " + view.pod_refusal);
+  }
+  if (view.yield) {
+    return YieldText("gives", "the GPUs of its workers", *view.yield) +
+           "; when these are free, it waits for room again";
   }
   if (view.launcher_lacks == LauncherLacks::kAnyNode) {
     return "waiting for room for the launcher: no node can hold it; check its resources, node selector and tolerations";
@@ -79,6 +90,9 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
   const auto& replicas = status.replicas;
   std::string text = std::to_string(replicas.ready) + " of " + Count(replicas.granted, "worker") + " ready";
   if (replicas.unschedulable > 0) text += ", " + std::to_string(replicas.unschedulable) + " unschedulable";
+  if (view.yield && !MustYieldAll(view, sizes) && view.yield->to < status.replicas.granted) {
+    return text + "; " + YieldMessage(view, "gives", status.replicas.granted - view.yield->to);
+  }
   if (status.replicas.granted < sizes.wanted) {
     text += "; " + std::to_string(sizes.wanted) + " are wanted";
     if (IsAtQuota(view, status.replicas.granted)) {
@@ -87,6 +101,9 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
       if (!view.quota->resource.empty()) text += " (" + view.quota->resource + ")";
     } else if (!view.reserved_for.empty()) {
       text += "; room is kept for " + view.reserved_for + " until it has started";
+    } else if (view.room.allowed <= 0) {
+      text +=
+          view.room.limit == Room::Limit::kWorth ? "; with more it would gain too little" : "; its queue has no more";
     }
   }
   return text;
@@ -232,14 +249,20 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     return Say(status, view, Standing::kNotWanted, Reason::kNoWorkersWanted, "no workers are wanted");
   }
   if (!plan.workers || plan.workers->granted == 0) return SetWaiting(status, view, sizes);
-  if (!is_running && !EndGraceLeft(view)) {
-    status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
+  const bool is_started = is_running || EndGraceLeft(view);
+  if (!is_started) status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
+  else status.phase = kPhaseRunning;
+  if (!plan.deadline.empty()) {
+    return Say(status, view, is_started ? Standing::kReady : Standing::kReconciling, Reason::kPreempting,
+               YieldMessage(view, "gives", status.replicas.granted) + "; its workers end at " + plan.deadline +
+                   ", and it then waits for room again; " + all);
+  }
+  if (!is_started) {
     if (!trouble.empty()) return Say(status, view, Standing::kStalled, Reason::kPodsBroken, all);
     const Reason reason = plan.wants_launcher ? Reason::kLauncherStarting : Reason::kWorkersStarting;
     const bool are_refused = status.replicas.created == 0 && !view.pod_refusal.empty();
     return Say(status, view, Standing::kReconciling, reason, workers + (are_refused ? "; " + view.pod_refusal : ""));
   }
-  status.phase = kPhaseRunning;
   if (status.replicas.ready < sizes.NeededToRun()) {
     return Say(status, view, Standing::kReconciling, Reason::kBelowMinimum,
                "trains on fewer workers than the minimum of " + std::to_string(sizes.NeededToRun()) + ": " + all);
@@ -278,12 +301,11 @@ std::string ScaleMessage(const View& view, const Sizes& sizes, int from, int to,
     case ScaleReason::kStarted:
       return change + (IsAtQuota(view, to) ? ": " + QuotaName(view) + " admits" : ": there is room for") +
              " no more; " + std::to_string(sizes.wanted) + " are wanted";
-    case ScaleReason::kRequested:
-      return "asked the scheduler for " + Count(to - from, "more worker") +
-             (IsAtQuota(view, to) ? "; " + QuotaName(view) + " admits no more" : "") + "; " +
-             std::to_string(sizes.wanted) + " are wanted";
     case ScaleReason::kSpecChanged: return change + ": the spec changed";
     case ScaleReason::kRoomAppeared: return change + ": there is room";
+    case ScaleReason::kReclaimed: return change + ": " + YieldMessage(view, "gives", from - to);
+    case ScaleReason::kPreempted:
+      return "stopped the training: " + YieldMessage(view, "gives", from) + "; the job starts again when there is room";
     case ScaleReason::kNone: return change;
   }
   return change;

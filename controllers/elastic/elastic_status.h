@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "controllers/elastic/elastic_plan.h"
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 
 namespace grus {
 

@@ -11,6 +11,7 @@
 #include "controllers/elastic/refusals.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/look_for.h"
+#include "controllers/policy/yield_words.h"
 
 namespace grus {
 namespace {
@@ -111,6 +112,7 @@ Status JobChildren::WriteLauncher(const JobPass& pass) {
   }
   if (Status done = pass.writer.Bring(service); !done) return done;
   if (Status done = WriteHosts(pass); !done) return done;
+  if (Status done = TellDeadline(pass); !done) return done;
   return WriteJob(pass);
 }
 
@@ -209,7 +211,7 @@ Status JobChildren::DropWorkers(const JobPass& pass) {
   for (const bool is_bound : {false, true}) {
     for (const Worker* worker : pass.plan.drop) {
       if (worker->is_bound != is_bound) continue;
-      if (Status done = drop(*worker); !done && all) all = std::move(done);
+      all = kube::FirstFailure(std::move(all), drop(*worker));
     }
   }
   return all;
@@ -262,6 +264,17 @@ Status JobChildren::WriteHosts(const JobPass& pass) {
     patch["metadata"]["annotations"][kHostsAnnotation] = HostListText(*list);
     Status pushed = pass.writer.Merge(KindOf<kube::Pod>(), pod->name, pod->uid, std::move(patch));
     if (!pushed && pushed.error().code() != ErrorCode::kNotFound) return pushed;
+  }
+  return {};
+}
+
+Status JobChildren::TellDeadline(const JobPass& pass) {
+  for (const LauncherPod* pod : pass.plan.tell_deadline_to) {
+    Json patch = Json::MakeObject();
+    Json& deadline = patch["metadata"]["annotations"][kPreemptionDeadlineAnnotation];
+    if (!pass.plan.deadline.empty()) deadline = pass.plan.deadline;
+    Status told = pass.writer.Merge(KindOf<kube::Pod>(), pod->name, pod->uid, std::move(patch));
+    if (!told && told.error().code() != ErrorCode::kNotFound) return told;
   }
   return {};
 }

@@ -58,6 +58,7 @@ class JobChildren {
   // Ends a pod whose node is not in the cluster any more.
   kube::Status Bury(const std::string& name, const JobPass& pass);
   kube::Status WriteHosts(const JobPass& pass);
+  kube::Status TellDeadline(const JobPass& pass);
   // Ends the pods of a launcher that is gone: two launchers would fight over the workers. An error until they are gone.
   kube::Status EndStrayLaunchers(const JobPass& pass);
   kube::Status WriteJob(const JobPass& pass);

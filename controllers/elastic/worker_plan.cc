@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "controllers/frame/retry_times.h"
+#include "controllers/policy/worker_devices.h"
+#include "controllers/policy/yield_words.h"
 
 namespace grus {
 namespace {
@@ -32,7 +34,6 @@ constexpr Duration kBrokenGrace = seconds(60);
 constexpr Duration kLeavingCheck = seconds(10);  // No event tells that a worker is late to leave.
 // No event tells that an image can be pulled again, and each try holds the GPUs for kBrokenGrace.
 constexpr Duration kBrokenRetry = std::chrono::minutes(5);
-constexpr int kMostUnseenGrowth = 8;
 constexpr Duration kLongestCooldown = std::chrono::minutes(10);
 // How long a training may run on fewer workers than the minimum: Horovod's own limit.
 constexpr Duration kBelowMinimumGrace = std::chrono::minutes(10);
@@ -98,12 +99,6 @@ Duration CooldownAfter(const View& view, const api::LastScale& last) {
   return std::max(cooldown, std::min(kLongestCooldown, longer));
 }
 
-// Zero or less: the cooldown is over.
-Duration CooldownLeft(const View& view) {
-  const auto& last = view.job->status.last_scale;
-  return last ? CooldownAfter(view, *last) - Waited(view.now, last->time) : Duration::zero();
-}
-
 // Without a launcher, the workers still look for their first nodes.
 bool IsStarting(const View& view) { return view.launcher == LauncherState::kAbsent; }
 
@@ -147,6 +142,15 @@ ScaleReason ReasonToGiveBack(const View& view, const Sizes& sizes, std::optional
 WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   WorkerPlan plan;
   if (sizes.wanted == 0) return plan;
+  if (view.has_left_overs()) {
+    plan.is_waiting = true;
+    return plan;
+  }
+  if (view.yield) {
+    // The job must not take the GPUs again that it gives to others. The end of the notice wakes it.
+    plan.is_waiting = true;
+    return plan;
+  }
   if (const Duration left = StartDelay(view); left > Duration::zero()) {
     plan.is_waiting = true;
     plan.look_again = left;
@@ -155,12 +159,12 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   const int admitted = Admitted(view, sizes).wanted;
   int start = std::min(admitted, view.room.copies);
   if (!view.may_start || start < sizes.NeededToStart()) {
-    const bool may_be_made = view.refusal.empty() && !view.has_unknown_pods && admitted >= sizes.NeededToStart();
+    const bool may_be_made = view.refusal.empty() && !view.has_unknown_pods && !view.is_refused_by_queue &&
+                             admitted >= sizes.NeededToStart();
     plan.is_waiting = !may_be_made || !IsUngated(*view.job);
     if (plan.is_waiting) return plan;
     start = sizes.NeededToStart();  // A cluster autoscaler must see them.
   }
-  // Create only what fits at first, and ask for the rest when these are bound: the minimum starts as a whole.
   plan.granted = start;
   plan.reason = ScaleReason::kStarted;
   return plan;
@@ -171,47 +175,30 @@ void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
   plan.reason = reason;
 }
 
-// There are to be fewer: workers without a node go first, then those that are not ready, then the highest ordinals, all
+// There are to be `to`: workers without a node go first, then those that are not ready, then the highest ordinals, all
 // after they left the host list.
-void PlanUserShrink(WorkerPlan& plan, const View& view, const Census& census, const Sizes& sizes) {
+void ShrinkTo(WorkerPlan& plan, const View& view, const Census& census, int to, ScaleReason reason) {
   std::vector<const Worker*> keep = census.BoundAndWaiting();
   std::stable_partition(keep.begin(), keep.end(), [](const Worker* worker) { return worker->is_usable(); });
-  if (keep.size() > static_cast<std::size_t>(sizes.wanted)) keep.resize(static_cast<std::size_t>(sizes.wanted));
+  if (keep.size() > static_cast<std::size_t>(to)) keep.resize(static_cast<std::size_t>(to));
   KeepOnly(plan, view, keep);
-  plan.granted = sizes.wanted;
-  plan.reason = ScaleReason::kSpecChanged;
+  plan.granted = to;
+  plan.reason = reason;
   plan.must_drain = true;
 }
 
-// Right after a start, or after the user chose a target, ask the scheduler for all wanted workers (up to a cap), unless
-// they could take places of the launcher or of others; else grow as far as there is room. The scheduler chooses the
+// Into free room alone, and after the cooldown, unless the user has just chosen the target. The scheduler chooses the
 // nodes, so do not grow while others wait for room that the new workers could take.
-void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes, const Census& census) {
-  const int granted = view.granted();
+void PlanGrowth(WorkerPlan& plan, const View& view, const Sizes& sizes) {
   const api::ElasticHorovodJob& job = *view.job;
-  if (!view.reserved_for.empty()) return;
-  const bool are_all_bound = static_cast<int>(census.bound.size()) >= granted;
-  const bool is_room_kept = view.do_others_have_places || !view.has_bound_launcher();
-  // Cap it: a target far beyond the cluster must not create thousands of pods.
-  const int capped = std::min(sizes.wanted, granted + view.room.copies + std::max(kMostUnseenGrowth, granted));
-  if (LastReason(view) == ToString(ScaleReason::kStarted)) {
-    // Ask the scheduler once for more than our own count of free GPUs allows, unless room is kept.
-    const int most = is_room_kept ? std::min(sizes.wanted, granted + view.room.copies) : capped;
-    if (are_all_bound && most > granted) GrowTo(plan, most, ScaleReason::kRequested);
-    return;
-  }
+  if (!view.reserved_for.empty() || view.room.copies == 0) return;
+  const int to = std::min(sizes.wanted, view.granted() + view.room.copies);
   const bool did_user_choose =
       job.status.observed_generation != job.metadata.generation && job.spec.workers.target_replicas.has_value();
-  if (did_user_choose && !is_room_kept) {
-    GrowTo(plan, capped, ScaleReason::kSpecChanged);
-    return;
-  }
-  if (!job.spec.elastic.scale_up || view.room.copies == 0) return;
-  if (const Duration left = CooldownLeft(view); left > Duration::zero()) {
-    LookAgain(plan.look_again, left);
-    return;
-  }
-  GrowTo(plan, std::min(sizes.wanted, granted + view.room.copies), ScaleReason::kRoomAppeared);
+  if (did_user_choose) return GrowTo(plan, to, ScaleReason::kSpecChanged);
+  if (!job.spec.elastic.scale_up) return;
+  if (const Duration left = CooldownLeft(view); left > Duration::zero()) return LookAgain(plan.look_again, left);
+  GrowTo(plan, to, ScaleReason::kRoomAppeared);
 }
 
 // The user raised the minimum above what is granted: grow into the free room at once, or give everything back if the
@@ -223,6 +210,11 @@ void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
 }
 
 }  // namespace
+
+Duration CooldownLeft(const View& view) {
+  const auto& last = view.job->status.last_scale;
+  return last ? CooldownAfter(view, *last) - Waited(view.now, last->time) : Duration::zero();
+}
 
 WorkerSet AllOf(const View& view) {
   WorkerSet all;
@@ -266,6 +258,23 @@ bool DidLastTrySucceed(const View& view) {
   return view.granted() > 0 && view.bound() >= view.granted() && view.has_bound_launcher();
 }
 
+bool MustYieldAll(const View& view, const Sizes& sizes) {
+  return view.yield && view.has_workers() && view.yield->to < sizes.NeededToRun();
+}
+
+std::optional<api::JobUsage> UsageUntil(const View& view, const kube::Time& time, int to) {
+  std::optional<api::JobUsage> usage = view.job->status.usage;
+  const auto& last = view.job->status.last_scale;
+  if (!last || last->to == 0) return usage;
+  if (!usage) usage.emplace();
+  // Set back, a clock would take away what the job has had.
+  const auto since = std::max<Duration>(Duration::zero(), time.value - last->time.value);
+  usage->gpu_seconds +=
+      std::chrono::duration_cast<seconds>(since).count() * last->to * DevicesOf(view.job->spec.workers).count;
+  if (to > 0 && to != last->to) ++usage->resizes;
+  return usage;
+}
+
 Sizes Admitted(const View& view, Sizes sizes) {
   if (view.quota) sizes.wanted = std::min(sizes.wanted, std::max(view.quota->workers, view.granted()));
   return sizes;
@@ -273,7 +282,8 @@ Sizes Admitted(const View& view, Sizes sizes) {
 
 std::string_view ToString(ScaleReason reason) {
   static constexpr std::string_view kNames[] = {
-      "", "Started", "Requested", "SpecChanged", "Unschedulable", "RoomAppeared", kBelowMinimumReason, "PodsBroken"};
+      "",           "Started",   "SpecChanged", "Unschedulable", "RoomAppeared", kBelowMinimumReason,
+      "PodsBroken", "Reclaimed", "Preempted"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 
@@ -286,6 +296,13 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   if (const ScaleReason reason = ReasonToGiveBack(view, sizes, next); reason != ScaleReason::kNone) {
     return GiveBack(view, reason);
   }
+  const bool must_yield_all = MustYieldAll(view, sizes);
+  if (must_yield_all) {
+    const Duration left = TimeLeft(*view.yield, view.now);
+    if (left <= Duration::zero()) return GiveBack(view, ScaleReason::kPreempted);
+    LookAgain(next, left);
+  }
+  const int most = view.yield && !must_yield_all ? std::min(view.yield->to, sizes.wanted) : sizes.wanted;
   WorkerPlan plan;
   plan.granted = granted;
   LookAgain(plan.look_again, next);
@@ -305,12 +322,14 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
     KeepOnly(plan, view, keep);
     plan.granted = kept;
     plan.reason = why;
-  } else if (sizes.wanted < granted) {
-    PlanUserShrink(plan, view, census, sizes);
+  } else if (most < granted) {
+    ShrinkTo(plan, view, census, most, most < sizes.wanted ? ScaleReason::kReclaimed : ScaleReason::kSpecChanged);
+  } else if (view.yield) {
+    return plan;  // While the notice stands, the job does not grow.
   } else if (granted < sizes.NeededToRun()) {
     PlanRaisedMinimum(plan, view, Admitted(view, sizes));
   } else if (Admitted(view, sizes).wanted > granted) {
-    PlanGrowth(plan, view, Admitted(view, sizes), census);
+    PlanGrowth(plan, view, Admitted(view, sizes));
   }
   return plan;
 }

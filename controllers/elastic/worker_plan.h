@@ -18,13 +18,14 @@ namespace grus {
 // Why the size changes: status.lastScale.reason.
 enum class ScaleReason {
   kNone,
-  kStarted,    // First workers, as many as there is room for.
-  kRequested,  // Asked the scheduler once for the rest of the wanted workers.
+  kStarted,  // First workers, as many as there is room for.
   kSpecChanged,
   kUnschedulable,  // Shrunk to what fits.
   kRoomAppeared,
   kBelowMinimum,  // Gave everything back.
   kPodsBroken,    // Gave back what broken pods held.
+  kReclaimed,     // Shrunk so that another job gets the GPUs.
+  kPreempted,     // Gave everything back for that.
 };
 std::string_view ToString(ScaleReason reason);
 inline constexpr char kBelowMinimumReason[] = "BelowMinimum";  // Also of the Ready condition.
@@ -43,14 +44,19 @@ struct WorkerPlan {
 kube::Duration StartDelay(const View& view);
 // How long a worker may stay unschedulable before the job gives it up.
 kube::Duration UnschedulableGrace(const View& view);
+kube::Duration CooldownLeft(const View& view);  // Zero or less: it may change its size.
 // When the next start is due, if `last` gave all workers back below the minimum; nullopt: no start waits for that.
 std::optional<kube::Time> NextStart(const View& view, const std::optional<api::LastScale>& last);
 // Whether `after` is a new change of size, for want of nodes.
 bool IsFailedTry(const std::optional<api::LastScale>& before, const std::optional<api::LastScale>& after);
 // The last try went well: the launcher and all granted workers have nodes, and none was given back for want of nodes.
 bool DidLastTrySucceed(const View& view);
+// What the job will have used by then, and once more resized if it goes from some workers to `to`, also some.
+std::optional<api::JobUsage> UsageUntil(const View& view, const kube::Time& time, int to);
 // `sizes` with no more workers wanted than quotas admit, but at least those already granted.
 Sizes Admitted(const View& view, Sizes sizes);
+// Whether the job must yield as a whole, at the deadline of its notice.
+bool MustYieldAll(const View& view, const Sizes& sizes);
 WorkerSet AllOf(const View& view);  // That are not leaving.
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);
 

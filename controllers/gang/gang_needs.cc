@@ -120,7 +120,8 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   const int min = group.spec.min_member;
   const Tally tally = Count(view);
   if (group.metadata.is_being_deleted() || view.is_planned_by_owner || min < 1) return std::nullopt;
-  if (tally.unbound() == 0 || IsBackingOff(view, tally)) return std::nullopt;
+  // A gang that yields must not take the GPUs again that it gives to others.
+  if (tally.unbound() == 0 || view.yield || IsBackingOff(view, tally)) return std::nullopt;
 
   const std::vector<Assignment> assigned = Assign(view);
   const std::unordered_set<const Member*> has_place = MembersOf(assigned);
@@ -144,8 +145,7 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   // A gang that has started in part comes before all that hold nothing.
   const bool is_only_shown = group.spec.when_unschedulable == api::WhenUnschedulable::kUngate && tally.bound == 0;
   const bool is_half_started = demand.needed > 0 && HasBegun(view) && !is_only_shown;
-  const auto waiting_since = std::chrono::duration_cast<std::chrono::seconds>(since.value.time_since_epoch());
-  demand.waiting_since = is_half_started ? 0 : waiting_since.count();
+  demand.waiting_since = is_half_started ? 0 : UnixSeconds(since);
   demand.avoid = view.avoid;
   if (const auto& runtime = group.spec.expected_runtime_seconds)
     demand.runtime_seconds = std::min(*runtime, api::kLongestRuntime);

@@ -6,9 +6,11 @@
 #include <unordered_set>
 
 #include "controllers/gang/gang_status.h"
+#include "controllers/gang/gang_yield.h"
 #include "controllers/policy/gang_message.h"
 #include "controllers/policy/waited.h"
-#include "controllers/policy/wording.h"
+#include "controllers/policy/yield_words.h"
+#include "controllers/queues/wording.h"
 
 namespace grus {
 namespace {
@@ -16,20 +18,6 @@ namespace {
 // No event tells that the scheduler has decided about pods of others, or has had time enough. A pass that only looks
 // sends no request, so looking ten times a second costs little and delays the start by no more than that.
 constexpr kube::Duration kReplanWait = std::chrono::milliseconds(100);
-
-// We lifted the member's gate, and its controller makes it again, gated, if we delete it.
-bool ComesBackGated(const Member& member) { return member.lifted_at && member.has_controller; }
-
-std::vector<const Member*> RollBackList(const GangView& view) {
-  std::vector<const Member*> list;
-  // Delete those without a node first, or the scheduler gives them the nodes of the others.
-  for (const MemberState state : {MemberState::kLifted, MemberState::kBound}) {
-    for (const Member& member : view.members) {
-      if (member.state == state && ComesBackGated(member)) list.push_back(&member);
-    }
-  }
-  return list;
-}
 
 class Planner {
  public:
@@ -50,17 +38,20 @@ class Planner {
     if (min_ < 1) {
       Say(kGangPending, GangReason::kInvalidMinimum,
           "spec.minMember is " + std::to_string(min_) + "; set it to 1 or more");
-    } else if (!PlanEnd() && !PlanRollBack()) {
+    } else if (!PlanEnd() && !PlanPreemption() && !PlanRollBack() && !PlanNotice()) {
       PlanStart();
       PlanRepair();
       SayProgress();
+      plan_.notes = DeadlineNotes(view_, {});
     }
     return std::move(plan_);
   }
 
  private:
   void Say(const std::string& phase, GangReason reason, const std::string& message) {
-    SetGangReason(plan_.status, view_, phase, reason, message);
+    const std::string problem = view_.is_planned_by_owner ? std::string() : ClassProblem(*view_.group);
+    const bool is_told = problem.empty() || message.ends_with(problem);
+    SetGangReason(plan_.status, view_, phase, reason, is_told ? message : message + "; " + problem);
     if (reason_before_ == ToString(reason)) return;
     if (reason == GangReason::kBelowMinimum && tally_.ending > 0) return;  // Somebody deletes members on purpose.
     if (const auto type = EventOf(reason)) Tell(*type, reason, "PlaceGang", message);
@@ -86,6 +77,11 @@ class Planner {
     plan_.status.started_min_member = 0;
     plan_.status.attempts = 0;
     plan_.status.next_attempt_time.reset();
+  }
+
+  void NoteTogether() {
+    plan_.status.schedule_start_time.reset();
+    plan_.status.started_min_member = min_;
   }
 
   // False: the gang has not ended.
@@ -139,6 +135,42 @@ class Planner {
     return true;
   }
 
+  // The time of the notice is over: the gang gives its nodes back, and is in the queue again, without a back-off. A
+  // delete that fails is repeated while the notice stands.
+  bool PlanPreemption() {
+    if (!view_.yield || TimeLeft(*view_.yield, view_.now) > kube::Duration::zero()) return false;
+    plan_.end = RollBackList(view_);
+    if (plan_.end.empty()) return false;
+    ForgetStart();
+    plan_.status.schedule_start_time.reset();
+    Say(kGangPending, GangReason::kPreempted, PreemptedMessage(view_, plan_.end));
+    return true;
+  }
+
+  // While the notice runs, members run on and no other starts. Once they have ended, the gang waits until those who get
+  // the GPUs have them.
+  bool PlanNotice() {
+    if (!view_.yield) return false;
+    const std::vector<const Member*> ending = RollBackList(view_);
+    if (ending.empty() && tally_.lifted + tally_.bound > 0) return false;  // Nobody would make its pods again.
+    std::vector<Assignment> assigned = Assign(view_);
+    std::erase_if(assigned, [](const Assignment& a) { return a.member->state == MemberState::kGated; });
+    for (const Assignment& a : assigned) plan_.keep_places.push_back(a.place);
+    ClearNominations(assigned);
+    if (ending.empty()) {
+      const bool was_told = reason_before_ == ToString(GangReason::kPreempted);
+      Say(kGangPending, GangReason::kPreempted, was_told ? Message() : PreemptedMessage(view_, ending));
+      return true;
+    }
+    if (tally_.scheduled() >= min_) NoteTogether();
+    const bool has_run = view_.group->status.phase == kGangRunning;
+    Say(IsRunning() || has_run ? kGangRunning : kGangScheduling, GangReason::kPreempting,
+        PreemptingMessage(view_, ending));
+    plan_.notes = DeadlineNotes(view_, ending);
+    LookAgain(TimeLeft(*view_.yield, view_.now));
+    return true;
+  }
+
   void BackOff() {
     const std::chrono::seconds wait = BackoffAfter(++plan_.status.attempts);
     plan_.status.next_attempt_time = kube::Time{view_.now.value + wait};
@@ -174,7 +206,8 @@ class Planner {
       ClearNominations(assigned);
       const bool do_all_exist = tally_.alive() + tally_.succeeded >= min_;
       const bool shows_demand = view_.group->spec.when_unschedulable == api::WhenUnschedulable::kUngate;
-      if (shows_demand && do_all_exist) LiftMissing();  // A cluster autoscaler then sees what is missing.
+      if (shows_demand && do_all_exist && view_.standing.queue_refusal.empty())
+        LiftMissing();  // A cluster autoscaler then sees what is missing.
       return;
     }
     if (is_replacing) {
@@ -341,8 +374,7 @@ class Planner {
       if (const auto& next = plan_.status.next_attempt_time)
         message += ", and the next try begins at " + kube::ToText(*next);
     }
-    plan_.status.schedule_start_time.reset();
-    plan_.status.started_min_member = min_;
+    NoteTogether();
     const bool has_run = view_.group->status.phase == kGangRunning;
     if (!IsRunning() && !has_run) return Say(kGangScheduling, GangReason::kStarting, message);
     Say(kGangRunning, GangReason::kRunning, message);

@@ -6,7 +6,8 @@
 // gated, which keeps others out. Then the gates are lifted, lowest ordinals first. Where nominations do not help,
 // members are pinned to their nodes as their gates are lifted: others may still come in between, but no two gangs take
 // each other's places. A gang that is still below its minimum when its time is over is rolled back: the lifted members
-// are deleted, come back gated, and wait for another try.
+// are deleted, come back gated, and wait for another try. So is a gang that yields its GPUs to others, when the
+// deadline of its notice is over.
 #pragma once
 
 #include <optional>
@@ -36,6 +37,8 @@ enum class GangReason {
   kGatedByOthers,   // Members have gates of other controllers.
   kNotPermitted,    // grus itself lacks a permission.
   kPodsRefused,     // The API server refuses to change members.
+  kPreempting,      // It runs on until it must yield.
+  kPreempted,       // It has yielded.
 };
 std::string_view ToString(GangReason reason);
 
@@ -56,15 +59,22 @@ struct LiftedGate {
   std::string pinned_to;  // The only node that it may go to; empty: any.
 };
 
+// Members are told by an annotation when they will end.
+struct DeadlineNote {
+  const Member* member;  // Likewise.
+  std::string deadline;  // Empty: they will not end; remove it.
+};
+
 struct GangPlan {
   bool is_ignored = false;           // The group is being deleted.
   std::vector<Nomination> nominate;  // If not empty, nothing is lifted yet.
   std::vector<LiftedGate> lift;      // In this order.
   std::vector<const Member*> end;    // Delete: a roll-back, or an extra that found no place.
-  std::set<std::string> refused;     // Nodes of places that the deleted members did not take: avoid them next time.
-  std::vector<Place> keep_places;    // What the gang holds in the ledger from now on.
-  bool must_replan = false;          // The places are not safe any more: ask for others.
-  bool is_verifying = false;         // All places are protected, but the scheduler may still bind an earlier pod there.
+  std::vector<DeadlineNote> notes;
+  std::set<std::string> refused;   // Nodes of places that the deleted members did not take: avoid them next time.
+  std::vector<Place> keep_places;  // What the gang holds in the ledger from now on.
+  bool must_replan = false;        // The places are not safe any more: ask for others.
+  bool is_verifying = false;       // All places are protected, but the scheduler may still bind an earlier pod there.
   api::PodGroupStatus status;
   std::vector<PlannedEvent> events;
   std::optional<kube::Duration> look_again;

@@ -8,6 +8,7 @@
 #include "controllers/frame/retry_times.h"
 #include "controllers/gang/gang_news.h"
 #include "controllers/gang/gang_status.h"
+#include "controllers/gang/gang_yield.h"
 #include "crds/types/elastic_horovod_job.h"
 
 namespace grus {
@@ -76,6 +77,10 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
     if (is_urgent) feed_.Add(*key);
     else feed_.AddAfter(*key, kStandingWait);
   });
+  account_.OnYield([this](const std::string& owner) {
+    const std::optional<ObjectKey> key = GroupOfGang(kind_, owner);
+    if (key && groups_.store().Get(*key)) feed_.Add(*key);
+  });
   account_.OnFreed([this] {
     const std::optional<ObjectKey> key = GroupOfGang(kind_, account_.AnyWaiting());
     if (key && groups_.store().Get(*key)) feed_.AddAfter(*key, kFreedWait);
@@ -91,6 +96,7 @@ void GangReconciler::FeedQueue(kube::WorkQueue& queue) {
 void GangReconciler::EnqueueBegun() {
   for (const auto& group : groups_.List<api::PodGroup>()) {
     const GangView view = Observe(group, GangKey(kind_, group->metadata.Key()));  // Adopts its places.
+    PutHolder(view);
     // Plan first for members whose gate was lifted without a nomination: nobody knows where they will go.
     const std::optional<GangDemand> demand = NeedsOf(view);
     if (demand && demand->waiting_since == 0) account_.Enqueue(*demand);
@@ -170,7 +176,14 @@ std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool
   return members;
 }
 
+// A job that plans for its group is the holder: both have the same key in the account.
+void GangReconciler::PutHolder(const GangView& view) {
+  if (!view.is_planned_by_owner) account_.PutHolder(view.key, HolderOf(view));
+}
+
 void GangReconciler::AskAccount(GangView& view) {
+  PutHolder(view);
+  if (!view.is_planned_by_owner) view.yield = account_.YieldOf(view.key);
   view.demand = NeedsOf(view);
   if (view.demand) {
     view.standing = account_.Ask(*view.demand);
@@ -220,7 +233,9 @@ void GangReconciler::Forget(const ObjectKey& key) {
   statuses_.Forget(key);
   const std::optional<Memory> kept = memory_.Forget(key);
   // A job goes on without its PodGroup and keeps its places.
-  if (kept && !kept->is_planned_by_owner) account_.Forget(GangKey(kind_, key));
+  if (!kept || kept->is_planned_by_owner) return;
+  account_.Forget(GangKey(kind_, key));
+  account_.RemoveHolder(GangKey(kind_, key));
 }
 
 Result<Action> GangReconciler::Reconcile(const ObjectKey& key, std::stop_token stop) {

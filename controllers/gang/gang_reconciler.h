@@ -58,6 +58,7 @@ class GangReconciler final : public kube::Reconciler {
   // Puts what an earlier process had planned into the account.
   void AdoptPlaces(GangView& view);
   ShapePtr ShapeOf(const kube::Pod& pod, VolumeLimits volumes);
+  void PutHolder(const GangView& view);
   void AskAccount(GangView& view);
   void KeepPlaces(const GangView& view, const GangPlan& plan);
   kube::Result<Deferred> Execute(const GangView& view, const GangPlan& plan, std::stop_token stop);

@@ -31,6 +31,8 @@ constexpr ReasonFacts kReasons[] = {
     {"GatedByOthers", Standing::kReconciling, kube::EventType::kWarning},
     {"NotPermitted", Standing::kStalled},
     {"PodsRefused", Standing::kStalled},
+    {"Preempting", Standing::kReady, kube::EventType::kWarning},
+    {"Preempted", Standing::kReconciling, kube::EventType::kWarning},
 };
 const ReasonFacts& FactsOf(GangReason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
 
@@ -76,7 +78,9 @@ api::PodGroupStatus BaseGangStatus(const GangView& view) {
 void SetGangReason(api::PodGroupStatus& status, const GangView& view, const std::string& phase, GangReason reason,
                    const std::string& message) {
   status.phase = phase;
-  const auto& [name, standing, event] = FactsOf(reason);
+  const auto& [name, usual, event] = FactsOf(reason);
+  const bool is_starting = reason == GangReason::kPreempting && phase != kGangRunning;
+  const Standing standing = is_starting ? Standing::kReconciling : usual;
   Kstatus(status.conditions, view.group->metadata.generation, view.now).Say(standing, name, message);
 }
 

@@ -6,7 +6,8 @@
 
 #include "clientlib/cache/store.h"
 #include "controllers/policy/waited.h"
-#include "controllers/policy/wording.h"
+#include "controllers/policy/yield_words.h"
+#include "controllers/queues/wording.h"
 
 namespace grus {
 namespace {
@@ -105,6 +106,7 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   member.nominated = std::string(pod.status.nominated_node_name);
   member.nominated_to = std::string(pod.metadata.Annotation(kGangNominatedToAnnotation));
   member.pinned = std::string(pod.metadata.Annotation(kGangPinnedAnnotation));
+  member.told_deadline = std::string(pod.metadata.Annotation(kPreemptionDeadlineAnnotation));
   member.has_own_hostname = member.pinned.empty() && pod.spec.node_selector.contains(kHostnameLabel);
   member.priority = pod.spec.priority.value_or(0);
   member.shape = std::move(shape);

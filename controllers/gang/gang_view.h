@@ -46,6 +46,7 @@ struct Member {
   std::string node, nominated;
   std::string nominated_to;       // The scheduler that the nomination is for; empty: not known.
   std::string pinned;             // The node that we pinned it to; empty: we did not.
+  std::string told_deadline;      // Of its preemption, in its annotation; empty: none.
   bool has_own_hostname = false;  // A pin that is not ours.
   int priority = 0;
   ShapePtr shape;  // Of members that are not bound.
@@ -81,7 +82,8 @@ struct GangView {
   bool must_nominate = false;        // The node matters: nominate each member before its gate is lifted.
   bool must_pin = false;  // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;
-  std::set<std::string> avoid;  // Nodes that the scheduler refused in earlier starts.
+  std::optional<YieldNotice> yield;  // It must give its GPUs up. Never if it is planned by its owner.
+  std::set<std::string> avoid;       // Nodes that the scheduler refused in earlier starts.
 };
 
 // The members by state.

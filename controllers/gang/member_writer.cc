@@ -5,6 +5,7 @@
 
 #include "clientlib/runtime/parallel.h"
 #include "controllers/policy/waited.h"
+#include "controllers/policy/yield_words.h"
 
 namespace grus {
 namespace {
@@ -56,15 +57,24 @@ Json LiftPatch(const GangView& view, const Member& member, kube::Time now, const
   return patch;
 }
 
+Json DeadlinePatch(const DeadlineNote& note) {
+  Json patch = PatchOf(*note.member);
+  Json& deadline = patch["metadata"]["annotations"][kPreemptionDeadlineAnnotation];
+  if (!note.deadline.empty()) deadline = note.deadline;
+  return patch;
+}
+
 Json DisruptionPatch(const GangView& view, const Member& member) {
   Json patch = PatchOf(member);
   patch["metadata"]["resourceVersion"] = member.resource_version;
-  patch["status"]["conditions"] = Json::MakeArray(
-      {Json::MakeObject({{"type", "DisruptionTarget"},
-                         {"status", "True"},
-                         {"reason", "GangRolledBack"},
-                         {"message", "its gang " + view.group->metadata.name + " did not come together in time"},
-                         {"lastTransitionTime", kube::ToText(view.now)}})});
+  const std::string why =
+      view.yield ? YieldText("gives", "its GPUs", *view.yield) : std::string("did not come together in time");
+  patch["status"]["conditions"] =
+      Json::MakeArray({Json::MakeObject({{"type", "DisruptionTarget"},
+                                         {"status", "True"},
+                                         {"reason", view.yield ? "GangPreempted" : "GangRolledBack"},
+                                         {"message", "its gang " + view.group->metadata.name + " " + why},
+                                         {"lastTransitionTime", kube::ToText(view.now)}})});
   return patch;
 }
 
@@ -80,8 +90,12 @@ Status MemberWriter::Start(const GangView& view, const GangPlan& plan, std::stop
       clock_, plan.nominate.size(), kParallelWrites,
       [&](std::size_t i) { return Nominate(view, plan.nominate[i], stop); }, stop);
   if (!done) return done;
-  return kube::ForEachParallel(
+  done = kube::ForEachParallel(
       clock_, plan.lift.size(), kParallelWrites, [&](std::size_t i) { return Lift(view, plan.lift[i], stop); }, stop);
+  if (!done) return done;
+  return kube::ForEachParallel(
+      clock_, plan.notes.size(), kParallelWrites,
+      [&](std::size_t i) { return TellDeadline(view, plan.notes[i], stop); }, stop);
 }
 
 Status MemberWriter::End(const GangView& view, const GangPlan& plan, std::stop_token stop) {
@@ -153,6 +167,13 @@ Status MemberWriter::Nominate(const GangView& view, const Nomination& nomination
               {{"pod", pod.ToString()}});
   }
   return {};
+}
+
+Status MemberWriter::TellDeadline(const GangView& view, const DeadlineNote& note, std::stop_token stop) {
+  auto patched = PatchPod(view, *note.member, DeadlinePatch(note), "", stop);
+  if (patched || HasChanged(patched.error())) return {};
+  return std::move(patched).error().with("tell Pod " + view.group->metadata.ns + "/" + note.member->name +
+                                         " when it will end");
 }
 
 Status MemberWriter::Lift(const GangView& view, const LiftedGate& lifted, std::stop_token stop) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a plan wants of the members of a gang: nominations, lifted gates, deletes. Each write has the pod's UID
-// as precondition; patches are noted with the tracker. Thread-safe.
+// Writes what a plan wants of the members of a gang: nominations, lifted gates, deadlines, deletes. Each write has the
+// pod's UID as precondition; patches are noted with the tracker. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -33,6 +33,9 @@ struct Pin {
 kube::Json LiftPatch(const GangView& view, const Member& member, kube::Time now,
                      const std::optional<Pin>& pin = std::nullopt);
 
+// Sets or removes the annotation kPreemptionDeadlineAnnotation.
+kube::Json DeadlinePatch(const DeadlineNote& note);
+
 // For the status of a bound member of a Job, before its deletion: the Job's podFailurePolicy takes it as disrupted.
 kube::Json DisruptionPatch(const GangView& view, const Member& member);
 // Removes the Job's finalizer: the Job counts the pod neither as failed nor as succeeded, as when it deletes surplus
@@ -45,7 +48,7 @@ class MemberWriter {
                const kube::Clock& clock, const kube::Log& log)
       : client_(client), account_(account), writes_(writes), clock_(clock), log_(log) {}
 
-  // Nominates members, or lifts their gates.
+  // Nominates members, or lifts their gates, and tells them deadlines.
   kube::Status Start(const GangView& view, const GangPlan& plan, std::stop_token stop);
   // Deletes members. A member of a Job is taken out of its Job's count first: the Job would count the deletion as a
   // failure, and the backoffLimit is the user's.
@@ -58,6 +61,7 @@ class MemberWriter {
   // False: the pod is gone or has changed; the next pass looks at it again.
   kube::Result<bool> Uncount(const GangView& view, const Member& member, std::stop_token stop);
   kube::Status Nominate(const GangView& view, const Nomination& nomination, std::stop_token stop);
+  kube::Status TellDeadline(const GangView& view, const DeadlineNote& note, std::stop_token stop);
   kube::Status Lift(const GangView& view, const LiftedGate& lifted, std::stop_token stop);
   kube::Result<std::shared_ptr<kube::Object>> PatchPod(const GangView& view, const Member& member,
                                                        const kube::Json& patch, const std::string& subresource,

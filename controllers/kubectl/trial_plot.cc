@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "controllers/policy/decimal.h"
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 #include "controllers/throughput/chart.h"
 
 namespace grus {

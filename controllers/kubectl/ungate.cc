@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "clientlib/model/pod.h"
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 #include "crds/types/elastic_horovod_job.h"
 #include "crds/types/pod_group.h"
 

@@ -9,6 +9,7 @@
 #include "clientlib/model/scheduling_v1.h"
 #include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/manager.h"
+#include "controllers/allocator/queue_reconciler.h"
 #include "controllers/cluster/nomination_probe.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
@@ -110,6 +111,20 @@ struct TrialController {
   TrialReconciler reconciler;
   RunningJobs running;
   ProfileKeeper keeper;
+};
+
+// GpuQueues and NodePools. Where their CRDs are not installed yet, there are none.
+struct QueueController {
+  QueueController(const Shared& with, kube::Registry& metrics)
+      : reconciler(with.client,
+                   {with.manager.AddInformer(KindOf<api::GpuQueue>(), Optional({})),
+                    with.manager.AddInformer(KindOf<api::NodePool>(), Optional({})),
+                    with.manager.AddInformer(KindOf<kube::Namespace>(), Optional({})), with.jobs},
+                   with.account, with.options.namespaces.empty(), with.events, with.clock, with.log, metrics) {
+    reconciler.FeedQueue(with.Run(reconciler, "gpuqueue", 1));
+  }
+
+  QueueReconciler reconciler;
 };
 
 // PodGroups of one API group.
@@ -221,11 +236,13 @@ struct App::Impl {
                 log),
         account(nodes, pods, clock, options.nominations, &volumes, &devices) {
     Shared shared{options, client, manager, events, clock, log, pods, nodes, account};
-    if (Runs(options, "gang")) AddGangs(shared, metrics);
     const bool has_trials = Runs(options, "trial"), has_jobs = Runs(options, "elastic");
     if (has_jobs || has_trials) {
       shared.jobs = &manager.AddInformer(KindOf<api::ElasticHorovodJob>(), Everything(options));
     }
+    // The first to be asked before planning: the account must know the queues when others say what they began.
+    if (Runs(options, "queues")) queues.emplace(shared, metrics);
+    if (Runs(options, "gang")) AddGangs(shared, metrics);
     if (has_trials) shared.profiles = &manager.AddInformer(KindOf<api::WorkloadProfile>());
     if (has_jobs) elastic.emplace(shared);
     if (has_trials) trials.emplace(shared);
@@ -254,6 +271,7 @@ struct App::Impl {
   PodVolumes volumes;
   PodDevices devices;
   ClusterAccount account;
+  std::optional<QueueController> queues;
   std::optional<ElasticController> elastic;
   std::optional<TrialController> trials;
   std::optional<PeerLeases> peers;

@@ -16,7 +16,7 @@ namespace po = boost::program_options;
 using kube::Error;
 using kube::ErrorCode;
 
-constexpr std::string_view kControllers[] = {"elastic", "gang", "trial"};
+constexpr std::string_view kControllers[] = {"elastic", "gang", "trial", "queues"};
 // In the order of the enumerators.
 constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
@@ -45,7 +45,8 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
 
 // Values that are checked before they become options.
 struct Texts {
-  std::string controllers = "elastic,gang,trial", namespaces, level = "info", format = "text", nominations = "auto";
+  std::string controllers = "elastic,gang,trial,queues", namespaces, level = "info", format = "text",
+              nominations = "auto";
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -62,7 +63,7 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("context", text(options.context, "NAME"), "Context of the kubeconfig (default: its current one).");
   add("controllers", preset(texts.controllers, "LIST"),
       "Controllers to run, separated by commas: elastic (ElasticHorovodJob), gang (PodGroup), trial (TrialJob, whose "
-      "trials need elastic).");
+      "trials need elastic), queues (GpuQueue and NodePool).");
   add("namespaces", text(texts.namespaces, "LIST"),
       "Namespaces to manage, separated by commas (default: all). With this set, GPUs held by pods in other namespaces "
       "count as free.");
@@ -90,10 +91,10 @@ kube::Status Check(const Texts& texts, Options& options) {
   options.controllers = SplitList(texts.controllers);
   options.namespaces = SplitList(texts.namespaces);
   if (options.controllers.empty()) {
-    return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial");
+    return Bad("controllers", texts.controllers, "at least one of: elastic, gang, trial, queues");
   }
   for (const std::string& name : options.controllers) {
-    if (!IndexIn(kControllers, name)) return Bad("controllers", name, "a list of: elastic, gang, trial");
+    if (!IndexIn(kControllers, name)) return Bad("controllers", name, "a list of: elastic, gang, trial, queues");
   }
   if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
     return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");

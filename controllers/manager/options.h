@@ -13,7 +13,7 @@ namespace grus {
 
 struct Options {
   std::string kubeconfig, context;
-  std::vector<std::string> controllers = {"elastic", "gang", "trial"};
+  std::vector<std::string> controllers = {"elastic", "gang", "trial", "queues"};
   std::vector<std::string> namespaces;  // Empty: all.
   bool leader_elect = false;
   std::string leader_elect_namespace;  // Empty: the namespace we run in.

@@ -72,8 +72,10 @@ void ClusterLedger::Forget(LedgerNode& node) {
 void ClusterLedger::PutNode(NodeState state) {
   ++version_, ++nodes_version_, ++room_version_;
   LedgerNode& node = NodeNamed(state.name);
+  if (observer_ != nullptr) state.pool = observer_->PoolOf(state);
   node.state = std::move(state);
   node.is_known = true;
+  if (observer_ != nullptr) observer_->OnNode(node);
   const Resources taken = node.Taken();
   for (const auto& index : indexes_) SetNode(*index, node, taken);
 }
@@ -87,6 +89,7 @@ void ClusterLedger::RemoveNode(const std::string& name) {
   node.is_known = false;
   node.state = NodeState{};
   node.state.name = name;
+  if (observer_ != nullptr) observer_->OnNode(node);
   const Resources taken = node.Taken();
   for (const auto& index : indexes_) SetNode(*index, node, taken);
   if (node.uses == 0) Forget(node);
@@ -136,6 +139,7 @@ void ClusterLedger::Take(LedgerNode& node, OwnerId owner, const Resources& reque
       ++guard.nodes[node.id];
     }
   }
+  if (observer_ != nullptr) observer_->OnHeld(node, owners_[owner].name, request, 1);
   Reindex(node, owner, request, true);
 }
 
@@ -154,6 +158,7 @@ void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& r
       if (guard->second.nodes.empty()) guards_.erase(guard);
     }
   }
+  if (observer_ != nullptr) observer_->OnHeld(node, owners_[owner].name, request, -1);
   Reindex(node, owner, request, false);
   if (--owners_[owner].holdings == 0 && owner != 0) {
     owner_ids_.erase(owners_[owner].name);
@@ -165,7 +170,8 @@ void ClusterLedger::GiveBack(LedgerNode& node, OwnerId owner, const Resources& r
 
 void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, const Resources& request,
                          const std::string& owner, ShapePtr shape) {
-  const bool is_new = !bindings_.contains(pod_uid);
+  const auto known = bindings_.find(pod_uid);
+  const bool is_new = known == bindings_.end(), is_ending = !is_new && known->second.is_ending;
   Release(pod_uid);
   const OwnerId id = Intern(owner);
   std::optional<Place> ended;
@@ -183,6 +189,7 @@ void ClusterLedger::Bind(const std::string& pod_uid, const std::string& node, co
   LedgerNode& at = NodeNamed(node);
   Take(at, id, request, shape, false);
   bindings_[pod_uid] = {&at, id, request, std::move(shape)};
+  if (is_ending) NoteEnding(pod_uid);
   if (!ended) return;
   GiveBack(nodes_.at(ended->node), id, ended->shape->request, ended->shape, true);
   if (ended->node == node) return;
@@ -215,7 +222,23 @@ void ClusterLedger::Release(const std::string& pod_uid) {
   ++room_version_;
   const Binding binding = std::move(it->second);
   bindings_.erase(it);
+  if (binding.is_ending && observer_ != nullptr) {
+    observer_->OnEnding(*binding.node, owners_[binding.owner].name, binding.request, -1);
+  }
   GiveBack(*binding.node, binding.owner, binding.request, binding.shape, false);
+}
+
+void ClusterLedger::NoteEnding(const std::string& pod_uid) {
+  const auto it = bindings_.find(pod_uid);
+  if (it == bindings_.end() || std::exchange(it->second.is_ending, true) || observer_ == nullptr) return;
+  observer_->OnEnding(*it->second.node, owners_[it->second.owner].name, it->second.request, 1);
+}
+
+void ClusterLedger::ForEachEnding(
+    const std::function<void(const LedgerNode&, const std::string& owner, const Resources&)>& tell) const {
+  for (const auto& [uid, binding] : bindings_) {
+    if (binding.is_ending) tell(*binding.node, owners_[binding.owner].name, binding.request);
+  }
 }
 
 const Resources* ClusterLedger::RequestOf(const std::string& pod_uid) const {
@@ -233,10 +256,6 @@ const std::vector<Place>& ClusterLedger::PlacesOf(const std::string& owner) cons
   static const std::vector<Place> kNone;
   const OwnerId id = FindOwner(owner);
   return id == 0 ? kNone : owners_[id].places;
-}
-
-bool ClusterLedger::HasPlaces(const std::function<bool(const std::string& owner)>& of) const {
-  return std::ranges::any_of(owners_, [&](const Owner& owner) { return !owner.places.empty() && of(owner.name); });
 }
 
 bool ClusterLedger::HasExactly(const std::string& owner, const PodShape& shape, int count) const {
@@ -284,7 +303,9 @@ Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int
 }
 
 std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
-  const auto found = std::ranges::find_if(indexes_, [&](const auto& index) { return FitAlike(index->shape(), shape); });
+  const auto found = std::ranges::find_if(indexes_, [&](const auto& index) {
+    return index->shape().pool == shape.pool && FitAlike(index->shape(), shape);
+  });
   if (found != indexes_.end()) {
     std::rotate(found, found + 1, indexes_.end());
     return indexes_.back();

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,8 @@
 #include <vector>
 
 #include "controllers/policy/fit_index.h"
+#include "controllers/policy/holdings_observer.h"
+#include "controllers/policy/ledger_node.h"
 
 namespace grus {
 
@@ -24,6 +27,9 @@ namespace grus {
 struct Room {
   int copies = 0;  // Pods of the shape that fit now, at most what was asked for.
   int nodes = 0;   // Nodes that could hold the shape if they were empty.
+  // Pods that the owner may have, whether there is room for them or not, and what says so.
+  int allowed = std::numeric_limits<int>::max();
+  enum class Limit { kNone, kQueue, kWorth } limit = Limit::kNone;  // Worth: more would gain too little.
 };
 
 // One pod that is not bound yet, and where it is to run.
@@ -33,32 +39,11 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// What one owner holds on one node.
-struct NodeUse {
-  OwnerId owner = 0;
-  int pods = 0;
-  Resources held, unbound;  // `unbound` is the part of `held` that is not bound yet.
-};
-
-struct LedgerNode {
-  NodeId id = 0;
-  bool is_known = false;  // False: pods are bound to it, but the node is not (or no longer) there.
-  int uses = 0;           // Pods and places. An unknown node that nobody holds is forgotten.
-  NodeState state;
-  Resources used;      // By bound pods and by places.
-  Resources reserved;  // For a gang that waits; nobody else may count on it.
-  std::vector<NodeUse> by_owner;
-  std::vector<ShapePtr> pods;  // Of pods and places, where the shape is known.
-
-  Resources Taken() const;  // Used or reserved.
-  // Whether the node is known, accepts such pods, and has room for one more beside `taken`.
-  bool CanHold(const PodShape& shape, const Resources& taken) const;
-  const NodeUse* FindUse(OwnerId owner) const;  // Null: the owner holds nothing here.
-};
-
 class ClusterLedger {
  public:
   ClusterLedger();
+
+  void Observe(HoldingsObserver* observer) { observer_ = observer; }  // REQUIRES: the ledger is empty.
 
   void PutNode(NodeState node);
   void RemoveNode(const std::string& name);
@@ -68,6 +53,9 @@ class ClusterLedger {
   // Without `shape`, the pod gets that of the place; without a place, the constraints of other pods do not see it.
   void Bind(const std::string& pod_uid, const std::string& node, const Resources& request, const std::string& owner,
             ShapePtr shape = nullptr);
+  void NoteEnding(const std::string& pod_uid);  // The pod is being deleted. It holds its node until it is released.
+  void ForEachEnding(
+      const std::function<void(const LedgerNode&, const std::string& owner, const Resources&)>& tell) const;
   void Release(const std::string& pod_uid);
   const Resources* RequestOf(const std::string& pod_uid) const;  // Null: not bound. Valid as PlacesOf().
 
@@ -79,7 +67,6 @@ class ClusterLedger {
   void AddPlace(const std::string& owner, const std::string& node, ShapePtr shape);
   const std::vector<Place>& PlacesOf(const std::string& owner) const;                 // Valid until the next change.
   bool HasExactly(const std::string& owner, const PodShape& shape, int count) const;  // No other places.
-  bool HasPlaces(const std::function<bool(const std::string& owner)>& of) const;
   void DropPlaces(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 
@@ -116,6 +103,7 @@ class ClusterLedger {
     OwnerId owner;
     Resources request;
     ShapePtr shape;
+    bool is_ending = false;
   };
   struct Owner {
     std::string name;
@@ -132,6 +120,7 @@ class ClusterLedger {
   // swapped them. Moves the other's place there if it no longer fits on `from`.
   void PassOn(LedgerNode& from, const std::string& to);
 
+  HoldingsObserver* observer_ = nullptr;
   std::map<std::string, LedgerNode> nodes_;
   std::vector<LedgerNode*> by_id_;
   std::vector<NodeId> free_ids_;

@@ -2,11 +2,10 @@
 #include "controllers/policy/gang_message.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "clientlib/model/quantity.h"
-#include "clientlib/model/time.h"
-#include "controllers/policy/wording.h"
+#include "controllers/policy/waited.h"
+#include "controllers/queues/wording.h"
 
 namespace grus {
 namespace {
@@ -37,10 +36,15 @@ std::string Ordinal(int n) {
   return std::to_string(n) + (ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
 }
 
+std::string NameOf(const std::string& owner) {
+  if (owner.empty()) return "other pods";
+  return IsOwnerOfOthers(owner) ? "other pods of namespace " + owner.substr(0, owner.size() - 1) : owner;
+}
+
 std::string HeldBy(const GangStanding& standing) {
   std::string text;
   for (const DeviceUse& use : standing.uses) {
-    text += ", " + std::to_string(use.devices) + " by " + (use.owner.empty() ? "other pods" : use.owner);
+    text += ", " + std::to_string(use.devices) + " by " + NameOf(use.owner);
   }
   return text;
 }
@@ -51,9 +55,7 @@ std::string ByVolumes(const GangDemand& demand) {
   return std::ranges::any_of(demand.members, has_volumes) ? "; only nodes where its volumes can be used count" : "";
 }
 
-std::string At(std::int64_t unix_seconds) {
-  return kube::ToText(kube::Time{std::chrono::system_clock::time_point(std::chrono::seconds(unix_seconds))});
-}
+std::string At(std::int64_t unix_seconds) { return kube::ToText(AtUnixSeconds(unix_seconds)); }
 
 std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   const int needed = std::max(1, demand.needed);
@@ -83,6 +85,9 @@ std::string WhatIsNeeded(const GangDemand& demand, const GangStanding& standing,
 }
 
 std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing) {
+  if (!standing.blocked_by.empty() && standing.fitting >= std::max(1, demand.needed)) {
+    return "there is room, which is reserved for " + standing.blocked_by;
+  }
   std::string text = std::to_string(standing.fitting) + " of " + std::to_string(std::max(1, demand.needed)) +
                      (standing.fitting == 1 ? " has room" : " have room");
   if (!standing.blocked_by.empty()) return text + ": the rest is reserved for " + standing.blocked_by;
@@ -105,7 +110,8 @@ std::string WhyPending(const GangDemand& demand, const GangStanding& standing, c
 
 std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   if (standing.can_never_fit) return Never(demand, standing, words);
-  std::string text = WhatIsMissing(demand, standing) + ByVolumes(demand);
+  std::string text =
+      standing.queue_refusal.empty() ? WhatIsMissing(demand, standing) + ByVolumes(demand) : standing.queue_refusal;
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
   if (standing.has_reservation) text += ", what becomes free is kept from other gangs and jobs";
   if (standing.reserves_from)

@@ -4,126 +4,100 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "controllers/policy/gang_standing.h"
-#include "controllers/policy/placement.h"
-#include "controllers/policy/reservation.h"
+#include "controllers/policy/gang_turns.h"
+#include "controllers/policy/planned_gang.h"
+#include "controllers/policy/reservation_keeper.h"
+#include "controllers/policy/yield_planner.h"
 
 namespace grus {
 namespace {
 
-// How long a computed reservation is used at most before it is computed anew.
-constexpr std::int64_t kReservationSeconds = 1;
-
-// How far the clock behind GangDemand::waiting_since may be ahead of ours.
-constexpr std::int64_t kClockSkew = 60;
-
-struct QueueKey {
-  int minus_priority;
-  bool is_extra;  // No member is needed: after gangs of this priority that wait to start.
-  std::int64_t waiting_since;
-  std::string key;
-  friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
-};
-
-QueueKey KeyOf(const GangDemand& demand) {
-  return {-demand.priority, demand.needed <= 0, demand.waiting_since, demand.key};
-}
-
-struct Gang {
-  GangDemand demand;
-  std::vector<GangPart> parts;
-  GangStanding standing;
-  bool is_changed = true;  // Since its standing was last told.
-  bool is_constrained = false;
-  std::uint64_t guards_version = 0;                      // For which that holds.
-  std::uint64_t nodes_version = 0;                       // For which standing.capacity holds.
-  bool is_capacity_thorough = false, is_missed = false;  // See CapacityFor().
-  std::optional<int> searched;  // Members with a place in the last search; none: too little room for one.
-};
+// What nobody tells us of changes within this time: jobs that had no right to yield get it with time.
+constexpr std::int64_t kSweepSeconds = 10;
 
 }  // namespace
 
 struct GangPlanner::Impl {
   ClusterLedger& ledger;
-  const std::int64_t reserve_after;
-  std::unordered_map<std::string, Gang> gangs;
-  std::map<QueueKey, Gang*> queue;  // Those that wait.
-  std::unordered_map<std::string, std::int64_t> ends;
+  std::optional<ClusterQueues> no_queues;  // If it was given none.
+  ClusterQueues& queues;
+  YieldPlanner yields{queues,
+                      [this](const std::string& owner, std::span<const Yield> more) { return WouldHelp(owner, more); },
+                      [this](const std::string& owner) { return OwnersInTheWay(gangs.at(owner), ledger); }};
+  std::vector<std::string> told;  // Owners whose notice has changed.
+  std::unordered_map<std::string, PlannedGang> gangs;
+  std::map<GangRank, PlannedGang*> queue;  // Those that wait.
   std::vector<std::string> changed;
-  ReservationTurns turns;
-
-  std::string reserved_for;  // The gang that has the reservation; empty: none.
-  std::int64_t turn_began = 0, turn_length = 0;
-  Reservation reservation;
-  std::int64_t reserved_at = 0;
-  std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
-  // The ledger's version, and by how many copies the reservation lowered an index at that version.
-  std::map<const FitIndex*, std::pair<std::uint64_t, std::int64_t>> reserved_copies;
+  std::vector<PlannedGang*> in_order;  // Those that wait, in the order of the last plan.
+  ReservationKeeper reservation;
 
   bool is_dirty = true;
   std::uint64_t planned_version = 0;
-  std::int64_t planned_at = 0;
+  std::uint64_t planned_setup = 0;  // The version of the queues then.
+  std::int64_t planned_at = 0, swept_at = 0;
 
-  Impl(ClusterLedger& l, std::int64_t after) : ledger(l), reserve_after(after) {}
+  Impl(ClusterLedger& l, ClusterQueues* q, std::int64_t after)
+      : ledger(l), queues(q ? *q : no_queues.emplace(l)), reservation(l, after) {}
 
-  GangToPlace QueryOf(const Gang& gang) const {
-    GangToPlace query;
-    query.members = &gang.demand.members;
-    query.parts = &gang.parts;
-    query.needed = gang.demand.needed;
-    for (const std::string& name : gang.demand.avoid) {
-      if (const LedgerNode* node = ledger.FindNode(name)) query.avoid.push_back(node->id);
+  GangToPlace QueryOf(const PlannedGang& gang) const { return grus::QueryOf(gang, gang.in_pool(), ledger); }
+
+  // Whether it would have room where it may run, once these and all that have a notice have yielded.
+  bool WouldHelp(const std::string& owner, std::span<const Yield> more) const {
+    const auto it = gangs.find(owner);
+    std::set<OwnerId> yielding;
+    for (const Yield& yield : more) yielding.insert(ledger.FindOwner(yield.job));
+    for (const auto& [job, notice] : queues.yields()) yielding.insert(ledger.FindOwner(job));
+    return it != gangs.end() && HasRoomWithout(it->second, yielding, ledger);
+  }
+
+  // In the first of its pools where its queue lets it start and there is room. `gang.at` says which it was; else the
+  // one that it has most right to.
+  bool TryToPlace(PlannedGang& gang, std::int64_t now) {
+    std::size_t best = gang.at;
+    int best_right = -1;
+    std::optional<std::string> why;
+    for (gang.at = 0; gang.at < gang.variants.size(); ++gang.at) {
+      const PoolVariant& variant = gang.in_pool();
+      const bool has_nodes = gang.variants.size() == 1 || variant.HasNodes();
+      const std::optional<std::string> refusal = WhyNotAdmitted(gang, variant, queues);
+      if (has_nodes && !refusal && TryInPool(gang, now)) return true;
+      const int right = (has_nodes && variant.capacity >= gang.needed() ? 8 : 0) + (gang.is_entitled ? 4 : 0) +
+                        (IsWithinGuarantee(gang, variant, queues) ? 2 : 0) + (refusal ? 0 : 1);
+      if (right <= best_right) continue;
+      best_right = right;
+      best = gang.at;
+      why = refusal;
     }
-    query.is_constrained = gang.is_constrained;
-    return query;
+    gang.at = best;
+    gang.is_entitled = (best_right & 4) != 0;
+    if (gang.variants.size() > 1) gang.searched.reset();
+    // Where nothing is idle, those that hold the GPUs say more.
+    if (gang.is_entitled) why.reset();
+    gang.is_changed |= Update(gang.standing.queue_refusal, why.value_or(std::string()));
+    return false;
   }
 
-  bool IsReservedForOther(const Gang& gang) const {
-    return !ledger.reserved().empty() && reserved_for != gang.demand.key;
-  }
-
-  // How many copies of an index the reservation withholds.
-  std::int64_t ReservedCopies(const FitIndex& index) {
-    auto& [version, copies] = reserved_copies[&index];
-    if (version == ledger.version()) return copies;
-    version = ledger.version();
-    copies = 0;
-    for (const auto& [id, amount] : ledger.reserved()) {
-      if (const LedgerNode* node = ledger.NodeAt(id)) copies += index.CopiesOn(id, node->used) - index.CopiesOn(id);
-    }
-    return copies;
-  }
-
-  bool WouldFitOnReserved(const Gang& gang) {
-    const int needed = std::max(1, gang.demand.needed);
-    return std::ranges::all_of(gang.parts, [&](const GangPart& part) {
-      return part.index->copies() + ReservedCopies(*part.index) >= part.CountBelow(needed);
-    });
-  }
-
-  // Whether the gang ends before the one with the reservation can start.
-  bool EndsInTime(const Gang& gang, std::int64_t now) const {
-    return reservation.start && gang.demand.runtime_seconds && gang.demand.needed > 0 &&
-           *gang.demand.runtime_seconds <= *reservation.start - now;
-  }
-
-  bool TryToPlace(Gang& gang, std::int64_t now) {
+  bool TryInPool(PlannedGang& gang, std::int64_t now) {
     GangToPlace query = QueryOf(gang);
+    query.at_most = MostAdmitted(gang, gang.in_pool(), queues);
     gang.searched.reset();
-    query.may_use_reserved = reserved_for == gang.demand.key;
+    query.may_use_reserved = reservation.owner() == gang.demand.key;
     if (Search(gang, query, now)) return true;
-    if (!IsReservedForOther(gang) || !EndsInTime(gang, now) || !WouldFitOnReserved(gang)) return false;
+    if (!reservation.IsForOther(gang) || !reservation.EndsInTime(gang, now) || !reservation.WouldFitOnReserved(gang)) {
+      return false;
+    }
     query.may_use_reserved = true;
     return Search(gang, query, now);
   }
 
-  bool Search(Gang& gang, GangToPlace& query, std::int64_t now) {
-    const int needed = std::max(1, gang.demand.needed);
-    if (RoomForMembers(ledger, query, needed) < needed) return false;
+  bool Search(PlannedGang& gang, GangToPlace& query, std::int64_t now) {
+    if (RoomForMembers(ledger, query, gang.needed()) < gang.needed()) return false;
     if (gang.guards_version != ledger.guards_version()) {
       gang.guards_version = ledger.guards_version();
       gang.is_constrained = HasConstraints(ledger, gang.demand.members);
@@ -136,186 +110,201 @@ struct GangPlanner::Impl {
     for (std::size_t i = 0; i < places.nodes.size(); ++i) {
       const GangDemand::Companion& companion = gang.demand.companion;
       ledger.AddPlace(static_cast<int>(i) == companion.member ? companion.owner : key,
-                      ledger.NodeAt(places.nodes[i])->state.name, gang.demand.members[i]);
+                      ledger.NodeAt(places.nodes[i])->state.name, gang.in_pool().members[i]);
     }
-    // Extra members do not change when a running gang ends.
-    if (gang.demand.needed > 0 && gang.demand.runtime_seconds) ends[key] = now + *gang.demand.runtime_seconds;
     gang.standing = {};
     gang.standing.is_placed = true;
     gang.standing.placed = static_cast<int>(places.nodes.size());
-    turns.Started(key);
+    reservation.NoteStart(gang, now);
     return true;
-  }
-
-  void UpdateCapacity(Gang& gang, bool is_thorough) {
-    if (gang.nodes_version == ledger.nodes_version() && (gang.is_capacity_thorough || !is_thorough)) return;
-    // The first count is thorough; after changes of nodes a rough one does, until the gang asks for a reservation.
-    is_thorough = is_thorough || gang.nodes_version == 0;
-    gang.nodes_version = ledger.nodes_version();
-    gang.is_capacity_thorough = is_thorough;
-    const GangCapacity capacity = CapacityFor(ledger, QueryOf(gang), is_thorough);
-    gang.is_missed = capacity.is_missed;
-    gang.is_changed |= Update(gang.standing.capacity, capacity.members);
-    gang.is_changed |= Update(gang.standing.can_never_fit, gang.standing.capacity < std::max(1, gang.demand.needed));
   }
 
   // The search failed although there is room: constraints between pods are in the way.
-  static bool LacksOnlyAPlace(const Gang& gang) { return gang.searched && gang.is_constrained; }
+  static bool LacksOnlyAPlace(const PlannedGang& gang) { return gang.searched && gang.is_constrained; }
 
   // A gang that lacks only a place that suits other pods gets no reservation: emptying nodes may not help it. Nor does
   // one for which the search would miss a place on empty nodes.
-  bool MayReserve(const Gang& gang, std::int64_t now) const {
-    return gang.demand.needed > 0 && !gang.standing.can_never_fit && !gang.is_missed && !LacksOnlyAPlace(gang) &&
-           now >= ReservesFrom(gang.demand);
-  }
-
-  std::int64_t ReservesFrom(const GangDemand& demand) const {
-    // A time far in the future was noted before the clock was set back: nobody knows how long the gang has waited.
-    const bool is_known = demand.waiting_since <= planned_at + kClockSkew;
-    return std::max(is_known ? demand.waiting_since + reserve_after : 0, turns.ReservesFrom(demand.key, planned_at));
-  }
-
-  // A start further away than the longest turn counts as unknown.
-  bool IsStartKnown(std::int64_t now) const {
-    return reservation.start && *reservation.start - now <= ReservationTurns::kLongest;
-  }
-
-  // Ends the turn of the gang if its time is up; true if so.
-  bool EndTurn(const GangDemand& demand, std::int64_t now) {
-    turn_began = std::min(turn_began, now);
-    if (IsStartKnown(now) || now - turn_began < turn_length) return false;
-    turns.End(demand.key, turn_length, now);
-    return true;
-  }
-
-  // False: no set of nodes would do.
-  bool Reserve(const Gang& gang, std::int64_t now) {
-    const bool is_stale = reserved_for != gang.demand.key || now >= reserved_at + kReservationSeconds ||
-                          now < reserved_at ||
-                          // Room that was just freed is available sooner than nodes that others still hold.
-                          (reservation.start != now && reserved_room != ledger.room_version()) ||
-                          reservation.nodes.empty() || (reservation.start && *reservation.start <= now) ||
-                          std::ranges::any_of(reservation.nodes, [&](const auto& entry) {
-                            const LedgerNode* node = ledger.NodeAt(entry.first);
-                            return !node || !node->is_known || !gang.parts.front().index->IsEligible(entry.first);
-                          });
-    if (is_stale) {
-      std::vector<std::int64_t> by_owner(ledger.owner_limit());
-      std::erase_if(ends, [&](const auto& end) { return end.second <= now && !ledger.HoldsAnything(end.first); });
-      for (const auto& [owner, end] : ends) {
-        if (const OwnerId id = ledger.FindOwner(owner); id != 0) by_owner[id] = end;
-      }
-      reservation = FindReservation(ledger, QueryOf(gang), by_owner, now);
-      reserved_at = now;
-      reserved_room = ledger.room_version();
-      reserved_copies.clear();
-    }
-    if (reservation.nodes.empty()) return false;
-    if (reserved_for != gang.demand.key) {
-      turn_began = now;
-      turn_length = turns.LengthFor(gang.demand.key, now);
-    }
-    reserved_for = gang.demand.key;
-    if (ledger.reserved() != reservation.nodes) {
-      reserved_copies.clear();
-      ledger.Reserve(reservation.nodes);
-    }
-    return true;
+  bool MayReserve(const PlannedGang& gang, std::int64_t now) const {
+    return !gang.IsExtra() && gang.is_entitled && !gang.standing.can_never_fit && !gang.in_pool().is_missed &&
+           !LacksOnlyAPlace(gang) && now >= reservation.ReservesFrom(gang.demand, planned_at);
   }
 
   void Erase(const std::string& key) {
     const auto it = gangs.find(key);
     if (it == gangs.end()) return;
-    queue.erase(KeyOf(it->second.demand));
+    queue.erase(it->second.rank);
+    std::erase(in_order, &it->second);
     gangs.erase(it);
     is_dirty = true;
   }
 
-  // Stops keeping the room free; the turn of the gang that has the reservation goes on.
-  void DropReservation() {
-    if (!ledger.reserved().empty()) ledger.Reserve({});
-    reserved_copies.clear();
+  // Those that wait, as the turns see them; `waiting` has the gangs.
+  std::vector<GangTurns::Entry> EntriesOf(const std::vector<PlannedGang*>& waiting) {
+    std::vector<GangTurns::Entry> entries(waiting.size());
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      PlannedGang& gang = *waiting[i];
+      Prepare(gang);
+      if (!queues.is_active()) continue;
+      // Members beyond the minimum of one that runs, and what can never start, keep nobody waiting.
+      entries[i].may_block = !gang.IsExtra() && !gang.standing.can_never_fit;
+      entries[i].queue = gang.queue;
+      entries[i].needs = NeedsOf(gang, gang.in_pool());
+      if (entries[i].needs.empty()) entries[i].needs.push_back({0, 0});  // Everybody has a turn.
+    }
+    return entries;
   }
 
-  void EndReservation() {
-    DropReservation();
-    reserved_for.clear();
+  // Brings it up to date with the queues. False: none may start it.
+  bool Prepare(PlannedGang& gang) {
+    if (gang.setup_version != queues.version()) {
+      MakeVariants(gang, ledger, queues);
+      reservation.ForgetIndexes();
+    }
+    if (!queues.is_active()) return true;
+    const kube::Result<QueueIndex> of = queues.QueueOf(gang.demand.key);
+    gang.queue = of ? *of : kNoQueue;
+    return of.ok();
+  }
+
+  // Those for which others yielded go first: their GPUs are kept for them.
+  void PlaceClaimants(std::int64_t now) {
+    if (!queues.claims().empty()) reservation.Drop();
+    queues.tree();  // Counts anew, if needed: that may drop claims.
+    for (const auto& [key, claim] : std::map(queues.claims())) {
+      const auto it = gangs.find(key);
+      if (it == gangs.end() || !queue.contains(it->second.rank) || !Prepare(it->second)) continue;
+      queues.ClaimFor(key, std::nullopt);
+      UpdateCapacity(it->second, ledger, false);
+      if (TryToPlace(it->second, now)) NotePlaced(it->second);
+      else queues.ClaimFor(key, claim);
+    }
+  }
+
+  void NotePlaced(PlannedGang& gang) {
+    if (gang.demand.key == reservation.owner()) reservation.End();
+    changed.push_back(gang.demand.key);
+    queue.erase(gang.rank);
   }
 
   // False: the turn of a gang ended.
   bool PlaceInTurn(std::int64_t now) {
-    // The reservation does not bind gangs that come before its owner in the queue.
-    if (queue.empty() || queue.begin()->second->demand.key != reserved_for) DropReservation();
-    bool is_reserved = false;
-    for (auto it = queue.begin(); it != queue.end();) {
-      Gang& gang = *it->second;
-      UpdateCapacity(gang, false);
-      if (TryToPlace(gang, now)) {
-        if (gang.demand.key == reserved_for) EndReservation();
-        changed.push_back(gang.demand.key);
-        it = queue.erase(it);
+    if (queues.is_active()) PlaceClaimants(now);
+    std::vector<PlannedGang*> waiting;
+    for (const auto& [rank, gang] : queue) waiting.push_back(gang);
+    const std::vector<GangTurns::Entry> entries = EntriesOf(waiting);
+    GangTurns turns_of_queues(queues, entries);
+    in_order.clear();
+    bool is_reserved = false, is_first = true;
+    while (const std::optional<std::size_t> next = turns_of_queues.Next()) {
+      PlannedGang& gang = *waiting[*next];
+      // The reservation does not bind gangs that come before its owner in the queue.
+      if (std::exchange(is_first, false) && gang.demand.key != reservation.owner()) reservation.Drop();
+      UpdateCapacity(gang, ledger, false);
+      if (!queues.claims().contains(gang.demand.key) && TryToPlace(gang, now)) {
+        NotePlaced(gang);
+        turns_of_queues.Tried(*next, true);
         continue;
       }
+      turns_of_queues.Tried(*next, false);
+      gang.was_tried = true;
+      in_order.push_back(&gang);
       if (!is_reserved && MayReserve(gang, now)) {
-        UpdateCapacity(gang, true);
-        is_reserved = MayReserve(gang, now) && Reserve(gang, now);
-        if (is_reserved && EndTurn(gang.demand, now)) {
-          EndReservation();
+        UpdateCapacity(gang, ledger, true);
+        is_reserved = MayReserve(gang, now) && reservation.Reserve(gang, QueryOf(gang), now);
+        if (is_reserved && reservation.EndTurn(gang.demand.key, now)) {
+          reservation.End();
           return false;
         }
       }
-      if (!is_reserved && gang.demand.key == reserved_for) DropReservation();
-      ++it;
+      if (!is_reserved && gang.demand.key == reservation.owner()) reservation.Drop();
     }
-    if (!is_reserved) EndReservation();
+    if (is_first) reservation.Drop();
+    if (!is_reserved) reservation.End();
     return true;
   }
 
-  std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
-    if (demand.key == reserved_for) {
-      if (!IsStartKnown(planned_at)) return turn_began + turn_length;
-      return std::max(*reservation.start, planned_at + 1);  // If the start is late, find a later one.
+  // Gangs that had no turn come after all others.
+  void FindUntried() {
+    if (in_order.size() == queue.size()) return;
+    std::set<const PlannedGang*> tried(in_order.begin(), in_order.end());
+    for (const auto& [rank, gang] : queue) {
+      if (tried.contains(gang)) continue;
+      UpdateCapacity(*gang, ledger, false);
+      gang->searched.reset();
+      const kube::Result<QueueIndex> of = queues.QueueOf(gang->demand.key);
+      const std::string why =
+          of ? "queue " + queues.tree().NameOf(*of) + " starts its jobs strictly in order, and one before it waits"
+             : of.error().message();
+      gang->is_entitled = gang->was_tried = false;
+      gang->is_changed |= Update(gang->standing.queue_refusal, why);
+      in_order.push_back(gang);
     }
-    const std::int64_t at = ReservesFrom(demand);
-    return demand.needed > 0 && at > planned_at ? std::optional(at) : std::nullopt;
+  }
+
+  // Asks for GPUs of others for those that wait.
+  void PlanYields(std::int64_t now) {
+    if (!queues.is_active()) return;
+    std::vector<WaitingDemand> requests;
+    for (const PlannedGang* gang : in_order) {
+      const std::vector<PoolNeed> needs = NeedsOf(*gang, gang->in_pool());
+      const bool may_ask = gang->was_tried && gang->queue != kNoQueue && !gang->IsExtra();
+      if (!may_ask || needs.empty() || gang->standing.can_never_fit) continue;
+      requests.push_back(
+          {gang->demand.key, gang->queue, needs.front().pool, needs.front().milli, gang->demand.waiting_since});
+    }
+    for (std::string& owner : yields.Update(requests, now)) told.push_back(std::move(owner));
+  }
+
+  std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
+    if (demand.key == reservation.owner()) return reservation.NextChange(planned_at);
+    std::optional<std::int64_t> at = reservation.ReservesFrom(demand, planned_at);
+    if (demand.needed <= 0 || *at <= planned_at) at.reset();
+    const std::int64_t sweep = planned_at + kSweepSeconds;
+    return queues.is_active() ? std::min(at.value_or(sweep), sweep) : at;
   }
 
   // Whether the next change of a gang is due; if there is a reservation, of the gang that has it.
   bool IsDue(std::int64_t now) const {
-    const auto is_due = [&](const Gang& gang) {
+    const auto is_due = [&](const PlannedGang& gang) {
       const std::optional<std::int64_t> at = ChangeOf(gang.demand);
       return at && *at <= now;
     };
-    if (const auto it = gangs.find(reserved_for); it != gangs.end()) return is_due(it->second);
+    if (const auto it = gangs.find(reservation.owner()); it != gangs.end()) return is_due(it->second);
     return std::ranges::any_of(queue, [&](const auto& entry) { return is_due(*entry.second); });
+  }
+
+  bool MustSweep(std::int64_t now) const {
+    const bool is_late = now - swept_at >= kSweepSeconds || now < swept_at;
+    return planned_setup != queues.version() || (queues.is_active() && is_late);
   }
 
   void DescribeAll() {
     FactsCache facts(ledger);
-    int position = 0;
-    for (auto& [key, gang] : queue) {
+    std::map<QueueIndex, int> positions;  // By queue.
+    for (PlannedGang* gang : in_order) {
       GangStanding& standing = gang->standing;
-      const bool is_reserved_for_it = gang->demand.key == reserved_for;
+      const bool is_reserved_for_it = gang->demand.key == reservation.owner();
       GangToPlace query = QueryOf(*gang);
       query.may_use_reserved = is_reserved_for_it;
       bool is_new = std::exchange(gang->is_changed, false);
-      is_new |= Update(standing.position, ++position);
+      is_new |= Update(standing.position, ++positions[gang->queue]);
       is_new |= Describe(ledger, query, gang->searched, facts, standing);
       is_new |= Update(standing.has_reservation, is_reserved_for_it);
-      const std::int64_t rests_until = turns.ReservesFrom(gang->demand.key, planned_at);
-      const bool rests = gang->demand.needed > 0 && !standing.can_never_fit && rests_until > planned_at;
+      const std::int64_t rests_until = reservation.RestsUntil(gang->demand.key, planned_at);
+      const bool rests = !gang->IsExtra() && !standing.can_never_fit && rests_until > planned_at;
       is_new |= Update(standing.reserves_from, rests ? std::optional(rests_until) : std::nullopt);
-      is_new |= Update(standing.expected_start, is_reserved_for_it ? reservation.start : std::nullopt);
-      const bool is_blocked = !is_reserved_for_it && IsReservedForOther(*gang) && !LacksOnlyAPlace(*gang) &&
-                              standing.fitting < std::max(1, gang->demand.needed) && WouldFitOnReserved(*gang);
-      is_new |= Update(standing.blocked_by, is_blocked ? std::string_view(reserved_for) : std::string_view());
+      is_new |= Update(standing.expected_start, is_reserved_for_it ? reservation.start() : std::nullopt);
+      const bool is_blocked = !is_reserved_for_it && reservation.IsForOther(*gang) && !LacksOnlyAPlace(*gang) &&
+                              standing.fitting < gang->needed() && reservation.WouldFitOnReserved(*gang);
+      const std::string& blocker = is_blocked ? reservation.owner() : ClaimantBefore(*gang, queues);
+      is_new |= Update(standing.blocked_by, blocker);
       if (is_new) changed.push_back(gang->demand.key);
     }
   }
 };
 
-GangPlanner::GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds)
-    : impl_(std::make_unique<Impl>(ledger, reserve_after_seconds)) {}
+GangPlanner::GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds, ClusterQueues* queues)
+    : impl_(std::make_unique<Impl>(ledger, queues, reserve_after_seconds)) {}
 GangPlanner::~GangPlanner() = default;
 
 void GangPlanner::Put(GangDemand demand) {
@@ -325,42 +314,68 @@ void GangPlanner::Put(GangDemand demand) {
     impl_->Erase(demand.key);
   }
   if (demand.members.empty()) return;
-  Gang& gang = impl_->gangs[demand.key];
+  PlannedGang& gang = impl_->gangs[demand.key];
   gang.demand = std::move(demand);
-  gang.parts = PartsOf(impl_->ledger, gang.demand.members);
-  // A new index may reuse the address of a freed one.
-  for (const GangPart& part : gang.parts) impl_->reserved_copies.erase(part.index.get());
-  impl_->queue.emplace(KeyOf(gang.demand), &gang);
-  if (gang.demand.key == impl_->reserved_for) impl_->reserved_at = 0;  // Its needs may have changed.
+  gang.rank = RankOf(gang.demand, impl_->queues);
+  MakeVariants(gang, impl_->ledger, impl_->queues);
+  impl_->reservation.ForgetIndexes();
+  impl_->queue.emplace(gang.rank, &gang);
+  if (gang.demand.key == impl_->reservation.owner()) impl_->reservation.LookAgain();  // Its needs may have changed.
   impl_->is_dirty = true;
 }
 
 void GangPlanner::Remove(const std::string& key) {
   impl_->Erase(key);
-  if (impl_->reserved_for == key) impl_->EndReservation();
+  if (impl_->reservation.owner() == key) impl_->reservation.End();
+}
+
+void GangPlanner::Rerank(const std::string& key) {
+  // Only where there are queues do those that run matter to those that wait.
+  impl_->is_dirty |= impl_->queues.is_active();
+  const auto it = impl_->gangs.find(key);
+  if (it == impl_->gangs.end() || impl_->queue.erase(it->second.rank) == 0) return;
+  impl_->is_dirty = true;
+  it->second.rank = RankOf(it->second.demand, impl_->queues);
+  impl_->queue.emplace(it->second.rank, &it->second);
 }
 
 void GangPlanner::SetEnd(const std::string& key, std::optional<std::int64_t> at) {
-  const auto it = impl_->ends.find(key);
-  if (it == impl_->ends.end() ? !at : it->second == at) return;
-  if (at) impl_->ends[key] = *at;
-  else impl_->ends.erase(it);
-  impl_->reserved_at = 0;  // Other nodes may suit the reservation better now.
-  impl_->is_dirty = true;
+  if (impl_->reservation.SetEnd(key, at)) impl_->is_dirty = true;
 }
 
 std::vector<std::string> GangPlanner::Plan(std::int64_t now) {
   Impl& impl = *impl_;
-  const bool is_needed = impl.is_dirty || impl.planned_version != impl.ledger.version() || impl.IsDue(now);
+  const bool is_needed =
+      impl.is_dirty || impl.planned_version != impl.ledger.version() || impl.IsDue(now) || impl.MustSweep(now);
   impl.planned_at = now;
   if (!is_needed) return {};
   impl.changed.clear();
   while (!impl.PlaceInTurn(now)) {  // Again: the reserved room is free for all gangs now.
   }
+  impl.FindUntried();
+  impl.PlanYields(now);
   impl.DescribeAll();
   impl.is_dirty = false;
+  impl.swept_at = now;
+  impl.planned_setup = impl.queues.version();
   impl.planned_version = impl.ledger.version();
   return std::exchange(impl.changed, {});
+}
+
+std::vector<std::string> GangPlanner::TakeToldToYield() { return std::exchange(impl_->told, {}); }
+
+std::vector<WaitingDemand> GangPlanner::Waiting() const {
+  std::vector<WaitingDemand> waiting;
+  for (const PlannedGang* gang : impl_->in_order) {
+    if (gang->IsExtra()) continue;  // The gang itself runs.
+    const std::vector<PoolNeed> needs = NeedsOf(*gang, gang->in_pool());
+    WaitingDemand& wait = waiting.emplace_back();
+    wait.owner = gang->demand.key;
+    wait.queue = gang->queue;
+    if (!needs.empty()) wait.pool = needs.front().pool, wait.milli = needs.front().milli;
+    wait.reason = gang->standing.can_never_fit ? "CannotFit" : gang->is_entitled ? "WaitingForRoom" : "WaitingForQueue";
+  }
+  return waiting;
 }
 
 const GangStanding* GangPlanner::StandingOf(const std::string& key) const {
@@ -370,7 +385,7 @@ const GangStanding* GangPlanner::StandingOf(const std::string& key) const {
 
 std::size_t GangPlanner::waiting() const { return impl_->queue.size(); }
 
-const std::string& GangPlanner::reserved_for() const { return impl_->reserved_for; }
+const std::string& GangPlanner::reserved_for() const { return impl_->reservation.owner(); }
 
 std::optional<std::int64_t> GangPlanner::next_change(const std::string& key) const {
   const auto it = impl_->gangs.find(key);

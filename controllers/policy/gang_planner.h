@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "controllers/policy/cluster_ledger.h"
+#include "controllers/policy/cluster_queues.h"
 
 namespace grus {
 
@@ -61,6 +61,7 @@ struct GangStanding {
                                                      // room is free room.
   int eligible_nodes = 0;                            // Nodes that its members may use, were they empty.
   std::vector<DeviceUse> uses;                       // Of such devices on these nodes, the largest three.
+  std::string queue_refusal;                         // Why its queue does not let it start; empty: it does.
   bool has_reservation = false;
   std::string blocked_by;  // There is room, but it is reserved for this gang.
   // Unix seconds: its namespace has used its turn, and reserves nothing until then.
@@ -72,12 +73,14 @@ struct GangStanding {
 
 class GangPlanner {
  public:
-  explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 15);
+  // `queues`: over the same ledger. Null: none.
+  explicit GangPlanner(ClusterLedger& ledger, std::int64_t reserve_after_seconds = 15, ClusterQueues* queues = nullptr);
   ~GangPlanner();
 
   // Adds or changes a demand; an unchanged one costs nothing. A placed gang waits again once its demand changes: for
   // what is left to place, beside its places.
   void Put(GangDemand demand);
+  void Rerank(const std::string& key);  // Call it when what the queues know of this holder has changed.
   void Remove(const std::string& key);  // It waits no longer; its places stay.
   // When a gang in the ledger is expected to end, in Unix seconds, for backfill and expected starts; nullopt: not
   // known, or it has ended. For a gang that it places, the planner sets this itself from the runtime.
@@ -89,6 +92,9 @@ class GangPlanner {
   // Null: it never waited, or was removed.
   const GangStanding* StandingOf(const std::string& key) const;
   std::size_t waiting() const;
+  std::vector<WaitingDemand> Waiting() const;  // All that wait, in the order of the last plan.
+  // The owners whose notice to yield has changed since this was last called.
+  std::vector<std::string> TakeToldToYield();
   const std::string& reserved_for() const;  // The gang that has the reservation; empty: none.
   // When Plan() should run for this gang even if nothing changes: it may get a reservation then, or its reservation's
   // start or turn is due. nullopt: never.

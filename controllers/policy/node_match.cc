@@ -23,6 +23,7 @@ bool IsSelected(const NodeState& node, const PodShape& shape) {
 
 bool Accepts(const NodeState& node, const PodShape& shape) {
   static const kube::Taint kCordon{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
+  if (!shape.pool.empty() && shape.pool != node.pool) return false;
   if (node.is_cordoned && !IsTolerated(kCordon, shape)) return false;
   return std::ranges::all_of(node.taints, [&](const auto& taint) { return IsTolerated(taint, shape); }) &&
          IsSelected(node, shape) && std::ranges::all_of(shape.volume_affinity, [&](const auto& where) {

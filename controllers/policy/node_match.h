@@ -18,9 +18,11 @@ struct NodeState {
   kube::StringMap labels;
   std::vector<kube::Taint> taints;
   bool is_cordoned = false;
+  std::string pool;  // The ledger knows it: see HoldingsObserver.
 };
 
-// As the scheduler decides. A cordon is a taint: pods that tolerate it may still come. Resources do not count.
+// As the scheduler decides, and only in the pool of the shape, if it has one. A cordon is a taint: pods that tolerate
+// it may still come. Resources do not count.
 bool Accepts(const NodeState& node, const PodShape& shape);
 
 // The part of Accepts() that decides which nodes count for topology spread: selector and affinity only.

@@ -17,6 +17,7 @@ Resources Taken(const LedgerNode& node, const GangToPlace& gang, const Draft& dr
   Resources taken;
   if (!gang.on_empty_cluster) taken += node.used;
   if (!gang.on_empty_cluster && !gang.may_use_reserved) taken += node.reserved;
+  if (const auto freed = gang.freed.find(node.id); freed != gang.freed.end()) taken -= freed->second;
   if (const auto drafted = draft.find(node.id); drafted != draft.end()) taken += drafted->second;
   return taken;
 }
@@ -34,6 +35,7 @@ FitOverrides OverridesFor(const ClusterLedger& ledger, const GangToPlace& gang, 
     for (const auto& [id, amount] : ledger.reserved()) recount(id);
   }
   for (const auto& [id, amount] : draft) recount(id);
+  for (const auto& [id, amount] : gang.freed) recount(id);
   for (const NodeId id : gang.avoid) overrides[id] = 0;
   return overrides;
 }
@@ -152,7 +154,9 @@ std::vector<GangPart> PartsOf(ClusterLedger& ledger, const std::vector<ShapePtr>
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i].get() != last) {
       last = members[i].get();
-      part = std::ranges::find_if(parts, [&](const GangPart& p) { return FitAlike(p.index->shape(), *last); });
+      part = std::ranges::find_if(parts, [&](const GangPart& p) {
+        return p.index->shape().pool == last->pool && FitAlike(p.index->shape(), *last);
+      });
       if (part == parts.end()) part = parts.insert(part, {ledger.IndexFor(*last), {}});
     }
     part->members.push_back(static_cast<int>(i));
@@ -183,8 +187,8 @@ bool HasConstraints(const ClusterLedger& ledger, const std::vector<ShapePtr>& me
 int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int limit) {
   int room = limit;
   for (const GangPart& part : *gang.parts) {
-    const bool is_plain =
-        !gang.on_empty_cluster && gang.avoid.empty() && (!gang.may_use_reserved || ledger.reserved().empty());
+    const bool is_plain = !gang.on_empty_cluster && gang.avoid.empty() && gang.freed.empty() &&
+                          (!gang.may_use_reserved || ledger.reserved().empty());
     const std::int64_t copies =
         is_plain ? part.index->copies() : CopiesWith(*part.index, OverridesFor(ledger, gang, *part.index, {}));
     // Members count in order: the first one without a place ends the count.
@@ -195,11 +199,12 @@ int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int lim
 
 GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang) {
   const int needed = std::max(gang.needed, 1);
-  int most = RoomForMembers(ledger, gang, static_cast<int>(gang.members->size()));
+  int most = RoomForMembers(ledger, gang, std::min(gang.at_most, static_cast<int>(gang.members->size())));
   if (most < needed) return {{}, most};
   GangPlaces places;
   if (gang.is_constrained) {
     places.nodes = PlaceGreedily(ledger, gang);
+    places.nodes.resize(std::min(places.nodes.size(), static_cast<std::size_t>(most)));
     places.fitting = static_cast<int>(places.nodes.size());
     if (places.fitting < needed) places.nodes.clear();
     return places;

@@ -9,6 +9,8 @@
 // Pure functions; all but KeepConstrainedPlaces() read the ledger and change nothing that can be seen.
 #pragma once
 
+#include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -30,10 +32,12 @@ struct GangToPlace {
   const std::vector<ShapePtr>* members = nullptr;
   const std::vector<GangPart>* parts = nullptr;
   int needed = 0;
+  int at_most = std::numeric_limits<int>::max();  // Members to place: so many of the first.
   std::vector<NodeId> avoid = {};
   bool is_constrained = false;  // See HasConstraints().
   bool may_use_reserved = false;
-  bool on_empty_cluster = false;  // As if no pod and no place were there.
+  std::map<NodeId, Resources> freed = {};  // As if so much less were taken there.
+  bool on_empty_cluster = false;           // As if no pod and no place were there.
 };
 
 struct GangPlaces {

@@ -40,7 +40,7 @@ void AddTo(std::size_t& hash, const kube::NodeSelector& where) {
 }
 
 std::size_t HashOf(const PodShape& shape) {
-  std::size_t hash = std::hash<std::string>()(shape.ns);
+  std::size_t hash = std::hash<std::string>()(shape.ns) * 31 + std::hash<std::string>()(shape.pool);
   hash = hash * 31 + static_cast<std::size_t>(shape.request.milli_cpu);
   hash = hash * 31 + static_cast<std::size_t>(shape.request.memory_bytes);
   const std::hash<std::string_view> text;
@@ -80,6 +80,7 @@ PodShape AloneOf(const PodShape& shape) {
   alone.tolerations = shape.tolerations;
   alone.node_affinity = shape.node_affinity;
   alone.volume_affinity = shape.volume_affinity;
+  alone.pool = shape.pool;
   return alone;
 }
 

@@ -34,6 +34,7 @@ struct PodShape {
   std::vector<kube::Toleration> tolerations;        // Without their seconds.
   kube::Box<kube::NodeSelector> node_affinity;      // None: any.
   std::vector<kube::NodeSelector> volume_affinity;  // Where its volumes can be used: each must match.
+  std::string pool;                                 // Of whose GPUs its queue may use some; empty: any.
 
   // What the pod requires of other pods. Preferences are left to the scheduler.
   std::vector<kube::PodAffinityTerm> affinity, anti_affinity;
@@ -68,7 +69,7 @@ class ShapePool {
 // The part of the shape that decides which nodes, looked at alone, can hold it.
 PodShape AloneOf(const PodShape& shape);
 
-// Whether any node, looked at alone, holds as many of one as of the other.
+// Whether any node of their pools, looked at alone, holds as many of one as of the other.
 bool FitAlike(const PodShape& a, const PodShape& b);
 
 // Whether a term of a pod in `own_ns` is about `other`. Namespaces are known by name only: a selector that asks for

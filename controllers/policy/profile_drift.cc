@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "controllers/policy/decimal.h"
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 
 namespace grus {
 namespace {

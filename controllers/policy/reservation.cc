@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "controllers/policy/fill.h"
+#include "controllers/policy/owner_names.h"
 
 namespace grus {
 namespace {
@@ -168,12 +169,6 @@ class Search {
   std::vector<std::pair<std::int64_t, const NodeUse*>> leaving_;
   Resources taken_;
 };
-
-// Of "namespace/name", or of that with an API group in front.
-std::string_view NamespaceOf(std::string_view gang) {
-  gang = gang.substr(0, gang.rfind('/'));
-  return gang.substr(gang.rfind('/') + 1);
-}
 
 }  // namespace
 

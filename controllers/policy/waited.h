@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 #include "clientlib/base/error.h"
 #include "clientlib/model/time.h"
@@ -23,6 +24,13 @@ inline bool IsAhead(const kube::Time& now, const kube::Time& moment) {
 inline kube::Duration Waited(const kube::Time& now, const kube::Time& since) {
   if (IsAhead(now, since)) return std::chrono::hours(24);
   return std::max(now.value - since.value, kube::Duration::zero());
+}
+
+inline std::int64_t UnixSeconds(const kube::Time& time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.value.time_since_epoch()).count();
+}
+inline kube::Time AtUnixSeconds(std::int64_t seconds) {
+  return {std::chrono::system_clock::time_point(std::chrono::seconds(seconds))};
 }
 
 }  // namespace grus

@@ -211,13 +211,18 @@ std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job) {
   return profile;
 }
 
+std::string GpuTypeOf(const api::ElasticHorovodJob& job) {
+  const Json* product = job.spec.workers.pod_template.At({"spec", "nodeSelector", kGpuProductLabel});
+  const std::string* text = product == nullptr ? nullptr : product->AsString();
+  return text == nullptr ? std::string() : *text;
+}
+
 api::JobProfile JobProfileOf(const api::WorkloadProfile& profile, const api::ElasticHorovodJob& job) {
   api::JobProfile said{profile.metadata.name, {}};
-  const Json* product = job.spec.workers.pod_template.At({"spec", "nodeSelector", kGpuProductLabel});
+  const std::string gpu_type = GpuTypeOf(job);
   const std::vector<api::GpuTypeProfile>& types = profile.status.gpu_types;
   for (const api::GpuTypeProfile& type : types) {
-    const bool is_meant =
-        product && product->AsString() ? *product->AsString() == type.model.gpu_type : types.size() == 1;
+    const bool is_meant = gpu_type.empty() ? types.size() == 1 : gpu_type == type.model.gpu_type;
     if (is_meant) said.knee_gpus = type.knee_gpus;
   }
   return said;

@@ -56,6 +56,8 @@ std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job);
 
 // What the status of `job` says of its profile. The knee is that of the GPU type which the worker's node
 // selector names by the label kGpuProductLabel, else of the only GPU type that was measured.
+// The GPU type that its workers ask for; empty: any.
+std::string GpuTypeOf(const api::ElasticHorovodJob& job);
 api::JobProfile JobProfileOf(const api::WorkloadProfile& profile, const api::ElasticHorovodJob& job);
 
 }  // namespace grus

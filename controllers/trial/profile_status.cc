@@ -3,85 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "controllers/frame/kstatus.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 #include "controllers/throughput/curve.h"
+#include "controllers/throughput/profile_measurements.h"
 #include "controllers/trial/trial_numbers.h"
 
 namespace grus {
 namespace {
-
-constexpr int kUsualGpusPerNode = 8;  // If no point says how many nodes it was on.
-
-// Batch sizes are whole numbers; those computed from rounded speeds are only close to one.
-double NearestWhole(double batch) {
-  const double whole = std::round(batch);
-  return whole >= 1 && std::abs(whole - batch) <= 0.02 * batch ? whole : batch;
-}
-
-int GpusPerNode(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
-  int most = 0;
-  for (const api::ProfilePoint& point : profile.points) {
-    if (point.config.gpu_type != gpu_type || point.config.nodes <= 0) continue;
-    most = std::max(most, (point.config.gpus + point.config.nodes - 1) / point.config.nodes);
-  }
-  return most > 0 ? most : kUsualGpusPerNode;
-}
-
-int NodesOf(const api::TrialConfig& config, int gpus_per_node) {
-  const int nodes = config.nodes > 0 ? config.nodes : (config.gpus - 1) / gpus_per_node + 1;
-  return std::min(nodes, config.gpus);
-}
-
-int LargestOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
-  int largest = 1;
-  for (const api::ProfilePoint& point : profile.points) {
-    if (point.config.gpu_type == gpu_type) largest = std::max(largest, point.config.gpus);
-  }
-  return largest;
-}
-
-struct Step {
-  double seconds = 0;
-  double local_batch = 0;  // Samples of one GPU; 0 if the point does not say.
-};
-
-Step StepOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point, int largest) {
-  const int gpus = point.config.gpus;
-  const double throughput = ParseDecimal(point.measured.throughput).value_or(0);
-  const double seconds = ParseDecimal(point.measured.step_milliseconds).value_or(0) / 1000;
-  switch (profile.throughput_unit) {
-    case api::ThroughputUnit::kSamplesPerSecond: {
-      if (seconds > 0) return {seconds, NearestWhole(throughput * seconds / gpus)};
-      // The source gives only samples (a rate in Prometheus, say): a step is of the batch size that was tried.
-      const double batch = std::max(1, point.config.batch_size);
-      return throughput > 0 ? Step{batch * gpus / throughput, batch} : Step{};
-    }
-    case api::ThroughputUnit::kStepsPerSecond: return {seconds, static_cast<double>(largest) / gpus};
-    default: return {seconds, 1};
-  }
-}
-
-double Spread(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
-  const auto [low, high] = std::minmax_element(points.begin(), points.end(),
-                                               [&](const auto& a, const auto& b) { return value(a) < value(b); });
-  return value(*high) / value(*low);
-}
-
-double Local(const Measurement& m) { return m.size.local_batch_size; }
-double Total(const Measurement& m) { return m.size.local_batch_size * m.size.replicas; }
-
-double Median(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
-  std::vector<double> values;
-  for (const Measurement& point : points) values.push_back(value(point));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 // The measured sizes, and the sizes within them that workers of `gpus_per_worker` GPUs can form.
 std::vector<CurveSize> SizesWithin(const std::vector<Measurement>& measured, int gpus_per_worker, int gpus_per_node) {
@@ -125,7 +60,8 @@ Knee KneeOf(const ThroughputFit& fit, const TypeMeasurements& measured, const ap
   const int largest = question.sizes.back().replicas;
   const std::optional<std::int32_t> knee = KneeAmong(fit, question);
   if (!knee || *knee < largest) return {knee};
-  question.sizes.push_back({NodesOf({gpu_type, 2 * largest}, GpusPerNode(profile, gpu_type)), 2 * largest});
+  if (largest > std::numeric_limits<int>::max() / 2) return {knee, true};
+  question.sizes.push_back({(2 * largest - 1) / GpusPerNode(profile, gpu_type) + 1, 2 * largest});
   return {knee, KneeAmong(fit, question) != knee};
 }
 
@@ -182,27 +118,6 @@ bool IsMeasuredSince(const api::WorkloadProfileSpec& profile, const api::Profile
 std::string DriftMessage(const api::ProfileDrift& drift, api::ThroughputUnit unit) {
   return "expected " + SpeedText(drift.expected, unit) + " on " + ToText(drift.config) + ", " + drift.job +
          " runs at " + drift.observed.throughput;
-}
-
-TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
-  TypeMeasurements result;
-  const int gpus_per_node = GpusPerNode(profile, gpu_type), largest = LargestOf(profile, gpu_type);
-  std::map<std::int32_t, std::vector<Measurement>> by_batch;
-  for (const api::ProfilePoint& point : profile.points) {
-    if (point.config.gpu_type != gpu_type || point.config.gpus <= 0) continue;
-    const auto [step, local] = StepOf(profile, point, largest);
-    const Measurement measurement{{NodesOf(point.config, gpus_per_node), point.config.gpus, local}, step};
-    if (!(step > 0) || !(local > 0) || WhyNoSize(measurement.size)) continue;
-    result.all.push_back(measurement);
-    by_batch[point.config.batch_size].push_back(measurement);
-  }
-  for (auto& [batch, points] : by_batch) {
-    if (points.size() >= result.chosen.size()) result.chosen = std::move(points);
-  }
-  if (result.chosen.empty()) return result;
-  result.is_total_fixed = Spread(result.chosen, Total) < Spread(result.chosen, Local);
-  result.batch_size = Median(result.chosen, result.is_total_fixed ? Total : Local);
-  return result;
 }
 
 api::WorkloadProfileStatus ProfileStatusOf(const api::WorkloadProfile& profile, kube::WallTime now) {

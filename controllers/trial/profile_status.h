@@ -8,26 +8,14 @@
 // Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <string>
-#include <vector>
 
-#include "controllers/throughput/throughput_fit.h"
 #include "crds/types/workload_profile.h"
 
 namespace grus {
 
 inline constexpr std::size_t kMaxProfileGpuTypes = 16;  // The limit of the CRD.
-
-// The points of one GPU type as input of the model, without those that have no GPUs or no speed. A batch of unknown
-// size counts as one sample per GPU, or as one batch that all GPUs share.
-struct TypeMeasurements {
-  std::vector<Measurement> all;
-  // Of the batch size that the knee is about.
-  std::vector<Measurement> chosen;
-  bool is_total_fixed = false;  // The batch of all GPUs together stays the same as the job grows.
-  double batch_size = 1;        // Samples of one GPU, or of all together.
-};
-TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type);
 
 // Reasons of the condition Drifted.
 inline constexpr char kReasonSlower[] = "SlowerThanMeasured", kReasonFaster[] = "FasterThanMeasured",

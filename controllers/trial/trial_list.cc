@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 #include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_space.h"

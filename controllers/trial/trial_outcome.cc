@@ -6,7 +6,7 @@
 
 #include "clientlib/model/utf8.h"
 #include "controllers/frame/retry_times.h"
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 #include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_plan.h"
 

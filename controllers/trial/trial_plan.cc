@@ -5,7 +5,7 @@
 
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/profile_drift.h"
-#include "controllers/policy/wording.h"
+#include "controllers/queues/wording.h"
 #include "controllers/trial/trial_budget.h"
 #include "controllers/trial/trial_list.h"
 #include "controllers/trial/trial_outcome.h"

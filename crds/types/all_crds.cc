@@ -2,6 +2,8 @@
 #include "crds/types/all_crds.h"
 
 #include "crds/types/elastic_horovod_job.h"
+#include "crds/types/gpu_queue.h"
+#include "crds/types/node_pool.h"
 #include "crds/types/pod_group.h"
 #include "crds/types/trial_job.h"
 #include "crds/types/workload_profile.h"
@@ -121,6 +123,72 @@ kube::CrdInfo WorkloadProfileCrd() {
   return crd;
 }
 
+kube::CrdInfo GpuQueueCrd() {
+  kube::CrdInfo crd;
+  crd.kind = &GpuQueue::ResourceKind();
+  crd.short_names = {"gq"};
+  crd.categories = {"grus"};
+  crd.doc =
+      "GpuQueue says how many GPUs the jobs of a team, or of several teams, may use: what is guaranteed to them, the "
+      "most that they may use, and their weight where idle GPUs are shared. Jobs that are in no other queue are in the "
+      "queue \"default\", which works without an object, too.";
+  crd.printer_columns = {
+      {"Parent", "string", ".spec.parent", "The queue above it."},
+      {"Guaranteed", "integer", ".status.total.guaranteed", "GPUs that are guaranteed to it."},
+      {"Used", "integer", ".status.total.used", "GPUs that its jobs hold."},
+      {"Borrowed", "integer", ".status.total.borrowed", "GPUs that its jobs hold beyond its guarantee."},
+      {"Waiting", "integer", ".status.total.waiting", "GPUs that its waiting jobs need to start."},
+      {"Ready", "string", ".status.conditions[?(@.type==\"Ready\")].status", "Whether its jobs can start."},
+      {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
+      {"Lent", "integer", ".status.total.lent", "GPUs of its unused guarantee that jobs of other queues hold.", 1},
+      {"Running-Jobs", "integer", ".status.runningJobs", "Jobs that hold GPUs.", 1},
+      {"Waiting-Jobs", "integer", ".status.waitingJobs", "Jobs that wait for their start.", 1},
+      {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it is ready or not.", 1},
+      {"Message", "string", ".status.conditions[?(@.type==\"Ready\")].message", "The same in a sentence.", 1},
+  };
+  static constexpr kube::CelRule kRules[] = {
+      {"size(self.metadata.name) <= 63",
+       "metadata.name must have at most 63 characters, so that a label can name the queue"},
+      // Longer cycles: the manager says so in the status.
+      {"!has(self.spec.parent) || self.spec.parent != self.metadata.name",
+       "spec.parent must not be the queue itself: name another queue, or none"},
+  };
+  crd.cel.assign(std::begin(kRules), std::end(kRules));
+  return crd;
+}
+
+kube::CrdInfo NodePoolCrd() {
+  kube::CrdInfo crd;
+  crd.kind = &NodePool::ResourceKind();
+  // "np" is taken: by the NodePools of HyperShift and OpenYurt.
+  crd.short_names = {"npool"};
+  crd.categories = {"grus"};
+  crd.doc =
+      "NodePool names a set of nodes with GPUs, for the quotas of GpuQueues. Nodes that no NodePool selects are the "
+      "pool \"default\". Karpenter and others have a kind of the same name: where both are installed, write "
+      "nodepools.ai.centauruscloud.io or npool for this one, and nodepools.karpenter.sh for the other.";
+  crd.printer_columns = {
+      {"Nodes", "integer", ".status.nodes", "Nodes of the pool."},
+      {"GPUs", "integer", ".status.gpus", "Allocatable GPUs of these nodes."},
+      {"Free", "integer", ".status.free", "GPUs that nobody holds, on nodes that are ready and not cordoned."},
+      {"Ready", "string", ".status.conditions[?(@.type==\"Ready\")].status", "Whether jobs can run there."},
+      {"Age", "date", ".metadata.creationTimestamp", "Time since it was created."},
+      {"Used", "integer", ".status.used", "GPUs that pods hold.", 1},
+      {"Resource", "string", ".spec.resource", "The resource that counts as GPUs.", 1},
+      {"Placement", "string", ".spec.placement", "Where small jobs go.", 1},
+      {"Reason", "string", ".status.conditions[?(@.type==\"Ready\")].reason", "Why it is ready or not.", 1},
+      {"Message", "string", ".status.conditions[?(@.type==\"Ready\")].message", "The same in a sentence.", 1},
+  };
+  static constexpr kube::CelRule kRules[] = {
+      {"size(self.metadata.name) <= 63",
+       "metadata.name must have at most 63 characters, so that a GpuQueue can name the pool"},
+      {"self.metadata.name != 'default'",
+       "metadata.name must not be \"default\": that pool is the nodes that no NodePool selects; choose another name"},
+  };
+  crd.cel.assign(std::begin(kRules), std::end(kRules));
+  return crd;
+}
+
 }  // namespace
 
 std::vector<kube::CrdInfo> AllCrds() {
@@ -128,8 +196,10 @@ std::vector<kube::CrdInfo> AllCrds() {
   // The API server demands this annotation for groups that end in ".k8s.io".
   legacy.api_approval = "unapproved, serves the objects of the first versions of the coscheduling plugin";
   legacy.short_names = {};  // They are those of the newer group.
-  return {ElasticHorovodJobCrd(), PodGroupCrd(PodGroup::ResourceKind()), std::move(legacy), TrialJobCrd(),
-          WorkloadProfileCrd()};
+  return {ElasticHorovodJobCrd(), PodGroupCrd(PodGroup::ResourceKind()),
+          std::move(legacy),      TrialJobCrd(),
+          WorkloadProfileCrd(),   GpuQueueCrd(),
+          NodePoolCrd()};
 }
 
 }  // namespace api

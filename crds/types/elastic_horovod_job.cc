@@ -186,10 +186,17 @@ std::span<const FieldInfo> ElasticHorovodJobSpec::Fields() {
       Field<&T::workers>("workersSpec", {.doc = "The pods that train.", .required = true}),
       Field<&T::run_policy>("runPolicy", {.doc = "How the job starts, ends and is cleaned up.", .default_json = "{}"}),
       Field<&T::elastic>("elastic", {.doc = "When the job shrinks and grows.", .default_json = "{}"}),
-      Field<&T::queue_name>("queueName", {.doc = "Reserved for quotas; not used yet.", .max_length = 253}),
+      Field<&T::queue_name>("queueName", {.doc = "The GpuQueue whose GPUs the job uses. If not set, the one that "
+                                                 "selects its namespace; if none does, the queue default.",
+                                          .max_length = 253}),
       Field<&T::workload_class>(
           "workloadClass",
-          {.doc = "Kind of work. Reserved for quotas and preemption; not used yet.", .default_json = "\"Unattended\""}),
+          {.doc =
+               "Unattended: the job may borrow GPUs that other queues do not use, and may be stopped, after a notice, "
+               "when they are due to another job; it starts again when there is room. Interactive, Inference: it comes "
+               "before Unattended jobs of its queue, is never stopped for another job, and starts only within the "
+               "guarantee of its queue. Workers above minReplicas are given up in each class.",
+           .default_json = "\"Unattended\""}),
       Field<&T::priority_class_name>("priorityClassName",
                                      {.doc = "PriorityClass of the launcher and the workers.", .max_length = 253}),
       Field<&T::profile>("profile", {.doc = "The WorkloadProfile with the job's measured speed: Auto, Off or a name.",
@@ -223,8 +230,20 @@ std::span<const FieldInfo> LastScale::Fields() {
       Field<&T::from>("from", {.doc = "Workers granted before."}),
       Field<&T::to>("to", {.doc = "Workers granted since."}),
       Field<&T::reason>("reason", {.doc = "Why: Started, Requested, SpecChanged, Unschedulable, RoomAppeared, "
-                                          "BelowMinimum, PodsBroken."}),
+                                          "BelowMinimum, PodsBroken, Reclaimed, Preempted."}),
       Field<&T::time>("time", {.doc = "When."}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> JobUsage::Fields() {
+  using T = JobUsage;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::gpu_seconds>("gpuSeconds",
+                             {.doc = "GPUs times seconds that its workers have had, until lastScale.", .minimum = 0}),
+      Field<&T::resizes>("resizes", {.doc = "How often its size has changed while it ran.", .minimum = 0}),
+      Field<&T::restarts>("restarts",
+                          {.doc = "How often all its workers were given back, to start anew.", .minimum = 0}),
   };
   return kFields;
 }
@@ -263,6 +282,7 @@ std::span<const FieldInfo> ElasticHorovodJobStatus::Fields() {
       Field<&T::workers>("workers", {.doc = "How to find the workers: pods -l SELECTOR, for kubectl get."}),
       Field<&T::replicas>("replicas", {.doc = "Counts of workers."}),
       Field<&T::last_scale>("lastScale", {.doc = "The last change of size."}),
+      Field<&T::usage>("usage", {.doc = "What the job has used until lastScale."}),
       Field<&T::progress>("progress",
                           {.doc = "Progress of the training, as reported by other tools; grus does not write it."}),
       Field<&T::profile>("profile", {.doc = "The WorkloadProfile that spec.profile selects, if it exists."}),

@@ -14,6 +14,7 @@
 #include "clientlib/model/condition.h"
 #include "clientlib/model/json.h"
 #include "clientlib/model/kind.h"
+#include "crds/types/elastic_job_status.h"
 #include "crds/types/pod_group.h"
 
 namespace api {
@@ -83,58 +84,6 @@ struct ElasticHorovodJobSpec {
   std::string profile = "Auto";
   std::vector<kube::Json> containers, volumes;  // The original's: mounts for every container, volumes for every pod.
   static std::span<const kube::FieldInfo> Fields();
-};
-
-// Counts of worker replicas.
-struct ReplicaStatus {
-  std::int32_t min = 0, max = 0;  // What the spec says, defaults filled in.
-  std::int32_t wanted = 0;        // What the user or the allocator asked for.
-  std::int32_t granted = 0;       // How many may run now.
-  std::int32_t created = 0;       // Pods that exist and are not being deleted.
-  std::int32_t ready = 0;
-  std::int32_t unschedulable = 0;
-  static std::span<const kube::FieldInfo> Fields();
-  friend bool operator==(const ReplicaStatus&, const ReplicaStatus&) = default;
-};
-
-struct LastScale {
-  std::int32_t from = 0, to = 0;
-  std::string reason;
-  kube::Time time;
-  static std::span<const kube::FieldInfo> Fields();
-  friend bool operator==(const LastScale&, const LastScale&) = default;
-};
-
-// Progress of the training, written by other tools; grus does not write it.
-struct Progress {
-  std::optional<std::int64_t> step, epoch;
-  std::string metric;
-  static std::span<const kube::FieldInfo> Fields();
-  friend bool operator==(const Progress&, const Progress&) = default;
-};
-
-// What was measured of the job's workload before.
-struct JobProfile {
-  std::string name;                       // Of the WorkloadProfile.
-  std::optional<std::int32_t> knee_gpus;  // On the GPU type that the job runs on, if that is known.
-  static std::span<const kube::FieldInfo> Fields();
-  friend bool operator==(const JobProfile&, const JobProfile&) = default;
-};
-
-struct ElasticHorovodJobStatus {
-  std::vector<kube::Condition> conditions;
-  std::string phase;
-  std::int64_t observed_generation = 0;
-  std::int32_t available_replicas = 0;
-  std::string launcher, workers;  // As in the original: "job.batch/NAME", "pods -l SELECTOR".
-  ReplicaStatus replicas;
-  std::optional<LastScale> last_scale;
-  std::optional<Progress> progress;
-  std::optional<JobProfile> profile;
-  std::string selector;
-  std::optional<kube::Time> start_time, completion_time;
-  static std::span<const kube::FieldInfo> Fields();
-  friend bool operator==(const ElasticHorovodJobStatus&, const ElasticHorovodJobStatus&) = default;
 };
 
 struct ElasticHorovodJob : kube::Object {

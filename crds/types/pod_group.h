@@ -20,6 +20,10 @@ namespace api {
 inline constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
 inline constexpr char kLegacyPodGroupLabel[] = "pod-group.scheduling.sigs.k8s.io";
 inline constexpr std::int64_t kLongestRuntime = 315'360'000;  // Seconds: ten years.
+// On a PodGroup: the GpuQueue that it is in, and its class, one of WorkloadClass. Of an ElasticHorovodJob, its spec
+// says both.
+inline constexpr char kQueueNameLabel[] = "ai.centauruscloud.io/queue-name";
+inline constexpr char kWorkloadClassLabel[] = "ai.centauruscloud.io/workload-class";
 inline constexpr char kGangGate[] = "scheduling.x-k8s.io/gang";
 // When the gate was lifted, written by the same patch; omitted on pods whose owner planned for them and that waited
 // only a moment (adr/0008). On others it also tells a later pass, or another process, that grus may delete the pod if

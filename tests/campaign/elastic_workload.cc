@@ -101,7 +101,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     object["data"]["hosts"] = std::move(hosts);
   }
   if (resource == kJobs && object.Find("status")) {
-    object["status"].Erase("lastScale");  // History.
+    for (const char* history : {"lastScale", "usage"}) object["status"].Erase(history);
     MaskPodNames(object["status"]);
     if (Json* replicas = object["status"].Find("replicas"); replicas && replicas->AsObject()) {
       std::erase_if(*replicas->AsObject(), [](const Json::Member& count) { return count.second == Json(0); });
@@ -126,6 +126,7 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     object["metadata"]["labels"].Erase(api::kPodGroupLabel);
   }
   if (resource == kLaunchers) {
+    object["metadata"].Erase("annotations");  // How often the job had given everything back.
     // Nobody mends a launcher that has ended, or makes it again.
     // The server gives a Job without labels those of its template.
     std::erase_if(*object["metadata"]["labels"].AsObject(), [](const Json::Member& label) {

@@ -36,7 +36,7 @@ every end with that of the run without faults. A failure is one line that --repl
   --list           the workloads and the faults that there are
 
 With --sweep it kills the manager at every write of a story instead: once right before it, once right after it. The
-stories are the lives of TrialJobs, or those of the given workloads.
+stories are the lives of TrialJobs and of queues, or those of the given workloads.
 
 With --spec-changes it edits every field of jobs that live instead, without faults: each edit must lead to where a
 fresh deploy of the edited spec leads, and undoing it back.
@@ -147,7 +147,10 @@ int main(int argc, char** argv) {
                             add(grus::testing::GangWorkloads()), add(grus::testing::ProfileStories())}) {
     played.insert(played.end(), names.begin(), names.end());
   }
-  const std::vector<std::string> swept = add(grus::testing::TrialLives());
+  std::vector<std::string> swept = add(grus::testing::TrialLives());
+  // What a reclaim has begun must not be lost at any of its writes either.
+  std::ranges::copy_if(played, std::back_inserter(swept),
+                       [](const std::string& name) { return name.starts_with("queue-"); });
   kube::testing::CampaignOptions options;
   grus::testing::SpecCampaignOptions spec_options;
   bool changes_specs = false, sweeps = false;

@@ -63,12 +63,14 @@ std::string OwnerOfPod(const Json& pod) {
 
 bool IsNominated(const Json& pod) { return !Text(pod, {"status", "nominatedNodeName"}).empty(); }
 
-// Holds GPUs, or is about to; `name` is "namespace/name", or "other pods".
+// Holds GPUs, or is about to; `name` is "namespace/name", or "other pods of namespace N".
 bool HoldsSomething(const World& world, const std::string& name) {
+  constexpr std::string_view kOthers = "other pods of namespace ";
   for (const auto& [key, pod] : world.All(kPods)) {
     if (HasEnded(*pod)) continue;
     const std::string owner = OwnerOfPod(*pod);
-    const bool is_its = name == "other pods" ? owner.empty() : key.ns + "/" + owner == name;
+    const bool is_its = name.starts_with(kOthers) ? owner.empty() && key.ns == name.substr(kOthers.size())
+                                                  : key.ns + "/" + owner == name;
     if (is_its && (IsBound(*pod) || !IsGated(*pod) || IsNominated(*pod))) return true;
   }
   return false;

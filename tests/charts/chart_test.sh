@@ -127,9 +127,15 @@ patch leases/kube-scheduler -n kube-system
 create leases -n team-a
 EOF
 for resource in persistentvolumeclaims persistentvolumes storageclasses priorityclasses resourcequotas \
-  resourceclaims resourceclaimtemplates deviceclasses resourceslices; do
+  resourceclaims resourceclaimtemplates deviceclasses resourceslices namespaces; do
   check "may watch $resource" may grus-system watch "$resource" -A
   check "may not write $resource" may_not grus-system patch "$resource" -A
+done
+for resource in gpuqueues nodepools; do
+  check "may watch $resource" may grus-system watch "$resource"
+  check "may say how $resource are" may grus-system patch "$resource" --subresource=status
+  check "may not write the spec of $resource" may_not grus-system patch "$resource"
+  check "may not delete $resource" may_not grus-system delete "$resource"
 done
 check "may make jobs for trials" may grus-system create elastichorovodjobs -n team-a
 check "and pods" may grus-system create pods -n team-a
@@ -236,6 +242,8 @@ check "one namespace, one replica" prints '^1 .*--namespaces=team-a' \
   kube -n grus-team get deployment grus -o 'jsonpath={.spec.replicas} {.spec.template.spec.containers[0].args}'
 check "may list pods there" may grus-team list pods -n team-a
 check "may keep what was measured for all" may grus-team create workloadprofiles
+check "may watch the queues of all" may grus-team watch gpuqueues
+check "and the namespaces that they select" may grus-team watch namespaces
 check "may not elsewhere" may_not grus-team list pods -n team-b
 check "may not patch jobs elsewhere" may_not grus-team patch elastichorovodjobs --subresource=status -n team-b
 start_manager grus-team

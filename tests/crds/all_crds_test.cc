@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "crds/types/elastic_horovod_job.h"
+#include "crds/types/gpu_queue.h"
+#include "crds/types/node_pool.h"
 #include "crds/types/pod_group.h"
 #include "crds/types/trial_job.h"
 #include "crds/types/workload_profile.h"
@@ -48,6 +50,20 @@ TEST(AllCrds, HaveTheNamesAndColumnsThatPeopleKnow) {
                          Json::MakeArray({"grus"}),
                          {"GPU", "Points", "Knee", "Age"},
                          {"Image"}},
+                        {kube::KindOf<GpuQueue>(),
+                         "gpuqueues.ai.centauruscloud.io",
+                         "Cluster",
+                         Json::MakeArray({"gq"}),
+                         Json::MakeArray({"grus"}),
+                         {"Parent", "Guaranteed", "Used", "Borrowed", "Waiting", "Ready", "Age"},
+                         {"Lent", "Running-Jobs", "Waiting-Jobs", "Reason", "Message"}},
+                        {kube::KindOf<NodePool>(),
+                         "nodepools.ai.centauruscloud.io",
+                         "Cluster",
+                         Json::MakeArray({"npool"}),
+                         Json::MakeArray({"grus"}),
+                         {"Nodes", "GPUs", "Free", "Ready", "Age"},
+                         {"Used", "Resource", "Placement", "Reason", "Message"}},
                         {kube::KindOf<PodGroup>(),
                          "podgroups.scheduling.x-k8s.io",
                          "Namespaced",
@@ -109,9 +125,8 @@ TEST(AllCrds, EveryFieldSurvivesReadingAndWriting) {
 }
 
 TEST(AllCrds, NoNumberIsAFloat) {
-  for (const kube::Kind* kind : {&kube::KindOf<TrialJob>(), &kube::KindOf<WorkloadProfile>()}) {
-    EXPECT_THAT(FieldsThat(*kind, IsFloat), IsEmpty()) << kind->kind;
-  }
+  for (const kube::CrdInfo& info : AllCrds())
+    EXPECT_THAT(FieldsThat(*info.kind, IsFloat), IsEmpty()) << info.kind->kind;
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ check "and serves them" kube wait --for=condition=Established --timeout=30s -f c
 resources=$(cd crds/generated && printf '%s,' *.yaml)
 resources=${resources//.yaml,/,}
 check "and names them to its clients" within 30 kube get "${resources%,}"
-for story in elastic-bert gang trial; do
+for story in elastic-bert gang trial queues; do
   check "the manifests of $story are taken" kube apply --dry-run=server -f "examples/$story"
 done
 for story in horovod-keras horovod-torch torchrun-gang; do   # They run in tests/training, where there is a real node.

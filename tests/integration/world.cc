@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/integration/world.h"
+#include "tests//integration/world.h"
 
 #include <algorithm>
 #include <sstream>
@@ -7,6 +7,7 @@
 #include "clientlib/auth/kubeconfig.h"
 #include "clientlib/client/patch.h"
 #include "controllers/elastic/elastic_view.h"
+#include "crds/types/gpu_queue.h"
 #include "crds/types/workload_profile.h"
 
 namespace grus::testing {
@@ -17,6 +18,8 @@ using kube::KindOf;
 std::vector<const kube::Kind*> WatchedKinds() {
   return {&KindOf<api::ElasticHorovodJob>(),
           &KindOf<api::TrialJob>(),
+          &KindOf<api::GpuQueue>(),
+          &KindOf<api::NodePool>(),
           &KindOf<api::WorkloadProfile>(),
           &KindOf<api::PodGroup>(),
           &KindOf<api::LegacyPodGroup>(),

@@ -108,6 +108,17 @@
 - apiGroups: [ai.centauruscloud.io]
   resources: [workloadprofiles/status]
   verbs: [patch]
+# Queues and pools: their spec belongs to the user. Their status says who holds what.
+- apiGroups: [ai.centauruscloud.io]
+  resources: [gpuqueues, nodepools]
+  verbs: [get, list, watch]
+- apiGroups: [ai.centauruscloud.io]
+  resources: [gpuqueues/status, nodepools/status]
+  verbs: [patch]
+# Queues select namespaces by their labels.
+- apiGroups: [""]
+  resources: [namespaces]
+  verbs: [list, watch]
 # The priority of a job whose pods do not exist yet.
 - apiGroups: [scheduling.k8s.io]
   resources: [priorityclasses]

@@ -21,6 +21,7 @@ constexpr Duration kQuiet = 6min;       // Longer than any fault hides changes.
 constexpr Duration kLongQuiet = 70min;  // After tampering: its repair may wait for a resync.
 constexpr Duration kSettleLimit = 4h;
 constexpr Duration kRest = 10min;
+constexpr int kMostWrites = 10'000;
 constexpr Duration kQuickestStart = 1s, kSlowestStart = 8s;  // From the end of a process to the next one's start.
 
 bool IsQuiet(std::string_view resource) { return resource.starts_with("leases") || resource.starts_with("events"); }
@@ -124,8 +125,9 @@ class FaultRun {
   // Runs until `holds`, which is checked after each change; false if it does not hold by `until`.
   bool RunUntil(const std::function<bool()>& holds, TimePoint until) {
     bool is_new = true;
-    return world_.simulation.RunUntil(
+    const bool held = world_.simulation.RunUntil(
         [&] {
+          if (IsRunningWild()) return true;
           if (!world_.changes.empty()) {
             CatchUp();
             is_new = true;
@@ -133,7 +135,10 @@ class FaultRun {
           return std::exchange(is_new, false) && holds();
         },
         until);
+    return held && !IsRunningWild();
   }
+  // It writes without a pause: played to its end, the run would take hours.
+  bool IsRunningWild() const { return network_.writes() > kMostWrites; }
 
   bool PlaySteps() {
     for (const Step& step : workload_.Steps()) {
@@ -163,8 +168,8 @@ class FaultRun {
     CatchUp();
     const TimePoint limit = Now() + kSettleLimit;
     while (Now() < changed_at_ + QuietTime()) {
-      if (Now() > limit) {
-        Complain("never came to rest");
+      if (Now() > limit || IsRunningWild()) {
+        Complain("never came to rest, in " + std::to_string(network_.writes()) + " writes");
         return false;
       }
       RunFor(std::min<Duration>(1min, changed_at_ + QuietTime() - Now()));

@@ -51,6 +51,21 @@ TEST(Status, IsFineUnlessItHoldsAnError) {
   EXPECT_EQ(failed.error().code(), ErrorCode::kNotFound);
 }
 
+TEST(Result, OfTwoFailuresTheFirstStaysAndWaitsAsLongAsEitherWasAskedTo) {
+  using std::chrono::seconds;
+  const auto busy = [](int wait) {
+    return Status(Error(ErrorCode::kTooManyRequests, "busy").with_retry_after(seconds(wait)));
+  };
+  const Status lost = Error(ErrorCode::kUnavailable, "lost");
+  EXPECT_TRUE(FirstFailure(Status(), Status()).ok());
+  EXPECT_EQ(FirstFailure(Status(), lost).error(), lost.error());
+  EXPECT_EQ(FirstFailure(lost, Status()).error(), lost.error());
+  EXPECT_EQ(FirstFailure(lost, busy(7)).error().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(FirstFailure(lost, busy(7)).error().retry_after(), seconds(7));
+  EXPECT_EQ(FirstFailure(busy(9), busy(7)).error().retry_after(), seconds(9));
+  EXPECT_EQ(FirstFailure(busy(9), lost).error().retry_after(), seconds(9));
+}
+
 #ifndef NDEBUG
 TEST(ResultDeathTest, ReadingAnErrorAsAValueIsOurBug) {
   Result<int> result = NotThere();

@@ -29,6 +29,7 @@ struct GadgetSpec {
   static std::span<const FieldInfo> Fields() {
     using T = GadgetSpec;
     static constexpr CelRule kCel[] = {{"self <= 8", "size must be at most 8"}};
+    static constexpr CelRule kNameCel[] = {{"self != 'a'", "a is taken"}};
     static constexpr std::string_view kImages[] = {"a", "b"};
     static constexpr FieldInfo kFields[] = {
         Field<&T::image>("image", {.doc = "What runs.",
@@ -44,8 +45,8 @@ struct GadgetSpec {
         Field<&T::anything>("anything", {.json_type = "any"}),
         Field<&T::memory>("memory"),
         Field<&T::port>("port"),
-        Field<&T::labels>("labels", {.max_items = 4}),
-        Field<&T::names>("names", {.min_items = 1, .max_items = 5, .list_type = "set"}),
+        Field<&T::labels>("labels", {.max_length = 7, .max_items = 4}),
+        Field<&T::names>("names", {.min_items = 1, .max_items = 5, .list_type = "set", .item_cel = kNameCel}),
         Field<&T::until>("until"),
         Field<&T::all>("until", {.read_only = true}),
     };
@@ -92,9 +93,9 @@ TEST(OpenApiSchema, EachRuleHasItsKeyword) {
       {"volumes", R"({"type":"array","items":{"type":"object","x-kubernetes-preserve-unknown-fields":true}})"},
       {"anything", R"({"x-kubernetes-preserve-unknown-fields":true})"},
       {"port", R"({"anyOf":[{"type":"integer"},{"type":"string"}],"x-kubernetes-int-or-string":true})"},
-      {"labels", R"({"type":"object","additionalProperties":{"type":"string"},"maxProperties":4})"},
-      {"names",
-       R"({"type":"array","items":{"type":"string"},"minItems":1,"maxItems":5,"x-kubernetes-list-type":"set"})"},
+      {"labels", R"({"type":"object","additionalProperties":{"type":"string","maxLength":7},"maxProperties":4})"},
+      {"names", R"({"type":"array","items":{"type":"string","x-kubernetes-validations":[{"rule":"self != 'a'",)"
+                R"("message":"a is taken"}]},"minItems":1,"maxItems":5,"x-kubernetes-list-type":"set"})"},
       {"until", R"({"type":"string","format":"date-time"})"},
   };
   for (const auto& [name, text] : kFields) {

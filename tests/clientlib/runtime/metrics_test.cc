@@ -110,6 +110,16 @@ TEST(Registry, ALaterFunctionForTheSameLabelsReplacesTheFirst) {
   EXPECT_THAT(registry.Text(), HasSubstr("\ng 2\n"));
 }
 
+TEST(Registry, AFamilyThatIsReadAtEachScrapeShowsWhatIsThereThen) {
+  Registry registry;
+  Registry::Samples samples = {{{"a", "x"}, 1}, {{"b", "y"}, 2.5}};
+  registry.AddGaugeFamily("g", "g", {"k", "l"}, [&] { return samples; });
+
+  EXPECT_THAT(registry.Text(), HasSubstr("# TYPE g gauge\ng{k=\"a\",l=\"x\"} 1\ng{k=\"b\",l=\"y\"} 2.5\n"));
+  samples.pop_back();
+  EXPECT_EQ(registry.Text(), "# HELP g g\n# TYPE g gauge\ng{k=\"a\",l=\"x\"} 1\n");
+}
+
 TEST(Registry, CellsStayWhereTheyAre) {
   Registry registry;
   Counter& first = registry.GetCounter("x_total", "x", {"i"}, {"0"});

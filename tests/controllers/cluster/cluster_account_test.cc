@@ -200,13 +200,6 @@ TEST_F(ClusterAccountTest, PlacesThatAreGivenUpAreRoomForOthers) {
   EXPECT_GT(freed_, before);
 }
 
-TEST_F(ClusterAccountTest, KnowsWhetherOthersHavePlacesWhoseRoomLooksFree) {
-  account_.KeepPlaces("team-a/job", GpuShape(1), 2);
-  account_.KeepPlaces("team-a/job/launcher", GpuShape(0), 1);
-  EXPECT_FALSE(account_.HaveOthersPlaces("team-a/job"));
-  EXPECT_TRUE(account_.HaveOthersPlaces("team-a/other"));
-}
-
 TEST_F(ClusterAccountTest, ALauncherThatIsLostKeepsItsRoomUntilItsJobSaysOtherwise) {
   account_.KeepRoomOfLostLaunchers();
   const auto add_launcher = [&] {

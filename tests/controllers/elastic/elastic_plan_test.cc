@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
 #include "tests/controllers/elastic/view_builder.h"
 #include "tests/kit/conditions.h"
@@ -280,6 +281,43 @@ TEST(ElasticPlan, BelowTheMinimumTheLauncherGoesToo) {
   EXPECT_FALSE(plan.hosts);
   EXPECT_EQ(plan.status.phase, kPhaseWaiting);
   EXPECT_EQ(plan.status.last_scale->reason, "BelowMinimum");
+  EXPECT_EQ(plan.status.usage->restarts, 1);
+}
+
+// A deletion may fail, or grus may die before it.
+TEST(ElasticPlan, WhatWasMadeBeforeTheLastRestartIsDeletedAndNotTakenAgain) {
+  View view = ViewBuilder().MinMax(2, 2).Ready({0, 1}).Hosts({0, 1}).LauncherRuns().Room(2).Build();
+  for (Worker& worker : view.pods) worker.is_left_over = true;
+  view.is_launcher_left_over = true;
+  view.workers = ReadWorkersState(view);
+  const Plan plan = PlanElasticJob(view);
+  EXPECT_THAT(plan.drop, SizeIs(2));
+  EXPECT_TRUE(plan.restart_launcher);
+  EXPECT_EQ(plan.workers->granted, 0);  // More pods than it wants would exist otherwise.
+
+  for (Worker& worker : view.pods) worker.is_ending = true;
+  view.is_launcher_ending = true;
+  EXPECT_EQ(PlanElasticJob(view).missing, 2);
+}
+
+TEST(ElasticPlan, OfTwoRestartsTheChildrenOfTheFirstAreLeftOver) {
+  api::ElasticHorovodJob job = *ViewBuilder().Build().job;
+  const auto made_by = [](const api::ElasticHorovodJob& maker) {
+    kube::ObjectMeta child;
+    const kube::Json worker = MakeWorker(maker, 0, Gang::kNone);
+    if (const kube::Json* restarts = worker.At({"metadata", "annotations", kRestartsAnnotation})) {
+      child.annotations[kRestartsAnnotation] = *restarts->AsString();
+    }
+    return child;
+  };
+  const kube::ObjectMeta first = made_by(job);
+  EXPECT_FALSE(IsLeftOver(first, job));
+  job.status.usage.emplace().restarts = 9;
+  const kube::ObjectMeta tenth = made_by(job);
+  EXPECT_TRUE(IsLeftOver(first, job));
+  EXPECT_FALSE(IsLeftOver(tenth, job));
+  job.status.usage->restarts = 10;
+  EXPECT_TRUE(IsLeftOver(tenth, job));
 }
 
 TEST(ElasticPlan, PodsOfALostNodeAreEndedByForce) {

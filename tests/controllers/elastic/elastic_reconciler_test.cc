@@ -7,6 +7,7 @@
 
 #include "controllers/elastic/job_children.h"
 #include "controllers/policy/workload_fingerprint.h"
+#include "controllers/policy/yield_words.h"
 #include "tests/controllers/elastic/elastic_fixture.h"
 #include "tests/kit/conditions.h"
 #include "tests/kit/moment.h"
@@ -468,6 +469,54 @@ TEST_F(ElasticReconcilerTest, AJobOfAClassThatDoesNotExistSaysSoAndLooksAgainWhe
   EXPECT_EQ(queue_.counts().depth, 1U);
   (void)Settle();
   EXPECT_NE(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+}
+
+// Makes a gang that asks for all GPUs wait in a queue that all of them are guaranteed to.
+void AskForAll(ClusterAccount& account) {
+  const PoolQuota all{.pool = kDefaultPool, .guaranteed_milli = 8 * kOneGpu};
+  account.SetQueues(
+      {.pools = {}, .queues = {{.name = "guaranteed", .quotas = {all}}, {.name = "borrows"}}, .namespaces = {}});
+  account.PutHolder("team-a/gpt", {.queue_name = "guaranteed", .comes_back = true});
+  account.Ask(Gang("team-a/gpt", 8, 1));
+}
+
+TEST_F(ElasticReconcilerTest, AJobThatBorrowsGivesAllBackAtTheDeadlineOfItsNotice) {
+  AddRunningJob();
+  Edit(kJobResource, {"team-a", "bert"}, [](Json& job) { job["spec"]["queueName"] = "borrows"; });
+  Settle();
+  Json launcher =
+      kit::MakePod("bert-launcher-x", kit::PodSpec(0), Json::MakeObject({{kJobNameLabel, "bert"}}), "team-a");
+  launcher["metadata"]["ownerReferences"] =
+      *kube::ParseJson(R"([{"apiVersion":"batch/v1","kind":"Job","name":"bert-launcher","controller":true}])");
+  launcher["metadata"]["ownerReferences"].AsArray()->front()["uid"] =
+      Live<kube::Job>({"team-a", "bert-launcher"})->metadata.uid;
+  Create("pods", std::move(launcher));
+  AskForAll(account_);
+  const auto job = [&] { return Live<api::ElasticHorovodJob>({"team-a", "bert"}); };
+
+  ASSERT_TRUE(Pass());
+  EXPECT_EQ(job()->status.replicas.granted, 1);
+  EXPECT_THAT(Message(), ::testing::HasSubstr("gives 1 worker (1 GPU) to team-a/gpt"));
+  const auto told = Live<kube::Pod>({"team-a", "bert-launcher-x"});
+  EXPECT_EQ(told->metadata.Annotation(kPreemptionDeadlineAnnotation), kube::ToText(kube::Time{clock_.WallNow() + 30s}));
+  clock_.Advance(30s);
+  ASSERT_TRUE(Pass());
+
+  EXPECT_EQ(job()->status.replicas.granted, 0);
+  EXPECT_EQ(job()->status.last_scale->reason, "Preempted");
+}
+
+TEST_F(ElasticReconcilerTest, TheQueuesOfRunningJobsAreKnownBeforeAnythingIsPlanned) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.queue_name = "borrows"; });
+  SetStatus(kJobResource, {"team-a", "bert"}, R"({"phase":"Running","replicas":{"granted":1}})");
+  const Json labels = Json::MakeObject({{kJobNameLabel, "bert"}, {kRoleLabel, "worker"}});
+  Create("pods", kit::MakePod(PodName(0), kit::PodSpec(1), labels, "team-a"));
+  BindWorker();
+  Start();
+
+  AskForAll(account_);
+
+  EXPECT_TRUE(account_.YieldOf("team-a/bert"));
 }
 
 }  // namespace

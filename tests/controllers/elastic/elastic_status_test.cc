@@ -319,7 +319,6 @@ TEST(ScaleMessage, SaysTheNumbersAndWhy) {
       {4, 0, ScaleReason::kBelowMinimum,
        "fewer than the minimum of 3 fit; waiting for room for 3 workers (3 GPUs) and the launcher"},
       {0, 5, ScaleReason::kStarted, "grown from 0 to 5 workers: there is room for no more; 8 are wanted"},
-      {5, 8, ScaleReason::kRequested, "asked the scheduler for 3 more workers; 8 are wanted"},
       {2, 1, ScaleReason::kSpecChanged, "shrunk from 2 to 1 worker: the spec changed"},
       {1, 2, ScaleReason::kRoomAppeared, "grown from 1 to 2 workers: there is room"},
   };

@@ -73,19 +73,26 @@ TEST(WorkerPlan, StartsNothingWhenNoneAreWanted) {
   EXPECT_FALSE(plan.is_waiting);
 }
 
-TEST(WorkerPlan, AsksForTheRestOnceAllThatFittedAreBound) {
-  const ViewBuilder without = ViewBuilder().MinMax(2, 6).Granted(4).LastScale("Started", -5, 0, 4).Room(0);
-  const ViewBuilder builder = ViewBuilder(without).LauncherRuns();
+TEST(WorkerPlan, GrowsIntoFreeRoomAloneAndAfterTheCooldown) {
+  const ViewBuilder builder = ViewBuilder().MinMax(2, 6).Granted(4).Bound({0, 1, 2, 3}).LauncherRuns();
+  for (const char* last : {"Started", "Unschedulable", "RoomAppeared", "SpecChanged"}) {
+    const auto granted = [&](int since, int room) {
+      return PlanOf(ViewBuilder(builder).LastScale(last, since, 0, 4).Room(room).Build()).granted;
+    };
+    EXPECT_EQ(granted(-500, 0), 4);
+    EXPECT_EQ(granted(-29, 1), 4);
+    EXPECT_EQ(granted(-30, 1), 5);
+    EXPECT_EQ(granted(-30, 9), 6);
+  }
+}
 
-  const WorkerPlan before = PlanOf(ViewBuilder(builder).Bound({0, 1, 2}).Waiting({3}).Build());
-  EXPECT_EQ(before.granted, 4);
-  EXPECT_EQ(PlanOf(ViewBuilder(without).Bound({0, 1, 2, 3}).Build()).granted,
-            4);  // They could take the launcher's room.
-
-  // Our own count of free GPUs may be wrong either way; the scheduler is asked once.
-  const WorkerPlan after = PlanOf(ViewBuilder(builder).Bound({0, 1, 2, 3}).Build());
-  EXPECT_EQ(after.granted, 6);
-  EXPECT_EQ(after.reason, ScaleReason::kRequested);
+TEST(WorkerPlan, ATargetThatTheUserHasJustRaisedIsReachedAsFarAsThereIsRoomWithoutACooldown) {
+  const ViewBuilder builder =
+      ViewBuilder().MinMax(2, 8).Granted(4).Target(6).Bound({0, 1, 2, 3}).LastScale("Started", -1, 0, 4);
+  for (const int room : {0, 1, 5}) {
+    const ViewBuilder raised = ViewBuilder(builder).Room(room).Job([](auto& job) { job.metadata.generation = 2; });
+    EXPECT_EQ(PlanOf(ViewBuilder(raised).Build()).granted, std::min(4 + room, 6));
+  }
 }
 
 TEST(WorkerPlan, DoesNotGrowWhileOthersWaitForRoomThatItsWorkersCouldTake) {
@@ -124,8 +131,11 @@ TEST(WorkerPlan, NeverGrowsBeyondWhatQuotasAdmit) {
     const char* last_reason;
     int quota, granted;
   };
-  const Case kCases[] = {{"Started", 3, 3},      {"Started", 2, 2},      {"Started", 1, 2},  // What runs stays.
-                         {"RoomAppeared", 3, 3}, {"RoomAppeared", 2, 2}, {"Requested", 4, 4}};
+  const Case kCases[] = {{"Started", 3, 3},
+                         {"Started", 2, 2},
+                         {"Started", 1, 2},  // What runs stays.
+                         {"RoomAppeared", 3, 3},
+                         {"RoomAppeared", 2, 2}};
   for (const Case& c : kCases) {
     ViewBuilder builder = ViewBuilder().MinMax(2, 4).Granted(2).Ready({0, 1}).Room(8).Quota(c.quota);
     const WorkerPlan plan = PlanOf(builder.LastScale(c.last_reason, -1000).Build());
@@ -138,13 +148,6 @@ TEST(WorkerPlan, AMinimumRaisedAboveTheQuotaIsNotReached) {
   const WorkerPlan plan = PlanOf(ViewBuilder().MinMax(4, 4).Granted(2).Ready({0, 1}).Room(8).Quota(3).Build());
   EXPECT_EQ(plan.granted, 0);
   EXPECT_EQ(plan.reason, ScaleReason::kBelowMinimum);
-}
-
-TEST(WorkerPlan, AsksForTheRestOnlyOnce) {
-  for (const char* last : {"Requested", "Unschedulable", "RoomAppeared", "SpecChanged"}) {
-    const View view = ViewBuilder().MinMax(2, 6).Granted(4).Bound({0, 1, 2, 3}).LastScale(last, -500).Build();
-    EXPECT_EQ(PlanOf(view).granted, 4);
-  }
 }
 
 TEST(WorkerPlan, AfterGivingBackTheNextStartWaitsForTheCooldown) {
@@ -263,14 +266,6 @@ TEST(WorkerPlan, DoesNotGrowOnItsOwnWhenToldNotTo) {
   EXPECT_EQ(PlanOf(view).granted, 4);
 }
 
-TEST(WorkerPlan, ANewTargetIsAskedForAtOnce) {
-  ViewBuilder builder =
-      ViewBuilder().MinMax(1, 8).Granted(4).Bound({0, 1, 2, 3}).LauncherRuns().LastScale("Unschedulable", -1);
-  const WorkerPlan plan = PlanOf(builder.Target(7).Job([](auto& job) { job.metadata.generation = 2; }).Build());
-  EXPECT_EQ(plan.granted, 7);
-  EXPECT_EQ(plan.reason, ScaleReason::kSpecChanged);
-}
-
 // The user asks for fewer.
 
 TEST(WorkerPlan, AUserShrinkKeepsTheLowestBoundOrdinals) {
@@ -368,9 +363,9 @@ RandomView MakeRandomView(unsigned seed) {
   result.promised += granted - alive + std::min(expired, ending);
   result.has_expired = expired > ending;
   const int wanted = granted + below(4);
-  static const char* const kReasons[] = {"Started", "Requested", "Unschedulable", "RoomAppeared", "SpecChanged"};
+  static const char* const kReasons[] = {"Started", "Unschedulable", "RoomAppeared", "SpecChanged"};
   result.builder.MinMax(1 + below(granted), wanted).Granted(granted).Room(below(4));
-  if (below(2) == 0) result.builder.LastScale(kReasons[below(5)], -below(60));
+  if (below(2) == 0) result.builder.LastScale(kReasons[below(4)], -below(60));
   return result;
 }
 

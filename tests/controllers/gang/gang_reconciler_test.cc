@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "controllers/policy/yield_words.h"
+#include "tests/kit/conditions.h"
 #include "tests/kit/reconciler_fixture.h"
 
 namespace grus {
@@ -140,6 +142,47 @@ TEST_F(GangReconcilerTest, ARollBackIsWrittenBeforeTheFirstMemberGoes) {
     EXPECT_TRUE(ended->metadata.is_being_deleted());
     EXPECT_TRUE(kube::IsOlder(written, ended->metadata.resource_version)) << written;
   }
+}
+
+TEST_F(GangReconcilerTest, AGangThatBorrowsTellsItsMembersAndGivesAllBackAtTheDeadline) {
+  AddGang("lent", 2, 4);
+  AddGang("owner", 2, 4);
+  for (const char* name : {"lent", "owner"}) {
+    Edit("podgroups.scheduling.x-k8s.io", {"team-a", name},
+         [&](Json& group) { group["metadata"]["labels"][api::kQueueNameLabel] = std::string("queue-of-") + name; });
+  }
+  for (const char* pod : {"lent-0", "lent-1"}) {
+    const Json lift =
+        Text(R"({"metadata":{"finalizers":["example.com/hold"],"ownerReferences":[{"apiVersion":"batch/v1",
+        "kind":"Job","name":"lent","uid":"j","controller":true}],"annotations":{
+        "scheduling.ai.centauruscloud.io/lifted":"2026-01-01T00:00:00Z"}},"spec":{"schedulingGates":null}})");
+    ASSERT_TRUE(client_.Patch(KindOf<kube::Pod>(), {"team-a", pod}, kube::PatchType::kMerge, lift, {}));
+    ASSERT_TRUE(server_.Bind({"team-a", pod}, "n1"));
+  }
+  const PoolQuota all{.pool = kDefaultPool, .guaranteed_milli = 8 * kOneGpu};
+  account_.SetQueues({.pools = {},
+                      .queues = {{.name = "queue-of-lent"}, {.name = "queue-of-owner", .quotas = {all}}},
+                      .namespaces = {}});
+  Start();
+  const auto pass = [&](const char* name) {
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    ASSERT_TRUE(gangs_.Reconcile({"team-a", name}, {}));
+  };
+  const auto lent = [&](int member) { return Live<kube::Pod>({"team-a", "lent-" + std::to_string(member)}); };
+
+  pass("owner");  // Before it, the account has heard of the other.
+  ASSERT_TRUE(account_.YieldOf("team-a/lent"));
+  pass("lent");
+  const std::string deadline = kube::ToText(kube::Time{clock_.WallNow() + seconds(30)});
+  for (const int member : {0, 1}) {
+    EXPECT_EQ(lent(member)->metadata.Annotation(kPreemptionDeadlineAnnotation), deadline);
+    EXPECT_FALSE(lent(member)->metadata.is_being_deleted());
+  }
+
+  clock_.Advance(seconds(30));
+  pass("lent");
+  for (const int member : {0, 1}) EXPECT_TRUE(lent(member)->metadata.is_being_deleted());
+  EXPECT_EQ(kit::ReasonOf(Live<api::PodGroup>({"team-a", "lent"})), "Preempted");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(Options, DefaultsLookAfterAllNamespacesWithoutALease) {
   const auto options = Parse({});
 
   ASSERT_TRUE(options.ok());
-  EXPECT_THAT(options->controllers, ElementsAre("elastic", "gang", "trial"));
+  EXPECT_THAT(options->controllers, ElementsAre("elastic", "gang", "trial", "queues"));
   EXPECT_THAT(options->namespaces, IsEmpty());
   EXPECT_FALSE(options->leader_elect);
   EXPECT_EQ(options->log_level, kube::LogLevel::kInfo);
@@ -49,9 +49,9 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
     const char* want;
   };
   const Case cases[] = {
-      {{"--controllers", "trials"}, "--controllers \"trials\": expected a list of: elastic, gang, trial"},
+      {{"--controllers", "trials"}, "--controllers \"trials\": expected a list of: elastic, gang, trial, queues"},
       {{"--nominations", "sometimes"}, "--nominations \"sometimes\": expected auto, always, never or pin"},
-      {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang, trial"},
+      {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang, trial, queues"},
       {{"--reconcile-threads", "0"}, "--reconcile-threads \"0\": expected 1 to 256"},
       {{"--reconcile-threads", "many"}, "--reconcile-threads"},
       {{"--log-level", "loud"}, "--log-level \"loud\": expected debug, info, warn or error"},

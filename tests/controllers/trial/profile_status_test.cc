@@ -13,30 +13,17 @@ namespace {
 
 using testing::AtSecond;
 using testing::MakePoint;
+using testing::MakeProfile;
+using testing::WithKneeAt8;
 
 constexpr kube::WallTime kNow = kube::testing::FakeClock::kWallStart;
-
-api::WorkloadProfile Profile(std::vector<api::ProfilePoint> points) {
-  api::WorkloadProfile profile;
-  profile.metadata.generation = 3;
-  profile.spec.throughput_unit = api::ThroughputUnit::kSamplesPerSecond;
-  profile.spec.points = std::move(points);
-  return profile;
-}
-
-// Fast up to 8 GPUs; 16, on two nodes, bring nothing.
-std::vector<api::ProfilePoint> WithKneeAt8(const std::string& gpu_type) {
-  return {MakePoint({gpu_type, 1, 1, 32}, 100), MakePoint({gpu_type, 2, 1, 32}, 102),
-          MakePoint({gpu_type, 4, 1, 32}, 104), MakePoint({gpu_type, 8, 1, 32}, 106),
-          MakePoint({gpu_type, 16, 2, 32}, 210)};
-}
 
 TEST(ProfileStatus, HasAModelAndAKneeForEachGpuType) {
   std::vector<api::ProfilePoint> points = WithKneeAt8("A100");
   for (const api::ProfilePoint& point : WithKneeAt8("H100")) points.push_back(point);
   points.push_back(MakePoint({"T4", 1, 1, 32}, 400));
 
-  const api::WorkloadProfileStatus status = ProfileStatusOf(Profile(points), kNow);
+  const api::WorkloadProfileStatus status = ProfileStatusOf(MakeProfile(points), kNow);
 
   EXPECT_EQ(status.observed_generation, 3);
   EXPECT_EQ(status.points, 11);
@@ -53,8 +40,8 @@ TEST(ProfileStatus, HasAModelAndAKneeForEachGpuType) {
 
 TEST(ProfileStatus, AtTheLargestSizeMeasuredTheKneeIsThereOrBeyond) {
   const api::WorkloadProfileStatus growing =
-      ProfileStatusOf(Profile({MakePoint({"A100", 1, 1, 32}, 100), MakePoint({"A100", 2, 1, 32}, 102),
-                               MakePoint({"A100", 4, 1, 32}, 104), MakePoint({"A100", 8, 1, 32}, 106)}),
+      ProfileStatusOf(MakeProfile({MakePoint({"A100", 1, 1, 32}, 100), MakePoint({"A100", 2, 1, 32}, 102),
+                                   MakePoint({"A100", 4, 1, 32}, 104), MakePoint({"A100", 8, 1, 32}, 106)}),
                       kNow);
 
   EXPECT_EQ(growing.knee, "8+");
@@ -63,7 +50,7 @@ TEST(ProfileStatus, AtTheLargestSizeMeasuredTheKneeIsThereOrBeyond) {
 }
 
 TEST(ProfileStatus, ComputedAgainIsTheSame) {
-  api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
+  api::WorkloadProfile profile = MakeProfile(WithKneeAt8("A100"));
   profile.status = ProfileStatusOf(profile, kNow);
   EXPECT_EQ(ProfileStatusOf(profile, kNow + std::chrono::hours(1)), profile.status);
 }
@@ -71,14 +58,14 @@ TEST(ProfileStatus, ComputedAgainIsTheSame) {
 TEST(ProfileStatus, PointsWithoutASpeedAreCountedAndNotUsed) {
   std::vector<api::ProfilePoint> points = {MakePoint({"A100", 1, 1, 32}, 100), MakePoint({"", 0, 0, 0}, 100)};
   points[0].measured = {};
-  const api::WorkloadProfileStatus status = ProfileStatusOf(Profile(points), kNow);
+  const api::WorkloadProfileStatus status = ProfileStatusOf(MakeProfile(points), kNow);
   EXPECT_EQ(status.points, 2);
   EXPECT_EQ(status.gpus, "any,A100");
   EXPECT_EQ(status.knee, "?,?");
 }
 
 TEST(ProfileStatus, AnEmptyProfileIsNotReady) {
-  EXPECT_FALSE(kube::IsConditionTrue(ProfileStatusOf(Profile({}), kNow).conditions, "Ready"));
+  EXPECT_FALSE(kube::IsConditionTrue(ProfileStatusOf(MakeProfile({}), kNow).conditions, "Ready"));
 }
 
 api::ProfileDrift DriftTo(const api::ProfilePoint& point, const std::string& throughput) {
@@ -88,7 +75,7 @@ api::ProfileDrift DriftTo(const api::ProfilePoint& point, const std::string& thr
 }
 
 TEST(ProfileStatus, DriftStaysUntilItsConfigurationIsMeasuredAgain) {
-  api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
+  api::WorkloadProfile profile = MakeProfile(WithKneeAt8("A100"));
   profile.status.drift = DriftTo(profile.spec.points[3], "1500");
   const api::WorkloadProfileStatus drifted = ProfileStatusOf(profile, kNow);
   EXPECT_TRUE(drifted.drift);
@@ -105,7 +92,7 @@ TEST(ProfileStatus, DriftStaysUntilItsConfigurationIsMeasuredAgain) {
 }
 
 TEST(ProfileStatus, ADriftThatIsTakenAwaySaysThatTheJobAgrees) {
-  api::WorkloadProfile profile = Profile(WithKneeAt8("A100"));
+  api::WorkloadProfile profile = MakeProfile(WithKneeAt8("A100"));
   profile.status.drift = DriftTo(profile.spec.points[3], "9999");
   profile.status = ProfileStatusOf(profile, kNow);
   EXPECT_EQ(kube::FindCondition(profile.status.conditions, "Drifted")->reason, kReasonFaster);
@@ -122,40 +109,6 @@ TEST(DriftMessage, SaysWhatWasExpectedWithItsIntervalAndWhatIs) {
   point.measured.throughput_high = "824";
   EXPECT_EQ(DriftMessage(DriftTo(point, "500"), api::ThroughputUnit::kSamplesPerSecond),
             "expected 800 samples/s +- 3 % on 4 A100 GPUs, team-a/bert runs at 500");
-}
-
-TEST(MeasurementsOf, BatchesOfOneGpuFollowFromSpeedAndStepTime) {
-  const TypeMeasurements measured = MeasurementsOf(Profile(WithKneeAt8("A100")).spec, "A100");
-  ASSERT_EQ(measured.all.size(), 5u);
-  EXPECT_FALSE(measured.is_total_fixed);
-  EXPECT_EQ(measured.batch_size, 32);
-  EXPECT_EQ(measured.all[4].size, (JobSize{2, 16, 32}));
-}
-
-TEST(MeasurementsOf, ABatchThatAllShareIsFixedInTotal) {
-  std::vector<api::ProfilePoint> points;
-  for (const int gpus : {1, 2, 4}) points.push_back(MakePoint({"A100", gpus, 1, 0}, 100.0 / gpus, 1000, 128.0 / gpus));
-  const TypeMeasurements samples = MeasurementsOf(Profile(points).spec, "A100");
-  EXPECT_TRUE(samples.is_total_fixed);
-  EXPECT_EQ(samples.batch_size, 128);
-
-  api::WorkloadProfile steps = Profile(points);
-  steps.spec.throughput_unit = api::ThroughputUnit::kStepsPerSecond;
-  EXPECT_TRUE(MeasurementsOf(steps.spec, "A100").is_total_fixed);
-}
-
-TEST(MeasurementsOf, SamplesASecondAloneAreAMeasurement) {
-  std::vector<api::ProfilePoint> points = {MakePoint({"A100", 4, 1, 32}, 100)};
-  points[0].measured.step_milliseconds = "";
-  const TypeMeasurements measured = MeasurementsOf(Profile(points).spec, "A100");
-  ASSERT_EQ(measured.all.size(), 1u);
-  EXPECT_EQ(measured.all[0].size.local_batch_size, 32);
-  EXPECT_NEAR(measured.all[0].step_seconds, 0.1, 1e-9);
-}
-
-TEST(MeasurementsOf, NodesThatAreNotKnownAreAsFullAsTheOthers) {
-  const auto points = {MakePoint({"A100", 4, 1, 32}, 100), MakePoint({"A100", 16, 0, 32}, 120)};
-  EXPECT_EQ(MeasurementsOf(Profile(points).spec, "A100").all[1].size.nodes, 4);
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node as the ledger keeps it: who holds what there. A value.
+#pragma once
+
+#include <vector>
+
+#include "controllers/policy/fit_index.h"
+
+namespace grus {
+
+// What one owner holds on one node.
+struct NodeUse {
+  OwnerId owner = 0;
+  int pods = 0;
+  Resources held, unbound;  // `unbound` is the part of `held` that is not bound yet.
+};
+
+struct LedgerNode {
+  NodeId id = 0;
+  bool is_known = false;  // False: pods are bound to it, but the node is not (or no longer) there.
+  int uses = 0;           // Pods and places. An unknown node that nobody holds is forgotten.
+  NodeState state;
+  Resources used;      // By bound pods and by places.
+  Resources reserved;  // For a gang that waits; nobody else may count on it.
+  std::vector<NodeUse> by_owner;
+  std::vector<ShapePtr> pods;  // Of pods and places, where the shape is known.
+
+  Resources Taken() const;  // Used or reserved.
+  // Whether the node is known, accepts such pods, and has room for one more beside `taken`.
+  bool CanHold(const PodShape& shape, const Resources& taken) const;
+  const NodeUse* FindUse(OwnerId owner) const;  // Null: the owner holds nothing here.
+};
+
+}  // namespace grus

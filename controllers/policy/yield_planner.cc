@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/policy/yield_planner.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "controllers/queues/fair_share.h"
+
+namespace grus {
+namespace {
+
+// A job that runs takes GPUs when its cooldown is over. One that cannot use them must not keep them idle for long.
+constexpr std::int64_t kKeptForGrowth = 60;
+constexpr std::int64_t kClockSkew = 60;
+constexpr int kMostSecondTries = 2;  // In one plan: each looks at many nodes.
+
+}  // namespace
+
+const QueueSpec* YieldPlanner::SpecOf(QueueIndex queue) const {
+  const std::vector<QueueSpec>& specs = queues_.setup().queues;
+  const auto spec = std::ranges::find(specs, queues_.tree().NameOf(queue), &QueueSpec::name);
+  return spec == specs.end() ? nullptr : &*spec;
+}
+
+void YieldPlanner::DropNeedless(std::span<const WaitingDemand> requests, const Growth& growth, std::int64_t now) {
+  std::set<std::string_view> waiting;
+  for (const WaitingDemand& request : requests) waiting.insert(request.owner);
+  for (const auto& [pool, of_pool] : growth) {
+    for (const WaitingDemand& demand : of_pool) waiting.insert(demand.owner);
+  }
+  std::vector<std::string> ended;
+  for (const auto& [owner, notice] : queues_.yields()) {
+    const kube::Result<QueueIndex> queue = queues_.QueueOf(owner);
+    const Holder& holder = queues_.HolderOf(owner);
+    const bool is_drain = notice.reason == YieldReason::kDrained, is_resize = notice.reason == YieldReason::kWorthMore;
+    const bool is_needed = is_drain    ? queue && queues_.tree().At(*queue).stop == QueueStop::kDrain
+                           : is_resize ? queues_.TargetOf(owner).value_or(holder.workers) < holder.workers
+                                       : waiting.contains(notice.for_owner);
+    const bool is_below_minimum = notice.to > 0 && notice.to < holder.min_workers;  // It was raised since.
+    const bool is_done = queues_.HasYielded(owner);
+    if (is_done) kept_until_[notice.for_owner] = now + kKeptForGrowth;
+    if (!is_needed || is_done || is_below_minimum) ended.push_back(owner);
+  }
+  for (const std::string& owner : ended) {
+    queues_.SetYield(owner, std::nullopt);
+    changed_.push_back(owner);
+  }
+}
+
+void YieldPlanner::Tell(const Yield& yield, std::int64_t now) {
+  const kube::Result<QueueIndex> queue = queues_.QueueOf(yield.job);
+  const QueueSpec* spec = queue ? SpecOf(*queue) : nullptr;
+  const std::int64_t notice = spec ? spec->preemption_notice_seconds : QueueSpec().preemption_notice_seconds;
+  const auto known = queues_.yields().find(yield.job);
+  const auto withdrawn = withdrawn_.find(yield.job);
+  const bool is_known = known != queues_.yields().end();
+  const YieldNotice* before = is_known ? &known->second : withdrawn != withdrawn_.end() ? &withdrawn->second : nullptr;
+  const bool has_less_time = before != nullptr && before->to == 0;
+  queues_.SetYield(yield.job, YieldNotice{.to = yield.to,
+                                          .reason = yield.reason,
+                                          .for_owner = yield.for_job,
+                                          .by = has_less_time ? before->by : now + (yield.to == 0 ? notice : 0)});
+  changed_.push_back(yield.job);
+}
+
+// Who had a right to GPUs may have none any more, and the other way round: ask anew. Those that are told again keep
+// their deadline.
+void YieldPlanner::WithdrawIfOtherQueues() {
+  if (std::exchange(setup_version_, queues_.version()) == queues_.version()) return;
+  for (const auto& [owner, notice] : queues_.yields()) {
+    if (notice.reason != YieldReason::kWorthMore) withdrawn_[owner] = notice;
+  }
+  for (const auto& [owner, notice] : withdrawn_) {
+    queues_.SetYield(owner, std::nullopt);
+    changed_.push_back(owner);
+  }
+}
+
+bool YieldPlanner::MayAsk(const WaitingDemand& request, std::int64_t now) const {
+  const QueueSpec* spec = SpecOf(request.queue);
+  // A time far ahead was noted before the clock was set back: nobody knows how long it has waited.
+  if (spec == nullptr || request.since > now + kClockSkew) return true;
+  return now - request.since >= spec->preemption_delay_seconds;
+}
+
+void YieldPlanner::ClaimIfFreed(const WaitingDemand& request, ReclaimOutcome outcome) {
+  const bool is_coming = queues_.use().Available(request.queue, request.pool) < request.milli;
+  const bool is_freed_for_it = outcome == ReclaimOutcome::kReclaimed ||
+                               (outcome == ReclaimOutcome::kFree && (is_coming || kept_until_.contains(request.owner)));
+  if (is_freed_for_it) queues_.ClaimFor(request.owner, PoolNeed{request.pool, request.milli});
+}
+
+void YieldPlanner::PlanStarts(PoolIndex pool, std::span<const WaitingDemand> requests, std::int64_t now) {
+  std::vector<WaitingDemand> waiting, asking;
+  std::vector<ReclaimRequest> of_pool;
+  for (const WaitingDemand& request : requests) {
+    if (request.pool != pool) continue;
+    waiting.push_back(request);
+    if (!MayAsk(request, now)) continue;
+    asking.push_back(request);
+    const Holder& holder = queues_.HolderOf(request.owner);
+    of_pool.push_back({request.owner, request.queue, holder.job_class, holder.priority,
+                       queues_.IsPreemptible(request.owner), request.milli});
+  }
+  if (of_pool.empty()) return;
+  const std::vector<std::int64_t> shares = FairShares(queues_.tree(), pool, queues_.DemandIn(pool, waiting));
+  const ReclaimPlan plan = PlanReclaim(queues_.use(), pool, shares, queues_.JobsIn(pool, now), of_pool);
+  std::map<std::string_view, std::vector<Yield>> yields_for;
+  for (const Yield& yield : plan.yields) yields_for[yield.for_job].push_back(yield);
+  int second_tries = kMostSecondTries;
+  for (std::size_t i = 0; i < asking.size(); ++i) {
+    std::vector<Yield>& yields = yields_for[asking[i].owner];
+    if (!yields.empty() && !would_help_(asking[i].owner, yields)) {
+      if (second_tries-- <= 0) continue;
+      yields = OnFewNodes(of_pool[i], pool, shares, now);
+      if (yields.empty()) continue;
+    }
+    for (const Yield& yield : yields) Tell(yield, now);
+    ClaimIfFreed(asking[i], plan.answers[i].outcome);
+  }
+}
+
+std::vector<Yield> YieldPlanner::OnFewNodes(const ReclaimRequest& request, PoolIndex pool,
+                                            std::span<const std::int64_t> shares, std::int64_t now) {
+  const std::set<std::string> owners = in_the_way_(request.job);
+  std::vector<ReclaimJob> jobs = queues_.JobsIn(pool, now);
+  std::erase_if(jobs, [&](const ReclaimJob& job) { return !owners.contains(job.key); });
+  std::vector<Yield> yields = PlanReclaim(queues_.use(), pool, shares, jobs, std::span(&request, 1)).yields;
+  if (!yields.empty() && !would_help_(request.job, yields)) yields.clear();
+  return yields;
+}
+
+// Jobs that run take surplus alone, and of other queues.
+void YieldPlanner::PlanGrowth(PoolIndex pool, std::span<const WaitingDemand> growth, std::int64_t now) {
+  if (growth.empty()) return;
+  const std::vector<std::int64_t> shares = FairShares(queues_.tree(), pool, queues_.DemandIn(pool, growth));
+  for (const WaitingDemand& request : growth) {
+    if (!MayAsk(request, now)) continue;
+    std::vector<ReclaimJob> jobs = queues_.JobsIn(pool, now);
+    std::erase_if(jobs,
+                  [&](const ReclaimJob& job) { return job.queue == request.queue || job.workers <= job.min_workers; });
+    for (ReclaimJob& job : jobs) job.comes_back = false;  // None is stopped.
+    const Holder& holder = queues_.HolderOf(request.owner);
+    const ReclaimRequest asked{request.owner, request.queue, holder.job_class, holder.priority, true, request.milli};
+    const ReclaimPlan plan = PlanReclaim(queues_.use(), pool, shares, jobs, std::span(&asked, 1));
+    for (const Yield& yield : plan.yields) Tell(yield, now);
+    ClaimIfFreed(request, plan.answers.front().outcome);
+  }
+}
+
+void YieldPlanner::PlanDrains(std::int64_t now) {
+  const QueueTree& tree = queues_.tree();
+  bool drains = false;
+  for (QueueIndex queue = 0; queue < tree.size(); ++queue) drains |= tree.At(queue).stop == QueueStop::kDrain;
+  for (PoolIndex pool = 0; drains && pool < tree.pool_count(); ++pool) {
+    for (const Yield& yield : PlanDrain(tree, queues_.JobsIn(pool, now))) {
+      if (const auto told = queues_.yields().find(yield.job); told == queues_.yields().end() || told->second.to > 0) {
+        Tell(yield, now);
+      }
+    }
+  }
+}
+
+std::vector<std::string> YieldPlanner::Update(std::span<const WaitingDemand> requests, std::int64_t now) {
+  changed_ = queues_.TakeTakenBack();
+  queues_.tree();  // Counts anew, if needed: that may drop claims.
+  const std::map<std::string, PoolNeed> claims = queues_.claims();
+  for (const auto& [owner, claim] : claims) queues_.ClaimFor(owner, std::nullopt);
+  std::vector<WaitingDemand> all(requests.begin(), requests.end());
+  // What yields stays with those for whom it does: given to others, it would have to be asked for once more.
+  std::stable_partition(all.begin(), all.end(), [&](const WaitingDemand& r) { return claims.contains(r.owner); });
+  std::erase_if(kept_until_, [now](const auto& kept) { return kept.second <= now; });
+  const QueueTree& tree = queues_.tree();
+  Growth growth;
+  for (PoolIndex pool = 0; pool < tree.pool_count(); ++pool) growth[pool] = queues_.GrowthIn(pool, now);
+  DropNeedless(all, growth, now);
+  WithdrawIfOtherQueues();
+  for (PoolIndex pool = 0; pool < tree.pool_count(); ++pool) {
+    if (!tree.IsShared(pool)) continue;
+    PlanStarts(pool, all, now);
+    PlanGrowth(pool, growth[pool], now);
+  }
+  PlanDrains(now);
+  withdrawn_.clear();
+  std::ranges::sort(changed_);
+  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+  return std::exchange(changed_, {});
+}
+
+}  // namespace grus

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "crds/types/node_pool.h"
+
+#include <cstddef>
+
+namespace api {
+
+using kube::CelRule;
+using kube::Field;
+using kube::FieldInfo;
+
+std::span<const std::string_view> EnumNames(PoolPlacement) {
+  static constexpr std::string_view kNames[] = {"BinPack", "Spread"};
+  return kNames;
+}
+
+std::span<const std::string_view> EnumNames(NodePoolReason) {
+  static constexpr std::string_view kNames[] = {"Pending", "Ready",        "NoNodes",
+                                                "NoGpus",  "PoolsOverlap", "NotPermitted"};
+  return kNames;
+}
+
+std::string_view ToString(NodePoolReason reason) { return EnumNames(reason)[static_cast<std::size_t>(reason)]; }
+
+namespace {
+
+constexpr CelRule kSelectorRules[] = {
+    {"self.all(key, self[key].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$'))",
+     "nodeSelector must have values that labels can have, of letters, digits, '-', '_' and '.': for example "
+     "NVIDIA-A100-SXM4-80GB, as `kubectl get nodes --show-labels` prints it"},
+};
+// Kubernetes' own resources, such as cpu, memory and hugepages-2Mi, have no domain.
+constexpr CelRule kResourceRules[] = {
+    {"self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",
+     "resource must be the name of an extended resource, DOMAIN/NAME, as it stands in the status of the nodes: for "
+     "example nvidia.com/gpu, amd.com/gpu or google.com/tpu"},
+};
+
+}  // namespace
+
+std::span<const FieldInfo> NodePoolSpec::Fields() {
+  using T = NodePoolSpec;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::node_selector>(
+          "nodeSelector",
+          {.doc = "The nodes of this pool: those that have all of these labels. A node that several pools select "
+                  "belongs to the pool that was created first.",
+           .required = true,
+           .max_length = 63,
+           .min_items = 1,
+           .max_items = 16,
+           .cel = kSelectorRules}),
+      Field<&T::resource>("resource",
+                          {.doc = "The resource that counts as GPUs on these nodes, of any vendor: for example "
+                                  "nvidia.com/gpu, amd.com/gpu or google.com/tpu. nvidia.com/gpu if not set.",
+                           .max_length = 317,
+                           .default_json = "\"nvidia.com/gpu\"",
+                           .cel = kResourceRules}),
+      Field<&T::placement>(
+          "placement",
+          {.doc = "BinPack: small jobs go to nodes, and to shared GPUs, that are in use already, so that whole nodes "
+                  "stay free for large jobs. Spread: jobs go to the nodes and GPUs that are used least. BinPack if not "
+                  "set.",
+           .default_json = "\"BinPack\""}),
+  };
+  return kFields;
+}
+
+std::span<const FieldInfo> NodePoolStatus::Fields() {
+  using T = NodePoolStatus;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
+      Field<&T::conditions>(
+          "conditions",
+          {.doc = "Ready, Reconciling, Stalled.", .max_items = 16, .list_type = "map", .list_map_key = "type"}),
+      Field<&T::nodes>("nodes", {.doc = "Nodes of the pool.", .minimum = 0}),
+      Field<&T::gpus>("gpus", {.doc = "Allocatable GPUs of these nodes.", .minimum = 0}),
+      Field<&T::used>("used", {.doc = "GPUs that pods hold or that are kept for pods about to start. Parts of GPUs are "
+                                      "added up and rounded up.",
+                               .minimum = 0}),
+      Field<&T::free>("free", {.doc = "GPUs that nobody holds, not even in part, on nodes that are ready and not "
+                                      "cordoned.",
+                               .minimum = 0}),
+  };
+  return kFields;
+}
+
+const kube::Kind& NodePool::ResourceKind() {
+  using T = NodePool;
+  static constexpr FieldInfo kFields[] = {
+      Field<&T::spec>("spec", {.doc = "What the user wants.", .required = true}),
+      // What a new pool shows until grus has looked at it: to kstatus it is under way, not ready.
+      Field<&T::status>(
+          "status",
+          {.doc = "What grus observed.",
+           .default_json = R"({"conditions":[{"type":"Reconciling","status":"True","reason":"Pending",)"
+                           R"("message":"waiting for grus-manager","lastTransitionTime":"1970-01-01T00:00:00Z"}]})"}),
+  };
+  static const kube::Kind kKind = kube::MakeKind<T>({.group = "ai.centauruscloud.io",
+                                                     .version = "v1alpha1",
+                                                     .kind = "NodePool",
+                                                     .plural = "nodepools",
+                                                     .is_namespaced = false,
+                                                     .fields = kFields});
+  return kKind;
+}
+
+}  // namespace api
