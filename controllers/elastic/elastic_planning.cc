@@ -19,8 +19,10 @@ namespace {
 
 using api::ElasticHorovodJob;
 
+// That Horovod takes to go on with another number of workers.
+constexpr double kResizeSeconds = 20;
+
 // A waiting job asks again what its pods will be: no event tells that a LimitRange or a webhook has changed.
-constexpr double kResizeSeconds = 20;  // That Horovod takes to go on with another number of workers.
 constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
 
 // Granted before this pass, and not bound.
@@ -278,7 +280,8 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   const bool has_places =
       static_cast<int>(places.size()) >= sizes.NeededToStart() && FitAlike(*places.front().shape, *pods.worker_shape);
   if (!has_places && !places.empty()) {
-    SetHungry(job.metadata.Key(), false);  // Its own room must not wake it: a failing pass would be followed by the next.
+    // Its own room must not wake it: a failing pass would be followed by the next.
+    SetHungry(job.metadata.Key(), false);
     ForgetRoom(job.metadata.Key());
   }
   SetHungry(job.metadata.Key(), true);  // Before asking, so that room freed from now on wakes the job.
