@@ -246,10 +246,10 @@ void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_que
   // The job stays in the queue until there is room, so that the order of passes does not decide the order of starts.
   if (is_queued && places == 0 && !HasEnded(plan.status)) return;
   if (is_start && places == 0) return ForgetRoom(key);
+  // A job that gives all back looks again after its cooldown. If what it frees woke it, a failing write would be tried
+  // again and again without a pause.
+  if (is_queued || !plan.workers || plan.workers->granted == 0) SetHungry(key, false);
   if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for an autoscaler to see.
-  // A job that gives all back looks again after its cooldown. If the room that it frees woke it, a failing write would
-  // be tried again and again without a pause.
-  if (!plan.workers || plan.workers->granted == 0) SetHungry(key, false);
   const bool needs_launcher = plan.workers && plan.workers->granted > 0 && (is_start || !view.has_bound_launcher());
   account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, needs_launcher ? 1 : 0);
   account_.KeepPlaces(owner, pods.worker_shape, places);

@@ -172,7 +172,10 @@ class FaultyNetwork::Line final : public Transport {
   }
 
   Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop) override {
-    if (*is_dead_) return Dead();
+    if (*is_dead_) {
+      ++network_.writes_;
+      return Dead();
+    }
     CheckRetryAfter(request);
     const FaultPoint point = request.method == "GET" ? FaultPoint::kRead
                              : IsLease(request)      ? FaultPoint::kRenewal

@@ -36,7 +36,8 @@ class FaultyNetwork {
   void Detach(int process);
 
   int count(FaultPoint point) const { return counts_[static_cast<std::size_t>(point)]; }
-  int writes() const { return writes_; }  // All that reached the server, except leases and dry runs.
+  // All that reached the server, except leases and dry runs, and what a process asked for after its death.
+  int writes() const { return writes_; }
   const std::vector<std::string>& breaches() const { return breaches_; }
   bool all_faults_happened() const { return faults_.empty(); }
   // The longest time from a process's sudden end to the first lease of another one.
