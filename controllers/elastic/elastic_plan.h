@@ -42,6 +42,7 @@ struct Plan {
   bool check_secret = false;            // Make the Secret again if it is gone.
   std::optional<WorkersState> workers;  // Of which the Secret is kept; nullopt: none will ever run again.
   int missing = 0;                      // Workers to make.
+  std::vector<std::string> nodes;       // Those that have room for them; may be fewer.
   WorkerSet drop;                       // Workers to delete.
   // The Service and the ConfigMap; nullopt: none. Before the launcher's start nobody needs the Service, and the cluster
   // would write its endpoints once for each worker.

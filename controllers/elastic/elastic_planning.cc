@@ -212,6 +212,8 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
   Plan plan = PlanElasticJob(view);
   quotas_.Note(view, plan);
   KeepPlaces(view, pods, is_queued, plan);
+  if (plan.missing > 0)
+    plan.nodes = NodesForMissing(view, *plan.workers, account_.PlacesOf(view.job->metadata.Key().ToString()));
   return plan;
 }
 

@@ -150,15 +150,19 @@ Status JobChildren::MakeWorkers(const JobPass& pass) {
   std::set<int> unknown;
   unknown_.With(job.metadata, [&](std::set<int>& kept) { unknown = std::exchange(kept, {}); });
   int left = pass.plan.missing, lowest = 0;
+  const std::vector<std::string>& nodes = pass.plan.nodes;
+  std::size_t made_workers = 0;
   for (int tries = 2 * left + kNamesTakenByOthers; left > 0 && tries > 0; --tries) {
     const int ordinal = NextOrdinal(taken, unknown, lowest);
     const auto make = [&](bool is_there) {
       Json pod = MakeWorker(job, ordinal, pass.plan.workers->gang);
+      if (made_workers < nodes.size()) PreferNode(pod["spec"], nodes[made_workers]);
       if (is_there) pod.Erase("spec");  // It has only lost our labels.
       return pod;
     };
     Status made = pass.writer.CreateOrTake(KindOf<kube::Pod>(), make, was_there);
     if (made) {
+      ++made_workers;
       --left;
       continue;
     }

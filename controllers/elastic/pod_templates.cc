@@ -63,7 +63,33 @@ void OverlayContainer(Json& spec, const OurContainer& ours) {
   if (ours.devices.count > 0) AskForDevices(container, ours.devices);
 }
 
+constexpr char kPreferred[] = "preferredDuringSchedulingIgnoredDuringExecution";
+
+// The user's own word on where the pod should run, or what only the API server can judge.
+bool SaysWhere(const Json& spec) {
+  if (spec.Find("topologySpreadConstraints") != nullptr) return true;
+  const Json* affinity = spec.Find("affinity");
+  if (affinity == nullptr) return false;
+  if (!affinity->is_object()) return true;
+  for (const auto& [kind, rules] : *affinity->AsObject()) {
+    if (!rules.is_object() || rules.Find(kPreferred) != nullptr) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+void PreferNode(Json& spec, const std::string& node) {
+  if (!spec.is_object() || SaysWhere(spec)) return;
+  Json is_node = Json::MakeObject({{"key", "metadata.name"}, {"operator", "In"}});
+  is_node["values"].Append(node);
+  Json preferred = Json::MakeObject({{"weight", 100}});
+  preferred["preference"]["matchFields"].Append(std::move(is_node));
+  spec["affinity"]["nodeAffinity"][kPreferred].Append(std::move(preferred));
+  // Without a selector it counts no pods.
+  spec["topologySpreadConstraints"].Append(Json::MakeObject(
+      {{"maxSkew", 1}, {"topologyKey", "kubernetes.io/hostname"}, {"whenUnsatisfiable", "ScheduleAnyway"}}));
+}
 
 bool HasItem(const Json* list, std::string_view key, const Json& value) {
   if (list == nullptr || !list->is_array()) return false;

@@ -29,6 +29,11 @@ struct OurContainer {
 kube::Json OverlayTemplate(const kube::Json& user_template, const OurContainer& ours, const kube::Json& labels,
                            const std::string& priority_class_name);
 
+// Makes the scheduler like `node` best for a pod of this spec, without holding it there: a preference, and a spread
+// that counts no pods in place of the scheduler's own default, which would keep the pods of one Service apart. Nothing
+// if the spec says itself what it prefers or how to spread.
+void PreferNode(kube::Json& spec, const std::string& node);
+
 // Whether an object in `list` has that value at `key`. `list` may be null, or no array.
 bool HasItem(const kube::Json* list, std::string_view key, const kube::Json& value);
 

@@ -334,4 +334,16 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   return plan;
 }
 
+std::vector<std::string> NodesForMissing(const View& view, const WorkersState& workers,
+                                         const std::vector<Place>& places) {
+  std::vector<std::string> nodes;
+  if (workers.gang == Gang::kGated || DevicesOf(view.job->spec.workers).count == 0) return nodes;
+  // Some are for the workers that were made before and have no node yet: as they were told the first ones.
+  int others = view.alive() - view.bound();
+  for (const Place& place : places) {
+    if (--others < 0) nodes.push_back(place.node);
+  }
+  return nodes;
+}
+
 }  // namespace grus

@@ -58,6 +58,11 @@ Sizes Admitted(const View& view, Sizes sizes);
 // Whether the job must yield as a whole, at the deadline of its notice.
 bool MustYieldAll(const View& view, const Sizes& sizes);
 WorkerSet AllOf(const View& view);  // That are not leaving.
+// The nodes on which the workers that are missing have places. The scheduler knows nothing of places: the pods tell it.
+// None for gated workers, which are nominated where that is needed, nor for those without devices, which may run
+// anywhere.
+std::vector<std::string> NodesForMissing(const View& view, const WorkersState& workers,
+                                         const std::vector<Place>& places);
 WorkerPlan PlanWorkers(const View& view, const Sizes& sizes);
 
 }  // namespace grus

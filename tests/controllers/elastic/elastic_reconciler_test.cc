@@ -325,6 +325,21 @@ TEST_F(ElasticReconcilerTest, WorkersLeaveRoomForTheLauncher) {
   EXPECT_EQ(account_.PlacesOf("team-a/bert/launcher").size(), 1U);
 }
 
+TEST_F(ElasticReconcilerTest, AWorkerPrefersTheNodeThatKeepsAPlaceForIt) {
+  AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 2; });
+  Start();
+
+  ASSERT_TRUE(Pass());
+
+  for (const char* name : {"bert-workers-0", "bert-workers-1"}) {
+    const auto pod = server_.Get("pods", {"team-a", name});
+    ASSERT_TRUE(pod) << name;
+    const kube::Json* affinity = pod->At({"spec", "affinity", "nodeAffinity"});
+    ASSERT_NE(affinity, nullptr) << name;
+    EXPECT_NE(kube::ToText(*affinity).find(R"("values":["n1"])"), std::string::npos) << kube::ToText(*affinity);
+  }
+}
+
 TEST_F(ElasticReconcilerTest, AJobThatWaitsKeepsNothingForALauncherThatIsLost) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.workers.min_replicas = job.spec.workers.max_replicas = 8; });
   Start();

@@ -99,6 +99,26 @@ TEST(OverlayTemplate, WhatIsNoTemplateIsPassedOnForTheApiServerToRefuse) {
   }
 }
 
+TEST(PreferNode, PrefersTheNodeAndKeepsTheSchedulerFromSpreading) {
+  Json spec = Parse(R"({"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{}}}})");
+  PreferNode(spec, "n1");
+  EXPECT_EQ(spec, Parse(R"({"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{},
+      "preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,"preference":{"matchFields":[
+          {"key":"metadata.name","operator":"In","values":["n1"]}]}}]}},
+      "topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"kubernetes.io/hostname",
+                                    "whenUnsatisfiable":"ScheduleAnyway"}]})"));
+}
+
+TEST(PreferNode, LeavesAloneWhatTheUserSays) {
+  for (const char* text :
+       {R"({"topologySpreadConstraints":[]})", R"({"affinity":"x"})", R"({"affinity":{"nodeAffinity":[]}})", "7",
+        R"({"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[]}}})", "null"}) {
+    Json spec = Parse(text);
+    PreferNode(spec, "n1");
+    EXPECT_EQ(spec, Parse(text)) << text;
+  }
+}
+
 TEST(MergeNamed, ReplacesTheSameNameAndAddsTheRest) {
   Json object = Parse(R"({"list":[{"name":"a","v":1},{"v":2},{"name":"b"}]})");
   MergeNamed(object, "list", Parse(R"([{"name":"a","v":9},{"name":"c"},{"v":3}])"), "name");

@@ -500,5 +500,25 @@ TEST(WorkerPlan, TooLongBelowTheMinimumAllGoes) {
   }
 }
 
+// Where workers are made.
+
+TEST(NodesForMissing, AreThePlacesThatNoWorkerWithoutANodeHas) {
+  const auto shape = std::make_shared<const PodShape>();
+  const std::vector<Place> places{{"n1", shape}, {"n1", shape}, {"n2", shape}};
+  const View view = ViewBuilder().MinMax(1, 4).Granted(4).Bound({0}).Waiting({1}).Build();
+  EXPECT_EQ(NodesForMissing(view, {4, Gang::kNone}, places), (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_TRUE(NodesForMissing(view, {4, Gang::kGated}, places).empty()) << "they are nominated";
+}
+
+TEST(NodesForMissing, WorkersWithoutDevicesMayRunAnywhere) {
+  const std::vector<Place> places{{"n1", std::make_shared<const PodShape>()}};
+  const View view = ViewBuilder()
+                        .MinMax(1, 1)
+                        .Granted(1)
+                        .Job([](api::ElasticHorovodJob& job) { job.spec.workers.gpus_per_worker = 0; })
+                        .Build();
+  EXPECT_TRUE(NodesForMissing(view, {1, Gang::kNone}, places).empty());
+}
+
 }  // namespace
 }  // namespace grus
