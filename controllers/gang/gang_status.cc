@@ -33,10 +33,14 @@ constexpr ReasonFacts kReasons[] = {
     {"PodsRefused", Standing::kStalled},
     {"Preempting", Standing::kReady, kube::EventType::kWarning},
     {"Preempted", Standing::kReconciling, kube::EventType::kWarning},
+    {"DeadlineExceeded", Standing::kStalled, kube::EventType::kWarning},
 };
 const ReasonFacts& FactsOf(GangReason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
 
-// "team-a/driver, team-a/workers": who makes the members of this run, in order of their names.
+}  // namespace
+
+std::string_view ToString(GangReason reason) { return FactsOf(reason).name; }
+
 std::string OwnersOf(const GangView& view) {
   constexpr std::size_t kMost = 5;
   std::set<std::string_view> owners;
@@ -52,10 +56,6 @@ std::string OwnersOf(const GangView& view) {
   }
   return text;
 }
-
-}  // namespace
-
-std::string_view ToString(GangReason reason) { return FactsOf(reason).name; }
 
 std::optional<kube::EventType> EventOf(GangReason reason) { return FactsOf(reason).event; }
 
