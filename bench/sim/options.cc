@@ -12,15 +12,18 @@ kube::Error Wrong(std::string_view option, std::string_view what) {
 
 }  // namespace
 
-kube::Result<Options> ReadOptions(std::span<const std::string_view> arguments,
-                                  std::span<const std::string_view> known) {
+kube::Result<Options> ReadOptions(std::span<const std::string_view> arguments, std::span<const std::string_view> known,
+                                  std::span<const std::string_view> flags) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view option = arguments[i];
     const std::string_view name = option.starts_with("--") ? option.substr(2) : "";
-    if (std::ranges::find(known, name) == known.end()) return Wrong(option, " is no option of this command");
-    if (i + 1 == arguments.size()) return Wrong(option, " needs a value");
-    if (!options.emplace(name, arguments[i + 1]).second) return Wrong(option, " is given twice");
+    const bool is_flag = std::ranges::find(flags, name) != flags.end();
+    if (!is_flag && std::ranges::find(known, name) == known.end()) {
+      return Wrong(option, " is no option of this command");
+    }
+    if (!is_flag && ++i == arguments.size()) return Wrong(option, " needs a value");
+    if (!options.emplace(name, is_flag ? "" : arguments[i]).second) return Wrong(option, " is given twice");
   }
   return options;
 }

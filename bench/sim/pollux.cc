@@ -17,6 +17,7 @@ namespace grus {
 namespace {
 
 constexpr std::string_view kOptions[] = {"workload", "traces", "policy", "curves", "curve-error", "seed"};
+constexpr std::string_view kFlags[] = {"adaptive"};
 
 kube::Error Invalid(std::string message) { return {kube::ErrorCode::kInvalidArgument, std::move(message)}; }
 
@@ -55,7 +56,7 @@ kube::Result<GrusPolicyOptions> CurveOptions(const Options& options) {
 
 kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
   static constexpr std::string_view kPolicies[] = {"grus", "tiresias"};
-  const auto options = ReadOptions(arguments, kOptions);
+  const auto options = ReadOptions(arguments, kOptions, kFlags);
   if (!options) return options.error();
   const auto workload = Required(*options, "workload");
   if (!workload) return workload.error();
@@ -69,7 +70,8 @@ kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
 
   const auto applications = LoadApplications(*traces);
   if (!applications) return applications.error();
-  auto jobs = LoadWorkload(*workload, *applications);
+  const BatchSize batch_size = options->contains("adaptive") ? BatchSize::kAdaptive : BatchSize::kAsSubmitted;
+  auto jobs = LoadWorkload(*workload, *applications, batch_size);
   if (!jobs) return jobs.error();
   TiresiasPolicy tiresias;
   GrusPolicy grus(*curve_options);

@@ -25,6 +25,12 @@ std::vector<NodeWorkers> PlacesOf(const GpuNodes& gpu_nodes) {
   return places;
 }
 
+std::vector<int> GpusByNode(const GpuNodes& gpu_nodes) {
+  std::vector<int> by_node;
+  for (const NodeWorkers& place : PlacesOf(gpu_nodes)) by_node.push_back(place.workers);
+  return by_node;
+}
+
 GpuNodes GpuNodesOf(const std::vector<NodeWorkers>& places) {
   GpuNodes nodes;
   for (const NodeWorkers& place : places) {
@@ -35,7 +41,7 @@ GpuNodes GpuNodesOf(const std::vector<NodeWorkers>& places) {
 
 }  // namespace
 
-std::vector<SpeedPoint> GrusPolicy::MeasureCurve(const ReplayJob& job) {
+void GrusPolicy::Measure(const ReplayJob& job, Knowledge& known) {
   // The normal distribution of the standard library differs between libraries; the sum of twelve uniform draws does
   // not.
   const auto normal = [this] {
@@ -43,36 +49,29 @@ std::vector<SpeedPoint> GrusPolicy::MeasureCurve(const ReplayJob& job) {
     for (int i = 0; i < 12; ++i) sum += static_cast<double>(random_()) / std::mt19937::max();
     return sum;
   };
-  std::vector<SpeedPoint> curve;
   for (int gpus = 1; gpus <= job.max_gpus(); gpus += gpus < kReplayGpusPerNode ? 1 : kReplayGpusPerNode) {
-    const double error = options_.curve_error_percent / 100.0;
-    const double speed = job.SpeedOn(CompactPlacement(gpus)) * std::exp(error * normal());
-    const double band = std::exp(1.645 * error);  // 90 %.
-    curve.push_back({gpus, speed, speed / band, speed * band});
+    known.sizes[gpus] = {CompactPlacement(gpus), std::exp(options_.curve_error_percent / 100.0 * normal())};
   }
-  return curve;
-}
-
-void GrusPolicy::Learn(const ReplayJob& job, std::vector<SpeedPoint>& curve) {
-  const auto gpus = static_cast<int>(job.gpu_nodes().size());
-  if (gpus == 0) return;
-  const auto at = std::lower_bound(curve.begin(), curve.end(), gpus,
-                                   [](const SpeedPoint& point, int wanted) { return point.gpus < wanted; });
-  if (at != curve.end() && at->gpus == gpus) return;
-  std::vector<int> by_node;
-  for (const NodeWorkers& place : PlacesOf(job.gpu_nodes())) by_node.push_back(place.workers);
-  const double speed = job.SpeedOn(by_node);
-  curve.insert(at, {gpus, speed, speed, speed});
 }
 
 const std::vector<SpeedPoint>& GrusPolicy::CurveOf(const ReplayJob& job) {
-  const auto [entry, is_new] = curves_.try_emplace(job.name());
-  if (!options_.has_curves) {
-    Learn(job, entry->second);
-  } else if (is_new) {
-    entry->second = MeasureCurve(job);
+  const auto [entry, is_new] = known_.try_emplace(job.name());
+  Knowledge& known = entry->second;
+  const auto gpus = static_cast<int>(job.gpu_nodes().size());
+  if (options_.has_curves) {
+    if (is_new) Measure(job, known);
+  } else if (gpus > 0 && !known.sizes.contains(gpus)) {
+    known.sizes[gpus].gpus_by_node = GpusByNode(job.gpu_nodes());
+    known.epoch = -1;
   }
-  return entry->second;
+  if (std::exchange(known.epoch, job.epoch()) == job.epoch()) return known.curve;
+  known.curve.clear();
+  const double band = std::exp(1.645 * options_.curve_error_percent / 100.0);  // 90 %.
+  for (const auto& [size, how] : known.sizes) {
+    const double speed = job.SpeedOn(how.gpus_by_node) * how.error;
+    known.curve.push_back({size, speed, speed / band, speed * band});
+  }
+  return known.curve;
 }
 
 std::vector<GpuNodes> GrusPolicy::Place(double now_s, const std::vector<const ReplayJob*>& jobs) {

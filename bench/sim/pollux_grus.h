@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // grus's allocation policy (controllers/policy/allocation.h) as a policy of the replay. It does not know how much work
-// a job has left. Batch sizes stay as submitted.
+// a job has left.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 namespace grus {
 
 struct GrusPolicyOptions {
-  bool has_curves = true;       // False: a job's curve is what it had of speeds so far in the replay.
+  bool has_curves = true;       // False: a job's curve has only the sizes that it had so far in the replay.
   int curve_error_percent = 0;  // Standard deviation of each point's error, on a logarithmic scale.
   unsigned seed = 1;            // Of these errors.
 };
@@ -26,13 +26,22 @@ class GrusPolicy final : public ReplayPolicy {
   std::vector<GpuNodes> Place(double now_s, const std::vector<const ReplayJob*>& jobs) override;
 
  private:
+  struct KnownSize {
+    std::vector<int> gpus_by_node;
+    double error = 1;  // The factor by which its speed is known wrongly.
+  };
+  struct Knowledge {
+    std::map<int, KnownSize> sizes;  // By GPUs.
+    std::vector<SpeedPoint> curve;   // Of these sizes in that epoch.
+    int epoch = -1;
+  };
+
+  void Measure(const ReplayJob& job, Knowledge& known);
   const std::vector<SpeedPoint>& CurveOf(const ReplayJob& job);
-  std::vector<SpeedPoint> MeasureCurve(const ReplayJob& job);
-  void Learn(const ReplayJob& job, std::vector<SpeedPoint>& curve);
 
   GrusPolicyOptions options_;
   std::mt19937 random_;
-  std::map<std::string, std::vector<SpeedPoint>> curves_;  // By job.
+  std::map<std::string, Knowledge> known_;  // By job.
 };
 
 }  // namespace grus

@@ -3,28 +3,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace grus {
 namespace {
 
+constexpr int kBatchSizesTried = 50;  // As AdaptDL does, at equal ratios.
+
 int DivideUp(int a, int b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-ReplayJob::ReplayJob(Submission submission, const Application& application)
-    : submission_(std::move(submission)), application_(&application) {}
+ReplayJob::ReplayJob(Submission submission, const Application& application, BatchSize batch_size)
+    : submission_(std::move(submission)), application_(&application), batch_size_(batch_size) {}
 
 int ReplayJob::max_gpus() const {
-  return std::clamp(submission_.batch / application_->min_local_batch(), 1, application_->max_gpus());
+  const int batch = batch_size_ == BatchSize::kAdaptive ? application_->max_batch() : submission_.batch;
+  return std::clamp(batch / application_->min_local_batch(), 1, application_->max_gpus());
 }
 
-ReplayJob::BatchSplit ReplayJob::SplitOver(int gpus) const {
-  const int local = DivideUp(submission_.batch, gpus);
+ReplayJob::BatchSplit ReplayJob::SplitOver(int gpus, int batch) const {
+  const int local = DivideUp(batch, gpus);
   BatchSplit split;
   split.accumulations = DivideUp(local, application_->max_local_batch()) - 1;
   // One GPU needs two small steps to tell the variance of its gradients.
-  if (gpus == 1 && submission_.batch > application_->initial_batch()) {
+  if (gpus == 1 && batch > application_->initial_batch()) {
     split.accumulations = std::max(1, split.accumulations);
   }
   const int parts = split.accumulations + 1;
@@ -38,10 +42,34 @@ double ReplayJob::SecondsOfStep(const std::vector<int>& gpus_by_node, const Batc
   return time.step_s + split.accumulations * (time.step_s - time.sync_s);
 }
 
+double ReplayJob::GoodputOn(const std::vector<int>& gpus_by_node, const BatchSplit& split) const {
+  const GradientStatistics gradients = application_->GradientsIn(epoch_, split.batch);
+  const double scale = static_cast<double>(split.batch) / application_->initial_batch();
+  const double gain = (gradients.variance + gradients.square) / (gradients.variance / scale + gradients.square);
+  return gain / SecondsOfStep(gpus_by_node, split);
+}
+
+ReplayJob::BatchSplit ReplayJob::SplitOn(const std::vector<int>& gpus_by_node) const {
+  const int gpus = std::accumulate(gpus_by_node.begin(), gpus_by_node.end(), 0);
+  if (batch_size_ == BatchSize::kAsSubmitted) return SplitOver(gpus, submission_.batch);
+  const double least = std::max(application_->initial_batch(), application_->min_local_batch() * gpus);
+  const double most = application_->max_batch();
+  BatchSplit best;
+  double best_goodput = 0;
+  for (int i = 0; i < kBatchSizesTried; ++i) {
+    const double batch = least * std::pow(most / least, i / (kBatchSizesTried - 1.0));
+    const BatchSplit split = SplitOver(gpus, static_cast<int>(batch));
+    const double goodput = GoodputOn(gpus_by_node, split);
+    if (goodput <= best_goodput) continue;
+    best = split;
+    best_goodput = goodput;
+  }
+  return best;
+}
+
 double ReplayJob::SpeedOn(const std::vector<int>& gpus_by_node) const {
-  int gpus = 0;
-  for (const int on_node : gpus_by_node) gpus += on_node;
-  const BatchSplit split = SplitOver(gpus);
+  const BatchSplit split = SplitOn(gpus_by_node);
+  if (batch_size_ == BatchSize::kAdaptive) return GoodputOn(gpus_by_node, split);
   return split.batch / SecondsOfStep(gpus_by_node, split);
 }
 
@@ -53,8 +81,7 @@ void ReplayJob::Move(GpuNodes gpu_nodes) {
     ++gpus_by_node_.back();
   }
   if (gpu_nodes_.empty()) return;
-  split_ = SplitOver(static_cast<int>(gpu_nodes_.size()));
-  step_s_ = SecondsOfStep(gpus_by_node_, split_);
+  goodput_ = GoodputOn(gpus_by_node_, SplitOn(gpus_by_node_));
   standstill_s_ = kRestartSeconds;
   ++starts_;
 }
@@ -71,19 +98,19 @@ void ReplayJob::Train(double now_s, double seconds) {
   standstill_s_ -= standstill;
   pass(standstill);
 
-  const double scale = static_cast<double>(split_.batch) / application_->initial_batch();
   while (seconds > 0 && !completed_s_) {
-    const GradientStatistics gradients = application_->GradientsIn(epoch_, split_.batch);
-    const double gain = (gradients.variance + gradients.square) / (gradients.variance / scale + gradients.square);
-    const double progress_per_s = gain / step_s_;
     const double end = application_->EndOf(epoch_);
-    if (progress_ + progress_per_s * seconds < end) {
-      progress_ += progress_per_s * seconds;
+    if (progress_ + goodput_ * seconds < end) {
+      progress_ += goodput_ * seconds;
       pass(seconds);
     } else {
-      pass(std::nearbyint((end - progress_) / progress_per_s));  // Epochs end at whole seconds.
+      pass(std::nearbyint((end - progress_) / goodput_));  // Epochs end at whole seconds.
       progress_ = end;
-      if (++epoch_ == application_->epochs()) completed_s_ = now_s;
+      if (++epoch_ == application_->epochs()) {
+        completed_s_ = now_s;
+      } else {
+        goodput_ = GoodputOn(gpus_by_node_, SplitOn(gpus_by_node_));
+      }
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job of a Pollux workload as it trains: how far it is after some seconds on some GPUs. The rules are those of
-// AdaptDL's simulator (simulator/simulator.py, class Job), for jobs whose total batch size stays as it was submitted.
+// AdaptDL's simulator (simulator/simulator.py, class Job).
 #pragma once
 
 #include <optional>
@@ -23,16 +23,22 @@ struct Submission {
   int batch = 0;  // Samples in a step, over all GPUs.
 };
 
+enum class BatchSize {
+  kAsSubmitted,
+  kAdaptive,  // That of most goodput, chosen at each move and for each epoch.
+};
+
 class ReplayJob {
  public:
   // `application` outlives the job. REQUIRES: its batch sizes hold that of `submission`.
-  ReplayJob(Submission submission, const Application& application);
+  ReplayJob(Submission submission, const Application& application, BatchSize batch_size);
 
   const std::string& name() const { return submission_.name; }
   const Application& application() const { return *application_; }
   double submitted_s() const { return submission_.time_s; }
   int requested_gpus() const { return submission_.gpus; }
   const GpuNodes& gpu_nodes() const { return gpu_nodes_; }
+  int epoch() const { return epoch_; }
   double attained_gpu_s() const { return attained_gpu_s_; }
   int restarts() const { return starts_ > 0 ? starts_ - 1 : 0; }
   std::optional<double> completed_s() const { return completed_s_; }
@@ -40,7 +46,8 @@ class ReplayJob {
   // The largest size at which each GPU still has the smallest local batch that was measured.
   int max_gpus() const;
 
-  // Samples a second on these GPUs; the numbers on each node, none of them 0.
+  // In this epoch, on these GPUs; the numbers on each node, none of them 0. Samples a second if the batch size stays,
+  // goodput if it adapts: samples of one batch size are worth more than those of another.
   double SpeedOn(const std::vector<int>& gpus_by_node) const;
 
   // Trains from `now_s` for `seconds`, or until it is complete.
@@ -58,15 +65,19 @@ class ReplayJob {
     int accumulations = 0;
     int batch = 0;  // That comes of it; not always the one submitted.
   };
-  BatchSplit SplitOver(int gpus) const;
+  BatchSplit SplitOver(int gpus, int batch) const;
+  BatchSplit SplitOn(const std::vector<int>& gpus_by_node) const;
   double SecondsOfStep(const std::vector<int>& gpus_by_node, const BatchSplit& split) const;
+
+  // Steps of the initial batch size that a second in this epoch is worth.
+  double GoodputOn(const std::vector<int>& gpus_by_node, const BatchSplit& split) const;
 
   Submission submission_;
   const Application* application_;
+  BatchSize batch_size_;
   GpuNodes gpu_nodes_;
   std::vector<int> gpus_by_node_;
-  BatchSplit split_;
-  double step_s_ = 0;
+  double goodput_ = 0;
   double standstill_s_ = 0;  // Still to come.
   double attained_gpu_s_ = 0;
   int starts_ = 0;

@@ -63,7 +63,8 @@ kube::Result<Applications> LoadApplications(const std::filesystem::path& traces)
   return applications;
 }
 
-kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const Applications& applications) {
+kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const Applications& applications,
+                                                  BatchSize batch_size) {
   const auto submissions =
       ReadCsvRows<Submission>(path, {{"name", &Submission::name},
                                      {"time", &Submission::time_s, 0},
@@ -89,7 +90,7 @@ kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const
                    "a number from " + std::to_string(application.initial_batch()) + " to " +
                        std::to_string(application.max_batch()) + ", which were measured for " + job.application);
     }
-    jobs.emplace_back(job, application);
+    jobs.emplace_back(job, application, batch_size);
   }
   return jobs;
 }

@@ -24,7 +24,8 @@ kube::Result<Applications> LoadApplications(const std::filesystem::path& traces)
 
 // A workload file: name, time, application, num_replicas, batch_size. Error: see ReadCsvRows(); a name twice, an
 // application that is not known, or a batch size outside those that were validated.
-kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const Applications& applications);
+kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const Applications& applications,
+                                                  BatchSize batch_size);
 
 class ReplayPolicy {
  public:

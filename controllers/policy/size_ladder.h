@@ -15,7 +15,8 @@ namespace grus {
 // REQUIRES: workers_per_node >= 1.
 int NextLegalSize(const PoolJob& job, int workers_per_node, int workers);
 
-// Straight between the points of the curve, in proportion to GPUs beyond its ends; the number of GPUs without a curve.
+// Straight between the points of the curve. Beyond its ends in proportion to GPUs; but above its largest size, the low
+// end of the band rises only with the square root. Without a curve as if one GPU had been measured, at speed 1.
 SpeedPoint SpeedAt(std::span<const SpeedPoint> curve, int gpus);
 
 struct Rung {
@@ -24,8 +25,9 @@ struct Rung {
   double value = 0;  // Of the job's work at this size; more is better. Comparable between jobs.
 };
 
-// The legal sizes that are known well enough to try: up to twice the largest size that was measured, at least the
-// smallest. Appended to `ladder`, ascending; nothing if there is no legal size.
+// The legal sizes that are known well enough to try: up to four times the largest size that was measured, or up to a
+// node before any measurement; at least the smallest. So a job whose speed is not known starts with what a node can
+// give and climbs in few restarts. Appended to `ladder`, ascending; nothing if there is no legal size.
 //
 // Value = weight * log(speed): with it, the steps of largest gain lead to proportional fairness, whatever the units of
 // speeds. The weight falls with the service that a job has attained. A size other than the current one has to earn back

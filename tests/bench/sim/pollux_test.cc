@@ -48,7 +48,7 @@ Answer Replay(int workload, const Arguments& options) {
 
 // What the policies must reach on the workloads 1 to 4, in seconds.
 constexpr double kPublishedTiresias[] = {2473.7, 5145.0, 3876.3, 3280.3};
-constexpr double kGoal = 0.87 * 3600;
+constexpr double kGoal = 0.87 * 3600, kAdaptiveGoal = 0.72 * 3600;
 
 double AverageOfAll(const Arguments& options) {
   double sum = 0;
@@ -79,6 +79,17 @@ TEST(Pollux, WrongOrMissingCurvesCostLittle) {
   const double right = AverageOfAll({"--policy", "grus"});
   EXPECT_LE(AverageOfAll({"--policy", "grus", "--curve-error", "10", "--seed", "1"}), 1.05 * right);
   EXPECT_LE(AverageOfAll({"--policy", "grus", "--curves", "none"}), 1.10 * right);
+}
+
+TEST(Pollux, AJobOfUnknownSpeedClimbsInFewRestarts) {
+  for (int workload = 1; workload <= 4; ++workload) {
+    EXPECT_LE(Replay(workload, {"--policy", "grus", "--curves", "none"})["restarts_a_job"], 3) << workload;
+  }
+}
+
+TEST(Pollux, AdaptiveBatchesReachTheirGoalAlsoWithoutCurves) {
+  EXPECT_LE(AverageOfAll({"--adaptive", "--policy", "grus"}), kAdaptiveGoal);
+  EXPECT_LE(AverageOfAll({"--policy", "grus", "--curves", "none", "--adaptive"}), kAdaptiveGoal);
 }
 
 TEST(Pollux, TheSameReplayGivesTheSameFigures) {
@@ -131,7 +142,10 @@ TEST(Pollux, BadOptionsAreToldInOneLine) {
                 "--policy \"best\": write grus or tiresias"},
            Case{{"--workload", workload, "--traces", traces, "--policy", "grus", "--curve-error", "200"},
                 "--curve-error \"200\": write a whole number from 0 to 100"},
-           Case{{"--adaptive", "yes"}, "--adaptive is no option of this command"},
+           Case{{"--adaptive", "yes"}, "yes is no option of this command"},
+           Case{{"--adaptive", "--adaptive"}, "--adaptive is given twice"},
+           Case{{"--fast", "yes"}, "--fast is no option of this command"},
+           Case{{"--seed"}, "--seed needs a value"},
        }) {
     const Answer answer = Call(c.arguments);
     EXPECT_EQ(answer.status, 2);

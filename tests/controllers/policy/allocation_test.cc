@@ -253,8 +253,8 @@ TEST(Allocate, GrowsOnlyIntoWhatIsKnown) {
   struct Case {
     int measured, want;  // GPUs: 0 is no curve.
   };
-  for (const Case& c : {Case{0, 1}, Case{1, 2}, Case{2, 4}, Case{4, 8}}) {
-    AllocationSnapshot snapshot{Nodes(4, 4), {Job("a/job", 1, 16)}};
+  for (const Case& c : {Case{0, 4}, Case{1, 4}, Case{2, 8}, Case{3, 12}, Case{4, 16}}) {
+    AllocationSnapshot snapshot{Nodes(8, 4), {Job("a/job", 1, 32)}};
     snapshot.jobs[0].curve = Curve(1, c.measured);
 
     EXPECT_EQ(AllocateChecked(snapshot)[0].to, c.want) << c.measured << " GPUs measured";

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace grus {
@@ -40,19 +41,61 @@ TEST(NextLegalSize, FollowsTheStepOfTheJob) {
   }
 }
 
+std::vector<int> SizesTried(const PoolJob& job, int current, int per_node) {
+  std::vector<Rung> ladder;
+  AppendLadder(job, current, per_node, ladder);
+  std::vector<int> sizes;
+  for (const Rung& rung : ladder) sizes.push_back(rung.workers);
+  return sizes;
+}
+
 TEST(SpeedAt, IsStraightBetweenPointsAndInProportionOutside) {
   const std::vector<SpeedPoint> curve = {{2, 10, 8, 12}, {4, 16, 12, 20}};
   struct Case {
     int gpus;
     double speed, low, high;
   };
-  for (const Case& c : {Case{1, 5, 4, 6}, Case{2, 10, 8, 12}, Case{3, 13, 10, 16}, Case{8, 32, 24, 40}}) {
+  for (const Case& c :
+       {Case{1, 5, 4, 6}, Case{2, 10, 8, 12}, Case{3, 13, 10, 16}, Case{8, 32, 12 * std::sqrt(2), 40}}) {
     const SpeedPoint point = SpeedAt(curve, c.gpus);
     EXPECT_DOUBLE_EQ(point.speed, c.speed) << c.gpus;
     EXPECT_DOUBLE_EQ(point.low, c.low) << c.gpus;
     EXPECT_DOUBLE_EQ(point.high, c.high) << c.gpus;
   }
   EXPECT_DOUBLE_EQ(SpeedAt({}, 3).speed, 3);
+  EXPECT_DOUBLE_EQ(SpeedAt({}, 4).low, 2);
+}
+
+TEST(AppendLadder, AJobOfUnknownSpeedTriesSizesUpToANode) {
+  PoolJob job = Job(SizeStep::kAny, 1, 64);
+  EXPECT_EQ(SizesTried(job, 0, 4), (std::vector<int>{1, 2, 3, 4}));
+  job.gpus_per_worker = 2;
+  EXPECT_EQ(SizesTried(job, 0, 2), (std::vector<int>{1, 2}));
+  EXPECT_EQ(SizesTried(Job(SizeStep::kAny, 6, 64), 0, 4), (std::vector<int>{6})) << "its minimum is more than a node";
+}
+
+TEST(AppendLadder, SizesUpToFourTimesTheLargestMeasuredAreTried) {
+  PoolJob job = Job(SizeStep::kAny, 1, 64);
+  job.curve = {{2, 10, 10, 10}};
+  EXPECT_EQ(SizesTried(job, 2, 4), (std::vector<int>{1, 2, 3, 4, 8}));
+  job.curve.push_back({4, 16, 16, 16});
+  EXPECT_EQ(SizesTried(job, 4, 4), (std::vector<int>{1, 2, 3, 4, 8, 12, 16}));
+}
+
+// Half as many GPUs more are worth a restart if they are known to help in proportion, not if that is only hoped.
+TEST(AppendLadder, AResizeBeyondTheLargestSizeMeasuredMustGainMore) {
+  PoolJob job = Job(SizeStep::kAny, 1, 12);
+  job.age_seconds = 3600;
+  job.resize_cost_seconds = 30;
+  job.curve = {{8, 100, 100, 100}};
+  std::vector<Rung> guessed, measured;
+  AppendLadder(job, 8, 4, guessed);
+  job.curve.push_back({12, 150, 150, 150});
+  AppendLadder(job, 8, 4, measured);
+  ASSERT_EQ(guessed.back().workers, 12);
+  EXPECT_LT(guessed.back().value, std::log(120));
+  EXPECT_GT(measured.back().value, std::log(130));
+  EXPECT_GT(guessed.back().value, std::log(100)) << "but a size that could be worth it is still tried";
 }
 
 TEST(AppendLadder, AResizeCountsTheLowEndOfItsBand) {
