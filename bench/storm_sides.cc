@@ -9,10 +9,40 @@
 #include "clientlib/model/core_v1.h"
 
 namespace bench {
-namespace {
 
 using kube::Json;
 using kube::KindOf;
+
+const kube::Kind& MpiJobKind() {
+  static const kube::Kind kKind = [] {
+    kube::Kind kind = KindOf<kube::ConfigMap>();  // Only created: what the answer says is not read.
+    kind.group = "kubeflow.org";
+    kind.version = "v2beta1";
+    kind.kind = "MPIJob";
+    kind.plural = "mpijobs";
+    return kind;
+  }();
+  return kKind;
+}
+
+std::string Filled(std::string text, const std::vector<std::pair<std::string, std::string>>& words) {
+  for (const auto& [word, value] : words) {
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += value.size()) {
+      text.replace(at, word.size(), value);
+    }
+  }
+  return text;
+}
+
+kube::Status Create(kube::Client& client, const std::string& ns, const kube::Kind& kind, const std::string& text) {
+  kube::Result<Json> object = kube::ParseJson(text);
+  if (!object) return std::move(object).error();
+  auto made = client.Create(kind, ns, *object);
+  if (!made) return std::move(made).error();
+  return {};
+}
+
+namespace {
 
 constexpr char kService[] = R"({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "NAME-workers"},
   "spec": {"clusterIP": "None", "selector": {"app": "NAME", "role": "worker"}}})";
@@ -53,35 +83,6 @@ constexpr char kMpiJob[] = R"({"apiVersion": "kubeflow.org/v2beta1", "kind": "MP
       "image": "horovod/horovod-cpu:latest", "command": ["mpirun", "-np", "WORKERS", "python", "/examples/train.py"]}]}}},
     "Worker": {"replicas": WORKERS, "template": {"spec": {"containers": [{"name": "worker",
       "image": "horovod/horovod-cpu:latest", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}}}}})";
-
-const kube::Kind& MpiJobKind() {
-  static const kube::Kind kKind = [] {
-    kube::Kind kind = KindOf<kube::ConfigMap>();  // Only created: what the answer says is not read.
-    kind.group = "kubeflow.org";
-    kind.version = "v2beta1";
-    kind.kind = "MPIJob";
-    kind.plural = "mpijobs";
-    return kind;
-  }();
-  return kKind;
-}
-
-std::string Filled(std::string text, const std::vector<std::pair<std::string, std::string>>& words) {
-  for (const auto& [word, value] : words) {
-    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += value.size()) {
-      text.replace(at, word.size(), value);
-    }
-  }
-  return text;
-}
-
-kube::Status Create(kube::Client& client, const std::string& ns, const kube::Kind& kind, const std::string& text) {
-  kube::Result<Json> object = kube::ParseJson(text);
-  if (!object) return std::move(object).error();
-  auto made = client.Create(kind, ns, *object);
-  if (!made) return std::move(made).error();
-  return {};
-}
 
 std::vector<std::pair<std::string, std::string>> WordsOf(int index, const StormOptions& options) {
   const std::string name = "storm-" + std::to_string(index);

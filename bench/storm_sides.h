@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/storm.h"
@@ -28,5 +29,10 @@ StormSide ThroughGrus(const std::string& manager, const std::string& kubeconfig,
 // The same jobs as MPIJobs (kubeflow.org/v2beta1), whose CRD must be there. Without the limits of 5 requests and 10
 // keys a second that mpi-operator has by default.
 StormSide ThroughMpiOperator(const std::string& program, const std::string& kubeconfig, int port);
+
+const kube::Kind& MpiJobKind();  // To create.
+// `text` with each word replaced by its value.
+std::string Filled(std::string text, const std::vector<std::pair<std::string, std::string>>& words);
+kube::Status Create(kube::Client& client, const std::string& ns, const kube::Kind& kind, const std::string& text);
 
 }  // namespace bench
