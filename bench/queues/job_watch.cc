@@ -41,7 +41,7 @@ kube::Status JobWatch::Start() {
 }
 
 double JobWatch::Job::rate() const {
-  const bool trains = static_cast<int>(running.size()) >= mix.min_workers && (!has_launcher || !launchers.empty());
+  const bool trains = static_cast<int>(running.size()) >= mix.min_workers && (!mix.has_launcher || !launchers.empty());
   return trains && !is_finished ? static_cast<double>(running.size()) * mix.gpus : 0;
 }
 
@@ -90,7 +90,6 @@ void JobWatch::Note(Job& job, const kube::Pod& pod, bool is_gone, bool is_worker
     set(job.bound, !has_ended && kit::IsBound(pod));
     set(job.running, is_running);
   } else {
-    job.has_launcher = true;
     set(job.launchers, is_running);
   }
   if (!pod.metadata.annotations.Get(grus::kPreemptionDeadlineAnnotation).empty()) job.was_told = true;
@@ -162,7 +161,7 @@ std::vector<kube::ObjectKey> JobWatch::TakeFinished() {
     if (job.rate() > 0 && job.mix.run_seconds > 0 && job.done >= job.mix.Work() - 1e-6) job.is_finished = true;
     if (!job.is_finished) continue;
     // Also of one that was stopped before it could end, and came again.
-    for (const auto& [uid, pod] : job.has_launcher ? job.launchers : job.running) {
+    for (const auto& [uid, pod] : job.mix.has_launcher ? job.launchers : job.running) {
       if (job.ended.insert(uid).second) pods.push_back(pod);
     }
   }

@@ -59,7 +59,7 @@ class JobWatch {
     std::set<std::string> pods, ended;                                 // UIDs; those that TakeFinished() returned.
     kube::TimePoint submitted;
     std::optional<double> start_took;
-    bool has_launcher = false, is_finished = false, was_told = false, was_training = false;
+    bool is_finished = false, was_told = false, was_training = false;
     double done = 0, unsaved = 0, unsaved_seconds = 0;
 
     int held() const { return static_cast<int>(bound.size()) * mix.gpus; }

@@ -68,7 +68,7 @@ std::vector<MixJob> DrawCrowd(int gpus, std::uint64_t seed) {
   std::vector<MixJob> jobs;
   for (int wanted = 0; wanted < gpus * 2;) {
     MixJob job = OfAnyClass(draws);
-    job.team = static_cast<int>(jobs.size()) % kTeams;
+    job.team = draws.Below(4) % kTeams;  // Half of them are of vision, which is guaranteed half of the GPUs.
     job.run_seconds = 0;
     wanted += job.workers * job.gpus;
     jobs.push_back(job);
@@ -108,7 +108,7 @@ std::vector<MixJob> DrawSmallJobs(int gpus, double seconds, std::uint64_t seed) 
   while (work < 1.2 * gpus * seconds) {
     MixJob job;
     job.job_class = MixClass::kGang;
-    job.team = draws.Below(4) % kTeams;  // Half of them are of vision, which has half of the GPUs.
+    job.team = draws.Below(4) % kTeams;
     SetSizes(job, 1 + draws.Below(4), false);
     job.run_seconds = draws.Between(8, 16);
     job.submitted_at = work / (1.2 * gpus);

@@ -23,9 +23,10 @@ struct MixJob {
   MixClass job_class = MixClass::kUnattended;
   int workers = 1;  // What a user asks for who has to choose one number.
   int min_workers = 1, max_workers = 1;
-  int gpus = 1;             // Of each worker.
-  double run_seconds = 0;   // With `workers`; as long again with half of them. 0: it does not end by itself.
-  double submitted_at = 0;  // Seconds.
+  int gpus = 1;              // Of each worker.
+  bool has_launcher = true;  // Set by the side: it trains only while a launcher runs, too.
+  double run_seconds = 0;    // With `workers`; as long again with half of them. 0: it does not end by itself.
+  double submitted_at = 0;   // Seconds.
 
   double Work() const { return run_seconds * workers * gpus; }  // GPU seconds.
 };

@@ -85,6 +85,7 @@ MixSide MixThroughGrus(const SidePaths& paths) {
   side.files = {paths.manifests + "/teams.yaml", paths.manifests + "/grus.yaml"};
   side.ready_for = "gpuqueue --all --for=condition=Ready";
   side.is_elastic = true;
+  side.gangs_have_launchers = false;
   side.create = CreateForGrus;
   return side;
 }

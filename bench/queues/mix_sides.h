@@ -24,7 +24,8 @@ struct MixSide {
   std::vector<MixProgram> programs;  // What runs beside the cluster.
   std::vector<std::string> files;    // Manifests that stand while it is measured, applied and deleted in this order.
   std::string ready_for;             // What `kubectl wait` waits for before it is measured.
-  bool is_elastic = false;           // Its jobs run with any number of workers between minimum and maximum.
+  bool gangs_have_launchers = true;
+  bool is_elastic = false;  // Its jobs run with any number of workers between minimum and maximum.
   std::function<kube::Status(kube::Client&, const std::string& ns, const MixJob&)> create;
 };
 

@@ -29,6 +29,7 @@ class Player {
     const double now = SecondsSince(start_, world_.clock);
     for (MixJob& job : jobs) {
       if (!side_.is_elastic) job.min_workers = job.max_workers = job.workers;
+      job.has_launcher = job.job_class != MixClass::kGang || side_.gangs_have_launchers;
       job.submitted_at += now;
       waiting_.push_back(std::move(job));
     }
@@ -185,7 +186,7 @@ std::vector<std::string> MixScenarios() {
 
 bool RunMixScenario(const MixWorld& world, const MixSide& side, const std::string& scenario, MixFigures& figures) {
   const auto* const found = std::ranges::find(kScenarios, scenario, &Scenario::name);
-  SideRun run(world, side);
+  SideRun run(world, side, scenario);
   if (!run.SetUp()) return false;
   world.watch.Begin(TeamsOf(world.gpus), world.gpus);
   run.MeasureFromHere();

@@ -50,8 +50,8 @@ bool SideRun::AwaitAtWork(const MixProgram& program, kit::ChildProcess& process)
 bool SideRun::SetUp() {
   is_up_ = true;
   for (const MixProgram& program : side_.programs) {
-    processes_.push_back(std::make_unique<kit::ChildProcess>(program.words, kit::ChildProcess::Variables{},
-                                                             "build/bench-queues-" + program.name + ".log"));
+    processes_.push_back(std::make_unique<kit::ChildProcess>(
+        program.words, kit::ChildProcess::Variables{}, "build/bench-queues-" + label_ + "-" + program.name + ".log"));
     if (!AwaitAtWork(program, *processes_.back())) return false;
   }
   for (const std::string& file : side_.files) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/queues/scenarios.h"
@@ -12,7 +13,9 @@ namespace bench {
 
 class SideRun {
  public:
-  SideRun(const MixWorld& world, const MixSide& side) : world_(world), side_(side) {}
+  // Logs go to build/bench-queues-LABEL-PROGRAM.log.
+  SideRun(const MixWorld& world, const MixSide& side, std::string label)
+      : world_(world), side_(side), label_(std::move(label)) {}
   ~SideRun() { TearDown(); }
   SideRun(const SideRun&) = delete;
   SideRun& operator=(const SideRun&) = delete;
@@ -30,6 +33,7 @@ class SideRun {
 
   const MixWorld& world_;
   const MixSide& side_;
+  const std::string label_;
   std::vector<std::unique_ptr<kit::ChildProcess>> processes_;
   double cpu_before_ = 0;
   bool is_up_ = false;
