@@ -16,7 +16,8 @@
 namespace grus {
 namespace {
 
-constexpr std::string_view kOptions[] = {"workload", "traces", "policy", "curves", "curve-error", "seed"};
+constexpr std::string_view kOptions[] = {"workload",    "traces", "policy",        "curves",
+                                         "curve-error", "seed",   "start-seconds", "restart-seconds"};
 constexpr std::string_view kFlags[] = {"adaptive"};
 
 kube::Error Invalid(std::string message) { return {kube::ErrorCode::kInvalidArgument, std::move(message)}; }
@@ -54,6 +55,14 @@ kube::Result<GrusPolicyOptions> CurveOptions(const Options& options) {
   return GrusPolicyOptions{*curves == "measured", static_cast<int>(*error), *seed};
 }
 
+kube::Result<Standstills> StandstillOptions(const Options& options) {
+  const auto start = Number(options, "start-seconds", 30, 3600);
+  if (!start) return start.error();
+  const auto restart = Number(options, "restart-seconds", 30, 3600);
+  if (!restart) return restart.error();
+  return Standstills{static_cast<double>(*start), static_cast<double>(*restart)};
+}
+
 kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
   static constexpr std::string_view kPolicies[] = {"grus", "tiresias"};
   const auto options = ReadOptions(arguments, kOptions, kFlags);
@@ -65,8 +74,11 @@ kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
   if (const auto given = Required(*options, "policy"); !given) return given.error();
   const auto policy = OneOf(*options, "policy", kPolicies);
   if (!policy) return policy.error();
-  const auto curve_options = CurveOptions(*options);
-  if (!curve_options) return curve_options.error();
+  auto grus_options = CurveOptions(*options);
+  if (!grus_options) return grus_options.error();
+  const auto standstills = StandstillOptions(*options);
+  if (!standstills) return standstills.error();
+  grus_options->restart_s = standstills->restart_s;
 
   const auto applications = LoadApplications(*traces);
   if (!applications) return applications.error();
@@ -74,9 +86,9 @@ kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
   auto jobs = LoadWorkload(*workload, *applications, batch_size);
   if (!jobs) return jobs.error();
   TiresiasPolicy tiresias;
-  GrusPolicy grus(*curve_options);
-  if (*policy == "tiresias") return Replay(*std::move(jobs), tiresias);
-  return Replay(*std::move(jobs), grus);
+  GrusPolicy grus(*grus_options);
+  if (*policy == "tiresias") return Replay(*std::move(jobs), tiresias, *standstills);
+  return Replay(*std::move(jobs), grus, *standstills);
 }
 
 void Print(const ReplayResult& result, std::ostream& out) {

@@ -8,13 +8,6 @@
 namespace grus {
 namespace {
 
-// On one node, or on whole nodes.
-std::vector<int> CompactPlacement(int gpus) {
-  std::vector<int> by_node;
-  for (; gpus > 0; gpus -= kReplayGpusPerNode) by_node.push_back(std::min(gpus, kReplayGpusPerNode));
-  return by_node;
-}
-
 std::vector<NodeWorkers> PlacesOf(const GpuNodes& gpu_nodes) {
   std::vector<NodeWorkers> places;
   for (const int node : gpu_nodes) {
@@ -40,6 +33,12 @@ GpuNodes GpuNodesOf(const std::vector<NodeWorkers>& places) {
 }
 
 }  // namespace
+
+std::vector<int> CompactPlacement(int gpus) {
+  std::vector<int> by_node;
+  for (; gpus > 0; gpus -= kReplayGpusPerNode) by_node.push_back(std::min(gpus, kReplayGpusPerNode));
+  return by_node;
+}
 
 void GrusPolicy::Measure(const ReplayJob& job, Knowledge& known) {
   // The normal distribution of the standard library differs between libraries; the sum of twelve uniform draws does
@@ -86,7 +85,7 @@ std::vector<GpuNodes> GrusPolicy::Place(double now_s, const std::vector<const Re
     seen.attained_gpu_seconds = job->attained_gpu_s();
     seen.age_seconds = now_s - job->submitted_s();
     seen.resizes = job->restarts();
-    seen.resize_cost_seconds = ReplayJob::kRestartSeconds;
+    seen.resize_cost_seconds = options_.restart_s;
   }
   std::vector<GpuNodes> places;
   for (const Grant& grant : Allocate(snapshot)) places.push_back(GpuNodesOf(grant.places));

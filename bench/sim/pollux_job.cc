@@ -73,7 +73,7 @@ double ReplayJob::SpeedOn(const std::vector<int>& gpus_by_node) const {
   return split.batch / SecondsOfStep(gpus_by_node, split);
 }
 
-void ReplayJob::Move(GpuNodes gpu_nodes) {
+void ReplayJob::Move(GpuNodes gpu_nodes, const Standstills& standstills) {
   gpu_nodes_ = std::move(gpu_nodes);
   gpus_by_node_.clear();
   for (std::size_t i = 0; i < gpu_nodes_.size(); ++i) {
@@ -82,7 +82,7 @@ void ReplayJob::Move(GpuNodes gpu_nodes) {
   }
   if (gpu_nodes_.empty()) return;
   goodput_ = GoodputOn(gpus_by_node_, SplitOn(gpus_by_node_));
-  standstill_s_ = kRestartSeconds;
+  standstill_s_ = starts_ == 0 ? standstills.start_s : standstills.restart_s;
   ++starts_;
 }
 

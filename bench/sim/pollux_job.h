@@ -28,6 +28,11 @@ enum class BatchSize {
   kAdaptive,  // That of most goodput, chosen at each move and for each epoch.
 };
 
+// How long a job stands still on its GPUs before it trains.
+struct Standstills {
+  double start_s = 30, restart_s = 30;
+};
+
 class ReplayJob {
  public:
   // `application` outlives the job. REQUIRES: its batch sizes hold that of `submission`.
@@ -36,6 +41,7 @@ class ReplayJob {
   const std::string& name() const { return submission_.name; }
   const Application& application() const { return *application_; }
   double submitted_s() const { return submission_.time_s; }
+  int batch() const { return submission_.batch; }
   int requested_gpus() const { return submission_.gpus; }
   const GpuNodes& gpu_nodes() const { return gpu_nodes_; }
   int epoch() const { return epoch_; }
@@ -53,10 +59,8 @@ class ReplayJob {
   // Trains from `now_s` for `seconds`, or until it is complete.
   void Train(double now_s, double seconds);
 
-  // Other GPUs: the job stands still for kRestartSeconds. None: it waits.
-  void Move(GpuNodes gpu_nodes);
-
-  static constexpr double kRestartSeconds = 30;
+  // Other GPUs. None: it waits.
+  void Move(GpuNodes gpu_nodes, const Standstills& standstills);
 
  private:
   // How a batch is spread over GPUs: `accumulations` + 1 smaller steps of `local` samples each.

@@ -21,20 +21,6 @@ double PercentileOf(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(rank) - 1];
 }
 
-ReplayResult Summarise(const std::vector<ReplayJob>& jobs) {
-  ReplayResult result;
-  std::vector<double> times;
-  const auto count = static_cast<double>(jobs.size());
-  for (const ReplayJob& job : jobs) {
-    times.push_back(*job.completed_s() - job.submitted_s());
-    result.average_s += times.back() / count;
-    result.makespan_s = std::max(result.makespan_s, *job.completed_s());
-    result.restarts_per_job += job.restarts() / count;
-  }
-  result.p99_s = PercentileOf(std::move(times), 0.99);
-  return result;
-}
-
 [[maybe_unused]] bool FitsCluster(const std::vector<GpuNodes>& places) {
   std::vector<int> used(kReplayNodes);
   for (const GpuNodes& nodes : places) {
@@ -95,7 +81,21 @@ kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const
   return jobs;
 }
 
-kube::Result<ReplayResult> Replay(std::vector<ReplayJob> jobs, ReplayPolicy& policy) {
+ReplayResult Summarise(const std::vector<ReplayJob>& jobs) {
+  ReplayResult result;
+  std::vector<double> times;
+  const auto count = static_cast<double>(jobs.size());
+  for (const ReplayJob& job : jobs) {
+    times.push_back(*job.completed_s() - job.submitted_s());
+    result.average_s += times.back() / count;
+    result.makespan_s = std::max(result.makespan_s, *job.completed_s());
+    result.restarts_per_job += job.restarts() / count;
+  }
+  result.p99_s = PercentileOf(std::move(times), 0.99);
+  return result;
+}
+
+kube::Result<ReplayResult> Replay(std::vector<ReplayJob> jobs, ReplayPolicy& policy, const Standstills& standstills) {
   double now_s = 0;
   while (std::any_of(jobs.begin(), jobs.end(), [](const ReplayJob& job) { return !job.completed_s(); })) {
     if (now_s > kGiveUpSeconds)
@@ -110,7 +110,7 @@ kube::Result<ReplayResult> Replay(std::vector<ReplayJob> jobs, ReplayPolicy& pol
     std::vector<GpuNodes> places = policy.Place(now_s, {active.begin(), active.end()});
     assert(FitsCluster(places) && "a policy gives no GPU twice");
     for (std::size_t i = 0; i < active.size(); ++i) {
-      if (places[i] != active[i]->gpu_nodes()) active[i]->Move(std::move(places[i]));
+      if (places[i] != active[i]->gpu_nodes()) active[i]->Move(std::move(places[i]), standstills);
     }
   }
   return Summarise(jobs);

@@ -43,6 +43,10 @@ struct ReplayResult {
 };
 
 // Until all jobs are complete. Error kTimeout: a job makes no progress in a year.
-kube::Result<ReplayResult> Replay(std::vector<ReplayJob> jobs, ReplayPolicy& policy);
+kube::Result<ReplayResult> Replay(std::vector<ReplayJob> jobs, ReplayPolicy& policy,
+                                  const Standstills& standstills = {});
+
+// REQUIRES: all jobs are complete, and there are some.
+ReplayResult Summarise(const std::vector<ReplayJob>& jobs);
 
 }  // namespace grus

@@ -36,6 +36,7 @@ class ClusterAccount : public AccountCallbacks {
   void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback);
   // Keeps the room of a lost launcher until its job's next pass. For a controller of jobs.
   void KeepRoomOfLostLaunchers() { keeps_room_of_lost_launchers_ = true; }
+  void SetResizeSeconds(double seconds) { sizes_.SetResizeSeconds(seconds); }  // Before anything is planned.
   // Replaces all queues and pools, and plans anew. Jobs and gangs that run go on.
   void SetQueues(QueueSetup setup);
   // Plans, if anything changed, and says what everybody uses and waits for.

@@ -20,9 +20,6 @@ namespace {
 
 using api::ElasticHorovodJob;
 
-// That Horovod takes to go on with another number of workers.
-constexpr double kResizeSeconds = 20;
-
 // A waiting job asks again what its pods will be: no event tells that a LimitRange or a webhook has changed.
 constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
 
@@ -167,7 +164,6 @@ void ElasticPlanning::AddCurve(const View& view, const Sizes& sizes, const Shape
   if (worker && !view.has_workers()) holder.pool = account_.OnlyPoolFor(*worker);
   holder.wanted_workers = Admitted(view, sizes).wanted;
   holder.queued_since = UnixSeconds(job.metadata.creation_timestamp.value_or(view.now));
-  holder.resize_cost_seconds = kResizeSeconds;
 }
 
 void ElasticPlanning::PutHolders() {

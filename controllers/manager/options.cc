@@ -80,6 +80,10 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("nominations", preset(texts.nominations, "WHEN"),
       "When to nominate the members of a gang for their nodes, so that no other pod takes them: auto (while another "
       "pod could), always, never, or pin (instead of nominating, restrict each member to its node).");
+  add("resize-seconds",
+      po::value(&options.resize_seconds)->value_name("SECONDS")->default_value(options.resize_seconds),
+      "How long a training stands still when its number of workers changes, 0 to 3600: jobs of known speed change "
+      "their size only where that pays.");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("version", "Print the version and the commit, and exit.");
@@ -98,6 +102,9 @@ kube::Status Check(const Texts& texts, Options& options) {
   }
   if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
     return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");
+  }
+  if (!(options.resize_seconds >= 0 && options.resize_seconds <= 3600)) {
+    return Bad("resize-seconds", std::to_string(options.resize_seconds), "0 to 3600");
   }
   const auto when = IndexIn(kNominations, texts.nominations);
   if (!when) return Bad("nominations", texts.nominations, "auto, always, never or pin");

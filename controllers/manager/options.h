@@ -21,6 +21,7 @@ struct Options {
   std::string metrics_address = ":8080", health_address = ":8081";  // "0": off.
   Nominations nominations = Nominations::kAuto;
   std::string own_namespace;  // Not an option: known once connected. Empty: no nomination probe.
+  double resize_seconds = 20;
   int reconcile_threads = 8;  // They mostly wait for the API server.
   kube::LogLevel log_level = kube::LogLevel::kInfo;
   kube::LogFormat log_format = kube::LogFormat::kText;

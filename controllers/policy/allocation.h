@@ -61,7 +61,7 @@ struct PoolJob {
   double attained_gpu_seconds = 0;  // Since it was queued, as are the next two.
   double age_seconds = 0;
   int resizes = 0;                 // Starts are none.
-  double resize_cost_seconds = 0;  // That a restart takes, as measured of this job.
+  double resize_cost_seconds = 0;  // That a restart takes.
 };
 
 // One pool: nodes alike, one queue. GPUs of other pools or queues are another snapshot.

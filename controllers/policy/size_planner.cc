@@ -73,7 +73,7 @@ AllocationSnapshot SizePlanner::SnapshotOf(QueueIndex queue, PoolIndex pool, std
     job.attained_gpu_seconds = holder.attained_gpu_seconds;
     job.age_seconds = static_cast<double>(std::max<std::int64_t>(0, now - holder.queued_since));
     job.resizes = holder.resizes;
-    job.resize_cost_seconds = holder.resize_cost_seconds;
+    job.resize_cost_seconds = resize_seconds_;
   }
   return snapshot;
 }

@@ -24,6 +24,9 @@ class SizePlanner {
  public:
   SizePlanner(const ClusterLedger& ledger, ClusterQueues& queues) : ledger_(ledger), queues_(queues) {}
 
+  // How long a training stands still when its number of workers changes: it must pay for that. 20 s unless told.
+  void SetResizeSeconds(double seconds) { resize_seconds_ = seconds; }
+
   // Decides anew: ClusterQueues::TargetOf(). Returns the owners whose target or notice has changed.
   std::vector<std::string> Update(std::int64_t now);
 
@@ -36,6 +39,7 @@ class SizePlanner {
 
   const ClusterLedger& ledger_;
   ClusterQueues& queues_;
+  double resize_seconds_ = 20;
   std::vector<std::string> told_;  // To yield, by this update.
 };
 

@@ -57,7 +57,6 @@ struct Holder {
   std::string pool = {};          // The only one whose nodes accept its workers; empty: not known.
   std::int64_t queued_since = 0;  // Unix seconds.
   int resizes = 0;
-  double resize_cost_seconds = 0;  // That a resize takes.
   friend bool operator==(const Holder&, const Holder&) = default;
 };
 

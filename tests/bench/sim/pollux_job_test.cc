@@ -21,7 +21,7 @@ class ReplayJobTest : public ::testing::Test {
 
   // On GPUs of one node.
   static double SecondsUntilComplete(ReplayJob job, int gpus) {
-    job.Move(GpuNodes(static_cast<std::size_t>(gpus), 0));
+    job.Move(GpuNodes(static_cast<std::size_t>(gpus), 0), {});
     job.Train(0, 1e8);
     return job.completed_s().value_or(-1);
   }

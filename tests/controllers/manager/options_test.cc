@@ -54,6 +54,8 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang, trial, queues"},
       {{"--reconcile-threads", "0"}, "--reconcile-threads \"0\": expected 1 to 256"},
       {{"--reconcile-threads", "many"}, "--reconcile-threads"},
+      {{"--resize-seconds", "-1"}, "--resize-seconds \"-1.000000\": expected 0 to 3600"},
+      {{"--resize-seconds", "nan"}, "--resize-seconds"},
       {{"--log-level", "loud"}, "--log-level \"loud\": expected debug, info, warn or error"},
       {{"--log-format", "xml"}, "--log-format \"xml\": expected text or json"},
       {{"--no-such-option"}, "--no-such-option"},
@@ -70,9 +72,9 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
 TEST(Options, HelpNamesEveryOption) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
-  for (const char* option :
-       {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect", "--metrics-address",
-        "--health-address", "--reconcile-threads", "--log-level", "--log-format", "--version", "--help"}) {
+  for (const char* option : {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect",
+                             "--metrics-address", "--health-address", "--reconcile-threads", "--resize-seconds",
+                             "--log-level", "--log-format", "--version", "--help"}) {
     EXPECT_THAT(help->text_to_print, HasSubstr(option));
   }
 }

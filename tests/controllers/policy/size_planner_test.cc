@@ -41,8 +41,7 @@ class SizePlannerTest : public ::testing::Test {
                             .running_since = kNow - 7200,
                             .attained_gpu_seconds = 7200.0 * workers,
                             .curve = curve,
-                            .queued_since = kNow - 7200,
-                            .resize_cost_seconds = 20});
+                            .queued_since = kNow - 7200});
   }
   std::vector<std::string> Update() { return planner_.Update(kNow); }
 
