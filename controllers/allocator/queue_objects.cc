@@ -69,6 +69,10 @@ QueueStop Of(api::QueueStop stop) {
   return QueueStop::kNone;
 }
 
+PoolPlacement Of(api::PoolPlacement placement) {
+  return placement == api::PoolPlacement::kSpread ? PoolPlacement::kSpread : PoolPlacement::kBinPack;
+}
+
 QueueSpec SpecOf(const api::GpuQueue& queue) {
   const api::GpuQueueSpec& from = queue.spec;
   QueueSpec spec{.name = queue.metadata.name, .parent = from.parent};
@@ -85,6 +89,7 @@ QueueSpec SpecOf(const api::GpuQueue& queue) {
   spec.reclaim = Of(from.reclaim);
   spec.stop = Of(from.stop);
   spec.minimum_runtime_seconds = from.minimum_runtime_seconds;
+  spec.maximum_runtime_seconds = from.maximum_runtime_seconds;
   spec.preemption_notice_seconds = from.preemption_notice_seconds;
   spec.preemption_delay_seconds = from.preemption_delay_seconds;
   return spec;
@@ -112,8 +117,8 @@ DeclaredQueues ReadQueues(const Objects<api::GpuQueue>& queues, const Objects<ap
   std::ranges::sort(by_age, {},
                     [](const auto& pool) { return std::tie(pool->metadata.creation_timestamp, pool->metadata.name); });
   for (const auto& pool : by_age) {
-    declared.setup.pools.push_back(
-        {std::string(pool->metadata.name), pool->spec.node_selector, std::string(pool->spec.resource)});
+    declared.setup.pools.push_back({std::string(pool->metadata.name), pool->spec.node_selector,
+                                    std::string(pool->spec.resource), Of(pool->spec.placement)});
   }
   Objects<api::GpuQueue> by_name = queues;
   std::ranges::sort(by_name, {}, [](const auto& queue) { return std::string_view(queue->metadata.name); });

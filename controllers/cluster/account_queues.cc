@@ -2,7 +2,9 @@
 // The part of ClusterAccount that is about queues: their setup, those who hold or want GPUs, and what they may have.
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
+#include <tuple>
 
 #include "controllers/cluster/cluster_account.h"
 
@@ -59,8 +61,16 @@ std::string ClusterAccount::OnlyPoolFor(const PodShape& shape) const {
 
 void ClusterAccount::SetQueues(QueueSetup setup) {
   Apply([&](Effects& effects) {
-    // What waits may start now, and what runs may grow.
-    if (queues_.SetUp(std::move(setup))) effects.has_freed = true;
+    const std::map<std::string, RuntimeLimit> before = queues_.RuntimeLimits();
+    if (!queues_.SetUp(std::move(setup))) return;
+    effects.has_freed = true;  // What waits may start now, and what runs may grow.
+    const std::map<std::string, RuntimeLimit> after = queues_.RuntimeLimits();
+    std::vector<std::pair<std::string, RuntimeLimit>> changed;
+    const auto by_text = [](const auto& a, const auto& b) {
+      return std::tie(a.first, a.second.queue, a.second.seconds) < std::tie(b.first, b.second.queue, b.second.seconds);
+    };
+    std::ranges::set_symmetric_difference(before, after, std::back_inserter(changed), by_text);
+    for (auto& [owner, limit] : changed) effects.yielding.push_back(std::move(owner));
   });
 }
 
@@ -89,6 +99,16 @@ void ClusterAccount::PutHolder(const std::string& owner, const Holder& holder) {
 void ClusterAccount::RemoveHolder(const std::string& owner) {
   std::lock_guard lock(mutex_);
   queues_.RemoveHolder(owner);
+  planner_.SetEnd(owner, std::nullopt);
+}
+
+std::optional<RuntimeLimit> ClusterAccount::RuntimeLimitOf(const std::string& owner) {
+  std::lock_guard lock(mutex_);
+  return queues_.RuntimeLimitOf(owner);
+}
+
+PoolPlacement ClusterAccount::PlacementOfLocked(const std::string& owner) {
+  return queues_.is_active() ? queues_.PlacementIn(queues_.HomeOf(owner)) : PoolPlacement::kBinPack;
 }
 
 std::optional<int> ClusterAccount::TargetOf(const std::string& owner) {

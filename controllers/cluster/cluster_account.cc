@@ -6,6 +6,7 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/cluster_objects.h"
 #include "controllers/policy/placement.h"
+#include "controllers/policy/reservation_keeper.h"
 #include "controllers/policy/waited.h"
 
 namespace grus {
@@ -249,7 +250,9 @@ void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& wanted
     const std::size_t before = ledger_.PlacesOf(owner).size();
     const ShapePtr shape = InPoolLocked(owner, wanted);
     count = LimitPlacesLocked(owner, shape->request, count);
-    if (HasConstraints(ledger_, {shape})) KeepConstrainedPlaces(ledger_, owner, shape, count);
+    const PoolPlacement placement = PlacementOfLocked(owner);
+    const bool is_first_fit = placement == PoolPlacement::kBinPack && !HasConstraints(ledger_, {shape});
+    if (!is_first_fit) KeepChosenPlaces(ledger_, owner, shape, count, placement);
     else ledger_.KeepPlaces(owner, *shape, count);
     effects.has_used = ledger_.PlacesOf(owner).size() != before;
     effects.has_freed = ledger_.PlacesOf(owner).size() < before;
@@ -259,12 +262,12 @@ void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& wanted
 Room ClusterAccount::RoomFor(const std::string& owner, const ShapePtr& wanted, int at_most) {
   std::lock_guard lock(mutex_);
   const ShapePtr shape = InPoolLocked(owner, wanted);
-  const bool may_use_reserved = planner_.reserved_for() == owner;
-  Room room = ledger_.RoomFor(owner, *shape, at_most, may_use_reserved);
+  const ReservedRoom* may_use = planner_.reservations().RoomOf(owner);
+  Room room = ledger_.RoomFor(owner, *shape, at_most, may_use);
   if (HasConstraints(ledger_, {shape})) {
     // Its own places count as taken: see how many more fit beside them.
     const int planned = static_cast<int>(ledger_.PlacesOf(owner).size());
-    const std::size_t more = PlacesFor(ledger_, shape, at_most - planned, may_use_reserved).size();
+    const std::size_t more = PlacesFor(ledger_, shape, at_most - planned, may_use, PoolPlacement::kBinPack).size();
     room.copies = std::min(room.copies, planned + static_cast<int>(more));
   }
   if (queues_.is_active()) LimitByQueueLocked(owner, shape->request, room);
@@ -337,9 +340,9 @@ GangStanding ClusterAccount::Ask(const GangDemand& demand) {
 }
 
 void ClusterAccount::PlanLocked(const std::string& asking, Effects& effects) {
-  const std::string reserved_for = planner_.reserved_for();
+  const std::uint64_t ended = planner_.reservations().ended();
   const std::vector<std::string> changed = planner_.Plan(UnixSeconds());
-  effects.has_freed |= !reserved_for.empty() && planner_.reserved_for() != reserved_for;
+  effects.has_freed |= planner_.reservations().ended() != ended;
   effects.has_used |= !changed.empty();
   for (const std::string& key : changed) {
     const GangStanding* other = planner_.StandingOf(key);
@@ -363,7 +366,6 @@ void ClusterAccount::StopAsking(const std::string& gang) {
 void ClusterAccount::Forget(const std::string& gang) {
   Apply([&](Effects& effects) {
     planner_.Remove(gang);
-    planner_.SetEnd(gang, std::nullopt);
     placed_.erase(gang);
     effects.has_freed = waiting_.erase(gang) > 0 || !ledger_.PlacesOf(gang).empty();
     ledger_.DropPlaces(gang);

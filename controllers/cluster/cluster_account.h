@@ -42,7 +42,8 @@ class ClusterAccount : public AccountCallbacks {
   QueuesReport Queues();
   // What the queues must know of a job or gang. Call it before Ask(), and in each pass while it runs.
   void PutHolder(const std::string& owner, const Holder& holder);
-  void RemoveHolder(const std::string& owner);  // It is gone.
+  void RemoveHolder(const std::string& owner);                           // It is gone, or has ended.
+  std::optional<RuntimeLimit> RuntimeLimitOf(const std::string& owner);  // nullopt: its queue sets none.
   // Workers that a job should have, by what GPUs are worth in it; nullopt: all it can get. RoomFor() keeps to it.
   std::optional<int> TargetOf(const std::string& owner);
   std::optional<YieldNotice> YieldOf(const std::string& owner) const;  // nullopt: it may keep what it has.
@@ -70,7 +71,7 @@ class ClusterAccount : public AccountCallbacks {
   // Queues the demand and plans. PlacesOf() has what is placed from then on.
   GangStanding Ask(const GangDemand& demand);
   void StopAsking(const std::string& gang);  // Its places stay.
-  void Forget(const std::string& gang);      // Its places go, too.
+  void Forget(const std::string& gang);      // Its places go, too. What is known of its end stays.
   void SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds);
   // When this gang should ask again even if nothing changes; nullopt: never.
   std::optional<kube::Duration> TimeUntilChange(const std::string& gang) const;
@@ -102,6 +103,7 @@ class ClusterAccount : public AccountCallbacks {
   void LimitByQueueLocked(const std::string& owner, const Resources& request, Room& room);
   int LimitPlacesLocked(const std::string& owner, const Resources& request, int count);
   // The shape in the pool that the owner is in, if there are queues or pools.
+  PoolPlacement PlacementOfLocked(const std::string& owner);
   ShapePtr InPoolLocked(const std::string& owner, const ShapePtr& shape);
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change, bool is_first_list);
@@ -118,7 +120,6 @@ class ClusterAccount : public AccountCallbacks {
   // Keeps what a lost launcher had until its job's next pass, which knows whether another one comes.
   void KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after);
   bool CouldShutOutLauncherLocked(const std::string& job) const;
-  const std::string& ReservedFromLocked(const std::string& owner, const PodShape& shape) const;
 
   const kube::Clock& clock_;
   const Nominations nominations_;

@@ -5,22 +5,13 @@
 #include "controllers/cluster/cluster_account.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/policy/node_match.h"
+#include "controllers/policy/reservation_keeper.h"
 
 namespace grus {
 
 std::string ClusterAccount::ReservedFrom(const std::string& owner, const PodShape& shape) const {
   std::lock_guard lock(mutex_);
-  return ReservedFromLocked(owner, shape);
-}
-
-const std::string& ClusterAccount::ReservedFromLocked(const std::string& owner, const PodShape& shape) const {
-  static const std::string kNobody;
-  if (planner_.reserved_for() == owner) return kNobody;
-  const bool is_open = std::ranges::any_of(ledger_.reserved(), [&](const auto& entry) {
-    const LedgerNode* node = ledger_.NodeAt(entry.first);
-    return node && node->CanHold(shape, node->used);
-  });
-  return is_open ? planner_.reserved_for() : kNobody;
+  return planner_.reservations().ReservedFrom(owner, shape);
 }
 
 // Whether the launcher would find no room if workers filled each node that suits it as far as they could.
@@ -62,7 +53,8 @@ bool ClusterAccount::MustProtect(const std::string& gang) {
     return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
   };
   if (std::ranges::any_of(own, is_other)) return true;
-  if (!ReservedFromLocked(gang, *own.front().shape).empty() || CouldShutOutLauncherLocked(gang)) return true;
+  if (!planner_.reservations().ReservedFrom(gang, *own.front().shape).empty() || CouldShutOutLauncherLocked(gang))
+    return true;
   return std::ranges::any_of(
       placed_, [&](const auto& other) { return std::ranges::any_of(ledger_.PlacesOf(other.first), is_other); });
 }

@@ -6,6 +6,7 @@
 
 #include "controllers/elastic/elastic_status.h"
 #include "controllers/elastic/host_plan.h"
+#include "controllers/elastic/job_deadline.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/yield_words.h"
 
@@ -20,8 +21,6 @@ constexpr kube::Duration kSettle = seconds(3);
 constexpr kube::Duration kSecretCheck = seconds(20);
 constexpr kube::Duration kShortLife = seconds(10);  // As the kubelet's first back-off of a container that ends at once.
 
-constexpr seconds kCentury = std::chrono::hours(24 * 365 * 100);
-
 // A deletion that failed, or never came: grus may have died right after it had noted the restart.
 void DropLeftOvers(Plan& plan, const View& view) {
   for (const Worker& worker : view.pods) {
@@ -35,13 +34,17 @@ void DropAll(Plan& plan, const View& view) {
   }
 }
 
-// A job that has ended only needs cleaning up.
+// A job that has ended only needs cleaning up. One that missed its deadline holds no GPUs, whatever is to be kept.
 void PlanAfterEnd(Plan& plan, const View& view) {
   const api::RunPolicy& policy = view.job->spec.run_policy;
-  plan.wants_launcher = policy.clean_pod_policy != api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
-  plan.restart_launcher =
-      policy.clean_pod_policy == api::CleanPodPolicy::kAll && view.launcher != LauncherState::kAbsent;
-  if (policy.clean_pod_policy == api::CleanPodPolicy::kNone) {
+  const kube::Condition* failed = kube::FindCondition(plan.status.conditions, "Failed");
+  const bool is_overdue = failed && failed->is_true() && failed->reason == ToString(Reason::kDeadlineExceeded);
+  // A launcher that missed the deadline still runs.
+  const bool must_stop_launcher =
+      policy.clean_pod_policy == api::CleanPodPolicy::kAll || view.launcher == LauncherState::kActive;
+  plan.wants_launcher = !must_stop_launcher && view.launcher != LauncherState::kAbsent;
+  plan.restart_launcher = must_stop_launcher && view.launcher != LauncherState::kAbsent;
+  if (policy.clean_pod_policy == api::CleanPodPolicy::kNone && !is_overdue) {
     plan.workers = WorkersState{view.alive(), view.workers.gang};
     plan.hosts = view.hosts;
   } else {
@@ -63,11 +66,6 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
   plan.events.push_back({is_success ? kube::EventType::kNormal : kube::EventType::kWarning,
                          std::string(ToString(reason)), "EndJob", message});
   PlanAfterEnd(plan, view);
-  // A launcher that missed the deadline still runs.
-  if (view.launcher == LauncherState::kActive) {
-    plan.wants_launcher = false;
-    plan.restart_launcher = true;
-  }
 }
 
 // Decide when workers start, and keep the decision while there are any: members of a gang are alike.
@@ -209,8 +207,9 @@ void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Si
   const int from = view.granted();
   const int to = plan.workers ? plan.workers->granted : 0;
   if (from == to) {
-    // The status of the start was deferred: this one must report the start.
-    const bool is_untold = view.job->status.observed_generation == 0 && to > 0 && !plan.status.last_scale;
+    // The status of the start was deferred, or grus died before it wrote it: this one must report the start.
+    const auto& last = plan.status.last_scale;
+    const bool is_untold = to > 0 && (last ? last->to == 0 : view.job->status.observed_generation == 0);
     if (is_untold)
       plan.status.last_scale = api::LastScale{0, to, std::string(ToString(ScaleReason::kStarted)), view.now};
     return;
@@ -339,16 +338,12 @@ Plan PlanElasticJob(const View& view) {
     SetRunningConditions(plan.status, view, plan, sizes);
     return plan;
   }
-  if (job.spec.run_policy.active_deadline_seconds && job.status.start_time) {
-    // Cap it: the schema has no maximum, and a Duration holds 292 years.
-    const seconds limit(std::min<std::int64_t>(*job.spec.run_policy.active_deadline_seconds, kCentury.count()));
-    const kube::Duration left = limit - (view.now.value - job.status.start_time->value);
-    if (left <= kube::Duration::zero()) {
-      End(plan, view, Reason::kDeadlineExceeded,
-          "the job did not end within spec.runPolicy.activeDeadlineSeconds (" + std::to_string(limit.count()) + " s)");
+  if (const auto left = TimeUntilDeadline(view)) {
+    if (*left <= kube::Duration::zero()) {
+      End(plan, view, Reason::kDeadlineExceeded, DeadlineMessage(view));
       return plan;
     }
-    LookAgain(plan.look_again, left);
+    if (view.has_workers() || job.spec.run_policy.active_deadline_seconds) LookAgain(plan.look_again, *left);
   }
   PlanBurials(plan, view);
   PlanRunning(plan, view, sizes);

@@ -8,6 +8,7 @@
 #include "controllers/cluster/priorities.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_status.h"
+#include "controllers/elastic/job_deadline.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/gang_message.h"
 #include "controllers/policy/job_class.h"
@@ -110,16 +111,19 @@ Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   const ElasticHorovodJob& job = *view.job;
   view.makes_gangs = caches_.groups != nullptr;
   if (WantsMore(view)) pods_.Ask(job, std::move(stop));
-  view.yield = account_.YieldOf(job.metadata.Key().ToString());
+  const std::string owner = job.metadata.Key().ToString();
+  view.yield = account_.YieldOf(owner);
   Plan plan;
   if (IsSettled(view)) {
     ForgetRoom(job.metadata.Key());  // Also places that a pass kept before it saw the last binds.
     PutHolder(view, ClassNameOf(job.spec));
+    view.runtime_limit = account_.RuntimeLimitOf(owner);
     plan = PlanElasticJob(view);
     quotas_.Note(view, plan);
   } else {
     plan = PlanWithRoom(view);
   }
+  for (const auto& holder : {owner, LauncherOwner(owner)}) account_.SetEnd(holder, LatestEnd(view, plan.status));
   const bool has_all = plan.status.replicas.granted >= SizesOf(job.spec).wanted && !view.lacks_places;
   SetHungry(job.metadata.Key(), !has_all && !job.spec.run_policy.suspend && !HasEnded(plan.status));
   return plan;
@@ -198,6 +202,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
     view.pods_look_again = TimeUntilOtherPods(pods);
   }
   PutHolder(view, pods.worker.pod->spec.priority_class_name, pods.worker_shape);
+  view.runtime_limit = account_.RuntimeLimitOf(view.job->metadata.Key().ToString());
   if (!view.has_workers()) {
     view.has_unknown_pods = !pods.worker.is_known || !pods.launcher.is_known;
     view.pod_changes = pods.worker.is_changed ? TextOf(pods.worker_shape->request) : "";
@@ -313,6 +318,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   demand.companion = {sizes.NeededToStart(), LauncherOwner(owner)};
   demand.needed = sizes.NeededToStart() + 1;
   demand.waiting_since = UnixSeconds(job.metadata.creation_timestamp.value_or(view.now));
+  demand.runtime_seconds = LongestRun(view);
   const GangStanding standing = account_.Ask(demand);
   view.may_start = standing.is_placed;
   view.is_refused_by_queue = !standing.queue_refusal.empty();
@@ -362,6 +368,7 @@ void ElasticPlanning::Forget(const kube::ObjectKey& job) {
   pods_.Forget(job);
   ForgetRoom(job);
   account_.RemoveHolder(job.ToString());
+  account_.SetEnd(LauncherOwner(job.ToString()), std::nullopt);
 }
 
 void ElasticPlanning::SetHungry(const kube::ObjectKey& job, bool is_hungry) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/job_deadline.h"
 #include "controllers/elastic/scripts.h"
 #include "controllers/frame/kstatus.h"
 #include "controllers/frame/retry_times.h"
@@ -105,6 +106,11 @@ std::string WorkersMessage(const View& view, const Status& status, const Sizes& 
       text +=
           view.room.limit == Room::Limit::kWorth ? "; with more it would gain too little" : "; its queue has no more";
     }
+  }
+  const std::optional<std::int64_t> end = LatestEnd(view, status);
+  if (end && view.runtime_limit && !view.job->spec.run_policy.active_deadline_seconds) {
+    text += "; GpuQueue " + view.runtime_limit->queue + " ends it at " + kube::ToText(AtUnixSeconds(*end)) +
+            " (spec.maximumRuntimeSeconds)";
   }
   return text;
 }

@@ -70,13 +70,14 @@ struct View {
   std::string pod_changes;        // What a worker asks for, if the API server changes what its template says: "cpu 40".
   std::string why_no_room;        // Why a start waits: WhyNoRoom(), or the problem of its volumes or devices.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
-  Room room;                         // For workers beyond those granted, without the places of others.
-  bool makes_gangs = false;          // Workers that start become members of a PodGroup.
-  bool must_protect_places = false;  // Of a start: see ClusterAccount::MustProtect().
-  std::optional<QuotaLimit> quota;   // nullopt: quotas admit all wanted workers.
-  bool lacks_places = false;         // A member of its gang has lost its place: no gated member starts.
-  std::optional<YieldNotice> yield;  // The job must give GPUs up.
-  std::string reserved_for;          // Who waits for room that more workers could take; empty: nobody.
+  Room room;                                  // For workers beyond those granted, without the places of others.
+  bool makes_gangs = false;                   // Workers that start become members of a PodGroup.
+  bool must_protect_places = false;           // Of a start: see ClusterAccount::MustProtect().
+  std::optional<QuotaLimit> quota;            // nullopt: quotas admit all wanted workers.
+  bool lacks_places = false;                  // A member of its gang has lost its place: no gated member starts.
+  std::optional<YieldNotice> yield;           // The job must give GPUs up.
+  std::optional<RuntimeLimit> runtime_limit;  // Of its queue.
+  std::string reserved_for;                   // Who waits for room that more workers could take; empty: nobody.
   // When the planner, or the API server about its pods, may answer a start otherwise though no event tells.
   std::optional<kube::Duration> queue_looks_again, pods_look_again;
 

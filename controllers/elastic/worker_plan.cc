@@ -269,8 +269,9 @@ std::optional<api::JobUsage> UsageUntil(const View& view, const kube::Time& time
   if (!usage) usage.emplace();
   // Set back, a clock would take away what the job has had.
   const auto since = std::max<Duration>(Duration::zero(), time.value - last->time.value);
-  usage->gpu_seconds +=
-      std::chrono::duration_cast<seconds>(since).count() * last->to * DevicesOf(view.job->spec.workers).count;
+  const std::int64_t more = std::chrono::duration_cast<seconds>(since).count();
+  usage->gpu_seconds += more * last->to * DevicesOf(view.job->spec.workers).count;
+  usage->run_seconds += more;
   if (to > 0 && to != last->to) ++usage->resizes;
   return usage;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "controllers/gang/gang_runtime.h"
 #include "controllers/gang/gang_status.h"
 #include "controllers/policy/waited.h"
 
@@ -121,7 +122,7 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   const Tally tally = Count(view);
   if (group.metadata.is_being_deleted() || view.is_planned_by_owner || min < 1) return std::nullopt;
   // A gang that yields must not take the GPUs again that it gives to others.
-  if (tally.unbound() == 0 || view.yield || IsBackingOff(view, tally)) return std::nullopt;
+  if (tally.unbound() == 0 || view.yield || IsBackingOff(view, tally) || IsOverdue(view)) return std::nullopt;
 
   const std::vector<Assignment> assigned = Assign(view);
   const std::unordered_set<const Member*> has_place = MembersOf(assigned);
@@ -147,8 +148,7 @@ std::optional<GangDemand> NeedsOf(const GangView& view) {
   const bool is_half_started = demand.needed > 0 && HasBegun(view) && !is_only_shown;
   demand.waiting_since = is_half_started ? 0 : UnixSeconds(since);
   demand.avoid = view.avoid;
-  if (const auto& runtime = group.spec.expected_runtime_seconds)
-    demand.runtime_seconds = std::min(*runtime, api::kLongestRuntime);
+  demand.runtime_seconds = LongestRun(view);
   return demand;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "controllers/gang/gang_runtime.h"
 #include "controllers/gang/gang_status.h"
 #include "controllers/gang/gang_yield.h"
 #include "controllers/policy/gang_message.h"
@@ -29,6 +30,7 @@ class Planner {
 
   GangPlan Make() {
     plan_.status = BaseGangStatus(view_);
+    NoteRun(view_, plan_.status);
     if (view_.group->metadata.is_being_deleted()) {
       plan_.is_ignored = true;
       return std::move(plan_);
@@ -38,7 +40,7 @@ class Planner {
     if (min_ < 1) {
       Say(kGangPending, GangReason::kInvalidMinimum,
           "spec.minMember is " + std::to_string(min_) + "; set it to 1 or more");
-    } else if (!PlanEnd() && !PlanPreemption() && !PlanRollBack() && !PlanNotice()) {
+    } else if (!PlanDeadline() && !PlanEnd() && !PlanPreemption() && !PlanRollBack() && !PlanNotice()) {
       PlanStart();
       PlanRepair();
       SayProgress();
@@ -63,13 +65,6 @@ class Planner {
   std::string OfMinimum(int count) const {
     return std::to_string(count) + " of the " + Count(min_, "member") + " that start together";
   }
-  // What the scheduler says about a member for which it finds no node; empty: nothing.
-  std::string SchedulersWord() const {
-    const auto is_stuck = [](const Member& member) { return !member.unschedulable_message.empty(); };
-    const auto stuck = std::ranges::find_if(view_.members, is_stuck);
-    if (stuck == view_.members.end()) return {};
-    return "; the scheduler says about " + stuck->name + ": " + stuck->unschedulable_message;
-  }
   void LookAgain(kube::Duration delay) { plan_.look_again = std::min(plan_.look_again.value_or(delay), delay); }
 
   // The next start is a new one, not another try.
@@ -82,6 +77,22 @@ class Planner {
   void NoteTogether() {
     plan_.status.schedule_start_time.reset();
     plan_.status.started_min_member = min_;
+  }
+
+  // Its queue lets it run no longer: all that come back gated end, and stay gated.
+  bool PlanDeadline() {
+    const auto left = TimeUntilDeadline(view_);
+    if (!IsOverdue(view_)) {
+      if (left && tally_.bound > 0) LookAgain(*left);
+      return false;
+    }
+    plan_.end = RollBackList(view_);
+    ClearNominations({});
+    ForgetStart();
+    plan_.status.schedule_start_time.reset();
+    const bool was_told = reason_before_ == ToString(GangReason::kDeadlineExceeded);
+    Say(kGangFailed, GangReason::kDeadlineExceeded, was_told ? Message() : OverdueMessage(view_));
+    return true;
   }
 
   // False: the gang has not ended.
@@ -184,7 +195,7 @@ class Planner {
     }
     Say(kGangPending, GangReason::kBackingOff,
         "gave its nodes back: " + OfMinimum(tally_.scheduled()) + " had one after " +
-            std::to_string(ScheduleTimeout(*view_.group).count()) + " s" + SchedulersWord() + "; try " +
+            std::to_string(ScheduleTimeout(*view_.group).count()) + " s" + SchedulersWord(view_) + "; try " +
             std::to_string(status.attempts + 1) + " begins at " + kube::ToText(*status.next_attempt_time));
   }
 
@@ -226,7 +237,7 @@ class Planner {
   void PlanLift(const std::vector<Assignment>& assigned) {
     if (view_.must_nominate) {
       for (const Assignment& a : assigned) {
-        const bool is_nominated = a.member->nominated == a.place.node && !IsForgotten(*a.member);
+        const bool is_nominated = a.member->nominated == a.place.node && !IsForgotten(view_, *a.member);
         if (!is_nominated) plan_.nominate.push_back({a.member, a.place.node});
       }
       is_preparing_ = !plan_.nominate.empty();
@@ -244,11 +255,6 @@ class Planner {
       const bool is_pinned = view_.must_pin && !a.member->has_own_hostname;
       Lift(*a.member, is_pinned ? a.place.node : "");
     }
-  }
-
-  // A scheduler that started after the pod was nominated does not keep the node for it while it is gated.
-  bool IsForgotten(const Member& member) const {
-    return member.state == MemberState::kGated && !view_.scheduler.empty() && member.nominated_to != view_.scheduler;
   }
 
   void Lift(const Member& member, const std::string& pinned_to = {}) {
@@ -317,13 +323,13 @@ class Planner {
       return Say(HasBegun(view_) ? kGangScheduling : kGangPending, GangReason::kWaitingForMembers,
                  OfMinimum(existing) + " exist; " + WhatIsMissing(view_, min_ - existing));
     }
-    if (const int foreign = ForeignGates(); existing - foreign < min_) {
+    if (const int foreign = CountGatedByOthers(view_); existing - foreign < min_) {
       const auto first = std::ranges::find_if(view_.members, [](const Member& m) { return !m.foreign_gate.empty(); });
       return Say(kGangPending, GangReason::kGatedByOthers,
                  Count(foreign, "member") + (foreign == 1 ? " has a scheduling gate" : " have scheduling gates") +
                      " of another controller: " + first->foreign_gate);
     }
-    if (const int stuck = CountStuck(); existing - stuck < min_) {
+    if (const int stuck = CountStuck(view_); existing - stuck < min_) {
       const auto first = std::ranges::find_if(view_.members, [](const Member& m) { return !m.volume_problem.empty(); });
       return Say(is_under_way ? kGangScheduling : kGangPending, GangReason::kWaitingForRoom,
                  OfMinimum(existing - stuck) + " can be placed; " + first->name +
@@ -351,16 +357,8 @@ class Planner {
         view_.standing.can_never_fit ? GangReason::kCannotFit : GangReason::kWaitingForRoom, why);
   }
 
-  int ForeignGates() const {
-    return static_cast<int>(std::ranges::count_if(view_.members, [](const Member& member) {
-      return member.state == MemberState::kGated && !member.foreign_gate.empty();
-    }));
-  }
-
-  int CountStuck() const { return static_cast<int>(std::ranges::count_if(view_.members, &Member::MustStayGated)); }
-
   void SayStarting() {
-    Say(kGangScheduling, GangReason::kStarting, OfMinimum(tally_.scheduled()) + " have a node" + SchedulersWord());
+    Say(kGangScheduling, GangReason::kStarting, OfMinimum(tally_.scheduled()) + " have a node" + SchedulersWord(view_));
   }
 
   void SayTogether() {
@@ -369,7 +367,7 @@ class Planner {
                               : Count(tally_.scheduled(), "member") + " of " + std::to_string(min_) + " have a node";
     if (tally_.succeeded > 0) message += ", " + std::to_string(tally_.succeeded) + " succeeded";
     // Members that wait for foreign gates, volumes or devices do not wait for room.
-    if (const int waiting = tally_.unbound() - CountStuck(); waiting > 0) {
+    if (const int waiting = tally_.unbound() - CountStuck(view_); waiting > 0) {
       message += "; " + std::to_string(waiting) + " more wait" + (waiting == 1 ? "s" : "") + " for room";
       if (const auto& next = plan_.status.next_attempt_time)
         message += ", and the next try begins at " + kube::ToText(*next);

@@ -7,7 +7,8 @@
 // members are pinned to their nodes as their gates are lifted: others may still come in between, but no two gangs take
 // each other's places. A gang that is still below its minimum when its time is over is rolled back: the lifted members
 // are deleted, come back gated, and wait for another try. So is a gang that yields its GPUs to others, when the
-// deadline of its notice is over.
+// deadline of its notice is over. One that has run for as long as its queue allows is rolled back, too, and stays
+// gated.
 #pragma once
 
 #include <optional>
@@ -33,12 +34,13 @@ enum class GangReason {
   kBelowMinimum,  // It ran, and members were lost.
   kSucceeded,
   kFailed,
-  kInvalidMinimum,  // minMember below 1.
-  kGatedByOthers,   // Members have gates of other controllers.
-  kNotPermitted,    // grus itself lacks a permission.
-  kPodsRefused,     // The API server refuses to change members.
-  kPreempting,      // It runs on until it must yield.
-  kPreempted,       // It has yielded.
+  kInvalidMinimum,    // minMember below 1.
+  kGatedByOthers,     // Members have gates of other controllers.
+  kNotPermitted,      // grus itself lacks a permission.
+  kPodsRefused,       // The API server refuses to change members.
+  kPreempting,        // It runs on until it must yield.
+  kPreempted,         // It has yielded.
+  kDeadlineExceeded,  // Its queue lets it run no longer.
 };
 std::string_view ToString(GangReason reason);
 

@@ -7,6 +7,7 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/gang/gang_news.h"
+#include "controllers/gang/gang_runtime.h"
 #include "controllers/gang/gang_status.h"
 #include "controllers/gang/gang_yield.h"
 #include "crds/types/elastic_horovod_job.h"
@@ -183,7 +184,10 @@ void GangReconciler::PutHolder(const GangView& view) {
 
 void GangReconciler::AskAccount(GangView& view) {
   PutHolder(view);
-  if (!view.is_planned_by_owner) view.yield = account_.YieldOf(view.key);
+  if (!view.is_planned_by_owner) {
+    view.yield = account_.YieldOf(view.key);
+    view.runtime_limit = account_.RuntimeLimitOf(view.key);
+  }
   view.demand = NeedsOf(view);
   if (view.demand) {
     view.standing = account_.Ask(*view.demand);
@@ -205,14 +209,8 @@ void GangReconciler::AskAccount(GangView& view) {
   const int priority = view.members.empty() ? 0 : view.members.front().priority;
   const kube::TimePoint protected_since = memory_.Get(view.group->metadata).protected_since.value_or(clock_.Now());
   view.safety = must_protect ? account_.Check(view.key, view.places, priority, protected_since) : Safety::kSafe;
-  const auto* ready = kube::FindCondition(view.group->status.conditions, "Ready");
-  if (const auto& runtime = view.group->spec.expected_runtime_seconds; runtime && ready && ready->is_true()) {
-    const auto start = ready->last_transition_time.value.time_since_epoch();
-    account_.SetEnd(view.key, std::chrono::duration_cast<std::chrono::seconds>(start).count() +
-                                  std::min(*runtime, api::kLongestRuntime));
-  } else if (!runtime && !view.is_planned_by_owner) {
-    account_.SetEnd(view.key, std::nullopt);
-  }
+  if (view.is_planned_by_owner) return;  // Both have the same key: its job knows when it ends.
+  if (const std::optional<std::int64_t> end = LatestEnd(view); end || !LongestRun(view)) account_.SetEnd(view.key, end);
 }
 
 void GangReconciler::TellOrphans(const ObjectKey& key) {

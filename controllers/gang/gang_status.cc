@@ -33,6 +33,7 @@ constexpr ReasonFacts kReasons[] = {
     {"PodsRefused", Standing::kStalled},
     {"Preempting", Standing::kReady, kube::EventType::kWarning},
     {"Preempted", Standing::kReconciling, kube::EventType::kWarning},
+    {"DeadlineExceeded", Standing::kStalled, kube::EventType::kWarning},
 };
 const ReasonFacts& FactsOf(GangReason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
 

@@ -138,6 +138,27 @@ void MarkEarlierRuns(std::vector<Member>& members, const kube::Time& now) {
   }
 }
 
+int CountGatedByOthers(const GangView& view) {
+  return static_cast<int>(std::ranges::count_if(view.members, [](const Member& member) {
+    return member.state == MemberState::kGated && !member.foreign_gate.empty();
+  }));
+}
+
+int CountStuck(const GangView& view) {
+  return static_cast<int>(std::ranges::count_if(view.members, &Member::MustStayGated));
+}
+
+bool IsForgotten(const GangView& view, const Member& member) {
+  return member.state == MemberState::kGated && !view.scheduler.empty() && member.nominated_to != view.scheduler;
+}
+
+std::string SchedulersWord(const GangView& view) {
+  const auto is_stuck = [](const Member& member) { return !member.unschedulable_message.empty(); };
+  const auto stuck = std::ranges::find_if(view.members, is_stuck);
+  if (stuck == view.members.end()) return {};
+  return "; the scheduler says about " + stuck->name + ": " + stuck->unschedulable_message;
+}
+
 std::string WhatIsMissing(const GangView& view, int missing) {
   std::string text = Count(missing, "more member") + " must be created";
   const auto ordered = std::ranges::find_if(view.members, [](const Member& member) {

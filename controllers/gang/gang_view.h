@@ -82,8 +82,9 @@ struct GangView {
   bool must_nominate = false;        // The node matters: nominate each member before its gate is lifted.
   bool must_pin = false;  // The same, where nominations do not help: pin members when their gates are lifted.
   Safety safety = Safety::kSafe;
-  std::optional<YieldNotice> yield;  // It must give its GPUs up. Never if it is planned by its owner.
-  std::set<std::string> avoid;       // Nodes that the scheduler refused in earlier starts.
+  std::optional<YieldNotice> yield;           // It must give its GPUs up. Never if it is planned by its owner.
+  std::optional<RuntimeLimit> runtime_limit;  // Of its queue. Likewise.
+  std::set<std::string> avoid;                // Nodes that the scheduler refused in earlier starts.
 };
 
 // The members by state.
@@ -95,6 +96,12 @@ struct Tally {
 };
 Tally Count(const GangView& view);
 bool HasBegun(const GangView& view);  // Some member IsLetGo().
+int CountGatedByOthers(const GangView& view);
+int CountStuck(const GangView& view);  // Members that MustStayGated().
+// A scheduler that started after the pod was nominated does not keep the node for it while it is gated.
+bool IsForgotten(const GangView& view, const Member& member);
+// What the scheduler says about a member for which it finds no node; empty: nothing.
+std::string SchedulersWord(const GangView& view);
 // "3 more members must be created", and what keeps them from being created.
 std::string WhatIsMissing(const GangView& view, int missing);
 

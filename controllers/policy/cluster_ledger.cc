@@ -34,6 +34,13 @@ Resources LedgerNode::Taken() const {
   return taken;
 }
 
+Resources LedgerNode::ReservedBut(const ReservedRoom* may_use) const {
+  Resources others = reserved;
+  if (may_use == nullptr) return others;
+  if (const auto own = may_use->find(id); own != may_use->end()) others -= own->second;
+  return others;
+}
+
 bool LedgerNode::CanHold(const PodShape& shape, const Resources& taken) const {
   return is_known && Accepts(state, shape) && CopiesThatFit(state.allocatable, taken, shape.request, 1) > 0;
 }
@@ -288,14 +295,16 @@ int ClusterLedger::KeepPlaces(const std::string& owner, const PodShape& shape, i
   return count - left;
 }
 
-Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved) const {
+Room ClusterLedger::RoomFor(const std::string& owner, const PodShape& shape, int at_most,
+                            const ReservedRoom* may_use) const {
   Room room;
   const OwnerId id = FindOwner(owner);
   for (const auto& [name, node] : nodes_) {
     if (!node.CanHold(shape, {})) continue;
     ++room.nodes;
     if (room.copies >= at_most) continue;
-    Resources used = may_use_reserved ? node.used : node.Taken();
+    Resources used = node.used;
+    if (node.reserved.pods > 0) used += node.ReservedBut(may_use);
     if (const NodeUse* own = node.FindUse(id)) used -= own->unbound;
     room.copies += CopiesThatFit(node.state.allocatable, used, shape.request, at_most - room.copies);
   }
@@ -319,7 +328,7 @@ std::shared_ptr<const FitIndex> ClusterLedger::IndexFor(const PodShape& shape) {
   return index;
 }
 
-void ClusterLedger::Reserve(std::map<NodeId, Resources> reserved) {
+void ClusterLedger::Reserve(ReservedRoom reserved) {
   const auto set = [this](NodeId id, const Resources& amount) {
     LedgerNode* node = by_id_[id];
     if (!node || node->reserved == amount) return;

@@ -70,14 +70,15 @@ class ClusterLedger {
   void DropPlaces(const std::string& owner);
   bool HoldsAnything(const std::string& owner) const { return owner_ids_.contains(owner); }
 
-  // Room for pods of `shape` beside all bound pods, what is reserved (for others), and the places of other owners.
-  Room RoomFor(const std::string& owner, const PodShape& shape, int at_most, bool may_use_reserved = false) const;
+  // Room for pods of `shape` beside all bound pods, what is reserved but for `may_use`, and the places of other owners.
+  Room RoomFor(const std::string& owner, const PodShape& shape, int at_most,
+               const ReservedRoom* may_use = nullptr) const;
 
   // For planning. The ledger updates the index as long as the caller holds it, and a few of those last asked for.
   std::shared_ptr<const FitIndex> IndexFor(const PodShape& shape);
-  // Keeps these amounts free of others; replaces the earlier reservation. Does not change version().
-  void Reserve(std::map<NodeId, Resources> reserved);
-  const std::map<NodeId, Resources>& reserved() const { return reserved_; }
+  // Keeps these amounts free of others; replaces all that was reserved. Does not change version().
+  void Reserve(ReservedRoom reserved);
+  const ReservedRoom& reserved() const { return reserved_; }
   NodeId node_limit() const { return static_cast<NodeId>(by_id_.size()); }
   const LedgerNode* NodeAt(NodeId id) const { return by_id_[id]; }  // Null: the ID is not in use.
   const LedgerNode* FindNode(const std::string& name) const;        // Null: not there.
@@ -129,7 +130,7 @@ class ClusterLedger {
   std::vector<Owner> owners_;
   std::vector<OwnerId> free_owners_;
   std::vector<std::shared_ptr<FitIndex>> indexes_;  // The one asked for last is the last.
-  std::map<NodeId, Resources> reserved_;
+  ReservedRoom reserved_;
   std::unordered_map<const PodShape*, Guard> guards_;
   std::uint64_t version_ = 1, nodes_version_ = 1, room_version_ = 1, guards_version_ = 1;
 };

@@ -23,11 +23,16 @@ bool Selects(const PoolSpec& pool, const NodeState& node) {
                              [&](const auto& label) { return node.labels.Get(label.first) == label.second.view(); });
 }
 
+// Another placement moves nothing that is there.
+bool HasSameNodes(const PoolSpec& a, const PoolSpec& b) {
+  return a.name == b.name && a.node_selector == b.node_selector && a.resource == b.resource;
+}
+
 }  // namespace
 
 bool ClusterQueues::SetUp(QueueSetup setup) {
   if (setup_ == setup) return false;
-  const bool are_other_pools = setup_.pools != setup.pools;
+  const bool are_other_pools = !std::ranges::equal(setup_.pools, setup.pools, HasSameNodes);
   setup_ = std::move(setup);
   ++version_;
   is_stale_ = true;
@@ -111,6 +116,29 @@ kube::Result<QueueIndex> ClusterQueues::QueueOf(const std::string& owner) {
 std::int64_t ClusterQueues::MilliOf(const Resources& request, PoolIndex pool) const {
   const auto index = static_cast<std::size_t>(pool);
   return ToMilli(request.Extended(index < setup_.pools.size() ? setup_.pools[index].resource : default_resource_));
+}
+
+PoolPlacement ClusterQueues::PlacementIn(PoolIndex pool) const {
+  const auto index = static_cast<std::size_t>(pool);
+  return pool != kNoPool && index < setup_.pools.size() ? setup_.pools[index].placement : PoolPlacement::kBinPack;
+}
+
+std::optional<RuntimeLimit> ClusterQueues::RuntimeLimitOf(const std::string& owner) {
+  const auto has_limit = [](const QueueSpec& spec) { return spec.maximum_runtime_seconds.has_value(); };
+  if (std::ranges::none_of(setup_.queues, has_limit)) return std::nullopt;
+  const kube::Result<QueueIndex> queue = QueueOf(owner);
+  if (!queue) return std::nullopt;
+  const auto spec = std::ranges::find(setup_.queues, tree().NameOf(*queue), &QueueSpec::name);
+  if (spec == setup_.queues.end() || !has_limit(*spec)) return std::nullopt;
+  return RuntimeLimit{spec->name, *spec->maximum_runtime_seconds};
+}
+
+std::map<std::string, RuntimeLimit> ClusterQueues::RuntimeLimits() {
+  std::map<std::string, RuntimeLimit> limits;
+  for (const auto& [owner, holder] : holders_) {
+    if (auto limit = RuntimeLimitOf(owner)) limits.emplace(owner, *std::move(limit));
+  }
+  return limits;
 }
 
 PoolIndex ClusterQueues::HomeOf(const std::string& owner) {

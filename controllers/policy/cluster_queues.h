@@ -63,6 +63,7 @@ class ClusterQueues final : public HoldingsObserver {
   // The queue that it starts from; the error says why it does not start.
   kube::Result<QueueIndex> QueueOf(const std::string& owner);
   std::int64_t MilliOf(const Resources& request, PoolIndex pool) const;
+  PoolPlacement PlacementIn(PoolIndex pool) const;
   bool IsPreemptible(const std::string& owner) const;
   PoolIndex HomeOf(const std::string& owner);  // Where it holds most GPUs; kNoPool: it holds none.
   // How many more GPUs it may take, by the quotas of its queue.
@@ -87,7 +88,9 @@ class ClusterQueues final : public HoldingsObserver {
   std::optional<int> TargetOf(const std::string& owner) const;
   // All jobs whose speed is known by size.
   std::vector<SizedJob> SizedJobs();
-  std::int64_t MinimumRuntimeOf(const std::string& owner);  // Seconds, by its queue.
+  std::int64_t MinimumRuntimeOf(const std::string& owner);               // Seconds, by its queue.
+  std::optional<RuntimeLimit> RuntimeLimitOf(const std::string& owner);  // nullopt: its queue sets none.
+  std::map<std::string, RuntimeLimit> RuntimeLimits();                   // By holder.
   // By queue: what its own jobs use, and what they and those that wait would use if they got all that they want.
   std::vector<QueueDemand> DemandIn(PoolIndex pool, std::span<const WaitingDemand> waiting);
   QueuesReport Report(std::span<const WaitingDemand> waiting);  // These are in order.
@@ -126,7 +129,6 @@ class ClusterQueues final : public HoldingsObserver {
   void Recount(const std::string& owner, Account& account);
   static std::int64_t WorkerMilli(const Account& account, PoolIndex pool);
   void ReportQueue(QueueIndex queue, const std::vector<std::vector<std::int64_t>>& shares, QueueReport& report) const;
-
   void ReportWaiting(const WaitingDemand& wait, QueuesReport& report) const;
 
   ClusterLedger& ledger_;

@@ -85,7 +85,48 @@ Shelves::Shelf* Tightest(Shelves& shelves, std::size_t end, int tier, int count)
   return best;
 }
 
+// Each copy goes to the node that is then the freest.
+Filled Spread(const FitIndex& index, const FitOverrides& overrides, int count) {
+  struct Node : Freeness {
+    int placed = 0;
+  };
+  std::vector<Node> nodes;
+  Shelves shelves(index, overrides);
+  for (const Shelves::Shelf& shelf : shelves.all()) {
+    std::size_t at = 0;
+    for (const NodeId* id = shelves.At(shelf, at); id; id = shelves.At(shelf, ++at)) {
+      nodes.push_back({{*id, shelf.rank.copies, index.CapacityOf(*id), shelf.rank.fullness}});
+    }
+  }
+  const auto comes_later = [](const Node& a, const Node& b) { return IsFreer(b, a); };
+  std::make_heap(nodes.begin(), nodes.end(), comes_later);
+  Filled filled;
+  std::vector<Node> used_up;
+  for (; count > 0; --count) {
+    std::pop_heap(nodes.begin(), nodes.end(), comes_later);
+    ++nodes.back().placed;
+    if (--nodes.back().copies > 0) {
+      std::push_heap(nodes.begin(), nodes.end(), comes_later);
+    } else {
+      used_up.push_back(nodes.back());
+      nodes.pop_back();
+    }
+  }
+  nodes.insert(nodes.end(), used_up.begin(), used_up.end());
+  std::ranges::sort(nodes, {}, &Node::id);  // The order of the heap must not matter.
+  for (const Node& node : nodes) {
+    if (node.placed > 0) filled.emplace_back(node.id, node.placed);
+  }
+  return filled;
+}
+
 }  // namespace
+
+bool IsFreer(const Freeness& a, const Freeness& b) {
+  const std::int64_t of_a = a.copies * b.capacity, of_b = b.copies * a.capacity;
+  if (of_a != of_b) return of_a > of_b;
+  return a.fullness != b.fullness ? a.fullness < b.fullness : a.id < b.id;
+}
 
 std::int64_t CopiesWith(const FitIndex& index, const FitOverrides& overrides) {
   std::int64_t copies = index.copies();
@@ -95,9 +136,10 @@ std::int64_t CopiesWith(const FitIndex& index, const FitOverrides& overrides) {
   return copies;
 }
 
-Filled Fill(const FitIndex& index, const FitOverrides& overrides, int count) {
+Filled Fill(const FitIndex& index, const FitOverrides& overrides, int count, PoolPlacement placement) {
   Filled filled;
   if (count <= 0 || CopiesWith(index, overrides) < count) return filled;
+  if (placement == PoolPlacement::kSpread) return Spread(index, overrides, count);
   Shelves shelves(index, overrides);
   for (std::size_t end = shelves.all().size(); end > 0 && count > 0;) {
     Shelves::Shelf& top = shelves.all()[end - 1];

@@ -87,13 +87,11 @@ struct GangPlanner::Impl {
     GangToPlace query = QueryOf(gang);
     query.at_most = MostAdmitted(gang, gang.in_pool(), queues);
     gang.searched.reset();
-    query.may_use_reserved = reservation.owner() == gang.demand.key;
+    query.may_use = reservation.RoomOf(gang.demand.key);
     if (Search(gang, query, now)) return true;
-    if (!reservation.IsForOther(gang) || !reservation.EndsInTime(gang, now) || !reservation.WouldFitOnReserved(gang)) {
-      return false;
-    }
-    query.may_use_reserved = true;
-    return Search(gang, query, now);
+    const ReservedRoom in_time = reservation.RoomInTime(gang, now);
+    query.may_use = &in_time;
+    return !in_time.empty() && Search(gang, query, now);
   }
 
   bool Search(PlannedGang& gang, GangToPlace& query, std::int64_t now) {
@@ -126,7 +124,8 @@ struct GangPlanner::Impl {
   // one for which the search would miss a place on empty nodes.
   bool MayReserve(const PlannedGang& gang, std::int64_t now) const {
     return !gang.IsExtra() && gang.is_entitled && !gang.standing.can_never_fit && !gang.in_pool().is_missed &&
-           !LacksOnlyAPlace(gang) && now >= reservation.ReservesFrom(gang.demand, planned_at);
+           !LacksOnlyAPlace(gang) && !reservation.IsTaken(gang) &&
+           now >= reservation.ReservesFrom(gang.demand, planned_at);
   }
 
   void Erase(const std::string& key) {
@@ -168,7 +167,7 @@ struct GangPlanner::Impl {
 
   // Those for which others yielded go first: their GPUs are kept for them.
   void PlaceClaimants(std::int64_t now) {
-    if (!queues.claims().empty()) reservation.Drop();
+    if (!queues.claims().empty()) reservation.DropAll();
     queues.tree();  // Counts anew, if needed: that may drop claims.
     for (const auto& [key, claim] : std::map(queues.claims())) {
       const auto it = gangs.find(key);
@@ -181,7 +180,7 @@ struct GangPlanner::Impl {
   }
 
   void NotePlaced(PlannedGang& gang) {
-    if (gang.demand.key == reservation.owner()) reservation.End();
+    reservation.End(gang.demand.key);
     changed.push_back(gang.demand.key);
     queue.erase(gang.rank);
   }
@@ -194,11 +193,10 @@ struct GangPlanner::Impl {
     const std::vector<GangTurns::Entry> entries = EntriesOf(waiting);
     GangTurns turns_of_queues(queues, entries);
     in_order.clear();
-    bool is_reserved = false, is_first = true;
+    reservation.Begin();
     while (const std::optional<std::size_t> next = turns_of_queues.Next()) {
       PlannedGang& gang = *waiting[*next];
-      // The reservation does not bind gangs that come before its owner in the queue.
-      if (std::exchange(is_first, false) && gang.demand.key != reservation.owner()) reservation.Drop();
+      reservation.Meet(gang);
       UpdateCapacity(gang, ledger, false);
       if (!queues.claims().contains(gang.demand.key) && TryToPlace(gang, now)) {
         NotePlaced(gang);
@@ -208,18 +206,19 @@ struct GangPlanner::Impl {
       turns_of_queues.Tried(*next, false);
       gang.was_tried = true;
       in_order.push_back(&gang);
-      if (!is_reserved && MayReserve(gang, now)) {
-        UpdateCapacity(gang, ledger, true);
-        is_reserved = MayReserve(gang, now) && reservation.Reserve(gang, QueryOf(gang), now);
-        if (is_reserved && reservation.EndTurn(gang.demand.key, now)) {
-          reservation.End();
-          return false;
-        }
+      if (!MayReserve(gang, now)) {
+        reservation.Drop(gang.demand.key);
+        continue;
       }
-      if (!is_reserved && gang.demand.key == reservation.owner()) reservation.Drop();
+      UpdateCapacity(gang, ledger, true);
+      if (!MayReserve(gang, now) || !reservation.Reserve(gang, QueryOf(gang), now)) {
+        reservation.Drop(gang.demand.key);
+      } else if (reservation.EndTurn(gang.demand.key, now)) {
+        reservation.End(gang.demand.key);
+        return false;
+      }
     }
-    if (is_first) reservation.Drop();
-    if (!is_reserved) reservation.End();
+    reservation.Finish();
     return true;
   }
 
@@ -256,21 +255,23 @@ struct GangPlanner::Impl {
   }
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
-    if (demand.key == reservation.owner()) return reservation.NextChange(planned_at);
+    if (reservation.IsOwner(demand.key)) return reservation.NextChange(demand.key, planned_at);
     std::optional<std::int64_t> at = reservation.ReservesFrom(demand, planned_at);
     if (demand.needed <= 0 || *at <= planned_at) at.reset();
     const std::int64_t sweep = planned_at + kSweepSeconds;
     return queues.is_active() ? std::min(at.value_or(sweep), sweep) : at;
   }
 
-  // Whether the next change of a gang is due; if there is a reservation, of the gang that has it.
+  // Whether the next change of a gang is due. Those that wait behind the reservation of their pool have none.
   bool IsDue(std::int64_t now) const {
     const auto is_due = [&](const PlannedGang& gang) {
       const std::optional<std::int64_t> at = ChangeOf(gang.demand);
       return at && *at <= now;
     };
-    if (const auto it = gangs.find(reservation.owner()); it != gangs.end()) return is_due(it->second);
-    return std::ranges::any_of(queue, [&](const auto& entry) { return is_due(*entry.second); });
+    return std::ranges::any_of(queue, [&](const auto& entry) {
+      const PlannedGang& gang = *entry.second;
+      return (!reservation.HasOwner(gang) || reservation.IsOwner(gang.demand.key)) && is_due(gang);
+    });
   }
 
   bool MustSweep(std::int64_t now) const {
@@ -283,9 +284,9 @@ struct GangPlanner::Impl {
     std::map<QueueIndex, int> positions;  // By queue.
     for (PlannedGang* gang : in_order) {
       GangStanding& standing = gang->standing;
-      const bool is_reserved_for_it = gang->demand.key == reservation.owner();
+      const bool is_reserved_for_it = reservation.IsOwner(gang->demand.key);
       GangToPlace query = QueryOf(*gang);
-      query.may_use_reserved = is_reserved_for_it;
+      query.may_use = reservation.RoomOf(gang->demand.key);
       bool is_new = std::exchange(gang->is_changed, false);
       is_new |= Update(standing.position, ++positions[gang->queue]);
       is_new |= Describe(ledger, query, gang->searched, facts, standing);
@@ -293,11 +294,10 @@ struct GangPlanner::Impl {
       const std::int64_t rests_until = reservation.RestsUntil(gang->demand.key, planned_at);
       const bool rests = !gang->IsExtra() && !standing.can_never_fit && rests_until > planned_at;
       is_new |= Update(standing.reserves_from, rests ? std::optional(rests_until) : std::nullopt);
-      is_new |= Update(standing.expected_start, is_reserved_for_it ? reservation.start() : std::nullopt);
-      const bool is_blocked = !is_reserved_for_it && reservation.IsForOther(*gang) && !LacksOnlyAPlace(*gang) &&
-                              standing.fitting < gang->needed() && reservation.WouldFitOnReserved(*gang);
-      const std::string& blocker = is_blocked ? reservation.owner() : ClaimantBefore(*gang, queues);
-      is_new |= Update(standing.blocked_by, blocker);
+      is_new |= Update(standing.expected_start, reservation.StartOf(gang->demand.key));
+      const bool may_be_blocked = !is_reserved_for_it && !LacksOnlyAPlace(*gang) && standing.fitting < gang->needed();
+      const std::string& blocker = may_be_blocked ? reservation.BlockerOf(*gang) : reservation.Nobody();
+      is_new |= Update(standing.blocked_by, blocker.empty() ? ClaimantBefore(*gang, queues) : blocker);
       if (is_new) changed.push_back(gang->demand.key);
     }
   }
@@ -320,13 +320,13 @@ void GangPlanner::Put(GangDemand demand) {
   MakeVariants(gang, impl_->ledger, impl_->queues);
   impl_->reservation.ForgetIndexes();
   impl_->queue.emplace(gang.rank, &gang);
-  if (gang.demand.key == impl_->reservation.owner()) impl_->reservation.LookAgain();  // Its needs may have changed.
+  if (impl_->reservation.IsOwner(gang.demand.key)) impl_->reservation.LookAgain();  // Its needs may have changed.
   impl_->is_dirty = true;
 }
 
 void GangPlanner::Remove(const std::string& key) {
   impl_->Erase(key);
-  if (impl_->reservation.owner() == key) impl_->reservation.End();
+  impl_->reservation.End(key);
 }
 
 void GangPlanner::Rerank(const std::string& key) {
@@ -385,7 +385,7 @@ const GangStanding* GangPlanner::StandingOf(const std::string& key) const {
 
 std::size_t GangPlanner::waiting() const { return impl_->queue.size(); }
 
-const std::string& GangPlanner::reserved_for() const { return impl_->reservation.owner(); }
+const ReservationKeeper& GangPlanner::reservations() const { return impl_->reservation; }
 
 std::optional<std::int64_t> GangPlanner::next_change(const std::string& key) const {
   const auto it = impl_->gangs.find(key);

@@ -2,11 +2,12 @@
 // Which waiting gangs may start now, and on which nodes.
 //
 // A gang holds nothing while it waits, so gangs that fit one at a time run one after another. Order: priority, then
-// time of waiting. A gang that does not fit lets later ones pass until it has waited `reserve_after`. Then the first
-// such gang gets a reservation: others may take only room that it does not need, or its room if they end before it
-// could start. If nobody knows when it could start, its turn ends (ReservationTurns): a gang that cannot be placed
-// keeps little room idle, and one that only waits for others to end still starts. What the planner places is a place in
-// the ledger (owner: the gang's key) until the pod is bound or the place is dropped.
+// time of waiting, of which each GPU second takes one that the gang has had before. A gang that does not fit lets later
+// ones pass until it has waited `reserve_after`. Then the first such gang of each pool gets a reservation: others may
+// take only room that it does not need, or its room if they end before it could start. If nobody knows when it could
+// start, its turn ends (ReservationTurns): a gang that cannot be placed keeps little room idle, and one that only waits
+// for others to end still starts. What the planner places is a place in the ledger (owner: the gang's key) until the
+// pod is bound or the place is dropped.
 //
 // Pure data structure: no I/O, clock or lock; the owner serialises access and passes the time in.
 #pragma once
@@ -71,6 +72,8 @@ struct GangStanding {
   friend bool operator==(const GangStanding&, const GangStanding&) = default;
 };
 
+class ReservationKeeper;
+
 class GangPlanner {
  public:
   // `queues`: over the same ledger. Null: none.
@@ -95,7 +98,7 @@ class GangPlanner {
   std::vector<WaitingDemand> Waiting() const;  // All that wait, in the order of the last plan.
   // The owners whose notice to yield has changed since this was last called.
   std::vector<std::string> TakeToldToYield();
-  const std::string& reserved_for() const;  // The gang that has the reservation; empty: none.
+  const ReservationKeeper& reservations() const;
   // When Plan() should run for this gang even if nothing changes: it may get a reservation then, or its reservation's
   // start or turn is due. nullopt: never.
   std::optional<std::int64_t> next_change(const std::string& key) const;

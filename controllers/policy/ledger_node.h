@@ -2,11 +2,15 @@
 // A node as the ledger keeps it: who holds what there. A value.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "controllers/policy/fit_index.h"
 
 namespace grus {
+
+// Amounts on some nodes that gangs wait for.
+using ReservedRoom = std::map<NodeId, Resources>;
 
 // What one owner holds on one node.
 struct NodeUse {
@@ -26,6 +30,8 @@ struct LedgerNode {
   std::vector<ShapePtr> pods;  // Of pods and places, where the shape is known.
 
   Resources Taken() const;  // Used or reserved.
+  // What is reserved, but for `may_use`. Null: all of it.
+  Resources ReservedBut(const ReservedRoom* may_use) const;
   // Whether the node is known, accepts such pods, and has room for one more beside `taken`.
   bool CanHold(const PodShape& shape, const Resources& taken) const;
   const NodeUse* FindUse(OwnerId owner) const;  // Null: the owner holds nothing here.

@@ -2,6 +2,7 @@
 #include "controllers/policy/placement.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "controllers/policy/fill.h"
@@ -16,7 +17,7 @@ using Draft = std::unordered_map<NodeId, Resources>;
 Resources Taken(const LedgerNode& node, const GangToPlace& gang, const Draft& draft) {
   Resources taken;
   if (!gang.on_empty_cluster) taken += node.used;
-  if (!gang.on_empty_cluster && !gang.may_use_reserved) taken += node.reserved;
+  if (!gang.on_empty_cluster && node.reserved.pods > 0) taken += node.ReservedBut(gang.may_use);
   if (const auto freed = gang.freed.find(node.id); freed != gang.freed.end()) taken -= freed->second;
   if (const auto drafted = draft.find(node.id); drafted != draft.end()) taken += drafted->second;
   return taken;
@@ -31,8 +32,8 @@ FitOverrides OverridesFor(const ClusterLedger& ledger, const GangToPlace& gang, 
     }
   };
   for (NodeId id = 0; gang.on_empty_cluster && id < ledger.node_limit(); ++id) recount(id);
-  if (gang.may_use_reserved) {
-    for (const auto& [id, amount] : ledger.reserved()) recount(id);
+  if (gang.may_use != nullptr) {
+    for (const auto& [id, amount] : *gang.may_use) recount(id);
   }
   for (const auto& [id, amount] : draft) recount(id);
   for (const auto& [id, amount] : gang.freed) recount(id);
@@ -48,7 +49,8 @@ std::vector<NodeId> PlaceKinds(const ClusterLedger& ledger, const GangToPlace& g
   for (const GangPart* part : order) {
     const int copies = part->CountBelow(count);
     if (copies == 0) continue;
-    const auto filled = Fill(*part->index, OverridesFor(ledger, gang, *part->index, draft), copies);
+    const auto filled =
+        Fill(*part->index, OverridesFor(ledger, gang, *part->index, draft), copies, part->PlacementIn(gang));
     if (filled.empty()) return {};
     auto member = part->members.begin();
     for (const auto& [id, on_node] : filled) {
@@ -79,6 +81,25 @@ std::size_t PartOf(const GangToPlace& gang, int member) {
   return part;
 }
 
+// A node that fits; nullopt: none does.
+template <typename Fits>
+std::optional<NodeId> FirstOf(const std::vector<NodeId>& nodes, const Fits& fits) {
+  const auto first = std::ranges::find_if(nodes, fits);
+  return first == nodes.end() ? std::nullopt : std::optional(*first);
+}
+
+template <typename Fits, typename TakenOn>
+std::optional<NodeId> FreestOf(const std::vector<NodeId>& nodes, const Fits& fits, const TakenOn& taken_on,
+                               const FitIndex& index) {
+  std::optional<Freeness> best;
+  for (const NodeId id : nodes) {
+    if (!fits(id)) continue;
+    const Freeness here{id, index.CopiesOn(id, taken_on(id)), index.CapacityOf(id), index.RankOf(id).fullness};
+    if (!best || IsFreer(here, *best)) best = here;
+  }
+  return best ? std::optional(best->id) : std::nullopt;
+}
+
 // Places one member after the other; with a `key`, only on nodes whose label `key` is `domain`.
 std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace& gang, const std::string& key,
                                   const std::string& domain) {
@@ -100,12 +121,12 @@ std::vector<NodeId> PlaceOneByOne(const ClusterLedger& ledger, const GangToPlace
       if (!key.empty() && node.state.labels.Get(key) != domain) return false;
       return constraints.Allow(rules, node) && index.CopiesOn(id, Taken(node, gang, draft)) > 0;
     };
-    // First try nodes that have a member already, then the others in order.
-    auto found = std::ranges::find_if(touched, fits);
-    if (found == touched.end()) {
-      found = std::ranges::find_if(orders[part], fits);
-      if (found == orders[part].end()) break;
-    }
+    const auto taken_on = [&](NodeId id) { return Taken(*ledger.NodeAt(id), gang, draft); };
+    // To pack, first try nodes that have a member already, then the others in order.
+    const bool is_spread = (*gang.parts)[part].PlacementIn(gang) == PoolPlacement::kSpread;
+    std::optional<NodeId> found = is_spread ? FreestOf(orders[part], fits, taken_on, index) : FirstOf(touched, fits);
+    if (!found && !is_spread) found = FirstOf(orders[part], fits);
+    if (!found) break;
     const NodeId id = *found;
     if (!draft.contains(id)) touched.push_back(id);
     draft[id] += shape->request;
@@ -145,6 +166,10 @@ std::vector<NodeId> PlaceGreedily(const ClusterLedger& ledger, const GangToPlace
 
 int GangPart::CountBelow(int limit) const {
   return static_cast<int>(std::ranges::lower_bound(members, limit) - members.begin());
+}
+
+PoolPlacement GangPart::PlacementIn(const GangToPlace& gang) const {
+  return index->device().empty() ? PoolPlacement::kBinPack : gang.placement;
 }
 
 std::vector<GangPart> PartsOf(ClusterLedger& ledger, const std::vector<ShapePtr>& members) {
@@ -188,7 +213,7 @@ int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int lim
   int room = limit;
   for (const GangPart& part : *gang.parts) {
     const bool is_plain = !gang.on_empty_cluster && gang.avoid.empty() && gang.freed.empty() &&
-                          (!gang.may_use_reserved || ledger.reserved().empty());
+                          (gang.may_use == nullptr || gang.may_use->empty());
     const std::int64_t copies =
         is_plain ? part.index->copies() : CopiesWith(*part.index, OverridesFor(ledger, gang, *part.index, {}));
     // Members count in order: the first one without a place ends the count.
@@ -226,21 +251,24 @@ GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang) {
   return places;
 }
 
-std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, bool may_use_reserved) {
+std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, const ReservedRoom* may_use,
+                              PoolPlacement placement) {
   if (at_most <= 0) return {};
   const std::vector<ShapePtr> members(static_cast<std::size_t>(at_most), shape);
   const std::vector<GangPart> parts = PartsOf(ledger, members);
   const GangToPlace gang{.members = &members,
                          .parts = &parts,
+                         .placement = placement,
                          .is_constrained = HasConstraints(ledger, members),
-                         .may_use_reserved = may_use_reserved};
+                         .may_use = may_use};
   return PlaceGang(ledger, gang).nodes;
 }
 
-void KeepConstrainedPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count) {
+void KeepChosenPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count,
+                      PoolPlacement placement) {
   if (ledger.HasExactly(owner, *shape, count)) return;
   ledger.DropPlaces(owner);
-  for (const NodeId id : PlacesFor(ledger, shape, count, true)) {
+  for (const NodeId id : PlacesFor(ledger, shape, count, &ledger.reserved(), placement)) {
     ledger.AddPlace(owner, ledger.NodeAt(id)->state.name, shape);
   }
 }

@@ -3,10 +3,11 @@
 //
 // Places all members if they fit, else as many of the first as fit if those are enough; otherwise none. Prefers few
 // nodes to many and, among equals, the fuller; keeps a node with all its GPUs free whole if a few partly used nodes can
-// hold the rest. Exact for members that are alike and have no constraints: what fits is found. With several kinds of
-// members, or with constraints between pods, it is a greedy search that can miss a place; it never gives a wrong one.
+// hold the rest. Or it spreads members that ask for GPUs: each goes to the node of which most is still free. Exact for
+// members that are alike and have no constraints: what fits is found. With several kinds of members, or with
+// constraints between pods, it is a greedy search that can miss a place; it never gives a wrong one.
 //
-// Pure functions; all but KeepConstrainedPlaces() read the ledger and change nothing that can be seen.
+// Pure functions; all but KeepChosenPlaces() read the ledger and change nothing that can be seen.
 #pragma once
 
 #include <limits>
@@ -17,8 +18,11 @@
 #include <vector>
 
 #include "controllers/policy/cluster_ledger.h"
+#include "controllers/queues/queue_spec.h"
 
 namespace grus {
+
+struct GangToPlace;
 
 // Members that fit alike, by their numbers, ascending.
 struct GangPart {
@@ -26,16 +30,18 @@ struct GangPart {
   std::vector<int> members;
 
   int CountBelow(int limit) const;  // How many are among the first `limit` members.
+  PoolPlacement PlacementIn(const GangToPlace& gang) const;
 };
 
 struct GangToPlace {
   const std::vector<ShapePtr>* members = nullptr;
   const std::vector<GangPart>* parts = nullptr;
   int needed = 0;
-  int at_most = std::numeric_limits<int>::max();  // Members to place: so many of the first.
+  int at_most = std::numeric_limits<int>::max();      // Members to place: so many of the first.
+  PoolPlacement placement = PoolPlacement::kBinPack;  // Of members that ask for GPUs.
   std::vector<NodeId> avoid = {};
-  bool is_constrained = false;  // See HasConstraints().
-  bool may_use_reserved = false;
+  bool is_constrained = false;             // See HasConstraints().
+  const ReservedRoom* may_use = nullptr;   // Reserved room that it may take; null: none.
   std::map<NodeId, Resources> freed = {};  // As if so much less were taken there.
   bool on_empty_cluster = false;           // As if no pod and no place were there.
 };
@@ -59,9 +65,11 @@ int RoomForMembers(const ClusterLedger& ledger, const GangToPlace& gang, int lim
 GangPlaces PlaceGang(const ClusterLedger& ledger, const GangToPlace& gang);
 
 // Nodes for at most `at_most` pods that are alike, beside all that is held: for as many as fit.
-std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, bool may_use_reserved);
+std::vector<NodeId> PlacesFor(ClusterLedger& ledger, const ShapePtr& shape, int at_most, const ReservedRoom* may_use,
+                              PoolPlacement placement);
 
-// As ClusterLedger::KeepPlaces(), for pods with HasConstraints().
-void KeepConstrainedPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count);
+// As ClusterLedger::KeepPlaces(), on the nodes where PlaceGang() would place such pods.
+void KeepChosenPlaces(ClusterLedger& ledger, const std::string& owner, const ShapePtr& shape, int count,
+                      PoolPlacement placement);
 
 }  // namespace grus

@@ -39,8 +39,13 @@ bool PoolVariant::HasNodes() const {
 }
 
 GangRank RankOf(const GangDemand& demand, const ClusterQueues& queues) {
-  return {queues.HolderOf(demand.key).job_class, -demand.priority, demand.needed <= 0, demand.waiting_since,
-          demand.key};
+  constexpr double kMost = 1e12;  // A status can say anything.
+  const Holder& holder = queues.HolderOf(demand.key);
+  std::int64_t served_since = demand.waiting_since;
+  if (served_since > 0) {
+    served_since += static_cast<std::int64_t>(std::clamp(holder.attained_gpu_seconds, 0.0, kMost));
+  }
+  return {holder.job_class, -demand.priority, demand.needed <= 0, served_since, demand.key};
 }
 
 void MakeVariants(PlannedGang& gang, ClusterLedger& ledger, ClusterQueues& queues) {
@@ -58,6 +63,7 @@ void MakeVariants(PlannedGang& gang, ClusterLedger& ledger, ClusterQueues& queue
   for (PoolIndex pool = 0; pool < tree.pool_count(); ++pool) {
     PoolVariant variant;
     variant.pool = pool;
+    variant.placement = queues.PlacementIn(pool);
     variant.members = InPool(gang.demand.members, tree.PoolAt(pool).name, queues, pool);
     variant.milli.push_back(0);
     for (const ShapePtr& member : gang.demand.members) {
@@ -73,6 +79,7 @@ GangToPlace QueryOf(const PlannedGang& gang, const PoolVariant& variant, const C
   GangToPlace query;
   query.members = &variant.members;
   query.parts = &variant.parts;
+  query.placement = variant.placement;
   query.needed = gang.demand.needed;
   for (const std::string& name : gang.demand.avoid) {
     if (const LedgerNode* node = ledger.FindNode(name)) query.avoid.push_back(node->id);
@@ -104,7 +111,7 @@ void UpdateCapacity(PlannedGang& gang, const ClusterLedger& ledger, bool is_thor
 
 bool HasRoomWithout(const PlannedGang& gang, const std::set<OwnerId>& owners, const ClusterLedger& ledger) {
   GangToPlace query = QueryOf(gang, gang.in_pool(), ledger);
-  query.may_use_reserved = true;
+  query.may_use = &ledger.reserved();
   for (NodeId id = 0; id < ledger.node_limit(); ++id) {
     const LedgerNode* node = ledger.NodeAt(id);
     if (node == nullptr) continue;
@@ -126,7 +133,7 @@ std::set<std::string> OwnersInTheWay(const PlannedGang& gang, const ClusterLedge
   std::stable_sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return index.RankOf(a) > index.RankOf(b); });
   if (nodes.size() > kMostNodes) nodes.resize(kMostNodes);
   GangToPlace query = QueryOf(gang, gang.in_pool(), ledger);
-  query.may_use_reserved = true;
+  query.may_use = &ledger.reserved();
   std::set<std::string> owners;
   for (const NodeId id : nodes) {
     for (const NodeUse& use : ledger.NodeAt(id)->by_owner) {

@@ -20,7 +20,9 @@ struct GangRank {
   JobClass job_class;
   int minus_priority;
   bool is_extra;  // No member is needed: after gangs of this priority that wait to start.
-  std::int64_t waiting_since;
+  // Since when it waits, later by one second for each GPU second that it has had: of those that came together, the one
+  // with less service is first. Nothing starves: whoever comes later than that, comes after it.
+  std::int64_t served_since;
   std::string key;
   friend auto operator<=>(const GangRank&, const GangRank&) = default;
 };
@@ -30,6 +32,7 @@ struct PoolVariant {
   PoolIndex pool = kNoPool;  // kNoPool: wherever there is room.
   std::vector<ShapePtr> members;
   std::vector<GangPart> parts;
+  PoolPlacement placement = PoolPlacement::kBinPack;
   std::vector<std::int64_t> milli;  // milli[n]: of the first n members together. Empty: without queues.
 
   // What an empty cluster has for it: see CapacityFor().

@@ -58,6 +58,7 @@ class Search {
       if (steps_.size() == begin || steps_.back().copies < copies) steps_.push_back({at, copies});
     };
     const auto mine = result_.nodes.find(node.id);
+    Resources kept;  // For others, and for other kinds of members.
     leaving_.clear();
     for (const NodeUse& use : node.by_owner) {
       const std::int64_t end = EndOf(use.owner);
@@ -66,8 +67,10 @@ class Search {
     if (leaving_.empty() && mine == result_.nodes.end() && node.reserved.pods == 0) {  // Most nodes, and cheap.
       add(now_, index.CopiesOn(node.id));
     } else {
+      kept = node.ReservedBut(gang_.may_use);
+      if (mine != result_.nodes.end()) kept += mine->second;
       taken_ = node.used;
-      if (mine != result_.nodes.end()) taken_ += mine->second;
+      taken_ += kept;
       add(now_, index.CopiesOn(node.id, taken_));
       std::ranges::sort(leaving_, {}, &std::pair<std::int64_t, const NodeUse*>::first);
       for (std::size_t i = 0; i < leaving_.size(); ++i) {
@@ -76,10 +79,13 @@ class Search {
         if (is_last_then) add(leaving_[i].first, index.CopiesOn(node.id, taken_));
       }
     }
-    if (mine == result_.nodes.end()) add(kNever, index.CapacityOf(node.id));
-    else add(kNever, index.CopiesOn(node.id, mine->second));
+    add(kNever, kept.pods == 0 ? index.CapacityOf(node.id) : index.CopiesOn(node.id, kept));
     // The index counts reserved devices as taken.
-    const std::int64_t free_devices = -index.RankOf(node.id).fullness + node.reserved.Extended(index.device());
+    std::int64_t free_devices = -index.RankOf(node.id).fullness;
+    if (gang_.may_use != nullptr) {
+      const auto own = gang_.may_use->find(node.id);
+      if (own != gang_.may_use->end()) free_devices += own->second.Extended(index.device());
+    }
     outlooks_.push_back({node.id, free_devices, begin, steps_.size()});
   }
 
@@ -100,7 +106,7 @@ class Search {
       FitOverrides overrides;
       for (const auto& [id, amount] : result_.nodes) overrides[id] = 0;
       for (const NodeId id : gang_.avoid) overrides[id] = 0;
-      for (const auto& [id, copies] : Fill(index, overrides, count)) Add(id, index, copies);
+      for (const auto& [id, copies] : Fill(index, overrides, count, part.PlacementIn(gang_))) Add(id, index, copies);
       return now_;
     }
     steps_.clear();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a waiting gang can start soonest, and when; and for how long it may keep room for that.
 //
-// FindReservation() counts what is free now and what ends at a known time. If that is not enough, nobody knows when the
-// rest ends: it picks the nodes with the most free devices, which only get emptier while others may not enter them. Of
-// the constraints between pods it knows one: pods that keep each other off a node need one node each.
+// FindReservation() counts what is free now and what ends at a known time; what is kept for others is neither. If that
+// is not enough, nobody knows when the rest ends: it picks the nodes with the most free devices, which only get emptier
+// while others may not enter them. Of the constraints between pods it knows one: pods that keep each other off a node
+// need one node each.
 //
 // Pure functions and a value.
 #pragma once
@@ -20,12 +21,12 @@
 namespace grus {
 
 struct Reservation {
-  std::map<NodeId, Resources> nodes;  // What the gang needs on each.
+  ReservedRoom nodes;                 // What the gang needs on each.
   std::optional<std::int64_t> start;  // Unix seconds; nullopt: something that must end first did not say when.
 };
 
-// For the first gang.needed members, as if there were no other reservation. Without nodes: they do not fit even when
-// all others have ended. `ends`: the expected end by OwnerId; 0: unknown.
+// For the first gang.needed members, beside what is reserved but for gang.may_use. Without nodes: they do not fit even
+// when all others have ended. `ends`: the expected end by OwnerId; 0: unknown.
 Reservation FindReservation(const ClusterLedger& ledger, const GangToPlace& gang, const std::vector<std::int64_t>& ends,
                             std::int64_t now);
 

@@ -26,6 +26,7 @@ struct PoolSpec {
   std::string name;
   kube::StringMap node_selector;  // A node is in the pool if it has all these labels.
   std::string resource;           // Its GPUs: "nvidia.com/gpu".
+  PoolPlacement placement = PoolPlacement::kBinPack;
   friend bool operator==(const PoolSpec&, const PoolSpec&) = default;
 };
 
@@ -58,6 +59,13 @@ struct Holder {
   int resizes = 0;
   double resize_cost_seconds = 0;  // That a resize takes.
   friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+// How long a job may run, all its runs together.
+struct RuntimeLimit {
+  std::string queue;  // Whose spec.maximumRuntimeSeconds it is.
+  std::int64_t seconds = 0;
+  friend bool operator==(const RuntimeLimit&, const RuntimeLimit&) = default;
 };
 
 // To a job or gang that must give GPUs up. It stands until they are free, or nobody needs them any more.

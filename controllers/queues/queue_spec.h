@@ -52,9 +52,16 @@ struct QueueSpec {
   ReclaimPolicy reclaim = ReclaimPolicy::kAny;
   QueueStop stop = QueueStop::kNone;
   std::int64_t minimum_runtime_seconds = 0;
-  std::int64_t preemption_notice_seconds = 30;  // Before a job of it is stopped for another.
-  std::int64_t preemption_delay_seconds = 0;    // Before a job of it makes others yield.
+  std::optional<std::int64_t> maximum_runtime_seconds = {};  // Empty: none.
+  std::int64_t preemption_notice_seconds = 30;               // Before a job of it is stopped for another.
+  std::int64_t preemption_delay_seconds = 0;                 // Before a job of it makes others yield.
   friend bool operator==(const QueueSpec&, const QueueSpec&) = default;
+};
+
+// To which nodes of a pool pods with GPUs go first.
+enum class PoolPlacement {
+  kBinPack,  // Those in use, so that whole nodes stay free.
+  kSpread,   // Those of which most is free.
 };
 
 struct PoolSize {

@@ -241,6 +241,7 @@ std::span<const FieldInfo> JobUsage::Fields() {
   static constexpr FieldInfo kFields[] = {
       Field<&T::gpu_seconds>("gpuSeconds",
                              {.doc = "GPUs times seconds that its workers have had, until lastScale.", .minimum = 0}),
+      Field<&T::run_seconds>("runSeconds", {.doc = "Seconds that it has had workers, until lastScale.", .minimum = 0}),
       Field<&T::resizes>("resizes", {.doc = "How often its size has changed while it ran.", .minimum = 0}),
       Field<&T::restarts>("restarts",
                           {.doc = "How often all its workers were given back, to start anew.", .minimum = 0}),

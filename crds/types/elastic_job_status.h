@@ -37,6 +37,7 @@ struct LastScale {
 // What the job has used so far: what queues and sizes are decided by. A restart of grus must not forget it.
 struct JobUsage {
   std::int64_t gpu_seconds = 0;  // Until lastScale; since then the present workers use more.
+  std::int64_t run_seconds = 0;  // With workers; likewise.
   std::int32_t resizes = 0;      // Changes of size while it ran.
   std::int32_t restarts = 0;     // How often all its workers were given back.
   static std::span<const kube::FieldInfo> Fields();

@@ -143,8 +143,10 @@ std::span<const FieldInfo> GpuQueueSpec::Fields() {
            .default_json = "0"}),
       Field<&T::maximum_runtime_seconds>(
           "maximumRuntimeSeconds",
-          {.doc = "The runPolicy.activeDeadlineSeconds of ElasticHorovodJobs in this queue that have none of their "
-                  "own: they fail when they have not ended so many seconds after their start. No maximum if not set.",
+          {.doc = "How many seconds a job or gang of this queue may run: then it fails with reason DeadlineExceeded, "
+                  "and does not start again. All its runs count together; time in which it waits or is suspended does "
+                  "not. An ElasticHorovodJob with a runPolicy.activeDeadlineSeconds of its own, and a PodGroup whose "
+                  "pods no controller makes again gated, have no such maximum. No maximum if not set.",
            .minimum = 1,
            .maximum = kLongestRuntime}),
       Field<&T::preemption_delay_seconds>(

@@ -64,6 +64,12 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
                                     {.doc = "minMember when the gang last started. A gang that runs with this many "
                                             "members is not rolled back when minMember is raised.",
                                      .omit_zero = true}),
+      Field<&T::run_seconds>("runSeconds",
+                             {.doc = "If its queue has a maximumRuntimeSeconds: for how long members have had nodes, "
+                                     "without the time since runningSince.",
+                              .omit_zero = true,
+                              .minimum = 0}),
+      Field<&T::running_since>("runningSince", {.doc = "Likewise: since when members have nodes."}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::conditions>("conditions",
                             {.doc = "Ready, Reconciling, Stalled.", .list_type = "map", .list_map_key = "type"}),

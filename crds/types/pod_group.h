@@ -51,6 +51,9 @@ struct PodGroupStatus {
   std::int32_t attempts = 0;  // Roll-backs since the gang last ran; while it runs, of extra members.
   std::optional<kube::Time> next_attempt_time;
   std::int32_t started_min_member = 0;  // minMember when the gang last came together; 0: it does not run.
+  // Where its queue limits how long it runs:
+  std::int64_t run_seconds = 0;             // That members have had nodes, until runningSince.
+  std::optional<kube::Time> running_since;  // While members have nodes.
   std::int64_t observed_generation = 0;
   std::vector<kube::Condition> conditions;
   static std::span<const kube::FieldInfo> Fields();

@@ -16,6 +16,12 @@ namespace {
 
 using kube::testing::IntAt;
 
+bool IsNamespaced(const std::string& resource) {
+  static const std::set<std::string> kOfCluster{"nodes", "namespaces", "gpuqueues.ai.centauruscloud.io",
+                                                "nodepools.ai.centauruscloud.io"};
+  return !kOfCluster.contains(resource);
+}
+
 }  // namespace
 
 std::string Text(const Json& object, kube::testing::JsonPath path) {
@@ -66,7 +72,7 @@ void AddNode(World& world, const std::string& name, int gpus, const Json& labels
 }
 
 void EditSpec(World& world, const std::string& resource, const std::string& name, std::string_view spec) {
-  const auto object = world.server.Get(resource, {kNamespace, name});
+  const auto object = world.server.Get(resource, {IsNamespaced(resource) ? kNamespace : "", name});
   if (!object) return;
   Json edited = *object;
   kube::MergePatch(edited["spec"], FromText(spec));
@@ -74,8 +80,7 @@ void EditSpec(World& world, const std::string& resource, const std::string& name
 }
 
 void Delete(World& world, const std::string& resource, const std::string& name) {
-  const bool is_namespaced = resource != "nodes" && resource != "namespaces";
-  (void)world.server.Delete(resource, {is_namespaced ? kNamespace : "", name});
+  (void)world.server.Delete(resource, {IsNamespaced(resource) ? kNamespace : "", name});
 }
 
 Step Until(std::string name, std::function<bool(const World&)> when, std::function<void(World&)> act) {

@@ -181,6 +181,20 @@ std::string NoWorkerTooMany(const World& world, const ServerChange& change) {
   return key.ToString() + " gets " + std::to_string(workers) + " workers, and wants " + std::to_string(wanted);
 }
 
+// A job that has ended makes no launcher and no worker any more.
+std::string NothingAfterTheEnd(const World& world, const ServerChange& change) {
+  const bool is_made = change.after && !change.before;
+  if (!is_made || (change.resource != kLaunchers && change.resource != kPods)) return {};
+  const kube::ObjectKey key{Text(*change.after, {"metadata", "namespace"}),
+                            Text(*change.after, {"metadata", "labels", kJobNameLabel})};
+  const Json* job = world.Get(kJobs, key);
+  const Json* owner = kube::testing::ControllerOf(*change.after);
+  if (!job || !owner || Text(*owner, {"uid"}) != Text(*job, {"metadata", "uid"})) return {};
+  const std::string phase = Text(*job, {"status", "phase"});
+  if (phase != "Succeeded" && phase != "Failed") return {};
+  return key.ToString() + " is " + phase + ", and gets " + Text(*change.after, {"metadata", "name"});
+}
+
 // A job that gives workers up deletes those that train only after they have left its host list. (Somebody else who
 // deletes a worker leaves the job with fewer than it is granted.)
 std::string WorkerLeavesHostsFirst(const World& world, const ServerChange& change) {
@@ -298,6 +312,7 @@ std::vector<Invariant> ElasticInvariants(kube::Duration slack) {
                                     RunningLauncherStays,
                                     GrantsWithinLimits,
                                     NoWorkerTooMany,
+                                    NothingAfterTheEnd,
                                     WorkerLeavesHostsFirst,
                                     NoGpuTwice,
                                     LauncherWaitsForWorkers(),

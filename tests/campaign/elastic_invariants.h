@@ -13,11 +13,12 @@ namespace grus::testing {
 inline constexpr char kPods[] = "pods", kLaunchers[] = "jobs.batch";
 
 // A launcher is never doubled, nor deleted while it runs and its Job stays, nor made before the minimum of workers
-// runs. Workers are granted as the spec allows. No GPU is given twice. A worker that trains is given up only after it
-// has left the host list. And none of these for longer than `slack`: a job has more or fewer workers than it is
-// granted; it says Training while no launcher runs or fewer than its minimum of listed workers can be reached; a host
-// is listed that is none, since its pod is deleted, not ready, or elsewhere; a worker that cannot start holds GPUs for
-// longer than a minute; a job says Training whose launcher has printed nothing for longer than ten minutes.
+// runs. Workers are granted as the spec allows. A job that has ended makes nothing any more. No GPU is given twice. A
+// worker that trains is given up only after it has left the host list. And none of these for longer than `slack`: a job
+// has more or fewer workers than it is granted; it says Training while no launcher runs or fewer than its minimum of
+// listed workers can be reached; a host is listed that is none, since its pod is deleted, not ready, or elsewhere; a
+// worker that cannot start holds GPUs for longer than a minute; a job says Training whose launcher has printed nothing
+// for longer than ten minutes.
 std::vector<kube::testing::Invariant> ElasticInvariants(kube::Duration slack);
 
 // At rest none of the latter holds at all, but for silence, which a rest is.

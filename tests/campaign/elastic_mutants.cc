@@ -108,6 +108,24 @@ WorkloadPtr Shrinks(const std::string& name, bool deletes) {
   return std::make_unique<ElasticWorkload>(std::move(story));
 }
 
+// Likewise, who makes a worker for a job that has failed.
+WorkloadPtr MakesWorkerAfterTheEnd() {
+  ElasticStory story;
+  story.name = "makes-after-the-end";
+  story.is_without_grus = true;
+  story.slack = kUsualSlack;
+  story.prepare = [](World& world) {
+    Cluster(1, 8, R"({"workersSpec":{"minReplicas":1,"maxReplicas":1}})")(world);
+    Json job = *world.server.Get(kJobs, {kNamespace, kName});
+    job["status"]["phase"] = "Failed";
+    Must(world.server.Update(kJobs, std::move(job), "status"));
+    world.simulation.After(std::chrono::seconds(30),
+                           [&world] { MakePod(world, "train-workers-0", "worker", Json::MakeObject()); });
+  };
+  story.steps = {Until("it is there", [](const World& world) { return !world.All(kPods).empty(); })};
+  return std::make_unique<ElasticWorkload>(std::move(story));
+}
+
 std::vector<Mutant> Mutants() {
   constexpr char kHangs[] = R"({"grus.test/silent":"true"})";
   constexpr char kSlow[] = R"({"grus.test/stop-seconds":"25"})",
@@ -123,6 +141,7 @@ std::vector<Mutant> Mutants() {
   mutants.push_back({Shrinks("shrinks-at-once", true), "is given up while it is listed as a host"});
   mutants.push_back({Shrinks("shrinks-in-words", false), "has 2 workers, and is granted 1"});
   mutants.push_back({LooksOnce("grants-nothing", "{}", "{}"), "has 2 workers, and is granted 0, for"});
+  mutants.push_back({MakesWorkerAfterTheEnd(), "is Failed, and gets train-workers-0"});
   return mutants;
 }
 

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/campaign/elastic_queues.h"
 
+#include "tests/campaign/queue_objects.h"
+
 namespace grus::testing {
 namespace {
 
-constexpr char kQueues[] = "gpuqueues.ai.centauruscloud.io", kOwner[] = "owner";
-
-// Without a selector, so that jobs of any namespace may name it.
-void AddQueue(World& world, const std::string& name, std::string_view spec) {
-  Json queue = FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"GpuQueue","metadata":{},"spec":{}})");
-  queue["metadata"]["name"] = name;
-  queue["spec"] = FromText(spec);
-  queue["spec"]["preemptionNoticeSeconds"] = 5;
-  Must(world.server.Create(kQueues, std::move(queue)));
-}
+constexpr char kOwner[] = "owner";
 
 // Of 2 nodes with 4 GPUs, 4 are guaranteed to the queue "owner", and none to "borrower".
 void Shared(World& world) {
@@ -101,16 +94,14 @@ ElasticStory NodeIsLostWhileReclaiming() {
 // The nodes of a pool get a label that puts them into another one, where the queue has nothing.
 ElasticStory PoolIsRelabelled() {
   const auto prepare = [](World& world) {
-    Must(world.server.Create("nodepools.ai.centauruscloud.io",
-                             FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"NodePool",
-        "metadata":{"name":"fast"},"spec":{"nodeSelector":{"speed":"fast"}}})")));
+    AddPool(world, "fast");
     AddQueue(world, "borrower", R"({"quotas":[{"pool":"fast","limit":0},{"pool":"default","limit":4}]})");
     AddNode(world, "node-0", 4);
     Submit(world, kName, R"({"queueName":"borrower","workersSpec":{"minReplicas":4,"maxReplicas":4}})");
   };
   const auto relabels = [](World& world) {
     Json node = *world.server.Get("nodes", {"", "node-0"});
-    node["metadata"]["labels"]["speed"] = "fast";
+    node["metadata"]["labels"]["pool"] = "fast";
     Must(world.server.Update("nodes", std::move(node)));
     Submit(world, "late", R"({"queueName":"borrower","workersSpec":{"minReplicas":1,"maxReplicas":1}})");
   };
@@ -123,10 +114,62 @@ ElasticStory PoolIsRelabelled() {
       .has_retries = true};
 }
 
+// The share of the queue that waits grows with its weight: surplus workers of the other one yield.
+ElasticStory WeightsAreChanged() {
+  const auto prepare = [](World& world) {
+    AddQueue(world, kOwner, R"({"quotas":[{"pool":"default","weight":1}]})");
+    AddQueue(world, "borrower", R"({"quotas":[{"pool":"default","weight":1}]})");
+    for (const char* node : {"node-0", "node-1"}) AddNode(world, node, 4);
+    Borrows(2)(world);
+  };
+  const auto claims = [](World& world) {
+    Submit(world, kOwner, R"({"queueName":"owner","workersSpec":{"minReplicas":6,"maxReplicas":6}})");
+  };
+  const auto weighs = [](World& world) {
+    EditSpec(world, kQueues, kOwner, R"({"quotas":[{"pool":"default","weight":3}]})");
+  };
+  Step waits = Until(
+      "the owner waits", [](const World& world) { return PhaseOf(world, kOwner) == "Waiting"; }, weighs);
+  waits.lasts = std::chrono::minutes(2);
+  return {
+      .name = "queue-weights-changed",
+      .prepare = prepare,
+      .steps = {UntilTrains(8, claims), std::move(waits),
+                Until("the owner trains", [](const World& world) { return Trains(world, kOwner, 6); }), UntilTrains(2)},
+      .has_retries = true};
+}
+
+// A limit that is set under a job that has run for longer ends it at once, and its GPUs go to others.
+ElasticStory RuntimeLimitIsSet() {
+  const auto limits = [](World& world) {
+    world.simulation.After(std::chrono::minutes(2),
+                           [&world] { EditSpec(world, kQueues, "borrower", R"({"maximumRuntimeSeconds":60})"); });
+  };
+  return {.name = "queue-runtime-limit-set",
+          .prepare = ThenBorrows(8),
+          .steps = {UntilTrains(8, limits), UntilOver("Failed", Claims), UntilOwnerTrains()},
+          .has_retries = true};
+}
+
+// The runs before and after a preemption count together; then the job fails, and never starts again.
+ElasticStory RuntimeIsOver() {
+  const auto prepare = [](World& world) {
+    ThenBorrows(8)(world);
+    EditSpec(world, kQueues, "borrower", R"({"maximumRuntimeSeconds":3600})");
+  };
+  const auto raises = [](World& world) { EditSpec(world, kQueues, "borrower", R"({"maximumRuntimeSeconds":36000})"); };
+  return {.name = "queue-runtime-over",
+          .prepare = prepare,
+          .steps = {UntilTrains(8, Claims), UntilOwnerTrains(OwnerEnds), UntilOwnerIsDone(), UntilTrains(8),
+                    UntilOver("Failed", raises)},
+          .has_retries = true};
+}
+
 }  // namespace
 
 std::vector<ElasticStory> ElasticQueues() {
-  return {SurplusIsReclaimed(), JobIsPreempted(), LimitIsLowered(), NodeIsLostWhileReclaiming(), PoolIsRelabelled()};
+  return {SurplusIsReclaimed(), JobIsPreempted(),    LimitIsLowered(),    NodeIsLostWhileReclaiming(),
+          PoolIsRelabelled(),   WeightsAreChanged(), RuntimeLimitIsSet(), RuntimeIsOver()};
 }
 
 }  // namespace grus::testing

@@ -37,10 +37,18 @@ TEST(ReadQueues, OfSeveralPoolsTheOldestComesFirst) {
       << "one that is being deleted counts until it is gone";
 }
 
+TEST(ReadQueues, APoolSaysHowItIsFilled) {
+  const auto spread = Pool("a", "2027-01-01T00:00:00Z");
+  spread->spec.placement = api::PoolPlacement::kSpread;
+  const auto declared = ReadQueues({}, {spread, Pool("b", "2027-01-02T00:00:00Z")}, {});
+  EXPECT_EQ(declared.setup.pools[0].placement, PoolPlacement::kSpread);
+  EXPECT_EQ(declared.setup.pools[1].placement, PoolPlacement::kBinPack);
+}
+
 TEST(ReadQueues, AllFieldsOfAQueueCount) {
   const auto declared = ReadQueues({Queue("vision", R"({"parent":"org","namespaceSelector":{"matchLabels":{"team":"v"}},
           "quotas":[{"pool":"a","guaranteed":16,"limit":32,"lendable":8,"weight":2},{"pool":"b"}],
-          "order":"StrictFifo","reclaim":"LowerPriority","stop":"Drain","minimumRuntimeSeconds":600,
+          "order":"StrictFifo","reclaim":"LowerPriority","stop":"Drain","minimumRuntimeSeconds":600,"maximumRuntimeSeconds":86400,
           "preemptionDelaySeconds":120,"preemptionNoticeSeconds":45})")},
                                    {}, {});
   EXPECT_THAT(declared.setup.queues,
@@ -52,6 +60,7 @@ TEST(ReadQueues, AllFieldsOfAQueueCount) {
                                     .reclaim = ReclaimPolicy::kLowerPriority,
                                     .stop = QueueStop::kDrain,
                                     .minimum_runtime_seconds = 600,
+                                    .maximum_runtime_seconds = 86400,
                                     .preemption_notice_seconds = 45,
                                     .preemption_delay_seconds = 120}));
 }

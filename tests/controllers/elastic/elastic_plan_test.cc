@@ -384,32 +384,6 @@ TEST(ElasticPlan, SuspendedTimeDoesNotCountForTheDeadline) {
 
 // The end.
 
-TEST(ElasticPlan, TheDeadlineEndsTheJobAndStopsTheLauncher) {
-  for (const auto& [limit, is_over] : {std::pair(1001, false), {1000, true}}) {
-    const View view =
-        Training().Job([limit = limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; }).Build();
-    const Plan plan = PlanElasticJob(view);
-    EXPECT_EQ(plan.restart_launcher, is_over);
-    EXPECT_EQ(plan.workers.has_value(), !is_over);
-    if (is_over) {
-      EXPECT_EQ(ReasonOf(plan), "DeadlineExceeded");
-      EXPECT_THAT(kit::MessageIn(plan.status.conditions), HasSubstr("1000 s"));
-    } else {
-      EXPECT_EQ(plan.look_again, kube::Duration(seconds(1)));
-    }
-  }
-}
-
-TEST(ElasticPlan, ADeadlineLaterThanAnyClockIsNone) {
-  for (const std::int64_t limit : {std::int64_t{10'000'000'000}, INT64_MAX}) {
-    const View view =
-        Training().Job([limit](auto& job) { job.spec.run_policy.active_deadline_seconds = limit; }).Build();
-    const Plan plan = PlanElasticJob(view);
-    EXPECT_FALSE(plan.restart_launcher) << limit;
-    EXPECT_TRUE(plan.workers) << limit;
-  }
-}
-
 TEST(ElasticPlan, TheLaunchersEndIsTheJobsEnd) {
   const View succeeded = Training().Launcher(LauncherState::kSucceeded).Build();
   const Plan success = PlanElasticJob(succeeded);

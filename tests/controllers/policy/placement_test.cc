@@ -13,12 +13,14 @@ namespace grus {
 namespace {
 
 // The names of the nodes, sorted; "-" if there is no place.
-std::string PlacesOf(ClusterLedger& ledger, const std::vector<ShapePtr>& members, int needed) {
+std::string PlacesOf(ClusterLedger& ledger, const std::vector<ShapePtr>& members, int needed,
+                     PoolPlacement placement = PoolPlacement::kBinPack) {
   const std::vector<GangPart> parts = PartsOf(ledger, members);
   GangToPlace gang;
   gang.members = &members;
   gang.parts = &parts;
   gang.needed = needed;
+  gang.placement = placement;
   gang.is_constrained = HasConstraints(ledger, members);
   std::string names;
   for (const NodeId id : PlaceGang(ledger, gang).nodes) names += ledger.NodeAt(id)->state.name;
@@ -57,6 +59,87 @@ TEST(Placement, FillsTheFullestNodesAndKeepsWholeOnes) {
       if (c.used[i] > 0) ledger.Bind(node, node, GpuPod(c.used[i]).request, "");
     }
     EXPECT_EQ(PlacesOf(ledger, c.members, c.gpus), c.want) << c.rule;
+  }
+}
+
+TEST(Placement, SpreadPutsEachMemberOnTheNodeOfWhichMostIsFree) {
+  struct Case {
+    const char* rule;
+    std::vector<int> sizes, used;  // GPUs of node a, b, ... in all, and taken.
+    int members, gpus;
+    const char* want;
+  };
+  const Case kCases[] = {
+      {"one on each", {8, 8, 8, 8}, {0, 0, 0, 0}, 4, 1, "abcd"},
+      {"evenly", {8, 8}, {0, 0}, 6, 1, "aaabbb"},
+      {"the least used", {8, 8, 8}, {4, 0, 2}, 1, 1, "b"},
+      {"until all are used alike", {8, 8, 8}, {4, 0, 2}, 6, 1, "bbbbcc"},
+      {"the largest free part, not the most GPUs", {16, 4}, {8, 0}, 2, 1, "bb"},
+      {"then those that are left", {8, 8}, {6, 7}, 3, 1, "aab"},
+      {"two GPUs at a time", {8, 8, 8}, {5, 5, 6}, 3, 2, "abc"},
+      {"of copies that fit alike, where more is free", {8, 8}, {3, 1}, 1, 4, "b"},
+      {"no room", {8, 8}, {0, 1}, 2, 8, "-"},
+  };
+  for (const Case& c : kCases) {
+    ClusterLedger ledger;
+    for (std::size_t i = 0; i < c.sizes.size(); ++i) {
+      const std::string node(1, static_cast<char>('a' + i));
+      ledger.PutNode(GpuNode(node, c.sizes[i]));
+      if (c.used[i] > 0) ledger.Bind(node, node, GpuPod(c.used[i]).request, "");
+    }
+    const std::vector<ShapePtr> members(static_cast<std::size_t>(c.members), Shared(GpuPod(c.gpus)));
+    EXPECT_EQ(PlacesOf(ledger, members, c.members, PoolPlacement::kSpread), c.want) << c.rule;
+  }
+}
+
+TEST(Placement, SpreadHoldsForMembersWithConstraintsToo) {
+  ClusterLedger ledger;
+  PutNodes(ledger, 3);
+  ledger.Bind("p", "b", GpuPod(4).request, "");
+  PodShape shape = GpuPod(1);
+  shape.host_ports = {{80, "", ""}};
+  shape.ns = "t";
+  EXPECT_EQ(PlacesOf(ledger, {Shared(shape), Shared(shape)}, 2, PoolPlacement::kSpread), "ac");
+
+  PodShape together = GpuPod(1);
+  together.labels = {{"app", "train"}};
+  kube::PodAffinityTerm& term = together.affinity.emplace_back();
+  term.label_selector = kube::LabelSelector{{{"app", "train"}}, {}};
+  term.topology_key = "zone";
+  for (const char* name : {"a", "b", "c"}) {
+    NodeState node = GpuNode(name, 8);
+    node.labels.emplace("zone", "one");
+    ledger.PutNode(std::move(node));
+  }
+  EXPECT_EQ(PlacesOf(ledger, std::vector<ShapePtr>(4, Shared(together)), 4, PoolPlacement::kSpread), "aacc");
+}
+
+TEST(Placement, PodsWithoutGpusAreNotSpread) {
+  ClusterLedger ledger;
+  PutNodes(ledger, 2, 0);
+  EXPECT_EQ(PlacesOf(ledger, std::vector<ShapePtr>(2, Shared(GpuPod(0))), 2, PoolPlacement::kSpread), "aa");
+}
+
+// As for packing: what fits by counting is found.
+TEST(Placement, SpreadFindsARoomThatIsThere) {
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+    ClusterLedger ledger;
+    const int nodes = 1 + below(12), gpus = 1 + below(4), members = 1 + below(20);
+    int room = 0;
+    for (int i = 0; i < nodes; ++i) {
+      const std::string name(1, static_cast<char>('a' + i));
+      const int used = below(9);
+      ledger.PutNode(GpuNode(name, 8));
+      if (used > 0) ledger.Bind(name, name, GpuPod(used).request, "");
+      room += (8 - used) / gpus;
+    }
+    const std::vector<ShapePtr> shapes(static_cast<std::size_t>(members), Shared(GpuPod(gpus)));
+    const std::string places = PlacesOf(ledger, shapes, members, PoolPlacement::kSpread);
+    EXPECT_EQ(places.size(), members <= room ? static_cast<std::size_t>(members) : 1U) << places;
+    EXPECT_EQ(places == "-", members > room);
   }
 }
 

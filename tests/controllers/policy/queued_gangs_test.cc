@@ -5,8 +5,7 @@
 
 #include <random>
 
-#include "controllers/policy/gang_planner.h"
-#include "tests/kit/shapes.h"
+#include "tests/controllers/policy/queued_gangs_fixture.h"
 
 namespace grus {
 namespace {
@@ -18,62 +17,6 @@ using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-QueueSpec Team(const std::string& name, std::int64_t guaranteed, std::optional<std::int64_t> limit = {},
-               const std::string& pool = kDefaultPool) {
-  PoolQuota quota{.pool = pool, .guaranteed_milli = guaranteed * kOneGpu};
-  if (limit) quota.limit_milli = *limit * kOneGpu;
-  return {.name = name, .quotas = {quota}, .selects_namespaces = true};
-}
-
-// Namespaces are named like the queues that select them.
-class QueuedGangs : public ::testing::Test {
- protected:
-  QueuedGangs() { ledger_.Observe(&queues_); }
-
-  void SetUpQueues(std::vector<QueueSpec> specs, std::vector<PoolSpec> pools = {}) {
-    QueueSetup setup{.pools = std::move(pools), .queues = std::move(specs)};
-    for (const QueueSpec& spec : setup.queues) setup.namespaces.push_back({spec.name, {spec.name}});
-    queues_.SetUp(std::move(setup));
-  }
-  // A gang of one-GPU members that waits.
-  void Put(const std::string& key, int members, Holder holder = {}) {
-    holder.comes_back = true;
-    queues_.PutHolder(key, holder);
-    GangDemand gang = Gang(key, members, 1);
-    gang.waiting_since = ++since_;
-    planner_.Put(std::move(gang));
-  }
-  // One that runs on a node; `min` workers are its minimum.
-  void Run(const std::string& key, const std::string& node, int workers, int min, Holder holder = {}) {
-    for (int i = 0; i < workers; ++i) ledger_.Bind(key + std::to_string(i), node, GpuPod(1).request, key);
-    holder.comes_back = true;
-    holder.workers = workers;
-    holder.min_workers = min;
-    queues_.PutHolder(key, holder);
-  }
-  void End(const std::string& key, int from, int to) {
-    for (int i = from; i > to; --i) ledger_.Release(key + std::to_string(i - 1));
-    Holder holder = queues_.HolderOf(key);
-    holder.workers = to;
-    queues_.PutHolder(key, holder);
-  }
-  void Plan(std::int64_t now = 1000) { planner_.Plan(now); }
-  bool IsPlaced(const std::string& key) { return !ledger_.PlacesOf(key).empty(); }
-  std::string Why(const std::string& key) { return planner_.StandingOf(key)->queue_refusal; }
-  std::optional<YieldNotice> NoticeTo(const std::string& key) {
-    const auto notice = queues_.yields().find(key);
-    return notice == queues_.yields().end() ? std::nullopt : std::optional(notice->second);
-  }
-  std::int64_t Used(const std::string& queue) {
-    return queues_.use().used(queues_.tree().Find(queue), queues_.tree().FindPool(kDefaultPool)) / kOneGpu;
-  }
-
-  ClusterLedger ledger_;
-  ClusterQueues queues_{ledger_};
-  GangPlanner planner_{ledger_, 15, &queues_};
-  std::int64_t since_ = 0;
-};
 
 TEST_F(QueuedGangs, AQueueNeverUsesMoreThanItsLimit) {
   PutNodes(ledger_, 2);
@@ -272,6 +215,63 @@ TEST_F(QueuedGangs, WithinAQueueInteractiveJobsComeFirst) {
   Plan();
   EXPECT_TRUE(IsPlaced("a/notebook"));
   EXPECT_FALSE(IsPlaced("a/batch"));
+}
+
+TEST_F(QueuedGangs, OfThoseOfOneQueueTheOneWithLessServiceIsFirst) {
+  PutNodes(ledger_, 1);
+  SetUpQueues({Team("a", 8)});
+  Put("a/served", 8, {.attained_gpu_seconds = 100});
+  Put("a/new", 8);
+  Plan();
+  EXPECT_FALSE(IsPlaced("a/served"));
+  EXPECT_TRUE(IsPlaced("a/new"));
+}
+
+TEST_F(QueuedGangs, APriorityCountsMoreThanService) {
+  PutNodes(ledger_, 1);
+  SetUpQueues({Team("a", 8)});
+  Put("a/new", 8);
+  queues_.PutHolder("a/urgent", {.comes_back = true, .attained_gpu_seconds = 1e6});
+  GangDemand urgent = Gang("a/urgent", 8, 1);
+  urgent.priority = 1;
+  urgent.waiting_since = 100;
+  planner_.Put(urgent);
+  Plan();
+  EXPECT_TRUE(IsPlaced("a/urgent"));
+}
+
+TEST_F(QueuedGangs, WhoComesLaterByMoreThanTheServiceOfAnotherDoesNotPassIt) {
+  PutNodes(ledger_, 1);
+  SetUpQueues({Team("a", 8)});
+  Put("a/served", 8, {.attained_gpu_seconds = 100});
+  since_ += 100;
+  Put("a/later", 8);
+  Plan();
+  EXPECT_TRUE(IsPlaced("a/served")) << "or a stream of new jobs could keep it waiting for ever";
+  EXPECT_FALSE(IsPlaced("a/later"));
+}
+
+TEST_F(QueuedGangs, ServiceThatIsLearntOfLaterChangesTheOrder) {
+  PutNodes(ledger_, 1);
+  SetUpQueues({Team("a", 8)});
+  Put("a/first", 8);
+  Put("a/second", 8);
+  queues_.PutHolder("a/first", {.comes_back = true, .attained_gpu_seconds = 50});
+  planner_.Rerank("a/first");
+  Plan();
+  EXPECT_TRUE(IsPlaced("a/second"));
+}
+
+TEST_F(QueuedGangs, TheRuntimeLimitOfAJobIsThatOfItsQueue) {
+  QueueSpec limited = Team("a", 0);
+  limited.maximum_runtime_seconds = 60;
+  SetUpQueues({limited, Team("b", 0)});
+  queues_.PutHolder("a/job", {});
+  queues_.PutHolder("b/job", {});
+  queues_.PutHolder("b/stranger", {.queue_name = "a"});
+  EXPECT_EQ(queues_.RuntimeLimitOf("a/job"), (RuntimeLimit{"a", 60}));
+  EXPECT_EQ(queues_.RuntimeLimitOf("b/job"), std::nullopt);
+  EXPECT_THAT(queues_.RuntimeLimits(), ElementsAre(Key("a/job"))) << "the stranger is in no queue";
 }
 
 TEST_F(QueuedGangs, AQueueThatIsNotThereStartsNothing) {
