@@ -13,10 +13,16 @@ namespace {
 
 using std::chrono::seconds;
 
-// Members of other owners than before: what those ran does not count.
+// None of its members is of an owner of before: what those ran does not count.
 bool IsOfOtherOwners(const GangView& view) {
-  const std::string owners = OwnersOf(view);
-  return !owners.empty() && owners != view.group->status.occupied_by;
+  const std::string before = ", " + view.group->status.occupied_by + ",";
+  bool has_owner = false;
+  for (const Member& member : view.members) {
+    if (member.state == MemberState::kPast || member.owner.empty()) continue;
+    if (before.find(", " + member.owner + ",") != std::string::npos) return false;
+    has_owner = true;
+  }
+  return has_owner;
 }
 
 // Since when members have had nodes; nullopt: none has one.

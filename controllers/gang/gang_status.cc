@@ -37,10 +37,7 @@ constexpr ReasonFacts kReasons[] = {
 };
 const ReasonFacts& FactsOf(GangReason reason) { return kReasons[static_cast<std::size_t>(reason)]; }
 
-}  // namespace
-
-std::string_view ToString(GangReason reason) { return FactsOf(reason).name; }
-
+// "team-a/driver, team-a/workers": who makes the members of this run, in order of their names.
 std::string OwnersOf(const GangView& view) {
   constexpr std::size_t kMost = 5;
   std::set<std::string_view> owners;
@@ -56,6 +53,10 @@ std::string OwnersOf(const GangView& view) {
   }
   return text;
 }
+
+}  // namespace
+
+std::string_view ToString(GangReason reason) { return FactsOf(reason).name; }
 
 std::optional<kube::EventType> EventOf(GangReason reason) { return FactsOf(reason).event; }
 

@@ -9,9 +9,6 @@
 
 namespace grus {
 
-// "team-a/driver, team-a/workers": who makes the members of this run, in order of their names.
-std::string OwnersOf(const GangView& view);
-
 // The old status with what does not depend on the plan: counts, owner, generation.
 api::PodGroupStatus BaseGangStatus(const GangView& view);
 

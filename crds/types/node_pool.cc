@@ -58,8 +58,8 @@ std::span<const FieldInfo> NodePoolSpec::Fields() {
                            .cel = kResourceRules}),
       Field<&T::placement>(
           "placement",
-          {.doc = "BinPack: small jobs go to nodes, and to shared GPUs, that are in use already, so that whole nodes "
-                  "stay free for large jobs. Spread: jobs go to the nodes and GPUs that are used least. BinPack if not "
+          {.doc = "To which nodes of the pool pods with GPUs go. BinPack: the fullest that have room, so that whole "
+                  "nodes stay free for large jobs. Spread: each pod to the node of which most is free. BinPack if not "
                   "set.",
            .default_json = "\"BinPack\""}),
   };

@@ -67,8 +67,8 @@ std::span<const FieldInfo> PodGroupStatus::Fields() {
       Field<&T::run_seconds>("runSeconds",
                              {.doc = "If its queue has a maximumRuntimeSeconds: for how long members have had nodes, "
                                      "without the time since runningSince.",
-                              .minimum = 0,
-                              .omit_zero = true}),
+                              .omit_zero = true,
+                              .minimum = 0}),
       Field<&T::running_since>("runningSince", {.doc = "Likewise: since when members have nodes."}),
       Field<&T::observed_generation>("observedGeneration", {.doc = "The generation this status is about."}),
       Field<&T::conditions>("conditions",

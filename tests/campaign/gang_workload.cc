@@ -76,7 +76,10 @@ void GangWorkload::Mask(std::string_view resource, Json& object) const {
     object["spec"].Erase("hostname");      // With the ordinal.
     object["spec"].Erase("nodeSelector");  // The node it is pinned to.
   }
-  if (resource == kGroups) SortConditions(object);
+  if (resource == kGroups) {
+    SortConditions(object);
+    if (object.Find("status")) object["status"].Erase("runSeconds");  // How long a member took to find its node.
+  }
   if (traits_.alike.empty()) return;
   std::string text = kube::ToText(object);
   for (const std::string& alike : traits_.alike) text = Replaced(text, alike, "either");

@@ -6,14 +6,14 @@
 
 #include "tests/campaign/gang_jobs.h"
 #include "tests/campaign/gang_lives.h"
-#include "tests/campaign/gang_pools.h"
 #include "tests/campaign/gang_protection.h"
+#include "tests/campaign/gang_queues.h"
 
 namespace grus::testing {
 
 kube::testing::Workloads GangWorkloads(kube::Duration slack, Nominations nominations) {
   kube::testing::Workloads workloads;
-  for (const auto& stories : {GangLives(), GangProtection(), GangsOfJobs(), GangPools()}) {
+  for (const auto& stories : {GangLives(), GangProtection(), GangsOfJobs(), GangQueues()}) {
     for (GangStory story : stories) {
       story.rules.slack = slack;
       if (nominations != Nominations::kAuto) story.nominations = nominations;

@@ -108,6 +108,14 @@ TEST(JobDeadline, AChangeOfSizeKeepsWhatTheJobHasRun) {
   EXPECT_EQ(LatestEnd(view, shrunk.status), LatestEnd(view, view.job->status)) << "its end stays";
 }
 
+// grus died when it had made the workers, and before it wrote the status that says so.
+TEST(JobDeadline, ARunThatTheStatusDoesNotTellOfCountsFromWhenItIsSeen) {
+  const View view = Limited(Training(300).LastScale("Preempted", -500, 4, 0), 400);
+  const Plan plan = PlanElasticJob(view);
+  ASSERT_EQ(plan.status.last_scale, (api::LastScale{0, 4, "Started", At(0)}));
+  EXPECT_EQ(LatestEnd(view, plan.status), UnixSeconds(At(100)));
+}
+
 TEST(JobDeadline, TheLimitOfAJobIsItsOwnIfItHasOne) {
   const View view = Limited(Training(300).Job([](auto& job) { OwnDeadline(job, 1060); }), 1);
   const Plan plan = PlanElasticJob(view);
@@ -160,8 +168,8 @@ TEST(JobDeadline, AClockThatIsSetBackGivesNoMoreThanTheWholeLimit) {
 
 class JobDeadlineTest : public ElasticFixture {
  protected:
-  void Limit(std::int64_t seconds) {
-    account_.SetQueues({.pools = {}, .queues = {{.name = kDefaultQueue, .maximum_runtime_seconds = seconds}}});
+  void Limit(std::int64_t limit) {
+    account_.SetQueues({.pools = {}, .queues = {{.name = kDefaultQueue, .maximum_runtime_seconds = limit}}});
   }
   std::string Phase() { return Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.phase; }
 };
@@ -177,7 +185,7 @@ TEST_F(JobDeadlineTest, ALimitThatIsSetUnderARunningJobWakesAndEndsIt) {
   EXPECT_EQ(queue_.counts().depth, 1U);
   Settle();
   EXPECT_EQ(Phase(), "Failed");
-  EXPECT_EQ(server_.Get("pods", {"team-a", PodName(0)}), nullptr);
+  EXPECT_TRUE(Live<kube::Pod>({"team-a", PodName(0)})->metadata.is_being_deleted());
   EXPECT_EQ(server_.Get("jobs.batch", {"team-a", "bert-launcher"}), nullptr);
 }
 

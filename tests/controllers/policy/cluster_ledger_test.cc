@@ -250,7 +250,8 @@ TEST(ClusterLedger, NothingIsLostOverAnyHistory) {
         default: ledger.Bind(pod, node, GpuPod(1 + below(2)).request, below(4) == 0 ? "" : owner); break;
       }
       const Room room = ledger.RoomFor("o0", GpuPod(1), 1000);
-      ASSERT_LE(room.copies, ledger.RoomFor("o0", GpuPod(1), 1000, true).copies) << "what is kept is not room";
+      ASSERT_LE(room.copies, ledger.RoomFor("o0", GpuPod(1), 1000, &ledger.reserved()).copies)
+          << "what is kept is not room";
     }
     for (int pod = 0; pod < 12; ++pod) ledger.Release("p" + std::to_string(pod));
     for (int owner = 0; owner < 3; ++owner) ledger.KeepPlaces("o" + std::to_string(owner), {}, 0);

@@ -97,13 +97,15 @@ TEST(Placement, SpreadHoldsForMembersWithConstraintsToo) {
   PutNodes(ledger, 3);
   ledger.Bind("p", "b", GpuPod(4).request, "");
   PodShape shape = GpuPod(1);
-  shape.host_ports = {{.port = 80}};
+  shape.host_ports = {{80, "", ""}};
   shape.ns = "t";
   EXPECT_EQ(PlacesOf(ledger, {Shared(shape), Shared(shape)}, 2, PoolPlacement::kSpread), "ac");
 
   PodShape together = GpuPod(1);
   together.labels = {{"app", "train"}};
-  together.affinity = {{.label_selector = kube::LabelSelector{{{"app", "train"}}, {}}, .topology_key = "zone"}};
+  kube::PodAffinityTerm& term = together.affinity.emplace_back();
+  term.label_selector = kube::LabelSelector{{{"app", "train"}}, {}};
+  term.topology_key = "zone";
   for (const char* name : {"a", "b", "c"}) {
     NodeState node = GpuNode(name, 8);
     node.labels.emplace("zone", "one");

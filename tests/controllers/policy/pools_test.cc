@@ -40,12 +40,12 @@ class TwoPools : public QueuedGangs {
 TEST_F(TwoPools, EachPoolHasAReservation) {
   PutIn("x", "a/x-large", 8);
   PutIn("y", "b/y-large", 8);
-  PutIn("y", "a/y-small", 1);
+  PutIn("y", "b/y-small", 1);
   Plan();
   EXPECT_TRUE(Standing("a/x-large").has_reservation);
   EXPECT_TRUE(Standing("b/y-large").has_reservation);
-  EXPECT_FALSE(IsPlaced("a/y-small"));
-  EXPECT_EQ(Standing("a/y-small").blocked_by, "b/y-large");
+  EXPECT_FALSE(IsPlaced("b/y-small"));
+  EXPECT_EQ(Standing("b/y-small").blocked_by, "b/y-large");
 }
 
 TEST_F(TwoPools, AGangThatWaitsInOnePoolHoldsUpNobodyInTheOther) {
@@ -81,20 +81,27 @@ TEST_F(TwoPools, RoomIsLentToWhoEndsBeforeTheStartInThatPool) {
   EXPECT_FALSE(IsPlaced("a/y-short")) << "it would end after the start of the large one";
 }
 
-TEST_F(TwoPools, WithoutGpusAGangReservesBesideThem) {
+TEST_F(TwoPools, AGangWithoutGpusReservesBesideThoseWithGpus) {
+  const auto cores = [](std::int64_t count) {
+    PodShape shape = GpuPod(0);
+    shape.request.milli_cpu = count * 1000;
+    shape.node_selector["pool"] = "x";
+    return shape;
+  };
+  ledger_.Bind("hog", "x", cores(20).request, "b/hog");
   PutIn("x", "a/x-large", 8);
-  Plan(1000);
-  PodShape shape = GpuPod(0);
-  shape.request.milli_cpu = 63'500;
-  shape.node_selector["pool"] = "x";
-  GangDemand wide = Gang("b/wide", 1, Shared(shape));
+  GangDemand wide = Gang("b/wide", 1, Shared(cores(50)));
   wide.waiting_since = 1;
   planner_.Put(wide);
-  Plan(1001);
+  Plan(1000);
   EXPECT_TRUE(Standing("a/x-large").has_reservation);
+  EXPECT_TRUE(Standing("b/wide").has_reservation);
+
+  ledger_.Release("hog");
   ledger_.Release("a/x-runs0");
-  Plan(1002);
+  Plan(1001);
   EXPECT_TRUE(IsPlaced("a/x-large"));
+  EXPECT_TRUE(IsPlaced("b/wide"));
 }
 
 TEST_F(QueuedGangs, ASpreadPoolPlacesMembersOnTheFreestNodes) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/campaign/gang_pools.h"
+#include "tests/campaign/gang_queues.h"
 
 #include <chrono>
+#include <set>
+#include <string>
 
 #include "tests/campaign/queue_objects.h"
 
@@ -57,34 +59,75 @@ GangStory ReservationInEachPool() {
                     UntilRuns(1, nullptr, "x-large")}};
 }
 
-bool AreApart(const World& world, const std::string& gang) {
-  const Json* first = world.Get("pods", {kNamespace, gang + "-0"});
-  const Json* second = world.Get("pods", {kNamespace, gang + "-1"});
-  return first && second && Text(*first, {"spec", "nodeName"}) != Text(*second, {"spec", "nodeName"});
+// The nodes of the gang's members.
+std::set<std::string> NodesOf(const World& world, const std::string& gang) {
+  std::set<std::string> nodes;
+  for (const auto& [key, pod] : world.All("pods")) {
+    if (GroupOf(*pod) == gang) nodes.insert(Text(*pod, {"spec", "nodeName"}));
+  }
+  return nodes;
 }
 
-// While a gang waits, its pool is told to spread what it packed.
+// What comes after the edit of the pool is spread; what runs stays.
 GangStory PlacementIsEdited() {
   const auto prepare = [](World& world) {
     AddPool(world, "all");
-    for (const char* node : {"node-0", "node-1"}) AddNodeIn(world, "all", node, 4);
-    SubmitGang(world, 2, 2, 4, kLongTimeout, "filler");
+    for (const char* node : {"node-0", "node-1"}) AddNodeIn(world, "all", node, 8);
+    SubmitGang(world, 1, 1, 2, kLongTimeout, "first");
   };
   const auto edits = [](World& world) {
     EditSpec(world, kPools, "all", R"({"placement":"Spread"})");
-    world.simulation.After(std::chrono::minutes(1), [&world] { DeletesSet("filler")(world); });
+    // Later than any fault hides the edit.
+    world.simulation.After(std::chrono::minutes(12), [&world] { SubmitGang(world, 6, 6, 1); });
   };
   return {.name = "queue-placement-edited",
           .prepare = prepare,
           .steps = {UntilRuns(
-                        2, [](World& world) { SubmitGang(world, 2, 2, 1); }, "filler"),
-                    UntilWaits(2, edits), Until("it runs on two nodes", [](const World& world) {
-                      return Runs(world, kGang, 2) && AreApart(world, kGang);
+                        1, [](World& world) { SubmitGang(world, 2, 2, 1, kLongTimeout, "packed"); }, "first"),
+                    Until(
+                        "another gang runs on the same node",
+                        [](const World& world) {
+                          return Runs(world, "packed", 2) && NodesOf(world, "packed") == NodesOf(world, "first");
+                        },
+                        edits),
+                    Until("the last gang runs on both nodes", [](const World& world) {
+                      return Runs(world, kGang, 6) && NodesOf(world, kGang).size() == 2;
                     })}};
+}
+
+// A limit that is set under a gang that has run for longer ends it. It stays gated when the limit is raised, and others
+// get its GPUs.
+GangStory RuntimeLimitIsSet() {
+  const auto prepare = [](World& world) {
+    AddQueue(world, "default", "{}");
+    AddNodes(world, 1, 8);
+    SubmitGang(world, 2, 2, 4);
+  };
+  const auto limits = [](World& world) {
+    world.simulation.After(std::chrono::minutes(2),
+                           [&world] { EditSpec(world, kQueues, "default", R"({"maximumRuntimeSeconds":60})"); });
+  };
+  const auto raises = [](World& world) {
+    EditSpec(world, kQueues, "default", R"({"maximumRuntimeSeconds":36000})");
+    SubmitGang(world, 2, 2, 4, kLongTimeout, "next");
+  };
+  const auto has_ended = [](const World& world) {
+    if (ReasonOf(world, kGang) != "DeadlineExceeded") return false;
+    for (const char* name : {"gang-0", "gang-1"}) {
+      const Json* pod = world.Get("pods", {kNamespace, name});
+      if (!pod || !IsGated(*pod) || kube::testing::IsBeingDeleted(*pod)) return false;
+    }
+    return true;
+  };
+  return {.name = "queue-gang-runtime-limit-set",
+          .prepare = prepare,
+          .steps = {UntilRuns(2, limits), Until("it has ended and is gated", has_ended, raises),
+                    UntilRuns(2, nullptr, "next"), Until("it is still gated", has_ended)},
+          .rules = {.may_roll_back = true}};
 }
 
 }  // namespace
 
-std::vector<GangStory> GangPools() { return {ReservationInEachPool(), PlacementIsEdited()}; }
+std::vector<GangStory> GangQueues() { return {ReservationInEachPool(), PlacementIsEdited(), RuntimeLimitIsSet()}; }
 
 }  // namespace grus::testing
