@@ -10,6 +10,7 @@
 #include "bench/manager_run.h"
 #include "bench/sim/pollux_grus.h"
 #include "clientlib/model/core_v1.h"
+#include "controllers/cluster/owners.h"
 #include "controllers/elastic/host_list.h"
 #include "controllers/policy/decimal.h"
 #include "crds/types/workload_profile.h"
