@@ -120,6 +120,8 @@ void ElasticWorkload::Mask(std::string_view resource, Json& object) const {
     else if (HasRole(object, "worker")) {
       object["metadata"]["labels"].Erase(kPodIndexLabel);
       object["spec"].Erase("hostname");
+      // The node of its place, if it had one.
+      for (const char* wish : {"affinity", "topologySpreadConstraints"}) object["spec"].Erase(wish);
     }
   }
   if (traits_.has_retries && resource == kPods && object.At({"metadata", "labels"})) {
