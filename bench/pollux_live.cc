@@ -124,23 +124,22 @@ kube::Status PolluxLive::Submit(std::size_t index) {
   return Create(client_, ns_, job);
 }
 
-// Its training is done: the launcher ends as training does.
-kube::Status PolluxLive::End(std::size_t index) {
-  Live& live = live_[index];
-  for (const auto& pod : observer_.Of(KindOf<kube::Pod>()).List<kube::Pod>()) {
-    if (!IsLauncher(*pod) || JobOf(*pod) != jobs_[index].name() || pod->status.phase != "Running") continue;
-    const Json patch = *kube::ParseJson(R"({"metadata":{"annotations":{"grus.test/outcome":"succeed"}}})");
-    auto told = client_.Patch(KindOf<kube::Pod>(), pod->metadata.Key(), kube::PatchType::kMerge, patch, {});
-    if (!told) return std::move(told).error();
-    live.is_told_to_end = true;
+std::shared_ptr<const kube::Pod> PolluxLive::RunningLauncher(const std::string& job) const {
+  for (auto& pod : observer_.Of(KindOf<kube::Pod>()).List<kube::Pod>()) {
+    if (IsLauncher(*pod) && JobOf(*pod) == job && pod->status.phase == "Running") return pod;
   }
-  return {};
+  return nullptr;
 }
 
-bool PolluxLive::IsLauncherRunning(const std::string& job) const {
-  const auto pods = observer_.Of(KindOf<kube::Pod>()).List<kube::Pod>();
-  return std::ranges::any_of(
-      pods, [&](const auto& pod) { return IsLauncher(*pod) && JobOf(*pod) == job && pod->status.phase == "Running"; });
+// Its training is done: the launcher ends as training does.
+kube::Status PolluxLive::End(std::size_t index) {
+  const auto launcher = RunningLauncher(jobs_[index].name());
+  if (!launcher) return {};
+  const Json patch = *kube::ParseJson(R"({"metadata":{"annotations":{"grus.test/outcome":"succeed"}}})");
+  auto told = client_.Patch(KindOf<kube::Pod>(), launcher->metadata.Key(), kube::PatchType::kMerge, patch, {});
+  if (!told) return std::move(told).error();
+  live_[index].is_told_to_end = true;
+  return {};
 }
 
 // The published workers that are ready, as the trainer sees them.
@@ -148,7 +147,7 @@ grus::GpuNodes PolluxLive::TrainsOn(std::size_t index) const {
   const std::string& name = jobs_[index].name();
   const auto config = observer_.Of(KindOf<kube::ConfigMap>()).Get<kube::ConfigMap>({ns_, name + "-hosts"});
   const auto list = config ? grus::ReadHostList(*config) : std::nullopt;
-  if (!list || !IsLauncherRunning(name)) return {};
+  if (!list || !RunningLauncher(name)) return {};
   grus::GpuNodes nodes;
   for (const grus::Host& host : list->hosts) {
     const auto pod = observer_.Of(KindOf<kube::Pod>()).Get<kube::Pod>({ns_, host.pod});

@@ -15,6 +15,7 @@
 
 #include "bench/sim/pollux_replay.h"
 #include "clientlib/client/client.h"
+#include "clientlib/model/pod.h"
 #include "crds/types/elastic_horovod_job.h"
 #include "tests/kit/observer.h"
 
@@ -59,7 +60,7 @@ class PolluxLive {
   void Check();
   void Complain(const std::string& what);
   grus::GpuNodes TrainsOn(std::size_t index) const;
-  bool IsLauncherRunning(const std::string& job) const;
+  std::shared_ptr<const kube::Pod> RunningLauncher(const std::string& job) const;  // Null: there is none.
   double TraceSeconds() const;
 
   kube::Client& client_;
