@@ -51,7 +51,8 @@ TEST(GangRuntime, AGangEndsWhenAllItsRunsTogetherReachTheLimitOfItsQueue) {
   EXPECT_EQ(ReasonOf(runs), "Running");
   EXPECT_EQ(runs.look_again, seconds(1));
 
-  const GangPlan ends = PlanGang(Limited(Running(2, 300), 400));
+  const GangView at_its_limit = Limited(Running(2, 300), 400);
+  const GangPlan ends = PlanGang(at_its_limit);
   EXPECT_THAT(Ends(ends), ElementsAre(0, 1));
   EXPECT_EQ(ends.status.phase, kGangFailed);
   EXPECT_EQ(ReasonOf(ends), "DeadlineExceeded");
