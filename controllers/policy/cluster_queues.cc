@@ -166,11 +166,11 @@ void ClusterQueues::ClaimFor(const std::string& owner, std::optional<PoolNeed> c
   const auto it = claims_.find(owner);
   if (it == claims_.end() ? !claim : claim == it->second) return;
   if (it != claims_.end()) {
-    if (queue) count_.use->Add(*queue, it->second.pool, {.used = -it->second.milli});
+    if (queue) count_.use->Add(*queue, it->second.pool, {.used = -it->second.milli, .claimed = -it->second.milli});
     claims_.erase(it);
   }
   if (!claim || !queue) return;
-  count_.use->Add(*queue, claim->pool, {.used = claim->milli});
+  count_.use->Add(*queue, claim->pool, {.used = claim->milli, .claimed = claim->milli});
   claims_[owner] = *claim;
 }
 
@@ -289,7 +289,7 @@ void ClusterQueues::CountAnew() {
   for (auto it = claims_.begin(); it != claims_.end();) {
     const kube::Result<QueueIndex> queue = FindQueue(it->first, *count_.tree);
     const bool holds = queue && it->second.pool < count_.tree->pool_count();
-    if (holds) count_.use->Add(*queue, it->second.pool, {.used = it->second.milli});
+    if (holds) count_.use->Add(*queue, it->second.pool, {.used = it->second.milli, .claimed = it->second.milli});
     it = holds ? std::next(it) : claims_.erase(it);
   }
 }

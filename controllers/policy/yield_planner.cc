@@ -13,7 +13,9 @@ namespace {
 // A job that runs takes GPUs when its cooldown is over. One that cannot use them must not keep them idle for long.
 constexpr std::int64_t kKeptForGrowth = 60;
 constexpr std::int64_t kClockSkew = 60;
-constexpr int kMostSecondTries = 2;  // In one plan: each looks at many nodes.
+// Searches on single nodes take long: so many in one plan and pool, and for one owner no more often than that.
+constexpr int kMostSearches = 2;
+constexpr std::int64_t kSearchSeconds = 10;
 
 }  // namespace
 
@@ -84,10 +86,15 @@ bool YieldPlanner::MayAsk(const WaitingDemand& request, std::int64_t now) const 
   return now - request.since >= spec->preemption_delay_seconds;
 }
 
-void YieldPlanner::ClaimIfFreed(const WaitingDemand& request, ReclaimOutcome outcome) {
-  const bool is_coming = queues_.use().Available(request.queue, request.pool) < request.milli;
-  const bool is_freed_for_it = outcome == ReclaimOutcome::kReclaimed ||
-                               (outcome == ReclaimOutcome::kFree && (is_coming || kept_until_.contains(request.owner)));
+// What yields is enough for it.
+bool YieldPlanner::IsComing(const WaitingDemand& request, const Promised& promised) const {
+  return promised.contains(request.owner) || queues_.use().Available(request.queue, request.pool) < request.milli;
+}
+
+void YieldPlanner::ClaimIfFreed(const WaitingDemand& request, ReclaimOutcome outcome, const Promised& promised) {
+  const bool is_freed_for_it =
+      outcome == ReclaimOutcome::kReclaimed ||
+      (outcome == ReclaimOutcome::kFree && (IsComing(request, promised) || kept_until_.contains(request.owner)));
   if (is_freed_for_it) queues_.ClaimFor(request.owner, PoolNeed{request.pool, request.milli});
 }
 
@@ -108,25 +115,41 @@ void YieldPlanner::PlanStarts(PoolIndex pool, std::span<const WaitingDemand> req
   const ReclaimPlan plan = PlanReclaim(queues_.use(), pool, shares, queues_.JobsIn(pool, now), of_pool);
   std::map<std::string_view, std::vector<Yield>> yields_for;
   for (const Yield& yield : plan.yields) yields_for[yield.for_job].push_back(yield);
-  int second_tries = kMostSecondTries;
+  Promised promised;
+  for (const auto& [owner, notice] : queues_.yields()) promised.insert(notice.for_owner);
+  int tries = kMostSearches;
   for (std::size_t i = 0; i < asking.size(); ++i) {
-    std::vector<Yield>& yields = yields_for[asking[i].owner];
-    if (!yields.empty() && !would_help_(asking[i].owner, yields)) {
-      if (second_tries-- <= 0) continue;
-      yields = OnFewNodes(of_pool[i], pool, shares, now);
+    const WaitingDemand& request = asking[i];
+    std::vector<Yield>& yields = yields_for[request.owner];
+    ReclaimOutcome outcome = plan.answers[i].outcome;
+    if (outcome == ReclaimOutcome::kFree && !IsComing(request, promised)) {
+      yields = OnFewNodes(of_pool[i], pool, shares, now, tries);
+      if (!yields.empty()) outcome = ReclaimOutcome::kReclaimed;
+    } else if (!yields.empty() && !would_help_(request.owner, yields)) {
+      yields = OnFewNodes(of_pool[i], pool, shares, now, tries);
       if (yields.empty()) continue;
     }
     for (const Yield& yield : yields) Tell(yield, now);
-    ClaimIfFreed(asking[i], plan.answers[i].outcome);
+    ClaimIfFreed(request, outcome, promised);
   }
 }
 
 std::vector<Yield> YieldPlanner::OnFewNodes(const ReclaimRequest& request, PoolIndex pool,
-                                            std::span<const std::int64_t> shares, std::int64_t now) {
+                                            std::span<const std::int64_t> shares, std::int64_t now, int& tries) {
+  if (tries == 0 || !searched_at_.try_emplace(request.job, now).second) return {};
+  --tries;
+  if (would_help_(request.job, {})) return {};  // There is room, but it is kept for others.
   const std::set<std::string> owners = in_the_way_(request.job);
   std::vector<ReclaimJob> jobs = queues_.JobsIn(pool, now);
   std::erase_if(jobs, [&](const ReclaimJob& job) { return !owners.contains(job.key); });
-  std::vector<Yield> yields = PlanReclaim(queues_.use(), pool, shares, jobs, std::span(&request, 1)).yields;
+  std::int64_t held = 0;
+  for (const ReclaimJob& job : jobs) held += job.workers * job.worker_milli;
+  // All that it needs comes from these, or all that they hold: what is idle elsewhere does not help it.
+  QueueUse use = queues_.use();
+  const std::int64_t idle_there = request.milli - std::min(request.milli, held);
+  const std::int64_t elsewhere = use.AfterYields().Available(request.queue, pool) - idle_there;
+  use.Add(kRootQueue, pool, {.used = std::max<std::int64_t>(0, elsewhere)});
+  std::vector<Yield> yields = PlanReclaim(use, pool, shares, jobs, std::span(&request, 1)).yields;
   if (!yields.empty() && !would_help_(request.job, yields)) yields.clear();
   return yields;
 }
@@ -145,7 +168,7 @@ void YieldPlanner::PlanGrowth(PoolIndex pool, std::span<const WaitingDemand> gro
     const ReclaimRequest asked{request.owner, request.queue, holder.job_class, holder.priority, true, request.milli};
     const ReclaimPlan plan = PlanReclaim(queues_.use(), pool, shares, jobs, std::span(&asked, 1));
     for (const Yield& yield : plan.yields) Tell(yield, now);
-    ClaimIfFreed(request, plan.answers.front().outcome);
+    ClaimIfFreed(request, plan.answers.front().outcome, {});
   }
 }
 
@@ -170,6 +193,7 @@ std::vector<std::string> YieldPlanner::Update(std::span<const WaitingDemand> req
   std::vector<WaitingDemand> all(requests.begin(), requests.end());
   // What yields stays with those for whom it does: given to others, it would have to be asked for once more.
   std::stable_partition(all.begin(), all.end(), [&](const WaitingDemand& r) { return claims.contains(r.owner); });
+  std::erase_if(searched_at_, [now](const auto& at) { return now - at.second >= kSearchSeconds || now < at.second; });
   std::erase_if(kept_until_, [now](const auto& kept) { return kept.second <= now; });
   const QueueTree& tree = queues_.tree();
   Growth growth;

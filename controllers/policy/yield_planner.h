@@ -36,15 +36,18 @@ class YieldPlanner {
   std::vector<std::string> Update(std::span<const WaitingDemand> requests, std::int64_t now);
 
  private:
+  using Promised = std::set<std::string>;  // For whom others yield already.
   using Growth = std::map<PoolIndex, std::vector<WaitingDemand>>;
 
   void DropNeedless(std::span<const WaitingDemand> requests, const Growth& growth, std::int64_t now);
   bool MayAsk(const WaitingDemand& request, std::int64_t now) const;
-  void ClaimIfFreed(const WaitingDemand& request, ReclaimOutcome outcome);
+  bool IsComing(const WaitingDemand& request, const Promised& promised) const;
+  void ClaimIfFreed(const WaitingDemand& request, ReclaimOutcome outcome, const Promised& promised);
   void PlanStarts(PoolIndex pool, std::span<const WaitingDemand> requests, std::int64_t now);
-  // For one request, with those alone that are on a few nodes; empty: that does not help either.
+  // For one request that lacks room on single nodes: from those alone that are on a few of them. Empty: that does not
+  // help, or it has been searched for lately, or by others in this plan: `tries` is what they have left.
   std::vector<Yield> OnFewNodes(const ReclaimRequest& request, PoolIndex pool, std::span<const std::int64_t> shares,
-                                std::int64_t now);
+                                std::int64_t now, int& tries);
   void PlanGrowth(PoolIndex pool, std::span<const WaitingDemand> growth, std::int64_t now);
   void PlanDrains(std::int64_t now);
   void WithdrawIfOtherQueues();
@@ -55,9 +58,10 @@ class YieldPlanner {
   const WouldHelp would_help_;
   const InTheWay in_the_way_;
   std::vector<std::string> changed_;
-  std::uint64_t setup_version_ = 0;                 // Of the queues, for which the notices hold.
-  std::map<std::string, YieldNotice> withdrawn_;    // By this update.
-  std::map<std::string, std::int64_t> kept_until_;  // Unix seconds: what others gave up for this owner is kept for it.
+  std::uint64_t setup_version_ = 0;                  // Of the queues, for which the notices hold.
+  std::map<std::string, YieldNotice> withdrawn_;     // By this update.
+  std::map<std::string, std::int64_t> searched_at_;  // Of owners: Unix seconds.
+  std::map<std::string, std::int64_t> kept_until_;   // Unix seconds: what others gave up for this owner is kept for it.
 };
 
 }  // namespace grus

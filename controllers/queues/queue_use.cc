@@ -21,6 +21,7 @@ void QueueUse::Add(QueueIndex queue, PoolIndex pool, const UsedGpus& more) {
     sum.used += more.used;
     sum.fixed += more.fixed;
     sum.yielding += more.yielding;
+    sum.claimed += more.claimed;
     if (queue != kRootQueue) UpdateWithheld(queue, pool);
   }
 }
@@ -37,6 +38,11 @@ std::int64_t QueueUse::borrowed(QueueIndex queue, PoolIndex pool) const {
   return std::max<std::int64_t>(0, used(queue, pool) - tree_->QuotaOf(queue, pool).guaranteed);
 }
 
+std::int64_t QueueUse::Idle(PoolIndex pool) const {
+  const UsedGpus& all = Of(kRootQueue, pool);
+  return tree_->PoolAt(pool).milli - all.used + std::min(all.claimed, all.yielding);
+}
+
 std::int64_t QueueUse::Available(QueueIndex queue, PoolIndex pool) const {
   std::int64_t available = Idle(pool);
   for (; queue != kRootQueue; queue = tree_->ParentOf(queue)) {
@@ -49,7 +55,7 @@ QueueUse QueueUse::AfterYields() const {
   QueueUse after = *this;
   for (PoolCell& cell : after.cells_) {
     cell.sum.used -= cell.sum.yielding;
-    cell.sum.yielding = 0;
+    cell.sum.yielding = cell.sum.claimed = 0;
   }
   for (QueueIndex queue = tree_->size() - 1; queue > kRootQueue; --queue) {
     for (PoolIndex pool = 0; pool < tree_->pool_count(); ++pool) after.UpdateWithheld(queue, pool);

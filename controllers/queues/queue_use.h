@@ -18,6 +18,7 @@ struct UsedGpus {
   std::int64_t used = 0;
   std::int64_t fixed = 0;     // Of `used`: by jobs that are not preemptible, without their surplus.
   std::int64_t yielding = 0;  // Of `used`: by pods that were told to end, or are ending.
+  std::int64_t claimed = 0;   // Of `used`: nobody has them yet. Of the idle ones, and of those that yield.
   friend bool operator==(const UsedGpus&, const UsedGpus&) = default;
 };
 
@@ -35,8 +36,8 @@ class QueueUse {
   std::int64_t used(QueueIndex queue, PoolIndex pool) const { return Of(queue, pool).used; }
   std::int64_t borrowed(QueueIndex queue, PoolIndex pool) const;  // What it uses above its guarantee.
 
-  // Negative if nodes were lost under what runs.
-  std::int64_t Idle(PoolIndex pool) const { return tree_->PoolAt(pool).milli - used(kRootQueue, pool); }
+  // Without what is claimed, beyond what yields. Negative if nodes were lost under what runs.
+  std::int64_t Idle(PoolIndex pool) const;
   // Idle GPUs that this queue may use: without what others do not lend.
   std::int64_t Available(QueueIndex queue, PoolIndex pool) const;
   // Of the idle GPUs, those that stay for this queue and the queues below it because they are not lent.

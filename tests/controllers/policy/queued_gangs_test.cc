@@ -356,6 +356,68 @@ TEST_F(QueuedGangs, AClaimantMayAskForOneMore) {
   EXPECT_EQ(ledger_.PlacesOf("a/waits").size(), 7U);
 }
 
+// What one gives up is for the first of those who wait for it, whoever else gives up GPUs.
+TEST_F(QueuedGangs, WhatComesFreeIsTakenInTheSamePass) {
+  PutNodes(ledger_, 3);
+  SetUpQueues({Team("a", 16), Team("b", 0)});
+  Run("b/one", "a", 8, 8);
+  Run("b/two", "b", 8, 8);
+  Run("b/three", "c", 8, 8);
+  Put("a/first", 8);
+  Put("a/second", 8);
+  Plan(1000);
+  ASSERT_THAT(queues_.yields(), SizeIs(2));
+  for (const int free : {1, 2}) {
+    End(queues_.yields().begin()->first, 8, 0);
+    Plan(1029 + free);
+    EXPECT_EQ(IsPlaced("a/first") + IsPlaced("a/second"), free);
+  }
+  EXPECT_THAT(queues_.yields(), IsEmpty());
+}
+
+TEST_F(QueuedGangs, IdleGpusThatAreTooScatteredKeepNobodyFromItsGuarantee) {
+  PutNodes(ledger_, 2);
+  SetUpQueues({Team("a", 8), Team("b", 0)});
+  Run("b/one", "a", 5, 5);
+  Run("b/two", "b", 3, 3);
+  queues_.PutHolder("a/whole-node", {.comes_back = true});
+  planner_.Put(Gang("a/whole-node", 1, 8));
+  Plan(1000);
+  ASSERT_THAT(queues_.yields(), SizeIs(1));
+  EXPECT_TRUE(NoticeTo("b/two")) << "fewer stop on its node";
+  Plan(1011);
+  EXPECT_THAT(queues_.yields(), SizeIs(1)) << "nobody else is asked while these yield";
+  End("b/two", 3, 0);
+  Plan(1020);
+  EXPECT_TRUE(IsPlaced("a/whole-node"));
+}
+
+TEST_F(QueuedGangs, ThatNodesAreFullStopsNobodyForAGangWithoutTheRight) {
+  PutNodes(ledger_, 2);
+  SetUpQueues({Team("a", 4), Team("b", 8)});
+  Run("b/one", "a", 4, 4);
+  Run("b/two", "b", 4, 4);
+  queues_.PutHolder("a/whole-node", {.comes_back = true});
+  planner_.Put(Gang("a/whole-node", 1, 8));
+  Plan(1000);
+  EXPECT_THAT(queues_.yields(), IsEmpty());
+}
+
+TEST_F(QueuedGangs, WhileSomeYieldForAClaimOthersUseWhatIsIdle) {
+  PutNodes(ledger_, 2);
+  SetUpQueues({Team("a", 8), Team("b", 0), Team("c", 8)});
+  Run("b/one", "a", 8, 8);
+  PodShape only_a = GpuPod(1);
+  only_a.node_selector[kHostnameLabel] = "a";
+  queues_.PutHolder("a/pinned", {.comes_back = true});
+  planner_.Put(Gang("a/pinned", 8, Shared(only_a)));
+  Plan(1000);
+  ASSERT_TRUE(NoticeTo("b/one"));
+  Put("c/waits", 8);
+  Plan(1001);
+  EXPECT_TRUE(IsPlaced("c/waits"));
+}
+
 // Sixteen jobs of one GPU on two nodes: eight of one node make room for a pod of eight GPUs, eight of both do not.
 TEST_F(QueuedGangs, JobsAreStoppedWhereThatMakesRoom) {
   PutNodes(ledger_, 2);
