@@ -42,6 +42,7 @@ bool ClusterQueues::SetUp(QueueSetup setup) {
     notices_.clear();
     stays_.clear();
     claims_.clear();
+    reserved_.clear();
   }
   for (NodeId id = 0; are_other_pools && id < ledger_.node_limit(); ++id) {
     const LedgerNode* node = ledger_.NodeAt(id);
@@ -58,7 +59,7 @@ bool ClusterQueues::PutHolder(const std::string& owner, const Holder& holder) {
   CountCurves((holder.curve ? 1 : 0) - (known.curve ? 1 : 0));
   known = holder;
   if (is_stale_ || !is_active()) return true;
-  if (is_moved && claims_.contains(owner)) is_stale_ = true;
+  if (is_moved && (claims_.contains(owner) || reserved_.contains(owner))) is_stale_ = true;
   if (const auto account = count_.accounts.find(owner); account != count_.accounts.end()) {
     if (is_moved) is_stale_ = true;
     else Recount(owner, account->second);
@@ -87,6 +88,7 @@ void ClusterQueues::RemoveHolder(const std::string& owner) {
   notices_.erase(owner);
   stays_.erase(owner);
   claims_.erase(owner);
+  reserved_.erase(owner);
   is_stale_ = true;
 }
 
@@ -153,25 +155,34 @@ std::int64_t ClusterQueues::HeadroomOf(const std::string& owner, PoolIndex pool,
   const std::string key = WithoutLauncher(owner);
   const kube::Result<QueueIndex> queue = QueueOf(key);
   if (!queue) return 0;
-  const auto claim = claims_.find(key);
-  const std::optional<PoolNeed> own = claim == claims_.end() ? std::nullopt : std::optional(claim->second);
+  const auto find = [&key](const Charges& charges) {
+    const auto it = charges.find(key);
+    return it == charges.end() ? std::nullopt : std::optional(it->second);
+  };
+  const std::optional<PoolNeed> claim = find(claims_), reserved = find(reserved_);
   ClaimFor(key, std::nullopt);
+  SetReserved(key, std::nullopt);
   const std::int64_t headroom = grus::HeadroomOf(use(), *queue, pool, is_preemptible);
-  ClaimFor(key, own);
+  ClaimFor(key, claim);
+  SetReserved(key, reserved);
   return headroom;
 }
 
-void ClusterQueues::ClaimFor(const std::string& owner, std::optional<PoolNeed> claim) {
-  const kube::Result<QueueIndex> queue = QueueOf(owner);  // May count anew, and drop claims.
-  const auto it = claims_.find(owner);
-  if (it == claims_.end() ? !claim : claim == it->second) return;
-  if (it != claims_.end()) {
-    if (queue) count_.use->Add(*queue, it->second.pool, {.used = -it->second.milli, .claimed = -it->second.milli});
-    claims_.erase(it);
+void ClusterQueues::Charge(Charges& charges, const std::string& owner, std::optional<PoolNeed> need) {
+  if (!need && !charges.contains(owner)) return;
+  const kube::Result<QueueIndex> queue = QueueOf(owner);  // May count anew, and drop charges.
+  const auto it = charges.find(owner);
+  if (it == charges.end() ? !need : need == it->second) return;
+  const auto add = [&](PoolIndex pool, std::int64_t milli) {
+    if (queue) count_.use->Add(*queue, pool, {.used = milli, .claimed = milli});
+  };
+  if (it != charges.end()) {
+    add(it->second.pool, -it->second.milli);
+    charges.erase(it);
   }
-  if (!claim || !queue) return;
-  count_.use->Add(*queue, claim->pool, {.used = claim->milli, .claimed = claim->milli});
-  claims_[owner] = *claim;
+  if (!need || !queue) return;
+  add(need->pool, need->milli);
+  charges[owner] = *need;
 }
 
 void ClusterQueues::SetYield(const std::string& owner, std::optional<YieldNotice> notice) {
@@ -286,12 +297,19 @@ void ClusterQueues::CountAnew() {
   });
   for (auto& [owner, stays] : stays_) stays.resize(sizes.size());
   for (auto& [owner, account] : count_.accounts) Recount(owner, account);
-  for (auto it = claims_.begin(); it != claims_.end();) {
-    const kube::Result<QueueIndex> queue = FindQueue(it->first, *count_.tree);
-    const bool holds = queue && it->second.pool < count_.tree->pool_count();
-    if (holds) count_.use->Add(*queue, it->second.pool, {.used = it->second.milli, .claimed = it->second.milli});
-    it = holds ? std::next(it) : claims_.erase(it);
-  }
+  CountCharges(claims_);
+  CountCharges(reserved_);
+}
+
+// Drops those whose queue or pool is gone.
+void ClusterQueues::CountCharges(Charges& charges) {
+  std::erase_if(charges, [this](const auto& charge) {
+    const auto& [owner, need] = charge;
+    const kube::Result<QueueIndex> queue = FindQueue(owner, *count_.tree);
+    if (!queue || need.pool >= count_.tree->pool_count()) return true;
+    count_.use->Add(*queue, need.pool, {.used = need.milli, .claimed = need.milli});
+    return false;
+  });
 }
 
 ClusterQueues::Account& ClusterQueues::AccountOf(const std::string& owner) {

@@ -44,6 +44,8 @@ struct SizedJob {
 
 class ClusterQueues final : public HoldingsObserver {
  public:
+  using Charges = std::map<std::string, PoolNeed>;  // By owner.
+
   explicit ClusterQueues(ClusterLedger& ledger) : ledger_(ledger) {}
 
   // False: it is the same as before.
@@ -59,7 +61,7 @@ class ClusterQueues final : public HoldingsObserver {
 
   // REQUIRES for what follows: is_active().
   const QueueTree& tree() { return Counted().use->tree(); }
-  const QueueUse& use() { return *Counted().use; }  // With what ClaimFor() keeps.
+  const QueueUse& use() { return *Counted().use; }  // With what ClaimFor() and SetReserved() keep.
   // The queue that it starts from; the error says why it does not start.
   kube::Result<QueueIndex> QueueOf(const std::string& owner);
   std::int64_t MilliOf(const Resources& request, PoolIndex pool) const;
@@ -70,8 +72,11 @@ class ClusterQueues final : public HoldingsObserver {
   std::int64_t HeadroomOf(const std::string& owner, PoolIndex pool, bool is_preemptible);
 
   // Keeps GPUs for an owner that waits, as if it used them; nullopt: not any more.
-  void ClaimFor(const std::string& owner, std::optional<PoolNeed> claim);
-  const std::map<std::string, PoolNeed>& claims() const { return claims_; }
+  void ClaimFor(const std::string& owner, std::optional<PoolNeed> claim) { Charge(claims_, owner, claim); }
+  const Charges& claims() const { return claims_; }
+  // Of the room that is reserved for it, what is idle counts as if it used it; nullopt: nothing.
+  void SetReserved(const std::string& owner, std::optional<PoolNeed> idle) { Charge(reserved_, owner, idle); }
+  const Charges& reserved() const { return reserved_; }
 
   // What it is to give up counts as yielding; nullopt: it keeps all.
   void SetYield(const std::string& owner, std::optional<YieldNotice> notice);
@@ -118,6 +123,8 @@ class ClusterQueues final : public HoldingsObserver {
     std::vector<PoolReport> pools;
   };
 
+  void Charge(Charges& charges, const std::string& owner, std::optional<PoolNeed> need);
+  void CountCharges(Charges& charges);
   void CountCurves(int change);
   Count& Counted();
   void CountAnew();
@@ -139,7 +146,7 @@ class ClusterQueues final : public HoldingsObserver {
   int curves_ = 0;  // Holders that have one.
   Count count_;
   std::unordered_map<std::string, Holder> holders_;
-  std::map<std::string, PoolNeed> claims_;
+  Charges claims_, reserved_;
   std::map<std::string, YieldNotice> notices_;
   std::vector<std::string> taken_back_;  // Owners whose notice a change of pools took back.
   std::map<std::string, int> targets_;

@@ -146,8 +146,9 @@ QueuesReport ClusterQueues::Report(std::span<const WaitingDemand> waiting) {
   QueuesReport report;
   if (!is_active()) return report;
   const QueueTree& tree = this->tree();
-  const std::map<std::string, PoolNeed> claims = claims_;
+  const Charges claims = claims_, reserved = reserved_;
   for (const auto& [owner, claim] : claims) ClaimFor(owner, std::nullopt);
+  for (const auto& [owner, idle] : reserved) SetReserved(owner, std::nullopt);
   std::vector<std::vector<std::int64_t>> shares;
   for (PoolIndex pool = 0; pool < tree.pool_count(); ++pool) {
     shares.push_back(FairShares(tree, pool, DemandIn(pool, waiting)));
@@ -172,6 +173,7 @@ QueuesReport ClusterQueues::Report(std::span<const WaitingDemand> waiting) {
   for (QueueFault& fault : NamespacesInTwoQueues(tree, setup_.namespaces)) report.faults.push_back(std::move(fault));
   for (QueueFault& fault : LimitsBelowUse(*count_.use)) report.faults.push_back(std::move(fault));
   for (const auto& [owner, claim] : claims) ClaimFor(owner, claim);
+  for (const auto& [owner, idle] : reserved) SetReserved(owner, idle);
   return report;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "controllers/policy/gang_placer.h"
 #include "controllers/policy/gang_standing.h"
 #include "controllers/policy/gang_turns.h"
 #include "controllers/policy/planned_gang.h"
@@ -36,6 +37,7 @@ struct GangPlanner::Impl {
   std::vector<std::string> changed;
   std::vector<PlannedGang*> in_order;  // Those that wait, in the order of the last plan.
   ReservationKeeper reservation;
+  GangPlacer placer{ledger, queues, reservation};
 
   bool is_dirty = true;
   std::uint64_t planned_version = 0;
@@ -45,8 +47,6 @@ struct GangPlanner::Impl {
   Impl(ClusterLedger& l, ClusterQueues* q, std::int64_t after)
       : ledger(l), queues(q ? *q : no_queues.emplace(l)), reservation(l, after) {}
 
-  GangToPlace QueryOf(const PlannedGang& gang) const { return grus::QueryOf(gang, gang.in_pool(), ledger); }
-
   // Whether it would have room where it may run, once these and all that have a notice have yielded.
   bool WouldHelp(const std::string& owner, std::span<const Yield> more) const {
     const auto it = gangs.find(owner);
@@ -54,67 +54,6 @@ struct GangPlanner::Impl {
     for (const Yield& yield : more) yielding.insert(ledger.FindOwner(yield.job));
     for (const auto& [job, notice] : queues.yields()) yielding.insert(ledger.FindOwner(job));
     return it != gangs.end() && HasRoomWithout(it->second, yielding, ledger);
-  }
-
-  // In the first of its pools where its queue lets it start and there is room. `gang.at` says which it was; else the
-  // one that it has most right to.
-  bool TryToPlace(PlannedGang& gang, std::int64_t now) {
-    std::size_t best = gang.at;
-    int best_right = -1;
-    std::optional<std::string> why;
-    for (gang.at = 0; gang.at < gang.variants.size(); ++gang.at) {
-      const PoolVariant& variant = gang.in_pool();
-      const bool has_nodes = gang.variants.size() == 1 || variant.HasNodes();
-      const std::optional<std::string> refusal = WhyNotAdmitted(gang, variant, queues);
-      if (has_nodes && !refusal && TryInPool(gang, now)) return true;
-      const int right = (has_nodes && variant.capacity >= gang.needed() ? 8 : 0) + (gang.is_entitled ? 4 : 0) +
-                        (IsWithinGuarantee(gang, variant, queues) ? 2 : 0) + (refusal ? 0 : 1);
-      if (right <= best_right) continue;
-      best_right = right;
-      best = gang.at;
-      why = refusal;
-    }
-    gang.at = best;
-    gang.is_entitled = (best_right & 4) != 0;
-    if (gang.variants.size() > 1) gang.searched.reset();
-    // Where nothing is idle, those that hold the GPUs say more.
-    if (gang.is_entitled) why.reset();
-    gang.is_changed |= Update(gang.standing.queue_refusal, why.value_or(std::string()));
-    return false;
-  }
-
-  bool TryInPool(PlannedGang& gang, std::int64_t now) {
-    GangToPlace query = QueryOf(gang);
-    query.at_most = MostAdmitted(gang, gang.in_pool(), queues);
-    gang.searched.reset();
-    query.may_use = reservation.RoomOf(gang.demand.key);
-    if (Search(gang, query, now)) return true;
-    const ReservedRoom in_time = reservation.RoomInTime(gang, now);
-    query.may_use = &in_time;
-    return !in_time.empty() && Search(gang, query, now);
-  }
-
-  bool Search(PlannedGang& gang, GangToPlace& query, std::int64_t now) {
-    if (RoomForMembers(ledger, query, gang.needed()) < gang.needed()) return false;
-    if (gang.guards_version != ledger.guards_version()) {
-      gang.guards_version = ledger.guards_version();
-      gang.is_constrained = HasConstraints(ledger, gang.demand.members);
-    }
-    query.is_constrained = gang.is_constrained;
-    const GangPlaces places = PlaceGang(ledger, query);
-    gang.searched = places.fitting;
-    if (places.nodes.empty()) return false;
-    const std::string& key = gang.demand.key;
-    for (std::size_t i = 0; i < places.nodes.size(); ++i) {
-      const GangDemand::Companion& companion = gang.demand.companion;
-      ledger.AddPlace(static_cast<int>(i) == companion.member ? companion.owner : key,
-                      ledger.NodeAt(places.nodes[i])->state.name, gang.in_pool().members[i]);
-    }
-    gang.standing = {};
-    gang.standing.is_placed = true;
-    gang.standing.placed = static_cast<int>(places.nodes.size());
-    reservation.NoteStart(gang, now);
-    return true;
   }
 
   // The search failed although there is room: constraints between pods are in the way.
@@ -165,61 +104,94 @@ struct GangPlanner::Impl {
     return of.ok();
   }
 
-  // Those for which others yielded go first: their GPUs are kept for them.
+  bool TryToPlace(PlannedGang& gang, std::int64_t now) {
+    if (!placer.Place(gang, now)) return false;
+    changed.push_back(gang.demand.key);
+    queue.erase(gang.rank);
+    return true;
+  }
+
+  // Those for which others yielded go first: their GPUs are kept for them. They leave alone what is reserved, if they
+  // can.
   void PlaceClaimants(std::int64_t now) {
-    if (!queues.claims().empty()) reservation.DropAll();
     queues.tree();  // Counts anew, if needed: that may drop claims.
     for (const auto& [key, claim] : std::map(queues.claims())) {
       const auto it = gangs.find(key);
       if (it == gangs.end() || !queue.contains(it->second.rank) || !Prepare(it->second)) continue;
-      queues.ClaimFor(key, std::nullopt);
-      UpdateCapacity(it->second, ledger, false);
-      if (TryToPlace(it->second, now)) NotePlaced(it->second);
-      else queues.ClaimFor(key, claim);
+      PlannedGang& gang = it->second;
+      UpdateCapacity(gang, ledger, false);
+      if (!TryToPlace(gang, now) && reservation.Meet(gang)) {
+        placer.ChargeReservations();
+        TryToPlace(gang, now);
+      }
     }
   }
 
-  void NotePlaced(PlannedGang& gang) {
-    reservation.End(gang.demand.key);
-    changed.push_back(gang.demand.key);
-    queue.erase(gang.rank);
+  // Whether the queue of a gang has a right to what it uses with the room that is kept for that gang.
+  bool IsDueTo(const std::string& owner, PoolIndex pool) {
+    const kube::Result<QueueIndex> of = queues.QueueOf(owner);
+    if (!queues.is_active() || !of || pool == kNoPool || pool >= queues.tree().pool_count()) return false;
+    const std::int64_t right = std::max(queues.tree().QuotaOf(*of, pool).guaranteed, yields.ShareOf(*of, pool));
+    return queues.use().used(*of, pool) <= right;
   }
 
   // False: the turn of a gang ended.
   bool PlaceInTurn(std::int64_t now) {
+    placer.ChargeReservations();
+    reservation.Begin([this](const std::string& owner, PoolIndex pool) { return IsDueTo(owner, pool); });
     if (queues.is_active()) PlaceClaimants(now);
     std::vector<PlannedGang*> waiting;
     for (const auto& [rank, gang] : queue) waiting.push_back(gang);
     const std::vector<GangTurns::Entry> entries = EntriesOf(waiting);
     GangTurns turns_of_queues(queues, entries);
     in_order.clear();
-    reservation.Begin();
+    std::vector<PlannedGang*> behind;
     while (const std::optional<std::size_t> next = turns_of_queues.Next()) {
       PlannedGang& gang = *waiting[*next];
-      reservation.Meet(gang);
-      UpdateCapacity(gang, ledger, false);
-      if (!queues.claims().contains(gang.demand.key) && TryToPlace(gang, now)) {
-        NotePlaced(gang);
-        turns_of_queues.Tried(*next, true);
-        continue;
-      }
-      turns_of_queues.Tried(*next, false);
-      gang.was_tried = true;
-      in_order.push_back(&gang);
-      if (!MayReserve(gang, now)) {
-        reservation.Drop(gang.demand.key);
-        continue;
-      }
-      UpdateCapacity(gang, ledger, true);
-      if (!MayReserve(gang, now) || !reservation.Reserve(gang, QueryOf(gang), now)) {
-        reservation.Drop(gang.demand.key);
-      } else if (reservation.EndTurn(gang.demand.key, now)) {
-        reservation.End(gang.demand.key);
-        return false;
-      }
+      const bool is_behind = IsBehindReservation(gang);
+      if (is_behind) behind.push_back(&gang);
+      const bool is_placed = !is_behind && TryInTurn(gang, now);
+      turns_of_queues.Tried(*next, is_placed);
+      if (!is_placed && !is_behind && !ReserveInTurn(gang, now)) return false;
+    }
+    for (PlannedGang* gang : behind) {
+      if (!TryInTurn(*gang, now) && !ReserveInTurn(*gang, now)) return false;
     }
     reservation.Finish();
     return true;
+  }
+
+  bool TryInTurn(PlannedGang& gang, std::int64_t now) {
+    if (reservation.Meet(gang)) placer.ChargeReservations();
+    UpdateCapacity(gang, ledger, false);
+    return !queues.claims().contains(gang.demand.key) && TryToPlace(gang, now);
+  }
+
+  // Of one that has to wait. False: the turn of a gang ended.
+  bool ReserveInTurn(PlannedGang& gang, std::int64_t now) {
+    gang.was_tried = true;
+    in_order.push_back(&gang);
+    bool has_it = MayReserve(gang, now);
+    if (has_it) {
+      UpdateCapacity(gang, ledger, true);
+      has_it = MayReserve(gang, now) && reservation.Reserve(gang, QueryOf(gang, gang.in_pool(), ledger), now);
+    }
+    if (has_it || reservation.Drop(gang.demand.key)) placer.ChargeReservations();
+    if (!has_it || !reservation.EndTurn(gang.demand.key, now)) return true;
+    reservation.End(gang.demand.key);
+    return false;
+  }
+
+  // One before it in its queue has a reservation, and the guarantee of the queue is not enough for both: else those
+  // behind would keep the queue at its guarantee, and a large gang would never be within it.
+  bool IsBehindReservation(const PlannedGang& gang) {
+    const auto before = gangs.find(reservation.OwnerBefore(gang));
+    const std::vector<PoolNeed> needs = NeedsOf(gang, gang.in_pool());
+    if (before == gangs.end() || gang.queue == kNoQueue || needs.empty()) return false;
+    const PoolIndex pool = needs.front().pool;
+    if (pool == kNoPool || !queues.tree().IsShared(pool)) return false;
+    return queues.use().used(gang.queue, pool) + RestOf(before->second).milli + needs.front().milli >
+           queues.tree().QuotaOf(gang.queue, pool).guaranteed;
   }
 
   // Gangs that had no turn come after all others.
@@ -245,13 +217,27 @@ struct GangPlanner::Impl {
     if (!queues.is_active()) return;
     std::vector<WaitingDemand> requests;
     for (const PlannedGang* gang : in_order) {
-      const std::vector<PoolNeed> needs = NeedsOf(*gang, gang->in_pool());
       const bool may_ask = gang->was_tried && gang->queue != kNoQueue && !gang->IsExtra();
-      if (!may_ask || needs.empty() || gang->standing.can_never_fit) continue;
-      requests.push_back(
-          {gang->demand.key, gang->queue, needs.front().pool, needs.front().milli, gang->demand.waiting_since});
+      if (!may_ask || gang->standing.can_never_fit || IsBehindReservation(*gang)) continue;
+      WaitingDemand rest = RestOf(*gang);
+      if (rest.milli > 0) requests.push_back(std::move(rest));
     }
     for (std::string& owner : yields.Update(requests, now)) told.push_back(std::move(owner));
+  }
+
+  // Without what is kept for it.
+  WaitingDemand RestOf(const PlannedGang& gang) const {
+    WaitingDemand demand = DemandOf(gang);
+    const auto kept = queues.reserved().find(demand.owner);
+    if (kept != queues.reserved().end()) demand.milli -= kept->second.milli;
+    return demand;
+  }
+
+  static WaitingDemand DemandOf(const PlannedGang& gang) {
+    const std::vector<PoolNeed> needs = NeedsOf(gang, gang.in_pool());
+    WaitingDemand demand{.owner = gang.demand.key, .queue = gang.queue, .since = gang.demand.waiting_since};
+    if (!needs.empty()) demand.pool = needs.front().pool, demand.milli = needs.front().milli;
+    return demand;
   }
 
   std::optional<std::int64_t> ChangeOf(const GangDemand& demand) const {
@@ -285,7 +271,7 @@ struct GangPlanner::Impl {
     for (PlannedGang* gang : in_order) {
       GangStanding& standing = gang->standing;
       const bool is_reserved_for_it = reservation.IsOwner(gang->demand.key);
-      GangToPlace query = QueryOf(*gang);
+      GangToPlace query = QueryOf(*gang, gang->in_pool(), ledger);
       query.may_use = reservation.RoomOf(gang->demand.key);
       bool is_new = std::exchange(gang->is_changed, false);
       is_new |= Update(standing.position, ++positions[gang->queue]);
@@ -368,11 +354,7 @@ std::vector<WaitingDemand> GangPlanner::Waiting() const {
   std::vector<WaitingDemand> waiting;
   for (const PlannedGang* gang : impl_->in_order) {
     if (gang->IsExtra()) continue;  // The gang itself runs.
-    const std::vector<PoolNeed> needs = NeedsOf(*gang, gang->in_pool());
-    WaitingDemand& wait = waiting.emplace_back();
-    wait.owner = gang->demand.key;
-    wait.queue = gang->queue;
-    if (!needs.empty()) wait.pool = needs.front().pool, wait.milli = needs.front().milli;
+    WaitingDemand& wait = waiting.emplace_back(Impl::DemandOf(*gang));
     wait.reason = gang->standing.can_never_fit ? "CannotFit" : gang->is_entitled ? "WaitingForRoom" : "WaitingForQueue";
   }
   return waiting;

@@ -45,6 +45,12 @@ ReservationKeeper::Held* ReservationKeeper::HeldBy(const std::string& gang) { re
 
 bool ReservationKeeper::HasOwner(const PlannedGang& gang) const { return held_.contains(PoolOf(gang)); }
 
+const std::string& ReservationKeeper::OwnerBefore(const PlannedGang& gang) const {
+  const auto it = held_.find(PoolOf(gang));
+  const bool is_before = it != held_.end() && it->second.queue == gang.queue && it->second.rank < gang.rank;
+  return is_before ? it->second.owner : Nobody();
+}
+
 std::vector<std::string> ReservationKeeper::Owners() const {
   std::vector<std::string> owners;
   for (const auto& [pool, held] : held_) owners.push_back(held.owner);
@@ -115,12 +121,14 @@ const std::string& ReservationKeeper::BlockerOf(const PlannedGang& gang) {
   return blocker == others.end() ? others.front()->owner : (*blocker)->owner;
 }
 
+bool ReservationKeeper::EndsInTime(const PlannedGang& gang, const std::string& owner, std::int64_t now) const {
+  const std::optional<std::int64_t> start = StartOf(owner);
+  return !gang.IsExtra() && gang.demand.runtime_seconds && start && *gang.demand.runtime_seconds <= *start - now;
+}
+
 ReservedRoom ReservationKeeper::RoomInTime(const PlannedGang& gang, std::int64_t now) {
-  if (gang.IsExtra() || !gang.demand.runtime_seconds) return {};
   std::vector<const Held*> left = KeptForOthers(gang);
-  std::erase_if(left, [&](const Held* held) {
-    return !held->reservation.start || *gang.demand.runtime_seconds > *held->reservation.start - now;
-  });
+  std::erase_if(left, [&](const Held* held) { return !EndsInTime(gang, held->owner, now); });
   if (left.empty()) return {};
   if (const Held* own = HeldBy(gang.demand.key); own != nullptr && own->is_kept) left.push_back(own);
   if (!WouldFitWithout(gang, left)) return {};
@@ -131,21 +139,36 @@ ReservedRoom ReservationKeeper::RoomInTime(const PlannedGang& gang, std::int64_t
   return room;
 }
 
-void ReservationKeeper::Begin() {
-  for (auto& [pool, held] : held_) held.is_met = held.is_renewed = false;
+void ReservationKeeper::Begin(const std::function<bool(const std::string& owner, PoolIndex pool)>& is_due) {
+  for (auto& [pool, held] : held_) {
+    held.is_met = held.is_renewed = false;
+    held.is_due = is_due(held.owner, pool);
+  }
 }
 
-void ReservationKeeper::Meet(const PlannedGang& gang) {
+bool ReservationKeeper::Meet(const PlannedGang& gang) {
+  bool is_open = false;
   for (auto& [pool, held] : held_) {
-    if (held.is_met || !MayBeIn(gang, pool)) continue;
+    if (held.is_met || held.owner == gang.demand.key || !MayBeIn(gang, pool)) continue;
+    if (held.queue == gang.queue ? held.rank < gang.rank : held.is_due) continue;
     held.is_met = true;
-    if (held.owner != gang.demand.key && std::exchange(held.is_kept, false)) Publish();
+    is_open |= std::exchange(held.is_kept, false);
   }
+  if (is_open) Publish();
+  return is_open;
 }
 
 bool ReservationKeeper::IsTaken(const PlannedGang& gang) const {
   const auto it = held_.find(PoolOf(gang));
-  return it != held_.end() && it->second.is_renewed;
+  if (it == held_.end() || it->second.owner == gang.demand.key) return false;
+  return it->second.is_renewed || !it->second.is_met;
+}
+
+void ReservationKeeper::ForEachKept(
+    const std::function<void(PoolIndex, const std::string& owner, const ReservedRoom&)>& tell) const {
+  for (const auto& [pool, held] : held_) {
+    if (held.is_kept) tell(pool, held.owner, held.reservation.nodes);
+  }
 }
 
 std::int64_t ReservationKeeper::ReservesFrom(const GangDemand& demand, std::int64_t now) const {
@@ -197,6 +220,8 @@ bool ReservationKeeper::Reserve(const PlannedGang& gang, GangToPlace query, std:
     held.turn_length = turns_.LengthFor(key, now);
   }
   held.owner = key;
+  held.queue = gang.queue;
+  held.rank = gang.rank;
   held.is_kept = held.is_met = held.is_renewed = true;
   Publish();
   return true;
@@ -230,14 +255,11 @@ void ReservationKeeper::Publish() {
   ledger_.Reserve(std::move(room));
 }
 
-void ReservationKeeper::Drop(const std::string& gang) {
+bool ReservationKeeper::Drop(const std::string& gang) {
   Held* held = HeldBy(gang);
-  if (held != nullptr && std::exchange(held->is_kept, false)) Publish();
-}
-
-void ReservationKeeper::DropAll() {
-  for (auto& [pool, held] : held_) held.is_kept = false;
+  if (held == nullptr || !std::exchange(held->is_kept, false)) return false;
   Publish();
+  return true;
 }
 
 void ReservationKeeper::End(const std::string& gang) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ class ReservationKeeper {
 
   static const std::string& Nobody();  // An empty name.
   bool IsOwner(const std::string& gang) const { return HeldBy(gang) != nullptr; }
+  const std::string& OwnerBefore(const PlannedGang& gang) const;  // In its pool and queue; empty: none.
   bool HasOwner(const PlannedGang& gang) const;  // The reservation of its pool is this or another gang's.
   std::vector<std::string> Owners() const;
   std::optional<std::int64_t> StartOf(const std::string& gang) const;  // That its reservation expects.
@@ -38,13 +40,19 @@ class ReservationKeeper {
 
   // The gang whose reservation keeps this one from starting; empty: none.
   const std::string& BlockerOf(const PlannedGang& gang);
+  // Whether it would end before that owner of a reservation starts.
+  bool EndsInTime(const PlannedGang& gang, const std::string& owner, std::int64_t now) const;
   // Its own reserved room, and that of gangs before whose start it ends; empty: with these, too, it has too little.
   ReservedRoom RoomInTime(const PlannedGang& gang, std::int64_t now);
 
-  void Begin();
-  // A reservation does not bind gangs that come before its owner in the queue.
-  void Meet(const PlannedGang& gang);
-  bool IsTaken(const PlannedGang& gang) const;  // A gang before it has reserved in its pool, in this plan.
+  // `is_due`: whether the queue of an owner has a right to the room that is kept for it.
+  void Begin(const std::function<bool(const std::string& owner, PoolIndex pool)>& is_due);
+  // A reservation does not bind gangs that come before its owner in their queue, nor those of other queues if it is not
+  // due. True: room that was kept is open to this gang now.
+  bool Meet(const PlannedGang& gang);
+  bool IsTaken(const PlannedGang& gang) const;  // It may not reserve in its pool, in this plan: another one does.
+  // Free room that is kept for the owner of the reservation of a pool.
+  void ForEachKept(const std::function<void(PoolIndex, const std::string& owner, const ReservedRoom&)>& tell) const;
   // When it may get a reservation.
   std::int64_t ReservesFrom(const GangDemand& demand, std::int64_t now) const;
   // When gangs of its namespace may, after they have used their turn.
@@ -55,9 +63,8 @@ class ReservationKeeper {
   bool EndTurn(const std::string& gang, std::int64_t now);
   void Finish();  // Ends reservations that this plan did not renew.
 
-  // Stops keeping rooms free; the turns go on.
-  void Drop(const std::string& gang);
-  void DropAll();
+  // Stops keeping room free for it; its turn goes on. False: none was kept.
+  bool Drop(const std::string& gang);
   void End(const std::string& gang);  // Its turn ends, too.
   // Of a gang that has a reservation: when its start or the end of its turn is due.
   std::int64_t NextChange(const std::string& gang, std::int64_t now) const;
@@ -75,9 +82,11 @@ class ReservationKeeper {
     std::int64_t turn_began = 0, turn_length = 0;
     Reservation reservation = {};
     std::int64_t reserved_at = 0;
-    std::uint64_t reserved_room = 0;          // The ledger's room_version() then.
-    bool is_kept = false;                     // The ledger keeps its room free.
-    bool is_met = false, is_renewed = false;  // In this plan.
+    std::uint64_t reserved_room = 0;  // The ledger's room_version() then.
+    bool is_kept = false;             // The ledger keeps its room free.
+    QueueIndex queue = kNoQueue;      // Of the owner, as its rank there, when it reserved.
+    GangRank rank = {};
+    bool is_due = false, is_met = false, is_renewed = false;  // In this plan.
   };
 
   const Held* HeldBy(const std::string& gang) const;  // Null: it has none.

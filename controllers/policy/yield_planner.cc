@@ -70,6 +70,7 @@ void YieldPlanner::Tell(const Yield& yield, std::int64_t now) {
 // their deadline.
 void YieldPlanner::WithdrawIfOtherQueues() {
   if (std::exchange(setup_version_, queues_.version()) == queues_.version()) return;
+  shares_.clear();
   for (const auto& [owner, notice] : queues_.yields()) {
     if (notice.reason != YieldReason::kWorthMore) withdrawn_[owner] = notice;
   }
@@ -77,6 +78,12 @@ void YieldPlanner::WithdrawIfOtherQueues() {
     queues_.SetYield(owner, std::nullopt);
     changed_.push_back(owner);
   }
+}
+
+std::int64_t YieldPlanner::ShareOf(QueueIndex queue, PoolIndex pool) const {
+  const auto shares = shares_.find(pool);
+  const auto index = static_cast<std::size_t>(queue);
+  return shares == shares_.end() || index >= shares->second.size() ? 0 : shares->second[index];
 }
 
 bool YieldPlanner::MayAsk(const WaitingDemand& request, std::int64_t now) const {
@@ -110,8 +117,10 @@ void YieldPlanner::PlanStarts(PoolIndex pool, std::span<const WaitingDemand> req
     of_pool.push_back({request.owner, request.queue, holder.job_class, holder.priority,
                        queues_.IsPreemptible(request.owner), request.milli});
   }
+  if (waiting.empty()) return;
+  const std::vector<std::int64_t>& shares = shares_[pool] =
+      FairShares(queues_.tree(), pool, queues_.DemandIn(pool, waiting));
   if (of_pool.empty()) return;
-  const std::vector<std::int64_t> shares = FairShares(queues_.tree(), pool, queues_.DemandIn(pool, waiting));
   const ReclaimPlan plan = PlanReclaim(queues_.use(), pool, shares, queues_.JobsIn(pool, now), of_pool);
   std::map<std::string_view, std::vector<Yield>> yields_for;
   for (const Yield& yield : plan.yields) yields_for[yield.for_job].push_back(yield);

@@ -35,6 +35,9 @@ class YieldPlanner {
   // gone. REQUIRES: queues.is_active().
   std::vector<std::string> Update(std::span<const WaitingDemand> requests, std::int64_t now);
 
+  // Its fair share of the pool as of the last update, in thousandths of a GPU; 0: not known.
+  std::int64_t ShareOf(QueueIndex queue, PoolIndex pool) const;
+
  private:
   using Promised = std::set<std::string>;  // For whom others yield already.
   using Growth = std::map<PoolIndex, std::vector<WaitingDemand>>;
@@ -58,10 +61,11 @@ class YieldPlanner {
   const WouldHelp would_help_;
   const InTheWay in_the_way_;
   std::vector<std::string> changed_;
-  std::uint64_t setup_version_ = 0;                  // Of the queues, for which the notices hold.
-  std::map<std::string, YieldNotice> withdrawn_;     // By this update.
-  std::map<std::string, std::int64_t> searched_at_;  // Of owners: Unix seconds.
-  std::map<std::string, std::int64_t> kept_until_;   // Unix seconds: what others gave up for this owner is kept for it.
+  std::map<PoolIndex, std::vector<std::int64_t>> shares_;  // By queue.
+  std::uint64_t setup_version_ = 0;                        // Of the queues, for which the notices hold.
+  std::map<std::string, YieldNotice> withdrawn_;           // By this update.
+  std::map<std::string, std::int64_t> searched_at_;        // Of owners: Unix seconds.
+  std::map<std::string, std::int64_t> kept_until_;  // Unix seconds: what others gave up for this owner is kept for it.
 };
 
 }  // namespace grus
