@@ -24,6 +24,8 @@ constexpr double kOwedShare = 0.05;
 // it is until all is paid, so that its turn is worth a restart.
 constexpr double kOverdueSeconds = 12 * 3600;
 constexpr int kOverdue = -1;
+// From here on, a job can have the turn. Replays come to the same with 48 to 96 GPU hours.
+constexpr double kLongServedGpuSeconds = 64 * 3600;
 constexpr std::size_t kRungsOfAJob = 8;  // A guess that saves moving them.
 // How often a gang that is to have its minimum and found no place is put before all others, and everything placed
 // again.
@@ -110,15 +112,31 @@ int GiveMinimums(const AllocationSnapshot& snapshot, std::vector<Contender>& con
   return packing.free_gpus();
 }
 
+// The long-served job with the most service, so that it stays the same one. Null: there is none.
+const Contender* HolderOfTurn(const std::vector<Contender>& contenders) {
+  const Contender* holder = nullptr;
+  double most = kLongServedGpuSeconds;
+  for (const Contender& contender : contenders) {
+    if (!contender.has_minimum || contender.job->attained_gpu_seconds < most) continue;
+    if (holder != nullptr && contender.job->attained_gpu_seconds == most) continue;
+    holder = &contender;
+    most = contender.job->attained_gpu_seconds;
+  }
+  return holder;
+}
+
 // The rungs of all ladders.
 std::vector<Rung> BuildLadders(const GpuPacking& empty, std::vector<Contender>& contenders) {
   std::vector<Rung> rungs;
   rungs.reserve(kRungsOfAJob * contenders.size());
   std::vector<std::size_t> ends;
   ends.reserve(contenders.size());
+  const Contender* in_turn = HolderOfTurn(contenders);
   for (const Contender& contender : contenders) {
     const int per_node = empty.WorkersPerNode(contender.job->gpus_per_worker);
-    if (contender.has_minimum) AppendLadder(*contender.job, contender.current, per_node, rungs);
+    if (contender.has_minimum) {
+      AppendLadder(*contender.job, contender.current, per_node, &contender == in_turn, rungs);
+    }
     ends.push_back(rungs.size());
   }
   std::size_t begin = 0;
