@@ -38,6 +38,9 @@ class ReplayJob {
   // `application` outlives the job. REQUIRES: its batch sizes hold that of `submission`.
   ReplayJob(Submission submission, const Application& application, BatchSize batch_size);
 
+  // The same job, submitted by another name at another time. REQUIRES: it has not trained.
+  void Resubmit(std::string name, double time_s);
+
   const std::string& name() const { return submission_.name; }
   const Application& application() const { return *application_; }
   double submitted_s() const { return submission_.time_s; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -79,6 +80,20 @@ kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const
     jobs.emplace_back(job, application, batch_size);
   }
   return jobs;
+}
+
+std::vector<ReplayJob> DrawWorkload(const std::vector<ReplayJob>& jobs, unsigned count, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto draw = [&]() -> const ReplayJob& { return jobs[random() % jobs.size()]; };
+  std::vector<double> times;
+  for (unsigned i = 0; i < count; ++i) times.push_back(draw().submitted_s());
+  std::sort(times.begin(), times.end());
+  std::vector<ReplayJob> drawn;
+  for (const double time_s : times) {
+    drawn.push_back(draw());
+    drawn.back().Resubmit(drawn.back().application().name() + "-" + std::to_string(drawn.size()), time_s);
+  }
+  return drawn;
 }
 
 ReplayResult Summarise(const std::vector<ReplayJob>& jobs) {

@@ -31,9 +31,9 @@ struct Rung {
 //
 // Value = weight * log(speed): with it, the steps of largest gain lead to proportional fairness, whatever the units of
 // speeds. The weight falls with the service that a job has attained, unless it has the turn (see Allocate()). A size
-// other than the current one has to earn back the restart: it counts as if it had 0.9 of its speed, and of that only the
-// share of time that is left to a job which restarts as often as this one does. And of its band, such a size counts with
-// the lower end: the restart is certain, the speed is not. REQUIRES: workers_per_node >= 1.
+// other than the current one has to earn back the restart: it counts as if it had 0.9 of its speed, and of that only
+// the share of time that is left to a job which restarts as often as this one does. And of its band, such a size counts
+// with the lower end: the restart is certain, the speed is not. REQUIRES: workers_per_node >= 1.
 void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, bool has_turn,
                   std::vector<Rung>& ladder);
 
