@@ -37,6 +37,9 @@ struct CsvColumn {
   CsvNeed need = CsvNeed::kValue;  // Of texts: a number is always needed.
 };
 
+// The field of that row and column is wrong: `what` says why and what to write. REQUIRES: the table has the column.
+kube::Error BadFieldOf(const CsvTable& table, std::size_t row, std::string_view column, std::string_view what);
+
 kube::Error EmptyField(const CsvTable& table, const CsvRow& row, std::size_t column);
 
 // Error kDecode: no number from `minimum` to `maximum`; not a whole one, but `whole` says that it must be.

@@ -112,6 +112,10 @@ void Print(const ReplayResult& result, std::ostream& out) {
 }  // namespace
 
 int RunPollux(std::span<const std::string_view> arguments, std::ostream& out, std::ostream& error) {
+  if (arguments.size() == 1 && arguments[0] == "--help") {
+    out << kPolluxHelp;
+    return 0;
+  }
   const kube::Result<ReplayResult> result = Run(arguments);
   if (!result) {
     error << "grus-sim pollux: " << result.error().message() << '\n';

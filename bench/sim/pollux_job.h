@@ -15,7 +15,6 @@ namespace grus {
 using GpuNodes = std::vector<int>;
 
 struct Submission {
-  int line = 0;  // Of its file.
   std::string name;
   double time_s = 0;
   std::string application;

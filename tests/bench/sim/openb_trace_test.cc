@@ -75,7 +75,7 @@ TEST(OpenbTrace, SaysWhereAFileIsWrongAndWhatToDo) {
                 "nodes.csv:5: column gpu: \"65\" is wrong; write a whole number from 0 to 64"},
            Case{nodes + ",1,1,1,T4\n", good_pod, "nodes.csv:5: column sn: \"\" is empty; write a value"},
            Case{nodes + "node-c,1,1,1,T4\n", good_pod,
-                "nodes.csv: column sn: two nodes are named node-c; give each its own name"},
+                "nodes.csv:5: column sn: \"node-c\" is the name of an earlier node; give each its own"},
            Case{node_columns + "a,1,1,0,\n", good_pod, "nodes.csv: column gpu: no node has a GPU; add one that has"},
            Case{nodes, pods + ",1,1,1,500,\n", "pods.csv:2: column name: \"\" is empty; write a value"},
            Case{nodes, pods + "p,1,1,3,1000,\n",
