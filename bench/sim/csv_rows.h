@@ -62,7 +62,7 @@ kube::Result<std::vector<Row>> RowsOf(const CsvTable& table, const std::vector<C
     const kube::Result<std::size_t> column = FindColumn(table, name, wanted);
     if (!column) return column.error();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto put = [&](auto member) -> kube::Status {
+      const auto put = [&, minimum = minimum, maximum = maximum, need = need](auto member) -> kube::Status {
         auto& value = rows[i].*member;
         using Value = std::remove_reference_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::string>) {

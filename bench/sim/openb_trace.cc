@@ -17,6 +17,7 @@ using kube::Result;
 
 constexpr double kMostAmount = 1e9;  // Of CPU or memory: far above any machine, far below an overflow.
 constexpr int kMostDevices = 64;
+constexpr int kMostArrivals = 5'000'000;  // A few minutes of replay.
 
 struct NodeRow {
   std::string name, model;
@@ -135,8 +136,18 @@ Result<OpenbTrace> ReadOpenbTrace(const CsvTable& nodes, const CsvTable& pods) {
   Result<std::vector<OpenbPod>> workload = ReadPods(pods, models, static_cast<int>(most_devices));
   if (!workload) return workload.error();
   OpenbTrace trace{*std::move(cluster), *std::move(workload)};
-  if (std::ranges::all_of(trace.pods, [](const OpenbPod& pod) { return pod.request.devices == 0; })) {
+  const std::int64_t asked =
+      std::accumulate(trace.pods.begin(), trace.pods.end(), std::int64_t{0},
+                      [](std::int64_t sum, const OpenbPod& pod) { return sum + pod.gpu_milli(); });
+  if (asked == 0) {
     return Error(kube::ErrorCode::kDecode, pods.name + ": column num_gpu: no pod asks for a GPU; add one that does");
+  }
+  const double arrivals =
+      static_cast<double>(trace.gpu_milli()) / static_cast<double>(asked) * static_cast<double>(trace.pods.size());
+  if (arrivals > kMostArrivals) {
+    return Error(kube::ErrorCode::kDecode, pods.name + ": column gpu_milli: the pods ask for so little that over " +
+                                               std::to_string(kMostArrivals) +
+                                               " would fill the cluster; add larger ones, or remove nodes");
   }
   return trace;
 }

@@ -112,33 +112,29 @@ int GiveMinimums(const AllocationSnapshot& snapshot, std::vector<Contender>& con
   return packing.free_gpus();
 }
 
-// The long-served job with the most service, so that it stays the same one. Null: there is none.
-const Contender* HolderOfTurn(const std::vector<Contender>& contenders) {
-  const Contender* holder = nullptr;
-  double most = kLongServedGpuSeconds;
-  for (const Contender& contender : contenders) {
-    if (!contender.has_minimum || contender.job->attained_gpu_seconds < most) continue;
-    if (holder != nullptr && contender.job->attained_gpu_seconds == most) continue;
-    holder = &contender;
-    most = contender.job->attained_gpu_seconds;
-  }
-  return holder;
-}
-
-// The rungs of all ladders.
+// The rungs of all ladders. The turn is with the long-served job of most service, so that it stays the same one.
 std::vector<Rung> BuildLadders(const GpuPacking& empty, std::vector<Contender>& contenders) {
   std::vector<Rung> rungs;
   rungs.reserve(kRungsOfAJob * contenders.size());
   std::vector<std::size_t> ends;
   ends.reserve(contenders.size());
-  const Contender* in_turn = HolderOfTurn(contenders);
+  const PoolJob* in_turn = nullptr;
+  std::size_t turn_begin = 0, turn_end = 0;
   for (const Contender& contender : contenders) {
-    const int per_node = empty.WorkersPerNode(contender.job->gpus_per_worker);
+    const PoolJob& job = *contender.job;
+    const std::size_t begin = rungs.size();
     if (contender.has_minimum) {
-      AppendLadder(*contender.job, contender.current, per_node, &contender == in_turn, rungs);
+      AppendLadder(job, contender.current, empty.WorkersPerNode(job.gpus_per_worker), rungs);
+      const double most = in_turn == nullptr ? kLongServedGpuSeconds : in_turn->attained_gpu_seconds;
+      if (job.attained_gpu_seconds > most) {
+        in_turn = &job;
+        turn_begin = begin;
+        turn_end = rungs.size();
+      }
     }
     ends.push_back(rungs.size());
   }
+  if (in_turn != nullptr) WeighInTurn(*in_turn, std::span(rungs).subspan(turn_begin, turn_end - turn_begin));
   std::size_t begin = 0;
   for (std::size_t rank = 0; rank < contenders.size(); begin = ends[rank++]) {
     contenders[rank].ladder = std::span(rungs).subspan(begin, ends[rank] - begin);

@@ -24,6 +24,8 @@ double ShareAfterRestart(const PoolJob& job) {
   return std::max(age - job.resizes * cost, 0.0) / (age + cost);
 }
 
+double WeightOf(const PoolJob& job) { return 1 / (1 + job.attained_gpu_seconds / kHalfWeightGpuSeconds); }
+
 }  // namespace
 
 int NextLegalSize(const PoolJob& job, int workers_per_node, int workers) {
@@ -57,13 +59,12 @@ SpeedPoint SpeedAt(std::span<const SpeedPoint> curve, int gpus) {
           std::lerp(below.high, above->high, share)};
 }
 
-void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, bool has_turn,
-                  std::vector<Rung>& ladder) {
+void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, std::vector<Rung>& ladder) {
   int workers = NextLegalSize(job, workers_per_node, 0);
   const int tried = job.curve.empty() ? 0 : job.curve.back().gpus;
   const int known = tried > 0 ? kTriesTimesLargest * tried : workers_per_node * job.gpus_per_worker;
   const int most = std::max(known, workers * job.gpus_per_worker);
-  const double weight = has_turn ? kWeightInTurn : 1 / (1 + job.attained_gpu_seconds / kHalfWeightGpuSeconds);
+  const double weight = WeightOf(job);
   const double kept = std::max(kWorthOfChange * ShareAfterRestart(job), kLeastShare);
   for (; workers > 0; workers = NextLegalSize(job, workers_per_node, workers)) {
     const int gpus = workers * job.gpus_per_worker;
@@ -72,6 +73,11 @@ void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node,
     const bool is_resize = current_workers > 0 && workers != current_workers;
     ladder.push_back({workers, gpus, weight * std::log(is_resize ? kept * point.low : point.speed)});
   }
+}
+
+void WeighInTurn(const PoolJob& job, std::span<Rung> ladder) {
+  const double factor = kWeightInTurn / WeightOf(job);
+  for (Rung& rung : ladder) rung.value *= factor;
 }
 
 double GainPerGpu(std::span<const Rung> ladder, std::size_t from, std::size_t to) {

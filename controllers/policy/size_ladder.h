@@ -30,12 +30,14 @@ struct Rung {
 // give and climbs in few restarts. Appended to `ladder`, ascending; nothing if there is no legal size.
 //
 // Value = weight * log(speed): with it, the steps of largest gain lead to proportional fairness, whatever the units of
-// speeds. The weight falls with the service that a job has attained, unless it has the turn (see Allocate()). A size
-// other than the current one has to earn back the restart: it counts as if it had 0.9 of its speed, and of that only
-// the share of time that is left to a job which restarts as often as this one does. And of its band, such a size counts
-// with the lower end: the restart is certain, the speed is not. REQUIRES: workers_per_node >= 1.
-void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, bool has_turn,
-                  std::vector<Rung>& ladder);
+// speeds. The weight falls with the service that a job has attained. A size other than the current one has to earn back
+// the restart: it counts as if it had 0.9 of its speed, and of that only the share of time that is left to a job which
+// restarts as often as this one does. And of its band, such a size counts with the lower end: the restart is certain,
+// the speed is not. REQUIRES: workers_per_node >= 1.
+void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, std::vector<Rung>& ladder);
+
+// Gives the job's ladder the weight of the one that has the turn (see Allocate()): nearly that of a new job.
+void WeighInTurn(const PoolJob& job, std::span<Rung> ladder);
 
 // The index of the rung above `from` with the largest gain in value per GPU, among those with at most `most_gpus` in
 // total; `from` if none gains.

@@ -43,7 +43,7 @@ TEST(NextLegalSize, FollowsTheStepOfTheJob) {
 
 std::vector<int> SizesTried(const PoolJob& job, int current, int per_node) {
   std::vector<Rung> ladder;
-  AppendLadder(job, current, per_node, false, ladder);
+  AppendLadder(job, current, per_node, ladder);
   std::vector<int> sizes;
   for (const Rung& rung : ladder) sizes.push_back(rung.workers);
   return sizes;
@@ -89,9 +89,9 @@ TEST(AppendLadder, AResizeBeyondTheLargestSizeMeasuredMustGainMore) {
   job.resize_cost_seconds = 30;
   job.curve = {{8, 100, 100, 100}};
   std::vector<Rung> guessed, measured;
-  AppendLadder(job, 8, 4, false, guessed);
+  AppendLadder(job, 8, 4, guessed);
   job.curve.push_back({12, 150, 150, 150});
-  AppendLadder(job, 8, 4, false, measured);
+  AppendLadder(job, 8, 4, measured);
   ASSERT_EQ(guessed.back().workers, 12);
   EXPECT_LT(guessed.back().value, std::log(120));
   EXPECT_GT(measured.back().value, std::log(130));
@@ -103,8 +103,8 @@ TEST(AppendLadder, AResizeCountsTheLowEndOfItsBand) {
   job.age_seconds = 3600;
   job.curve = {{1, 10, 10, 10}, {2, 15, 10, 20}};
   std::vector<Rung> waiting, running;
-  AppendLadder(job, 0, 4, false, waiting);
-  AppendLadder(job, 1, 4, false, running);
+  AppendLadder(job, 0, 4, waiting);
+  AppendLadder(job, 1, 4, running);
   EXPECT_GT(waiting[1].value, waiting[0].value);
   EXPECT_LT(running[1].value, running[0].value);
 }
