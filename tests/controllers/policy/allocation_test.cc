@@ -223,7 +223,7 @@ TEST(Allocate, LittleServiceCountsMore) {
 }
 
 // Shared equally, jobs that have long been served would all end last.
-TEST(Allocate, OfLongServedJobsTheOneWithMostServiceHasTheTurn) {
+TEST(Allocate, OfLongServedJobsTheOneWithMostServiceIsFavoured) {
   struct Case {
     const char* what;
     double hours_a, hours_b;  // GPU hours of service.
@@ -242,20 +242,20 @@ TEST(Allocate, OfLongServedJobsTheOneWithMostServiceHasTheTurn) {
   }
 }
 
-// Nobody loses to the turn what is due to it: neither its minimum, nor being new.
-TEST(Allocate, TheTurnTakesNothingFromNewJobsAndNoMinimum) {
-  AllocationSnapshot snapshot{Nodes(4, 4), {Job("x/turn", 1, 16), Job("x/new", 1, 16), Job("x/next", 2, 16)}};
+// Nobody loses to the favoured job what is due to it: neither its minimum, nor being new.
+TEST(Allocate, TheFavouredJobTakesNothingFromNewOnesAndNoMinimum) {
+  AllocationSnapshot snapshot{Nodes(4, 4), {Job("x/favoured", 1, 16), Job("x/new", 1, 16), Job("x/next", 2, 16)}};
   snapshot.jobs[0].attained_gpu_seconds = 300 * kHour;
   snapshot.jobs[2].attained_gpu_seconds = 200 * kHour;
 
   const std::map<std::string, int> sizes = Sizes(AllocateChecked(snapshot));
 
-  EXPECT_GE(sizes.at("x/new"), sizes.at("x/turn"));
+  EXPECT_GE(sizes.at("x/new"), sizes.at("x/favoured"));
   EXPECT_GE(sizes.at("x/next"), 2);
 }
 
 // Two equal long jobs on one pool: one ends when half of the work is done, not both at the end.
-TEST(Allocate, TheTurnStaysUntilTheJobEnds) {
+TEST(Allocate, AJobIsFavouredUntilItEnds) {
   constexpr double kRound = 600, kWork = 100 * kHour;  // GPU seconds at the speed of one GPU.
   AllocationSnapshot snapshot{Nodes(4, 4), {Job("x/a", 1, 16), Job("x/b", 1, 16)}};
   std::map<std::string, double> done, ended;
