@@ -29,6 +29,10 @@ std::string RangeText(double minimum, double maximum) {
 
 }  // namespace
 
+kube::Error BadFieldOf(const CsvTable& table, std::size_t row, std::string_view column, std::string_view what) {
+  return BadField(table, table.rows[row], *FindColumn(table, column, ""), what);
+}
+
 kube::Error EmptyField(const CsvTable& table, const CsvRow& row, std::size_t column) {
   return BadField(table, row, column, "is empty; write a value");
 }

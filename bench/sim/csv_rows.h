@@ -37,6 +37,9 @@ struct CsvColumn {
   CsvNeed need = CsvNeed::kValue;  // Of texts: a number is always needed.
 };
 
+// The field of that row and column is wrong: `what` says why and what to write. REQUIRES: the table has the column.
+kube::Error BadFieldOf(const CsvTable& table, std::size_t row, std::string_view column, std::string_view what);
+
 kube::Error EmptyField(const CsvTable& table, const CsvRow& row, std::size_t column);
 
 // Error kDecode: no number from `minimum` to `maximum`; not a whole one, but `whole` says that it must be.
@@ -59,7 +62,7 @@ kube::Result<std::vector<Row>> RowsOf(const CsvTable& table, const std::vector<C
     const kube::Result<std::size_t> column = FindColumn(table, name, wanted);
     if (!column) return column.error();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto put = [&](auto member) -> kube::Status {
+      const auto put = [&, minimum = minimum, maximum = maximum, need = need](auto member) -> kube::Status {
         auto& value = rows[i].*member;
         using Value = std::remove_reference_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::string>) {

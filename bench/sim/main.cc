@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
 
   const bool asks_for_help = wanted == "--help";
   std::ostream& out = asks_for_help ? std::cout : std::cerr;
-  if (!asks_for_help) out << "grus-sim: the first argument must name a trace\n";
+  if (!asks_for_help) out << "grus-sim: \"" << wanted << "\" is no trace; the first argument must name one of these\n";
   for (const Command& each : kCommands) out << each.help;
   return asks_for_help ? 0 : 2;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "bench/sim/csv_rows.h"
@@ -16,6 +17,7 @@ using kube::Result;
 
 constexpr double kMostAmount = 1e9;  // Of CPU or memory: far above any machine, far below an overflow.
 constexpr int kMostDevices = 64;
+constexpr int kMostArrivals = 5'000'000;  // A few minutes of replay.
 
 struct NodeRow {
   std::string name, model;
@@ -25,10 +27,6 @@ struct PodRow {
   std::string name, models;
   int cpu_milli, memory_mib, gpus, gpu_milli;
 };
-
-Error Bad(const CsvTable& table, std::size_t row, std::string_view column, const std::string& what) {
-  return BadField(table, table.rows[row], *FindColumn(table, column, ""), what);
-}
 
 // Numbers GPU models in the order in which they come up.
 class Models {
@@ -68,32 +66,34 @@ Result<std::vector<OpenbNode>> ReadNodes(const CsvTable& table, Models& models) 
                               {.name = "model", .field = &NodeRow::model, .need = CsvNeed::kColumn}});
   if (!rows) return rows.error();
   std::vector<OpenbNode> nodes;
+  std::set<std::string_view> names;
   for (const NodeRow& row : *rows) {
     const int model = models.NumberOf(row.model);
-    if (model < 0) return Bad(table, nodes.size(), "model", "is one model too many; use at most 64");
+    if (model < 0) return BadFieldOf(table, nodes.size(), "model", "is one model too many; use at most 64");
+    if (!names.insert(row.name).second) {
+      return BadFieldOf(table, nodes.size(), "sn", "is the name of an earlier node; give each its own");
+    }
     std::vector<int> devices(static_cast<std::size_t>(row.gpus), kWholeDevice);
     nodes.push_back({row.name, {row.cpu_milli, std::move(devices), model}, row.memory_mib});
   }
   std::ranges::stable_sort(nodes, {}, &OpenbNode::name);
-  const auto twice = std::ranges::adjacent_find(nodes, {}, &OpenbNode::name);
-  if (twice == nodes.end()) return nodes;
-  return Error(kube::ErrorCode::kDecode,
-               table.name + ": column sn: two nodes are named " + twice->name + "; give each its own name");
+  return nodes;
 }
 
 // What limits of single columns do not say. nullopt: nothing is wrong.
 std::optional<Error> WrongRequest(const CsvTable& table, std::size_t row, const PodRow& pod, int most_devices) {
   if (pod.gpus > most_devices) {
-    return Bad(table, row, "num_gpu",
-               "is more than any node has; the largest has " + std::to_string(most_devices) +
-                   " GPUs: remove the pod, or add a node");
+    return BadFieldOf(table, row, "num_gpu",
+                      "is more than any node has; the largest has " + std::to_string(most_devices) +
+                          " GPUs: remove the pod, or add a node");
   }
   const int least = pod.gpus == 0 ? 0 : pod.gpus == 1 ? 1 : kWholeDevice, most = pod.gpus == 0 ? 0 : kWholeDevice;
   if (pod.gpu_milli >= least && pod.gpu_milli <= most) return std::nullopt;
-  return Bad(table, row, "gpu_milli",
-             "is wrong; with num_gpu " + std::to_string(pod.gpus) + " write " +
-                 (least == most ? std::to_string(most)
-                                : "a whole number from " + std::to_string(least) + " to " + std::to_string(most)));
+  return BadFieldOf(
+      table, row, "gpu_milli",
+      "is wrong; with num_gpu " + std::to_string(pod.gpus) + " write " +
+          (least == most ? std::to_string(most)
+                         : "a whole number from " + std::to_string(least) + " to " + std::to_string(most)));
 }
 
 Result<std::vector<OpenbPod>> ReadPods(const CsvTable& table, const Models& models, int most_devices) {
@@ -136,8 +136,18 @@ Result<OpenbTrace> ReadOpenbTrace(const CsvTable& nodes, const CsvTable& pods) {
   Result<std::vector<OpenbPod>> workload = ReadPods(pods, models, static_cast<int>(most_devices));
   if (!workload) return workload.error();
   OpenbTrace trace{*std::move(cluster), *std::move(workload)};
-  if (std::ranges::all_of(trace.pods, [](const OpenbPod& pod) { return pod.request.devices == 0; })) {
+  const std::int64_t asked =
+      std::accumulate(trace.pods.begin(), trace.pods.end(), std::int64_t{0},
+                      [](std::int64_t sum, const OpenbPod& pod) { return sum + pod.gpu_milli(); });
+  if (asked == 0) {
     return Error(kube::ErrorCode::kDecode, pods.name + ": column num_gpu: no pod asks for a GPU; add one that does");
+  }
+  const double arrivals =
+      static_cast<double>(trace.gpu_milli()) / static_cast<double>(asked) * static_cast<double>(trace.pods.size());
+  if (arrivals > kMostArrivals) {
+    return Error(kube::ErrorCode::kDecode, pods.name + ": column gpu_milli: the pods ask for so little that over " +
+                                               std::to_string(kMostArrivals) +
+                                               " would fill the cluster; add larger ones, or remove nodes");
   }
   return trace;
 }

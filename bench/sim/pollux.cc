@@ -16,8 +16,9 @@
 namespace grus {
 namespace {
 
-constexpr std::string_view kOptions[] = {"workload",    "traces", "policy",        "curves",
-                                         "curve-error", "seed",   "start-seconds", "restart-seconds"};
+constexpr std::string_view kOptions[] = {"workload", "traces", "policy",        "curves",         "curve-error",
+                                         "draw",     "seed",   "start-seconds", "restart-seconds"};
+constexpr unsigned kMostDrawn = 10'000;
 constexpr std::string_view kFlags[] = {"adaptive"};
 
 kube::Error Invalid(std::string message) { return {kube::ErrorCode::kInvalidArgument, std::move(message)}; }
@@ -79,12 +80,15 @@ kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
   const auto standstills = StandstillOptions(*options);
   if (!standstills) return standstills.error();
   grus_options->restart_s = standstills->restart_s;
+  const auto draw = Number(*options, "draw", 0, kMostDrawn);
+  if (!draw) return draw.error();
 
   const auto applications = LoadApplications(*traces);
   if (!applications) return applications.error();
   const BatchSize batch_size = options->contains("adaptive") ? BatchSize::kAdaptive : BatchSize::kAsSubmitted;
   auto jobs = LoadWorkload(*workload, *applications, batch_size);
   if (!jobs) return jobs.error();
+  if (*draw > 0) jobs = DrawWorkload(*jobs, *draw, grus_options->seed);
   TiresiasPolicy tiresias;
   GrusPolicy grus(*grus_options);
   if (*policy == "tiresias") return Replay(*std::move(jobs), tiresias, *standstills);
@@ -108,6 +112,10 @@ void Print(const ReplayResult& result, std::ostream& out) {
 }  // namespace
 
 int RunPollux(std::span<const std::string_view> arguments, std::ostream& out, std::ostream& error) {
+  if (arguments.size() == 1 && arguments[0] == "--help") {
+    out << kPolluxHelp;
+    return 0;
+  }
   const kube::Result<ReplayResult> result = Run(arguments);
   if (!result) {
     error << "grus-sim pollux: " << result.error().message() << '\n';

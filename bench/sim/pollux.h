@@ -11,12 +11,14 @@ namespace grus {
 inline constexpr char kPolluxHelp[] =
     "grus-sim pollux --workload FILE.csv --traces FOLDER --policy grus|tiresias\n"
     "                [--adaptive] [--curves measured|none] [--curve-error PERCENT] [--seed S]\n"
-    "                [--start-seconds N] [--restart-seconds N]\n"
-    "    plays 160 elastic training jobs on 16 nodes of 4 GPUs. grus knows the speeds that were measured of a job\n"
-    "    (curves measured), wrong by PERCENT at each size if told, drawn from the seed (1 unless told); or only those\n"
-    "    the job has had in the replay (curves none). tiresias gives each job the GPUs it asks for.\n"
+    "                [--start-seconds N] [--restart-seconds N] [--draw JOBS]\n"
+    "    plays the jobs of a workload, elastic trainings, on 16 nodes of 4 GPUs. grus knows the speeds that were\n"
+    "    measured of a job (curves measured), wrong by PERCENT at each size if told, drawn from the seed (1 unless\n"
+    "    told); or only those the job has had in the replay (curves none). tiresias gives each job the GPUs it asks "
+    "for.\n"
     "    adaptive: each job trains with the batch size of most goodput on its GPUs, and its curves are of goodput.\n"
     "    A job stands still for 30 s after its start and after each change of size, unless told otherwise.\n"
+    "    draw: plays that many jobs drawn from the workload at times drawn from it, by the seed: a workload like it.\n"
     "    The last line is JSON: avg_jct_s, p99_jct_s, makespan_s, restarts_a_job.\n";
 
 // Results go to `out`, errors as one line to `error`. Returns the exit status: 0, or 2 if arguments or files are wrong.

@@ -3,16 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <optional>
 
 #include "bench/sim/csv_rows.h"
+#include "controllers/policy/decimal.h"
 
 namespace grus {
 namespace {
 
-constexpr int kMostGpus = 64;  // Of the cluster that was measured.
+constexpr int kMostGpus = 64, kMostNodes = 16, kMostGpusPerNode = 4;  // Of the cluster that was measured.
+// Far from any measurement, and from where sums overflow.
+constexpr double kMostBatch = 1e6, kShortestStep = 1e-6, kLongestStep = 1e6, kMostProgress = 1e12,
+                 kLargestGradient = 1e30;
 constexpr ApplicationRules kApplications[] = {
     {"bert", 2, kMostGpus, 0},      {"cifar10", 100, kMostGpus, 0},    {"ncf", 10, 1, 0},
     {"imagenet", 90, kMostGpus, 0}, {"deepspeech2", 80, kMostGpus, 0}, {"yolov3", 50, kMostGpus, 8},
@@ -40,6 +45,53 @@ std::string PlacementKey(std::span<const int> gpus_by_node) {
     smallest = std::min(smallest, digits);
   }
   return smallest;
+}
+
+// What is wrong with a row beside its single fields: nothing, or column and reason.
+struct Complaint {
+  std::string_view column, what;
+};
+
+std::optional<Complaint> ComplaintAbout(const PlacementRow& row) {
+  for (int digits = row.placement; digits > 0; digits /= 10) {
+    if (digits % 10 >= 1 && digits % 10 <= kMostGpusPerNode) continue;
+    return Complaint{"placement", "is wrong; write a digit from 1 to 4 for each node"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Complaint> ComplaintAbout(const ScalabilityRow& row) {
+  if (row.gpus >= row.nodes && row.gpus <= row.nodes * kMostGpusPerNode) return std::nullopt;
+  return Complaint{"num_replicas", "is wrong; write from 1 to 4 for each of num_nodes"};
+}
+
+// `columns`, and those that say how long a step takes.
+template <typename Row>
+kube::Result<std::vector<Row>> ReadStepTimesOf(const std::filesystem::path& path, std::vector<CsvColumn<Row>> columns) {
+  columns.push_back({"local_bsz", &Row::local_batch, 1, kMostBatch});
+  columns.push_back({"step_time", &Row::step_s, kShortestStep, kLongestStep});
+  columns.push_back({"sync_time", &Row::sync_s, 0, kLongestStep});
+  const kube::Result<CsvTable> table = ReadCsvFile(path.string());
+  if (!table) return table.error();
+  kube::Result<std::vector<Row>> rows = RowsOf(*table, columns);
+  if (!rows) return rows;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    std::optional<Complaint> wrong = ComplaintAbout((*rows)[i]);
+    if ((*rows)[i].sync_s > (*rows)[i].step_s)
+      wrong = {"sync_time", "is wrong; write at most step_time, of which it is a part"};
+    if (wrong) return BadFieldOf(*table, i, wrong->column, wrong->what);
+  }
+  return rows;
+}
+
+// Of a file validation-BATCH.csv; none: it is another file.
+std::optional<int> BatchOf(std::string_view file) {
+  constexpr std::string_view kPrefix = "validation-", kSuffix = ".csv";
+  if (!file.starts_with(kPrefix) || !file.ends_with(kSuffix)) return std::nullopt;
+  const auto batch = ParseInteger(file.substr(kPrefix.size(), file.size() - kPrefix.size() - kSuffix.size()));
+  return batch && *batch >= 1 && *batch <= static_cast<std::int64_t>(kMostBatch)
+             ? std::optional(static_cast<int>(*batch))
+             : std::nullopt;
 }
 
 StepTime Mix(const StepTime& a, const StepTime& b, double share_of_b) {
@@ -74,19 +126,12 @@ kube::Result<Application> Application::Load(const std::filesystem::path& folder,
 }
 
 kube::Status Application::ReadStepTimes(const std::filesystem::path& folder) {
-  const double none = std::numeric_limits<double>::min();  // Times are above 0.
   const auto placements =
-      ReadCsvRows<PlacementRow>((folder / "placements.csv").string(), {{"placement", &PlacementRow::placement, 1},
-                                                                       {"local_bsz", &PlacementRow::local_batch, 1},
-                                                                       {"step_time", &PlacementRow::step_s, none},
-                                                                       {"sync_time", &PlacementRow::sync_s, 0}});
+      ReadStepTimesOf<PlacementRow>(folder / "placements.csv", {{"placement", &PlacementRow::placement, 1}});
   if (!placements) return placements.error();
-  const auto scalability = ReadCsvRows<ScalabilityRow>((folder / "scalability.csv").string(),
-                                                       {{"num_nodes", &ScalabilityRow::nodes, 1},
-                                                        {"num_replicas", &ScalabilityRow::gpus, 1},
-                                                        {"local_bsz", &ScalabilityRow::local_batch, 1},
-                                                        {"step_time", &ScalabilityRow::step_s, none},
-                                                        {"sync_time", &ScalabilityRow::sync_s, 0}});
+  const auto scalability = ReadStepTimesOf<ScalabilityRow>(
+      folder / "scalability.csv",
+      {{"num_nodes", &ScalabilityRow::nodes, 1, kMostNodes}, {"num_replicas", &ScalabilityRow::gpus, 1, kMostGpus}});
   if (!scalability) return scalability.error();
 
   std::map<std::pair<int, int>, std::map<double, std::vector<StepTime>>> measured;
@@ -116,20 +161,39 @@ kube::Status Application::ReadStepTimes(const std::filesystem::path& folder) {
   return {};
 }
 
+kube::Result<std::vector<Application::ValidatedEpoch>> Application::ReadEpochs(const std::string& path) {
+  const kube::Result<CsvTable> table = ReadCsvFile(path);
+  if (!table) return table.error();
+  auto epochs = RowsOf<ValidatedEpoch>(*table, {{"progress", &ValidatedEpoch::progress, 0, kMostProgress},
+                                                {"grad_sqr", &ValidatedEpoch::square, 0, kLargestGradient},
+                                                {"grad_var", &ValidatedEpoch::variance, 0, kLargestGradient}});
+  if (!epochs) return epochs;
+  double before = 0;
+  for (std::size_t i = 0; i < epochs->size(); ++i) {
+    const ValidatedEpoch& epoch = (*epochs)[i];
+    if (epoch.progress <= before) {
+      return BadFieldOf(*table, i, "progress", "is wrong; write more than in the row before, and more than 0");
+    }
+    if (epoch.square + epoch.variance <= 0) {
+      return BadFieldOf(*table, i, "grad_var", "is wrong; write more than 0, or give grad_sqr more than 0");
+    }
+    before = epoch.progress;
+  }
+  return epochs;
+}
+
 kube::Status Application::ReadValidations(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    int batch = 0;
-    if (std::sscanf(entry.path().filename().c_str(), "validation-%d.csv", &batch) != 1 || batch < 1) continue;
-    auto rows = ReadCsvRows<ValidatedEpoch>(entry.path().string(), {{"progress", &ValidatedEpoch::progress, 0},
-                                                                    {"grad_sqr", &ValidatedEpoch::square, 0},
-                                                                    {"grad_var", &ValidatedEpoch::variance, 0}});
-    if (!rows) return rows.error();
-    if (static_cast<int>(rows->size()) < epochs_) {
-      return Invalid(entry.path().string() + ": has " + std::to_string(rows->size()) + " rows; write one for each of " +
-                     std::to_string(epochs_) + " epochs");
+    const std::optional<int> batch = BatchOf(entry.path().filename().string());
+    if (!batch) continue;
+    auto epochs = ReadEpochs(entry.path().string());
+    if (!epochs) return epochs.error();
+    if (static_cast<int>(epochs->size()) < epochs_) {
+      return Invalid(entry.path().string() + ": has " + std::to_string(epochs->size()) +
+                     " rows; write one for each of " + std::to_string(epochs_) + " epochs");
     }
-    validations_[batch] = *std::move(rows);
+    validations_[*batch] = *std::move(epochs);
   }
   if (validations_.empty()) {
     return Invalid(folder.string() + ": has no files validation-BATCH.csv; take those of the traces' source");

@@ -71,6 +71,7 @@ class Application {
   static StepTime At(const ByLocalBatch& times, double local_batch);
   StepTime At(const std::map<int, ByLocalBatch>& by_gpus, double gpus, double local_batch) const;
   kube::Status ReadStepTimes(const std::filesystem::path& folder);
+  static kube::Result<std::vector<ValidatedEpoch>> ReadEpochs(const std::string& path);
   kube::Status ReadValidations(const std::filesystem::path& folder);
 
   std::string name_;

@@ -18,6 +18,11 @@ int DivideUp(int a, int b) { return (a + b - 1) / b; }
 ReplayJob::ReplayJob(Submission submission, const Application& application, BatchSize batch_size)
     : submission_(std::move(submission)), application_(&application), batch_size_(batch_size) {}
 
+void ReplayJob::Resubmit(std::string name, double time_s) {
+  submission_.name = std::move(name);
+  submission_.time_s = time_s;
+}
+
 int ReplayJob::max_gpus() const {
   const int batch = batch_size_ == BatchSize::kAdaptive ? application_->max_batch() : submission_.batch;
   return std::clamp(batch / application_->min_local_batch(), 1, application_->max_gpus());

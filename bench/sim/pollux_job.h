@@ -15,7 +15,6 @@ namespace grus {
 using GpuNodes = std::vector<int>;
 
 struct Submission {
-  int line = 0;  // Of its file.
   std::string name;
   double time_s = 0;
   std::string application;
@@ -37,6 +36,9 @@ class ReplayJob {
  public:
   // `application` outlives the job. REQUIRES: its batch sizes hold that of `submission`.
   ReplayJob(Submission submission, const Application& application, BatchSize batch_size);
+
+  // The same job, submitted by another name at another time. REQUIRES: it has not trained.
+  void Resubmit(std::string name, double time_s);
 
   const std::string& name() const { return submission_.name; }
   const Application& application() const { return *application_; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <random>
 #include <set>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace grus {
 namespace {
 
 constexpr double kGiveUpSeconds = 365.0 * 24 * 3600;
+constexpr double kLatestArrivalSeconds = 100.0 * 24 * 3600;
 
 // The smallest value that `share` of all values do not exceed, as in the published figures. REQUIRES: there are some.
 double PercentileOf(std::vector<double> values, double share) {
@@ -41,6 +43,12 @@ std::string NamesOf(const Applications& applications) {
 
 kube::Result<Applications> LoadApplications(const std::filesystem::path& traces) {
   Applications applications;
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(traces, ignored)) {
+    return kube::Error(
+        kube::ErrorCode::kNotFound,
+        traces.string() + ": is no folder; give the one that has the traces' folders bert, cifar10, ...");
+  }
   for (const ApplicationRules& rules : KnownApplications()) {
     kube::Result<Application> application = Application::Load(traces / rules.name, rules);
     if (!application) return std::move(application).error();
@@ -51,34 +59,47 @@ kube::Result<Applications> LoadApplications(const std::filesystem::path& traces)
 
 kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const Applications& applications,
                                                   BatchSize batch_size) {
+  const kube::Result<CsvTable> table = ReadCsvFile(path);
+  if (!table) return table.error();
   const auto submissions =
-      ReadCsvRows<Submission>(path, {{"name", &Submission::name},
-                                     {"time", &Submission::time_s, 0},
-                                     {"application", &Submission::application},
-                                     {"num_replicas", &Submission::gpus, 1, kReplayNodes * kReplayGpusPerNode},
-                                     {"batch_size", &Submission::batch, 1}});
+      RowsOf<Submission>(*table, {{"name", &Submission::name},
+                                  {"time", &Submission::time_s, 0, kLatestArrivalSeconds},
+                                  {"application", &Submission::application},
+                                  {"num_replicas", &Submission::gpus, 1, kReplayNodes * kReplayGpusPerNode},
+                                  {"batch_size", &Submission::batch, 1}});
   if (!submissions) return submissions.error();
   std::vector<ReplayJob> jobs;
   std::set<std::string> names;
   for (const Submission& job : *submissions) {
-    const auto wrong = [&](const char* column, const std::string& value, const std::string& remedy) {
-      return kube::Error(kube::ErrorCode::kDecode, path + ":" + std::to_string(job.line) + ": column " + column +
-                                                       ": \"" + value + "\" is wrong; write " + remedy);
+    const auto wrong = [&](const char* column, const std::string& remedy) {
+      return BadFieldOf(*table, jobs.size(), column, "is wrong; write " + remedy);
     };
-    if (!names.insert(job.name).second) return wrong("name", job.name, "another name than that of an earlier line");
+    if (!names.insert(job.name).second) return wrong("name", "another name than that of an earlier line");
     const auto found = applications.find(job.application);
-    if (found == applications.end()) {
-      return wrong("application", job.application, "one of " + NamesOf(applications));
-    }
+    if (found == applications.end()) return wrong("application", "one of " + NamesOf(applications));
     const Application& application = found->second;
     if (job.batch < application.initial_batch() || job.batch > application.max_batch()) {
-      return wrong("batch_size", std::to_string(job.batch),
-                   "a number from " + std::to_string(application.initial_batch()) + " to " +
-                       std::to_string(application.max_batch()) + ", which were measured for " + job.application);
+      return wrong("batch_size", "a number from " + std::to_string(application.initial_batch()) + " to " +
+                                     std::to_string(application.max_batch()) + ", which were measured for " +
+                                     job.application);
     }
     jobs.emplace_back(job, application, batch_size);
   }
   return jobs;
+}
+
+std::vector<ReplayJob> DrawWorkload(const std::vector<ReplayJob>& jobs, unsigned count, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto draw = [&]() -> const ReplayJob& { return jobs[random() % jobs.size()]; };
+  std::vector<double> times;
+  for (unsigned i = 0; i < count; ++i) times.push_back(draw().submitted_s());
+  std::sort(times.begin(), times.end());
+  std::vector<ReplayJob> drawn;
+  for (const double time_s : times) {
+    drawn.push_back(draw());
+    drawn.back().Resubmit(drawn.back().application().name() + "-" + std::to_string(drawn.size()), time_s);
+  }
+  return drawn;
 }
 
 ReplayResult Summarise(const std::vector<ReplayJob>& jobs) {
@@ -97,9 +118,13 @@ ReplayResult Summarise(const std::vector<ReplayJob>& jobs) {
 
 kube::Result<ReplayResult> Replay(std::vector<ReplayJob> jobs, ReplayPolicy& policy, const Standstills& standstills) {
   double now_s = 0;
-  while (std::any_of(jobs.begin(), jobs.end(), [](const ReplayJob& job) { return !job.completed_s(); })) {
-    if (now_s > kGiveUpSeconds)
-      return kube::Error(kube::ErrorCode::kTimeout, "replay: jobs are not complete in a year");
+  const auto is_open = [](const ReplayJob& job) { return !job.completed_s(); };
+  for (auto open = jobs.begin(); (open = std::find_if(jobs.begin(), jobs.end(), is_open)) != jobs.end();) {
+    if (now_s > kGiveUpSeconds) {
+      return kube::Error(kube::ErrorCode::kTimeout,
+                         "job " + open->name() + ": not complete after a year; give it fewer steps (progress) or a " +
+                             "shorter step_time in the traces of " + open->application().name());
+    }
     for (ReplayJob& job : jobs) job.Train(now_s, kReplayRoundSeconds);
     now_s += kReplayRoundSeconds;
 

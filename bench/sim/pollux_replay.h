@@ -27,6 +27,10 @@ kube::Result<Applications> LoadApplications(const std::filesystem::path& traces)
 kube::Result<std::vector<ReplayJob>> LoadWorkload(const std::string& path, const Applications& applications,
                                                   BatchSize batch_size);
 
+// A workload like this one: `count` of its jobs, drawn with replacement, each at the time of a job drawn likewise. The
+// same seed draws the same. REQUIRES: there are jobs, and they have not trained.
+std::vector<ReplayJob> DrawWorkload(const std::vector<ReplayJob>& jobs, unsigned count, unsigned seed);
+
 class ReplayPolicy {
  public:
   virtual ~ReplayPolicy() = default;

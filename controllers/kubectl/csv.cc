@@ -100,7 +100,11 @@ class Parser {
 
 kube::Result<CsvTable> ParseCsv(std::string_view text, const std::string& name) {
   if (text.size() > kMaxCsvBytes) {
-    return Error(ErrorCode::kTooLarge, name + ": larger than " + std::to_string(kMaxCsvBytes >> 20) + " MiB");
+    return Error(ErrorCode::kTooLarge, name + ": larger than " + std::to_string(kMaxCsvBytes >> 20) + " MiB; split it");
+  }
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
+    return At(name, static_cast<int>(line), "is no text, or UTF-16; save the file as UTF-8");
   }
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   kube::Result<std::vector<CsvRow>> rows = Parser(text, name).Parse();

@@ -24,6 +24,8 @@ constexpr double kOwedShare = 0.05;
 // it is until all is paid, so that its turn is worth a restart.
 constexpr double kOverdueSeconds = 12 * 3600;
 constexpr int kOverdue = -1;
+// From here on, a job can be the favoured one. Replays come to much the same with 48 to 96 GPU hours.
+constexpr double kLongServedGpuSeconds = 64 * 3600;
 constexpr std::size_t kRungsOfAJob = 8;  // A guess that saves moving them.
 // How often a gang that is to have its minimum and found no place is put before all others, and everything placed
 // again.
@@ -110,17 +112,30 @@ int GiveMinimums(const AllocationSnapshot& snapshot, std::vector<Contender>& con
   return packing.free_gpus();
 }
 
-// The rungs of all ladders.
+// The rungs of all ladders. The long-served job of most service is favoured, so that it stays the same one.
 std::vector<Rung> BuildLadders(const GpuPacking& empty, std::vector<Contender>& contenders) {
   std::vector<Rung> rungs;
   rungs.reserve(kRungsOfAJob * contenders.size());
   std::vector<std::size_t> ends;
   ends.reserve(contenders.size());
+  const PoolJob* favoured = nullptr;
+  std::size_t favoured_begin = 0, favoured_end = 0;
   for (const Contender& contender : contenders) {
-    const int per_node = empty.WorkersPerNode(contender.job->gpus_per_worker);
-    if (contender.has_minimum) AppendLadder(*contender.job, contender.current, per_node, rungs);
+    const PoolJob& job = *contender.job;
+    const std::size_t begin = rungs.size();
+    if (contender.has_minimum) {
+      AppendLadder(job, contender.current, empty.WorkersPerNode(job.gpus_per_worker), rungs);
+      const double most = favoured == nullptr ? kLongServedGpuSeconds : favoured->attained_gpu_seconds;
+      if (job.attained_gpu_seconds > most) {
+        favoured = &job;
+        favoured_begin = begin;
+        favoured_end = rungs.size();
+      }
+    }
     ends.push_back(rungs.size());
   }
+  if (favoured != nullptr)
+    WeighFavoured(*favoured, std::span(rungs).subspan(favoured_begin, favoured_end - favoured_begin));
   std::size_t begin = 0;
   for (std::size_t rank = 0; rank < contenders.size(); begin = ends[rank++]) {
     contenders[rank].ladder = std::span(rungs).subspan(begin, ends[rank] - begin);

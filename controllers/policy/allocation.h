@@ -6,7 +6,8 @@
 //     until it has got it, so that nobody starves.
 //  2. Gain: what is left goes, step by step, to the job whose work gains most for a GPU. A step may be any larger
 //     legal size, because speed may stand still up to the border of a node and rise behind it. Jobs with little
-//     attained service count more: most jobs are short, and short ones end soonest.
+//     attained service count more: most jobs are short, and short ones end soonest. Of those that have had very much,
+//     one is favoured: it counts nearly as a new one until it ends. Shared equally, they would all end last.
 //  3. Place: jobs whose size stays keep their nodes. The others follow, the largest first, on one node if they
 //     fit, else on whole nodes. Where room is scattered, small jobs are moved; where that does not help, the job
 //     gets less.

@@ -36,6 +36,9 @@ struct Rung {
 // the speed is not. REQUIRES: workers_per_node >= 1.
 void AppendLadder(const PoolJob& job, int current_workers, int workers_per_node, std::vector<Rung>& ladder);
 
+// Gives the job's ladder the weight of the favoured one (see Allocate()): nearly that of a new job.
+void WeighFavoured(const PoolJob& job, std::span<Rung> ladder);
+
 // The index of the rung above `from` with the largest gain in value per GPU, among those with at most `most_gpus` in
 // total; `from` if none gains.
 std::size_t BestStep(std::span<const Rung> ladder, std::size_t from, int most_gpus);

@@ -58,6 +58,8 @@ TEST(OpenbTrace, ReadsAListWithoutModels) {
 TEST(OpenbTrace, SaysWhereAFileIsWrongAndWhatToDo) {
   const std::string nodes = kNodes, node_columns = nodes.substr(0, nodes.find('\n') + 1), pods = kPodColumns;
   const std::string good_pod = pods + "p,1,1,1,500,\n";
+  std::string many_nodes;
+  for (int i = 0; i < 100; ++i) many_nodes += "many-" + std::to_string(i) + ",1,1,64,T4\n";
   struct Case {
     std::string nodes, pods, want;
   };
@@ -75,7 +77,7 @@ TEST(OpenbTrace, SaysWhereAFileIsWrongAndWhatToDo) {
                 "nodes.csv:5: column gpu: \"65\" is wrong; write a whole number from 0 to 64"},
            Case{nodes + ",1,1,1,T4\n", good_pod, "nodes.csv:5: column sn: \"\" is empty; write a value"},
            Case{nodes + "node-c,1,1,1,T4\n", good_pod,
-                "nodes.csv: column sn: two nodes are named node-c; give each its own name"},
+                "nodes.csv:5: column sn: \"node-c\" is the name of an earlier node; give each its own"},
            Case{node_columns + "a,1,1,0,\n", good_pod, "nodes.csv: column gpu: no node has a GPU; add one that has"},
            Case{nodes, pods + ",1,1,1,500,\n", "pods.csv:2: column name: \"\" is empty; write a value"},
            Case{nodes, pods + "p,1,1,3,1000,\n",
@@ -94,6 +96,9 @@ TEST(OpenbTrace, SaysWhereAFileIsWrongAndWhatToDo) {
            Case{nodes, pods + "p,1,1,1.5,500,\n",
                 "pods.csv:2: column num_gpu: \"1.5\" is wrong; write a whole number from 0 to 1000000000"},
            Case{nodes, pods + "p,1,1,0,0,\n", "pods.csv: column num_gpu: no pod asks for a GPU; add one that does"},
+           Case{nodes + many_nodes, pods + "p,1,1,1,1,\n",
+                "pods.csv: column gpu_milli: the pods ask for so little that over 5000000 would fill the cluster; add "
+                "larger ones, or remove nodes"},
        }) {
     const auto trace = Read(c.nodes, c.pods);
 

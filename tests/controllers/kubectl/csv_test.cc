@@ -37,6 +37,11 @@ TEST(Csv, SaysWhatIsWrongAndWhere) {
       {"a,b\n1,2,3\n", "f.csv:2: 3 fields, but the header has 2"},
       {"a,b\n1,\"2\n", "f.csv:2: a quote is not closed"},
       {"a,b\n1,2\"3\"\n", "f.csv:2: a quote in the middle"},
+      {std::string("\xFF\xFE"
+                   "a\0,\0b\0\n\0",
+                   10),
+       "f.csv:1: is no text, or UTF-16; save the file as UTF-8"},
+      {std::string("a,b\n1,\0\n", 8), "f.csv:2: is no text"},
   };
   for (const Case& c : kCases) {
     const auto table = ParseCsv(c.text, "f.csv");

@@ -222,6 +222,68 @@ TEST(Allocate, LittleServiceCountsMore) {
   EXPECT_GT(sizes.at("a/short"), sizes.at("a/long"));
 }
 
+// Shared equally, jobs that have long been served would all end last.
+TEST(Allocate, OfLongServedJobsTheOneWithMostServiceIsFavoured) {
+  struct Case {
+    const char* what;
+    double hours_a, hours_b;  // GPU hours of service.
+    int sign;                 // 1: a gets more.
+  };
+  for (const Case& c : {Case{"the one with more of both", 200, 100, 1}, Case{"in any order", 100, 200, -1},
+                        Case{"the only one that is served long", 70, 60, 1}, Case{"equals: the first", 100, 100, 1},
+                        Case{"none is served long: who has less", 60, 20, -1}}) {
+    AllocationSnapshot snapshot{Nodes(4, 4), {Job("x/a", 1, 16), Job("x/b", 1, 16)}};
+    snapshot.jobs[0].attained_gpu_seconds = c.hours_a * kHour;
+    snapshot.jobs[1].attained_gpu_seconds = c.hours_b * kHour;
+
+    const std::map<std::string, int> sizes = Sizes(AllocateChecked(snapshot));
+
+    EXPECT_GT(c.sign * (sizes.at("x/a") - sizes.at("x/b")), 0) << c.what;
+  }
+}
+
+// Nobody loses to the favoured job what is due to it: neither its minimum, nor being new.
+TEST(Allocate, TheFavouredJobTakesNothingFromNewOnesAndNoMinimum) {
+  AllocationSnapshot snapshot{Nodes(4, 4), {Job("x/favoured", 1, 16), Job("x/new", 1, 16), Job("x/next", 2, 16)}};
+  snapshot.jobs[0].attained_gpu_seconds = 300 * kHour;
+  snapshot.jobs[2].attained_gpu_seconds = 200 * kHour;
+
+  const std::map<std::string, int> sizes = Sizes(AllocateChecked(snapshot));
+
+  EXPECT_GE(sizes.at("x/new"), sizes.at("x/favoured"));
+  EXPECT_GE(sizes.at("x/next"), 2);
+}
+
+// Two equal long jobs on one pool: one ends when half of the work is done, not both at the end.
+TEST(Allocate, AJobIsFavouredUntilItEnds) {
+  constexpr double kRound = 600, kWork = 100 * kHour;  // GPU seconds at the speed of one GPU.
+  AllocationSnapshot snapshot{Nodes(4, 4), {Job("x/a", 1, 16), Job("x/b", 1, 16)}};
+  std::map<std::string, double> done, ended;
+  for (PoolJob& job : snapshot.jobs) {
+    job.attained_gpu_seconds = 63 * kHour;
+    job.resize_cost_seconds = 30;
+  }
+  for (double now = 0; !snapshot.jobs.empty() && now < 100 * kHour; now += kRound) {
+    const std::vector<Grant> plan = AllocateChecked(snapshot);
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      PoolJob& job = snapshot.jobs[i];
+      job.resizes += job.places.empty() || job.places == plan[i].places ? 0 : 1;
+      job.places = plan[i].places;
+      job.age_seconds += kRound;
+      job.attained_gpu_seconds += kRound * plan[i].to;
+      done[job.key] += kRound * std::pow(plan[i].to, 0.9);
+      EXPECT_LE(job.resizes, 2) << job.key;
+    }
+    for (const PoolJob& job : snapshot.jobs) {
+      if (done[job.key] >= kWork) ended[job.key] = now;
+    }
+    std::erase_if(snapshot.jobs, [&](const PoolJob& job) { return ended.contains(job.key); });
+  }
+
+  ASSERT_EQ(ended.size(), 2U);
+  EXPECT_LT(std::min(ended["x/a"], ended["x/b"]), 0.7 * std::max(ended["x/a"], ended["x/b"]));
+}
+
 // Speed stands still from two GPUs to the border of the node, and doubles behind it: one GPU more never gains.
 TEST(Allocate, StepsOverAFlatPieceOfTheCurve) {
   AllocationSnapshot snapshot{Nodes(2, 4), {Job("a/hump", 1, 8)}};
