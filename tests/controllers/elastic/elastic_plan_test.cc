@@ -39,7 +39,10 @@ ViewBuilder Training() {
       .Ready({0, 1, 2, 3})
       .Hosts({0, 1, 2, 3})
       .LauncherRuns()
-      .Job([](auto& job) { job.status.start_time = At(-1000); });
+      .Job([](auto& job) {
+        job.status.start_time = At(-1000);
+        job.status.replicas.granted = 4;
+      });
 }
 
 // Start.
@@ -111,14 +114,18 @@ TEST(ElasticPlan, AJobThatCannotStartLooksAgainWhenAnotherAnswerIsDue) {
   EXPECT_EQ(PlanElasticJob(view).look_again, kube::Duration(seconds(15)));
 }
 
+// Also if a worker of the start was refused, and the status says only that.
 TEST(ElasticPlan, AStartOfWhichNothingWasSaidYetIsTold) {
-  const View view = ViewBuilder().Status({}).MinMax(2, 4).Granted(4).Ready({0}).Build();
-  ASSERT_EQ(view.job->status.observed_generation, 0);
-  const Plan plan = PlanElasticJob(view);
-  ASSERT_TRUE(plan.status.last_scale);
-  EXPECT_EQ(plan.status.last_scale->to, 4);
-  EXPECT_EQ(plan.status.last_scale->reason, ToString(ScaleReason::kStarted));
-  EXPECT_THAT(plan.events, IsEmpty());
+  for (const int observed : {0, 1}) {
+    api::ElasticHorovodJobStatus status;
+    status.observed_generation = observed;
+    const View view = ViewBuilder().Status(status).MinMax(2, 4).Granted(4).Ready({0}).Build();
+    const Plan plan = PlanElasticJob(view);
+    ASSERT_TRUE(plan.status.last_scale) << observed;
+    EXPECT_EQ(plan.status.last_scale->to, 4);
+    EXPECT_EQ(plan.status.last_scale->reason, ToString(ScaleReason::kStarted));
+    EXPECT_THAT(plan.events, IsEmpty());
+  }
 }
 
 TEST(ElasticPlan, AJobWithoutRoomHoldsNothing) {
