@@ -97,9 +97,12 @@ void ClusterAccount::PutHolder(const std::string& owner, const Holder& holder) {
 }
 
 void ClusterAccount::RemoveHolder(const std::string& owner) {
-  std::lock_guard lock(mutex_);
-  queues_.RemoveHolder(owner);
-  planner_.SetEnd(owner, std::nullopt);
+  Apply([&](Effects& effects) {
+    // Its pods may be gone already: no event of theirs tells that a job less runs.
+    effects.has_used = queues_.is_active() && !(queues_.HolderOf(owner) == Holder());
+    queues_.RemoveHolder(owner);
+    planner_.SetEnd(owner, std::nullopt);
+  });
 }
 
 std::optional<RuntimeLimit> ClusterAccount::RuntimeLimitOf(const std::string& owner) {

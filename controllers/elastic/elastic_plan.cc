@@ -207,10 +207,9 @@ void NoteScale(Plan& plan, const View& view, const WorkerPlan& workers, const Si
   const int from = view.granted();
   const int to = plan.workers ? plan.workers->granted : 0;
   if (from == to) {
-    // The status of the start was deferred, or grus died before it wrote it: this one must report the start.
+    // The status of the start was deferred or failed, or grus died before it wrote it: this one must report the start.
     const auto& last = plan.status.last_scale;
-    const bool is_untold = to > 0 && (last ? last->to == 0 : view.job->status.observed_generation == 0);
-    if (is_untold)
+    if (to > 0 && (!last || last->to == 0))
       plan.status.last_scale = api::LastScale{0, to, std::string(ToString(ScaleReason::kStarted)), view.now};
     return;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_status.h"
 
 namespace grus {
 namespace {
@@ -24,6 +25,16 @@ kube::Duration Counted(const api::Trial* written, const TrialChild& child) {
   return std::chrono::seconds(gpu_seconds / written->config.gpus);
 }
 
+// How long this try has held, to a process that finds it.
+kube::Duration HeldSoFar(const api::TrialJobStatus& status, const api::Trial* written, const TrialChild& child,
+                         kube::Time bound, kube::WallTime wall) {
+  const kube::Duration by_pods = wall - bound.value, counted = Counted(written, child);
+  if (counted == kube::Duration::zero() || !status.spent.time) return std::max(by_pods, counted);
+  const kube::Duration by_count = counted + std::max<kube::Duration>(wall - status.spent.time->value, {});
+  const bool has_jumped = by_pods < counted || by_pods > by_count;
+  return has_jumped ? by_count : by_pods;
+}
+
 }  // namespace
 
 void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) {
@@ -34,8 +45,9 @@ void TrialHoldings::NoteGone(const std::string& trial, const kube::Pod& worker) 
   gone.has_unknown_end = gone.has_unknown_end || !ended;
 }
 
-void TrialHoldings::SetHeld(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
-                            const kube::Clock& clock, TrialRun& run) {
+void TrialHoldings::SetHeld(const std::string& trial, const api::TrialJobStatus& status,
+                            std::optional<kube::TimePoint> made, const kube::Clock& clock, TrialRun& run) {
+  const api::Trial* written = FindTrial(status, trial);
   const kube::TimePoint now = clock.Now();
   const kube::WallTime wall = clock.WallNow();
   auto& [held, gone] = trials_[trial];
@@ -49,7 +61,7 @@ void TrialHoldings::SetHeld(const std::string& trial, const api::Trial* written,
   const bool has_held = run.pods.holding > 0 || (written != nullptr && IsActive(written->phase) && is_end_known);
   if (!held && is_ours && bound && has_held) {
     const bool is_behind = !made && wall < bound->value;
-    kube::Duration so_far = std::max<kube::Duration>(wall - bound->value, Counted(written, *run.child));
+    kube::Duration so_far = HeldSoFar(status, written, *run.child, *bound, wall);
     if (made) so_far = std::min(so_far, now - *made);
     held = Held{run.child->uid, now - so_far, *bound, run.child->spent_before, now, wall, is_behind};
   }

@@ -5,8 +5,8 @@
 // times in their pods, so that late events cost nothing; for pods that vanished, the time when their absence was seen.
 // So the result is never less than what they held, up to differences between the machines' clocks. Times in pods are
 // whole seconds, so an end counts one second more.
-// A cache: without it, a process counts from the remaining pods or the status, whichever is more, because the wall
-// clock of this machine may be behind.
+// A cache: without it, a process counts from the remaining pods. If the status shows that the wall clock has jumped
+// since they were bound, it goes on from what the status counted, and when.
 //
 // Not thread-safe.
 #pragma once
@@ -25,9 +25,9 @@ class TrialHoldings {
  public:
   // The last state of a worker that is no longer in the cluster.
   void NoteGone(const std::string& trial, const kube::Pod& worker);
-  // Sets what `run` says of its holding. `written`: the trial in the status; null: it is not there. `made`: when this
-  // process made its child, if it did: the wall clock may be ahead of the cluster's.
-  void SetHeld(const std::string& trial, const api::Trial* written, std::optional<kube::TimePoint> made,
+  // Sets what `run` says of its holding. `made`: when this process made its child, if it did: the wall clock may be
+  // ahead of the cluster's.
+  void SetHeld(const std::string& trial, const api::TrialJobStatus& status, std::optional<kube::TimePoint> made,
                const kube::Clock& clock, TrialRun& run);
   void Forget(const std::string& trial) { trials_.erase(trial); }
 

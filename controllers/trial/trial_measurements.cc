@@ -12,6 +12,8 @@ constexpr kube::Duration kLookEvery = std::chrono::seconds(1);  // While bytes c
 // A stream that is quiet for this long may be dead, and the training may have ended.
 constexpr kube::Duration kLookAfter = std::chrono::seconds(15);
 constexpr kube::Duration kLogWait = std::chrono::seconds(30);
+// If the log could not be read: the follower may pause for a minute before it tries again.
+constexpr kube::Duration kLogWaitAfterFailure = std::chrono::seconds(90);
 
 }  // namespace
 
@@ -45,6 +47,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
       std::lock_guard lock(mutex_);
       reader_.Add(bytes);
       news_ = clock_.Now();
+      has_failed_ = false;
       if (last_look_ && clock_.Now() - *last_look_ < kLookEvery) return;
       last_look_ = clock_.Now();
       const SpeedState state = reader_.Observe(clock_.WallNow()).state;
@@ -57,6 +60,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
     {
       std::lock_guard lock(mutex_);
       log_ = state;
+      has_failed_ |= state == kube::LogState::kWaiting;
     }
     if (state == kube::LogState::kEnded) wake_();
   }
@@ -78,7 +82,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
   bool IsLogAwaited() const {
     std::lock_guard lock(mutex_);
     const bool is_open = log_ == kube::LogState::kWaiting || log_ == kube::LogState::kFollowing;
-    return follower_ && is_open && clock_.Now() - news_ < kLogWait;
+    return follower_ && is_open && clock_.Now() - news_ < (has_failed_ ? kLogWaitAfterFailure : kLogWait);
   }
   bool HasEnded() const {
     std::lock_guard lock(mutex_);
@@ -102,6 +106,7 @@ class TrialMeasurements::Source final : public kube::LogSink {
   std::string last_line_;
   kube::LogState log_ = kube::LogState::kWaiting;
   bool has_started_ = false;       // A stream of its log has begun.
+  bool has_failed_ = false;        // Since its last news, the log could not be read.
   kube::TimePoint news_ = began_;  // When the log last brought something.
   kube::TimePoint last_line_at_{};
 

@@ -48,8 +48,8 @@ class TrialMeasurements {
   // By trial.
   std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
 
-  // Whether more of the log may come: its end was not seen, and it had news in the last half minute; or the trial is
-  // not measured yet, but can be.
+  // Whether more of the log may come: its end was not seen, and it had news in the last half minute, or a minute more
+  // if it could not be read since; or the trial is not measured yet, but can be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
   // The whole log of the ended container was read.

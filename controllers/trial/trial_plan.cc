@@ -78,6 +78,7 @@ void Planner::Account() {
     status_.spent.gpu_seconds += spent - trial.gpu_seconds;
     trial.gpu_seconds = spent;
   }
+  status_.spent.time = view_.now;
   if (!status_.start_time) return;
   const bool was_still = WasSuspended(before_) || before_.completion_time.has_value();
   if (was_still && !job_.spec.suspend && !view_.is_done()) {
@@ -387,8 +388,9 @@ TrialPlan PlanTrials(const TrialView& view) {
   TrialPlan plan = Planner(view).Make();
   // The time alone is not worth a write: it goes with the next change.
   const api::TrialJobStatus& before = view.job->status;
-  const std::int64_t wall = std::exchange(plan.status.spent.wall_seconds, before.spent.wall_seconds);
-  if (!(plan.status == before)) plan.status.spent.wall_seconds = wall;
+  const api::TrialCost spent = plan.status.spent;
+  plan.status.spent = {spent.gpu_seconds, before.spent.wall_seconds, before.spent.time};
+  if (!(plan.status == before)) plan.status.spent = spent;
   return plan;
 }
 

@@ -48,7 +48,7 @@ TrialRun TrialRuns::RunOf(const TrialJob& job, const std::string& trial, Memory&
   Kept& kept = memory.trials[trial];
   TrialRun run;
   ObjectsOf(job).Read(job, trial, NewerThanCache(job.metadata.ns, kept.live), run);
-  memory.held.SetHeld(trial, FindTrial(job.status, trial), kept.made, clock_, run);
+  memory.held.SetHeld(trial, job.status, kept.made, clock_, run);
   if (run.child && !run.child->refusal.empty()) {
     // By the monotonic clock: the wall clock may be set back, and this ends the trial for good.
     if (!kept.refused_since) kept.refused_since = clock_.Now();

@@ -89,6 +89,7 @@ std::span<const FieldInfo> TrialCost::Fields() {
       Field<&T::gpu_seconds>("gpuSeconds", {.doc = "GPUs times the seconds that trials held them.", .minimum = 0}),
       Field<&T::wall_seconds>("wallSeconds",
                               {.doc = "Seconds since the first trial began, without suspended time.", .minimum = 0}),
+      Field<&T::time>("time", {.doc = "When this was counted."}),
   };
   return kFields;
 }

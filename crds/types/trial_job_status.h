@@ -62,6 +62,7 @@ struct Recommendation {
 
 struct TrialCost {
   std::int64_t gpu_seconds = 0, wall_seconds = 0;
+  std::optional<kube::Time> time = {};
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const TrialCost&, const TrialCost&) = default;
 };

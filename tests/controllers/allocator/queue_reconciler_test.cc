@@ -169,6 +169,34 @@ TEST_F(QueueReconcilerTest, ChangesByUsersAreSeenAtOnceAndThoseOfUseTogetherAfte
   }
 }
 
+// The pass that takes it off the account may be late, for an answer that was slow for example.
+TEST_F(QueueReconcilerTest, AJobThatEndsAfterItsPodsAreGoneRunsNoLonger) {
+  AddQueue("vision", "{}");
+  Create("pods", kit::MakePod("train-0", kit::PodSpec(1, R"({"nodeName":"n1"})"), kit::MemberOf("train"), "team-a"));
+  Start();
+  account_.PutHolder("team-a/train", {.queue_name = "vision", .workers = 1});
+  ASSERT_TRUE(Pass());
+  EXPECT_EQ(QueueNamed("vision")->status.running_jobs, 1);
+  ASSERT_TRUE(server_.Delete("pods", {"team-a", "train-0"}));
+  Settle();
+  const auto takes_late_key = [&] {
+    clock_.Advance(1s);
+    queue_.Done(queue_.Get()->key);
+  };
+  takes_late_key();
+  ASSERT_TRUE(Pass());
+  TakeKeys();
+
+  account_.RemoveHolder("team-a/train");
+  ASSERT_EQ(queue_.counts().delayed, 1U);
+  takes_late_key();
+  ASSERT_TRUE(Pass());
+  EXPECT_EQ(QueueNamed("vision")->status.running_jobs, 0);
+
+  account_.RemoveHolder("team-a/train");
+  EXPECT_EQ(queue_.counts().delayed, 0U) << "each pass over a job that has ended removes it";
+}
+
 TEST_F(QueueReconcilerTest, ASelectedNamespaceMovesWithItsLabel) {
   AddPool("a100", "n1");
   for (const std::string team : {"a", "b"}) {

@@ -39,6 +39,7 @@ ViewBuilder Training() {
       .Ready({0, 1, 2, 3})
       .Hosts({0, 1, 2, 3})
       .LauncherRuns()
+      .LastScale("Started", -1000, 0, 4)
       .Job([](auto& job) { job.status.start_time = At(-1000); });
 }
 
@@ -111,14 +112,19 @@ TEST(ElasticPlan, AJobThatCannotStartLooksAgainWhenAnotherAnswerIsDue) {
   EXPECT_EQ(PlanElasticJob(view).look_again, kube::Duration(seconds(15)));
 }
 
+// Also if a write of the start was refused, and the status says only that, and how many workers there are.
 TEST(ElasticPlan, AStartOfWhichNothingWasSaidYetIsTold) {
-  const View view = ViewBuilder().Status({}).MinMax(2, 4).Granted(4).Ready({0}).Build();
-  ASSERT_EQ(view.job->status.observed_generation, 0);
-  const Plan plan = PlanElasticJob(view);
-  ASSERT_TRUE(plan.status.last_scale);
-  EXPECT_EQ(plan.status.last_scale->to, 4);
-  EXPECT_EQ(plan.status.last_scale->reason, ToString(ScaleReason::kStarted));
-  EXPECT_THAT(plan.events, IsEmpty());
+  for (const int observed : {0, 1}) {
+    api::ElasticHorovodJobStatus status;
+    status.observed_generation = observed;
+    status.replicas.granted = observed == 0 ? 0 : 4;
+    const View view = ViewBuilder().Status(status).MinMax(2, 4).Granted(4).Ready({0}).Build();
+    const Plan plan = PlanElasticJob(view);
+    ASSERT_TRUE(plan.status.last_scale) << observed;
+    EXPECT_EQ(plan.status.last_scale->to, 4);
+    EXPECT_EQ(plan.status.last_scale->reason, ToString(ScaleReason::kStarted));
+    EXPECT_THAT(plan.events, IsEmpty());
+  }
 }
 
 TEST(ElasticPlan, AJobWithoutRoomHoldsNothing) {
@@ -203,7 +209,7 @@ TEST(ElasticPlan, AUsersShrinkDrainsFirst) {
   const Plan first = PlanElasticJob(listed);
   EXPECT_THAT(Ordinals(first.hosts), ElementsAre(0, 1));
   EXPECT_EQ(first.workers->granted, 4);
-  EXPECT_EQ(first.status.last_scale, std::nullopt);
+  EXPECT_EQ(first.status.last_scale, listed.job->status.last_scale);
   EXPECT_EQ(first.look_again, kube::Duration(seconds(30))) << "nothing else might bring the job back";
 
   const View draining = ViewBuilder(builder).Hosts({0, 1}, 2, -10).Build();

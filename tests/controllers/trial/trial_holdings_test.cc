@@ -35,11 +35,14 @@ class Holdings : public ::testing::Test {
     return pod;
   }
   TrialRun Look(TrialRun run, bool is_active = true) {
-    api::Trial trial;
+    api::TrialJobStatus status;
+    status.spent.time = counted_at_;
+    api::Trial& trial = status.trials.emplace_back();
+    trial.name = "t";
     trial.phase = is_active ? api::TrialPhase::kMeasuring : api::TrialPhase::kSucceeded;
     trial.config.gpus = 2;
     trial.gpu_seconds = counted_;
-    holdings_.SetHeld("t", &trial, std::nullopt, clock_, run);
+    holdings_.SetHeld("t", status, std::nullopt, clock_, run);
     return run;
   }
   TrialRun Freed() const {
@@ -51,7 +54,8 @@ class Holdings : public ::testing::Test {
   kube::testing::FakeClock clock_;
   const kube::WallTime start_ = clock_.WallNow();
   TrialHoldings holdings_;
-  std::int64_t counted_ = 0;  // By the status.
+  std::int64_t counted_ = 0;                // By the status,
+  std::optional<kube::Time> counted_at_{};  // at this time.
 };
 
 TEST_F(Holdings, AProcessThatBeginsWithAClockThatIsBehindCountsOnFromTheStatus) {
@@ -65,6 +69,31 @@ TEST_F(Holdings, AProcessThatBeginsWithAClockThatIsBehindCountsOnFromTheStatus) 
   run.pods.holding = 0;
   run.pods.last_end = In(3690);
   EXPECT_EQ(Look(run).held_for, kube::Duration(seconds(91)));
+}
+
+// It was bound at 0 and counted 10 s ago, after the jump.
+TEST_F(Holdings, AProcessThatBeginsAfterTheClockHasJumpedAlsoCountsTheTimeSinceTheStatus) {
+  for (const int jump : {-3600, -70, 3600}) {
+    holdings_ = {};
+    clock_.SetWall(In(60 + jump).value);
+    counted_ = 100;
+    counted_at_ = In(50 + jump);
+    EXPECT_EQ(Look(Running()).held_since, In(jump)) << jump;
+  }
+}
+
+TEST_F(Holdings, AProcessThatBeginsCountsByThePodsIfTheStatusAgrees) {
+  clock_.Advance(seconds(60));
+  counted_ = 100;
+  counted_at_ = In(45);
+  EXPECT_EQ(Look(Running()).held_since, In(0));
+}
+
+// The status of before may not have known that it was bound.
+TEST_F(Holdings, AStatusThatHasCountedNothingSaysNothingOfTheClock) {
+  clock_.Advance(seconds(60));
+  counted_at_ = In(50);
+  EXPECT_EQ(Look(Running()).held_since, In(0));
 }
 
 TEST_F(Holdings, NewsThatComeLateCostNothing) {

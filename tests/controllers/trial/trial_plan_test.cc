@@ -381,6 +381,21 @@ TEST(PlanTrials, WithABudgetOfZeroWhatIsKnownIsTheResult) {
   EXPECT_EQ(world.status().spent.gpu_seconds, 0);
 }
 
+TEST(PlanTrials, SaysWhenItCountedAndThatAloneChangesNothing) {
+  TrialWorld world(TestTrialJob({1}));
+  world.Pass();
+  EXPECT_EQ(world.status().spent.time, testing::At(0));
+  world.now = 5;
+  world.Pass();
+  EXPECT_EQ(world.status().spent.gpu_seconds, 5);
+  EXPECT_EQ(world.status().spent.time, testing::At(5));
+
+  world.run(world.Active().front()).held_for = std::chrono::seconds(5);
+  world.now = 10;
+  const api::TrialJobStatus before = world.status();
+  EXPECT_EQ(world.Pass().status, before);
+}
+
 // What is spent, by the clock of the pods, with trials that never get measured.
 TEST(PlanTrials, SpendsNoMoreThanTheBudgetAndOnePoll) {
   for (int seed = 0; seed < 200; ++seed) {
