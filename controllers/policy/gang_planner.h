@@ -53,7 +53,7 @@ struct GangStanding {
   bool is_placed = false;  // The places are in the ledger; the gang waits no longer.
   int placed = 0;          // How many of the first members have places, if is_placed.
   // Of a gang that waits:
-  int position = 0;            // In the queue, from 1.
+  int position = 0;            // In its queue, from 1; 0: no queue may start it.
   int fitting = 0;             // How many of the needed members there is room for now.
   bool can_never_fit = false;  // Certainly not even if the cluster were empty.
   int capacity = 0;            // How many of the members an empty cluster could hold, at most members.size().

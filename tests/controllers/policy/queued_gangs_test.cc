@@ -203,7 +203,7 @@ TEST_F(QueuedGangs, StrictFifoLetsNobodyPass) {
   Put("a/small", 2);
   Plan();
   EXPECT_FALSE(IsPlaced("a/small"));
-  EXPECT_THAT(Why("a/small"), HasSubstr("strictly in order"));
+  EXPECT_EQ(Why("a/small"), "queue a starts its jobs strictly in order, and a/large before it waits");
   EXPECT_EQ(planner_.StandingOf("a/small")->position, 2);
 }
 
@@ -283,6 +283,8 @@ TEST_F(QueuedGangs, AQueueThatIsNotThereStartsNothing) {
   Plan();
   EXPECT_EQ(Why("a/typo"), "there is no queue aa: create it, or change queueName");
   EXPECT_THAT(Why("z/stranger"), HasSubstr("the queue a is not for namespace z"));
+  EXPECT_EQ(planner_.StandingOf("a/typo")->position, 0) << "it is in no queue, and so has no place in one";
+  EXPECT_EQ(planner_.StandingOf("z/stranger")->position, 0);
   EXPECT_TRUE(IsPlaced("z/default"));
 }
 
