@@ -290,6 +290,7 @@ struct GangPlanner::Impl {
       const bool has_place = gang->queue != kNoQueue || !queues.is_active();
       is_new |= Update(standing.position, has_place ? ++positions[gang->queue] : 0);
       is_new |= Describe(ledger, query, gang->searched, facts, standing);
+      is_new |= Update(standing.yields, queues.is_active() ? yields.AnswerTo(gang->demand.key) : std::nullopt);
       is_new |= Update(standing.has_reservation, is_reserved_for_it);
       const std::int64_t rests_until = reservation.RestsUntil(gang->demand.key, planned_at);
       const bool rests = !gang->IsExtra() && !standing.can_never_fit && rests_until > planned_at;

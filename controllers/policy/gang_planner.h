@@ -63,6 +63,7 @@ struct GangStanding {
   int eligible_nodes = 0;                            // Nodes that its members may use, were they empty.
   std::vector<DeviceUse> uses;                       // Of such devices on these nodes, the largest three.
   std::string queue_refusal;                         // Why its queue does not let it start; empty: it does.
+  std::optional<YieldAnswer> yields;                 // nullopt: nobody was asked to yield to it.
   bool has_reservation = false;
   std::string blocked_by;  // There is room, but it is reserved for this gang.
   // Unix seconds: its namespace has used its turn, and reserves nothing until then.

@@ -111,11 +111,14 @@ void YieldPlanner::PlanStarts(PoolIndex pool, std::span<const WaitingDemand> req
   int second_tries = kMostSecondTries;
   for (std::size_t i = 0; i < asking.size(); ++i) {
     std::vector<Yield>& yields = yields_for[asking[i].owner];
+    YieldAnswer& answer = answers_[asking[i].owner];
+    answer.outcome = ReclaimOutcome::kNotEnough;
     if (!yields.empty() && !would_help_(asking[i].owner, yields)) {
       if (second_tries-- <= 0) continue;
       yields = OnFewNodes(of_pool[i], pool, shares, now);
       if (yields.empty()) continue;
     }
+    answer.outcome = plan.answers[i].outcome;
     for (const Yield& yield : yields) Tell(yield, now);
     ClaimIfFreed(asking[i], plan.answers[i].outcome);
   }
@@ -162,8 +165,23 @@ void YieldPlanner::PlanDrains(std::int64_t now) {
   }
 }
 
+void YieldPlanner::NoteGivers() {
+  for (const auto& [owner, notice] : queues_.yields()) {
+    const auto answer = answers_.find(notice.for_owner);
+    if (answer == answers_.end()) continue;
+    answer->second.givers.push_back(owner);
+    if (notice.to == 0) answer->second.by = std::max(answer->second.by, notice.by);
+  }
+}
+
+std::optional<YieldAnswer> YieldPlanner::AnswerTo(const std::string& owner) const {
+  const auto answer = answers_.find(owner);
+  return answer == answers_.end() ? std::nullopt : std::optional(answer->second);
+}
+
 std::vector<std::string> YieldPlanner::Update(std::span<const WaitingDemand> requests, std::int64_t now) {
   changed_ = queues_.TakeTakenBack();
+  answers_.clear();
   queues_.tree();  // Counts anew, if needed: that may drop claims.
   const std::map<std::string, PoolNeed> claims = queues_.claims();
   for (const auto& [owner, claim] : claims) queues_.ClaimFor(owner, std::nullopt);
@@ -182,6 +200,7 @@ std::vector<std::string> YieldPlanner::Update(std::span<const WaitingDemand> req
     PlanGrowth(pool, growth[pool], now);
   }
   PlanDrains(now);
+  NoteGivers();
   withdrawn_.clear();
   std::ranges::sort(changed_);
   changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());

@@ -88,6 +88,32 @@ TEST_F(QueuedGangs, BorrowedGpusComeBackAfterANoticeAndGoToTheirOwner) {
   EXPECT_FALSE(NoticeTo("b/borrower"));
 }
 
+TEST_F(QueuedGangs, AGangThatWaitsKnowsWhoYieldsToItAndWhen) {
+  PutNodes(ledger_, 1);
+  SetUpQueues({Team("a", 8), Team("b", 0)});
+  Run("b/elastic", "a", 4, 1);
+  Run("b/rigid", "a", 4, 4);
+  Put("a/owner", 6);
+  Put("b/more", 4);
+  Plan(1000);
+  EXPECT_EQ(planner_.StandingOf("a/owner")->yields,
+            (YieldAnswer{ReclaimOutcome::kReclaimed, {"b/elastic", "b/rigid"}, 1030}));
+  EXPECT_EQ(planner_.StandingOf("b/more")->yields->outcome, ReclaimOutcome::kNotEntitled);
+  Plan(1010);
+  EXPECT_THAT(planner_.StandingOf("a/owner")->yields->givers, ElementsAre("b/elastic", "b/rigid"));
+}
+
+TEST_F(QueuedGangs, AGangThatWaitsKnowsThatTooFewMayYieldToIt) {
+  PutNodes(ledger_, 1);
+  QueueSpec patient = Team("b", 0);
+  patient.minimum_runtime_seconds = 600;
+  SetUpQueues({Team("a", 8), patient});
+  Run("b/young", "a", 8, 8, {.running_since = 900});
+  Put("a/owner", 4);
+  Plan(1000);
+  EXPECT_EQ(planner_.StandingOf("a/owner")->yields, (YieldAnswer{.outcome = ReclaimOutcome::kNotEnough}));
+}
+
 TEST_F(QueuedGangs, WhatComesFreeForOneIsNotTakenByASmallerOne) {
   PutNodes(ledger_, 1);
   SetUpQueues({Team("a", 8), Team("b", 0)});
