@@ -87,10 +87,19 @@ std::string QuotaMessage(const View& view, const Sizes& sizes) {
 // Quotas admit no more workers: more room would not help.
 bool IsAtQuota(const View& view, int granted) { return view.quota && granted >= view.quota->workers; }
 
+std::string GatedByOthers(const View& view) {
+  const auto is_gated = [](const Worker& worker) { return !worker.is_leaving() && !worker.foreign_gate.empty(); };
+  const auto first = std::ranges::find_if(view.pods, is_gated);
+  if (first == view.pods.end()) return {};
+  return "; " + Count(static_cast<int>(std::ranges::count_if(view.pods, is_gated)), "worker") +
+         " cannot start before another controller removes its scheduling gate " + first->foreign_gate;
+}
+
 std::string WorkersMessage(const View& view, const Status& status, const Sizes& sizes) {
   const auto& replicas = status.replicas;
   std::string text = std::to_string(replicas.ready) + " of " + Count(replicas.granted, "worker") + " ready";
   if (replicas.unschedulable > 0) text += ", " + std::to_string(replicas.unschedulable) + " unschedulable";
+  text += GatedByOthers(view);
   if (view.yield && !MustYieldAll(view, sizes) && view.yield->to < status.replicas.granted) {
     return text + "; " + YieldMessage(view, "gives", status.replicas.granted - view.yield->to);
   }

@@ -81,6 +81,9 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
        "(requests.nvidia.com/gpu)"},
       {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).Unschedulable({3}, -1),
        "1 of 4 workers ready, 1 unschedulable"},
+      {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).GatedByOthers({2, 3}),
+       "1 of 4 workers ready; 2 workers cannot start before another controller removes its scheduling gate "
+       "example.com/admission"},
       {"Starting", "LauncherStarting", false, true, Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive),
        "4 of 4 workers ready"},
       {"Running", "Training", true, false, Of(4).Ready({0, 1, 2, 3}).LauncherRuns(), "4 of 4 workers ready"},

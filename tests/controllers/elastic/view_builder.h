@@ -64,6 +64,9 @@ class ViewBuilder {
   ViewBuilder& Waiting(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker&) {});
   }
+  ViewBuilder& GatedByOthers(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker& w) { w.foreign_gate = "example.com/admission"; });
+  }
   ViewBuilder& Unschedulable(const Ordinals& ordinals, int since) {
     return Add(ordinals, [&](Worker& w) { w.unschedulable_since = At(since); });
   }
