@@ -172,7 +172,8 @@ void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
     return Say(status, view, Standing::kReconciling, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
   }
   if (!WaitsForRepair(status)) {
-    return Say(status, view, Standing::kReconciling, Reason::kWaitingForRoom,
+    const bool is_for_queue = view.is_refused_by_queue && !view.can_never_fit;
+    return Say(status, view, Standing::kReconciling, is_for_queue ? Reason::kWaitingForQueue : Reason::kWaitingForRoom,
                WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
@@ -344,9 +345,9 @@ kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api
   }
   if (!(same == before)) return {};
   const kube::Condition* ready = kube::FindCondition(same.conditions, "Ready");
-  const bool is_sentence =
-      after.replicas.ready == before.replicas.ready && ready && ready->reason == ToString(Reason::kWaitingForRoom);
-  return is_sentence ? kSentenceWait : kSoonWait;
+  const bool waits = ready && (ready->reason == ToString(Reason::kWaitingForRoom) ||
+                               ready->reason == ToString(Reason::kWaitingForQueue));
+  return waits && after.replicas.ready == before.replicas.ready ? kSentenceWait : kSoonWait;
 }
 
 }  // namespace grus
