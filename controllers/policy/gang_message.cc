@@ -134,8 +134,8 @@ std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, co
   std::string text =
       standing.queue_refusal.empty() ? WhatIsMissing(demand, standing) + ByVolumes(demand) : standing.queue_refusal;
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
-  if (standing.yields) text += WhoYields(*standing.yields);
   if (standing.has_reservation) text += ", what becomes free is kept from other gangs and jobs";
+  if (standing.yields) text += WhoYields(*standing.yields);
   if (standing.reserves_from)
     text += "; what becomes free is kept from other gangs and jobs again at " + At(*standing.reserves_from);
   if (standing.expected_start) text += "; expected to start at " + At(*standing.expected_start);

@@ -42,10 +42,12 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
        "at 2026-11-21T10:00:00Z"},
       {"one yields as a whole",
        [](GangDemand&, GangStanding& s) {
+         s.has_reservation = true;
          s.yields = YieldAnswer{ReclaimOutcome::kReclaimed, {"b/g3"}, 1'795'255'200};
        },
        "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
-       "5 by other pods; second in the queue; b/g3 gives GPUs to it by 2026-11-21T10:00:00Z"},
+       "5 by other pods; second in the queue, what becomes free is kept from other gangs and jobs; b/g3 gives GPUs "
+       "to it by 2026-11-21T10:00:00Z"},
       {"many give workers up",
        [](GangDemand&, GangStanding& s) {
          s.queue_refusal = "queue a may use 8 GPUs";
