@@ -149,11 +149,11 @@ std::vector<ObjectFault> FaultsOf(const api::NodePool& pool, const PoolReport& r
   std::vector<ObjectFault> faults;
   const std::string labels = kube::ToText(kube::LabelSelector{pool.spec.node_selector, {}});
   if (report.taken_by_older > 0) {
-    faults.push_back(
-        {ToString(NodePoolReason::kPoolsOverlap), "spec.nodeSelector",
-         Count(report.taken_by_older, report.nodes > 0 ? "more node" : "node") + " with the labels " + labels +
-             " belong to pools that were created before this one: choose labels that only its own nodes have",
-         report.nodes > 0});
+    faults.push_back({ToString(NodePoolReason::kPoolsOverlap), "spec.nodeSelector",
+                      Count(report.taken_by_older, report.nodes > 0 ? "more node" : "node") + " with the labels " +
+                          labels + (report.taken_by_older == 1 ? " belongs" : " belong") +
+                          " to pools that were created before this one: choose labels that only its own nodes have",
+                      report.nodes > 0});
   } else if (report.nodes == 0) {
     faults.push_back({ToString(NodePoolReason::kNoNodes), "spec.nodeSelector",
                       "no node has the labels " + labels + ": correct them, or add such nodes", false});

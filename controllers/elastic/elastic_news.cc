@@ -18,7 +18,7 @@ News NewsOfJobPod(const kube::Pod* before, const kube::Pod* after) {
   if (after == nullptr) return News::kNow;
   const auto look = [](const kube::Pod& pod) {
     Worker w = ReadWorker(pod, 0, true);
-    return std::tuple(w.uid, w.is_ready, w.is_ending, w.unschedulable_since, w.trouble);
+    return std::tuple(w.uid, w.is_ready, w.is_ending, w.unschedulable_since, w.foreign_gate, w.trouble);
   };
   if (look(*before) != look(*after)) return News::kNow;
   const auto what_makes_it_ours = [](const kube::ObjectMeta& pod) {

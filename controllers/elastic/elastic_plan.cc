@@ -303,9 +303,9 @@ void PlanRefusal(Plan& plan, const View& view) {
 
 std::string_view ToString(Reason reason) {
   static constexpr std::string_view kNames[] = {
-      "WorkersStarting",  "LauncherStarting", "Training",        "NoOutput",     kBelowMinimumReason, "PodsBroken",
-      "NoWorkersWanted",  "WaitingForRoom",   "WaitingForQuota", "Suspended",    "Succeeded",         "LauncherFailed",
-      "DeadlineExceeded", "NameTaken",        "TemplateRefused", "NotPermitted", "Preempting"};
+      "WorkersStarting", "LauncherStarting", "Training",        "NoOutput",        kBelowMinimumReason, "PodsBroken",
+      "NoWorkersWanted", "WaitingForRoom",   "WaitingForQueue", "WaitingForQuota", "Suspended",         "Succeeded",
+      "LauncherFailed",  "DeadlineExceeded", "NameTaken",       "TemplateRefused", "NotPermitted",      "Preempting"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -24,6 +24,7 @@ enum class Reason {
   kPodsBroken,       // Workers or the launcher cannot start.
   kNoWorkersWanted,  // Scaled to none.
   kWaitingForRoom,   // The minimum does not fit.
+  kWaitingForQueue,  // Its queue would not start it even if GPUs were idle.
   kWaitingForQuota,  // The quotas of the namespace do not admit it.
   kSuspended,
   kSucceeded,

@@ -320,6 +320,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   const GangStanding standing = account_.Ask(demand);
   view.may_start = standing.is_placed;
   view.is_refused_by_queue = !standing.queue_refusal.empty();
+  view.can_never_fit = standing.can_never_fit;
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted);
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;

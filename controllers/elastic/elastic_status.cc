@@ -87,10 +87,19 @@ std::string QuotaMessage(const View& view, const Sizes& sizes) {
 // Quotas admit no more workers: more room would not help.
 bool IsAtQuota(const View& view, int granted) { return view.quota && granted >= view.quota->workers; }
 
+std::string GatedByOthers(const View& view) {
+  const auto is_gated = [](const Worker& worker) { return !worker.is_leaving() && !worker.foreign_gate.empty(); };
+  const auto first = std::ranges::find_if(view.pods, is_gated);
+  if (first == view.pods.end()) return {};
+  return "; " + Count(static_cast<int>(std::ranges::count_if(view.pods, is_gated)), "worker") +
+         " cannot start before another controller removes its scheduling gate " + first->foreign_gate;
+}
+
 std::string WorkersMessage(const View& view, const Status& status, const Sizes& sizes) {
   const auto& replicas = status.replicas;
   std::string text = std::to_string(replicas.ready) + " of " + Count(replicas.granted, "worker") + " ready";
   if (replicas.unschedulable > 0) text += ", " + std::to_string(replicas.unschedulable) + " unschedulable";
+  text += GatedByOthers(view);
   if (view.yield && !MustYieldAll(view, sizes) && view.yield->to < status.replicas.granted) {
     return text + "; " + YieldMessage(view, "gives", status.replicas.granted - view.yield->to);
   }
@@ -163,7 +172,8 @@ void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
     return Say(status, view, Standing::kReconciling, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
   }
   if (!WaitsForRepair(status)) {
-    return Say(status, view, Standing::kReconciling, Reason::kWaitingForRoom,
+    const bool is_for_queue = view.is_refused_by_queue && !view.can_never_fit;
+    return Say(status, view, Standing::kReconciling, is_for_queue ? Reason::kWaitingForQueue : Reason::kWaitingForRoom,
                WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
@@ -335,9 +345,9 @@ kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api
   }
   if (!(same == before)) return {};
   const kube::Condition* ready = kube::FindCondition(same.conditions, "Ready");
-  const bool is_sentence =
-      after.replicas.ready == before.replicas.ready && ready && ready->reason == ToString(Reason::kWaitingForRoom);
-  return is_sentence ? kSentenceWait : kSoonWait;
+  const bool waits = ready && (ready->reason == ToString(Reason::kWaitingForRoom) ||
+                               ready->reason == ToString(Reason::kWaitingForQueue));
+  return waits && after.replicas.ready == before.replicas.ready ? kSentenceWait : kSoonWait;
 }
 
 }  // namespace grus

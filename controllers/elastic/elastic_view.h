@@ -48,6 +48,7 @@ enum class LauncherState { kAbsent, kActive, kSucceeded, kFailed };
 struct View {
   std::shared_ptr<const api::ElasticHorovodJob> job;
   kube::Time now;
+  bool can_never_fit = false;        // Certainly not even if the cluster were empty.
   bool is_refused_by_queue = false;  // Its queue would not start it even if GPUs were idle.
   bool may_start = true;             // The planner found places for the minimum; view.room.copies says how many.
   std::string refusal;               // Why the API server would refuse the workers; empty: nothing known.

@@ -60,6 +60,9 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
     const auto lifted = kube::ParseTime(pod.metadata.Annotation(api::kGangLiftedAnnotation));
     if (lifted) worker.asked_since = std::max(worker.asked_since.value_or(*lifted), *lifted);
   }
+  for (const auto& gate : pod.spec.scheduling_gates) {
+    if (gate.name != api::kGangGate) worker.foreign_gate = gate.name;
+  }
   if (pod.status.pod_ip.view().find(':') == std::string_view::npos) {
     worker.address = std::string(pod.status.pod_ip);
   } else if (worker.trouble.empty()) {

@@ -49,6 +49,7 @@ struct Worker : PodState {
   std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler got it.
   std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
   std::optional<kube::Time> silent_since;   // Its container has run since then, and its ssh server does not answer.
+  std::string foreign_gate;                 // Another controller's: it cannot start whatever we do. Empty: none.
   bool has_started = false;                 // Its node has reported a running container.
   // Horovod may use it.
   bool is_usable() const { return is_ready && !is_leaving() && !address.empty(); }

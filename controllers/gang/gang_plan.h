@@ -26,6 +26,7 @@ namespace grus {
 enum class GangReason {
   kWaitingForMembers,  // Fewer pods than minMember exist.
   kWaitingForRoom,     // The minimum does not fit now.
+  kWaitingForQueue,    // Its queue would not start it even if GPUs were idle.
   kCannotFit,          // The minimum does not fit even into an empty cluster.
   kBackingOff,         // A start did not come together; the next one comes later.
   kPreparing,          // Its places are being protected.

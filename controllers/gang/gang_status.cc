@@ -19,6 +19,7 @@ struct ReasonFacts {
 constexpr ReasonFacts kReasons[] = {
     {"WaitingForMembers", Standing::kReconciling},
     {"WaitingForRoom", Standing::kReconciling, kube::EventType::kNormal},
+    {"WaitingForQueue", Standing::kReconciling, kube::EventType::kNormal},
     {"CannotFit", Standing::kStalled, kube::EventType::kWarning},
     {"BackingOff", Standing::kReconciling},
     {"Preparing", Standing::kReconciling},
@@ -108,7 +109,8 @@ bool IsMinorGangChange(const api::PodGroupStatus& before, const api::PodGroupSta
 bool IsSentenceChange(const api::PodGroupStatus& before, const api::PodGroupStatus& after) {
   const std::string is = GangReasonIn(after);
   return GangReasonIn(before) == is &&
-         (is == ToString(GangReason::kWaitingForRoom) || is == ToString(GangReason::kCannotFit));
+         (is == ToString(GangReason::kWaitingForRoom) || is == ToString(GangReason::kWaitingForQueue) ||
+          is == ToString(GangReason::kCannotFit));
 }
 
 std::string LegacyPhase(const api::PodGroupStatus& status, int min_member) {

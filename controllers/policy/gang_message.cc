@@ -100,6 +100,27 @@ std::string WhatIsMissing(const GangDemand& demand, const GangStanding& standing
          (IsAccelerator(standing.lacking) ? HeldBy(standing) : "");
 }
 
+// "a/one, a/two and 3 more".
+std::string ListOf(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+    const bool is_last = i > 0 && i + 1 == names.size();
+    text += (is_last ? " and " : i > 0 ? ", " : "") + names[i];
+  }
+  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
+}
+
+std::string WhoYields(const YieldAnswer& answer) {
+  if (!answer.givers.empty()) {
+    return "; " + ListOf(answer.givers) + (answer.givers.size() == 1 ? " gives" : " give") + " GPUs to it" +
+           (answer.by > 0 ? " by " + At(answer.by) : "");
+  }
+  if (answer.outcome == ReclaimOutcome::kNotEntitled) return "; no other queue has to yield to it";
+  if (answer.outcome == ReclaimOutcome::kNotEnough) return "; too few of those that run may be stopped for it now";
+  return {};
+}
+
 }  // namespace
 
 std::string WhyPending(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
@@ -114,6 +135,7 @@ std::string WhyNoRoom(const GangDemand& demand, const GangStanding& standing, co
       standing.queue_refusal.empty() ? WhatIsMissing(demand, standing) + ByVolumes(demand) : standing.queue_refusal;
   if (standing.position > 0) text += "; " + Ordinal(standing.position) + " in the queue";
   if (standing.has_reservation) text += ", what becomes free is kept from other gangs and jobs";
+  if (standing.yields) text += WhoYields(*standing.yields);
   if (standing.reserves_from)
     text += "; what becomes free is kept from other gangs and jobs again at " + At(*standing.reserves_from);
   if (standing.expected_start) text += "; expected to start at " + At(*standing.expected_start);

@@ -98,9 +98,10 @@ struct GangPlanner::Impl {
       MakeVariants(gang, ledger, queues);
       reservation.ForgetIndexes();
     }
+    gang.queue = kNoQueue;
     if (!queues.is_active()) return true;
     const kube::Result<QueueIndex> of = queues.QueueOf(gang.demand.key);
-    gang.queue = of ? *of : kNoQueue;
+    if (of) gang.queue = *of;
     return of.ok();
   }
 
@@ -198,16 +199,14 @@ struct GangPlanner::Impl {
   void FindUntried() {
     if (in_order.size() == queue.size()) return;
     std::set<const PlannedGang*> tried(in_order.begin(), in_order.end());
+    std::map<QueueIndex, std::string> blockers;  // Of each queue the last that had a turn.
+    for (const PlannedGang* gang : in_order) blockers[gang->queue] = gang->demand.key;
     for (const auto& [rank, gang] : queue) {
       if (tried.contains(gang)) continue;
       UpdateCapacity(*gang, ledger, false);
       gang->searched.reset();
-      const kube::Result<QueueIndex> of = queues.QueueOf(gang->demand.key);
-      const std::string why =
-          of ? "queue " + queues.tree().NameOf(*of) + " starts its jobs strictly in order, and one before it waits"
-             : of.error().message();
       gang->is_entitled = gang->was_tried = false;
-      gang->is_changed |= Update(gang->standing.queue_refusal, why);
+      gang->is_changed |= Update(gang->standing.queue_refusal, WhyNoTurn(*gang, blockers[gang->queue], queues));
       in_order.push_back(gang);
     }
   }
@@ -274,8 +273,10 @@ struct GangPlanner::Impl {
       GangToPlace query = QueryOf(*gang, gang->in_pool(), ledger);
       query.may_use = reservation.RoomOf(gang->demand.key);
       bool is_new = std::exchange(gang->is_changed, false);
-      is_new |= Update(standing.position, ++positions[gang->queue]);
+      const bool has_place = gang->queue != kNoQueue || !queues.is_active();
+      is_new |= Update(standing.position, has_place ? ++positions[gang->queue] : 0);
       is_new |= Describe(ledger, query, gang->searched, facts, standing);
+      is_new |= Update(standing.yields, queues.is_active() ? yields.AnswerTo(gang->demand.key) : std::nullopt);
       is_new |= Update(standing.has_reservation, is_reserved_for_it);
       const std::int64_t rests_until = reservation.RestsUntil(gang->demand.key, planned_at);
       const bool rests = !gang->IsExtra() && !standing.can_never_fit && rests_until > planned_at;

@@ -53,7 +53,7 @@ struct GangStanding {
   bool is_placed = false;  // The places are in the ledger; the gang waits no longer.
   int placed = 0;          // How many of the first members have places, if is_placed.
   // Of a gang that waits:
-  int position = 0;            // In the queue, from 1.
+  int position = 0;            // In its queue, from 1; 0: no queue may start it.
   int fitting = 0;             // How many of the needed members there is room for now.
   bool can_never_fit = false;  // Certainly not even if the cluster were empty.
   int capacity = 0;            // How many of the members an empty cluster could hold, at most members.size().
@@ -63,6 +63,7 @@ struct GangStanding {
   int eligible_nodes = 0;                            // Nodes that its members may use, were they empty.
   std::vector<DeviceUse> uses;                       // Of such devices on these nodes, the largest three.
   std::string queue_refusal;                         // Why its queue does not let it start; empty: it does.
+  std::optional<YieldAnswer> yields;                 // nullopt: nobody was asked to yield to it.
   bool has_reservation = false;
   std::string blocked_by;  // There is room, but it is reserved for this gang.
   // Unix seconds: its namespace has used its turn, and reserves nothing until then.

@@ -156,6 +156,13 @@ const std::string& ClaimantBefore(const PlannedGang& gang, const ClusterQueues& 
   return kNobody;
 }
 
+std::string WhyNoTurn(const PlannedGang& gang, const std::string& before, ClusterQueues& queues) {
+  const kube::Result<QueueIndex> queue = queues.QueueOf(gang.demand.key);
+  if (!queue) return queue.error().message();
+  return "queue " + queues.tree().NameOf(*queue) + " starts its jobs strictly in order, and " + before +
+         " before it waits";
+}
+
 bool IsWithinGuarantee(const PlannedGang& gang, const PoolVariant& variant, ClusterQueues& queues) {
   const std::vector<PoolNeed> needs = NeedsOf(gang, variant);
   return gang.queue != kNoQueue && !needs.empty() &&

@@ -80,6 +80,8 @@ std::vector<PoolNeed> NeedsOf(const PlannedGang& gang, const PoolVariant& varian
 // Why the queues do not let it start so; nullopt: they do. Sets gang.is_entitled. REQUIRES: without queues,
 // or with gang.queue.
 std::optional<std::string> WhyNotAdmitted(PlannedGang& gang, const PoolVariant& variant, ClusterQueues& queues);
+// Why it had no turn, and only `before` of its queue had one. REQUIRES: with queues.
+std::string WhyNoTurn(const PlannedGang& gang, const std::string& before, ClusterQueues& queues);
 // For whom GPUs are kept that this gang would otherwise start with; empty: nobody.
 const std::string& ClaimantBefore(const PlannedGang& gang, const ClusterQueues& queues);
 bool IsWithinGuarantee(const PlannedGang& gang, const PoolVariant& variant, ClusterQueues& queues);

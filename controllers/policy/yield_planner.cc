@@ -130,16 +130,20 @@ void YieldPlanner::PlanStarts(PoolIndex pool, std::span<const WaitingDemand> req
   for (std::size_t i = 0; i < asking.size(); ++i) {
     const WaitingDemand& request = asking[i];
     std::vector<Yield>& yields = yields_for[request.owner];
-    ReclaimOutcome outcome = plan.answers[i].outcome;
-    if (outcome == ReclaimOutcome::kFree && !IsComing(request, promised)) {
+    YieldAnswer& answer = answers_[request.owner];
+    answer.outcome = plan.answers[i].outcome;
+    if (answer.outcome == ReclaimOutcome::kFree && !IsComing(request, promised)) {
       yields = OnFewNodes(of_pool[i], pool, shares, now, tries);
-      if (!yields.empty()) outcome = ReclaimOutcome::kReclaimed;
+      if (!yields.empty()) answer.outcome = ReclaimOutcome::kReclaimed;
     } else if (!yields.empty() && !would_help_(request.owner, yields)) {
       yields = OnFewNodes(of_pool[i], pool, shares, now, tries);
-      if (yields.empty()) continue;
+      if (yields.empty()) {
+        answer.outcome = ReclaimOutcome::kNotEnough;
+        continue;
+      }
     }
     for (const Yield& yield : yields) Tell(yield, now);
-    ClaimIfFreed(request, outcome, promised);
+    ClaimIfFreed(request, answer.outcome, promised);
   }
 }
 
@@ -194,8 +198,23 @@ void YieldPlanner::PlanDrains(std::int64_t now) {
   }
 }
 
+void YieldPlanner::NoteGivers() {
+  for (const auto& [owner, notice] : queues_.yields()) {
+    const auto answer = answers_.find(notice.for_owner);
+    if (answer == answers_.end()) continue;
+    answer->second.givers.push_back(owner);
+    if (notice.to == 0) answer->second.by = std::max(answer->second.by, notice.by);
+  }
+}
+
+std::optional<YieldAnswer> YieldPlanner::AnswerTo(const std::string& owner) const {
+  const auto answer = answers_.find(owner);
+  return answer == answers_.end() ? std::nullopt : std::optional(answer->second);
+}
+
 std::vector<std::string> YieldPlanner::Update(std::span<const WaitingDemand> requests, std::int64_t now) {
   changed_ = queues_.TakeTakenBack();
+  answers_.clear();
   queues_.tree();  // Counts anew, if needed: that may drop claims.
   const std::map<std::string, PoolNeed> claims = queues_.claims();
   for (const auto& [owner, claim] : claims) queues_.ClaimFor(owner, std::nullopt);
@@ -215,6 +234,7 @@ std::vector<std::string> YieldPlanner::Update(std::span<const WaitingDemand> req
     PlanGrowth(pool, growth[pool], now);
   }
   PlanDrains(now);
+  NoteGivers();
   withdrawn_.clear();
   std::ranges::sort(changed_);
   changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -34,6 +35,7 @@ class YieldPlanner {
   // and may grow within their guarantee it finds itself. Returns the owners whose notice has changed, has come or has
   // gone. REQUIRES: queues.is_active().
   std::vector<std::string> Update(std::span<const WaitingDemand> requests, std::int64_t now);
+  std::optional<YieldAnswer> AnswerTo(const std::string& owner) const;  // By the last update; nullopt: none.
 
   // Its fair share of the pool as of the last update, in thousandths of a GPU; 0: not known.
   std::int64_t ShareOf(QueueIndex queue, PoolIndex pool) const;
@@ -55,12 +57,14 @@ class YieldPlanner {
   void PlanDrains(std::int64_t now);
   void WithdrawIfOtherQueues();
   void Tell(const Yield& yield, std::int64_t now);
+  void NoteGivers();
   const QueueSpec* SpecOf(QueueIndex queue) const;  // Null: the default queue, which need not exist.
 
   ClusterQueues& queues_;
   const WouldHelp would_help_;
   const InTheWay in_the_way_;
   std::vector<std::string> changed_;
+  std::map<std::string, YieldAnswer> answers_;
   std::map<PoolIndex, std::vector<std::int64_t>> shares_;  // By queue.
   std::uint64_t setup_version_ = 0;                        // Of the queues, for which the notices hold.
   std::map<std::string, YieldNotice> withdrawn_;           // By this update.

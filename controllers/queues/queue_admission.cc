@@ -173,6 +173,7 @@ std::string Explain(const QueueTree& tree, const Admission& admission) {
   const std::string queue = admission.queue == kNoQueue ? "" : "queue " + tree.NameOf(admission.queue);
   const std::string pool = admission.pool == kNoPool ? "" : "pool " + tree.PoolAt(admission.pool).name;
   const std::string needed = GpuCount(admission.needed);
+  const std::string are_needed = admission.needed == kOneGpu ? " is needed" : " are needed";
   const bool can_never = admission.needed > admission.bound;
   switch (admission.reason) {
     case AdmissionReason::kWithinGuarantee: return "within the guarantee of " + queue;
@@ -193,22 +194,22 @@ std::string Explain(const QueueTree& tree, const Admission& admission) {
     case AdmissionReason::kHasChildren: return queue + " has queues below it: name one of these in queueName";
     case AdmissionReason::kLimit:
       return queue + " may use " + GpuCount(admission.bound) + " of " + pool +
-             (can_never ? " at most, and " + needed + " are needed: ask for fewer, or raise its limit"
-                        : "; it uses " + GpuNumber(admission.used) + ", and " + GpuNumber(admission.needed) +
-                              " more are needed");
+             (can_never ? " at most, and " + needed + are_needed + ": ask for fewer, or raise its limit"
+                        : "; it uses " + GpuNumber(admission.used) + ", and " + GpuNumber(admission.needed) + " more" +
+                              are_needed);
     case AdmissionReason::kMustBeGuaranteed:
       return "it cannot be preempted, and starts only within the guarantee of " + queue + ": " +
              GpuCount(admission.bound) + " of " + pool + ", of which such jobs use " + GpuNumber(admission.used) +
-             "; " + needed + " are needed";
+             "; " + needed + are_needed;
     case AdmissionReason::kNothingIdle:
       if (const std::int64_t size = tree.PoolAt(admission.pool).milli; admission.needed > size) {
-        return needed + " of " + pool + " are needed, and the pool has " + GpuNumber(size) +
+        return needed + " of " + pool + are_needed + ", and the pool has " + GpuNumber(size) +
                " in all: ask for fewer, or add nodes";
       }
-      return needed + " of " + pool + " are needed; " + Now(admission) + " idle" +
+      return needed + " of " + pool + are_needed + "; " + Now(admission) + " idle" +
              (admission.coming > 0 ? ", and jobs are giving up " + GpuNumber(admission.coming) : "");
     case AdmissionReason::kWithheld:
-      return needed + " of " + pool + " are needed; " + Now(admission) + " idle that " + "others lend, and " + queue +
+      return needed + " of " + pool + are_needed + "; " + Now(admission) + " idle that " + "others lend, and " + queue +
              " does not lend all that it is guaranteed";
   }
   return "";

@@ -54,7 +54,7 @@ kube::Result<QueueIndex> QueueOf(const QueueTree& tree, const QueueWish& wish) {
   const std::vector<QueueIndex> queues = LowestOf(tree, wish.selected_by);
   if (queues.empty()) return tree.default_queue();
   if (queues.size() == 1) return queues.front();
-  return Error(ErrorCode::kConflict, "the queues " + Names(tree, queues) + " all select namespace " + ns +
+  return Error(ErrorCode::kConflict, "the queues " + Names(tree, queues) + " select namespace " + ns +
                                          ": set queueName to one of them, or change their namespaceSelectors");
 }
 

@@ -76,6 +76,14 @@ struct YieldNotice {
   friend bool operator==(const YieldNotice&, const YieldNotice&) = default;
 };
 
+// What came of asking others to yield to a job that waits.
+struct YieldAnswer {
+  ReclaimOutcome outcome = ReclaimOutcome::kFree;
+  std::vector<std::string> givers = {};  // Jobs that yield to it, by name.
+  std::int64_t by = 0;                   // Unix seconds: then the last of them ends; 0: they give workers up at once.
+  friend bool operator==(const YieldAnswer&, const YieldAnswer&) = default;
+};
+
 struct QueuePoolReport {
   std::string pool;
   std::int64_t guaranteed = 0, used = 0, borrowed = 0, lent = 0, share = 0, waiting = 0;

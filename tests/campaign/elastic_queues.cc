@@ -69,7 +69,7 @@ ElasticStory LimitIsLowered() {
                         "the late one waits",
                         [](const World& world) {
                           return ConditionReason(world, "late", "Reconciling") == "WaitingForQuota" ||
-                                 ConditionReason(world, "late", "Reconciling") == "WaitingForRoom";
+                                 ConditionReason(world, "late", "Reconciling") == "WaitingForQueue";
                         },
                         Ends("succeed")),
                     Until("the late one trains", [](const World& world) { return Trains(world, "late", 1); })},

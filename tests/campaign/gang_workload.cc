@@ -176,7 +176,7 @@ bool Runs(const World& world, const std::string& group, int members) {
 
 bool WaitsWhole(const World& world, const std::string& group, int members) {
   const std::string reason = ReasonOf(world, group);
-  if (reason != "WaitingForRoom" && reason != "CannotFit") return false;
+  if (reason != "WaitingForRoom" && reason != "WaitingForQueue" && reason != "CannotFit") return false;
   int gated = 0;
   for (const Json* member : MembersOf(world, group)) {
     if (!IsGated(*member)) return false;

@@ -46,8 +46,8 @@ std::vector<Waiter> WaitersOf(const World& world) {
       const Json* ready = ConditionOf(*object, "Ready");
       if (ready == nullptr || IsBeingDeleted(*object) || Text(*ready, {"status"}) != "False") continue;
       const std::string reason = Text(*ready, {"reason"});
-      if (reason != "WaitingForRoom" && reason != "CannotFit" && reason != "WaitingForMembers" &&
-          reason != "WaitingForQuota" && reason != "BackingOff") {
+      if (reason != "WaitingForRoom" && reason != "WaitingForQueue" && reason != "CannotFit" &&
+          reason != "WaitingForMembers" && reason != "WaitingForQuota" && reason != "BackingOff") {
         continue;
       }
       waiters.push_back({key, object.get(), resource == kJobs, Text(*ready, {"message"})});

@@ -48,6 +48,12 @@ TEST(ElasticStatus, CountsWorkersByWhatTheyAre) {
   EXPECT_EQ(status.available_replicas, 2);
 }
 
+TEST(ElasticStatus, AJobThatNoNodesCanHoldDoesNotWaitForItsQueue) {
+  View view = ViewBuilder().MinMax(1, 4).NoRoom("no node can hold such a worker", true).Build();
+  view.can_never_fit = true;
+  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").reason, "WaitingForRoom");
+}
+
 TEST(ElasticStatus, NamesWhatTheOriginalNamed) {
   const View view = Of(4).Build();
   const Status status = BaseStatus(view, SizesOf(view.job->spec));
@@ -69,6 +75,8 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
        "waiting for room for 2 workers (2 GPUs) and the launcher; 2 of 3 have room"},
       {"Waiting", "WaitingForRoom", false, true, ViewBuilder().MinMax(1, 4).Room(0, 0),
        "waiting for room for 1 worker (1 GPU) and the launcher"},
+      {"Waiting", "WaitingForQueue", false, true, ViewBuilder().MinMax(1, 4).NoRoom("there is no queue a", true),
+       "waiting for room for 1 worker (1 GPU) and the launcher; there is no queue a"},
       {"Waiting", "NoWorkersWanted", false, false, Of(0).MinMax(0, 4).Target(0), "no workers are wanted"},
       {"Waiting", "WaitingForQuota", false, true, ViewBuilder().MinMax(3, 4).Room(8).Quota(1),
        "waiting: quota \"team\" of namespace team-a leaves room for 1 more worker of the 3 needed "
@@ -81,6 +89,9 @@ TEST(ElasticStatus, PhaseReasonAndConditionsAgree) {
        "(requests.nvidia.com/gpu)"},
       {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).Unschedulable({3}, -1),
        "1 of 4 workers ready, 1 unschedulable"},
+      {"Pending", "WorkersStarting", false, true, Of(4).Ready({0}).GatedByOthers({2, 3}),
+       "1 of 4 workers ready; 2 workers cannot start before another controller removes its scheduling gate "
+       "example.com/admission"},
       {"Starting", "LauncherStarting", false, true, Of(4).Ready({0, 1, 2, 3}).Launcher(LauncherState::kActive),
        "4 of 4 workers ready"},
       {"Running", "Training", true, false, Of(4).Ready({0, 1, 2, 3}).LauncherRuns(), "4 of 4 workers ready"},

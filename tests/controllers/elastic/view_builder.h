@@ -64,6 +64,9 @@ class ViewBuilder {
   ViewBuilder& Waiting(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker&) {});
   }
+  ViewBuilder& GatedByOthers(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker& w) { w.foreign_gate = "example.com/admission"; });
+  }
   ViewBuilder& Unschedulable(const Ordinals& ordinals, int since) {
     return Add(ordinals, [&](Worker& w) { w.unschedulable_since = At(since); });
   }
@@ -86,8 +89,9 @@ class ViewBuilder {
     view_.room = {copies, nodes};
     return *this;
   }
-  ViewBuilder& NoRoom(std::string why) {
+  ViewBuilder& NoRoom(std::string why, bool is_refused_by_queue = false) {
     view_.room = {0, 4};
+    view_.is_refused_by_queue = is_refused_by_queue;
     view_.why_no_room = std::move(why);
     return *this;
   }

@@ -119,6 +119,14 @@ TEST(GangPlan, LiftsNothingWhileTheMinimumHasNoPlace) {
   EXPECT_EQ(plan.events[0].reason, "WaitingForRoom");
 }
 
+TEST(GangPlan, AGangThatItsQueueRefusesSaysSoByItsReason) {
+  GangView view = GangBuilder(3).Gated(3).Build();
+  view.standing.queue_refusal = "queue a is held: set its spec.stop to None to start jobs";
+  EXPECT_EQ(ReasonOf(PlanGang(view)), "WaitingForQueue");
+  view.standing.can_never_fit = true;
+  EXPECT_EQ(ReasonOf(PlanGang(view)), "CannotFit");
+}
+
 TEST(GangPlan, WhileAForeignPodCouldComeInBetweenItNominatesFirstAndLiftsInALaterPass) {
   const GangView first = GangBuilder(2).Gated(2).Places(2).Competitors().Build();
   const GangPlan hold = PlanGang(first);

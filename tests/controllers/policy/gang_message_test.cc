@@ -40,6 +40,29 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
        "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
        "5 by other pods; first in the queue, what becomes free is kept from other gangs and jobs; expected to start "
        "at 2026-11-21T10:00:00Z"},
+      {"one yields as a whole",
+       [](GangDemand&, GangStanding& s) {
+         s.has_reservation = true;
+         s.yields = YieldAnswer{ReclaimOutcome::kReclaimed, {"b/g3"}, 1'795'255'200};
+       },
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
+       "5 by other pods; second in the queue, what becomes free is kept from other gangs and jobs; b/g3 gives GPUs "
+       "to it by 2026-11-21T10:00:00Z"},
+      {"many give workers up",
+       [](GangDemand&, GangStanding& s) {
+         s.queue_refusal = "queue a may use 8 GPUs";
+         s.yields = YieldAnswer{ReclaimOutcome::kFree, {"b/1", "b/2", "b/3", "b/4", "b/5"}, 0};
+       },
+       "8 members need 16 nvidia.com/gpu; queue a may use 8 GPUs; second in the queue; b/1, b/2, b/3 and 2 more give "
+       "GPUs to it"},
+      {"nobody has to yield",
+       [](GangDemand&, GangStanding& s) { s.yields = YieldAnswer{.outcome = ReclaimOutcome::kNotEntitled}; },
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
+       "5 by other pods; second in the queue; no other queue has to yield to it"},
+      {"too few may yield",
+       [](GangDemand&, GangStanding& s) { s.yields = YieldAnswer{.outcome = ReclaimOutcome::kNotEnough}; },
+       "8 members need 16 nvidia.com/gpu; 5 of 8 have room: 21 of 32 GPUs are held, 16 by team-b/resnet, "
+       "5 by other pods; second in the queue; too few of those that run may be stopped for it now"},
       {"reserved", [](GangDemand&, GangStanding& s) { s.blocked_by = "team-a/gpt"; },
        "8 members need 16 nvidia.com/gpu; 5 of 8 have room: the rest is reserved for team-a/gpt; second in the queue"},
       {"another resource",

@@ -88,6 +88,32 @@ TEST_F(QueuedGangs, BorrowedGpusComeBackAfterANoticeAndGoToTheirOwner) {
   EXPECT_FALSE(NoticeTo("b/borrower"));
 }
 
+TEST_F(QueuedGangs, AGangThatWaitsKnowsWhoYieldsToItAndWhen) {
+  PutNodes(ledger_, 1);
+  SetUpQueues({Team("a", 8), Team("b", 0)});
+  Run("b/elastic", "a", 4, 1);
+  Run("b/rigid", "a", 4, 4);
+  Put("a/owner", 6);
+  Put("b/more", 4);
+  Plan(1000);
+  EXPECT_EQ(planner_.StandingOf("a/owner")->yields,
+            (YieldAnswer{ReclaimOutcome::kReclaimed, {"b/elastic", "b/rigid"}, 1030}));
+  EXPECT_EQ(planner_.StandingOf("b/more")->yields->outcome, ReclaimOutcome::kNotEntitled);
+  Plan(1010);
+  EXPECT_THAT(planner_.StandingOf("a/owner")->yields->givers, ElementsAre("b/elastic", "b/rigid"));
+}
+
+TEST_F(QueuedGangs, AGangThatWaitsKnowsThatTooFewMayYieldToIt) {
+  PutNodes(ledger_, 1);
+  QueueSpec patient = Team("b", 0);
+  patient.minimum_runtime_seconds = 600;
+  SetUpQueues({Team("a", 8), patient});
+  Run("b/young", "a", 8, 8, {.running_since = 900});
+  Put("a/owner", 4);
+  Plan(1000);
+  EXPECT_EQ(planner_.StandingOf("a/owner")->yields, (YieldAnswer{.outcome = ReclaimOutcome::kNotEnough}));
+}
+
 TEST_F(QueuedGangs, WhatComesFreeForOneIsNotTakenByASmallerOne) {
   PutNodes(ledger_, 1);
   SetUpQueues({Team("a", 8), Team("b", 0)});
@@ -203,7 +229,7 @@ TEST_F(QueuedGangs, StrictFifoLetsNobodyPass) {
   Put("a/small", 2);
   Plan();
   EXPECT_FALSE(IsPlaced("a/small"));
-  EXPECT_THAT(Why("a/small"), HasSubstr("strictly in order"));
+  EXPECT_EQ(Why("a/small"), "queue a starts its jobs strictly in order, and a/large before it waits");
   EXPECT_EQ(planner_.StandingOf("a/small")->position, 2);
 }
 
@@ -283,6 +309,8 @@ TEST_F(QueuedGangs, AQueueThatIsNotThereStartsNothing) {
   Plan();
   EXPECT_EQ(Why("a/typo"), "there is no queue aa: create it, or change queueName");
   EXPECT_THAT(Why("z/stranger"), HasSubstr("the queue a is not for namespace z"));
+  EXPECT_EQ(planner_.StandingOf("a/typo")->position, 0) << "it is in no queue, and so has no place in one";
+  EXPECT_EQ(planner_.StandingOf("z/stranger")->position, 0);
   EXPECT_TRUE(IsPlaced("z/default"));
 }
 

@@ -50,7 +50,7 @@ TEST(QueueOf, SaysWhyAJobIsInNoQueue) {
            Case{{.queue_name = "vision", .ns = "team-a"},
                 "the queue vision is not for namespace team-a: change queueName, or the queue's namespaceSelector"},
            Case{{.ns = "team-a", .selected_by = {"vision", "speech", "research"}},
-                "the queues speech and vision all select namespace team-a: set queueName to one of them, or change "
+                "the queues speech and vision select namespace team-a: set queueName to one of them, or change "
                 "their namespaceSelectors"},
        }) {
     const auto queue = QueueOf(tree, c.wish);
