@@ -19,28 +19,12 @@
 
 #include "controllers/policy/cluster_ledger.h"
 #include "controllers/policy/owner_names.h"
+#include "controllers/policy/waiting_demand.h"
 #include "controllers/queues/fair_share.h"
 #include "controllers/queues/queue_admission.h"
 #include "controllers/queues/queue_setup.h"
 
 namespace grus {
-
-// Of a job or gang that waits to start, or that could grow.
-struct WaitingDemand {
-  std::string owner;
-  QueueIndex queue = kNoQueue;  // kNoQueue: none may start it.
-  PoolIndex pool = kNoPool;     // kNoPool: it needs no GPUs.
-  std::int64_t milli = 0;       // That it needs.
-  std::int64_t since = 0;       // Unix seconds.
-  std::string reason = {};      // Why it waits, as one word.
-};
-
-struct SizedJob {
-  std::string owner;
-  QueueIndex queue = kNoQueue;
-  PoolIndex pool = kNoPool;  // Where it runs, or would.
-  int gpus_per_worker = 1;
-};
 
 class ClusterQueues final : public HoldingsObserver {
  public:
