@@ -119,7 +119,9 @@ kube::Status PolluxLive::Submit(std::size_t index) {
   job.spec.launcher.python_command = {"train"};
   job.spec.workers.min_replicas = 1;
   job.spec.workers.max_replicas = replayed.max_gpus();
+  // Time runs so fast that a second is a minute; nothing has to leave the training here.
   job.spec.elastic.cooldown_seconds = 1;
+  job.spec.elastic.shrink_grace_seconds = 0;
   live_[index].is_submitted = true;
   return Create(client_, ns_, job);
 }
@@ -168,6 +170,7 @@ void PolluxLive::NoteGrant(std::size_t index) {
   if (granted == live.granted) return;
   if (granted > 0 && granted < job->status.replicas.min) Complain("a job was granted less than its minimum");
   live.is_start = live.granted == 0;
+  if (live.is_start) waits_s_.push_back(TraceSeconds() - jobs_[index].submitted_s());
   live.granted_at = granted > 0 ? std::optional(clock_.Now()) : std::nullopt;
   live.granted = granted;
 }
@@ -228,7 +231,7 @@ kube::Result<LiveResult> PolluxLive::Run(const std::string& ns) {
     }
     Check();
   }
-  LiveResult result{grus::Summarise(jobs_), Average(starts_s_), Average(resizes_s_), {}};
+  LiveResult result{grus::Summarise(jobs_), Average(starts_s_), Average(waits_s_), Average(resizes_s_), {}};
   for (const auto& [what, times] : breaches_) result.breaches.push_back(what + ", " + std::to_string(times) + " times");
   return result;
 }

@@ -30,6 +30,7 @@ struct LiveOptions {
 struct LiveResult {
   grus::ReplayResult replay;          // In trace seconds.
   double start_s = 0;                 // Trace seconds from a grant to the first step of training, on average.
+  double wait_s = 0;                  // Trace seconds from arrival to a grant, on average.
   double resize_s = 0;                // Likewise from a change of size to the next step.
   std::vector<std::string> breaches;  // Of what must hold at any time; empty: none.
 };
@@ -70,7 +71,7 @@ class PolluxLive {
   kube::TimePoint begun_;
   std::vector<grus::ReplayJob> jobs_;
   std::vector<Live> live_;
-  std::vector<double> starts_s_, resizes_s_;
+  std::vector<double> waits_s_, starts_s_, resizes_s_;
   std::map<std::string, int> breaches_;  // How often each.
   kit::Observer observer_;
 };

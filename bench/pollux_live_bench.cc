@@ -82,11 +82,13 @@ int Run(const Arguments& args) {
   if (!live) return Fail(live.error());
   const grus::Standstills standstills{live->start_s, live->resize_s};
   grus::GrusPolicyOptions options;
-  options.restart_s = standstills.restart_s;
+  options.speedup = args.live.speedup;
+  options.restart_s = std::strtod(args.resize_seconds.c_str(), nullptr) * options.speedup;
   grus::GrusPolicy policy(options);
   const auto simulated = grus::Replay(*std::move(jobs), policy, standstills);
   if (!simulated) return Fail(simulated.error());
   Print("grus-manager", live->replay);
+  PrintRow("grus-manager: from arrival to a grant", live->wait_s, "s");
   PrintRow("grus-manager: from a grant to training", live->start_s, "s");
   PrintRow("grus-manager: from a change of size to training", live->resize_s, "s");
   Print("grus-sim", *simulated);

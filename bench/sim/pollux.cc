@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/sim/pollux.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ostream>
@@ -16,8 +17,8 @@
 namespace grus {
 namespace {
 
-constexpr std::string_view kOptions[] = {"workload", "traces", "policy",        "curves",         "curve-error",
-                                         "draw",     "seed",   "start-seconds", "restart-seconds"};
+constexpr std::string_view kOptions[] = {"workload", "traces", "policy",        "curves",          "curve-error",
+                                         "draw",     "seed",   "start-seconds", "restart-seconds", "policy-speedup"};
 constexpr unsigned kMostDrawn = 10'000;
 constexpr std::string_view kFlags[] = {"adaptive"};
 
@@ -80,6 +81,9 @@ kube::Result<ReplayResult> Run(std::span<const std::string_view> arguments) {
   const auto standstills = StandstillOptions(*options);
   if (!standstills) return standstills.error();
   grus_options->restart_s = standstills->restart_s;
+  const auto speedup = Number(*options, "policy-speedup", 1, 1000);
+  if (!speedup) return speedup.error();
+  grus_options->speedup = std::max(1U, *speedup);
   const auto draw = Number(*options, "draw", 0, kMostDrawn);
   if (!draw) return draw.error();
 

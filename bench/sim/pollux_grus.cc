@@ -82,10 +82,10 @@ std::vector<GpuNodes> GrusPolicy::Place(double now_s, const std::vector<const Re
     seen.max_workers = job->max_gpus();
     seen.curve = CurveOf(*job);
     seen.places = PlacesOf(job->gpu_nodes());
-    seen.attained_gpu_seconds = job->attained_gpu_s();
-    seen.age_seconds = now_s - job->submitted_s();
+    seen.attained_gpu_seconds = job->attained_gpu_s() / options_.speedup;
+    seen.age_seconds = (now_s - job->submitted_s()) / options_.speedup;
     seen.resizes = job->restarts();
-    seen.resize_cost_seconds = options_.restart_s;
+    seen.resize_cost_seconds = options_.restart_s / options_.speedup;
   }
   std::vector<GpuNodes> places;
   for (const Grant& grant : Allocate(snapshot)) places.push_back(GpuNodesOf(grant.places));

@@ -17,7 +17,8 @@ struct GrusPolicyOptions {
   bool has_curves = true;       // False: a job's curve has only the sizes that it had so far in the replay.
   int curve_error_percent = 0;  // Standard deviation of each point's error, on a logarithmic scale.
   unsigned seed = 1;            // Of these errors.
-  double restart_s = 30;        // That a job stands still after a change of size.
+  double restart_s = 30;        // That a job stands still after a change of size, as far as the policy knows.
+  double speedup = 1;           // The policy sees times so much shorter, as grus-manager where time runs faster.
 };
 
 // On one node, or on whole nodes: GPUs by node.
