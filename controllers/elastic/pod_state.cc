@@ -51,6 +51,7 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
   Worker worker;
   ReadState(pod, has_node, worker);
   worker.ordinal = ordinal;
+  worker.node = pod.spec.node_name.view();
   worker.resource_version = pod.metadata.resource_version;
   worker.gang = GangOf(pod);
   worker.created = pod.metadata.creation_timestamp;

@@ -41,6 +41,7 @@ struct PodState {
 
 struct Worker : PodState {
   int ordinal = 0;
+  std::string node;  // Empty: none.
   std::string resource_version;
   bool is_ready = false;
   std::string address;  // IPv4, as Horovod needs it; empty: none yet, or none of that kind.

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/worker_devices.h"
@@ -175,11 +179,31 @@ void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
   plan.reason = reason;
 }
 
-// There are to be `to`: workers without a node go first, then those that are not ready, then the highest ordinals, all
-// after they left the host list.
+// In the order in which they are kept: ready ones, those on the nodes with most of the job's workers, low ordinals.
+// What is left of the job then talks across few nodes, and whole nodes come free.
+void SortByWorth(std::vector<const Worker*>& workers) {
+  struct OnNode {
+    int count = 0;
+    int first = std::numeric_limits<int>::max();  // The lowest ordinal.
+  };
+  std::map<std::string_view, OnNode> nodes;
+  for (const Worker* worker : workers) {
+    if (worker->node.empty()) continue;
+    OnNode& node = nodes[worker->node];
+    ++node.count;
+    node.first = std::min(node.first, worker->ordinal);
+  }
+  const auto key = [&](const Worker* worker) {
+    const OnNode node = worker->node.empty() ? OnNode() : nodes[worker->node];
+    return std::tuple(!worker->is_usable(), !worker->is_bound, -node.count, node.first, worker->ordinal);
+  };
+  std::ranges::stable_sort(workers, {}, key);
+}
+
+// There are to be `to`: workers without a node go first, all after they left the host list.
 void ShrinkTo(WorkerPlan& plan, const View& view, const Census& census, int to, ScaleReason reason) {
   std::vector<const Worker*> keep = census.BoundAndWaiting();
-  std::stable_partition(keep.begin(), keep.end(), [](const Worker* worker) { return worker->is_usable(); });
+  SortByWorth(keep);
   if (keep.size() > static_cast<std::size_t>(to)) keep.resize(static_cast<std::size_t>(to));
   KeepOnly(plan, view, keep);
   plan.granted = to;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many workers may run, and which of those that exist: pure.
 //
-// Each worker is a pod of the job. A job that must shrink deletes workers that have no node, then others, the highest
-// ordinals first; a running worker never makes room for a waiting one. A worker that is lost is owed: another one is
-// made under a free ordinal, without waiting for the first to be gone.
+// Each worker is a pod of the job. A job that must shrink deletes workers that have no node, then those on nodes where
+// it has few, the highest ordinals first; a running worker never makes room for a waiting one. A worker that is lost is
+// owed: another one is made under a free ordinal, without waiting for the first to be gone.
 #pragma once
 
 #include <optional>

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace grus {
@@ -283,14 +285,32 @@ int ClusterLedger::KeepPlaces(const std::string& owner, const PodShape& shape, i
   if (HasExactly(owner, shape, count)) return std::max(0, count);
   DropPlaces(owner);
   if (count <= 0 || owner.empty()) return 0;
+  struct Candidate {
+    std::string_view node;
+    int own = 0;   // Pods of the owner.
+    int room = 0;  // `count` at most.
+  };
+  std::vector<Candidate> candidates;
+  const OwnerId id = FindOwner(owner);
+  for (const auto& [name, node] : nodes_) {
+    if (!node.is_known || !Accepts(node.state, shape)) continue;
+    const int room = CopiesThatFit(node.state.allocatable, node.used, shape.request, count);
+    const NodeUse* own = id == 0 ? nullptr : node.FindUse(id);
+    if (room > 0) candidates.push_back({name, own ? own->pods : 0, room});
+  }
   const auto shared = std::make_shared<const PodShape>(shape);
   int left = count;
-  for (const auto& [name, node] : nodes_) {
-    if (left == 0) break;
-    if (!node.is_known || !Accepts(node.state, shape)) continue;
-    const int here = CopiesThatFit(node.state.allocatable, node.used, shape.request, left);
-    for (int i = 0; i < here; ++i) AddPlace(owner, name, shared);
+  while (left > 0 && !candidates.empty()) {
+    // All that fits beside its own pods, else the least room that is enough, else the most.
+    const auto key = [left](const Candidate& c) {
+      return std::tuple(-c.own, c.room < left, c.room < left ? -c.room : c.room);
+    };
+    const auto best = std::ranges::min_element(candidates, {}, key);
+    const int here = std::min(best->room, left);
+    const std::string node(best->node);
+    for (int i = 0; i < here; ++i) AddPlace(owner, node, shared);
     left -= here;
+    candidates.erase(best);
   }
   return count - left;
 }

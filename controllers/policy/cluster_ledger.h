@@ -60,7 +60,7 @@ class ClusterLedger {
   const Resources* RequestOf(const std::string& pod_uid) const;  // Null: not bound. Valid as PlacesOf().
 
   // `owner` counts on `count` more pods of `shape` than are bound: replaces all its places, unless they are exactly
-  // these. First fit, ignoring reservations. Returns how many pods found a place.
+  // these. On few nodes, first on those where it is, ignoring reservations. Returns how many pods found a place.
   int KeepPlaces(const std::string& owner, const PodShape& shape, int count);
   // One more place. It may over-commit the node, or lie on one that is not known: a fact is a fact. REQUIRES: an owner,
   // and a shape.

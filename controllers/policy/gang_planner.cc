@@ -30,7 +30,9 @@ struct GangPlanner::Impl {
   ClusterQueues& queues;
   YieldPlanner yields{queues,
                       [this](const std::string& owner, std::span<const Yield> more) { return WouldHelp(owner, more); },
-                      [this](const std::string& owner) { return OwnersInTheWay(gangs.at(owner), ledger); }};
+                      [this](const std::string& owner, const std::set<std::string>& may_yield) {
+                        return OwnersInTheWay(gangs.at(owner), may_yield, ledger);
+                      }};
   std::vector<std::string> told;  // Owners whose notice has changed.
   std::unordered_map<std::string, PlannedGang> gangs;
   std::map<GangRank, PlannedGang*> queue;  // Those that wait.
@@ -187,9 +189,11 @@ struct GangPlanner::Impl {
   // One before it in its queue has a reservation, and the guarantee of the queue is not enough for both: else those
   // behind would keep the queue at its guarantee, and a large gang would never be within it.
   bool IsBehindReservation(const PlannedGang& gang) {
-    const auto before = gangs.find(reservation.OwnerBefore(gang));
+    const std::string& owner = reservation.OwnerBefore(gang);
+    if (owner.empty() || gang.queue == kNoQueue) return false;
+    const auto before = gangs.find(owner);
     const std::vector<PoolNeed> needs = NeedsOf(gang, gang.in_pool());
-    if (before == gangs.end() || gang.queue == kNoQueue || needs.empty()) return false;
+    if (before == gangs.end() || needs.empty()) return false;
     const PoolIndex pool = needs.front().pool;
     if (pool == kNoPool || !queues.tree().IsShared(pool)) return false;
     return queues.use().used(gang.queue, pool) + RestOf(before->second).milli + needs.front().milli >

@@ -122,7 +122,8 @@ bool HasRoomWithout(const PlannedGang& gang, const std::set<OwnerId>& owners, co
   return !PlaceGang(ledger, query).nodes.empty();
 }
 
-std::set<std::string> OwnersInTheWay(const PlannedGang& gang, const ClusterLedger& ledger) {
+std::set<std::string> OwnersInTheWay(const PlannedGang& gang, const std::set<std::string>& may_end,
+                                     const ClusterLedger& ledger) {
   constexpr std::size_t kMostNodes = 64;
   const FitIndex& index = *gang.in_pool().parts.front().index;
   std::vector<NodeId> nodes;
@@ -131,17 +132,23 @@ std::set<std::string> OwnersInTheWay(const PlannedGang& gang, const ClusterLedge
   }
   // Those with most room first: least must end there.
   std::stable_sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return index.RankOf(a) > index.RankOf(b); });
-  if (nodes.size() > kMostNodes) nodes.resize(kMostNodes);
   GangToPlace query = QueryOf(gang, gang.in_pool(), ledger);
   query.may_use = &ledger.reserved();
   std::set<std::string> owners;
+  std::size_t freed = 0;
   for (const NodeId id : nodes) {
+    if (freed == kMostNodes) break;
+    bool frees = false;
     for (const NodeUse& use : ledger.NodeAt(id)->by_owner) {
+      if (use.owner == 0) continue;
       const std::string& owner = ledger.OwnerName(use.owner);
-      if (use.owner == 0 || IsOwnerOfOthers(owner)) continue;
+      if (!may_end.contains(WithoutLauncher(owner))) continue;
       query.freed[id] += use.held;
-      owners.insert(owner);
+      owners.insert(WithoutLauncher(owner));
+      frees = true;
     }
+    if (!frees) continue;
+    ++freed;
     if (!PlaceGang(ledger, query).nodes.empty()) return owners;
   }
   return {};

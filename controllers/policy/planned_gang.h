@@ -72,8 +72,10 @@ GangToPlace QueryOf(const PlannedGang& gang, const PoolVariant& variant, const C
 void UpdateCapacity(PlannedGang& gang, const ClusterLedger& ledger, bool is_thorough);
 // Whether it would have room if these held nothing. Of a job that only shrinks nobody knows which workers go.
 bool HasRoomWithout(const PlannedGang& gang, const std::set<OwnerId>& owners, const ClusterLedger& ledger);
-// Those that hold GPUs on a few nodes that would have room for it if these ended; empty: a few nodes are not enough.
-std::set<std::string> OwnersInTheWay(const PlannedGang& gang, const ClusterLedger& ledger);
+// Of `may_end`, those that hold GPUs on a few nodes that would have room for it if these ended; empty: a few nodes are
+// not enough.
+std::set<std::string> OwnersInTheWay(const PlannedGang& gang, const std::set<std::string>& may_end,
+                                     const ClusterLedger& ledger);
 
 // What the needed members ask for in the pool of the variant; empty: no GPUs.
 std::vector<PoolNeed> NeedsOf(const PlannedGang& gang, const PoolVariant& variant);

@@ -149,11 +149,23 @@ void YieldPlanner::PlanStarts(PoolIndex pool, std::span<const WaitingDemand> req
 
 std::vector<Yield> YieldPlanner::OnFewNodes(const ReclaimRequest& request, PoolIndex pool,
                                             std::span<const std::int64_t> shares, std::int64_t now, int& tries) {
-  if (tries == 0 || !searched_at_.try_emplace(request.job, now).second) return {};
-  --tries;
-  if (would_help_(request.job, {})) return {};  // There is room, but it is kept for others.
-  const std::set<std::string> owners = in_the_way_(request.job);
+  if (tries == 0 || searched_at_.contains(request.job)) return {};
+  const auto may_yield = [&](const ReclaimJob& job) {
+    if (job.queue == request.queue && job.workers <= job.min_workers) {
+      return job.job_class > request.job_class || job.priority < request.priority;
+    }
+    if (job.queue == request.queue) return true;
+    return queues_.use().borrowed(job.queue, pool) > 0;
+  };
   std::vector<ReclaimJob> jobs = queues_.JobsIn(pool, now);
+  std::erase_if(jobs, [&](const ReclaimJob& job) { return !may_yield(job); });
+  if (jobs.empty()) return {};
+  --tries;
+  searched_at_[request.job] = now;
+  if (would_help_(request.job, {})) return {};  // There is room, but it is kept for others.
+  std::set<std::string> owners;
+  for (const ReclaimJob& job : jobs) owners.insert(job.key);
+  owners = in_the_way_(request.job, owners);
   std::erase_if(jobs, [&](const ReclaimJob& job) { return !owners.contains(job.key); });
   std::int64_t held = 0;
   for (const ReclaimJob& job : jobs) held += job.workers * job.worker_milli;

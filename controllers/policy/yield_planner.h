@@ -25,8 +25,9 @@ class YieldPlanner {
  public:
   // Whether the waiting owner would have room on nodes that it may use, once these have yielded.
   using WouldHelp = std::function<bool(const std::string& owner, std::span<const Yield> yields)>;
-  // Those that would make room for it on a few nodes; empty: nobody would.
-  using InTheWay = std::function<std::set<std::string>(const std::string& owner)>;
+  // Of those that may yield, which would make room for it on a few nodes; empty: they would not.
+  using InTheWay =
+      std::function<std::set<std::string>(const std::string& owner, const std::set<std::string>& may_yield)>;
 
   YieldPlanner(ClusterQueues& queues, WouldHelp would_help, InTheWay in_the_way)
       : queues_(queues), would_help_(std::move(would_help)), in_the_way_(std::move(in_the_way)) {}

@@ -94,6 +94,7 @@ class Drift final : public kube::testing::Workload {
     RunApp(context, false, Nominations::kAuto, std::move(stop));
   }
   std::vector<std::string> owned_resources() const override { return elastic_.owned_resources(); }
+  bool AreCounted(std::string_view resource) const override { return elastic_.AreCounted(resource); }
   bool Damage(std::string_view resource, Json& object) const override { return elastic_.Damage(resource, object); }
   std::string NameOf(std::string_view resource, const Json& object) const override {
     return elastic_.NameOf(resource, object);

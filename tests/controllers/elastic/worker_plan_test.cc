@@ -198,6 +198,18 @@ TEST(WorkerPlan, DropsWhatIsUnschedulableWhereverItStands) {
   }
 }
 
+TEST(WorkerPlan, ShrinksWhereTheJobHasFewWorkers) {
+  const std::vector<std::string> nodes = {"a", "b", "b", "c", "b", "c"};
+  const auto kept = [&](int most) {
+    View view = ViewBuilder().MinMax(1, most).Granted(6).Ready({0, 1, 2, 3, 4, 5}).Build();
+    for (Worker& worker : view.pods) worker.node = nodes[static_cast<std::size_t>(worker.ordinal)];
+    return KeptOf(view, PlanOf(view));
+  };
+  EXPECT_EQ(kept(5), (std::vector{1, 2, 3, 4, 5}));
+  EXPECT_EQ(kept(4), (std::vector{1, 2, 3, 4})) << "of one node, the highest ordinals go";
+  EXPECT_EQ(kept(3), (std::vector{1, 2, 4}));
+}
+
 TEST(WorkerPlan, TheIssuesThirtyFourOnThirtyTwoGpusLoseNobody) {
   // Of 34 Parallel pods on 32 GPUs the two that wait were not the highest ordinals.
   ViewBuilder builder = ViewBuilder().MinMax(8, 34).Granted(34).Unschedulable({17, 30}, -20);

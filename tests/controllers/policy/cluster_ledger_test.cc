@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/policy/cluster_ledger.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 
 namespace grus {
 namespace {
+
+using ::testing::ElementsAre;
 
 int Copies(const ClusterLedger& ledger, const PodShape& shape, const std::string& owner = "me") {
   return ledger.RoomFor(owner, shape, 1000).copies;
@@ -145,6 +148,22 @@ TEST(ClusterLedger, NewPlacesReplaceTheEarlierOnesAndAreCutToWhatFits) {
 
   EXPECT_EQ(ledger.KeepPlaces("me", {}, 0), 0);
   EXPECT_EQ(Copies(ledger, GpuPod(1), "other"), 16);
+}
+
+TEST(ClusterLedger, PlacesAreOnFewNodesFirstOnThoseWhereTheOwnerIs) {
+  ClusterLedger ledger;
+  for (const char* name : {"a", "b", "c", "d"}) ledger.PutNode(GpuNode(name, 8));
+  ledger.Bind("others", "b", GpuPod(4).request, "other");
+  ledger.Bind("own", "c", GpuPod(6).request, "me");
+  const auto nodes = [&] {
+    std::vector<std::string> names;
+    for (const Place& place : ledger.PlacesOf("me")) names.push_back(place.node);
+    return names;
+  };
+  ledger.KeepPlaces("me", GpuPod(1), 6);
+  EXPECT_THAT(nodes(), ElementsAre("c", "c", "b", "b", "b", "b")) << "the least room that is enough for the rest";
+  ledger.KeepPlaces("me", GpuPod(1), 7);
+  EXPECT_THAT(nodes(), ElementsAre("c", "c", "a", "a", "a", "a", "a"));
 }
 
 TEST(ClusterLedger, TheSamePlacesAgainStayWhereTheyAre) {

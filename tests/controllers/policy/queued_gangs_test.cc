@@ -420,6 +420,19 @@ TEST_F(QueuedGangs, IdleGpusThatAreTooScatteredKeepNobodyFromItsGuarantee) {
   EXPECT_TRUE(IsPlaced("a/whole-node"));
 }
 
+TEST_F(QueuedGangs, RoomIsMadeWhereOthersMayYield) {
+  PutNodes(ledger_, 3);
+  SetUpQueues({Team("a", 8), Team("b", 0), Team("c", 16)});
+  Run("c/own", "a", 2, 2);
+  Run("b/borrows", "b", 4, 4);
+  Run("c/also-own", "c", 3, 3);
+  queues_.PutHolder("a/whole-node", {.comes_back = true});
+  planner_.Put(Gang("a/whole-node", 1, 8));
+  Plan(1000);
+  EXPECT_TRUE(NoticeTo("b/borrows"));
+  EXPECT_THAT(queues_.yields(), SizeIs(1));
+}
+
 TEST_F(QueuedGangs, ThatNodesAreFullStopsNobodyForAGangWithoutTheRight) {
   PutNodes(ledger_, 2);
   SetUpQueues({Team("a", 4), Team("b", 8)});
