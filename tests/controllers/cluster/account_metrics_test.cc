@@ -38,15 +38,15 @@ class AccountMetricsTest : public testing::ReconcilerFixture {
     for (const QueueSpec& spec : setup.queues) setup.namespaces.push_back({spec.name, {spec.name}});
     account_.SetQueues(std::move(setup));
   }
-  GangStanding Ask(const std::string& key, int members, int gpus = 1, int needed = -1) {
-    GangDemand demand = Gang(key, members, GpuShape(gpus));
-    if (needed >= 0) demand.needed = needed;
+  // For members with one GPU each.
+  GangStanding Ask(const std::string& key, int members) {
+    GangDemand demand = Gang(key, members, one_);
     demand.waiting_since = 1;
     return account_.Ask(demand);
   }
   // Workers with one GPU each that run, or are about to.
   void Run(const std::string& key, int workers, int min) {
-    account_.KeepPlaces(key, GpuShape(1), workers);
+    account_.KeepPlaces(key, one_, workers);
     account_.PutHolder(key, {.comes_back = true, .workers = workers, .min_workers = min});
   }
   void AddNode(const std::string& name) {
@@ -67,6 +67,7 @@ class AccountMetricsTest : public testing::ReconcilerFixture {
                  HasSubstr("grus_queue_wait_seconds_sum{queue=\"default\"} " + std::to_string(seconds) + "\n"));
   }
 
+  const ShapePtr one_ = GpuShape(1);
   kube::Registry metrics_;
   kube::Informer& pods_ = Cache<kube::Pod>();
   kube::Informer& nodes_ = Cache<kube::Node>();
@@ -105,8 +106,10 @@ TEST_F(AccountMetricsTest, WhoAsksNoMoreDoesNotWait) {
 }
 
 TEST_F(AccountMetricsTest, OnlyStartsWait) {
-  ASSERT_TRUE(Ask("team-a/extra", 1, 1, 0).is_placed);
-  GangDemand rest = Gang("team-a/half-started", 1, GpuShape(1));
+  GangDemand extra = Gang("team-a/extra", 1, one_), rest = Gang("team-a/half-started", 1, one_);
+  extra.waiting_since = 1;
+  extra.needed = 0;
+  ASSERT_TRUE(account_.Ask(extra).is_placed);
   rest.waiting_since = 0;
   ASSERT_TRUE(account_.Ask(rest).is_placed);
   EXPECT_THAT(Text(), Not(HasSubstr("grus_queue_wait_seconds")));
@@ -171,7 +174,7 @@ TEST_F(AccountMetricsTest, ANoticeToAJobThatGainsLessSaysSo) {
   const std::int64_t start = std::chrono::system_clock::to_time_t(clock_.WallNow()) - 7200;
   const auto run = [&](const std::string& key, int workers, double on_eight) {
     const std::vector<SpeedPoint> curve = {{1, 1, 1, 1}, {8, on_eight, on_eight, on_eight}};
-    account_.KeepPlaces(key, GpuShape(1), workers);
+    account_.KeepPlaces(key, one_, workers);
     account_.PutHolder(key, {.comes_back = true,
                              .workers = workers,
                              .worker_milli = kOneGpu,
@@ -241,7 +244,7 @@ TEST_F(AccountMetricsTest, FreeGpusBesideOthersAreToldFromThoseOfWholeNodes) {
   EXPECT_THAT(Text(), Free("default", 16, 0));
   AddPod("n1-part", 5, "n1");
   EXPECT_THAT(Text(), Free("default", 8, 3));
-  ASSERT_TRUE(Ask("team-a/promised", 1, 6).is_placed);
+  ASSERT_TRUE(account_.Ask(Gang("team-a/promised", 1, GpuShape(6))).is_placed);
   EXPECT_THAT(Text(), Free("default", 0, 5)) << "GPUs are held before their pod is bound";
   AddPod("n1-rest", 3, "n1");
   EXPECT_THAT(Text(), Free("default", 0, 2));
