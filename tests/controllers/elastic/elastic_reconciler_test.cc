@@ -58,9 +58,11 @@ TEST_F(ElasticReconcilerTest, AResizeCountsOnceWhenTheStatusSaysIt) {
   AddRunningJob();
   const auto resize = [&](int workers) {
     Edit(kJobResource, {"team-a", "bert"}, [&](Json& job) {
-      job["spec"]["workers"]["maxReplicas"] = 3;
-      job["spec"]["workers"]["targetReplicas"] = workers;
+      job["spec"]["workersSpec"]["maxReplicas"] = 3;
+      job["spec"]["workersSpec"]["targetReplicas"] = workers;
     });
+    Settle();
+    clock_.Advance(30s);  // A shrink waits until its workers have drained.
     Settle();
     ASSERT_EQ(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.replicas.granted, workers);
   };
