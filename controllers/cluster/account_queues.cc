@@ -80,7 +80,7 @@ QueuesReport ClusterAccount::Queues() {
     if (!queues_.is_active()) return;
     if (has_planned_) {
       PlanLocked({}, effects);
-      for (std::string& owner : sizes_.Update(UnixSeconds())) effects.yielding.push_back(std::move(owner));
+      PlanSizesLocked(effects);
     }
     effects.has_used = false;
     report = queues_.Report(planner_.Waiting());
@@ -101,6 +101,7 @@ void ClusterAccount::RemoveHolder(const std::string& owner) {
     // Its pods may be gone already: no event of theirs tells that a job less runs.
     effects.has_used = queues_.is_active() && !(queues_.HolderOf(owner) == Holder());
     queues_.RemoveHolder(owner);
+    metrics_.NoteGone(owner);
     planner_.SetEnd(owner, std::nullopt);
   });
 }
@@ -110,8 +111,12 @@ std::optional<RuntimeLimit> ClusterAccount::RuntimeLimitOf(const std::string& ow
   return queues_.RuntimeLimitOf(owner);
 }
 
-PoolPlacement ClusterAccount::PlacementOfLocked(const std::string& owner) {
-  return queues_.is_active() ? queues_.PlacementIn(queues_.HomeOf(owner)) : PoolPlacement::kBinPack;
+void ClusterAccount::PlanSizesLocked(Effects& effects) {
+  const kube::TimePoint began = clock_.Now();
+  const std::vector<std::string> changed = sizes_.Update(UnixSeconds());
+  metrics_.NoteDecision(AccountMetrics::Decision::kSizes, began);
+  metrics_.NoteNotices(changed);
+  effects.yielding.insert(effects.yielding.end(), changed.begin(), changed.end());
 }
 
 std::optional<int> ClusterAccount::TargetOf(const std::string& owner) {
@@ -121,10 +126,15 @@ std::optional<int> ClusterAccount::TargetOf(const std::string& owner) {
     const std::int64_t now = UnixSeconds();
     const bool is_late =
         queues_.HolderOf(owner).curve && !queues_.TargetOf(owner) && std::exchange(sized_at_, now) != now;
-    if (is_late) effects.yielding = sizes_.Update(now);
+    if (is_late) PlanSizesLocked(effects);
     target = queues_.TargetOf(owner);
   });
   return target;
+}
+
+void ClusterAccount::NoteResize(const std::string& owner, int from, int to) {
+  std::lock_guard lock(mutex_);
+  metrics_.NoteResize(owner, from, to);
 }
 
 std::optional<YieldNotice> ClusterAccount::YieldOf(const std::string& owner) const {

@@ -60,7 +60,8 @@ bool IsUnschedulable(const kube::Pod& pod) {
 std::int64_t ClusterAccount::UnixSeconds() const { return grus::UnixSeconds(kube::Time{clock_.WallNow()}); }
 
 ClusterAccount::ClusterAccount(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
-                               Nominations nominations, PodVolumes* volumes, PodDevices* devices)
+                               Nominations nominations, PodVolumes* volumes, PodDevices* devices,
+                               kube::Registry* metrics)
     : clock_(clock),
       nominations_(nominations),
       nodes_(nodes),
@@ -68,10 +69,19 @@ ClusterAccount::ClusterAccount(kube::Informer& nodes, kube::Informer& pods, cons
       volumes_(volumes),
       devices_(devices),
       pods_by_device_key_(pods.AddIndex(DeviceKeysOf)),
-      planner_(ledger_, kReserveAfterSeconds, &queues_) {
+      planner_(ledger_, kReserveAfterSeconds, &queues_),
+      metrics_(metrics, queues_, clock) {
   ledger_.Observe(&queues_);
   nodes.AddHandler([this](const kube::Change& change, bool) { OnNode(change); });
   pods.AddHandler([this](const kube::Change& change, bool is_first_list) { OnPod(change, is_first_list); });
+  if (metrics != nullptr) {
+    metrics->AddGaugeFamily("grus_pool_free_gpus",
+                            "GPUs that nobody holds, by pool: on empty nodes, and on nodes that are partly used.",
+                            {"pool", "nodes"}, [this] {
+                              std::lock_guard lock(mutex_);
+                              return metrics_.FreeGpus();
+                            });
+  }
   if (devices == nullptr) return;
   devices->OnNode([this](const std::string& node) { OnDevices(node); });
   devices->OnNeeds([this](const std::string& key) { OnNeeds(key); });
@@ -250,7 +260,8 @@ void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& wanted
     const std::size_t before = ledger_.PlacesOf(owner).size();
     const ShapePtr shape = InPoolLocked(owner, wanted);
     count = LimitPlacesLocked(owner, shape->request, count);
-    const PoolPlacement placement = PlacementOfLocked(owner);
+    const PoolPlacement placement =
+        queues_.is_active() ? queues_.PlacementIn(queues_.HomeOf(owner)) : PoolPlacement::kBinPack;
     const bool is_first_fit = placement == PoolPlacement::kBinPack && !HasConstraints(ledger_, {shape});
     if (!is_first_fit) KeepChosenPlaces(ledger_, owner, shape, count, placement);
     else ledger_.KeepPlaces(owner, *shape, count);
@@ -310,89 +321,6 @@ void ClusterAccount::DropPlacesThatNoLongerFit(const std::string& gang) {
     effects.urgent = {gang};  // Its reconciler finds another place, or drops the rest.
     effects.has_freed = true;
   });
-}
-
-void ClusterAccount::Enqueue(const GangDemand& demand) {
-  std::lock_guard lock(mutex_);
-  planner_.Put(demand);
-}
-
-GangStanding ClusterAccount::Ask(const GangDemand& demand) {
-  std::call_once(has_begun_, [this] {
-    TellBeforePlanning();
-    std::lock_guard lock(mutex_);
-    has_planned_ = true;
-    competition_.ForgetOwners();
-  });
-  GangStanding standing;
-  Apply([&](Effects& effects) {
-    planner_.Put(demand);
-    PlanLocked(demand.key, effects);
-    if (const GangStanding* found = planner_.StandingOf(demand.key)) standing = *found;
-    if (standing.is_placed) {
-      waiting_.erase(demand.key);
-      planner_.Remove(demand.key);  // The caller knows now: the same demand again is a new one.
-    } else {
-      waiting_.insert(demand.key);
-    }
-  });
-  return standing;
-}
-
-void ClusterAccount::PlanLocked(const std::string& asking, Effects& effects) {
-  const std::uint64_t ended = planner_.reservations().ended();
-  const std::vector<std::string> changed = planner_.Plan(UnixSeconds());
-  effects.has_freed |= planner_.reservations().ended() != ended;
-  effects.has_used |= !changed.empty();
-  for (const std::string& key : changed) {
-    const GangStanding* other = planner_.StandingOf(key);
-    const bool is_placed = other && other->is_placed;
-    if (is_placed) placed_.try_emplace(key);
-    if (other && !is_placed) waiting_.insert(key);
-    else waiting_.erase(key);
-    const bool is_urgent = is_placed || (other && other->has_reservation);
-    if (key != asking) (is_urgent ? effects.urgent : effects.stale).push_back(key);
-  }
-  effects.yielding = planner_.TakeToldToYield();
-}
-
-void ClusterAccount::StopAsking(const std::string& gang) {
-  Apply([&](Effects& effects) {
-    planner_.Remove(gang);
-    effects.has_freed = waiting_.erase(gang) > 0;  // Others may start now, or ask in its place.
-  });
-}
-
-void ClusterAccount::Forget(const std::string& gang) {
-  Apply([&](Effects& effects) {
-    planner_.Remove(gang);
-    placed_.erase(gang);
-    effects.has_freed = waiting_.erase(gang) > 0 || !ledger_.PlacesOf(gang).empty();
-    ledger_.DropPlaces(gang);
-  });
-}
-
-void ClusterAccount::SetEnd(const std::string& gang, std::optional<std::int64_t> unix_seconds) {
-  std::lock_guard lock(mutex_);
-  planner_.SetEnd(gang, unix_seconds);
-}
-
-std::optional<kube::Duration> ClusterAccount::TimeUntilChange(const std::string& gang) const {
-  std::lock_guard lock(mutex_);
-  const std::optional<std::int64_t> change = planner_.next_change(gang);
-  if (!change) return std::nullopt;
-  return std::max<kube::Duration>(kube::WallTime(std::chrono::seconds(*change)) - clock_.WallNow(),
-                                  std::chrono::seconds(1));
-}
-
-std::string ClusterAccount::AnyWaiting() const {
-  std::lock_guard lock(mutex_);
-  return waiting_.empty() ? std::string() : *waiting_.begin();
-}
-
-bool ClusterAccount::IsAnyoneWaiting(const std::function<bool(const std::string& gang)>& counts) const {
-  std::lock_guard lock(mutex_);
-  return std::ranges::any_of(waiting_, counts) || competition_.DoesAnyoneWaitForDevice();
 }
 
 }  // namespace grus

@@ -15,6 +15,7 @@
 #include "clientlib/cache/informer.h"
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/account_callbacks.h"
+#include "controllers/cluster/account_metrics.h"
 #include "controllers/cluster/competition.h"
 #include "controllers/cluster/nominations.h"
 #include "controllers/cluster/pod_devices.h"
@@ -28,10 +29,10 @@ namespace grus {
 class ClusterAccount : public AccountCallbacks {
  public:
   // Registers handlers: stop and join both informers before this goes. `volumes` and `devices` may be null: placement
-  // then ignores where a pod's volumes and claimed devices are.
+  // then ignores where a pod's volumes and claimed devices are. `metrics` may be null; read them only while this lives.
   ClusterAccount(kube::Informer& nodes, kube::Informer& pods, const kube::Clock& clock,
                  Nominations nominations = Nominations::kAuto, PodVolumes* volumes = nullptr,
-                 PodDevices* devices = nullptr);
+                 PodDevices* devices = nullptr, kube::Registry* metrics = nullptr);
 
   void OnVolumeClaim(std::function<void(const kube::ObjectKey& claim)> callback);
   // Keeps the room of a lost launcher until its job's next pass. For a controller of jobs.
@@ -39,8 +40,7 @@ class ClusterAccount : public AccountCallbacks {
   void SetResizeSeconds(double seconds) { sizes_.SetResizeSeconds(seconds); }  // Before anything is planned.
   // Replaces all queues and pools, and plans anew. Jobs and gangs that run go on.
   void SetQueues(QueueSetup setup);
-  // Plans, if anything changed, and says what everybody uses and waits for.
-  QueuesReport Queues();
+  QueuesReport Queues();  // Plans, if anything changed, and says what everybody uses and waits for.
   // What the queues must know of a job or gang. Call it before Ask(), and in each pass while it runs.
   void PutHolder(const std::string& owner, const Holder& holder);
   void RemoveHolder(const std::string& owner);                           // It is gone, or has ended.
@@ -48,6 +48,7 @@ class ClusterAccount : public AccountCallbacks {
   // Workers that a job should have, by what GPUs are worth in it; nullopt: all it can get. RoomFor() keeps to it.
   std::optional<int> TargetOf(const std::string& owner);
   std::optional<YieldNotice> YieldOf(const std::string& owner) const;  // nullopt: it may keep what it has.
+  void NoteResize(const std::string& owner, int from, int to);         // A running job now has `to` workers.
 
   void NotifyPlaced(const std::string& gang) const { Tell({.urgent = {gang}}); }  // Calls OnStanding(): urgent.
   bool HasNode(const std::string& name) const;
@@ -100,12 +101,11 @@ class ClusterAccount : public AccountCallbacks {
   std::int64_t UnixSeconds() const;  // Now.
   // Plans, and notes who is concerned. `asking`: who gets the answer, and need not be told.
   void PlanLocked(const std::string& asking, Effects& effects);
+  void PlanSizesLocked(Effects& effects);
   // To what its queue lets it have.
   void LimitByQueueLocked(const std::string& owner, const Resources& request, Room& room);
   int LimitPlacesLocked(const std::string& owner, const Resources& request, int count);
-  // The shape in the pool that the owner is in, if there are queues or pools.
-  PoolPlacement PlacementOfLocked(const std::string& owner);
-  ShapePtr InPoolLocked(const std::string& owner, const ShapePtr& shape);
+  ShapePtr InPoolLocked(const std::string& owner, const ShapePtr& shape);  // In the pool that the owner is in, if any.
   void OnNode(const kube::Change& change);
   void OnPod(const kube::Change& change, bool is_first_list);
   void OnDevices(const std::string& node);
@@ -120,7 +120,6 @@ class ClusterAccount : public AccountCallbacks {
   ShapePtr TakePresentLocked(const kube::Pod& pod);
   // Keeps what a lost launcher had until its job's next pass, which knows whether another one comes.
   void KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after);
-  bool CouldShutOutLauncherLocked(const std::string& job) const;
 
   const kube::Clock& clock_;
   const Nominations nominations_;
@@ -139,6 +138,7 @@ class ClusterAccount : public AccountCallbacks {
   GangPlanner planner_;
   SizePlanner sizes_{ledger_, queues_};
   std::int64_t sized_at_ = 0;  // When a start last asked for sizes.
+  AccountMetrics metrics_;
   ShapePool shapes_;
   Competition competition_{ledger_};
   std::unordered_map<std::string, ShapePtr> present_;  // By UID: the need that a pod with device claims counts with.

@@ -8,22 +8,18 @@
 #include "controllers/policy/reservation_keeper.h"
 
 namespace grus {
-
-std::string ClusterAccount::ReservedFrom(const std::string& owner, const PodShape& shape) const {
-  std::lock_guard lock(mutex_);
-  return planner_.reservations().ReservedFrom(owner, shape);
-}
+namespace {
 
 // Whether the launcher would find no room if workers filled each node that suits it as far as they could.
-bool ClusterAccount::CouldShutOutLauncherLocked(const std::string& job) const {
+bool CouldShutOutLauncher(const ClusterLedger& ledger, const std::string& job) {
   const std::string launcher_owner = LauncherOwner(job);
-  const std::vector<Place>&workers = ledger_.PlacesOf(job), &launchers = ledger_.PlacesOf(launcher_owner);
+  const std::vector<Place>&workers = ledger.PlacesOf(job), &launchers = ledger.PlacesOf(launcher_owner);
   if (workers.empty() || launchers.empty()) return false;
   const PodShape &worker = *workers.front().shape, &launcher = *launchers.front().shape;
   if (launcher.has_pod_constraints()) return true;
-  const OwnerId owners[] = {ledger_.FindOwner(job), ledger_.FindOwner(launcher_owner)};
-  for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
-    const LedgerNode* node = ledger_.NodeAt(id);
+  const OwnerId owners[] = {ledger.FindOwner(job), ledger.FindOwner(launcher_owner)};
+  for (NodeId id = 0; id < ledger.node_limit(); ++id) {
+    const LedgerNode* node = ledger.NodeAt(id);
     if (node == nullptr || !node->is_known || !Accepts(node->state, launcher)) continue;
     const Resources& all = node->state.allocatable;
     Resources used = node->used;
@@ -40,6 +36,13 @@ bool ClusterAccount::CouldShutOutLauncherLocked(const std::string& job) const {
   return true;
 }
 
+}  // namespace
+
+std::string ClusterAccount::ReservedFrom(const std::string& owner, const PodShape& shape) const {
+  std::lock_guard lock(mutex_);
+  return planner_.reservations().ReservedFrom(owner, shape);
+}
+
 bool ClusterAccount::MustProtect(const std::string& gang) {
   if (nominations_ != Nominations::kAuto) return nominations_ != Nominations::kNever;
   std::lock_guard lock(mutex_);
@@ -53,7 +56,7 @@ bool ClusterAccount::MustProtect(const std::string& gang) {
     return place.shape != own.front().shape && !FitAlike(*place.shape, *own.front().shape);
   };
   if (std::ranges::any_of(own, is_other)) return true;
-  if (!planner_.reservations().ReservedFrom(gang, *own.front().shape).empty() || CouldShutOutLauncherLocked(gang))
+  if (!planner_.reservations().ReservedFrom(gang, *own.front().shape).empty() || CouldShutOutLauncher(ledger_, gang))
     return true;
   return std::ranges::any_of(
       placed_, [&](const auto& other) { return std::ranges::any_of(ledger_.PlacesOf(other.first), is_other); });

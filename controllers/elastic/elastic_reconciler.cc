@@ -58,6 +58,8 @@ std::optional<Reason> ReasonOf(const Error& error) {
   }
 }
 
+int ResizesOf(const api::ElasticHorovodJobStatus& status) { return status.usage ? status.usage->resizes : 0; }
+
 // After a refusal, what is timed goes on, but no pass follows another without a pause.
 constexpr kube::Duration kSoonest = std::chrono::seconds(1);
 
@@ -251,6 +253,10 @@ Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& 
     Result<Deferred> written = WriteStatus(pass.view, pass.plan.status, patience, pass.stop);
     if (!written) return std::move(written).error();
     NoteTry(pass.view, pass.plan);
+    const api::ElasticHorovodJob& job = *pass.view.job;
+    if (!*written && ResizesOf(pass.plan.status) > ResizesOf(job.status)) {
+      account_.NoteResize(job.metadata.Key().ToString(), pass.view.granted(), pass.plan.workers->granted);
+    }
     LookAgain(look_again, *written);
     return {};
   };

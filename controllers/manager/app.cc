@@ -234,7 +234,7 @@ struct App::Impl {
                  manager.AddInformer(KindOf<kube::DeviceClass>(), Optional({})),
                  manager.AddInformer(KindOf<kube::ResourceSlice>(), Optional({}))},
                 log),
-        account(nodes, pods, clock, options.nominations, &volumes, &devices) {
+        account(nodes, pods, clock, options.nominations, &volumes, &devices, &metrics) {
     account.SetResizeSeconds(options.resize_seconds);
     Shared shared{options, client, manager, events, clock, log, pods, nodes, account};
     const bool has_trials = Runs(options, "trial"), has_jobs = Runs(options, "elastic");

@@ -7,13 +7,6 @@
 namespace grus {
 namespace {
 
-// Pods that come find its GPUs closed: what is not held there now is nobody's.
-bool IsClosed(const NodeState& node) {
-  return node.is_cordoned || std::ranges::any_of(node.taints, [](const kube::Taint& taint) {
-           return std::string_view(taint.key).starts_with("node.kubernetes.io/") && taint.effect != "PreferNoSchedule";
-         });
-}
-
 std::int64_t ToMilli(std::int64_t devices) {
   return std::clamp<std::int64_t>(devices, 0, kMostMilli / kOneGpu) * kOneGpu;
 }

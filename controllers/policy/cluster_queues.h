@@ -43,6 +43,8 @@ class ClusterQueues final : public HoldingsObserver {
   void RemoveHolder(const std::string& owner);
   const Holder& HolderOf(const std::string& owner) const;  // Of one that is not known: says nothing.
 
+  std::vector<PoolRoom> RoomByPool();  // Counts all nodes.
+
   // REQUIRES for what follows: is_active().
   const QueueTree& tree() { return Counted().use->tree(); }
   const QueueUse& use() { return *Counted().use; }  // With what ClaimFor() and SetReserved() keep.

@@ -177,4 +177,23 @@ QueuesReport ClusterQueues::Report(std::span<const WaitingDemand> waiting) {
   return report;
 }
 
+std::vector<PoolRoom> ClusterQueues::RoomByPool() {
+  FindDefaultResource();
+  std::vector<PoolRoom> rooms;
+  for (const PoolSpec& pool : setup_.pools) rooms.push_back({.pool = pool.name});
+  // A NodePool may have this name, too.
+  if (std::ranges::find(rooms, kDefaultPool, &PoolRoom::pool) == rooms.end()) rooms.push_back({.pool = kDefaultPool});
+  for (NodeId id = 0; id < ledger_.node_limit(); ++id) {
+    const LedgerNode* node = ledger_.NodeAt(id);
+    if (node == nullptr || !node->is_known || IsClosed(node->state)) continue;
+    const auto room = std::ranges::find(rooms, node->state.pool, &PoolRoom::pool);
+    if (room == rooms.end()) continue;
+    const auto pool = static_cast<PoolIndex>(room - rooms.begin());
+    const std::int64_t used = MilliOf(node->used, pool);
+    (used > 0 ? room->on_used_nodes : room->on_empty_nodes) +=
+        std::max<std::int64_t>(0, MilliOf(node->state.allocatable, pool) - used);
+  }
+  return rooms;
+}
+
 }  // namespace grus

@@ -42,6 +42,7 @@ struct GangPlanner::Impl {
   GangPlacer placer{ledger, queues, reservation};
 
   bool is_dirty = true;
+  std::uint64_t passes = 0;
   std::uint64_t planned_version = 0;
   std::uint64_t planned_setup = 0;  // The version of the queues then.
   std::int64_t planned_at = 0, swept_at = 0;
@@ -340,6 +341,7 @@ std::vector<std::string> GangPlanner::Plan(std::int64_t now) {
       impl.is_dirty || impl.planned_version != impl.ledger.version() || impl.IsDue(now) || impl.MustSweep(now);
   impl.planned_at = now;
   if (!is_needed) return {};
+  ++impl.passes;
   impl.changed.clear();
   while (!impl.PlaceInTurn(now)) {  // Again: the reserved room is free for all gangs now.
   }
@@ -352,6 +354,8 @@ std::vector<std::string> GangPlanner::Plan(std::int64_t now) {
   impl.planned_version = impl.ledger.version();
   return std::exchange(impl.changed, {});
 }
+
+std::uint64_t GangPlanner::passes() const { return impl_->passes; }
 
 std::vector<std::string> GangPlanner::TakeToldToYield() { return std::exchange(impl_->told, {}); }
 

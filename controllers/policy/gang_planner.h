@@ -93,6 +93,7 @@ class GangPlanner {
   // Places what fits, in order. Returns the keys of gangs whose standing changed. Cheap if nothing changed since the
   // last pass.
   std::vector<std::string> Plan(std::int64_t now);
+  std::uint64_t passes() const;  // That were needed: those in which Plan() decided anew.
   // Null: it never waited, or was removed.
   const GangStanding* StandingOf(const std::string& key) const;
   std::size_t waiting() const;

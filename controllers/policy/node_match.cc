@@ -2,6 +2,7 @@
 #include "controllers/policy/node_match.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace grus {
 namespace {
@@ -12,6 +13,12 @@ bool IsTolerated(const kube::Taint& taint, const PodShape& shape) {
 }
 
 }  // namespace
+
+bool IsClosed(const NodeState& node) {
+  return node.is_cordoned || std::ranges::any_of(node.taints, [](const kube::Taint& taint) {
+           return std::string_view(taint.key).starts_with("node.kubernetes.io/") && taint.effect != "PreferNoSchedule";
+         });
+}
 
 bool IsSelected(const NodeState& node, const PodShape& shape) {
   for (const auto& [key, value] : shape.node_selector) {

@@ -25,6 +25,9 @@ struct NodeState {
 // it may still come. Resources do not count.
 bool Accepts(const NodeState& node, const PodShape& shape);
 
+// Pods that come find it closed: what nobody holds there now is of no use.
+bool IsClosed(const NodeState& node);
+
 // The part of Accepts() that decides which nodes count for topology spread: selector and affinity only.
 bool IsSelected(const NodeState& node, const PodShape& shape);
 

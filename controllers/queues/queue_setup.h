@@ -110,6 +110,13 @@ struct PoolReport {
   std::int64_t milli = 0, used = 0, free = 0;
 };
 
+// Free GPUs of a pool. A job that needs whole nodes has no use for those beside others.
+struct PoolRoom {
+  std::string pool;
+  std::int64_t on_empty_nodes = 0, on_used_nodes = 0;  // A used node has GPUs that somebody holds.
+  friend bool operator==(const PoolRoom&, const PoolRoom&) = default;
+};
+
 struct QueuesReport {
   std::vector<QueueReport> queues = {};  // By name.
   std::vector<PoolReport> pools = {};    // As in the setup, and last the default pool.

@@ -100,7 +100,8 @@ class ElasticFixture : public testing::ReconcilerFixture {
   kube::Informer& classes_ = Cache<kube::PriorityClass>();
   kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
   Quotas quotas_{Cache<kube::ResourceQuota>()};
-  ClusterAccount account_{nodes_, pods_, clock_};
+  kube::Registry metrics_;
+  ClusterAccount account_{nodes_, pods_, clock_, Nominations::kAuto, nullptr, nullptr, &metrics_};
   ElasticReconciler elastic_{
       client_,  {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_, nullptr, &profiles_},
       account_, events_,

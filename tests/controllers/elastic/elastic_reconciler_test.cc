@@ -18,6 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using kube::Json;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using ElasticReconcilerTest = ElasticFixture;
 
@@ -50,6 +52,26 @@ TEST_F(ElasticReconcilerTest, AJobThatHasNotBegunHasNoWorkersAndNoEmptyColumns) 
     ASSERT_TRUE(found) << count;
     EXPECT_EQ(*found, Json(0)) << count;
   }
+}
+
+TEST_F(ElasticReconcilerTest, AResizeCountsOnceWhenTheStatusSaysIt) {
+  AddRunningJob();
+  const auto resize = [&](int workers) {
+    Edit(kJobResource, {"team-a", "bert"}, [&](Json& job) {
+      job["spec"]["workersSpec"]["maxReplicas"] = 3;
+      job["spec"]["workersSpec"]["targetReplicas"] = workers;
+    });
+    Settle();
+    clock_.Advance(30s);  // A shrink waits until its workers have drained.
+    Settle();
+    ASSERT_EQ(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.replicas.granted, workers);
+  };
+  EXPECT_THAT(metrics_.Text(), Not(HasSubstr("grus_elastic_resizes_total"))) << "a start is no resize";
+  resize(3);
+  EXPECT_THAT(metrics_.Text(), HasSubstr(R"(grus_elastic_resizes_total{queue="default",direction="grow"} 1)"));
+  resize(2);
+  EXPECT_THAT(metrics_.Text(), HasSubstr(R"(grus_elastic_resizes_total{queue="default",direction="shrink"} 1)"));
+  EXPECT_THAT(metrics_.Text(), HasSubstr(R"(grus_elastic_resizes_total{queue="default",direction="grow"} 1)"));
 }
 
 TEST_F(ElasticReconcilerTest, AServiceThatSomebodyChangedIsRepaired) {
@@ -101,7 +123,7 @@ TEST_F(ElasticReconcilerTest, ALostWorkerLeavesTheHostListAlsoWhenNoOtherCanBeMa
   const auto hosts = [&] {
     return *server_.Get("configmaps", {"team-a", "bert-hosts"})->At({"data", "hosts"})->AsString();
   };
-  ASSERT_THAT(hosts(), ::testing::HasSubstr("10.0.0.2"));
+  ASSERT_THAT(hosts(), HasSubstr("10.0.0.2"));
   Edit(kJobResource, {"team-a", "bert"}, [](Json& job) {
     job["spec"]["workersSpec"]["template"] = *kube::ParseJson(R"({"metadata":{"labels":{"a":"no label!"}}})");
   });
@@ -110,7 +132,7 @@ TEST_F(ElasticReconcilerTest, ALostWorkerLeavesTheHostListAlsoWhenNoOtherCanBeMa
 
   for (int pass = 0; pass < 3; ++pass) (void)Pass();
 
-  EXPECT_THAT(hosts(), ::testing::Not(::testing::HasSubstr("10.0.0.2")));
+  EXPECT_THAT(hosts(), Not(HasSubstr("10.0.0.2")));
   EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "TemplateRefused");
 }
 
@@ -511,7 +533,7 @@ TEST_F(ElasticReconcilerTest, AJobThatBorrowsGivesAllBackAtTheDeadlineOfItsNotic
 
   ASSERT_TRUE(Pass());
   EXPECT_EQ(job()->status.replicas.granted, 1);
-  EXPECT_THAT(Message(), ::testing::HasSubstr("gives 1 worker (1 GPU) to team-a/gpt"));
+  EXPECT_THAT(Message(), HasSubstr("gives 1 worker (1 GPU) to team-a/gpt"));
   const auto told = Live<kube::Pod>({"team-a", "bert-launcher-x"});
   EXPECT_EQ(told->metadata.Annotation(kPreemptionDeadlineAnnotation), kube::ToText(kube::Time{clock_.WallNow() + 30s}));
   clock_.Advance(30s);
