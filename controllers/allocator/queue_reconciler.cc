@@ -2,6 +2,7 @@
 #include "controllers/allocator/queue_reconciler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -90,6 +91,9 @@ Result<Action> QueueReconciler::Reconcile(const kube::ObjectKey&, std::stop_toke
   const QueuesView view = Observe(queues, std::move(declared.faults));
   metrics_.Put(view.report.queues);
   std::optional<kube::Duration> look_again = kSafetyResync;
+  if (const auto& seconds = view.report.look_again_seconds) {
+    LookAgain(look_again, std::chrono::duration_cast<kube::Duration>(std::chrono::duration<double>(*seconds)));
+  }
   kube::Status of_queues = WriteAll(queue_statuses_, queues, view, look_again, stop);
   kube::Status of_pools = WriteAll(pool_statuses_, pools, view, look_again, stop);
   if (!of_queues) return std::move(of_queues).error();

@@ -84,6 +84,7 @@ QueuesReport ClusterAccount::Queues() {
     }
     effects.has_used = false;
     report = queues_.Report(planner_.Waiting());
+    report.look_again_seconds = sizes_.LookAgainSeconds();
   });
   return report;
 }

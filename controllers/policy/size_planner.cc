@@ -8,6 +8,8 @@
 namespace grus {
 namespace {
 
+constexpr double kResizesBetweenLooks = 3;  // Looks cost little; a resize that comes late by some of its own, too.
+
 // Of the pods of the job on the node, those that are workers: the launcher is an owner of its own.
 int WorkersOn(const LedgerNode& node, OwnerId owner) {
   const NodeUse* use = owner == 0 ? nullptr : node.FindUse(owner);
@@ -94,6 +96,10 @@ void SizePlanner::Decide(const AllocationSnapshot& snapshot, std::int64_t now, T
   }
 }
 
+std::optional<double> SizePlanner::LookAgainSeconds() const {
+  return has_jobs_ ? std::optional(kResizesBetweenLooks * resize_seconds_) : std::nullopt;
+}
+
 std::vector<std::string> SizePlanner::Update(std::int64_t now) {
   Targets targets;
   if (queues_.is_active()) {
@@ -101,6 +107,7 @@ std::vector<std::string> SizePlanner::Update(std::int64_t now) {
     for (SizedJob& job : queues_.SizedJobs()) groups[{job.queue, job.pool}].push_back(std::move(job));
     for (const auto& [at, jobs] : groups) Decide(SnapshotOf(at.first, at.second, jobs, now), now, targets);
   }
+  has_jobs_ = !targets.empty();
   std::vector<std::string> changed = std::exchange(told_, {});
   for (const auto& [owner, to] : targets) {
     if (queues_.TargetOf(owner) != to) changed.push_back(owner);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,6 +28,10 @@ class SizePlanner {
   // How long a training stands still when its number of workers changes: it must pay for that. 20 s unless told.
   void SetResizeSeconds(double seconds) { resize_seconds_ = seconds; }
 
+  // Within how many seconds to decide anew although nothing happens: with time, a change may be worth its cost.
+  // nullopt: there are no jobs to decide about.
+  std::optional<double> LookAgainSeconds() const;
+
   // Decides anew: ClusterQueues::TargetOf(). Returns the owners whose target or notice has changed.
   std::vector<std::string> Update(std::int64_t now);
 
@@ -40,6 +45,7 @@ class SizePlanner {
   const ClusterLedger& ledger_;
   ClusterQueues& queues_;
   double resize_seconds_ = 20;
+  bool has_jobs_ = false;          // In the last decision.
   std::vector<std::string> told_;  // To yield, by this update.
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,7 @@ struct QueuesReport {
   std::vector<QueueReport> queues = {};  // By name.
   std::vector<PoolReport> pools = {};    // As in the setup, and last the default pool.
   std::vector<QueueFault> faults = {};
+  std::optional<double> look_again_seconds = {};  // Sizes of jobs may be worth a change by then, whatever happens.
 };
 
 }  // namespace grus
