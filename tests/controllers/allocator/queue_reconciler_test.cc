@@ -242,6 +242,20 @@ TEST_F(QueueReconcilerTest, AWriteThatFailsKeepsNoOtherStatusFromBeingWritten) {
   client_.SetWriteGate(nullptr);
 }
 
+TEST_F(QueueReconcilerTest, SizesAreDecidedAgainWithTimeWhileThereAreJobsOfKnownSpeed) {
+  Start();
+  const std::vector<SpeedPoint> curve = {{1, 1, 1, 1}, {2, 2, 2, 2}};
+  account_.SetResizeSeconds(5);
+  account_.PutHolder(
+      "team-a/train",
+      {.workers = 1, .wanted_workers = 2, .curve = std::make_shared<const std::vector<SpeedPoint>>(curve)});
+  Create("pods", kit::MakePod("train-0", kit::PodSpec(1, R"({"nodeName":"n1"})"), kit::MemberOf("train"), "team-a"));
+  Settle();
+  const auto passed = Pass();
+  ASSERT_TRUE(passed);
+  EXPECT_EQ(passed->delay(), std::chrono::seconds(15));
+}
+
 TEST_F(QueueReconcilerTest, WithoutQueuesAndPoolsNothingIsWritten) {
   Start();
   const std::uint64_t revision = server_.revision();

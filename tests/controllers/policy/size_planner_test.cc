@@ -106,6 +106,19 @@ TEST_F(SizePlannerTest, AJobThatWaitsIsToldTheSizeToStartWith) {
   EXPECT_EQ(queues_.TargetOf("t/new"), 8);
 }
 
+// A job that has just changed is not changed again for a small gain; later it is, and no event says when.
+TEST_F(SizePlannerTest, AChangeThatIsNotWorthItsCostYetIsLookedAtAgain) {
+  PutNodes(ledger_, 1);
+  EXPECT_EQ(planner_.LookAgainSeconds(), std::nullopt);
+  Run("t/linear", "a", 4, kLinear);
+  planner_.SetResizeSeconds(10);
+  Update();
+  EXPECT_EQ(planner_.LookAgainSeconds(), 30);
+  queues_.RemoveHolder("t/linear");
+  Update();
+  EXPECT_EQ(planner_.LookAgainSeconds(), std::nullopt);
+}
+
 TEST_F(SizePlannerTest, AJobThatIsGoneHasNoTarget) {
   PutNodes(ledger_, 1);
   Run("t/linear", "a", 4, kLinear);
