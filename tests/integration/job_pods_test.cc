@@ -17,7 +17,7 @@ class ElasticJobPods : public ElasticJob {
     if (answer.status != 201) throw std::runtime_error(path + ": " + answer.body);
   }
   ::testing::AssertionResult AwaitWaits() {
-    const auto waits = Await("it waits", [&] { return ReasonOf("Ready") == "WaitingForRoom"; });
+    const auto waits = Await("it waits", [&] { return ReasonOf("Ready") == "CannotFit"; });
     if (!waits) return waits;
     return Stays(
         "it makes nothing", [&] { return HoldsNothing(); }, std::chrono::seconds(2));
