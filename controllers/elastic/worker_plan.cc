@@ -150,12 +150,28 @@ WorkerSet SurplusOf(const View& view, int keep) {
   return surplus;
 }
 
+// Workers with a gate of another controller, if the API server would make them without one.
+WorkerSet WithOldGates(const View& view) {
+  WorkerSet workers;
+  if (!view.foreign_gate.empty() || view.has_unknown_pods || !view.pod_refusal.empty()) return workers;
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_leaving() && !worker.foreign_gate.empty()) workers.insert(&worker);
+  }
+  return workers;
+}
+
 WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   WorkerPlan plan;
   plan.drop = SurplusOf(view, sizes.wanted);
   if (sizes.wanted == 0) return plan;
   plan.is_waiting = true;
   plan.early = view.alive() - static_cast<int>(plan.drop.size());
+  // Nobody may ever remove a gate that the template or a webhook has no more. They hold nothing: make them anew.
+  if (const WorkerSet outdated = WithOldGates(view); !outdated.empty()) {
+    plan.drop.insert(outdated.begin(), outdated.end());
+    plan.early = view.alive() - static_cast<int>(plan.drop.size());
+    return plan;
+  }
   // A job must not take the GPUs again that it gives to others. The end of the notice wakes it.
   if (view.has_left_overs() || view.yield) return plan;
   if (const Duration left = StartDelay(view); left > Duration::zero()) {

@@ -86,6 +86,15 @@ TEST(ForeignGates, OfTooManyWorkersThoseGoThatOthersKeepFromStarting) {
   EXPECT_EQ(Dropped(plan), (std::vector<int>{0, 3}));
 }
 
+TEST(ForeignGates, WorkersWithAGateThatTheirTemplateHasNoMoreAreMadeAnew) {
+  View view = Gated(ViewBuilder().GatedByOthers({0, 1, 2}).Gated({3}));
+  view.foreign_gate.clear();
+  EXPECT_EQ(Dropped(PlanElasticJob(view)), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(PlanElasticJob(view).workers->granted, 0);
+  view.pod_refusal = "the API server does not say what they would be";
+  EXPECT_EQ(Dropped(PlanElasticJob(view)), std::vector<int>{});
+}
+
 TEST(ForeignGates, WorkersThatWaitForRoomStay) {
   View view = Gated(ViewBuilder().Gated({0, 1, 2, 3}));
   view.room.copies = 1;
