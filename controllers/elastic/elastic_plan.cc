@@ -70,8 +70,10 @@ void End(Plan& plan, const View& view, Reason reason, const std::string& message
 
 // Decide when workers start, and keep the decision while there are any: members of a gang are alike.
 Gang GangOf(const View& view, const WorkerPlan& planned) {
-  if (planned.granted == 0 || view.alive() > 0) return view.workers.gang;
+  if (planned.granted + planned.early == 0 || view.alive() > 0) return view.workers.gang;
   if (!view.makes_gangs) return Gang::kNone;
+  // Once another controller lets them go, they must not take room out of turn.
+  if (!view.foreign_gate.empty() && !IsUngated(*view.job)) return Gang::kGated;
   return view.must_protect_places ? Gang::kGated : Gang::kUngated;
 }
 
@@ -251,7 +253,7 @@ void PlanReplacements(Plan& plan, const View& view, const WorkerPlan& workers) {
     }
   }
   const int kept = view.alive() - static_cast<int>(workers.drop.size());
-  if (may_make) plan.missing = std::max(0, workers.granted - kept);
+  if (may_make) plan.missing = std::max(0, std::max(workers.granted, workers.early) - kept);
 }
 
 void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
@@ -262,6 +264,7 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   if (workers.granted == 0) LookAgain(plan.look_again, view.queue_looks_again);
   LookAgain(plan.look_again, view.pods_look_again);
   plan.workers = WorkersState{workers.granted, GangOf(view, workers)};
+  plan.early = workers.early;
   plan.drop = workers.drop;
   if (!plan.status.start_time) plan.status.start_time = view.now;
   PlanSecretCheck(plan, view);
@@ -279,15 +282,15 @@ void PlanRunning(Plan& plan, const View& view, const Sizes& sizes) {
   NoteScale(plan, view, workers, sizes);
 }
 
-// Records one event when a training falls silent, or gets a notice.
-void PlanWarning(Plan& plan, const View& view) {
+// Records one event when the job gets a reason that a user should hear of.
+void PlanReasonEvent(Plan& plan, const View& view) {
   const kube::Condition* before = view.ready();
   const kube::Condition* after = kube::FindCondition(plan.status.conditions, "Ready");
   if (before && before->reason == after->reason) return;
-  const bool is_silent = after->reason == ToString(Reason::kNoOutput);
-  if (!is_silent && after->reason != ToString(Reason::kPreempting)) return;
-  plan.events.push_back(
-      {kube::EventType::kWarning, after->reason, is_silent ? "WatchTraining" : "PreemptJob", after->message});
+  const std::optional<ReasonEvent> event = EventOf(after->reason);
+  // A job that gave its workers back has said why it waits.
+  if (!event || (event->type == kube::EventType::kNormal && !plan.events.empty())) return;
+  plan.events.push_back({event->type, after->reason, event->action, after->message});
 }
 
 // Report the refusal before anything is made.
@@ -300,14 +303,6 @@ void PlanRefusal(Plan& plan, const View& view) {
 }
 
 }  // namespace
-
-std::string_view ToString(Reason reason) {
-  static constexpr std::string_view kNames[] = {
-      "WorkersStarting", "LauncherStarting", "Training",        "NoOutput",        kBelowMinimumReason, "PodsBroken",
-      "NoWorkersWanted", "WaitingForRoom",   "WaitingForQueue", "WaitingForQuota", "Suspended",         "Succeeded",
-      "LauncherFailed",  "DeadlineExceeded", "NameTaken",       "TemplateRefused", "NotPermitted",      "Preempting"};
-  return kNames[static_cast<std::size_t>(reason)];
-}
 
 bool IsOurs(const api::ElasticHorovodJob& job) {
   const std::string& manager = job.spec.run_policy.managed_by;
@@ -351,7 +346,7 @@ Plan PlanElasticJob(const View& view) {
     return plan;
   }
   SetRunningConditions(plan.status, view, plan, sizes);
-  PlanWarning(plan, view);
+  PlanReasonEvent(plan, view);
   return plan;
 }
 

@@ -9,39 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "controllers/elastic/job_reason.h"
 #include "controllers/elastic/worker_plan.h"
 #include "controllers/frame/planned_event.h"
 
 namespace grus {
-
-// Reasons of the Ready condition: a closed list.
-enum class Reason {
-  kWorkersStarting,  // Workers exist; not enough are ready to start the launcher.
-  kLauncherStarting,
-  kTraining,
-  kNoOutput,         // The launcher runs and has printed nothing for long.
-  kBelowMinimum,     // Trains, on fewer workers than the minimum.
-  kPodsBroken,       // Workers or the launcher cannot start.
-  kNoWorkersWanted,  // Scaled to none.
-  kWaitingForRoom,   // The minimum does not fit.
-  kWaitingForQueue,  // Its queue would not start it even if GPUs were idle.
-  kWaitingForQuota,  // The quotas of the namespace do not admit it.
-  kSuspended,
-  kSucceeded,
-  kLauncherFailed,
-  kDeadlineExceeded,
-  kNameTaken,        // A child's name belongs to somebody else.
-  kTemplateRefused,  // The API server refused a child.
-  kNotPermitted,     // grus itself lacks a permission.
-  kPreempting,       // It goes on until it must give its GPUs to another job.
-};
-std::string_view ToString(Reason reason);
 
 struct Plan {
   bool delete_job = false;  // The job's time to live after its end is over.
 
   bool check_secret = false;            // Make the Secret again if it is gone.
   std::optional<WorkersState> workers;  // Of which the Secret is kept; nullopt: none will ever run again.
+  int early = 0;                        // See WorkerPlan.
   int missing = 0;                      // Workers to make.
   std::vector<std::string> nodes;       // Those that have room for them; may be fewer.
   WorkerSet drop;                       // Workers to delete.

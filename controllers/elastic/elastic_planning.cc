@@ -11,9 +11,6 @@
 #include "controllers/elastic/job_deadline.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/gang_message.h"
-#include "controllers/policy/job_class.h"
-#include "controllers/policy/worker_devices.h"
-#include "controllers/policy/workload_fingerprint.h"
 
 namespace grus {
 namespace {
@@ -22,9 +19,6 @@ using api::ElasticHorovodJob;
 
 // A waiting job asks again what its pods will be: no event tells that a LimitRange or a webhook has changed.
 constexpr kube::Duration kOtherPods = std::chrono::minutes(1);
-
-// Granted before this pass, and not bound.
-int OwedWorkers(const View& view) { return std::max(0, view.granted() - view.bound()); }
 
 bool WantsMore(const View& view) {
   const ElasticHorovodJob& job = *view.job;
@@ -36,27 +30,6 @@ bool IsSettled(const View& view) {
   const int granted = view.granted();
   return HasEnded(view.job->status) ||
          (granted >= SizesOf(view.job->spec).wanted && view.bound() >= granted && view.has_bound_launcher());
-}
-
-// The PriorityClass of the workers, as the job says it.
-std::string ClassNameOf(const api::ElasticHorovodJobSpec& spec) {
-  if (!spec.priority_class_name.empty()) return spec.priority_class_name;
-  const kube::Json* name = spec.workers.pod_template.At({"spec", "priorityClassName"});
-  return name && name->AsString() ? *name->AsString() : std::string();
-}
-
-// Since when the job has run: its oldest worker. Without workers in the view: no earlier than its last change of size,
-// so that it does not yield too early.
-std::int64_t RunningSince(const View& view) {
-  if (view.granted() == 0) return 0;
-  const api::ElasticHorovodJobStatus& status = view.job->status;
-  std::optional<kube::Time> since;
-  for (const Worker& worker : view.pods) {
-    if (worker.is_on_node() && worker.bound_since) since = std::min(since.value_or(view.now), *worker.bound_since);
-  }
-  if (!since && status.last_scale) since = status.last_scale->time;
-  if (!since) since = status.start_time.value_or(view.now);
-  return UnixSeconds(*since);
 }
 
 // What messages call the waiting pods, and the field that sets the minimum.
@@ -93,9 +66,10 @@ ElasticPlanning::ElasticPlanning(kube::Client& client, const ElasticCaches& cach
       account_(account),
       feed_(feed),
       pods_(client, clock),
-      quotas_(pods_, caches.quotas, caches.priority_classes) {
+      quotas_(pods_, caches.quotas, caches.priority_classes),
+      holders_(account, caches.priority_classes) {
   account_.KeepRoomOfLostLaunchers();
-  account_.BeforePlanning([this] { PutHolders(); });
+  account_.BeforePlanning([this] { holders_.PutAll(caches_.jobs); });
   account_.OnFreed([this] { FeedHungry(); });
   account_.OnVolumeClaim([this](const kube::ObjectKey& claim) { FeedHungryWithVolumes(claim); });
   quotas_.OnMore([this](const kube::ObjectKey& job) { feed_.Add(job); });
@@ -109,11 +83,16 @@ Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   view.makes_gangs = caches_.groups != nullptr;
   if (WantsMore(view)) pods_.Ask(job, std::move(stop));
   const std::string owner = job.metadata.Key().ToString();
+  if (view.has_workers() && view.alive() > view.granted()) {
+    // What was placed is granted although the status does not say so yet: the gang may have lifted gates before.
+    const int placed = view.bound() + static_cast<int>(account_.PlacesOf(owner).size());
+    view.workers.granted = std::clamp(placed, view.granted(), view.alive());
+  }
   view.yield = account_.YieldOf(owner);
   Plan plan;
   if (IsSettled(view)) {
     ForgetRoom(job.metadata.Key());  // Also places that a pass kept before it saw the last binds.
-    PutHolder(view, ClassNameOf(job.spec));
+    holders_.Put(view);
     view.runtime_limit = account_.RuntimeLimitOf(owner);
     plan = PlanElasticJob(view);
     quotas_.Note(view, plan);
@@ -126,58 +105,9 @@ Plan ElasticPlanning::MakePlan(View& view, std::stop_token stop) {
   return plan;
 }
 
-void ElasticPlanning::PutHolder(const View& view, std::string_view class_name, const ShapePtr& worker) {
-  const ElasticHorovodJob& job = *view.job;
-  const std::string owner = job.metadata.Key().ToString();
-  const bool has_ended = HasEnded(job.status);
-  if (has_ended && !view.has_workers()) return account_.RemoveHolder(owner);
-  const Sizes sizes = SizesOf(job.spec);
-  Holder holder;
-  holder.queue_name = job.spec.queue_name;
-  holder.job_class = JobClassOf(job.spec.workload_class);
-  holder.priority = PriorityOf(caches_.priority_classes, class_name).value_or(0);
-  holder.comes_back = !has_ended;
-  holder.workers = view.granted();
-  holder.worker_milli = DevicesOf(job.spec.workers).count * kOneGpu;
-  holder.min_workers = sizes.NeededToRun();
-  const bool grows = !has_ended && !job.spec.run_policy.suspend && job.spec.elastic.scale_up && view.has_workers();
-  holder.wanted_workers = grows ? Admitted(view, sizes).wanted : 0;
-  holder.running_since = RunningSince(view);
-  const kube::Duration cooldown = CooldownLeft(view);
-  if (cooldown > kube::Duration::zero()) holder.grows_from = UnixSeconds(kube::Time{view.now.value + cooldown});
-  const api::JobUsage usage = job.status.usage.value_or(api::JobUsage());
-  holder.attained_gpu_seconds = static_cast<double>(usage.gpu_seconds);
-  holder.resizes = usage.resizes;
-  if (!has_ended && view.measured) AddCurve(view, sizes, worker, holder);
-  account_.PutHolder(owner, holder);
-}
-
-void ElasticPlanning::AddCurve(const View& view, const Sizes& sizes, const ShapePtr& worker, Holder& holder) {
-  const ElasticHorovodJob& job = *view.job;
-  const int gpus = DevicesOf(job.spec.workers).count;
-  const bool is_elastic = job.spec.elastic.scale_up && !job.spec.workers.target_replicas && sizes.min < sizes.max;
-  if (!is_elastic || gpus <= 0 || job.spec.run_policy.suspend) return;
-  const SpeedTables::Table table =
-      speed_tables_.Of(*view.measured, GpuTypeOf(job), gpus, sizes.max, std::max(gpus, account_.MostDevicesOnANode()));
-  if (table->empty()) return;
-  holder.curve = table;
-  if (worker && !view.has_workers()) holder.pool = account_.OnlyPoolFor(*worker);
-  holder.wanted_workers = Admitted(view, sizes).wanted;
-  holder.queued_since = UnixSeconds(job.metadata.creation_timestamp.value_or(view.now));
-}
-
-void ElasticPlanning::PutHolders() {
-  for (const auto& job : caches_.jobs.List<ElasticHorovodJob>()) {
-    if (!IsOurs(*job)) continue;
-    View view;
-    view.job = job;
-    view.workers.granted = job->status.replicas.granted;
-    PutHolder(view, ClassNameOf(job->spec));
-  }
-}
-
 ElasticPlanning::Pods ElasticPlanning::PodsOf(View& view) {
   Pods pods{pods_.Worker(*view.job), pods_.Launcher(*view.job), {}, {}, {}};
+  view.foreign_gate = pods.worker.foreign_gate;
   for (const JobPod* pod : {&pods.launcher, &pods.worker}) {
     if (pod->refusal) view.pod_refusal = pod->refusal->message();
   }
@@ -197,7 +127,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
     view.quota = quotas_.LimitOf(view, sizes.wanted);
     view.pods_look_again = TimeUntilOtherPods(pods);
   }
-  PutHolder(view, pods.worker.pod->spec.priority_class_name, pods.worker_shape);
+  holders_.Put(view, pods.worker.pod->spec.priority_class_name, pods.worker_shape);
   view.runtime_limit = account_.RuntimeLimitOf(view.job->metadata.Key().ToString());
   if (!view.has_workers()) {
     view.has_unknown_pods = !pods.worker.is_known || !pods.launcher.is_known;
@@ -220,7 +150,7 @@ Plan ElasticPlanning::PlanWithRoom(View& view) {
 
 void ElasticPlanning::LookForMore(View& view, const Sizes& sizes, const Pods& pods) {
   const std::string owner = view.job->metadata.Key().ToString();
-  const int owed = OwedWorkers(view);
+  const int owed = view.owed();
   // The job may run already, and this process may not have planned its launcher yet.
   if (!view.has_bound_launcher()) account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, 1);
   view.room = account_.RoomFor(owner, pods.worker_shape, sizes.wanted - view.granted() + owed);
@@ -231,7 +161,7 @@ void ElasticPlanning::LookForMore(View& view, const Sizes& sizes, const Pods& po
 
 void ElasticPlanning::ReplaceLostPlaces(View& view, const Pods& pods) {
   const std::string owner = view.job->metadata.Key().ToString();
-  const int owed = OwedWorkers(view);
+  const int owed = view.owed();
   if (owed == 0) return;
   const auto has = [&] { return static_cast<int>(account_.PlacesOf(owner).size()); };
   const int before = has();
@@ -244,8 +174,9 @@ void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_que
   const kube::ObjectKey key = view.job->metadata.Key();
   const std::string owner = key.ToString();
   const bool is_start = !view.has_workers();
-  // Workers of the last run do not count towards a start.
-  const int places = plan.workers ? std::max(0, plan.workers->granted - (is_start ? 0 : view.bound())) : 0;
+  // Workers that others keep from starting need no room yet; those of the last run do not count towards a start.
+  const int granted = plan.workers ? std::max(0, plan.workers->granted - view.gated_by_others(plan.drop)) : 0;
+  const int places = std::max(0, granted - (is_start ? 0 : view.bound()));
   // The job stays in the queue until there is room, so that the order of passes does not decide the order of starts.
   if (is_queued && places == 0 && !HasEnded(plan.status)) return;
   if (is_start && places == 0) return ForgetRoom(key);
@@ -253,7 +184,7 @@ void ElasticPlanning::KeepPlaces(const View& view, const Pods& pods, bool is_que
   // again and again without a pause.
   if (is_queued || !plan.workers || plan.workers->granted == 0) SetHungry(key, false);
   if (is_queued) account_.StopAsking(owner);  // Its workers are made without places, for an autoscaler to see.
-  const bool needs_launcher = plan.workers && plan.workers->granted > 0 && (is_start || !view.has_bound_launcher());
+  const bool needs_launcher = granted > 0 && (is_start || !view.has_bound_launcher());
   account_.KeepPlaces(LauncherOwner(owner), pods.launcher_shape, needs_launcher ? 1 : 0);
   account_.KeepPlaces(owner, pods.worker_shape, places);
 }
@@ -289,7 +220,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   }
   SetHungry(job.metadata.Key(), true);  // Before asking, so that room freed from now on wakes the job.
   const std::optional<int> priority = PriorityOfStart(view, sizes, pods);
-  if (!priority) {
+  if (!priority || WaitsForOthers(view, sizes)) {
     view.may_start = false;
     account_.StopAsking(owner);
     return false;
@@ -325,6 +256,7 @@ bool ElasticPlanning::AskForStart(View& view, const Sizes& sizes, const Pods& po
   if (standing.is_placed) {
     view.room.copies = standing.placed - 1;
     view.must_protect_places = account_.MustProtect(owner);
+    if (view.alive() > 0) account_.NotifyPlaced(owner);  // Its gang lifts the gates.
     return false;
   }
   view.queue_looks_again = account_.TimeUntilChange(owner);
@@ -340,7 +272,7 @@ void ElasticPlanning::ReleaseUnmade(const View& view) {
   const std::string owner = key.ToString();
   SetHungry(key, false);  // Before the room comes free, or it would wake the job.
   quotas_.Forget(key);
-  if (const int owed = OwedWorkers(view); owed > 0) {
+  if (const int owed = view.owed(); owed > 0) {
     const JobPod worker = pods_.Worker(*view.job);
     account_.KeepPlaces(owner, account_.ShapeOf(*worker.pod, account_.VolumesOf(*worker.pod)), owed);
   } else {

@@ -12,9 +12,9 @@
 #include <set>
 
 #include "controllers/cluster/cluster_account.h"
-#include "controllers/cluster/speed_tables.h"
 #include "controllers/elastic/elastic_caches.h"
 #include "controllers/elastic/elastic_plan.h"
+#include "controllers/elastic/job_holders.h"
 #include "controllers/elastic/job_quotas.h"
 #include "controllers/frame/key_feed.h"
 
@@ -36,14 +36,8 @@ class ElasticPlanning {
   void Forget(const kube::ObjectKey& job);
 
  private:
-  // Tells the account what the queues must know of the job.
-  void PutHolder(const View& view, std::string_view class_name, const ShapePtr& worker = nullptr);
-  void PutHolders();  // Of all jobs, as their status says.
-
   struct Pods;  // Those for which the account is asked for room.
 
-  // Adds what decides the size of the job, if its speed is known by size and nobody else decides it.
-  void AddCurve(const View& view, const Sizes& sizes, const ShapePtr& worker, Holder& holder);
   Pods PodsOf(View& view);
   static std::optional<kube::Duration> TimeUntilOtherPods(const Pods& pods);
   Plan PlanWithRoom(View& view);
@@ -65,7 +59,7 @@ class ElasticPlanning {
   const KeyFeed& feed_;
   JobPods pods_;
   JobQuotas quotas_;
-  SpeedTables speed_tables_;
+  JobHolders holders_;
 
   std::mutex planning_mutex_;         // Held from the look at the free room until its places are kept.
   mutable std::mutex mutex_;          // Guards hungry_.

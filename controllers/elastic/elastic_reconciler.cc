@@ -188,8 +188,27 @@ Status ElasticReconciler::ReadPods(const Children& children, View& view, std::st
   }
   std::sort(view.pods.begin(), view.pods.end(), [](const Worker& a, const Worker& b) { return a.ordinal < b.ordinal; });
   children_.MarkDropped(view);
+  NoteGatesOfOthers(view);
   view.workers = ReadWorkersState(view);
   return {};
+}
+
+void ElasticReconciler::NoteGatesOfOthers(View& view) {
+  kept_.With(view.job->metadata, [&](Kept& kept) {
+    std::map<std::string, std::optional<kube::Time>> seen;
+    for (Worker& worker : view.pods) {
+      if (!worker.foreign_gate.empty()) {
+        seen[worker.uid] = std::nullopt;
+      } else if (const auto before = kept.gated_by_others.find(worker.uid); before != kept.gated_by_others.end()) {
+        const kube::Time since = before->second.value_or(view.now);
+        seen[worker.uid] = since;
+        for (auto* time : {&worker.asked_since, &worker.unschedulable_since}) {
+          if (*time) *time = std::max(**time, since);
+        }
+      }
+    }
+    kept.gated_by_others = std::move(seen);
+  });
 }
 
 void ElasticReconciler::Forget(const ObjectKey& key) {

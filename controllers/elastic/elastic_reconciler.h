@@ -6,6 +6,10 @@
 // A pass waits until the caches have seen our last writes. Thread-safe: many keys at once.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+
 #include "clientlib/base/log.h"
 #include "clientlib/cache/write_tracker.h"
 #include "clientlib/client/client.h"
@@ -36,12 +40,16 @@ class ElasticReconciler final : public kube::Reconciler {
   using Job = std::shared_ptr<const api::ElasticHorovodJob>;
   // Kept until the spec changes.
   struct Kept {
-    int failed_tries = 0;              // See View.
+    int failed_tries = 0;  // See View.
+    // By UID, workers that had another controller's gate: when it was first seen without; nullopt: it has it.
+    std::map<std::string, std::optional<kube::Time>> gated_by_others = {};
     bool is_namespace_ending = false;  // The job ends with it.
   };
 
   kube::Result<View> Observe(const Job& job, const Children& children, std::stop_token stop);
   kube::Status ReadPods(const Children& children, View& view, std::stop_token stop);
+  // A pod does not tell when others let it go: the scheduler's time begins there.
+  void NoteGatesOfOthers(View& view);
   // Returns when to look again, if something waits.
   kube::Result<std::optional<kube::Duration>> Execute(const JobPass& pass);
   kube::Result<Deferred> WriteStatus(const View& view, const api::ElasticHorovodJobStatus& status,

@@ -49,10 +49,10 @@ std::string WaitingMessage(const View& view, const Sizes& sizes, const std::opti
            "; when these are free, it waits for room again";
   }
   if (view.launcher_lacks == LauncherLacks::kAnyNode) {
-    return "waiting for room for the launcher: no node can hold it; check its resources, node selector and tolerations";
+    return "cannot fit: no node can hold the launcher; check its resources, node selector and tolerations";
   }
-  std::string text = "waiting for room for " + Count(sizes.NeededToStart(), "worker") +
-                     Gpus(view, sizes.NeededToStart()) + " and the launcher";
+  std::string text = (view.can_never_fit ? "cannot fit: " : "waiting for room for ") +
+                     Count(sizes.NeededToStart(), "worker") + Gpus(view, sizes.NeededToStart()) + " and the launcher";
   if (view.launcher_lacks == LauncherLacks::kRoom)
     text += ": the workers fit, but the launcher does not fit beside them";
   if (!view.why_no_room.empty()) text += "; " + view.why_no_room;
@@ -87,19 +87,19 @@ std::string QuotaMessage(const View& view, const Sizes& sizes) {
 // Quotas admit no more workers: more room would not help.
 bool IsAtQuota(const View& view, int granted) { return view.quota && granted >= view.quota->workers; }
 
-std::string GatedByOthers(const View& view) {
-  const auto is_gated = [](const Worker& worker) { return !worker.is_leaving() && !worker.foreign_gate.empty(); };
-  const auto first = std::ranges::find_if(view.pods, is_gated);
-  if (first == view.pods.end()) return {};
-  return "; " + Count(static_cast<int>(std::ranges::count_if(view.pods, is_gated)), "worker") +
-         " cannot start before another controller removes its scheduling gate " + first->foreign_gate;
+// "8 workers cannot start before another controller removes its scheduling gate example.com/admission"
+std::string GatedByOthers(const View& view, int workers) {
+  const auto first = std::ranges::find_if(
+      view.pods, [](const Worker& worker) { return !worker.is_leaving() && !worker.foreign_gate.empty(); });
+  return Count(workers, "worker") + " cannot start before another controller removes its scheduling gate " +
+         (first == view.pods.end() ? view.foreign_gate : first->foreign_gate);
 }
 
 std::string WorkersMessage(const View& view, const Status& status, const Sizes& sizes) {
   const auto& replicas = status.replicas;
   std::string text = std::to_string(replicas.ready) + " of " + Count(replicas.granted, "worker") + " ready";
   if (replicas.unschedulable > 0) text += ", " + std::to_string(replicas.unschedulable) + " unschedulable";
-  text += GatedByOthers(view);
+  if (const int gated = view.gated_by_others(); gated > 0) text += "; " + GatedByOthers(view, gated);
   if (view.yield && !MustYieldAll(view, sizes) && view.yield->to < status.replicas.granted) {
     return text + "; " + YieldMessage(view, "gives", status.replicas.granted - view.yield->to);
   }
@@ -166,14 +166,23 @@ std::string BrokenMessage(const View& view) {
   return trouble.empty() ? "workers or launcher could not start" : trouble;
 }
 
-void SetWaiting(Status& status, const View& view, const Sizes& sizes) {
+void SetWaiting(Status& status, const View& view, const Plan& plan, const Sizes& sizes) {
   status.phase = kPhaseWaiting;
   if (!view.has_workers() && view.quota && view.quota->workers < sizes.NeededToStart()) {
     return Say(status, view, Standing::kReconciling, Reason::kWaitingForQuota, QuotaMessage(view, sizes));
   }
+  if (plan.early > 0 && WaitsForOthers(view, sizes)) {
+    const int gated = std::max(view.gated_by_others(plan.drop), plan.missing);
+    return Say(
+        status, view, Standing::kReconciling, Reason::kGatedByOthers,
+        GatedByOthers(view, gated) + "; until then no GPUs are kept for the job, which keeps its place in the queue");
+  }
+  if (view.can_never_fit) {
+    return Say(status, view, Standing::kStalled, Reason::kCannotFit, WaitingMessage(view, sizes, status.last_scale));
+  }
   if (!WaitsForRepair(status)) {
-    const bool is_for_queue = view.is_refused_by_queue && !view.can_never_fit;
-    return Say(status, view, Standing::kReconciling, is_for_queue ? Reason::kWaitingForQueue : Reason::kWaitingForRoom,
+    return Say(status, view, Standing::kReconciling,
+               view.is_refused_by_queue ? Reason::kWaitingForQueue : Reason::kWaitingForRoom,
                WaitingMessage(view, sizes, status.last_scale));
   }
   const kube::Condition* ready = kube::FindCondition(status.conditions, "Ready");
@@ -264,7 +273,7 @@ void SetRunningConditions(Status& status, const View& view, const Plan& plan, co
     status.phase = kPhaseWaiting;
     return Say(status, view, Standing::kNotWanted, Reason::kNoWorkersWanted, "no workers are wanted");
   }
-  if (!plan.workers || plan.workers->granted == 0) return SetWaiting(status, view, sizes);
+  if (!plan.workers || plan.workers->granted == 0) return SetWaiting(status, view, plan, sizes);
   const bool is_started = is_running || EndGraceLeft(view);
   if (!is_started) status.phase = plan.wants_launcher ? kPhaseStarting : kPhasePending;
   else status.phase = kPhaseRunning;
@@ -345,8 +354,9 @@ kube::Duration PatienceFor(const api::ElasticHorovodJobStatus& before, const api
   }
   if (!(same == before)) return {};
   const kube::Condition* ready = kube::FindCondition(same.conditions, "Ready");
-  const bool waits = ready && (ready->reason == ToString(Reason::kWaitingForRoom) ||
-                               ready->reason == ToString(Reason::kWaitingForQueue));
+  const bool waits =
+      ready && (ready->reason == ToString(Reason::kWaitingForRoom) || ready->reason == ToString(Reason::kCannotFit) ||
+                ready->reason == ToString(Reason::kWaitingForQueue));
   return waits && after.replicas.ready == before.replicas.ready ? kSentenceWait : kSoonWait;
 }
 

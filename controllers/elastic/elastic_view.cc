@@ -25,6 +25,14 @@ int View::bound() const {
   return static_cast<int>(std::count_if(pods.begin(), pods.end(), [](const Worker& w) { return w.is_on_node(); }));
 }
 
+int View::owed() const { return std::max(0, granted() - bound() - gated_by_others()); }
+
+int View::gated_by_others(const WorkerSet& without) const {
+  return static_cast<int>(std::count_if(pods.begin(), pods.end(), [&](const Worker& w) {
+    return !w.is_leaving() && !w.foreign_gate.empty() && !without.contains(&w);
+  }));
+}
+
 bool View::has_left_overs() const {
   const bool has_workers =
       std::any_of(pods.begin(), pods.end(), [](const Worker& w) { return w.is_left_over && !w.is_ending; });
@@ -37,13 +45,19 @@ bool View::has_bound_launcher() const {
 
 WorkersState ReadWorkersState(const View& view) {
   WorkersState state;
-  const int told = view.job->status.replicas.granted, alive = view.alive();
-  // Died while it made the workers of a start, which are at least those that the job needs.
-  const bool is_cut_off = told == 0 && alive > 0;
-  state.granted = std::max({alive, told, is_cut_off ? SizesOf(view.job->spec).NeededToStart() : 0});
+  int ungated = 0;
+  bool is_any_let_go = false;
   for (const Worker& worker : view.pods) {
-    if (!worker.is_leaving()) state.gang = std::max(state.gang, worker.gang);
+    if (worker.is_leaving()) continue;
+    state.gang = std::max(state.gang, worker.gang);
+    is_any_let_go |= worker.is_let_go();
+    if (!worker.is_gated) ++ungated;
   }
+  const int told = view.job->status.replicas.granted;
+  if (told == 0 && !is_any_let_go) return state;
+  // Died while it made the workers of a start, which are at least those that the job needs.
+  const bool is_cut_off = told == 0;
+  state.granted = std::max({ungated, told, is_cut_off ? SizesOf(view.job->spec).NeededToStart() : 0});
   return state;
 }
 

@@ -69,6 +69,7 @@ struct View {
   bool has_unknown_pods = false;  // The API server could not say what the pods will be.
   std::string pod_refusal;        // Why the API server refuses such pods; empty: it does not.
   std::string pod_changes;        // What a worker asks for, if the API server changes what its template says: "cpu 40".
+  std::string foreign_gate;       // With which the API server will make the workers: another controller's. Empty: none.
   std::string why_no_room;        // Why a start waits: WhyNoRoom(), or the problem of its volumes or devices.
   LauncherLacks launcher_lacks = LauncherLacks::kNothing;
   Room room;                                  // For workers beyond those granted, without the places of others.
@@ -84,15 +85,18 @@ struct View {
 
   int granted() const { return workers.granted; }
   bool has_workers() const { return granted() > 0; }
-  int alive() const;                // Workers that exist and are not leaving.
-  int HoldingOn() const;            // Workers that leave and still have what their replacements need.
-  int bound() const;                // Of these, those that have a node.
+  int alive() const;      // Workers that exist and are not leaving.
+  int HoldingOn() const;  // Workers that leave and still have what their replacements need.
+  int bound() const;      // Of these, those that have a node.
+  int owed() const;       // Granted before this pass, not bound, and not kept from starting by others.
+  // Workers that exist, are not leaving, and have another controller's gate: they hold no places.
+  int gated_by_others(const WorkerSet& without = {}) const;
   bool has_bound_launcher() const;  // Likewise.
   bool has_left_overs() const;      // That are not being deleted yet.
   const kube::Condition* ready() const { return kube::FindCondition(job->status.conditions, "Ready"); }
 };
 
-// REQUIRES: view.job and view.pods. What the status says was granted, and at least the workers that exist: after a
-// crash beside the write of the status there are more.
+// REQUIRES: view.job and view.pods. What the status says was granted, and at least the workers that we let go: after a
+// crash beside the write of the status there are more. Early workers (see WorkerPlan) are not granted.
 WorkersState ReadWorkersState(const View& view);
 }  // namespace grus

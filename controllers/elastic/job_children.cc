@@ -85,7 +85,7 @@ Status JobChildren::WriteWorkers(const JobPass& pass) {
   if (Status done = WriteSecret(pass); !done) return done;
 
   WantedChild group = ChildOf(pass, pass.children.group);
-  if (planned && planned->granted > 0 && planned->gang != Gang::kNone) {
+  if (planned && planned->granted + pass.plan.early > 0 && planned->gang != Gang::kNone) {
     group.make = [&](bool) { return MakeGroup(job); };
     group.is_right = [&](const Json&) {
       return pass.children.group->spec.min_member == SizesOf(job.spec).NeededToRun();
@@ -122,7 +122,7 @@ Status JobChildren::WriteSecret(const JobPass& pass) {
   const ElasticHorovodJob& job = *pass.view.job;
   const View& view = pass.view;
   if (!pass.plan.workers) {
-    if (view.granted() == 0) return {};
+    if (view.granted() == 0 && view.alive() == 0) return {};
     const ObjectKey secret{job.metadata.ns, SecretName(job)};
     Status gone = client_.Delete(KindOf<kube::Secret>(), secret);
     const bool is_gone = gone || gone.error().code() == ErrorCode::kNotFound;

@@ -8,6 +8,7 @@
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
+#include "controllers/elastic/pod_state.h"
 #include "controllers/elastic/refusals.h"
 #include "controllers/policy/cluster_objects.h"
 
@@ -164,6 +165,7 @@ JobPod JobPods::PodLocked(const std::string& ns, Made& made, const Answer& answe
   JobPod result;
   result.pod = made.made ? made.made : made.stated;
   result.is_changed = made.is_changed;
+  result.foreign_gate = ForeignGateOf(answer.pod ? *answer.pod : *made.stated);
   result.is_known = made.made || answer.refusals >= kFirmRefusals;
   result.refusal = answer.refusal;
   const kube::TimePoint now = clock_.Now();

@@ -24,6 +24,7 @@ struct JobPod {
   std::shared_ptr<const kube::Pod> pod;      // Without a name.
   bool is_changed = false;                   // The API server changes what the pod needs of a node.
   bool is_known = false;                     // False: the API server has not judged the template yet.
+  std::string foreign_gate;                  // Of another controller, with which it will be made; empty: none.
   std::optional<kube::Error> refusal = {};   // Of the last dry-run create.
   std::optional<kube::Duration> look_again;  // When the API server may answer differently.
 };

@@ -70,8 +70,9 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
   const QuotaList quotas = quotas_.Of(key.ns);
   const int existing = view.alive();
   const auto limit = [&](const Wanted& pod, const QuotaRoom& room, bool is_of_launcher) {
-    if (!pod.refusal.empty()) return QuotaLimit{existing, "", "", pod.refusal, is_of_launcher, pod.look_again};
-    return QuotaLimit{existing + room.copies, room.quota, room.resource, room.why, is_of_launcher, pod.look_again};
+    const int admitted = is_of_launcher && !view.has_workers() ? 0 : existing;  // Without a launcher, none starts.
+    if (!pod.refusal.empty()) return QuotaLimit{admitted, "", "", pod.refusal, is_of_launcher, pod.look_again};
+    return QuotaLimit{admitted + room.copies, room.quota, room.resource, room.why, is_of_launcher, pod.look_again};
   };
   std::lock_guard lock(mutex_);
   std::vector<PodsToCome> to_come;
@@ -100,7 +101,7 @@ std::optional<QuotaLimit> JobQuotas::LimitOf(const View& view, int wanted) {
 void JobQuotas::Note(const View& view, const Plan& plan) {
   const ObjectKey key = view.job->metadata.Key();
   const bool has_ended = HasEnded(plan.status);
-  const int granted = plan.workers && !has_ended ? plan.workers->granted : 0;
+  const int granted = plan.workers && !has_ended ? std::max(plan.workers->granted, plan.early) : 0;
   Promise promise;
   promise.workers = std::max(0, granted - view.alive());
   promise.launchers = granted > 0 && !HasLauncherPod(view) ? 1 : 0;

@@ -33,6 +33,13 @@ void ReadState(const kube::Pod& pod, bool has_node, PodState& state) {
 
 }  // namespace
 
+std::string ForeignGateOf(const kube::Pod& pod) {
+  for (const auto& gate : pod.spec.scheduling_gates) {
+    if (gate.name != api::kGangGate) return std::string(gate.name);
+  }
+  return {};
+}
+
 std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view workers_name) {
   if (!pod_name.starts_with(workers_name) || pod_name.size() < workers_name.size() + 2) return std::nullopt;
   if (pod_name[workers_name.size()] != '-') return std::nullopt;
@@ -61,9 +68,8 @@ Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node) {
     const auto lifted = kube::ParseTime(pod.metadata.Annotation(api::kGangLiftedAnnotation));
     if (lifted) worker.asked_since = std::max(worker.asked_since.value_or(*lifted), *lifted);
   }
-  for (const auto& gate : pod.spec.scheduling_gates) {
-    if (gate.name != api::kGangGate) worker.foreign_gate = gate.name;
-  }
+  worker.is_gated = HasGate(pod, api::kGangGate);
+  worker.foreign_gate = ForeignGateOf(pod);
   if (pod.status.pod_ip.view().find(':') == std::string_view::npos) {
     worker.address = std::string(pod.status.pod_ip);
   } else if (worker.trouble.empty()) {
@@ -106,7 +112,9 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
     if (container.state.running) launcher.running_since = container.state.running->started_at;
     if (container.state.terminated) launcher.ended = container.state.terminated->finished_at;
   }
-  if (const auto* unschedulable = kube::FindUnschedulable(pod); unschedulable && !launcher.is_bound) {
+  if (const std::string gate = ForeignGateOf(pod); !gate.empty()) {
+    launcher.trouble = "cannot start before another controller removes its scheduling gate " + gate;
+  } else if (const auto* unschedulable = kube::FindUnschedulable(pod); unschedulable && !launcher.is_bound) {
     launcher.trouble = "cannot be scheduled: " + std::string(unschedulable->message);
   }
   return launcher;

@@ -50,8 +50,10 @@ struct Worker : PodState {
   std::optional<kube::Time> asked_since, unschedulable_since, bound_since, ready_since;  // Asked: the scheduler got it.
   std::optional<kube::Time> unready_since;  // Bound, and not ready since then.
   std::optional<kube::Time> silent_since;   // Its container has run since then, and its ssh server does not answer.
+  bool is_gated = false;                    // By the gang's gate.
   std::string foreign_gate;                 // Another controller's: it cannot start whatever we do. Empty: none.
   bool has_started = false;                 // Its node has reported a running container.
+  bool is_let_go() const { return !is_gated && foreign_gate.empty(); }  // The scheduler may have it.
   // Horovod may use it.
   bool is_usable() const { return is_ready && !is_leaving() && !address.empty(); }
 };
@@ -70,6 +72,7 @@ struct LauncherPod : PodState {
 // Made before the job last gave everything back.
 bool IsLeftOver(const kube::ObjectMeta& child, const api::ElasticHorovodJob& job);
 int RestartsOf(const api::ElasticHorovodJob& job);
+std::string ForeignGateOf(const kube::Pod& pod);  // The first gate that is another controller's; empty: none.
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);
 // The ordinal in "bert-workers-12" for "bert-workers"; nullopt if it is another's pod.

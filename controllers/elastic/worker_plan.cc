@@ -51,6 +51,7 @@ bool IsOver(const View& view, const kube::Time& since, Duration grace, std::opti
 
 // For a worker without a node. If its gang waits because a member has no place, the time runs from the grant.
 bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace, std::optional<Duration>& next) {
+  if (!worker.foreign_gate.empty()) return false;  // It holds nothing.
   const auto& last = view.job->status.last_scale;
   if (view.lacks_places && last) {
     return IsOver(view, std::max(last->time, worker.created.value_or(last->time)), grace, next);
@@ -59,11 +60,11 @@ bool HasNoNodeForTooLong(const View& view, const Worker& worker, Duration grace,
   return worker.asked_since && IsOver(view, *worker.asked_since, std::max(grace, kLongestDecision), next);
 }
 
-Census Count(const View& view, Duration grace) {
+Census Count(const View& view, const WorkerSet& surplus, Duration grace) {
   Census census;
   int holding_on = view.HoldingOn();
   for (const Worker& worker : view.pods) {
-    if (worker.is_leaving()) continue;
+    if (worker.is_leaving() || surplus.contains(&worker)) continue;
     if (worker.is_bound) {
       const bool is_broken = !worker.is_ready && !worker.trouble.empty() && worker.unready_since &&
                              IsOver(view, *worker.unready_since, kBrokenGrace, census.next_expiry);
@@ -106,11 +107,6 @@ Duration CooldownAfter(const View& view, const api::LastScale& last) {
 // Without a launcher, the workers still look for their first nodes.
 bool IsStarting(const View& view) { return view.launcher == LauncherState::kAbsent; }
 
-// The workers are made whether there is room for them or not.
-bool IsUngated(const api::ElasticHorovodJob& job) {
-  return job.spec.run_policy.scheduling_policy.when_unschedulable == api::WhenUnschedulable::kUngate;
-}
-
 WorkerPlan GiveBack(const View& view, ScaleReason reason) {
   WorkerPlan plan;
   plan.drop = AllOf(view);
@@ -143,34 +139,65 @@ ScaleReason ReasonToGiveBack(const View& view, const Sizes& sizes, std::optional
   return ScaleReason::kNone;
 }
 
+// The gated workers that are more than `keep`: first those that others keep from starting, then the highest ordinals.
+WorkerSet SurplusOf(const View& view, int keep) {
+  std::vector<const Worker*> gated;
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_leaving() && !worker.is_let_go()) gated.push_back(&worker);
+  }
+  std::stable_partition(gated.begin(), gated.end(), [](const Worker* worker) { return worker->foreign_gate.empty(); });
+  WorkerSet surplus;
+  for (int more = view.alive() - keep; more > 0 && !gated.empty(); --more) {
+    surplus.insert(gated.back());
+    gated.pop_back();
+  }
+  return surplus;
+}
+
+// Workers with a gate of another controller, if the API server would make them without one.
+WorkerSet WithOldGates(const View& view) {
+  WorkerSet workers;
+  if (!view.foreign_gate.empty() || view.has_unknown_pods || !view.pod_refusal.empty()) return workers;
+  for (const Worker& worker : view.pods) {
+    if (!worker.is_leaving() && !worker.foreign_gate.empty()) workers.insert(&worker);
+  }
+  return workers;
+}
+
 WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
   WorkerPlan plan;
+  plan.drop = SurplusOf(view, sizes.wanted);
   if (sizes.wanted == 0) return plan;
-  if (view.has_left_overs()) {
-    plan.is_waiting = true;
+  plan.is_waiting = true;
+  plan.early = view.alive() - static_cast<int>(plan.drop.size());
+  // Nobody may ever remove a gate that the template or a webhook has no more. They hold nothing: make them anew.
+  if (const WorkerSet outdated = WithOldGates(view); !outdated.empty()) {
+    plan.drop.insert(outdated.begin(), outdated.end());
+    plan.early = view.alive() - static_cast<int>(plan.drop.size());
     return plan;
   }
-  if (view.yield) {
-    // The job must not take the GPUs again that it gives to others. The end of the notice wakes it.
-    plan.is_waiting = true;
-    return plan;
-  }
+  // A job must not take the GPUs again that it gives to others. The end of the notice wakes it.
+  if (view.has_left_overs() || view.yield) return plan;
   if (const Duration left = StartDelay(view); left > Duration::zero()) {
-    plan.is_waiting = true;
     plan.look_again = left;
     return plan;
   }
   const int admitted = Admitted(view, sizes).wanted;
+  const bool may_be_made =
+      view.refusal.empty() && !view.has_unknown_pods && !view.is_refused_by_queue && admitted >= sizes.NeededToStart();
+  if (WaitsForOthers(view, sizes)) {
+    if (may_be_made) plan.early = admitted;
+    return plan;
+  }
   int start = std::min(admitted, view.room.copies);
   if (!view.may_start || start < sizes.NeededToStart()) {
-    const bool may_be_made = view.refusal.empty() && !view.has_unknown_pods && !view.is_refused_by_queue &&
-                             admitted >= sizes.NeededToStart();
-    plan.is_waiting = !may_be_made || !IsUngated(*view.job);
-    if (plan.is_waiting) return plan;
+    if (!may_be_made || !IsUngated(*view.job)) return plan;
     start = sizes.NeededToStart();  // A cluster autoscaler must see them.
   }
+  plan = {};
   plan.granted = start;
   plan.reason = ScaleReason::kStarted;
+  plan.drop = SurplusOf(view, start);
   return plan;
 }
 
@@ -234,6 +261,17 @@ void PlanRaisedMinimum(WorkerPlan& plan, const View& view, const Sizes& sizes) {
 }
 
 }  // namespace
+
+bool IsUngated(const api::ElasticHorovodJob& job) {
+  return job.spec.run_policy.scheduling_policy.when_unschedulable == api::WhenUnschedulable::kUngate;
+}
+
+bool WaitsForOthers(const View& view, const Sizes& sizes) {
+  const int gated = view.gated_by_others();
+  if (view.has_workers() || (gated == 0 && view.foreign_gate.empty())) return false;
+  const int to_make = view.foreign_gate.empty() ? std::max(0, sizes.wanted - view.alive()) : 0;
+  return view.alive() - gated + to_make < sizes.NeededToStart();
+}
 
 Duration CooldownLeft(const View& view) {
   const auto& last = view.job->status.last_scale;
@@ -316,7 +354,8 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   if (!view.has_workers()) return PlanStart(view, sizes);
 
   const int granted = view.granted();
-  const Census census = Count(view, UnschedulableGrace(view));
+  const WorkerSet surplus = SurplusOf(view, granted);
+  const Census census = Count(view, surplus, UnschedulableGrace(view));
   std::optional<Duration> next;
   if (const ScaleReason reason = ReasonToGiveBack(view, sizes, next); reason != ScaleReason::kNone) {
     return GiveBack(view, reason);
@@ -330,6 +369,7 @@ WorkerPlan PlanWorkers(const View& view, const Sizes& sizes) {
   const int most = view.yield && !must_yield_all ? std::min(view.yield->to, sizes.wanted) : sizes.wanted;
   WorkerPlan plan;
   plan.granted = granted;
+  plan.drop = surplus;
   LookAgain(plan.look_again, next);
   LookAgain(plan.look_again, census.next_expiry);
 

@@ -35,10 +35,17 @@ struct WorkerPlan {
   ScaleReason reason = ScaleReason::kNone;  // Set when `granted` changes.
   WorkerSet drop;                           // Workers to delete, so that no more than `granted` are left.
   bool is_waiting = false;                  // There is no room for the minimum.
+  int early = 0;                            // Workers to have before any is granted: see WaitsForOthers().
   bool must_drain = false;                  // Take what is dropped off the host list first.
   std::optional<kube::Duration> look_again;
 };
 
+// The workers are made whether there is room for them or not, for a cluster autoscaler to see.
+bool IsUngated(const api::ElasticHorovodJob& job);
+// Other controllers keep workers from starting by gates of theirs, and those without are too few for a start. Such
+// workers are made before the job asks for room, so that others can decide about them, and hold nothing: they have the
+// gang's gate, too, which is lifted once there is room for them.
+bool WaitsForOthers(const View& view, const Sizes& sizes);
 // How long a job must wait after a failed start: the room may exist only on paper, and an image that cannot be pulled
 // needs a person. Zero: it may start.
 kube::Duration StartDelay(const View& view);

@@ -54,13 +54,14 @@ Error ChildWriter::With(Error&& error, std::string_view verb, const kube::Kind& 
 
 Status ChildWriter::ConfirmOwner() {
   if (is_owner_confirmed_) return {};
+  if (owner_error_) return *owner_error_;
   const auto live = client_.Get(owner_kind_, owner_.Key(), stop_);
   const bool is_gone = live ? (*live)->metadata.uid != owner_.uid || (*live)->metadata.is_being_deleted()
                             : live.error().code() == ErrorCode::kNotFound;
-  if (is_gone) return Error(ErrorCode::kGone, "the owner is deleted");
-  if (!live) return With(Error(live.error()), "read", owner_kind_, owner_.name);
-  is_owner_confirmed_ = true;
-  return {};
+  is_owner_confirmed_ = live.ok() && !is_gone;
+  if (is_gone) owner_error_ = Error(ErrorCode::kGone, "the owner is deleted");
+  else if (!live) owner_error_ = With(Error(live.error()), "read", owner_kind_, owner_.name);
+  return owner_error_ ? Status(*owner_error_) : Status();
 }
 
 Status ChildWriter::Bring(const WantedChild& child) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -57,7 +58,7 @@ class ChildWriter {
   // Does not wait until the child is gone. The UID becomes a precondition.
   kube::Status Delete(const kube::Kind& kind, const kube::ObjectMeta& child, const kube::DeleteOptions& options = {});
 
-  // Reads the owner from the API server, once in a pass. kGone: it is deleted.
+  // Reads the owner from the API server, once in a pass, whatever comes of it. kGone: it is deleted.
   kube::Status ConfirmOwner();
 
  private:
@@ -72,6 +73,7 @@ class ChildWriter {
   const kube::ObjectMeta& owner_;
   std::stop_token stop_;
   bool is_owner_confirmed_ = false;
+  std::optional<kube::Error> owner_error_;  // Why it is not.
 };
 
 }  // namespace grus

@@ -103,7 +103,7 @@ std::vector<Assignment> Assign(const GangView& view) {
   };
   std::vector<const Member*> rest;
   for (const Member& member : view.members) {
-    if (!member.IsUnbound() || !member.shape || !member.volume_problem.empty()) continue;
+    if (!member.IsUnbound() || !member.shape || member.MustStayGated() || !member.volume_problem.empty()) continue;
     const std::string& planned = member.planned_node();
     if (planned.empty() || !take(member, [&](const Place& place) { return place.node == planned; })) {
       rest.push_back(&member);

@@ -57,10 +57,23 @@ std::string ByVolumes(const GangDemand& demand) {
 
 std::string At(std::int64_t unix_seconds) { return kube::ToText(AtUnixSeconds(unix_seconds)); }
 
+// " that asks for 9 nvidia.com/gpu", if all members that ask for an accelerator ask for as much; else empty.
+std::string WithDevices(const GangDemand& demand) {
+  std::string text;
+  for (const ShapePtr& member : demand.members) {
+    const std::string resource(member->request.Accelerator());
+    if (resource.empty()) continue;
+    std::string one = " that asks for " + Amount(member->request.Amount(resource), resource) + " " + resource;
+    if (!text.empty() && text != one) return {};
+    text = std::move(one);
+  }
+  return text;
+}
+
 std::string Never(const GangDemand& demand, const GangStanding& standing, const PendingWords& words) {
   const int needed = std::max(1, demand.needed);
   if (standing.eligible_nodes == 0) {
-    return "no node can hold such a " + std::string(words.member) +
+    return "no node can hold a " + std::string(words.member) + WithDevices(demand) +
            "; check its resources, node selector, affinity and tolerations" + ByVolumes(demand);
   }
   const bool can_be_fewer = !words.minimum.empty() && standing.capacity > 0;

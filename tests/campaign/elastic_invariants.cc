@@ -138,12 +138,14 @@ bool SaysTraining(const Json& job) {
 }
 
 // Worker pods that the job controls, whatever their labels say, and that hold what they ask for, or wait for it.
-int WorkersOf(const World& world, const kube::ObjectKey& job, const std::string& uid) {
+int WorkersOf(const World& world, const kube::ObjectKey& job, const std::string& uid, bool without_gates = false) {
   const auto& pods = world.All(kPods);
   return static_cast<int>(std::count_if(pods.begin(), pods.end(), [&](const auto& entry) {
     const Json& pod = *entry.second;
     const Json* owner = kube::testing::ControllerOf(pod);
     const bool is_lost = !Text(pod, {"spec", "nodeName"}).empty() && !HasNode(world, pod);
+    const Json* gates = pod.At({"spec", "schedulingGates"});
+    if (without_gates && gates != nullptr && gates->is_array() && !gates->AsArray()->empty()) return false;
     return entry.first.ns == job.ns && owner && Text(*owner, {"uid"}) == uid && !IsBeingDeleted(pod) &&
            !kube::testing::HasEnded(pod) && !is_lost;
   }));
@@ -155,8 +157,9 @@ Complaints WrongSizes(const World& world, bool is_more) {
   for (const auto& [key, job] : world.All(kJobs)) {
     const Json* stalled = kube::testing::ConditionOf(*job, "Stalled");
     if (IsBeingDeleted(*job) || (stalled && Text(*stalled, {"status"}) == "True")) continue;
-    const int workers = WorkersOf(world, key, Text(*job, {"metadata", "uid"}));
     const std::int64_t granted = IntAt(*job, {"status", "replicas", "granted"});
+    // Those with gates are made before they are granted, for other controllers to decide about.
+    const int workers = WorkersOf(world, key, Text(*job, {"metadata", "uid"}), granted == 0);
     if (is_more ? workers <= granted : workers >= granted) continue;
     wrong[key.ToString()] = "has " + std::to_string(workers) + " workers, and is granted " + std::to_string(granted);
   }

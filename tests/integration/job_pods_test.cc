@@ -16,8 +16,8 @@ class ElasticJobPods : public ElasticJob {
     const kube::HttpResponse answer = world().Send("POST", path, "application/json", body);
     if (answer.status != 201) throw std::runtime_error(path + ": " + answer.body);
   }
-  ::testing::AssertionResult AwaitWaits() {
-    const auto waits = Await("it waits", [&] { return ReasonOf("Ready") == "WaitingForRoom"; });
+  ::testing::AssertionResult AwaitWaits(const std::string& reason) {
+    const auto waits = Await("it waits", [&] { return ReasonOf("Ready") == reason; });
     if (!waits) return waits;
     return Stays(
         "it makes nothing", [&] { return HoldsNothing(); }, std::chrono::seconds(2));
@@ -31,7 +31,7 @@ TEST_F(ElasticJobPods, WhatALimitRangeAddsIsPlannedWith) {
 
   Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":8}})");
 
-  ASSERT_TRUE(AwaitWaits());
+  ASSERT_TRUE(AwaitWaits("CannotFit"));
   EXPECT_THAT(MessageOf("Ready"), HasSubstr(" in all: lower minReplicas or add nodes; as the API server makes it"));
 
   AddNode(8);
@@ -44,7 +44,7 @@ TEST_F(ElasticJobPods, AJobWaitsForTheVolumesOfItsWorkersWithoutThem) {
   Create(R"({"workersSpec":{"minReplicas":2,"maxReplicas":2,"template":{"spec":{
       "containers":[{"name":"worker","volumeMounts":[{"name":"data","mountPath":"/data"}]}],
       "volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data"}}]}}}})");
-  ASSERT_TRUE(AwaitWaits());
+  ASSERT_TRUE(AwaitWaits("WaitingForRoom"));
   EXPECT_THAT(MessageOf("Ready"),
               HasSubstr("no pod of it can be placed: PersistentVolumeClaim " + ns() + "/data does not exist"));
 

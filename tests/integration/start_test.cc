@@ -47,12 +47,12 @@ TEST_F(ElasticJob, WaitsWithoutAnyGpuUntilTheMinimumFits) {
   Create(R"({"workersSpec":{"minReplicas":4,"maxReplicas":6}})");
 
   ASSERT_TRUE(Await("it waits", [&] { return Phase() == "Waiting"; }));
-  EXPECT_EQ(ReasonOf("Ready"), "WaitingForRoom");
-  EXPECT_THAT(MessageOf("Ready"), HasSubstr("waiting for room for 4 workers (4 GPUs)"));
+  EXPECT_EQ(ReasonOf("Ready"), "CannotFit");
+  EXPECT_THAT(MessageOf("Ready"), HasSubstr("cannot fit: 4 workers (4 GPUs)"));
   // The manager may hear of the node after the job.
   EXPECT_TRUE(Await("it says what room there is",
                     [&] { return Says("Ready", "needs 4 nvidia.com/gpu; the nodes it may use have 2 in all"); }));
-  EXPECT_TRUE(IsTrue("Reconciling"));
+  EXPECT_TRUE(IsTrue("Stalled"));
   EXPECT_TRUE(Stays(
       "it holds nothing", [&] { return HoldsNothing(); }, std::chrono::seconds(1)));
 

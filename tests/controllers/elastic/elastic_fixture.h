@@ -8,6 +8,7 @@
 #include "clientlib/model/scheduling_v1.h"
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
+#include "crds/types/pod_group.h"
 #include "crds/types/workload_profile.h"
 #include "tests/controllers/elastic/test_job.h"
 #include "tests/kit/reconciler_fixture.h"
@@ -18,6 +19,8 @@ inline constexpr char kJobResource[] = "elastichorovodjobs.ai.centauruscloud.io"
 
 class ElasticFixture : public testing::ReconcilerFixture {
  protected:
+  explicit ElasticFixture(bool makes_gangs = false) : groups_(makes_gangs ? &Cache<api::PodGroup>() : nullptr) {}
+
   void AddJob(const std::function<void(api::ElasticHorovodJob&)>& change) {
     api::ElasticHorovodJob job = TestJob();
     job.metadata.uid.clear();
@@ -99,11 +102,12 @@ class ElasticFixture : public testing::ReconcilerFixture {
   kube::Informer& nodes_ = Cache<kube::Node>();
   kube::Informer& classes_ = Cache<kube::PriorityClass>();
   kube::Informer& profiles_ = Cache<api::WorkloadProfile>();
+  kube::Informer* const groups_;
   Quotas quotas_{Cache<kube::ResourceQuota>()};
   kube::Registry metrics_;
   ClusterAccount account_{nodes_, pods_, clock_, Nominations::kAuto, nullptr, nullptr, &metrics_};
   ElasticReconciler elastic_{
-      client_,  {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_, nullptr, &profiles_},
+      client_,  {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_, groups_, &profiles_},
       account_, events_,
       clock_,   log_};
 };

@@ -402,7 +402,7 @@ TEST_F(ElasticReconcilerTest, AJobWhoseLauncherFindsNoRoomWaitsAndSaysSo) {
   ASSERT_TRUE(Pass());
 
   EXPECT_EQ(Message(),
-            "waiting for room for 8 workers (8 GPUs) and the launcher: the workers fit, but the launcher does not fit "
+            "cannot fit: 8 workers (8 GPUs) and the launcher: the workers fit, but the launcher does not fit "
             "beside them; needs 9 "
             "nvidia.com/gpu; the nodes it may use have 8 in all: lower minReplicas or add nodes");
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty());
@@ -423,9 +423,7 @@ TEST_F(ElasticReconcilerTest, ALauncherThatNoNodeCanHoldIsSaid) {
   ASSERT_TRUE(Pass());
   ASSERT_TRUE(Pass());
 
-  EXPECT_EQ(Message(),
-            "waiting for room for the launcher: no node can hold it; check its resources, node selector and "
-            "tolerations");
+  EXPECT_EQ(Message(), "cannot fit: no node can hold the launcher; check its resources, node selector and tolerations");
 }
 
 // What a LimitRange adds to a template that states nothing.
@@ -443,7 +441,7 @@ TEST_F(ElasticReconcilerTest, AJobIsPlannedWithThePodsThatTheServerWillMake) {
   ASSERT_TRUE(Pass());
 
   EXPECT_TRUE(account_.PlacesOf("team-a/bert").empty()) << "two workers and the launcher need 135 of 96 processors";
-  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "WaitingForRoom");
+  EXPECT_EQ(kit::ReasonIn(Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.conditions), "CannotFit");
 
   ASSERT_TRUE(server_.Delete("limitranges", {"team-a", "range"}));
   const kube::Result<kube::Action> later = Pass();

@@ -48,10 +48,42 @@ TEST(ElasticStatus, CountsWorkersByWhatTheyAre) {
   EXPECT_EQ(status.available_replicas, 2);
 }
 
-TEST(ElasticStatus, AJobThatNoNodesCanHoldDoesNotWaitForItsQueue) {
-  View view = ViewBuilder().MinMax(1, 4).NoRoom("no node can hold such a worker", true).Build();
+TEST(ElasticStatus, AJobThatNoNodesCanHoldIsStalledAndDoesNotWaitForItsQueue) {
+  View view = ViewBuilder().MinMax(1, 4).NoRoom("no node can hold a worker", true).Build();
   view.can_never_fit = true;
-  EXPECT_EQ(ConditionOf(PlanElasticJob(view).status, "Ready").reason, "WaitingForRoom");
+  const Status status = PlanElasticJob(view).status;
+  EXPECT_EQ(status.phase, "Waiting");
+  EXPECT_EQ(ConditionOf(status, "Ready").reason, "CannotFit");
+  EXPECT_EQ(ConditionOf(status, "Ready").message,
+            "cannot fit: 1 worker (1 GPU) and the launcher; no node can hold a worker");
+  EXPECT_TRUE(ConditionOf(status, "Stalled").is_true());
+  EXPECT_FALSE(ConditionOf(status, "Reconciling").is_true());
+}
+
+// As long as the reason stays the same, the event is not repeated, whatever the message says.
+TEST(ElasticStatus, AReasonThatUsersWaitForIsToldOnce) {
+  struct Case {
+    const char* reason;
+    kube::EventType type;
+    bool can_never_fit, is_refused_by_queue;
+  };
+  for (const Case& c : {Case{"WaitingForRoom", kube::EventType::kNormal, false, false},
+                        Case{"WaitingForQueue", kube::EventType::kNormal, false, true},
+                        Case{"CannotFit", kube::EventType::kWarning, true, false}}) {
+    View view = ViewBuilder().MinMax(1, 4).NoRoom("why", c.is_refused_by_queue).Build();
+    view.can_never_fit = c.can_never_fit;
+    const Plan plan = PlanElasticJob(view);
+    ASSERT_EQ(plan.events.size(), 1U) << c.reason;
+    EXPECT_EQ(plan.events.front().reason, c.reason);
+    EXPECT_EQ(plan.events.front().type, c.type) << c.reason;
+    EXPECT_EQ(plan.events.front().note, ConditionOf(plan.status, "Ready").message);
+
+    auto job = std::make_shared<api::ElasticHorovodJob>(*view.job);
+    job->status = plan.status;
+    view.job = job;
+    view.why_no_room = "something else";
+    EXPECT_TRUE(PlanElasticJob(view).events.empty()) << c.reason;
+  }
 }
 
 TEST(ElasticStatus, NamesWhatTheOriginalNamed) {
@@ -309,7 +341,7 @@ TEST(ElasticStatus, WhatOthersMeasuredIsKept) {
 
 TEST(ElasticStatus, AllReasonsHaveNamesTheApiTakes) {
   std::set<std::string_view> names;
-  for (int reason = 0; reason <= static_cast<int>(Reason::kNotPermitted); ++reason) {
+  for (int reason = 0; reason <= static_cast<int>(Reason::kPreempting); ++reason) {
     const std::string_view name = ToString(static_cast<Reason>(reason));
     ASSERT_FALSE(name.empty()) << reason;
     EXPECT_TRUE(std::all_of(name.begin(), name.end(), [](char c) { return std::isalpha(c) != 0; })) << name;

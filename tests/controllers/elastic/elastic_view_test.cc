@@ -181,6 +181,12 @@ TEST(ReadLauncherPod, SaysWhetherItRunsAndWhatItWasGiven) {
   EXPECT_EQ(pod.end, "");
 }
 
+TEST(ReadLauncherPod, AGateOfAnotherControllerIsItsTrouble) {
+  EXPECT_EQ(
+      ReadLauncherPod(Read<kube::Pod>(R"({"spec":{"schedulingGates":[{"name":"example.com/a"}]}})"), true).trouble,
+      "cannot start before another controller removes its scheduling gate example.com/a");
+}
+
 TEST(ReadLauncherPod, OnALostNodeNothingRuns) {
   const LauncherPod pod =
       ReadLauncherPod(Read<kube::Pod>(R"({"spec":{"nodeName":"n"},"status":{"phase":"Running"}})"), false);
@@ -220,6 +226,11 @@ TEST(ReadWorkersState, IsWhatWasGrantedAndAtLeastWhatIsThere) {
       {"some are lost, and owed", ViewBuilder().Ready({0, 1}).Lost({2}).Ending({3}), 4, 4},
       {"those that are leaving do not count", ViewBuilder().Ending({0, 1}), 0, 0},
       {"the status was written before workers were dropped", ViewBuilder().Ready({0, 1, 2}), 2, 3},
+      {"early workers, which others keep from starting", ViewBuilder().GatedByOthers({0, 1}), 0, 0},
+      {"early workers, which others have let go", ViewBuilder().Gated({0, 1}), 0, 0},
+      {"the gang has lifted a gate", ViewBuilder().Waiting({0}).Gated({1}), 0, 1},
+      {"others have let the first one go, and no gate of ours is there", ViewBuilder().Waiting({0}).GatedByOthers({1}),
+       0, 2},
   };
   for (Case c : kCases) {
     View view = c.view.Job([&](auto& job) { job.status.replicas.granted = c.told; }).Build();

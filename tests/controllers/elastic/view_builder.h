@@ -64,6 +64,10 @@ class ViewBuilder {
   ViewBuilder& Waiting(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker&) {});
   }
+  // By the gang's gate.
+  ViewBuilder& Gated(const Ordinals& ordinals) {
+    return Add(ordinals, [](Worker& w) { w.is_gated = true; });
+  }
   ViewBuilder& GatedByOthers(const Ordinals& ordinals) {
     return Add(ordinals, [](Worker& w) { w.foreign_gate = "example.com/admission"; });
   }

@@ -90,7 +90,8 @@ TEST(WhyPending, SaysInOneSentenceWhatIsMissing) {
          s.eligible_nodes = 0;
          s.capacity = 0;
        },
-       "no node can hold such a member; check its resources, node selector, affinity and tolerations"},
+       "no node can hold a member that asks for 16 nvidia.com/gpu; check its resources, node selector, affinity and "
+       "tolerations"},
       {"never: pieces",
        [](GangDemand& d, GangStanding& s) {
          d = Gang("t/g", 5, 5);
