@@ -2,6 +2,9 @@
 #include "controllers/elastic/pod_state.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
 
 #include "controllers/elastic/host_list.h"
 #include "controllers/policy/decimal.h"
@@ -118,6 +121,25 @@ LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node) {
     launcher.trouble = "cannot be scheduled: " + std::string(unschedulable->message);
   }
   return launcher;
+}
+
+void SortByWorth(std::vector<const Worker*>& workers) {
+  struct OnNode {
+    int count = 0;
+    int first = std::numeric_limits<int>::max();  // The lowest ordinal.
+  };
+  std::map<std::string_view, OnNode> nodes;
+  for (const Worker* worker : workers) {
+    if (worker->node.empty()) continue;
+    OnNode& node = nodes[worker->node];
+    ++node.count;
+    node.first = std::min(node.first, worker->ordinal);
+  }
+  const auto key = [&](const Worker* worker) {
+    const OnNode node = worker->node.empty() ? OnNode() : nodes[worker->node];
+    return std::tuple(!worker->is_usable(), !worker->is_bound, -node.count, node.first, worker->ordinal);
+  };
+  std::ranges::stable_sort(workers, {}, key);
 }
 
 }  // namespace grus

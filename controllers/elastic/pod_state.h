@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "clientlib/model/core_v1.h"
 #include "crds/types/elastic_horovod_job.h"
@@ -75,6 +76,9 @@ int RestartsOf(const api::ElasticHorovodJob& job);
 std::string ForeignGateOf(const kube::Pod& pod);  // The first gate that is another controller's; empty: none.
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);
+// In the order in which a job keeps them: ready ones, those on the nodes with most of its workers, low ordinals. What
+// is left then talks across few nodes, and whole nodes come free.
+void SortByWorth(std::vector<const Worker*>& workers);
 // The ordinal in "bert-workers-12" for "bert-workers"; nullopt if it is another's pod.
 std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view workers_name);
 

@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
-#include <map>
-#include <string_view>
-#include <tuple>
 
 #include "controllers/frame/retry_times.h"
 #include "controllers/policy/worker_devices.h"
@@ -204,27 +200,6 @@ WorkerPlan PlanStart(const View& view, const Sizes& sizes) {
 void GrowTo(WorkerPlan& plan, int granted, ScaleReason reason) {
   plan.granted = granted;
   plan.reason = reason;
-}
-
-// In the order in which they are kept: ready ones, those on the nodes with most of the job's workers, low ordinals.
-// What is left of the job then talks across few nodes, and whole nodes come free.
-void SortByWorth(std::vector<const Worker*>& workers) {
-  struct OnNode {
-    int count = 0;
-    int first = std::numeric_limits<int>::max();  // The lowest ordinal.
-  };
-  std::map<std::string_view, OnNode> nodes;
-  for (const Worker* worker : workers) {
-    if (worker->node.empty()) continue;
-    OnNode& node = nodes[worker->node];
-    ++node.count;
-    node.first = std::min(node.first, worker->ordinal);
-  }
-  const auto key = [&](const Worker* worker) {
-    const OnNode node = worker->node.empty() ? OnNode() : nodes[worker->node];
-    return std::tuple(!worker->is_usable(), !worker->is_bound, -node.count, node.first, worker->ordinal);
-  };
-  std::ranges::stable_sort(workers, {}, key);
 }
 
 // There are to be `to`: workers without a node go first, all after they left the host list.

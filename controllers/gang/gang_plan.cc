@@ -46,6 +46,7 @@ class Planner {
       SayProgress();
       plan_.notes = DeadlineNotes(view_, {});
     }
+    AddGivenUp(view_, plan_.end);
     return std::move(plan_);
   }
 
@@ -95,8 +96,7 @@ class Planner {
     return true;
   }
 
-  // False: the gang has not ended.
-  bool PlanEnd() {
+  bool PlanEnd() {  // False: the gang has not ended.
     if (tally_.alive() > 0 || tally_.ending > 0) return false;
     if (plan_.status.succeeded >= min_) {
       Say(kGangFinished, GangReason::kSucceeded, Count(plan_.status.succeeded, "member") + " succeeded");

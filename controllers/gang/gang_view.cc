@@ -102,6 +102,9 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
     member.owner_uid = std::string(owner->uid);
   }
   member.is_tracked_by_job = std::ranges::count(pod.metadata.finalizers, std::string_view(kJobTracking)) > 0;
+  member.is_given_up =
+      member.IsAlive() && !member.is_tracked_by_job && !pod.metadata.Annotation(kGangGivenUpAnnotation).empty();
+  if (member.is_given_up) member.state = MemberState::kEnding;
   member.node = std::string(pod.spec.node_name);
   member.nominated = std::string(pod.status.nominated_node_name);
   member.nominated_to = std::string(pod.metadata.Annotation(kGangNominatedToAnnotation));

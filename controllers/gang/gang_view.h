@@ -17,6 +17,9 @@ namespace grus {
 // A pod of a planning owner that was gated for less than this counts as lifted when it was created: the annotation
 // would cost the API server a quarter of the lift (adr/0008).
 inline constexpr kube::Duration kShortGate = std::chrono::seconds(2);
+// On a pod that its Job counts no more and that is to be deleted: a manager that dies in between leaves that to the
+// next.
+inline constexpr char kGangGivenUpAnnotation[] = "scheduling.ai.centauruscloud.io/given-up";
 // The scheduler that led when the pod was nominated: the holder of the schedulers' lease.
 inline constexpr char kGangNominatedToAnnotation[] = "scheduling.ai.centauruscloud.io/nominated-to";
 // A finalizer: a Job counts how a pod that has it ends.
@@ -43,6 +46,7 @@ struct Member {
   bool is_of_stateful_set = false;
   std::string owner, owner_uid;    // "team-a/bert": the object that controls it; else empty.
   bool is_tracked_by_job = false;  // Its Job counts how it ends, and takes a deletion for a failure.
+  bool is_given_up = false;        // It counts as being deleted, and is yet to be.
   std::string node, nominated;
   std::string nominated_to;       // The scheduler that the nomination is for; empty: not known.
   std::string pinned;             // The node that we pinned it to; empty: we did not.

@@ -21,6 +21,12 @@ std::string GpusOf(const std::vector<const Member*>& members) {
 
 bool ComesBackGated(const Member& member) { return member.lifted_at && member.has_controller; }
 
+void AddGivenUp(const GangView& view, std::vector<const Member*>& end) {
+  for (const Member& member : view.members) {
+    if (member.is_given_up) end.push_back(&member);
+  }
+}
+
 std::vector<const Member*> RollBackList(const GangView& view) {
   std::vector<const Member*> list;
   // Delete those without a node first, or the scheduler gives them the nodes of the others.

@@ -13,6 +13,8 @@ namespace grus {
 bool ComesBackGated(const Member& member);
 // The members to delete when the gang gives its nodes back, in this order.
 std::vector<const Member*> RollBackList(const GangView& view);
+// Adds those that were given up and are still there: the manager that did it died before it deleted them.
+void AddGivenUp(const GangView& view, std::vector<const Member*>& end);
 
 Holder HolderOf(const GangView& view);
 // What is wrong with the group's label for its class; empty: nothing.

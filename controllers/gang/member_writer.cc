@@ -82,6 +82,7 @@ Json UncountPatch(const Member& member, std::string_view resource_version) {
   Json patch = PatchOf(member);
   patch["metadata"]["resourceVersion"] = resource_version;
   patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = Json::MakeArray({kJobTracking});
+  patch["metadata"]["annotations"] = Json::MakeObject({{kGangGivenUpAnnotation, "true"}});
   return patch;
 }
 

@@ -251,6 +251,7 @@ TEST_F(QueueReconcilerTest, SizesAreDecidedAgainWithTimeWhileThereAreJobsOfKnown
       {.workers = 1, .wanted_workers = 2, .curve = std::make_shared<const std::vector<SpeedPoint>>(curve)});
   Create("pods", kit::MakePod("train-0", kit::PodSpec(1, R"({"nodeName":"n1"})"), kit::MemberOf("train"), "team-a"));
   Settle();
+  account_.Ask({});  // A controller plans.
   const auto passed = Pass();
   ASSERT_TRUE(passed);
   EXPECT_EQ(passed->delay(), std::chrono::seconds(15));

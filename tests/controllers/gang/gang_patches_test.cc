@@ -64,7 +64,8 @@ TEST(UncountPatch, TakesThePodOutOfItsJobsCountAsItWasSeen) {
   const GangView view = GangBuilder(1).Bound(1).Build();
   EXPECT_EQ(kube::ToText(UncountPatch(view.members[0], "77")),
             R"({"metadata":{"uid":"uid-0","resourceVersion":"77",)"
-            R"("$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"]}})");
+            R"("$deleteFromPrimitiveList/finalizers":["batch.kubernetes.io/job-tracking"],)"
+            R"("annotations":{"scheduling.ai.centauruscloud.io/given-up":"true"}}})");
 }
 
 TEST(DisruptionPatch, TellsAPolicyThatThePodDidNotFail) {

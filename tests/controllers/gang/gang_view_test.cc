@@ -102,5 +102,20 @@ TEST(GangRuns, AMemberSaysWhenItWasBoundAndWhenItsLastContainerEnded) {
   EXPECT_TRUE(member.is_tracked_by_job);
 }
 
+TEST(ReadMember, APodThatWasGivenUpIsEndingUnlessItsJobCountsItOrItHasEnded) {
+  kube::Pod pod;
+  pod.metadata.name = "job-x";
+  pod.spec.node_name = "node-0";
+  pod.metadata.annotations.emplace(kGangGivenUpAnnotation, "true");
+  const Member given_up = ReadMember(pod, nullptr, false);
+  EXPECT_TRUE(given_up.is_given_up);
+  EXPECT_EQ(given_up.state, MemberState::kEnding);
+  kube::Pod ended = pod;
+  ended.status.phase = "Succeeded";
+  EXPECT_FALSE(ReadMember(ended, nullptr, false).is_given_up);
+  pod.metadata.finalizers.emplace_back(kJobTracking);
+  EXPECT_FALSE(ReadMember(pod, nullptr, false).is_given_up);
+}
+
 }  // namespace
 }  // namespace grus::testing

@@ -198,5 +198,19 @@ TEST(GangHolder, AnUnknownClassIsUnattendedAndTheConditionSaysSo) {
               HasSubstr("\"Batch\", which counts as Unattended: set it to Interactive, Inference or Unattended"));
 }
 
+// A manager that died in a roll-back: the Job makes others once they are gone, and counts nothing that these do.
+TEST(GangGivenUp, WhatItsJobCountsNoMoreEndsWhateverTheGangDoes) {
+  const GangView view = GangBuilder(2)
+                            .Running(2)
+                            .Each([](Member& member) {
+                              member.is_given_up = member.ordinal == 1;
+                              if (member.is_given_up) member.state = MemberState::kEnding;
+                            })
+                            .Phase(kGangRunning, GangReason::kRunning)
+                            .Build();
+  const GangPlan plan = PlanGang(view);
+  EXPECT_THAT(Ends(plan), ElementsAre(1));
+}
+
 }  // namespace
 }  // namespace grus
