@@ -191,15 +191,20 @@ void PolluxLive::Move(std::size_t index) {
 // Of what is planned and bound: each pod that could run holds its GPUs.
 void PolluxLive::Check() {
   std::map<std::string, int> on_node;
-  int all = 0;
+  int all = 0, unbound = 0, deleted = 0;
   for (const auto& pod : observer_.Of(KindOf<kube::Pod>()).List<kube::Pod>()) {
-    if (pod->metadata.ns != ns_ || IsLauncher(*pod) || pod->status.phase == "Succeeded") continue;
-    if (kit::IsBound(*pod)) {
-      ++on_node[std::string(pod->spec.node_name.view())];
-    }
+    if (pod->metadata.ns != ns_ || IsLauncher(*pod) || pod->status.phase == "Succeeded" ||
+        pod->status.phase == "Failed")
+      continue;
+    if (kit::IsBound(*pod)) ++on_node[std::string(pod->spec.node_name.view())];
+    else ++unbound;
     ++all;
+    deleted += pod->metadata.is_being_deleted() ? 1 : 0;
   }
-  if (all > grus::kReplayNodes * grus::kReplayGpusPerNode) Complain("more workers than GPUs");
+  if (all > grus::kReplayNodes * grus::kReplayGpusPerNode) {
+    Complain("more workers than GPUs: " + std::to_string(all) + ", of which " + std::to_string(unbound) +
+             " without a node and " + std::to_string(deleted) + " being deleted");
+  }
   for (const auto& [node, workers] : on_node) {
     if (workers > grus::kReplayGpusPerNode) Complain("a node had more workers than GPUs");
   }

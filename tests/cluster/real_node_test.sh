@@ -120,8 +120,8 @@ run() { # run NAME COMMAND: a pod on the real node that runs a shell command, wi
 check "two pods run" kube rollout status statefulset/w --timeout=60s
 check "kubectl logs" within 5 equals "hello from w-0" kube logs w-0
 check "kubectl exec" equals w-1 kube exec w-1 -- hostname
-check "a pod finds another by the name of a headless Service" equals w-0 kube exec w-1 -- wget -qO- http://w-0.w.default.svc.cluster.local:8080
-check "a Service by its short name" prints '^w-[01]$' kube exec w-1 -- wget -qO- http://web
+check "a pod finds another by the name of a headless Service" within 30 equals w-0 kube exec w-1 -- wget -qO- http://w-0.w.default.svc.cluster.local:8080
+check "a Service by its short name" within 30 prints '^w-[01]$' kube exec w-1 -- wget -qO- http://web
 check "a name that is not there does not resolve" fails kube exec w-1 -- nslookup nobody.default.svc.cluster.local
 check "it knows the API server's address" equals 10.0.0.1 kube exec w-1 -- sh -c 'echo $KUBERNETES_SERVICE_HOST'
 check "and is known there" prints system:serviceaccount:default:default kube exec w-1 -- kubectl auth whoami
