@@ -262,8 +262,8 @@ void ClusterAccount::KeepPlaces(const std::string& owner, const ShapePtr& wanted
     count = LimitPlacesLocked(owner, shape->request, count);
     const PoolPlacement placement =
         queues_.is_active() ? queues_.PlacementIn(queues_.HomeOf(owner)) : PoolPlacement::kBinPack;
-    const bool is_first_fit = placement == PoolPlacement::kBinPack && !HasConstraints(ledger_, {shape});
-    if (!is_first_fit) KeepChosenPlaces(ledger_, owner, shape, count, placement);
+    const bool are_on_few_nodes = placement == PoolPlacement::kBinPack && !HasConstraints(ledger_, {shape});
+    if (!are_on_few_nodes) KeepChosenPlaces(ledger_, owner, shape, count, placement);
     else ledger_.KeepPlaces(owner, *shape, count);
     effects.has_used = ledger_.PlacesOf(owner).size() != before;
     effects.has_freed = ledger_.PlacesOf(owner).size() < before;

@@ -8,9 +8,9 @@
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/elastic/elastic_children.h"
-#include "controllers/elastic/pod_state.h"
 #include "controllers/elastic/refusals.h"
 #include "controllers/policy/cluster_objects.h"
+#include "controllers/policy/pod_trouble.h"
 
 namespace grus {
 namespace {

@@ -36,13 +36,6 @@ void ReadState(const kube::Pod& pod, bool has_node, PodState& state) {
 
 }  // namespace
 
-std::string ForeignGateOf(const kube::Pod& pod) {
-  for (const auto& gate : pod.spec.scheduling_gates) {
-    if (gate.name != api::kGangGate) return std::string(gate.name);
-  }
-  return {};
-}
-
 std::optional<int> OrdinalOf(std::string_view pod_name, std::string_view workers_name) {
   if (!pod_name.starts_with(workers_name) || pod_name.size() < workers_name.size() + 2) return std::nullopt;
   if (pod_name[workers_name.size()] != '-') return std::nullopt;

@@ -73,7 +73,6 @@ struct LauncherPod : PodState {
 // Made before the job last gave everything back.
 bool IsLeftOver(const kube::ObjectMeta& child, const api::ElasticHorovodJob& job);
 int RestartsOf(const api::ElasticHorovodJob& job);
-std::string ForeignGateOf(const kube::Pod& pod);  // The first gate that is another controller's; empty: none.
 Worker ReadWorker(const kube::Pod& pod, int ordinal, bool has_node);
 LauncherPod ReadLauncherPod(const kube::Pod& pod, bool has_node);
 // In the order in which a job keeps them: ready ones, those on the nodes with most of its workers, low ordinals. What

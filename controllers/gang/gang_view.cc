@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "clientlib/cache/store.h"
+#include "controllers/policy/pod_trouble.h"
 #include "controllers/policy/waited.h"
 #include "controllers/policy/yield_words.h"
 #include "controllers/queues/wording.h"
@@ -90,9 +91,7 @@ Member ReadMember(const kube::Pod& pod, ShapePtr shape, bool has_planning_owner)
   member.uid = std::string(pod.metadata.uid);
   member.resource_version = std::string(pod.metadata.resource_version);
   member.ordinal = NumberAtEnd(member.name);
-  for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
-    if (gate.name != api::kGangGate) member.foreign_gate = gate.name;
-  }
+  member.foreign_gate = ForeignGateOf(pod);
   member.state = StateOf(pod);
   member.is_running = pod.status.phase == "Running";
   if (const kube::OwnerReference* owner = pod.metadata.Controller()) {

@@ -148,11 +148,7 @@ std::int64_t ClusterQueues::HeadroomOf(const std::string& owner, PoolIndex pool,
   const std::string key = WithoutLauncher(owner);
   const kube::Result<QueueIndex> queue = QueueOf(key);
   if (!queue) return 0;
-  const auto find = [&key](const Charges& charges) {
-    const auto it = charges.find(key);
-    return it == charges.end() ? std::nullopt : std::optional(it->second);
-  };
-  const std::optional<PoolNeed> claim = find(claims_), reserved = find(reserved_);
+  const std::optional<PoolNeed> claim = ChargeOf(claims_, key), reserved = ChargeOf(reserved_, key);
   ClaimFor(key, std::nullopt);
   SetReserved(key, std::nullopt);
   const std::int64_t headroom = grus::HeadroomOf(use(), *queue, pool, is_preemptible);

@@ -28,8 +28,6 @@ namespace grus {
 
 class ClusterQueues final : public HoldingsObserver {
  public:
-  using Charges = std::map<std::string, PoolNeed>;  // By owner.
-
   explicit ClusterQueues(ClusterLedger& ledger) : ledger_(ledger) {}
 
   // False: it is the same as before.

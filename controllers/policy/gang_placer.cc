@@ -9,15 +9,15 @@ namespace grus {
 
 bool GangPlacer::Place(PlannedGang& gang, std::int64_t now) {
   const std::string& key = gang.demand.key;
-  ClusterQueues::Charges claims, reserved;
-  if (const auto it = queues_.claims().find(key); it != queues_.claims().end()) claims.insert(*it);
+  const std::optional<PoolNeed> claim = ChargeOf(queues_.claims(), key);
+  Charges reserved;
   for (const auto& charge : queues_.reserved()) {
     if (charge.first == key || reservation_.EndsInTime(gang, charge.first, now)) reserved.insert(charge);
   }
-  for (const auto& [owner, claim] : claims) queues_.ClaimFor(owner, std::nullopt);
+  queues_.ClaimFor(key, std::nullopt);
   for (const auto& [owner, idle] : reserved) queues_.SetReserved(owner, std::nullopt);
   const bool is_placed = InAnyPool(gang, now);
-  for (const auto& [owner, claim] : claims) queues_.ClaimFor(owner, is_placed ? std::nullopt : std::optional(claim));
+  if (!is_placed) queues_.ClaimFor(key, claim);
   for (const auto& [owner, idle] : reserved) queues_.SetReserved(owner, idle);
   if (!is_placed) return false;
   reservation_.End(key);
@@ -86,7 +86,7 @@ bool GangPlacer::Search(PlannedGang& gang, GangToPlace& query, std::int64_t now)
 
 void GangPlacer::ChargeReservations() {
   if (!queues_.is_active()) return;
-  ClusterQueues::Charges charges;
+  Charges charges;
   reservation_.ForEachKept([&](PoolIndex pool, const std::string& owner, const ReservedRoom& room) {
     if (pool == kNoPool) return;
     std::int64_t idle = 0;
@@ -98,7 +98,7 @@ void GangPlacer::ChargeReservations() {
     }
     if (idle > 0) charges[owner] = {pool, idle};
   });
-  for (const auto& [owner, charge] : ClusterQueues::Charges(queues_.reserved())) {
+  for (const auto& [owner, charge] : Charges(queues_.reserved())) {
     if (!charges.contains(owner)) queues_.SetReserved(owner, std::nullopt);
   }
   for (const auto& [owner, charge] : charges) queues_.SetReserved(owner, charge);

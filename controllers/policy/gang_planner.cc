@@ -232,8 +232,7 @@ struct GangPlanner::Impl {
   // Without what is kept for it.
   WaitingDemand RestOf(const PlannedGang& gang) const {
     WaitingDemand demand = DemandOf(gang);
-    const auto kept = queues.reserved().find(demand.owner);
-    if (kept != queues.reserved().end()) demand.milli -= kept->second.milli;
+    if (const auto kept = ChargeOf(queues.reserved(), demand.owner)) demand.milli -= kept->milli;
     return demand;
   }
 

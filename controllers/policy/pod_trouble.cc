@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "crds/types/pod_group.h"
+
 namespace grus {
 namespace {
 
@@ -98,6 +100,14 @@ std::string ErrorEndOf(const kube::Pod& pod) {
   std::string text = pod.status.reason.empty() ? "failed" : std::string(pod.status.reason);
   if (!pod.status.message.empty()) text += ": " + Cut(std::string(pod.status.message));
   return text;
+}
+
+std::string ForeignGateOf(const kube::Pod& pod) {
+  std::string foreign;
+  for (const kube::PodSchedulingGate& gate : pod.spec.scheduling_gates) {
+    if (gate.name != api::kGangGate) foreign = gate.name;
+  }
+  return foreign;
 }
 
 }  // namespace grus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a pod does not run, in the kubelet's words: pure.
+// Why a pod does not run, mostly in the kubelet's words: pure.
 //
 // The words stay the same from one try of the kubelet to the next, so that they can stand in a status.
 #pragma once
@@ -16,5 +16,8 @@ std::string TroubleOf(const kube::Pod& pod);
 // How a container of the pod ended with an error, or was last restarted: "exit code 137 (OOMKilled)", with the end of
 // its log if the kubelet kept it; empty: none did.
 std::string ErrorEndOf(const kube::Pod& pod);
+
+// The scheduling gate of another controller that keeps it from starting, of several the last; empty: none.
+std::string ForeignGateOf(const kube::Pod& pod);
 
 }  // namespace grus

@@ -8,7 +8,7 @@
 namespace grus {
 namespace {
 
-constexpr double kResizesBetweenLooks = 3;  // Looks cost little; a resize that comes late by some of its own, too.
+constexpr double kResizesBetweenLooks = 3;  // A look costs little, and so does a resize that comes so late.
 
 // Of the pods of the job on the node, those that are workers: the launcher is an owner of its own.
 int WorkersOn(const LedgerNode& node, OwnerId owner) {

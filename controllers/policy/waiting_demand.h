@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 
-#include "controllers/queues/queue_tree.h"
+#include "controllers/queues/queue_admission.h"
 
 namespace grus {
 
@@ -18,6 +20,13 @@ struct WaitingDemand {
   std::int64_t since = 0;       // Unix seconds.
   std::string reason = {};      // Why it waits, as one word.
 };
+
+// What is kept for owners, as if they used it.
+using Charges = std::map<std::string, PoolNeed>;
+inline std::optional<PoolNeed> ChargeOf(const Charges& charges, const std::string& owner) {
+  const auto it = charges.find(owner);
+  return it == charges.end() ? std::nullopt : std::optional(it->second);
+}
 
 struct SizedJob {
   std::string owner;

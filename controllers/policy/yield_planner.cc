@@ -151,11 +151,8 @@ std::vector<Yield> YieldPlanner::OnFewNodes(const ReclaimRequest& request, PoolI
                                             std::span<const std::int64_t> shares, std::int64_t now, int& tries) {
   if (tries == 0 || searched_at_.contains(request.job)) return {};
   const auto may_yield = [&](const ReclaimJob& job) {
-    if (job.queue == request.queue && job.workers <= job.min_workers) {
-      return job.job_class > request.job_class || job.priority < request.priority;
-    }
-    if (job.queue == request.queue) return true;
-    return queues_.use().borrowed(job.queue, pool) > 0;
+    if (job.queue != request.queue) return queues_.use().borrowed(job.queue, pool) > 0;
+    return job.workers > job.min_workers || job.job_class > request.job_class || job.priority < request.priority;
   };
   std::vector<ReclaimJob> jobs = queues_.JobsIn(pool, now);
   std::erase_if(jobs, [&](const ReclaimJob& job) { return !may_yield(job); });
@@ -228,7 +225,7 @@ std::vector<std::string> YieldPlanner::Update(std::span<const WaitingDemand> req
   changed_ = queues_.TakeTakenBack();
   answers_.clear();
   queues_.tree();  // Counts anew, if needed: that may drop claims.
-  const std::map<std::string, PoolNeed> claims = queues_.claims();
+  const Charges claims = queues_.claims();
   for (const auto& [owner, claim] : claims) queues_.ClaimFor(owner, std::nullopt);
   std::vector<WaitingDemand> all(requests.begin(), requests.end());
   // What yields stays with those for whom it does: given to others, it would have to be asked for once more.

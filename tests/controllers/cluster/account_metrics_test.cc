@@ -9,6 +9,7 @@
 
 #include "controllers/cluster/cluster_account.h"
 #include "controllers/policy/allocation.h"
+#include "tests/controllers/policy/queued_gangs_fixture.h"
 #include "tests/kit/manual_clock.h"
 #include "tests/kit/reconciler_fixture.h"
 #include "tests/kit/shapes.h"
@@ -29,15 +30,7 @@ class AccountMetricsTest : public testing::ReconcilerFixture {
     StartCaches();
     Settle();
   }
-  static QueueSpec Team(const std::string& name, int guaranteed) {
-    const PoolQuota quota{.pool = kDefaultPool, .guaranteed_milli = guaranteed * kOneGpu};
-    return {.name = name, .quotas = {quota}, .selects_namespaces = true};
-  }
-  void SetUpQueues(std::vector<QueueSpec> specs) {
-    QueueSetup setup{.pools = {}, .queues = std::move(specs)};
-    for (const QueueSpec& spec : setup.queues) setup.namespaces.push_back({spec.name, {spec.name}});
-    account_.SetQueues(std::move(setup));
-  }
+  void SetUpQueues(std::vector<QueueSpec> specs) { account_.SetQueues(SetupOf(std::move(specs))); }
   // For members with one GPU each.
   GangStanding Ask(const std::string& key, int members) {
     GangDemand demand = Gang(key, members, one_);

@@ -22,14 +22,18 @@ inline QueueSpec Team(const std::string& name, std::int64_t guaranteed, std::opt
 }
 
 // Namespaces are named like the queues that select them.
+inline QueueSetup SetupOf(std::vector<QueueSpec> specs, std::vector<PoolSpec> pools = {}) {
+  QueueSetup setup{.pools = std::move(pools), .queues = std::move(specs)};
+  for (const QueueSpec& spec : setup.queues) setup.namespaces.push_back({spec.name, {spec.name}});
+  return setup;
+}
+
 class QueuedGangs : public ::testing::Test {
  protected:
   QueuedGangs() { ledger_.Observe(&queues_); }
 
   void SetUpQueues(std::vector<QueueSpec> specs, std::vector<PoolSpec> pools = {}) {
-    QueueSetup setup{.pools = std::move(pools), .queues = std::move(specs)};
-    for (const QueueSpec& spec : setup.queues) setup.namespaces.push_back({spec.name, {spec.name}});
-    queues_.SetUp(std::move(setup));
+    queues_.SetUp(SetupOf(std::move(specs), std::move(pools)));
   }
   // A gang of one-GPU members that waits.
   void Put(const std::string& key, int members, Holder holder = {}) {
@@ -37,6 +41,11 @@ class QueuedGangs : public ::testing::Test {
     queues_.PutHolder(key, holder);
     GangDemand gang = Gang(key, members, 1);
     gang.waiting_since = ++since_;
+    planner_.Put(std::move(gang));
+  }
+  // One of any members that waits.
+  void Put(GangDemand gang) {
+    queues_.PutHolder(gang.key, {.comes_back = true});
     planner_.Put(std::move(gang));
   }
   // One that runs on a node; `min` workers are its minimum.

@@ -410,8 +410,7 @@ TEST_F(QueuedGangs, NobodyIsStoppedForAGangThatMayNotRunThere) {
   Run("c/borrows", "b", 8, 8);
   PodShape only_a = GpuPod(1);
   only_a.node_selector[kHostnameLabel] = "a";
-  queues_.PutHolder("a/pinned", {.comes_back = true});
-  planner_.Put(Gang("a/pinned", 8, Shared(only_a)));
+  Put(Gang("a/pinned", 8, Shared(only_a)));
   Plan();
   EXPECT_THAT(queues_.yields(), IsEmpty());
 }

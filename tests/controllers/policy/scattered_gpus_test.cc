@@ -19,8 +19,7 @@ TEST_F(QueuedGangs, IdleGpusThatAreTooScatteredKeepNobodyFromItsGuarantee) {
   SetUpQueues({Team("a", 8), Team("b", 0)});
   Run("b/one", "a", 5, 5);
   Run("b/two", "b", 3, 3);
-  queues_.PutHolder("a/whole-node", {.comes_back = true});
-  planner_.Put(Gang("a/whole-node", 1, 8));
+  Put(Gang("a/whole-node", 1, 8));
   Plan(1000);
   ASSERT_THAT(queues_.yields(), SizeIs(1));
   EXPECT_TRUE(NoticeTo("b/two")) << "fewer stop on its node";
@@ -37,8 +36,7 @@ TEST_F(QueuedGangs, RoomIsMadeWhereOthersMayYield) {
   Run("c/own", "a", 2, 2);
   Run("b/borrows", "b", 4, 4);
   Run("c/also-own", "c", 3, 3);
-  queues_.PutHolder("a/whole-node", {.comes_back = true});
-  planner_.Put(Gang("a/whole-node", 1, 8));
+  Put(Gang("a/whole-node", 1, 8));
   Plan(1000);
   EXPECT_TRUE(NoticeTo("b/borrows"));
   EXPECT_THAT(queues_.yields(), SizeIs(1));
@@ -49,8 +47,7 @@ TEST_F(QueuedGangs, ThatNodesAreFullStopsNobodyForAGangWithoutTheRight) {
   SetUpQueues({Team("a", 4), Team("b", 8)});
   Run("b/one", "a", 4, 4);
   Run("b/two", "b", 4, 4);
-  queues_.PutHolder("a/whole-node", {.comes_back = true});
-  planner_.Put(Gang("a/whole-node", 1, 8));
+  Put(Gang("a/whole-node", 1, 8));
   Plan(1000);
   EXPECT_THAT(queues_.yields(), IsEmpty());
 }
@@ -61,8 +58,7 @@ TEST_F(QueuedGangs, WhileSomeYieldForAClaimOthersUseWhatIsIdle) {
   Run("b/one", "a", 8, 8);
   PodShape only_a = GpuPod(1);
   only_a.node_selector[kHostnameLabel] = "a";
-  queues_.PutHolder("a/pinned", {.comes_back = true});
-  planner_.Put(Gang("a/pinned", 8, Shared(only_a)));
+  Put(Gang("a/pinned", 8, Shared(only_a)));
   Plan(1000);
   ASSERT_TRUE(NoticeTo("b/one"));
   Put("c/waits", 8);
@@ -77,8 +73,7 @@ TEST_F(QueuedGangs, JobsAreStoppedWhereThatMakesRoom) {
   for (int i = 0; i < 16; ++i) {
     Run("b/" + std::to_string(i), i % 2 == 0 ? "a" : "b", 1, 1, {.attained_gpu_seconds = 100.0 * (i / 2)});
   }
-  queues_.PutHolder("a/large", {.comes_back = true});
-  planner_.Put(Gang("a/large", 1, 8));
+  Put(Gang("a/large", 1, 8));
   Plan();
   ASSERT_THAT(queues_.yields(), SizeIs(8));
   for (const auto& [owner, notice] : std::map(queues_.yields())) End(owner, 1, 0);
