@@ -191,19 +191,29 @@ void PolluxLive::Move(std::size_t index) {
 // Of what is planned and bound: each pod that could run holds its GPUs.
 void PolluxLive::Check() {
   std::map<std::string, int> on_node;
-  int all = 0, unbound = 0, deleted = 0;
+  std::map<std::string, int> of_job;
+  int all = 0, deleted = 0;
+  std::string unbound;
   for (const auto& pod : observer_.Of(KindOf<kube::Pod>()).List<kube::Pod>()) {
     if (pod->metadata.ns != ns_ || IsLauncher(*pod) || pod->status.phase == "Succeeded" ||
         pod->status.phase == "Failed")
       continue;
     if (kit::IsBound(*pod)) ++on_node[std::string(pod->spec.node_name.view())];
-    else ++unbound;
+    else unbound += " " + pod->metadata.name;
+    ++of_job[JobOf(*pod)];
     ++all;
     deleted += pod->metadata.is_being_deleted() ? 1 : 0;
   }
   if (all > grus::kReplayNodes * grus::kReplayGpusPerNode) {
-    Complain("more workers than GPUs: " + std::to_string(all) + ", of which " + std::to_string(unbound) +
-             " without a node and " + std::to_string(deleted) + " being deleted");
+    std::string not_as_granted;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      const int workers = of_job[jobs_[i].name()];
+      if (workers == live_[i].granted && (workers == 0 || !live_[i].has_ended)) continue;
+      not_as_granted += " " + jobs_[i].name() + (live_[i].has_ended ? " (ended)" : "") + " " + std::to_string(workers) +
+                        " of " + std::to_string(live_[i].granted);
+    }
+    Complain("more workers than GPUs: " + std::to_string(all) + ", of which" + unbound + " without a node and " +
+             std::to_string(deleted) + " being deleted; other than granted:" + not_as_granted);
   }
   for (const auto& [node, workers] : on_node) {
     if (workers > grus::kReplayGpusPerNode) Complain("a node had more workers than GPUs");

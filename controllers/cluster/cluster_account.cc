@@ -191,6 +191,20 @@ void ClusterAccount::BindLocked(const kube::Pod& pod, std::string_view node, con
   ledger_.Bind(std::string(pod.metadata.uid), std::string(node), request, owner, footprint);
 }
 
+void ClusterAccount::CatchUpWith(const std::vector<std::shared_ptr<const kube::Pod>>& pods) {
+  Apply([&](Effects& effects) {
+    for (const auto& pod : pods) {
+      const std::string uid(pod->metadata.uid);
+      if (HeldNode(pod.get()).empty() || ledger_.RequestOf(uid)) continue;
+      // What the cache still has is released by an event that is yet to come; anything else would never be.
+      const auto now = pods_.Get<kube::Pod>(pod->metadata.Key());
+      if (!now || now->metadata.uid != pod->metadata.uid || HeldNode(now.get()).empty()) continue;
+      BindLocked(*now, HeldNode(now.get()), RequestOf(*now, devices_));
+      effects.has_used = true;
+    }
+  });
+}
+
 void ClusterAccount::RecountLocked(const kube::Pod& pod, Effects& effects) {
   const std::string uid(pod.metadata.uid);
   const std::string_view node = HeldNode(&pod);

@@ -55,6 +55,8 @@ class ClusterAccount : public AccountCallbacks {
   int MostDevicesOnANode() const;
   std::string OnlyPoolFor(const PodShape& shape) const;   // Whose nodes accept such pods; empty: none, or several.
   std::string HostnameOf(const std::string& node) const;  // Its label kubernetes.io/hostname; empty: none is known.
+  // Counts bound pods whose events are still on their way. Whoever has seen them bound will give their places up.
+  void CatchUpWith(const std::vector<std::shared_ptr<const kube::Pod>>& pods);
   void KeepPlaces(const std::string& owner, const ShapePtr& wanted, int count);
   Room RoomFor(const std::string& owner, const ShapePtr& wanted, int at_most);
   // The gang for which free room is reserved that the scheduler could give to such a pod of `owner`; empty: none.
@@ -102,7 +104,6 @@ class ClusterAccount : public AccountCallbacks {
   // Plans, and notes who is concerned. `asking`: who gets the answer, and need not be told.
   void PlanLocked(const std::string& asking, Effects& effects);
   void PlanSizesLocked(Effects& effects);
-  // To what its queue lets it have.
   void LimitByQueueLocked(const std::string& owner, const Resources& request, Room& room);
   int LimitPlacesLocked(const std::string& owner, const Resources& request, int count);
   ShapePtr InPoolLocked(const std::string& owner, const ShapePtr& shape);  // In the pool that the owner is in, if any.
@@ -118,7 +119,6 @@ class ClusterAccount : public AccountCallbacks {
   void BindLocked(const kube::Pod& pod, std::string_view node, const Resources& request);
   ShapePtr NeedOfLocked(const kube::Pod& pod);
   ShapePtr TakePresentLocked(const kube::Pod& pod);
-  // Keeps what a lost launcher had until its job's next pass, which knows whether another one comes.
   void KeepForLauncherLocked(const kube::Pod& before, const kube::Pod* after);
 
   const kube::Clock& clock_;

@@ -147,6 +147,8 @@ Result<View> ElasticReconciler::Observe(const Job& job, const Children& children
     if (view.measured) view.profile = JobProfileOf(*view.measured, *job);
   }
   if (Status read = ReadPods(children, view, std::move(stop)); !read) return std::move(read).error();
+  view.had_launcher = kept_.With(
+      job->metadata, [&](Kept& kept) { return kept.had_launcher = kept.had_launcher || children.launcher != nullptr; });
   if (children.launcher) {
     const kube::JobStatus& status = children.launcher->status;
     view.is_launcher_ending = children.launcher->metadata.is_being_deleted();
@@ -168,7 +170,9 @@ Result<View> ElasticReconciler::Observe(const Job& job, const Children& children
 Status ElasticReconciler::ReadPods(const Children& children, View& view, std::stop_token stop) {
   const std::string workers_name = WorkersName(*view.job);
   KnownNodes nodes(client_, account_, std::move(stop));
-  for (const auto& pod : caches_.pods.ByIndex<kube::Pod>(pods_by_job_, view.job->metadata.Key().ToString())) {
+  const auto pods = caches_.pods.ByIndex<kube::Pod>(pods_by_job_, view.job->metadata.Key().ToString());
+  account_.CatchUpWith(pods);
+  for (const auto& pod : pods) {
     const bool is_of_launcher = IsControlledBy(*pod, children.launcher.get());
     if (pod->metadata.Label(kRoleLabel) == "launcher" && pod->metadata.Label(kManagedByLabel) == kManagedBy &&
         !HasEnded(*pod) && !is_of_launcher) {

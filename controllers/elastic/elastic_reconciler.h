@@ -44,6 +44,7 @@ class ElasticReconciler final : public kube::Reconciler {
     // By UID, workers that had another controller's gate: when it was first seen without; nullopt: it has it.
     std::map<std::string, std::optional<kube::Time>> gated_by_others = {};
     bool is_namespace_ending = false;  // The job ends with it.
+    bool had_launcher = false;         // See View.
   };
 
   kube::Result<View> Observe(const Job& job, const Children& children, std::stop_token stop);

@@ -62,6 +62,7 @@ struct View {
   std::string launcher_message;        // Why it failed.
   std::vector<Worker> pods;            // By ordinal.
   std::vector<LauncherPod> launcher_pods;
+  bool had_launcher = false;        // This process has seen a launcher of the job.
   bool has_stray_launcher = false;  // A launcher's pod has not ended, and belongs to no Job that we see.
   std::shared_ptr<const api::WorkloadProfile> measured;  // What spec.profile means; null: there is none.
   std::optional<api::JobProfile> profile;                // Of it.

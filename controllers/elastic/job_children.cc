@@ -286,7 +286,7 @@ Status JobChildren::TellDeadline(const JobPass& pass) {
 Status JobChildren::EndStrayLaunchers(const JobPass& pass) {
   const View& view = pass.view;
   // If there was a launcher before, its pod may be newer than our cache of pods.
-  if (!view.has_stray_launcher && !view.hosts) return {};
+  if (!view.has_stray_launcher && !view.had_launcher && !view.hosts) return {};
   const std::string job = view.job->metadata.Key().ToString();
   const kube::ListOptions its_launchers{.label_selector = std::string(kJobNameLabel) + "=" + view.job->metadata.name +
                                                           "," + kRoleLabel + "=launcher," + kManagedByLabel + "=" +

@@ -164,7 +164,9 @@ void GangReconciler::AdoptPlaces(GangView& view) {
 
 std::vector<Member> GangReconciler::ReadMembers(const api::PodGroup& group, bool has_planning_owner) {
   std::vector<Member> members;
-  for (const auto& pod : pods_.ByIndex<kube::Pod>(pods_by_group_, group.metadata.Key().ToString())) {
+  const auto pods = pods_.ByIndex<kube::Pod>(pods_by_group_, group.metadata.Key().ToString());
+  account_.CatchUpWith(pods);
+  for (const auto& pod : pods) {
     const bool is_unbound = pod->spec.node_name.empty() && !HasEnded(*pod) && !pod->metadata.is_being_deleted();
     VolumeLimits volumes = is_unbound ? account_.VolumesOf(*pod) : VolumeLimits();
     // An owner that plans for its pods gives them to the scheduler despite such problems.
@@ -306,6 +308,8 @@ kube::Duration GangReconciler::TimeToLookAgain(const GangView& view, const GangP
 Result<Action> GangReconciler::Refused(const GangView& view, const GangPlan& plan, Error error, std::stop_token stop) {
   const ErrorCode code = error.code();
   if (code != ErrorCode::kForbidden && code != ErrorCode::kInvalid && code != ErrorCode::kInvalidArgument) return error;
+  // That its queue ended it stands in its reason alone: another one would let it start again.
+  if (GangReasonIn(plan.status) == ToString(GangReason::kDeadlineExceeded)) return error;
   // Members whose gate is lifted may be bound at any time, so their places stay.
   if (!view.is_planned_by_owner && !HasBegun(view)) account_.Forget(view.key);
   const GangReason reason = code == ErrorCode::kForbidden ? GangReason::kNotPermitted : GangReason::kPodsRefused;

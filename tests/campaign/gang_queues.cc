@@ -26,6 +26,15 @@ Act DeletesSet(const std::string& name) {
   return [name](World& world) { Delete(world, "statefulsets.apps", name); };
 }
 
+// Where the clock was set back, the small gang is older and goes first.
+bool RunsUnlessSmallIsOlder(const World& world) {
+  const auto made = [&](const char* gang) {
+    const Json* group = world.Get(kGroups, {kNamespace, gang});
+    return group ? Text(*group, {"metadata", "creationTimestamp"}) : std::string();
+  };
+  return Runs(world, "y-large", 1) || (made("y-small") < made("y-large") && Runs(world, "y-small", 1));
+}
+
 // In two pools of one node a gang waits for the whole node. That of the pool "y" starts first, although that of "x" has
 // waited longer, and nothing smaller takes its room.
 GangStory ReservationInEachPool() {
@@ -55,8 +64,8 @@ GangStory ReservationInEachPool() {
                           return IsToldOfKeptRoom(world, "x-large") && IsToldOfKeptRoom(world, "y-large");
                         },
                         submits_small),
-                    UntilRuns(1, DeletesSet("y-large"), "y-large"), UntilRuns(1, DeletesSet("x-runs"), "y-small"),
-                    UntilRuns(1, nullptr, "x-large")}};
+                    Until("y-large runs, or a small one that is older", RunsUnlessSmallIsOlder, DeletesSet("y-large")),
+                    UntilRuns(1, DeletesSet("x-runs"), "y-small"), UntilRuns(1, nullptr, "x-large")}};
 }
 
 // The nodes of the gang's members.

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
+#include <memory>
+#include <utility>
 
 #include "tests/kit/reconciler_fixture.h"
 #include "tests/kit/shapes.h"
@@ -79,6 +82,38 @@ TEST_F(ClusterAccountTest, BoundPodsHoldTheirNodeUntilTheyEnd) {
   PatchStatus("p", R"({"status":{"phase":"Succeeded"}})");
   EXPECT_EQ(account_.RoomFor("", GpuShape(1), 10).copies, 8);
   EXPECT_GT(freed_.load(), before) << "those that wait are told";
+}
+
+// A pass that sees a pod bound gives its place up. Were the account to learn of it later, two would have the same room.
+TEST_F(ClusterAccountTest, WhoSeesAPodBoundMakesTheAccountCountItAndItsEndIsStillSeen) {
+  std::promise<void> seen, go_on;
+  pods_.AddHandler([&, blocked = std::make_shared<bool>(false)](const kube::Change& change, bool) {
+    if (!change.after || std::exchange(*blocked, true)) return;
+    seen.set_value();
+    go_on.get_future().wait();
+  });
+  ClusterAccount late(nodes_, pods_, clock_);  // Its events come behind those of the handler above.
+  Create("pods", kit::MakePod(
+                     "p",
+                     [] {
+                       Json spec = kit::PodSpec(5);
+                       spec["nodeName"] = "n1";
+                       return spec;
+                     }(),
+                     Json(), "team-a"));
+  seen.get_future().wait();
+  const auto pod = pods_.Get<kube::Pod>({"team-a", "p"});
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(late.RoomFor("", GpuShape(1), 10).copies, 8) << "it has not heard of the pod";
+  late.CatchUpWith({pod});
+  EXPECT_EQ(late.RoomFor("", GpuShape(1), 10).copies, 3);
+  go_on.set_value();
+  Settle();
+  EXPECT_EQ(late.RoomFor("", GpuShape(1), 10).copies, 3);
+  PatchStatus("p", R"({"status":{"phase":"Succeeded"}})");
+  EXPECT_EQ(late.RoomFor("", GpuShape(1), 10).copies, 8);
+  late.CatchUpWith({pod});
+  EXPECT_EQ(late.RoomFor("", GpuShape(1), 10).copies, 8) << "nobody would ever release a pod that has ended";
 }
 
 TEST_F(ClusterAccountTest, WhatIsPlacedIsHeldUntilItIsForgotten) {
