@@ -13,6 +13,7 @@
 #include "clientlib/client/connection.h"
 #include "controllers/kubectl/trial_fit.h"
 #include "controllers/kubectl/trial_plot.h"
+#include "controllers/kubectl/trial_read.h"
 #include "controllers/kubectl/ungate.h"
 
 namespace grus {
@@ -28,6 +29,12 @@ constexpr const char* kFitUsage =
 constexpr const char* kPlotUsage =
     "kubectl grus trial plot NAME [-n NAMESPACE] [--svg FILE]\n"
     "    draws the curve of a TrialJob: throughput over GPUs, with the knee.\n";
+
+constexpr const char* kReadUsage =
+    "kubectl grus trial read LOG [--gpus N] [--batch-size B] [--batch-size-scope PerGpu|PerJob] [--pattern "
+    "PATTERN]...\n"
+    "    says as JSON what a TrialJob would read from a log, and on which lines it stands. LOG is a file, such as the\n"
+    "    output of kubectl logs --timestamps. Without timestamps, steps cannot be counted against the clock.\n";
 
 constexpr const char* kUngateUsage =
     "kubectl grus ungate [-n NAMESPACE | -A] [--yes]\n"
@@ -93,6 +100,44 @@ po::options_description FitOptionsDescription() {
       "CSV with the columns num_nodes, num_replicas, local_bsz of the sizes to predict.")(
       "max-ratio", po::value<double>()->value_name("RATIO")->default_value(FitOptions{}.max_interval_ratio),
       "Predictions whose 90 % band is wider than this (high / low) are Unknown: their step_time is a guess.");
+  return description;
+}
+
+int TrialRead(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+  if (values.count("name") == 0 || values["name"].as<std::vector<std::string>>().size() != 1) {
+    return SayWrongUse(error, "trial read needs one file with a log");
+  }
+  LogSetting setting;
+  setting.gpus = values["gpus"].as<int>();
+  setting.batch_size = values["batch-size"].as<int>();
+  if (setting.gpus < 1 || setting.batch_size < 0) {
+    return SayWrongUse(error, "--gpus must be 1 or more, --batch-size 0 or more");
+  }
+  const std::string scope = values["batch-size-scope"].as<std::string>();
+  if (scope != "PerGpu" && scope != "PerJob") return SayWrongUse(error, "--batch-size-scope is PerGpu or PerJob");
+  setting.batch_scope = scope == "PerGpu" ? api::BatchSizeScope::kPerGpu : api::BatchSizeScope::kPerJob;
+  if (values.count("pattern") > 0) {
+    for (const std::string& text : values["pattern"].as<std::vector<std::string>>()) {
+      const auto pattern = ParsePattern(text);
+      if (!pattern) return SayWrongUse(error, pattern.error().message());
+      setting.patterns.push_back(*pattern);
+    }
+  }
+  const kube::Result<CsvText> log = ReadFile(values["name"].as<std::vector<std::string>>().front());
+  if (!log) return SayFailed(error, log.error());
+  const kube::Result<std::string> answer = ReadSpeeds(log->text, setting);
+  return answer ? Finish(out, error, *answer) : SayFailed(error, answer.error());
+}
+
+po::options_description ReadOptionsDescription() {
+  po::options_description description("Options", 100);
+  description.add_options()("gpus", po::value<int>()->value_name("N")->default_value(1), "GPUs that the job ran on.")(
+      "batch-size", po::value<int>()->value_name("B")->default_value(0),
+      "The batch size that it was given. 0: what the log says, if it does.")(
+      "batch-size-scope", po::value<std::string>()->value_name("SCOPE")->default_value("PerGpu"),
+      "Whose batch that is: of each GPU (PerGpu) or of all of them (PerJob).")(
+      "pattern", po::value<std::vector<std::string>>()->value_name("KIND[:SCOPE]=REGEX"),
+      "As in measure.patterns, for example 'SamplesPerSecond:PerGpu=Speed: ([0-9.]+)'; may be repeated.");
   return description;
 }
 
@@ -196,6 +241,7 @@ struct Command {
 int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
   const Command commands[] = {{{"trial", "fit"}, kFitUsage, FitOptionsDescription(), TrialFit},
                               {{"trial", "plot"}, kPlotUsage, PlotOptionsDescription(), TrialPlot},
+                              {{"trial", "read"}, kReadUsage, ReadOptionsDescription(), TrialRead},
                               {{"ungate"}, kUngateUsage, UngateOptionsDescription(), Ungate}};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return SayWrongUse(error, "no command");
@@ -219,7 +265,7 @@ int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostrea
   po::options_description all;
   all.add(command->options).add_options()("name", po::value<std::vector<std::string>>());
   po::positional_options_description positional;
-  if (command->run == TrialPlot) positional.add("name", -1);
+  if (command->run == TrialPlot || command->run == TrialRead) positional.add("name", -1);
   po::variables_map values;
   try {
     po::store(po::command_line_parser(

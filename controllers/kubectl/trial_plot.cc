@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "controllers/policy/decimal.h"
+#include "controllers/policy/profile_drift.h"
 #include "controllers/queues/wording.h"
 #include "controllers/throughput/chart.h"
 
@@ -32,16 +33,6 @@ std::vector<Series> SeriesOf(const api::TrialJobStatus& status) {
     all.push_back({key.first, key.second, std::move(points)});
   }
   return all;
-}
-
-std::string UnitOf(api::ThroughputUnit unit) {
-  switch (unit) {
-    case api::ThroughputUnit::kSamplesPerSecond: return "samples/s";
-    case api::ThroughputUnit::kBatchesPerSecond: return "batches/s";
-    case api::ThroughputUnit::kStepsPerSecond: return "steps/s";
-    case api::ThroughputUnit::kNotKnown: break;
-  }
-  return "work/s";
 }
 
 PredictionSource SourceOf(api::CurveSource source) {
@@ -89,7 +80,7 @@ std::string TitleOf(const TrialJob& trial, const Series& series) {
 ChartOptions OptionsOf(const TrialJob& trial, const Series& series, const PlotSize& size) {
   ChartOptions options;
   options.title = TitleOf(trial, series);
-  options.unit = UnitOf(trial.status.throughput_unit);
+  options.unit = UnitText(trial.status.throughput_unit);
   options.knee = KneeOf(trial.status, series);
   options.width = size.width;
   options.height = size.height;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "controllers/measure/figures.h"
+#include "controllers/measure/known_scopes.h"
 #include "controllers/measure/phase_words.h"
 #include "controllers/measure/units.h"
 
@@ -15,7 +16,8 @@ namespace {
 using std::string_view;
 
 constexpr string_view kEta = "ETA: ";
-constexpr double kShortestEta = 20;  // Seconds. Below, the cut-off fraction weighs too much.
+constexpr std::size_t kLongestStep = 12;  // Digits of a step.
+constexpr double kShortestEta = 20;       // Seconds. Below, the cut-off fraction weighs too much.
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -34,21 +36,6 @@ bool HasAverage(const Words& words) {
 // "total steps: 1000", "max_train_steps: 1000", "save every steps: 100" do not count.
 bool IsSetting(const Words& label) {
   return label.last(1) == "per" || IsOneOf(label.last(1), kSettings) || IsOneOf(label.last(2), kSettings);
-}
-
-// Seconds of "45s", "1:23" or "1:02:03"; 0 of anything else.
-double ReadRemaining(string_view text) {
-  double seconds = 0;
-  for (int parts = 1; parts <= 3; ++parts) {
-    Figure figure;
-    const std::size_t length = ReadNumber(text, figure);
-    if (length == 0) return 0;
-    seconds = seconds * 60 + figure.value;
-    text.remove_prefix(length);
-    if (!text.starts_with(':')) return parts > 1 || text.starts_with('s') ? seconds : 0;
-    text.remove_prefix(1);
-  }
-  return 0;
 }
 
 class LineReader {
@@ -82,13 +69,17 @@ class LineReader {
     if (ReadLabel(figure, label) || ReadUnit(figure, label)) return;
     if (figure.is_whole && figure.total >= 2 && figure.value <= figure.total && !label.has("mem")) {
       plain_counter_ = figure;
-    } else if (figure.is_bracketed && figure.is_whole && figure.total == 0 && figure.begin <= 1 &&
-               figure.unit.starts_with(']')) {  // "[100]"
-      bracketed_counter_ = figure;
-    } else if (figure.is_whole && figure.total == 0 && figure.unit.starts_with(':') &&
-               IsFirst(figure)) {  // "100: loss 3"
+    } else if (figure.is_whole && figure.total == 0 && IsLeadingCounter(figure)) {
       bracketed_counter_ = figure;
     }
+  }
+
+  // "[100] ...", "100: loss 3", and tf_cnn_benchmarks' "100<tab>images/sec: 12.3".
+  bool IsLeadingCounter(const Figure& figure) const {
+    if (figure.is_bracketed) return figure.begin <= 1 && figure.unit.starts_with(']');
+    const bool has_mark =
+        figure.unit.starts_with(':') || text_.substr(figure.begin).find("\timages/sec: ") < kLongestStep;
+    return has_mark && IsFirst(figure);
   }
 
   bool IsFirst(const Figure& figure) const { return text_.find_first_not_of(' ') == figure.begin; }
@@ -121,7 +112,9 @@ class LineReader {
         AddSpeed(figure, unit, label, nullptr);
       return !FindUnit(behind, false);
     }
-    if (last == "size" && before == "batch" && figure.is_whole) result_.samples_per_step = figure.value;
+    // A batch that is not said to be of all GPUs may be of one, or of one of several passes before a step.
+    const bool is_batch = last == "size" && before == "batch" && ScopeIn(label) == Scope::kJob;
+    if ((is_batch || IsTrainersTotalBatch(text_, label)) && figure.is_whole) result_.samples_per_step = figure.value;
     return false;
   }
 
@@ -217,17 +210,22 @@ class LineReader {
     const Trust trust = HasAverage(label) ? Trust::kAverage : Trust::kStated;
     // A bar may switch between "it/s" and "s/it", so the unit makes no difference.
     const std::uint32_t series = SeriesOf(label.last(), SeriesOf(label.last(1)));
-    const bool is_per_gpu = IsPerGpu(label) || (behind && IsPerGpu(*behind));
-    Reading& reading = AddReading(figure, unit, trust, series);
-    if (is_per_gpu && unit.measure != Measure::kStepSeconds) reading.scope = Scope::kGpu;
+    const bool is_step = unit.measure == Measure::kStepSeconds;
+    const Scope scope = is_step && !unit.is_inverse ? Scope::kJob : ScopeOfRate(text_, unit.measure, label, behind);
+    // Composer divides the steps of the job by its devices. No device makes such steps.
+    if (is_step && (scope == Scope::kGpu || scope == Scope::kProcess)) return NoteFigure(figure);
+    Reading& reading = AddReading(figure, unit, trust, series, is_step ? Scope::kJob : scope);
     if (unit.per == "step" && behind) keras_time_ = &reading;
   }
 
-  Reading& AddReading(const Figure& figure, const Unit& unit, Trust trust, std::uint32_t series) {
+  Reading& AddReading(const Figure& figure, const Unit& unit, Trust trust, std::uint32_t series,
+                      Scope scope = Scope::kJob) {
     NoteFigure(figure);
     Reading reading;
     reading.measure = unit.measure;
     reading.trust = trust;
+    reading.scope = scope;
+    reading.at = static_cast<std::uint32_t>(figure.begin);
     reading.has_unit = unit.has_unit;
     reading.series = series;
     reading.value = figure.value * unit.scale;
@@ -236,7 +234,9 @@ class LineReader {
       reading.resolution /= reading.value * reading.value;
       reading.value = 1 / reading.value;
     }
-    const auto is_same = [&](const Reading& r) { return r.measure == reading.measure && r.series == series; };
+    const auto is_same = [&](const Reading& r) {
+      return r.measure == reading.measure && r.series == series && r.scope == scope;
+    };
     const auto all = result_.all();
     const auto same = std::find_if(all.begin(), all.end(), is_same);
     if (same != all.end() && reading.trust < same->trust) *same = reading;        // "RunningAvg...=12.3, Curr...=12.5"
@@ -268,12 +268,14 @@ class LineReader {
     Reading reading;
     reading.trust = trust;
     reading.value = counter->value;
+    reading.at = static_cast<std::uint32_t>(counter->begin);
     reading.resolution = 0.5;
     reading.total = counter->total;
     reading.series = SeriesOf(Words(counter->label).last());
     // PyTorch's MNIST example, and what was made of it, counts samples: "Train Epoch: 1 [640/60000 (1%)]".
     if (text_.starts_with("Train Epoch: ") && trust == Trust::kWeak && counter->is_bracketed) {
       reading.measure = Measure::kSampleCount;
+      reading.scope = Scope::kProcess;  // "batch_idx * len(data)".
     }
     result_.Add(reading);
     has_counter_ = true;
@@ -297,7 +299,7 @@ class LineReader {
     for (const Reading& reading : result_.all()) {
       if (reading.measure == Measure::kStepSeconds) return;
     }
-    const double seconds = ReadRemaining(text_.substr(at + kEta.size())) + 0.5;  // It is cut off, not rounded.
+    const double seconds = ReadDuration(text_.substr(at + kEta.size())) + 0.5;  // It is cut off, not rounded.
     const double steps = plain_counter_->total - plain_counter_->value;
     if (seconds < kShortestEta || steps <= 0) return;
     Reading reading;
@@ -321,7 +323,7 @@ class LineReader {
     if (less == string_view::npos || less == 0 || text_.find(']', less) == string_view::npos) return;
     const std::size_t before = text_.find_last_of("[ ", less - 1);
     if (before == string_view::npos) return;
-    const double seconds = ReadRemaining(text_.substr(before + 1)) + 0.5;  // It is cut off, not rounded.
+    const double seconds = ReadDuration(text_.substr(before + 1)) + 0.5;  // It is cut off, not rounded.
     if (seconds < kShortestEta) return;
     Reading reading;
     reading.measure = Measure::kStepSeconds;
@@ -340,7 +342,7 @@ class LineReader {
     const std::size_t length = ReadNumber(text_.substr(1), epoch);
     const std::size_t quote = text_.rfind('\'', text_.size() - 3);
     if (length == 0 || !epoch.is_whole || !text_.substr(1 + length).starts_with(", ")) return;
-    if (quote != string_view::npos && ReadRemaining(text_.substr(quote + 1)) > 0) AddEpoch(epoch);
+    if (quote != string_view::npos && ReadDuration(text_.substr(quote + 1)) > 0) AddEpoch(epoch);
   }
 
   // "12/60 ...", and "step 12/60 ..." of PaddlePaddle.

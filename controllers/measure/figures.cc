@@ -123,6 +123,20 @@ std::size_t ReadNumber(std::string_view text, Figure& figure) {
   return end;
 }
 
+double ReadDuration(std::string_view text) {
+  double seconds = 0;
+  for (int parts = 1; parts <= 3; ++parts) {
+    Figure figure;
+    const std::size_t length = ReadNumber(text, figure);
+    if (length == 0) return 0;
+    seconds = seconds * 60 + figure.value;
+    text.remove_prefix(length);
+    if (!text.starts_with(':')) return parts > 1 || text.starts_with('s') ? seconds : 0;
+    text.remove_prefix(1);
+  }
+  return 0;
+}
+
 std::span<Figure> FindFigures(std::string_view text, Figures& figures) {
   std::size_t size = 0, label_from = 0;
   for (std::size_t at = 0; at < text.size() && size < kMostFigures;) {

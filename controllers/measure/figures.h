@@ -35,6 +35,9 @@ std::span<Figure> FindFigures(std::string_view text, Figures& figures);
 // Reads the number that begins the text. Returns its length; 0: no number begins there.
 std::size_t ReadNumber(std::string_view text, Figure& figure);
 
+// Seconds of the "45s", "1:23" or "1:02:03" that begins the text; 0: it begins with anything else.
+double ReadDuration(std::string_view text);
+
 // The words of a label or a unit in lower case: "SamplesPerSec", "samples_per_sec" and "samples/sec" are
 // "samples", "per", "sec". At most the last kMost ones.
 class Words {

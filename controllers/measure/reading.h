@@ -20,6 +20,7 @@ enum class Measure {
   kStepSeconds,
   kSamplesPerSecond,
   kTokensPerSecond,  // Also words: what samples consist of.
+  kSamplesPerStep,   // The batch.
 };
 
 // How reliable a reading is, best first.
@@ -32,7 +33,9 @@ enum class Trust {
   kMixed,    // With evaluation, loading or warm-up in it.
 };
 
-enum class Scope { kJob, kGpu };  // Throughput of the whole job, or of one GPU.
+// Whose a rate or a batch is. Without a word about it, it is not known: most programs print that of their own process,
+// and some that of all.
+enum class Scope { kNotSaid, kProcess, kGpu, kJob };
 
 struct Reading {
   Measure measure = Measure::kStep;
@@ -43,6 +46,7 @@ struct Reading {
   double averaged_over = 0;  // How many steps since the counter began this averages; 0: no average.
   double total = 0;          // Of a counter that is printed with one: 340/1000.
   std::uint32_t series = 0;  // The same for readings from the same kind of text.
+  std::uint32_t at = 0;      // Where the number begins in the line.
   bool has_unit = true;      // False: seconds are assumed.
 };
 
@@ -62,7 +66,8 @@ class LineReadings {
 
   Phase phase = Phase::kTraining;
   double samples_per_step = 0;  // 0: not said.
-  bool is_heading = false;      // A line without a number: "Evaluation begins".
+  Scope batch_scope = Scope::kJob;
+  bool is_heading = false;  // A line without a number: "Evaluation begins".
 
  private:
   std::array<Reading, kMost> readings_;

@@ -126,7 +126,8 @@ std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series,
                        .scope = key.scope,
                        .trust = key.trust,
                        .is_counted = IsCounter(key.measure),
-                       .steady = best->steady};
+                       .steady = best->steady,
+                       .example = best->series->example()};
 }
 
 }  // namespace grus

@@ -27,6 +27,7 @@ struct MeasuredSpeed {
   Trust trust = Trust::kStated;
   bool is_counted = false;  // Against the times of the lines.
   SteadySpeed steady;       // Of a step, a sample, a token or an epoch.
+  ExampleLine example = {};
 
   // Seconds of a step or an epoch; samples or tokens per second.
   double value() const {

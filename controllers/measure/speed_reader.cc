@@ -61,16 +61,23 @@ LineReadings ReadAnyLine(std::string_view text) {
 
 }  // namespace
 
-const MeasuredSpeed* SpeedObservation::main() const {
-  const MeasuredSpeed* best = nullptr;
+std::vector<const MeasuredSpeed*> SpeedObservation::BestFirst() const {
+  std::vector<const MeasuredSpeed*> all;
   const auto order = [](const MeasuredSpeed& speed) {
     const bool is_mixed = speed.trust == Trust::kMixed || speed.measure == Measure::kEpoch;
-    return std::tuple(!std::isfinite(speed.steady.half_width_seconds), is_mixed, speed.is_counted);
+    return std::tuple(!std::isfinite(speed.steady.half_width_seconds), is_mixed, speed.scope == Scope::kNotSaid,
+                      speed.is_counted);
   };
   for (const std::optional<MeasuredSpeed>* speed : {&step, &throughput, &gpu_throughput, &token_throughput, &epoch}) {
-    if (*speed && (!best || order(**speed) < order(*best))) best = &**speed;
+    if (*speed) all.push_back(&**speed);
   }
-  return best;
+  std::ranges::stable_sort(all, [&](const auto* a, const auto* b) { return order(*a) < order(*b); });
+  return all;
+}
+
+const MeasuredSpeed* SpeedObservation::main() const {
+  const std::vector<const MeasuredSpeed*> all = BestFirst();
+  return all.empty() ? nullptr : all.front();
 }
 
 kube::Result<SpeedReader> SpeedReader::Make(const SpeedReaderOptions& options) {
@@ -98,7 +105,10 @@ void SpeedReader::ReadLogLine(const LogLine& line) {
   patterns_.Read(line.text, readings, counts_.not_numbers);
   if (patterns_.empty() && IsUnderHeading(readings)) return;
   if (readings.phase != Phase::kTraining) ++gaps_;
-  if (readings.samples_per_step > 0) samples_per_step_ = readings.samples_per_step;
+  if (readings.samples_per_step > 0) {
+    samples_per_step_ = readings.samples_per_step;
+    batch_scope_ = readings.batch_scope;
+  }
   if (readings.empty()) return;
   if (line.rank && line.rank != rank_) {  // The first rank, or a lower one than the one read so far.
     if (rank_) series_.clear();
@@ -147,6 +157,9 @@ void SpeedReader::AddReadings(const LineReadings& readings, const LogLine& line)
     SeriesKey key = KeyOf(reading, counter);
     const std::optional<std::size_t> found = FindSeries(key, true);
     if (!found) continue;
+    if (series_[*found].readings() == 0) {
+      series_[*found].set_example({std::string(line.text.substr(0, kLongestShown)), reading.at});
+    }
     bool is_taken = false;
     if (is_counter) {
       key.trust = Trust::kMixed;
@@ -196,12 +209,20 @@ std::optional<std::size_t> SpeedReader::FindSeries(const SeriesKey& key, bool ma
 SpeedObservation SpeedReader::Observe(WallTime now) const {
   SpeedObservation seen;
   seen.step = ChooseSpeed(series_, Measure::kStepSeconds, Scope::kJob);
-  seen.throughput = ChooseSpeed(series_, Measure::kSamplesPerSecond, Scope::kJob);
-  seen.gpu_throughput = ChooseSpeed(series_, Measure::kSamplesPerSecond, Scope::kGpu);
-  seen.token_throughput = ChooseSpeed(series_, Measure::kTokensPerSecond, Scope::kJob);
-  if (!seen.token_throughput) seen.token_throughput = ChooseSpeed(series_, Measure::kTokensPerSecond, Scope::kGpu);
+  const auto first_of = [&](Measure measure, std::initializer_list<Scope> scopes) {
+    std::optional<MeasuredSpeed> speed;
+    for (const Scope scope : scopes) {
+      if (!speed) speed = ChooseSpeed(series_, measure, scope);
+    }
+    return speed;
+  };
+  seen.throughput = first_of(Measure::kSamplesPerSecond, {Scope::kJob, Scope::kNotSaid});
+  seen.gpu_throughput = first_of(Measure::kSamplesPerSecond, {Scope::kGpu, Scope::kProcess});
+  seen.token_throughput =
+      first_of(Measure::kTokensPerSecond, {Scope::kJob, Scope::kGpu, Scope::kProcess, Scope::kNotSaid});
   seen.epoch = ChooseSpeed(series_, Measure::kEpoch, Scope::kJob);
   seen.samples_per_step = samples_per_step_;
+  seen.batch_scope = batch_scope_;
   seen.counts = counts_;
   seen.counts.lines = lines_.lines();
   if (first_speed_) seen.span = std::max<kube::Duration>(*last_speed_ - *first_speed_, kube::Duration::zero());

@@ -60,18 +60,20 @@ struct OnlyRefused {
 struct SpeedObservation {
   SpeedState state = SpeedState::kWaiting;
   std::optional<MeasuredSpeed> step;              // Seconds of a step.
-  std::optional<MeasuredSpeed> throughput;        // Samples a second of the whole job.
-  std::optional<MeasuredSpeed> gpu_throughput;    // Samples a second of one GPU.
-  std::optional<MeasuredSpeed> token_throughput;  // Tokens a second, of the whole job if that is said.
+  std::optional<MeasuredSpeed> throughput;        // Samples a second of the whole job, or of what is not said.
+  std::optional<MeasuredSpeed> gpu_throughput;    // Samples a second of one GPU or one process.
+  std::optional<MeasuredSpeed> token_throughput;  // Tokens a second, of the widest scope that is said.
   std::optional<MeasuredSpeed> epoch;             // Seconds of a whole epoch, with evaluations.
   double samples_per_step = 0;                    // 0: not said.
+  Scope batch_scope = Scope::kJob;                // Of these samples.
   kube::Duration span{};                          // From the first line that tells a speed to the last, by their times.
   std::optional<OnlyRefused> only_refused;        // None: a speed was taken or counted, or none was refused.
   SpeedCounts counts;
 
-  // The speed to compare trials by: prefer one with an interval, then one without evaluations in it, then a printed one
-  // over a counted one, then the order above.
-  const MeasuredSpeed* main() const;
+  // The speed to compare trials by: prefer one with an interval, then one without evaluations in it, then one whose
+  // scope is known, then a printed one over a counted one, then the order above.
+  std::vector<const MeasuredSpeed*> BestFirst() const;
+  const MeasuredSpeed* main() const;  // The best; null: there is none.
 };
 
 class SpeedReader {
@@ -107,6 +109,7 @@ class SpeedReader {
   bool is_under_heading_ = false;  // Every line since "Evaluation begins" has a counter that started over.
   double last_step_ = -1;          // Of the counter in training; below zero before the first.
   double samples_per_step_ = 0;
+  Scope batch_scope_ = Scope::kJob;
   OnlyRefused refused_;
   std::optional<WallTime> first_refused_;
   bool has_taken_ = false;  // A speed, not a count.

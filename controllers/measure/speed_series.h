@@ -10,8 +10,11 @@
 // neighbours are merged. A value; not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "clientlib/base/error.h"
@@ -19,6 +22,11 @@
 #include "controllers/measure/steady_speed.h"
 
 namespace grus {
+
+struct ExampleLine {
+  std::string text;    // Its beginning. Any bytes.
+  std::size_t at = 0;  // Where the number begins in it.
+};
 
 // What a reading has in common with others of its series.
 struct SeriesKey {
@@ -47,6 +55,10 @@ class SpeedSeries {
   // none in it is added here, any other to `mixed`, which may be null. False: refused.
   bool AddCount(double count, WallTime time, std::int64_t gaps, SpeedSeries* mixed);
 
+  // A line with such a reading, for people.
+  const ExampleLine& example() const { return example_; }
+  void set_example(ExampleLine example) { example_ = std::move(example); }
+
   const SeriesKey& key() const { return key_; }
   const std::vector<SpeedSample>& samples() const { return samples_; }
   std::int64_t readings() const { return readings_; }
@@ -67,6 +79,7 @@ class SpeedSeries {
   void NoteCount(double count);
 
   SeriesKey key_;
+  ExampleLine example_;
   std::vector<SpeedSample> samples_;
   std::size_t group_ = 1;  // How many added samples are merged into one.
   SpeedSample part_;       // The unfinished merged sample.

@@ -23,8 +23,10 @@ constexpr std::array<string_view, 30> kSamples = {"sample",   "samples",   "imag
                                                   "frame",    "frames",    "instance", "instances", "sent",  "pairs",
                                                   "row",      "rows",      "clip",     "clips",     "video", "videos"};
 constexpr std::array<string_view, 6> kTokens = {"token", "tokens", "tok", "toks", "word", "words"};
-constexpr std::array<string_view, 12> kGpus = {"gpu",    "gpus", "device",  "devices", "chip", "core",
-                                               "worker", "rank", "process", "replica", "card", "accelerator"};
+constexpr std::array<string_view, 8> kGpus = {"gpu",  "gpus", "device", "devices",
+                                              "chip", "core", "card",   "accelerator"};
+constexpr std::array<string_view, 4> kProcesses = {"worker", "rank", "process", "replica"};
+constexpr std::array<string_view, 4> kAll = {"total", "global", "overall", "aggregate"};
 constexpr std::array<string_view, 13> kBytes = {"b",    "kb",    "mb",   "gb",    "kib",   "mib",   "gib",
                                                 "byte", "bytes", "flop", "flops", "tflop", "tflops"};
 constexpr std::array<string_view, 5> kTimes = {"time", "timing", "cost", "duration", "latency"};
@@ -65,7 +67,8 @@ std::optional<Unit> PerSecond(string_view what, string_view before) {
 bool EndsAfter(const Words& words, std::size_t at) {
   for (++at; at < words.size(); ++at) {
     const string_view word = words[at];
-    if (word != "per" && word != "on" && !IsTimeWord(word) && !SecondsIn(word) && !IsOneOf(word, kGpus)) return false;
+    const bool is_holder = IsOneOf(word, kGpus) || IsOneOf(word, kProcesses);
+    if (word != "per" && word != "on" && !IsTimeWord(word) && !SecondsIn(word) && !is_holder) return false;
   }
   return true;
 }
@@ -124,11 +127,15 @@ std::optional<Unit> FindUnit(const Words& words, bool is_label) {
   return std::nullopt;
 }
 
-bool IsPerGpu(const Words& words) {
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i] == "per" && IsOneOf(words[i + 1], kGpus)) return true;
+Scope ScopeIn(const Words& words) {
+  Scope scope = Scope::kNotSaid;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_of = i > 0 && words[i - 1] == "per";
+    if (is_of && IsOneOf(words[i], kGpus)) return Scope::kGpu;
+    if (is_of && IsOneOf(words[i], kProcesses)) return Scope::kProcess;
+    if (IsOneOf(words[i], kAll)) scope = Scope::kJob;
   }
-  return false;
+  return scope;
 }
 
 }  // namespace grus

@@ -29,7 +29,7 @@ std::optional<double> SecondsIn(std::string_view word);  // Of "ms": 0.001.
 // The first "X per Y" among the words that is a speed or a step's time; in a label, only one at its end.
 std::optional<Unit> FindUnit(const Words& words, bool is_label);
 
-// "per GPU", "per device", ...
-bool IsPerGpu(const Words& words);
+// kGpu: "per GPU", "/device"; kProcess: "per worker", "per rank"; kJob: "total", "global"; else kNotSaid.
+Scope ScopeIn(const Words& words);
 
 }  // namespace grus

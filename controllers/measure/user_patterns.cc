@@ -3,6 +3,8 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "controllers/measure/figures.h"
@@ -66,10 +68,46 @@ kube::Result<UserPatterns> UserPatterns::Make(const std::vector<SpeedPattern>& p
     if (regex->NumberOfCapturingGroups() < 1) {
       return Wrong(pattern, "no group in parentheses around the number in \"" + pattern.regex + "\"");
     }
+    if (pattern.measure == Measure::kSamplesPerStep && pattern.scope == Scope::kNotSaid) {
+      return Wrong(pattern, "it needs a scope: PerGpu, PerProcess or PerJob");
+    }
     const std::uint32_t series = SeriesOf(pattern.name);
-    made.compiled_.push_back({std::move(regex), pattern.measure, series});
+    made.compiled_.push_back({std::move(regex), pattern.measure, pattern.scope, series});
   }
   return made;
+}
+
+std::string UserPatterns::RegexFor(std::string_view line, std::size_t at) {
+  constexpr std::size_t kMostBefore = 24, kMostBehind = 12;
+  constexpr std::string_view kNumber = "([0-9][0-9.,]*)", kSeparators = ",|;{}[]\t";
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  // The text as it is, but with any spaces and any numbers.
+  const auto quoted = [&](std::string_view text) {
+    std::string regex;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == ' ') regex += regex.ends_with(" *") ? "" : " *";
+      else if (static_cast<unsigned char>(text[i]) >= 0x80) regex += regex.ends_with(".*") ? "" : ".*";
+      else if (is_digit(text[i])) regex += regex.ends_with("[0-9.]+") ? "" : "[0-9.]+";
+      else if (text[i] == '\'') regex += '.';  // It stands between quotes.
+      else if (std::string_view(".\\+*?()|[]{}^$").find(text[i]) != std::string_view::npos) regex += {'\\', text[i]};
+      else regex += text[i];
+    }
+    return regex;
+  };
+  at = std::min(at, line.size());
+  std::size_t from = at;
+  while (from > 0 && at - from < kMostBefore && kSeparators.find(line[from - 1]) == std::string_view::npos) --from;
+  const std::string_view before = Trimmed(line.substr(from, at - from));
+  if (std::any_of(before.begin(), before.end(), is_letter)) return quoted(before) + " *" + std::string(kNumber);
+  std::size_t behind = at;
+  while (behind < line.size() && (is_digit(line[behind]) || line[behind] == '.' || line[behind] == ',')) ++behind;
+  std::size_t end = behind;
+  while (end < line.size() && end - behind < kMostBehind && !is_digit(line[end]) &&
+         kSeparators.find(line[end]) == std::string_view::npos) {
+    ++end;
+  }
+  return std::string(kNumber) + quoted(line.substr(behind, end - behind));
 }
 
 void UserPatterns::Read(std::string_view text, LineReadings& readings, std::int64_t& not_numbers) const {
@@ -80,11 +118,16 @@ void UserPatterns::Read(std::string_view text, LineReadings& readings, std::int6
     Reading reading;
     reading.measure = compiled.measure;
     reading.trust = Trust::kPattern;
+    reading.scope = compiled.scope;
     reading.series = compiled.series;
-    if (ReadWholeNumber({groups[1].data(), groups[1].size()}, reading)) {
-      readings.Add(reading);
-    } else {
+    reading.at = static_cast<std::uint32_t>(groups[1].data() - text.data());
+    if (!ReadWholeNumber({groups[1].data(), groups[1].size()}, reading)) {
       ++not_numbers;
+    } else if (reading.measure == Measure::kSamplesPerStep) {
+      readings.samples_per_step = reading.value;
+      readings.batch_scope = reading.scope;
+    } else {
+      readings.Add(reading);
     }
   }
 }

@@ -3,6 +3,8 @@
 //
 // A pattern is a regular expression of RE2, which takes time linear in the line whatever the pattern is; its
 // first group is the number. Each pattern is searched for in each line, by itself.
+//
+// Pure; thread-safe where const.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,8 @@ namespace grus {
 struct SpeedPattern {
   std::string name;
   std::string regex;
-  Measure measure = Measure::kStep;  // kStep, kSamplesPerSecond, kStepSeconds or kEpoch.
+  Measure measure = Measure::kStep;  // All but kSampleCount.
+  Scope scope = Scope::kJob;         // Of a rate or a batch.
   friend bool operator==(const SpeedPattern&, const SpeedPattern&) = default;
 };
 
@@ -39,6 +42,9 @@ class UserPatterns {
 
   bool empty() const { return compiled_.empty(); }
 
+  // A regular expression that finds the number that begins at `at` of such a line, for a person to use.
+  static std::string RegexFor(std::string_view line, std::size_t at);
+
   // Adds what the patterns find in the line to `readings`. A group that holds no number is counted.
   void Read(std::string_view text, LineReadings& readings, std::int64_t& not_numbers) const;
 
@@ -46,6 +52,7 @@ class UserPatterns {
   struct Compiled {
     std::unique_ptr<re2::RE2> regex;
     Measure measure;
+    Scope scope;
     std::uint32_t series;
   };
   std::vector<Compiled> compiled_;

@@ -16,6 +16,18 @@ bool IsSameSetting(const api::TrialConfig& measured, const api::TrialConfig& see
 
 }  // namespace
 
+std::string_view UnitText(api::ThroughputUnit unit) {
+  switch (unit) {
+    case api::ThroughputUnit::kSamplesPerSecond: return "samples/s";
+    case api::ThroughputUnit::kBatchesPerSecond: return "batches/s";
+    case api::ThroughputUnit::kStepsPerSecond: return "steps/s";
+    case api::ThroughputUnit::kTokensPerSecond: return "tokens/s";
+    case api::ThroughputUnit::kEpochsPerSecond: return "epochs/s";
+    case api::ThroughputUnit::kNotKnown: break;
+  }
+  return "work/s";
+}
+
 std::optional<Interval> ThroughputOf(const api::Measurement& measured) {
   const std::optional<double> mean = ParsePositive(measured.throughput);
   if (!mean) return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "crds/types/workload_profile.h"
 
@@ -20,6 +21,8 @@ struct Interval {
 
 // None: the measurement has no throughput. A missing end of the interval is the mean.
 std::optional<Interval> ThroughputOf(const api::Measurement& measured);
+
+std::string_view UnitText(api::ThroughputUnit unit);  // "samples/s"
 
 // A job's speed at one configuration, as it was last seen, in the unit of its profile.
 struct ObservedSpeed {

@@ -41,12 +41,14 @@ Step StepOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& po
   const double throughput = ParseDecimal(point.measured.throughput).value_or(0);
   const double seconds = ParseDecimal(point.measured.step_milliseconds).value_or(0) / 1000;
   switch (profile.throughput_unit) {
-    case api::ThroughputUnit::kSamplesPerSecond: {
+    case api::ThroughputUnit::kSamplesPerSecond:
+    case api::ThroughputUnit::kTokensPerSecond: {
       if (seconds > 0) return {seconds, NearestWhole(throughput * seconds / gpus)};
       // The source gives only samples (a rate in Prometheus, say): a step is of the batch size that was tried.
       const double batch = std::max(1, point.config.batch_size);
       return throughput > 0 ? Step{batch * gpus / throughput, batch} : Step{};
     }
+    case api::ThroughputUnit::kEpochsPerSecond:
     case api::ThroughputUnit::kStepsPerSecond: return {seconds, static_cast<double>(largest) / gpus};
     default: return {seconds, 1};
   }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "controllers/throughput/form_fit.h"
 #include "controllers/throughput/least_squares.h"
 
 namespace grus {
@@ -14,27 +15,18 @@ namespace {
 using kube::Error;
 using kube::ErrorCode;
 
-// Prior for any job: mean and standard deviation of each parameter, times in units of the median step. Wide: one
-// deviation is a factor of about three. Wider still for the share that depends on the batch size, which small batches
-// do not show but predictions of large ones need.
-constexpr Parameters kPriorMean = {-1.2, -0.7, -2.5, -0.7, -1.5, 0, -1.5, -1.8};
-constexpr Parameters kPriorDeviation = {1.0, 1.5, 1.2, 1.2, 1.0, 1.0, 1.0, 1.0};
-// Step times of equal jobs scatter by about this much; this prior counts as much as three measurements.
-constexpr double kPriorNoise = 0.06;
-constexpr double kPriorNoiseWeight = 3;
-// How far compute time at one batch size is off the line through the others.
-constexpr double kBatchEffect = 0.05;
-constexpr std::size_t kMaxBatchEffects = 32;  // More sizes define the line well enough, and cost time.
 // How much the time to synchronise may change with each doubling beyond the largest size measured, divided by the
 // number of different sizes that showed how it grows.
 constexpr double kUnseenGrowth = 0.2;
 // How uncertain a step with synchronising on one node, or on several, is while no such step was measured.
 constexpr double kUnmeasuredSync = 0.5;
-// No form is exact, so the errors of measurements are correlated: together they count as at most this many.
-constexpr double kMostEvidence = 16;
 // Evidence of measurements on the same job is not independent: four count as one when forms are weighed.
 constexpr double kEvidencePerMeasurement = 0.25;
 constexpr double kSmallestError = 0.03;  // Forms that predict this well are equally good.
+// A straggler is so much slower than the others say, in standard errors and as a factor. Fewer measurements than that
+// cannot tell a straggler from a size that is slow.
+constexpr double kStragglerErrors = 4.5, kStragglerFactor = 1.5;
+constexpr std::size_t kFewestWithStraggler = 8, kMostStragglers = 2, kStragglersTried = 3;
 // 90 % band; the factor is from calibration: the parts of the variance overlap.
 constexpr double kBandCalibration = 0.85;
 
@@ -57,129 +49,10 @@ std::optional<std::string> WhyNoMeasurement(const Measurement& m) {
   return std::nullopt;
 }
 
-int LargestNodes(const std::vector<Measurement>& all) {
-  int largest = 0;
-  for (const Measurement& m : all) largest = std::max(largest, m.size.nodes);
-  return largest;
-}
-
 int LargestReplicas(const std::vector<Measurement>& all) {
   int largest = 0;
   for (const Measurement& m : all) largest = std::max(largest, m.size.replicas);
   return largest;
-}
-
-// Index of the batch size's own effect.
-std::optional<std::size_t> EffectOf(const ThroughputFit& fit, double batch_size) {
-  const auto at = std::lower_bound(fit.batch_sizes.begin(), fit.batch_sizes.end(), batch_size);
-  if (at == fit.batch_sizes.end() || *at != batch_size) return std::nullopt;
-  return static_cast<std::size_t>(at - fit.batch_sizes.begin());
-}
-
-LogStep StepOf(const ThroughputFit& fit, const ScalingForm& form, const Parameters& parameters,
-               const std::vector<double>& effects, const JobSize& size) {
-  const auto effect = EffectOf(fit, size.local_batch_size);
-  return LogStepSeconds(form, parameters, size, fit.reference_batch, effect ? effects[*effect] : 0);
-}
-
-std::vector<double> GradientOf(const ThroughputFit& fit, const LogStep& step, const JobSize& size) {
-  std::vector<double> gradient(kParameterCount + fit.batch_sizes.size(), 0);
-  std::copy(step.gradient.begin(), step.gradient.end(), gradient.begin());
-  const auto effect = EffectOf(fit, size.local_batch_size);
-  if (effect) gradient[kParameterCount + *effect] = step.compute_share;
-  return gradient;
-}
-
-void Split(const std::vector<double>& all, Parameters& parameters, std::vector<double>& effects) {
-  std::copy_n(all.begin(), kParameterCount, parameters.begin());
-  effects.assign(all.begin() + kParameterCount, all.end());
-}
-
-// How a measurement counts in the fit.
-struct Influence {
-  double scatter = 1;  // Its noise, relative to that of others.
-  double weight = 1;   // How many measurements it counts as.
-
-  double Deviation(const Measurement& m, double noise) const {
-    return std::hypot(noise * scatter, m.relative_error) / std::sqrt(weight);
-  }
-};
-
-// The fit is used for sizes beyond the largest, so measurements on the most nodes count most.
-std::vector<Influence> InfluencesOf(const std::vector<Measurement>& measurements) {
-  const int largest = LargestNodes(measurements);
-  std::vector<Influence> influences;
-  for (const Measurement& m : measurements) {
-    Influence& influence = influences.emplace_back();
-    if (m.size.nodes > 1) influence.scatter = std::sqrt(1 + std::log2(double(largest) / m.size.nodes));
-    influence.weight = std::min(1.0, kMostEvidence / double(measurements.size()));
-  }
-  return influences;
-}
-
-NormalPrior PriorOf(const ThroughputFit& fit) {
-  NormalPrior prior{{kPriorMean.begin(), kPriorMean.end()}, {kPriorDeviation.begin(), kPriorDeviation.end()}};
-  prior.mean.resize(kParameterCount + fit.batch_sizes.size(), 0);
-  prior.deviation.resize(prior.mean.size(), kBatchEffect);
-  return prior;
-}
-
-Residuals ResidualsOf(const ThroughputFit& fit, const ScalingForm& form, const std::vector<Influence>& influences,
-                      double noise, const std::vector<double>& at) {
-  Parameters parameters;
-  std::vector<double> effects;
-  Split(at, parameters, effects);
-  Residuals residuals;
-  residuals.values.reserve(fit.measurements.size());
-  residuals.jacobian.reserve(fit.measurements.size() * at.size());
-  for (std::size_t i = 0; i < fit.measurements.size(); ++i) {
-    const Measurement& m = fit.measurements[i];
-    const LogStep step = StepOf(fit, form, parameters, effects, m.size);
-    const double deviation = influences[i].Deviation(m, noise);
-    residuals.values.push_back((step.value - std::log(m.step_seconds) + std::log(fit.unit_seconds)) / deviation);
-    for (const double g : GradientOf(fit, step, m.size)) residuals.jacobian.push_back(g / deviation);
-  }
-  return residuals;
-}
-
-// The noise is not known beforehand: fit, see how the measurements scatter, and fit again.
-FittedForm FitForm(const ThroughputFit& fit, const ScalingForm& form) {
-  const NormalPrior prior = PriorOf(fit);
-  const std::vector<Influence> influences = InfluencesOf(fit.measurements);
-  const std::size_t count = fit.measurements.size();
-  FittedForm fitted;
-  fitted.form = form;
-  fitted.noise = kPriorNoise;
-  for (const Influence& influence : influences) fitted.evidence += influence.weight;
-  LeastSquaresSolution solution;
-  solution.parameters = prior.mean;
-  std::vector<double> errors(count);  // Relative, as if all measurements scattered alike.
-  for (int round = 0;; ++round) {
-    const auto residuals = [&](const std::vector<double>& at) {
-      return ResidualsOf(fit, form, influences, fitted.noise, at);
-    };
-    solution = SolveLeastSquares(residuals, prior, std::move(solution.parameters));
-    double squares = 0, used = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double deviation = influences[i].Deviation(fit.measurements[i], fitted.noise);
-      errors[i] = solution.residuals.values[i] * deviation / influences[i].scatter;
-      squares += influences[i].weight * Square(errors[i]);
-      used += solution.leverage[i];
-    }
-    if (round == 2) break;
-    fitted.degrees_of_freedom = std::max(fitted.evidence - used, 0.0) + kPriorNoiseWeight;
-    fitted.noise = std::sqrt((squares + kPriorNoiseWeight * Square(kPriorNoise)) / fitted.degrees_of_freedom);
-  }
-  // What each error would be without its measurement, to first order (Cook and Weisberg 1982, 2.2).
-  double squares = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double left_out = std::abs(errors[i]) / std::max(1 - solution.leverage[i], 0.05);
-    squares += influences[i].weight * Square(std::min(left_out, 1.0));
-  }
-  fitted.leave_one_out_error = std::sqrt(squares / fitted.evidence);
-  Split(solution.parameters, fitted.parameters, fitted.batch_effects);
-  fitted.covariance = std::move(solution.covariance);
-  return fitted;
 }
 
 void Weigh(std::vector<FittedForm>& forms) {
@@ -244,7 +117,7 @@ LogBand ForecastOf(const ThroughputFit& fit, const JobSize& size, double quantil
   const bool is_like_none = size.replicas > 1 && SizesLike(fit, size) == 0;
   double mean = 0, second_moment = 0;
   for (const FittedForm& f : fit.forms) {
-    const LogStep step = StepOf(fit, f.form, f.parameters, f.batch_effects, size);
+    const LogStep step = StepOf(fit, f, size);
     // A form is no better at a size that was never measured than at one that is left out.
     const double error = std::max(f.noise, f.leave_one_out_error);
     const double variance = VarianceAlong(f.covariance, GradientOf(fit, step, size)) + Square(error) +
@@ -308,6 +181,52 @@ int LargestValid(const ThroughputFit& fit) {
   return size.replicas;
 }
 
+ThroughputFit FitAll(const std::vector<Measurement>& measurements, const FitOptions& options) {
+  ThroughputFit fit = FrameOf(measurements, options);
+  for (const ScalingForm& form : ScalingForms()) fit.forms.push_back(FitForm(fit, form));
+  Weigh(fit.forms);
+  return fit;
+}
+
+// How much longer the measurement took than the best form says without it, as a logarithm; 0 if that may be chance.
+double ExcessOf(const ThroughputFit& fit, std::size_t at) {
+  std::vector<Measurement> others = fit.measurements;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
+  const ThroughputFit frame = FrameOf(std::move(others), fit.options);
+  const FittedForm form = FitForm(frame, fit.best().form);
+  const Measurement& m = fit.measurements[at];
+  const LogStep step = StepOf(frame, form, m.size);
+  const double error = std::max(form.noise, form.leave_one_out_error);
+  const double variance = VarianceAlong(form.covariance, GradientOf(frame, step, m.size)) + Square(error) +
+                          Square(m.relative_error) +
+                          Square(step.compute_share) * BatchVariance(frame, m.size.local_batch_size);
+  const double excess = std::log(m.step_seconds / frame.unit_seconds) - step.value;
+  return excess > kStragglerErrors * std::sqrt(variance) && excess > std::log(kStragglerFactor) ? excess : 0;
+}
+
+// The clearest straggler among those measurements that the best form explains least, and how many times slower it is.
+std::optional<std::pair<std::size_t, double>> FindStraggler(const ThroughputFit& fit) {
+  if (fit.measurements.size() < kFewestWithStraggler) return std::nullopt;
+  std::vector<std::pair<double, std::size_t>> slowest;
+  const FittedForm& best = fit.best();
+  for (std::size_t i = 0; i < fit.measurements.size(); ++i) {
+    const Measurement& m = fit.measurements[i];
+    const LogStep step = StepOf(fit, best, m.size);
+    slowest.emplace_back(step.value - std::log(m.step_seconds / fit.unit_seconds), i);
+  }
+  std::sort(slowest.begin(), slowest.end());
+  slowest.resize(std::min(slowest.size(), kStragglersTried));
+  std::optional<std::pair<std::size_t, double>> found;
+  double most = 0;
+  for (const auto& [error, at] : slowest) {
+    const double excess = ExcessOf(fit, at);
+    if (excess <= most) continue;
+    most = excess;
+    found = {at, std::exp(excess)};
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string_view ToString(PredictionSource source) {
@@ -341,24 +260,17 @@ kube::Result<ThroughputFit> FitThroughput(const std::vector<Measurement>& measur
     }
   }
 
-  ThroughputFit fit;
-  fit.options = options;
-  fit.measurements = measurements;
-  std::vector<double> seconds;
-  std::set<double> batch_sizes;
-  double batch_sum = 0;
-  for (const Measurement& m : measurements) {
-    seconds.push_back(m.step_seconds);
-    batch_sizes.insert(m.size.local_batch_size);
-    batch_sum += m.size.local_batch_size / double(measurements.size());
+  std::vector<Measurement> kept = measurements;
+  std::vector<Straggler> stragglers;
+  ThroughputFit fit = FitAll(kept, options);
+  while (stragglers.size() < kMostStragglers) {
+    const auto found = FindStraggler(fit);
+    if (!found) break;
+    stragglers.push_back({kept[found->first], found->second});
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(found->first));
+    fit = FitAll(kept, options);
   }
-  std::nth_element(seconds.begin(), seconds.begin() + std::ptrdiff_t(seconds.size() / 2), seconds.end());
-  fit.unit_seconds = seconds[seconds.size() / 2];
-  fit.reference_batch = batch_sum;
-  if (batch_sizes.size() <= kMaxBatchEffects) fit.batch_sizes.assign(batch_sizes.begin(), batch_sizes.end());
-
-  for (const ScalingForm& form : ScalingForms()) fit.forms.push_back(FitForm(fit, form));
-  Weigh(fit.forms);
+  fit.stragglers = std::move(stragglers);
   fit.largest_valid_replicas = LargestValid(fit);
   return fit;
 }

@@ -9,7 +9,8 @@
 // is Unknown.
 //
 // Odd measurements are data, not errors: the same size twice, times that fall as a job grows, a single batch size. A
-// number that cannot be a measurement is an error that names it.
+// number that cannot be a measurement is an error that names it. Among many measurements, one or two that are far
+// slower than all others together say are stragglers: they are named and left out.
 //
 // Pure functions of their arguments, deterministic, safe from any thread.
 #pragma once
@@ -67,10 +68,17 @@ struct FittedForm {
   std::vector<double> covariance;     // Of parameters, then batch_effects.
 };
 
+// A measurement that no form explains once the others are known: a node with a sick card, say, or a bad network.
+struct Straggler {
+  Measurement measurement;
+  double times = 1;  // How many times slower it is than the others say.
+};
+
 struct ThroughputFit {
   FitOptions options;
-  std::vector<Measurement> measurements;
-  std::vector<FittedForm> forms;   // By weight, largest first; there is one at least.
+  std::vector<Measurement> measurements;  // Without stragglers.
+  std::vector<Straggler> stragglers;      // Found among the measurements; at most two.
+  std::vector<FittedForm> forms;          // By weight, largest first; there is one at least.
   int largest_valid_replicas = 0;  // Up to here, doubling from the largest measured, the band is within the limit.
 
   // What the parameters are relative to.

@@ -8,12 +8,12 @@
 #include <set>
 
 #include "controllers/frame/kstatus.h"
+#include "controllers/measure/measured_work.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/queues/wording.h"
 #include "controllers/throughput/curve.h"
 #include "controllers/throughput/profile_measurements.h"
-#include "controllers/trial/trial_numbers.h"
 
 namespace grus {
 namespace {

@@ -8,11 +8,11 @@
 #include "clientlib/model/core_v1.h"
 #include "controllers/cluster/owners.h"
 #include "controllers/frame/planned_event.h"
+#include "controllers/measure/measured_work.h"
 #include "controllers/measure/reading.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
 #include "controllers/trial/profile_status.h"
-#include "controllers/trial/trial_numbers.h"
 
 namespace grus {
 namespace {
@@ -152,7 +152,7 @@ kube::Status RunningJobs::Conclude(const Job& job, const RunningSetting& setting
   const auto profile = caches_.profiles.Get<WorkloadProfile>({"", name});
   if (!profile) return {};
   const api::ThroughputUnit unit = profile->spec.throughput_unit;
-  const std::optional<api::Measurement> measured = MeasurementOfRunning(seen, setting.config, unit);
+  const std::optional<api::Measurement> measured = MeasurementOfRunning(seen, setting.config, profile->spec);
   if (!measured) {
     log_.Debug("the log of a running job contains no speed", {{"job", job->metadata.Key().ToString()}});
     return {};

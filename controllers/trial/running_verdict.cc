@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/trial/running_verdict.h"
 
-#include "controllers/trial/trial_numbers.h"
+#include "controllers/measure/measured_work.h"
+#include "controllers/policy/decimal.h"
 
 namespace grus {
 namespace {
@@ -12,18 +13,31 @@ bool IsSaid(const std::optional<api::ProfileDrift>& said, const api::ProfileDrif
          DoAgree(said->observed, drift.observed).value_or(false);
 }
 
+// 0: the profile does not say.
+double SamplesInStep(const api::WorkloadProfileSpec& profile, const api::TrialConfig& config) {
+  const api::ProfilePoint* point = FindPoint(profile, config);
+  if (point == nullptr || profile.throughput_unit != api::ThroughputUnit::kSamplesPerSecond) return 0;
+  const auto rate = ThroughputOf(point->measured);
+  return rate ? rate->mean * ParseDecimal(point->measured.step_milliseconds).value_or(0) / 1000 : 0;
+}
+
 }  // namespace
 
-std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& seen, const api::TrialConfig& config,
-                                                     api::ThroughputUnit unit) {
-  const MeasuredSpeed* speed = seen.main();
-  if (speed == nullptr || unit == api::ThroughputUnit::kNotKnown) return std::nullopt;
-  // A speed that includes evaluations is not the time of a step.
-  if (speed->trust == Trust::kMixed || !speed->steady.has_precision(kUsablePrecision)) return std::nullopt;
+std::optional<api::Measurement> MeasurementOfRunning(SpeedObservation seen, const api::TrialConfig& config,
+                                                     const api::WorkloadProfileSpec& profile) {
+  const api::ThroughputUnit unit = profile.throughput_unit;
+  if (unit == api::ThroughputUnit::kNotKnown) return std::nullopt;
+  if (seen.samples_per_step == 0) {
+    seen.samples_per_step = SamplesInStep(profile, config);
+    seen.batch_scope = Scope::kJob;
+  }
   const api::BatchSizeScope scope =
       unit == api::ThroughputUnit::kStepsPerSecond ? api::BatchSizeScope::kPerJob : api::BatchSizeScope::kPerGpu;
-  const std::optional<MeasuredWork> work = MeasurementOf(seen, config, scope, unit);
-  return work ? std::optional(work->measured) : std::nullopt;
+  const std::optional<MeasuredWork> work = MeasurementOf(seen, {config, scope}, unit);
+  // A speed that includes evaluations is not the time of a step.
+  const bool is_usable = work && work->speed->trust != Trust::kMixed && !work->measured.is_scope_unknown &&
+                         work->speed->steady.has_precision(kUsablePrecision);
+  return is_usable ? std::optional(work->measured) : std::nullopt;
 }
 
 JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, api::ThroughputUnit unit,

@@ -44,9 +44,10 @@ struct JudgedSpeed {
   std::optional<api::ProfileDrift> drift;  // Between the job and the profile.
 };
 
-// The speed in the log of a job that runs on `config`, in the unit of a profile. None: it cannot be compared.
-std::optional<api::Measurement> MeasurementOfRunning(const SpeedObservation& seen, const api::TrialConfig& config,
-                                                     api::ThroughputUnit unit);
+// The speed in the log of a job that runs on `config`, in the unit of the profile. None: it cannot be compared. Where
+// the log does not say how many samples a step has, the profile's point of that configuration does.
+std::optional<api::Measurement> MeasurementOfRunning(SpeedObservation seen, const api::TrialConfig& config,
+                                                     const api::WorkloadProfileSpec& profile);
 
 // `unit` is that of `seen`.
 JudgedSpeed JudgeSpeed(const api::WorkloadProfile& profile, ObservedSpeed seen, api::ThroughputUnit unit,

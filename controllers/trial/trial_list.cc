@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <set>
 
+#include "controllers/measure/measured_work.h"
 #include "controllers/queues/wording.h"
-#include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_scope.h"
 #include "controllers/trial/trial_space.h"
 
 namespace grus {
@@ -19,7 +20,7 @@ using api::TrialReason;
 
 std::string WhyText(TrialReason reason, const Trial* common, bool is_on_one_node) {
   switch (reason) {
-    case TrialReason::kOutOfMemory: return "a smaller batch size ran out of memory on as many GPUs or more";
+    case TrialReason::kOutOfMemory: return "it ran out of memory with as many samples on a GPU, or fewer";
     case TrialReason::kNoMoreGain: return "more GPUs did not make it faster";
     case TrialReason::kDoesNotFit:
       return is_on_one_node ? "no node that it may run on has this many GPUs"
@@ -33,9 +34,7 @@ std::string WhyText(TrialReason reason, const Trial* common, bool is_on_one_node
 class Lister {
  public:
   Lister(const TrialView& view, api::TrialJobStatus& status)
-      : view_(view),
-        status_(status),
-        rules_(status.trials, view.job->spec.early_stop && view.job->spec.strategy.type == api::StrategyType::kLadder) {
+      : view_(view), status_(status), rules_(view.job->spec, *view.workload, status.trials) {
     for (const KnownTrial& known : view.known) known_.emplace(WithoutNodes(known.config), &known);
     const bool has_success = std::any_of(status.trials.begin(), status.trials.end(),
                                          [](const Trial& trial) { return trial.phase == TrialPhase::kSucceeded; });
@@ -161,6 +160,7 @@ void Lister::List(const std::vector<TrialConfig>& configs) {
 }  // namespace
 
 void ListTrials(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status) {
+  SettleScopes(view.job->spec.space, status);
   Lister(view, status).List(configs);
 }
 

@@ -6,8 +6,8 @@
 
 #include "clientlib/model/utf8.h"
 #include "controllers/frame/retry_times.h"
+#include "controllers/measure/measured_work.h"
 #include "controllers/queues/wording.h"
-#include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_plan.h"
 
 namespace grus {
@@ -20,11 +20,11 @@ using api::TrialReason;
 constexpr double kLeastSeconds = 5;  // Less is too short, however steady the speed is.
 constexpr std::size_t kLongestMessage = 900;
 constexpr kube::Duration kRefusedTwice = kRefusedRetry + std::chrono::seconds(5);  // Time for the job's next try.
-constexpr std::chrono::seconds kOnlyRefused{60};  // A training may print zeros while it compiles.
 constexpr char kLogSaysOutOfMemory[] = "its log says that a GPU is out of memory";
 constexpr char kWhatIsRefused[] = "zero, negative, infinite or NaN";
+// A rank that is out of memory may leave the others waiting for it, and the pod's status may lag behind its log.
+constexpr std::chrono::seconds kOutOfMemoryHangs{20};
 constexpr std::chrono::seconds kSilenceToMention{30};  // Of silence, before the message mentions it.
-constexpr std::chrono::seconds kUnreadable{20};        // Of holding GPUs; shorter than the reader waits (kPatience).
 
 void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
   trial.phase = phase;
@@ -35,15 +35,13 @@ void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reas
 }
 
 // Whether the interval is meaningful.
-bool IsMeasured(const SpeedObservation& seen) {
-  const MeasuredSpeed* speed = seen.main();
-  return speed != nullptr && speed->steady.is_steady && std::isfinite(speed->steady.half_width_seconds) &&
-         speed->steady.half_width_seconds < speed->steady.mean_seconds;
+bool IsMeasured(const SteadySpeed& steady) {
+  return steady.is_steady && std::isfinite(steady.half_width_seconds) &&
+         steady.half_width_seconds < steady.mean_seconds;
 }
 
 // How long the steady speed was observed. A printed rate has no duration, so use the times of its lines.
-double SteadySeconds(const SpeedObservation& seen) {
-  const SteadySpeed& steady = seen.main()->steady;
+double SteadySeconds(const SpeedObservation& seen, const SteadySpeed& steady) {
   const double all = std::max(1, steady.samples + steady.warm_up_samples);
   return std::chrono::duration<double>(seen.span).count() * steady.samples / all;
 }
@@ -52,7 +50,8 @@ std::string UnreadableMessage(const TrialView& view, const TrialRun& run) {
   const SpeedCounts& counts = run.speed->counts;
   if (counts.lines == 0) return "its output has no line end";
   std::string text = "its log has " + Count(counts.lines, "line") + ", but ";
-  if (view.job->spec.measure.patterns.empty()) text += "none of them contains a speed; set measure.patterns";
+  if (view.job->spec.measure.patterns.empty())
+    text += "no speed in any of them; if none is to come, set measure.patterns";
   else if (counts.not_numbers > 0) text += "measure.patterns match no number";
   else text += "measure.patterns match none of them";
   return text;
@@ -70,8 +69,10 @@ std::string RefusedMessage(const TrialView& view, const OnlyRefused& refused) {
   return text;
 }
 
-void Succeed(Trial& trial, const TrialView& view, TrialReason reason, api::ThroughputUnit unit) {
-  End(trial, view, TrialPhase::kSucceeded, reason, SpeedText(*trial.measured, unit));
+void Succeed(Trial& trial, const TrialView& view, const TrialRun& run, TrialReason reason, api::ThroughputUnit unit) {
+  std::string message = SpeedText(*trial.measured, unit);
+  if (trial.measured->is_scope_unknown && run.speed) message += "; " + ScopeQuestion(*run.speed, unit);
+  End(trial, view, TrialPhase::kSucceeded, reason, std::move(message));
 }
 
 // Ends the trial if its pods or its job failed. True: it ended.
@@ -101,15 +102,16 @@ bool EndByFailure(Trial& trial, const TrialView& view, const TrialRun& run) {
 }
 
 // Ends the trial if the measurement is complete. True: it ended.
-bool EndByMeasurement(Trial& trial, const TrialView& view, const SpeedObservation& seen, api::ThroughputUnit unit) {
+bool EndByMeasurement(Trial& trial, const TrialView& view, const TrialRun& run, const SteadySpeed& steady,
+                      api::ThroughputUnit unit) {
   const api::TrialMeasure& measure = view.job->spec.measure;
   const double window = measure.window_seconds;
-  const double seconds = SteadySeconds(seen);
-  const bool is_precise = seen.main()->steady.has_precision(measure.precision_percent / 100.0);
+  const double seconds = SteadySeconds(*run.speed, steady);
+  const bool is_precise = steady.has_precision(measure.precision_percent / 100.0);
   if (view.job->spec.early_stop && is_precise && seconds >= std::min(window, kLeastSeconds)) {
-    Succeed(trial, view, TrialReason::kPrecisionReached, unit);
+    Succeed(trial, view, run, TrialReason::kPrecisionReached, unit);
   } else if (seconds >= window) {
-    Succeed(trial, view, TrialReason::kWindowEnded, unit);
+    Succeed(trial, view, run, TrialReason::kWindowEnded, unit);
   } else {
     return false;
   }
@@ -126,38 +128,34 @@ bool IsSilent(const TrialRun& run) {
   return run.speed && run.speed->state == SpeedState::kSilent && !run.is_log_awaited;
 }
 
+// A speed may come late: imports, downloads and compilers print, or print zeros, or nothing for minutes.
 bool EndByOutput(Trial& trial, const TrialView& view, const TrialRun& run) {
   const SpeedObservation& seen = *run.speed;
-  // The reader uses the wall clock, which may have been set forward.
+  const std::chrono::seconds startup(view.job->spec.measure.startup_seconds);
   const std::optional<kube::Time> since = HeldSince(run);
   const kube::Duration held = since ? view.now.value - since->value : kube::Duration::zero();
-  if (seen.state == SpeedState::kNotMatched && held >= kUnreadable) {
-    // The pod's status may lag behind its log.
-    if (seen.counts.out_of_memory > 0) {
-      End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, kLogSaysOutOfMemory);
-      return true;
-    }
+  if (seen.state == SpeedState::kNotMatched && seen.counts.out_of_memory > 0 && held >= kOutOfMemoryHangs) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kOutOfMemory, kLogSaysOutOfMemory);
+    return true;
+  }
+  if (held < startup) return false;
+  if (seen.state == SpeedState::kNotMatched) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, UnreadableMessage(view, run));
-    return true;
-  }
-  // Use only the times of the lines, so that a new process reaches the same result.
-  if (seen.only_refused && seen.only_refused->span >= kOnlyRefused) {
+  } else if (seen.only_refused) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNothingMatched, RefusedMessage(view, *seen.only_refused));
-    return true;
-  }
-  const bool is_silent = IsSilent(run) && run.pods.launcher_started;
-  if (is_silent && held >= kSilence && view.now.value - run.pods.launcher_started->value >= kSilence) {
+  } else if (IsSilent(run)) {
     End(trial, view, TrialPhase::kFailed, TrialReason::kNoOutput,
-        "the training printed nothing in " + std::to_string(kSilence.count()) +
-            " s; if its output is buffered, as Python's is, run it with PYTHONUNBUFFERED=1");
-    return true;
+        "the training printed nothing in the " + std::to_string(startup.count()) +
+            " s of measure.startupSeconds; if its output is buffered, as Python's is, run it with PYTHONUNBUFFERED=1");
+  } else {
+    return false;
   }
-  return false;
+  return true;
 }
 
 void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool is_measured, api::ThroughputUnit unit) {
   const std::string seconds = std::to_string(run.child ? run.child->slice_seconds : 0) + " s";
-  if (is_measured) return Succeed(trial, view, TrialReason::kWindowEnded, unit);
+  if (is_measured) return Succeed(trial, view, run, TrialReason::kWindowEnded, unit);
   // A new process knows this only from the status.
   const bool was_silent = trial.reason == TrialReason::kNoOutput;
   bool is_silent = was_silent;
@@ -175,29 +173,34 @@ void EndOfSlice(Trial& trial, const TrialView& view, const TrialRun& run, bool i
   message += seconds + " that the budget gave it";
   const std::int64_t refused = run.speed ? run.speed->counts.refused : 0;
   if (refused > 0) message += "; " + Count(refused, "reading") + " refused: " + kWhatIsRefused;
+  else if (run.speed && run.speed->state == SpeedState::kNotMatched) message += "; " + UnreadableMessage(view, run);
   End(trial, view, TrialPhase::kFailed, is_silent ? TrialReason::kNoOutput : TrialReason::kTimeSpent,
       std::move(message));
 }
 
-// Sets the current measurement, in the unit of all trials. True if it is the trial's result. The time of an epoch may
-// be precise while that of a step is not.
-bool SetMeasured(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit& unit) {
-  if (!run.speed) return false;
+// Sets the current measurement, in the unit of all trials. Returns the speed if it is the trial's result, else null.
+// The time of an epoch may be precise while that of a step is not.
+const SteadySpeed* SetMeasured(Trial& trial, const TrialView& view, const TrialRun& run, api::ThroughputUnit& unit) {
+  if (!run.speed) return nullptr;
   const std::optional<api::Measurement> known = trial.measured;
-  auto work = MeasurementOf(*run.speed, trial.config, view.job->spec.space.batch_size_scope, unit);
-  if (!work) return false;
+  // Horovod has a process for each GPU; what a pod starts is its own affair.
+  const bool has_process_per_gpu = view.workload && !view.workload->is_on_one_node;
+  auto work =
+      MeasurementOf(*run.speed, {trial.config, view.job->spec.space.batch_size_scope, has_process_per_gpu}, unit);
+  if (!work) return nullptr;
   trial.measured = std::move(work->measured);
   trial.measured->peak_memory_bytes = run.gpu_use.peak_memory_bytes;
   trial.measured->utilization_percent = run.gpu_use.utilization_percent;
   if (known && !run.gpu_use.peak_memory_bytes) trial.measured->peak_memory_bytes = known->peak_memory_bytes;
   if (known && !run.gpu_use.utilization_percent) trial.measured->utilization_percent = known->utilization_percent;
-  const bool is_measured = IsMeasured(*run.speed);
+  const bool is_measured = IsMeasured(work->speed->steady);
   if (is_measured) unit = work->unit;
   else if (unit == api::ThroughputUnit::kNotKnown) trial.measured.reset();  // Its unit may still change.
-  return is_measured;
+  return is_measured ? &work->speed->steady : nullptr;
 }
 
-void SetProgress(Trial& trial, const TrialRun& run, bool knows_measured, api::ThroughputUnit unit) {
+void SetProgress(Trial& trial, const TrialView& view, const TrialRun& run, bool knows_measured,
+                 api::ThroughputUnit unit) {
   const bool is_waiting = run.child && run.child->phase == "Waiting";
   if (!run.pods.launcher_started) {
     // A replaced launcher starts over.
@@ -210,9 +213,13 @@ void SetProgress(Trial& trial, const TrialRun& run, bool knows_measured, api::Th
     trial.message = SpeedText(*trial.measured, unit);
   } else {
     const bool is_silent = IsSilent(run);
+    const bool is_unread = run.speed && run.speed->state == SpeedState::kNotMatched;
     trial.phase = TrialPhase::kWarming;
-    trial.reason = is_silent ? TrialReason::kNoOutput : TrialReason::kNone;
-    trial.message = is_silent ? "the training has printed nothing yet" : "";
+    trial.reason = is_silent ? TrialReason::kNoOutput : is_unread ? TrialReason::kNothingMatched : TrialReason::kNone;
+    trial.message = is_silent   ? "the training has printed nothing yet; if its output is buffered, as Python's is, "
+                                  "run it with PYTHONUNBUFFERED=1"
+                    : is_unread ? UnreadableMessage(view, run)
+                                : "";
     if (run.speed && run.speed->only_refused) {
       trial.message = Count(run.speed->only_refused->readings, "reading") + " refused so far: " + kWhatIsRefused;
     }
@@ -266,15 +273,16 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   if (run.pods.launcher_started && trial.config.nodes == 0) {
     trial.config.nodes = static_cast<std::int32_t>(run.pods.nodes.size());
   }
-  const bool is_measured = SetMeasured(trial, view, run, unit);
+  const SteadySpeed* const steady = SetMeasured(trial, view, run, unit);
+  const bool is_measured = steady != nullptr;
   const bool has_succeeded = run.child && run.child->phase == "Succeeded";
   // The log says how the trial ended, but a new process has not read it yet.
   if (run.is_log_awaited && run.child && (has_succeeded || run.child->phase == "Failed")) return trial;
   if (EndByFailure(trial, view, run)) return trial;
-  if (is_measured && EndByMeasurement(trial, view, *run.speed, unit)) return trial;
+  if (is_measured && EndByMeasurement(trial, view, run, *steady, unit)) return trial;
   if (has_succeeded) {
     if (is_measured) {
-      Succeed(trial, view, TrialReason::kWindowEnded, unit);
+      Succeed(trial, view, run, TrialReason::kWindowEnded, unit);
     } else {
       End(trial, view, TrialPhase::kFailed, TrialReason::kWorkloadEnded,
           "the training ended before its speed was known");
@@ -292,7 +300,7 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
     return trial;
   }
 
-  SetProgress(trial, run, knows_measured, unit);
+  SetProgress(trial, view, run, knows_measured, unit);
   if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
   return trial;
 }

@@ -19,8 +19,7 @@
 
 namespace grus {
 
-inline constexpr std::chrono::seconds kPoll{5};       // Interval of passes over a TrialJob with running trials.
-inline constexpr std::chrono::seconds kSilence{120};  // A training that prints nothing for this long is given up.
+inline constexpr std::chrono::seconds kPoll{5};  // Interval of passes over a TrialJob with running trials.
 
 struct TrialPlan {
   bool is_ignored = false;

@@ -53,10 +53,12 @@ NewSpeeds SpeedsToSave(const TrialView& view, const TrialPlan& plan) {
   // The workload of a jobRef may have changed meanwhile.
   if (plan.status.fingerprint != view.identity.fingerprint) return speeds;
   for (const api::Trial& trial : plan.status.trials) {
-    const bool is_measured = trial.phase == api::TrialPhase::kSucceeded && trial.measured;
-    if (!is_measured || trial.reason == api::TrialReason::kFromCache) continue;
+    const auto is_known = [](const api::Trial& one) {
+      return one.phase == api::TrialPhase::kSucceeded && one.measured && !one.measured->is_scope_unknown;
+    };
+    if (!is_known(trial) || trial.reason == api::TrialReason::kFromCache) continue;
     const api::Trial* before = FindTrial(job.status, trial.name);
-    if (before != nullptr && before->phase == api::TrialPhase::kSucceeded) continue;
+    if (before != nullptr && is_known(*before)) continue;
     api::TrialConfig config = trial.config;
     config.gpu_type = view.ProductOf(config.gpu_type);
     speeds.points.push_back({.config = std::move(config),

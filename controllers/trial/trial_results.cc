@@ -5,17 +5,20 @@
 #include <cmath>
 #include <set>
 
+#include "controllers/measure/measured_work.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/throughput/curve.h"
 #include "controllers/throughput/throughput_fit.h"
-#include "controllers/trial/trial_numbers.h"
+#include "controllers/trial/trial_scope.h"
 
 namespace grus {
 namespace {
 
 constexpr double kHalfWidths = 1.645;  // Standard errors in half of a 90 % interval.
 constexpr int kMaxSizes = 64;          // Of one curve.
+constexpr std::size_t kLongestMessage = 1000;
+constexpr char kStraggler[] = "; a straggler: ";
 // Stands for an unknown number of samples of all GPUs together: any number that is divisible among many GPUs.
 constexpr double kAnyTotal = 1 << 20;
 
@@ -40,9 +43,9 @@ Batch BatchOf(const api::TrialSpace& space, int batch_size) {
 
 // Throughput in the unit of the status, for one sample a second of the model.
 double Factor(const Batch& batch, int batch_size, api::ThroughputUnit unit) {
-  if (unit == api::ThroughputUnit::kStepsPerSecond) return 1 / batch.size;
-  if (unit == api::ThroughputUnit::kBatchesPerSecond) return 1 / batch.size;
-  return batch_size > 0 ? 1 : 1 / batch.size;
+  const bool counts_samples =
+      unit == api::ThroughputUnit::kSamplesPerSecond || unit == api::ThroughputUnit::kTokensPerSecond;
+  return counts_samples && batch_size > 0 ? 1 : 1 / batch.size;
 }
 
 int NodesFor(const TrialView& view, const std::string& gpu_type, int gpus) {
@@ -65,7 +68,7 @@ struct TypeData {
 std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJobStatus& status) {
   std::map<std::string, TypeData> types;
   for (const api::Trial& trial : status.trials) {
-    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured) continue;
+    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured || trial.measured->is_scope_unknown) continue;
     const std::optional<Interval> throughput = ThroughputOf(*trial.measured);
     if (!throughput) continue;
     const api::TrialConfig& config = trial.config;
@@ -163,7 +166,7 @@ std::string SizeText(const Series& series, int gpus) {
 }
 
 std::string Sentence(Goal goal, const api::Recommendation& r, const Curve& curve, api::ThroughputUnit unit) {
-  std::string text = SizeText(curve.series, *r.gpus) + ": " + r.throughput + " " + UnitText(unit);
+  std::string text = SizeText(curve.series, *r.gpus) + ": " + r.throughput + " " + std::string(UnitText(unit));
   if (*r.gpus > 1 && !r.speed_up.empty()) text += ", " + r.speed_up + " times one GPU";
   if (r.source != api::CurveSource::kMeasured) text += " (predicted, not measured)";
   const bool is_last = *r.gpus == curve.points.back().size.replicas;
@@ -206,6 +209,35 @@ double Peak(const Curve& curve) {
     if (point.source != PredictionSource::kUnknown) peak = std::max(peak, point.throughput);
   }
   return peak;
+}
+
+// Takes a straggler's own speed out of the curve, and tells so on its trial.
+void LeaveOut(const Straggler& straggler, const TrialView& view, const std::string& gpu_type, TypeData& data,
+              api::TrialJobStatus& status) {
+  const JobSize& size = straggler.measurement.size;
+  for (api::Trial& trial : status.trials) {
+    const api::TrialConfig& config = trial.config;
+    const Batch batch = BatchOf(view.job->spec.space, config.batch_size);
+    const bool is_it = trial.phase == api::TrialPhase::kSucceeded && trial.measured && config.gpu_type == gpu_type &&
+                       config.gpus == size.replicas && std::max(1.0, batch.local(config.gpus)) == size.local_batch_size;
+    if (!is_it) continue;
+    data.measured[config.batch_size].erase(config.gpus);
+    if (trial.message.find(kStraggler) != std::string::npos) continue;
+    trial.message += std::string(kStraggler) + Decimal(straggler.times) +
+                     " times as slow as the other sizes say, and left out of the curve; measure it again";
+  }
+}
+
+// Nothing is recommended while one of the speeds may be wrong by a factor: any other might be better, or worse.
+void SetNotKnown(const Doubt& doubt, api::TrialJobStatus& status) {
+  for (const Goal goal : {Goal::kFastest, Goal::kCheapest, Goal::kKnee}) {
+    api::Recommendation& r = status.recommendation.emplace_back();
+    r.goal = static_cast<api::Goal>(goal);
+    r.gpu_type = doubt.gpu_type;
+    r.batch_size = doubt.batch_size;
+    r.message = "not known: " + doubt.why;
+    if (r.message.size() > kLongestMessage) r.message.resize(kLongestMessage);
+  }
 }
 
 void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& status) {
@@ -268,9 +300,11 @@ void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& c
   }
   std::vector<Curve> curves;
   std::map<std::string, api::ThroughputModel> models;
-  for (const auto& [gpu_type, data] : Gather(view, status)) {
+  auto types = Gather(view, status);
+  for (auto& [gpu_type, data] : types) {
     const kube::Result<ThroughputFit> fit = FitThroughput(data.measurements, options);
     if (!fit) continue;  // Measurements are positive numbers, and so there is always a fit.
+    for (const Straggler& straggler : fit->stragglers) LeaveOut(straggler, view, gpu_type, data, status);
     models.emplace(gpu_type, ModelOf(gpu_type, *fit));
     for (const auto& [batch_size, measured] : data.measured) {
       const Batch batch = BatchOf(view.job->spec.space, batch_size);
@@ -292,8 +326,9 @@ void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& c
       curves.push_back(std::move(curve));
     }
   }
+  if (const auto doubt = FindDoubt(view.job->spec.space, status)) SetNotKnown(*doubt, status);
+  else if (!curves.empty()) SetRecommendations(curves, status);
   if (curves.empty()) return;
-  SetRecommendations(curves, status);
   const auto knee = std::find_if(status.recommendation.begin(), status.recommendation.end(),
                                  [](const api::Recommendation& r) { return r.goal == api::Goal::kKnee; });
   const std::string type = knee != status.recommendation.end() ? knee->gpu_type : curves.front().series.gpu_type;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "controllers/measure/user_patterns.h"
+#include "controllers/measure/measured_work.h"
 
 namespace grus {
 namespace {
@@ -24,28 +24,28 @@ constexpr double kMostMib = 1e9;
 // By api::SpeedKind, as the speed reader knows it: a number that does not come from a log is given to it as a line of
 // these words and the number.
 struct NumberLine {
-  Measure measure;
   const char *series, *words;
 };
-constexpr NumberLine kLines[] = {{Measure::kStep, "step", "step "},
-                                 {Measure::kSamplesPerSecond, "samples", "samples per second "},
-                                 {Measure::kStepSeconds, "seconds", "seconds of a step "},
-                                 {Measure::kEpoch, "epoch", "epoch "}};
-
-const NumberLine& LineFor(api::SpeedKind kind) { return kLines[static_cast<std::size_t>(kind)]; }
+constexpr NumberLine kLines[] = {
+    {"step", "step "},   {"samples", "samples per second "}, {"seconds", "seconds of a step "},
+    {"epoch", "epoch "}, {"tokens", "tokens per second "},   {"batch", "samples of a step "}};
 
 std::string LineOf(api::SpeedKind kind, double value) {
   char number[40];
   std::snprintf(number, sizeof number, "%.9g", value);
-  return std::string(LineFor(kind).words) + number;
+  return std::string(kLines[static_cast<std::size_t>(kind)].words) + number;
 }
 
 std::vector<SpeedPattern> PatternsOf(const api::TrialMeasure& measure) {
   std::vector<SpeedPattern> patterns;
   if (measure.source == api::MeasureSource::kLogs) {
-    for (const auto& [name, regex, kind] : measure.patterns) patterns.push_back({name, regex, LineFor(kind).measure});
+    for (const api::LogPattern& pattern : measure.patterns) patterns.push_back(PatternOf(pattern));
   } else {
-    for (const auto& [kind, name, words] : kLines) patterns.push_back({name, "^" + std::string(words) + "(.*)$", kind});
+    for (std::size_t kind = 0; kind < std::size(kLines); ++kind) {
+      const auto& [name, words] = kLines[kind];
+      patterns.push_back(PatternOf(
+          {name, "^" + std::string(words) + "(.*)$", static_cast<api::SpeedKind>(kind), api::SpeedScope::kPerJob}));
+    }
   }
   return patterns;
 }

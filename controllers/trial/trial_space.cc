@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <tuple>
 
+#include "controllers/measure/measured_work.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
-#include "controllers/trial/trial_numbers.h"
 
 namespace grus {
 namespace {
@@ -36,6 +36,20 @@ std::vector<std::int32_t> DefaultCounts(const Workload& workload) {
   return counts;
 }
 
+// Smaller than those of the space, for a GPU type on which the smallest was out of memory.
+std::vector<std::int32_t> HalvedBatches(const std::string& type, std::int32_t smallest,
+                                        const std::vector<api::Trial>& trials) {
+  const auto was_too_large = [&](std::int32_t batch) {
+    return std::any_of(trials.begin(), trials.end(), [&](const api::Trial& trial) {
+      return trial.phase == api::TrialPhase::kFailed && trial.reason == api::TrialReason::kOutOfMemory &&
+             trial.config.gpu_type == type && trial.config.batch_size == batch;
+    });
+  };
+  std::vector<std::int32_t> halved;
+  for (; smallest > 1 && was_too_large(smallest); smallest /= 2) halved.insert(halved.begin(), smallest / 2);
+  return halved;
+}
+
 // One without a name if there are none.
 std::vector<std::string> TypesOf(const api::TrialSpace& space) {
   std::vector<std::string> types;
@@ -46,7 +60,8 @@ std::vector<std::string> TypesOf(const api::TrialSpace& space) {
 
 }  // namespace
 
-kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload) {
+kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload,
+                                                      const std::vector<api::Trial>& trials) {
   const int per_worker = workload.gpus_per_worker;
   if (per_worker < 1) {
     return kube::Error(kube::ErrorCode::kInvalidArgument,
@@ -64,8 +79,11 @@ kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& spa
   const std::vector<std::string> types = TypesOf(space);
   std::vector<api::TrialConfig> configs;
   configs.reserve(types.size() * counts.size() * batches.size());
-  for (const std::string& type : types) {
-    for (const std::int32_t gpus : counts) {
+  std::map<std::string, std::vector<std::int32_t>> halved;
+  for (const std::string& type : types) halved.emplace(type, HalvedBatches(type, batches.front(), trials));
+  for (const std::int32_t gpus : counts) {
+    for (const std::string& type : types) {
+      for (const std::int32_t batch : halved[type]) configs.push_back({type, gpus, 0, batch});
       for (const std::int32_t batch : batches) configs.push_back({type, gpus, 0, batch});
     }
   }
@@ -125,7 +143,9 @@ std::string TrialName(const std::string& job, const api::TrialConfig& config, co
   }
 }
 
-SkipRules::SkipRules(const std::vector<api::Trial>& trials, bool gains) {
+SkipRules::SkipRules(const api::TrialJobSpec& spec, const Workload& workload, const std::vector<api::Trial>& trials)
+    : is_batch_per_gpu_(spec.space.batch_size_scope == api::BatchSizeScope::kPerGpu),
+      has_whole_models_(!workload.is_on_one_node) {
   struct Size {
     int gpus = 0;
     Interval throughput;
@@ -134,14 +154,14 @@ SkipRules::SkipRules(const std::vector<api::Trial>& trials, bool gains) {
   for (const api::Trial& trial : trials) {
     const api::TrialConfig& config = trial.config;
     if (trial.phase == api::TrialPhase::kFailed && trial.reason == api::TrialReason::kOutOfMemory) {
-      out_of_memory_[config.gpu_type].push_back({config.gpus, config.batch_size});
+      out_of_memory_[config.gpu_type].push_back({config.gpus, BatchOfGpu(config)});
     }
-    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured) continue;
+    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured || trial.measured->is_scope_unknown) continue;
     if (const auto throughput = ThroughputOf(*trial.measured)) {
       measured[{config.gpu_type, config.batch_size}].push_back({config.gpus, *throughput});
     }
   }
-  if (!gains) return;
+  if (!spec.early_stop || spec.strategy.type != api::StrategyType::kLadder) return;
   for (auto& [series, sizes] : measured) {
     std::sort(sizes.begin(), sizes.end(), [](const Size& a, const Size& b) { return a.gpus < b.gpus; });
     for (std::size_t i = 1; i < sizes.size(); ++i) {
@@ -154,11 +174,24 @@ SkipRules::SkipRules(const std::vector<api::Trial>& trials, bool gains) {
   }
 }
 
+double SkipRules::BatchOfGpu(const api::TrialConfig& config) const {
+  if (is_batch_per_gpu_) return config.batch_size;
+  return std::max(1.0, static_cast<double>(config.batch_size)) / std::max(1, config.gpus);
+}
+
+// Whether `config` cannot fit where `memory` did not. On several GPUs, even a model that is on each of them needs more
+// than on one: the buffers of gradients.
+bool SkipRules::IsOutOfMemory(const api::TrialConfig& config, const Memory& memory) const {
+  const double batch = BatchOfGpu(config);
+  if (!has_whole_models_ && config.gpus > memory.gpus) return false;  // Parts of a model may become smaller.
+  const bool is_same = config.batch_size > 0 && batch == memory.batch_of_gpu;
+  return batch > memory.batch_of_gpu || (is_same && config.gpus > memory.gpus);
+}
+
 api::TrialReason SkipRules::WhyNot(const api::TrialConfig& config) const {
   if (const auto found = out_of_memory_.find(config.gpu_type); found != out_of_memory_.end()) {
-    const bool is_ruled_out = std::any_of(found->second.begin(), found->second.end(), [&](const Memory& memory) {
-      return config.gpus <= memory.gpus && config.batch_size > memory.batch_size;
-    });
+    const bool is_ruled_out = std::any_of(found->second.begin(), found->second.end(),
+                                          [&](const Memory& memory) { return IsOutOfMemory(config, memory); });
     if (is_ruled_out) return api::TrialReason::kOutOfMemory;
   }
   const auto found = no_gain_above_.find({config.gpu_type, config.batch_size});

@@ -17,10 +17,12 @@
 
 namespace grus {
 
-// In the order of the GPU types in the space; within each, ascending by GPUs, then by batch size. So a ladder goes up
-// one size at a time, and finds out at the smallest batch size what does not fit into memory. Errors: kInvalidArgument,
-// for a person: no configuration is possible.
-kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload);
+// Ascending by GPUs, then in the order of the GPU types in the space, then ascending by batch size. So a ladder goes up
+// one size at a time, gives each GPU type its turn, and finds out at the smallest batch size what does not fit into
+// memory. If the smallest did not fit on a GPU type, by the ended `trials`, half of it is one more to try there.
+// Errors: kInvalidArgument, for a person: no configuration is possible.
+kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload,
+                                                      const std::vector<api::Trial>& trials = {});
 
 // The configuration as in the space, without a number of nodes.
 api::TrialConfig WithoutNodes(api::TrialConfig config);
@@ -44,14 +46,19 @@ std::string TrialName(const std::string& job, const api::TrialConfig& config, co
 // Why a configuration need not be tried, judged by the ended trials. kNone: it has to be tried.
 class SkipRules {
  public:
-  // `gains` is spec.earlyStop on a ladder.
-  SkipRules(const std::vector<api::Trial>& trials, bool gains);
+  SkipRules(const api::TrialJobSpec& spec, const Workload& workload, const std::vector<api::Trial>& trials);
   api::TrialReason WhyNot(const api::TrialConfig& config) const;
 
  private:
   struct Memory {
-    int gpus = 0, batch_size = 0;
+    int gpus = 0;
+    double batch_of_gpu = 0;
   };
+  double BatchOfGpu(const api::TrialConfig& config) const;
+  bool IsOutOfMemory(const api::TrialConfig& config, const Memory& memory) const;
+
+  const bool is_batch_per_gpu_;
+  const bool has_whole_models_;  // Each GPU holds the whole model: more of them do not make room.
   std::map<std::string, std::vector<Memory>> out_of_memory_;  // By GPU type.
   std::map<std::pair<std::string, int>, int> no_gain_above_;  // By GPU type and batch size: no gain above this many
                                                               // GPUs.

@@ -7,7 +7,8 @@ using kube::Field;
 using kube::FieldInfo;
 
 std::span<const std::string_view> EnumNames(ThroughputUnit) {
-  static constexpr std::string_view kNames[] = {"", "SamplesPerSecond", "BatchesPerSecond", "StepsPerSecond"};
+  static constexpr std::string_view kNames[] = {
+      "", "SamplesPerSecond", "BatchesPerSecond", "StepsPerSecond", "TokensPerSecond", "EpochsPerSecond"};
   return kNames;
 }
 
@@ -33,6 +34,9 @@ std::span<const FieldInfo> Measurement::Fields() {
                                 {.doc = "Lower end of its 90 % interval.", .pattern = kDecimalPattern}),
       Field<&T::throughput_high>("throughputHigh",
                                  {.doc = "Upper end of its 90 % interval.", .pattern = kDecimalPattern}),
+      Field<&T::is_scope_unknown>("scopeUnknown", {.doc = "The log does not say whether the throughput is of one GPU, "
+                                                          "of one process or of the whole job.",
+                                                   .omit_zero = true}),
       Field<&T::step_milliseconds>("stepMilliseconds",
                                    {.doc = "Mean time of a training step.", .pattern = kDecimalPattern}),
       Field<&T::step_milliseconds_low>("stepMillisecondsLow",

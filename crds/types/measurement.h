@@ -24,7 +24,14 @@ inline constexpr char kDecimalPattern[] = R"(^[0-9]{1,15}(\.[0-9]{1,9})?$)";
 
 // Batches are those of one GPU: when the samples in a batch are not known, and every GPU has a batch of its
 // own. Steps: when all GPUs share one batch.
-enum class ThroughputUnit { kNotKnown, kSamplesPerSecond, kBatchesPerSecond, kStepsPerSecond };
+enum class ThroughputUnit {
+  kNotKnown,
+  kSamplesPerSecond,
+  kBatchesPerSecond,
+  kStepsPerSecond,
+  kTokensPerSecond,
+  kEpochsPerSecond
+};
 std::span<const std::string_view> EnumNames(ThroughputUnit);
 
 struct TrialConfig {
@@ -39,6 +46,7 @@ struct Measurement {
   std::string step_milliseconds = {}, step_milliseconds_low = {}, step_milliseconds_high = {};
   std::optional<std::int64_t> steps = {}, peak_memory_bytes = {};
   std::optional<std::int32_t> utilization_percent = {};
+  bool is_scope_unknown = false;  // Of the throughput: it may be of one GPU only.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };

@@ -12,7 +12,13 @@ std::span<const std::string_view> EnumNames(MeasureSource) {
 }
 
 std::span<const std::string_view> EnumNames(SpeedKind) {
-  static constexpr std::string_view kNames[] = {"Step", "SamplesPerSecond", "StepSeconds", "Epoch"};
+  static constexpr std::string_view kNames[] = {"Step",  "SamplesPerSecond", "StepSeconds",
+                                                "Epoch", "TokensPerSecond",  "SamplesPerStep"};
+  return kNames;
+}
+
+std::span<const std::string_view> EnumNames(SpeedScope) {
+  static constexpr std::string_view kNames[] = {"", "PerGpu", "PerProcess", "PerJob"};
   return kNames;
 }
 
@@ -25,9 +31,12 @@ std::span<const FieldInfo> LogPattern::Fields() {
                         .required = true,
                         .min_length = 1,
                         .max_length = 1024}),
-      Field<&T::kind>("kind", {.doc = "What the number is. Step: the step reached. SamplesPerSecond: of the "
-                                      "whole job. StepSeconds: seconds of a step. Epoch: the epoch reached.",
+      Field<&T::kind>("kind", {.doc = "What the number is. Step: the step reached. SamplesPerSecond, TokensPerSecond: "
+                                      "a rate. StepSeconds: seconds of a step. SamplesPerStep: the batch. Epoch: the "
+                                      "epoch reached.",
                                .required = true}),
+      Field<&T::scope>("scope", {.doc = "Whose the rate or the batch is: of one GPU, of one process, or of all GPUs "
+                                        "of the job. If not set, the speeds of several sizes have to show it."}),
   };
   return kFields;
 }
@@ -40,7 +49,8 @@ std::span<const FieldInfo> PrometheusQuery::Fields() {
                                  .required = true,
                                  .min_length = 1,
                                  .max_length = 2048}),
-      Field<&T::kind>("kind", {.doc = "What its value is; as in measure.patterns.", .required = true}),
+      Field<&T::kind>(
+          "kind", {.doc = "What its value is; as in measure.patterns. A rate is of the whole job.", .required = true}),
   };
   return kFields;
 }
@@ -77,6 +87,12 @@ std::span<const FieldInfo> TrialMeasure::Fields() {
                                         "If not set, the warm-up is found in the measurements.",
                                  .minimum = 0,
                                  .maximum = 86400}),
+      Field<&T::startup_seconds>("startupSeconds",
+                                 {.doc = "How long a trial may hold its GPUs before it prints a speed. Until then, "
+                                         "output that cannot be read is only told.",
+                                  .minimum = 1,
+                                  .maximum = 86400,
+                                  .default_json = "600"}),
       Field<&T::window_seconds>("windowSeconds", {.doc = "A trial is measured for at most this long after its warm-up.",
                                                   .minimum = 1,
                                                   .maximum = 86400,

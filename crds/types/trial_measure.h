@@ -14,12 +14,17 @@ namespace api {
 enum class MeasureSource { kLogs, kPrometheus, kPush };
 std::span<const std::string_view> EnumNames(MeasureSource);
 
-enum class SpeedKind { kStep, kSamplesPerSecond, kStepSeconds, kEpoch };
+enum class SpeedKind { kStep, kSamplesPerSecond, kStepSeconds, kEpoch, kTokensPerSecond, kSamplesPerStep };
 std::span<const std::string_view> EnumNames(SpeedKind);
+
+// Whose a rate, or the samples of a step, are.
+enum class SpeedScope { kNotSaid, kPerGpu, kPerProcess, kPerJob };
+std::span<const std::string_view> EnumNames(SpeedScope);
 
 struct LogPattern {
   std::string name, regex;
   SpeedKind kind = SpeedKind::kStep;
+  SpeedScope scope = SpeedScope::kNotSaid;
   static std::span<const kube::FieldInfo> Fields();
 };
 
@@ -39,7 +44,7 @@ struct TrialMeasure {
   MeasureSource source = MeasureSource::kLogs;
   std::vector<LogPattern> patterns;
   std::optional<std::int32_t> warmup_seconds;
-  std::int32_t window_seconds = 60, precision_percent = 5;
+  std::int32_t startup_seconds = 600, window_seconds = 60, precision_percent = 5;
   std::optional<PrometheusSource> prometheus;
   static std::span<const kube::FieldInfo> Fields();
 };

@@ -25,7 +25,7 @@ void Train(World& world, int step) {
     if (!is_launcher || Text(*pod, {"status", "phase"}) != "Running") continue;
     char line[80];
     const double speed = kSpeed * (step % 2 == 0 ? 0.998 : 1.002);
-    std::snprintf(line, sizeof line, "step %d loss 2.3 speed %.1f samples/s\n", step, speed);
+    std::snprintf(line, sizeof line, "step %d loss 2.3 total speed %.1f samples/s\n", step, speed);
     const kube::ObjectKey key{kNamespace, Text(*pod, {"metadata", "name"})};
     world.server.AppendPodLog(key, "launcher", world.simulation.WallNow(), line);
   }

@@ -79,7 +79,8 @@ void Train(World& world, int lines) {
     const double mean = 100 * factor * std::pow(static_cast<double>(setting.gpus), 0.8);
     const double speed = mean * (step % 4 < 2 ? 1 + spread : 1 - spread);
     char line[80];
-    std::snprintf(line, sizeof line, "step %lld loss 2.3 speed %.1f samples/s", static_cast<long long>(step), speed);
+    std::snprintf(line, sizeof line, "step %lld loss 2.3 total speed %.1f samples/s", static_cast<long long>(step),
+                  speed);
     print(line);
   }
   world.simulation.After(std::chrono::seconds(2), [&world, lines] { Train(world, lines); });

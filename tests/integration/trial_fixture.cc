@@ -90,7 +90,7 @@ void TrialJobs::Train(double per_gpu, int most_gpus) {
     // A little up and down, as real ones go.
     const double speed = per_gpu * std::min(gpus, most_gpus) * (1 + 0.01 * (number % 3 - 1));
     char text[80];
-    std::snprintf(text, sizeof text, "step %d loss 2.31 speed %.2f samples/s", number, speed);
+    std::snprintf(text, sizeof text, "step %d loss 2.31 total speed %.2f samples/s", number, speed);
     return std::string(text);
   });
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -216,7 +217,51 @@ TEST(ReadLine, SettingsAreNoCounters) {
                            "batch size: 32", "nothing to see here", "loss: nan, lr: 1e-3", ""}) {
     EXPECT_FALSE(Find(ReadLine(line), Measure::kStep)) << line;
   }
-  EXPECT_DOUBLE_EQ(ReadLine("Batch size: 32").samples_per_step, 32);
+}
+
+TEST(ReadLine, ABatchCountsOnlyIfItIsSaidToBeOfAllGpus) {
+  struct Batch {
+    const char* line;
+    double samples;
+  };
+  for (const Batch& c : {Batch{"global batch size: 256", 256}, Batch{"total_batch_size=128", 128},
+                         Batch{"  Total train batch size (w. parallel, distributed & accumulation) = 64", 64},
+                         Batch{"Batch size: 32", 0}, Batch{"Namespace(batch_size=64, lr=0.1)", 0},
+                         Batch{"per_device_train_batch_size=8,", 0}, Batch{"train_batch_size: 16", 0}}) {
+    EXPECT_DOUBLE_EQ(ReadLine(c.line).samples_per_step, c.samples) << c.line;
+  }
+}
+
+TEST(ReadLine, ARateIsOfTheJobOrOfAGpuOnlyWhereThatIsSaidOrKnown) {
+  struct Rate {
+    const char* line;
+    Scope scope;
+  };
+  const Rate cases[] = {
+      {"Iter #2: 615.7 img/sec per GPU", Scope::kGpu},
+      {"throughput/device/samples_per_sec: 128.0", Scope::kGpu},
+      {"completed step: 8, seconds: 2.014, Tokens/s/device: 4068.509", Scope::kGpu},
+      {"step: 60  loss:  0.15  tps: 10,163  tflops: 10.16  mfu: 3.26%", Scope::kGpu},
+      {"speed: 90 samples/s per worker", Scope::kProcess},
+      {"Total img/sec on 8 GPU(s): 4695.1", Scope::kJob},
+      {"train.total_ips : 10278.03 images/s train.lr : 0.256 None", Scope::kJob},
+      {"global_step=70, RunningAvgSamplesPerSec=416.3, CurrSamplesPerSec=652.1, MemAllocated=0.55GB", Scope::kJob},
+      {"throughput/samples_per_sec: 512.0", Scope::kJob},
+      {"Train: 0 [ 50/1251 (  4%)]  Loss: 6.9  Time: 0.495s,  517.23/s  (0.564s,  453.97/s)  LR: 1e-05", Scope::kJob},
+      {"step 8/20000 | loss 10.8 | 1408.10 ms | 45.1% bf16 MFU | 372337 tok/s", Scope::kJob},
+      {"epoch 001: 80 / 100 loss=0.1, wps=66461.4, ups=16.62, wpb=4000", Scope::kJob},
+      {"Epoch[0] Batch [30-35]\tSpeed: 641.72 samples/sec", Scope::kNotSaid},
+      {"30\timages/sec: 1453.0 +/- 2.1 (jitter = 3.4)\t7.903", Scope::kNotSaid},
+      {"Step 20/100000; acc: 38.5; 21375/20840 tok/s", Scope::kNotSaid},
+  };
+  for (const Rate& c : cases) {
+    const LineReadings read = ReadLine(c.line);
+    const auto rate = std::find_if(read.all().begin(), read.all().end(), [](const Reading& reading) {
+      return reading.measure == Measure::kSamplesPerSecond || reading.measure == Measure::kTokensPerSecond;
+    });
+    ASSERT_NE(rate, read.all().end()) << c.line;
+    EXPECT_EQ(rate->scope, c.scope) << c.line;
+  }
 }
 
 TEST(ReadLine, AStepTimeThatHasTheValidationInItIsMarked) {

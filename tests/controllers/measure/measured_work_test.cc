@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/trial_numbers.h"
+#include "controllers/measure/measured_work.h"
 
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST(MeasurementOf, MakesComparableWorkOfStepsAndSamples) {
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];
-    const auto work = MeasurementOf(c.seen, c.config, c.scope, c.wanted);
+    const auto work = MeasurementOf(c.seen, {c.config, c.scope}, c.wanted);
     ASSERT_TRUE(work) << "case " << i;
     EXPECT_EQ(work->unit, c.unit) << "case " << i;
     const auto throughput = ThroughputOf(work->measured);
@@ -86,11 +86,12 @@ TEST(MeasurementOf, MakesComparableWorkOfStepsAndSamples) {
 TEST(MeasurementOf, SaysNothingOfNoSpeedAndOfUnitsThatDoNotFit) {
   SpeedObservation broken = testing::Seen(100, 20);
   broken.throughput->steady.mean_seconds = std::nan("");
-  EXPECT_FALSE(MeasurementOf(broken, {"", 4, 0, 0}, BatchSizeScope::kPerGpu, ThroughputUnit::kNotKnown));
+  const MeasuredSetting on_four{{"", 4, 0, 0}};
+  EXPECT_FALSE(MeasurementOf(broken, on_four, ThroughputUnit::kNotKnown));
   broken.throughput->steady.mean_seconds = 0;
-  EXPECT_FALSE(MeasurementOf(broken, {"", 4, 0, 0}, BatchSizeScope::kPerGpu, ThroughputUnit::kNotKnown));
-  EXPECT_FALSE(MeasurementOf({}, {"", 4, 0, 0}, BatchSizeScope::kPerGpu, ThroughputUnit::kNotKnown));
-  EXPECT_FALSE(MeasurementOf(StepOf(1), {"", 4, 0, 0}, BatchSizeScope::kPerGpu, ThroughputUnit::kSamplesPerSecond));
+  EXPECT_FALSE(MeasurementOf(broken, on_four, ThroughputUnit::kNotKnown));
+  EXPECT_FALSE(MeasurementOf({}, on_four, ThroughputUnit::kNotKnown));
+  EXPECT_FALSE(MeasurementOf(StepOf(1), on_four, ThroughputUnit::kSamplesPerSecond));
 }
 
 TEST(SpeedText, TellsTheWidth) {

@@ -99,6 +99,56 @@ TEST(PolluxAccuracy, TheBandStaysHonestWithHundredsOfMeasurements) {
   EXPECT_GE(coverage, 0.88);
 }
 
+struct StragglerAccuracy {
+  double error = 0, unknown = 0;
+  int found = 0, false_alarms = 0, trials = 0;
+};
+
+// Of the Pollux models, with one measurement of each trial `times` as slow; 1: all as they are.
+StragglerAccuracy MeasureStragglers(double times) {
+  StragglerAccuracy result;
+  for (const auto* models : {&kChosenOn, &kKeptApart}) {
+    for (const std::string& model : *models) {
+      const PolluxModel data = ReadPollux(model);
+      for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+        std::vector<Measurement> trial = DrawTrial(data, seed);
+        Measurement& slow = trial[seed % trial.size()];  // They are shuffled.
+        slow.step_seconds *= times;
+        const auto fit = FitThroughput(trial);
+        if (!fit) throw std::runtime_error(fit.error().message());
+        ++result.trials;
+        result.error += AccuracyOf(*fit, data.large).mean_error;
+        double unknown = 0;
+        for (const Measurement& m : data.large) {
+          unknown += Predict(*fit, m.size)->source == PredictionSource::kUnknown ? 1 : 0;
+        }
+        result.unknown += unknown / static_cast<double>(data.large.size());
+        for (const Straggler& straggler : fit->stragglers) {
+          const bool is_it = times > 1 && straggler.measurement.size == slow.size;
+          ++(is_it ? result.found : result.false_alarms);
+        }
+      }
+    }
+  }
+  result.error /= result.trials;
+  result.unknown /= result.trials;
+  std::printf("one of 15 %4.1f times as slow: error %4.1f %%, Unknown %4.1f %%, found in %d of %d, %d false alarms\n",
+              times, 100 * result.error, 100 * result.unknown, result.found, result.trials, result.false_alarms);
+  return result;
+}
+
+TEST(PolluxAccuracy, OneStragglerInFifteenIsFoundAndSilencesNothing) {
+  const StragglerAccuracy clean = MeasureStragglers(1);
+  EXPECT_LE(clean.false_alarms, 3);
+  for (const double times : {2.0, 3.0, 10.0}) {
+    const StragglerAccuracy slow = MeasureStragglers(times);
+    EXPECT_LE(slow.error, clean.error + 0.02) << times;
+    EXPECT_LE(slow.unknown, clean.unknown + 0.10) << times;
+    EXPECT_GE(slow.found, times < 3 ? 70 : 100) << times;
+    EXPECT_LE(slow.false_alarms, 3) << times;
+  }
+}
+
 // Throughput of a job as it was measured on 1, 2, 4, ... 64 GPUs, four on a node. The batch sizes that were measured
 // grow by the square root of 2, but for rounding: the nearest is taken for the one that is asked for.
 std::vector<CurvePoint> MeasuredCurve(const PolluxModel& data, double batch_size, FixedBatch fixed) {

@@ -202,15 +202,16 @@ TEST(ThroughputFit, SaysWhereANumberComesFrom) {
 
 TEST(ThroughputFit, AMeasuredSizeIsTheMeanOfItsMeasurements) {
   std::vector<Measurement> measurements = RingMeasurements();
-  measurements.push_back({{2, 4, 16}, 0.2});
-  measurements.push_back({{2, 4, 16}, 0.8});
+  measurements.push_back({{2, 4, 16}, 0.20});
+  measurements.push_back({{2, 4, 16}, 0.25});
   const Prediction p = PredictOrFail(measurements, {2, 4, 16});
   EXPECT_EQ(p.source, PredictionSource::kMeasured);
-  EXPECT_NEAR(p.step_seconds, 0.4, 1e-12);  // Geometric: errors are relative.
+  EXPECT_NEAR(p.step_seconds, std::sqrt(0.2 * 0.25), 1e-12);  // Geometric: errors are relative.
 }
 
 TEST(ThroughputFit, AnUncertainMeasurementCountsLess) {
   std::vector<Measurement> measurements = RingMeasurements();
+  measurements.resize(6);  // Among more, it would be a straggler.
   const JobSize wanted{6, 12, 16};
   const double without = PredictOrFail(measurements, wanted).step_seconds;
   measurements.push_back({{4, 16, 16}, 3 * RingSeconds({4, 16, 16})});
@@ -218,6 +219,32 @@ TEST(ThroughputFit, AnUncertainMeasurementCountsLess) {
   measurements.back().relative_error = 2;
   const double unsure = PredictOrFail(measurements, wanted).step_seconds;
   EXPECT_LT(std::abs(unsure - without), std::abs(sure - without) / 5);
+}
+
+TEST(ThroughputFit, StragglersAreNamedAndLeftOut) {
+  const std::vector<Measurement> clean = RingMeasurements();
+  ASSERT_GE(clean.size(), 10U);
+  EXPECT_TRUE(FitThroughput(clean)->stragglers.empty());
+  std::vector<Measurement> measurements = clean;
+  measurements[2].step_seconds *= 3;
+  measurements[7].step_seconds *= 4;
+  const auto fit = FitThroughput(measurements);
+  ASSERT_EQ(fit->stragglers.size(), 2U);
+  EXPECT_EQ(fit->stragglers[0].measurement.size, clean[7].size);
+  EXPECT_NEAR(fit->stragglers[0].times, 4, 1);
+  EXPECT_EQ(fit->stragglers[1].measurement.size, clean[2].size);
+  EXPECT_NEAR(fit->stragglers[1].times, 3, 0.8);
+  EXPECT_EQ(fit->measurements.size(), clean.size() - 2);
+  const JobSize wanted{6, 12, 16};
+  EXPECT_NEAR(Predict(*fit, wanted)->step_seconds, PredictOrFail(clean, wanted).step_seconds,
+              0.02 * RingSeconds(wanted));
+}
+
+TEST(ThroughputFit, AFewMeasurementsHaveNoStraggler) {
+  std::vector<Measurement> few;
+  for (const int gpus : {1, 2, 4, 8}) few.push_back({{1, gpus, 16}, gpus == 4 ? 0.3 : 0.1});
+  const auto fit = FitThroughput(few);
+  EXPECT_TRUE(fit->stragglers.empty()) << "nobody knows which of them is odd";
 }
 
 TEST(ThroughputFit, TheUnitOfTimeDoesNotMatter) {

@@ -124,7 +124,8 @@ class RunningJobsTest : public testing::ReconcilerFixture {
   void Print(const std::string& job, double speed, std::chrono::seconds seconds = 40s) {
     for (int i = 0; i < 10 * seconds.count(); ++i) {
       char line[80];
-      std::snprintf(line, sizeof line, "step %d loss 2.3 speed %.2f samples/s\n", i, speed * (1 + 0.01 * (i % 3 - 1)));
+      std::snprintf(line, sizeof line, "step %d loss 2.3 total speed %.2f samples/s\n", i,
+                    speed * (1 + 0.01 * (i % 3 - 1)));
       server_.AppendPodLog({"team-a", job + "-launcher"}, "launcher", clock_.WallNow() + i * 100ms, line);
     }
     clock_.Advance(seconds);

@@ -78,28 +78,29 @@ TEST(TrialBadInput, IsAnsweredSoonInWordsAndNothingIsLeft) {
   const auto whole = [](LogWriter& log) { log.bytes = std::string(1 << 16, 'x'); };
   const Case cases[] = {
       {"a pattern that is none", "took=(", Says("took=1"), 0, "InvalidPattern", "missing )"},
-      {"a pattern that finds words", "took=(\\w+)", Says("took=long"), 31, kNone, kNoNumber},
-      {"a pattern that finds no number", "took=(\\w+)", Says("took=NaN"), 31, kNone, kNoNumber},
+      {"a pattern that finds words", "took=(\\w+)", Says("took=long"), 60, kNone, kNoNumber},
+      {"a pattern that finds no number", "took=(\\w+)", Says("took=NaN"), 60, kNone, kNoNumber},
       // An engine that tries one way after the other would take 2^10000 steps.
-      {"a pattern to be lost in", "(a+)+$", Says(std::string(10000, 'a') + "!"), 31, kNone,
+      {"a pattern to be lost in", "(a+)+$", Says(std::string(10000, 'a') + "!"), 60, kNone,
        "measure.patterns match none of them"},
-      {"a log without lines", nullptr, whole, 31, kNone, "its output has no line end"},
-      {"no output", nullptr, SaysNothing, 121, kNone, "PYTHONUNBUFFERED=1"},
-      {"a speed that is no number", nullptr, Says("step 1 speed nan samples/s"), 62, kNone,
+      {"a log without lines", nullptr, whole, 60, kNone, "its output has no line end"},
+      {"no output", nullptr, SaysNothing, 60, kNone, "PYTHONUNBUFFERED=1"},
+      {"a speed that is no number", nullptr, Says("step 1 speed nan samples/s"), 60, kNone,
        "as in \"step 1 speed nan samples/s\"; print the speed, or set measure.patterns that match it"},
-      {"a speed that is infinite", nullptr, Says("speed: inf img/s"), 62, kNone, "is zero, negative, infinite or NaN"},
-      {"a speed of zero", nullptr, Says("speed 0.0 samples/s"), 62, kNone,
-       "every speed that came in 60 s (61 readings)"},
-      {"a speed below zero", nullptr, Says("speed -1.5 samples/s"), 62, kNone, "as in \"speed -1.5 samples/s\""},
-      {"a pattern that finds zeros", "took=(\\w+)", Says("took=0"), 62, kNone,
+      {"a speed that is infinite", nullptr, Says("speed: inf img/s"), 60, kNone, "is zero, negative, infinite or NaN"},
+      {"a speed of zero", nullptr, Says("speed 0.0 samples/s"), 60, kNone,
+       "every speed that came in 59 s (60 readings)"},
+      {"a speed below zero", nullptr, Says("speed -1.5 samples/s"), 60, kNone, "as in \"speed -1.5 samples/s\""},
+      {"a pattern that finds zeros", "took=(\\w+)", Says("took=0"), 60, kNone,
        "measure.patterns must match numbers above zero"},
-      {"a speed of zero in bytes that are no text", nullptr, Says("\xff speed 0.0 samples/s"), 62, kNone,
+      {"a speed of zero in bytes that are no text", nullptr, Says("\xff speed 0.0 samples/s"), 60, kNone,
        "\uFFFD speed"},
-      {"binary output", nullptr, Says(std::string("\0\xff\x1b[", 4)), 31, kNone, "none of them contains a speed"},
+      {"binary output", nullptr, Says(std::string("\0\xff\x1b[", 4)), 60, kNone, "no speed in any of them"},
   };
   for (const Case& c : cases) {
     api::TrialJob job = TestTrialJob({1});
     job.spec.budget.per_trial_seconds = 125;
+    job.spec.measure.startup_seconds = 60;
     if (c.pattern != nullptr) job.spec.measure.patterns = {{"p", c.pattern, api::SpeedKind::kStepSeconds}};
 
     TrialWorld world = RunToTheEnd(job, c.print);
@@ -111,6 +112,36 @@ TEST(TrialBadInput, IsAnsweredSoonInWordsAndNothingIsLeft) {
     EXPECT_TRUE(kube::IsConditionTrue(world.status().conditions, "Stalled")) << c.what;
     EXPECT_TRUE(world.status().curve.empty()) << c.what;
     EXPECT_TRUE(IsNothingLeft(world)) << c.what;
+  }
+}
+
+TEST(TrialBadInput, ASpeedMayComeLateAndUntilThenItIsToldWhatCame) {
+  struct Case {
+    const char* what;
+    Print print;
+    const char* message;
+  };
+  for (const Case& c : {Case{"loading", Says("Loading checkpoint shards"), "no speed in any of them"},
+                        Case{"nothing", SaysNothing, "run it with PYTHONUNBUFFERED=1"},
+                        Case{"zeros", Says("speed 0.0 samples/s"), "readings refused so far"}}) {
+    int second = 0;
+    std::string told;
+    TrialWorld world(TestTrialJob({1}));
+    SpeedReaderOptions options;
+    options.started = At(0).value;
+    SpeedReader reader = *SpeedReader::Make(options);
+    for (; world.now < 400 && !world.status().completion_time; ++world.now) {
+      world.Pass();
+      if (world.Active().empty()) continue;
+      LogWriter log{At(world.now).value, {}};
+      if (world.now < 300) c.print(log);
+      else log.Line("step " + std::to_string(++second) + " step time 1.0 s");
+      reader.Add(log.bytes);
+      world.run(world.Active().front()).speed = reader.Observe(At(world.now).value);
+      if (world.now == 60) told = world.ReadyMessage();
+    }
+    EXPECT_THAT(told, HasSubstr(c.message)) << c.what;
+    EXPECT_EQ(world.status().phase, api::TrialJobPhase::kSucceeded) << c.what << ": " << world.ReadyMessage();
   }
 }
 

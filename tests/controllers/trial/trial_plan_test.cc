@@ -143,8 +143,9 @@ TEST(PlanTrials, FailuresHaveTheirReasonAndThoseOfTheImageEndAll) {
          run.pods.has_lost_node = true;
        },
        3, TrialReason::kNodeLost, false},
-      {"pattern", [&](TrialRun& run) { output(run, SpeedState::kNotMatched); }, 30, TrialReason::kNothingMatched, true},
-      {"silent", [&](TrialRun& run) { output(run, SpeedState::kSilent); }, 121, TrialReason::kNoOutput, true},
+      {"pattern", [&](TrialRun& run) { output(run, SpeedState::kNotMatched); }, 300, TrialReason::kNothingMatched,
+       true},
+      {"silent", [&](TrialRun& run) { output(run, SpeedState::kSilent); }, 300, TrialReason::kNoOutput, true},
       {"ended", [](TrialRun& run) { run.child->phase = "Succeeded"; }, 3, TrialReason::kWorkloadEnded, false},
       {"refused",
        [](TrialRun& run) {
@@ -162,7 +163,9 @@ TEST(PlanTrials, FailuresHaveTheirReasonAndThoseOfTheImageEndAll) {
       {"slice", [](TrialRun&) {}, 600, TrialReason::kTimeSpent, false},
   };
   for (const Case& c : cases) {
-    TrialWorld world(TestTrialJob({1, 2}));
+    api::TrialJob job = TestTrialJob({1, 2});
+    job.spec.measure.startup_seconds = 300;
+    TrialWorld world(job);
     world.Pass();
     world.now = 1;
     world.Pass();

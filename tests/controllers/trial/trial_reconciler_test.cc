@@ -172,7 +172,7 @@ TEST_F(TrialReconcilerTest, TheLogOfTheLauncherIsItsSpeed) {
   for (int i = 0; i < 100; ++i) {
     server_.AppendPodLog(
         {"team-a", trial + "-launcher"}, "launcher", clock_.WallNow() + i * 100ms,
-        "step " + std::to_string(i) + " loss 2.3 speed " + std::to_string(300 + i % 3) + " samples/s\n");
+        "step " + std::to_string(i) + " loss 2.3 total speed " + std::to_string(300 + i % 3) + " samples/s\n");
   }
   clock_.Advance(10s);
   Pass();

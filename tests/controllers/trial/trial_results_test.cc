@@ -6,8 +6,8 @@
 #include <cmath>
 #include <regex>
 
+#include "controllers/measure/measured_work.h"
 #include "controllers/policy/profile_drift.h"
-#include "controllers/trial/trial_numbers.h"
 #include "controllers/trial/trial_space.h"
 #include "tests/controllers/trial/trial_builder.h"
 
@@ -115,6 +115,21 @@ TEST(UpdateResults, TheCurveIsTheSameInEveryUnit) {
     const double middle = std::sqrt(std::stod(point->throughput_low) * std::stod(point->throughput_high));
     EXPECT_NEAR(middle, Speed(8), 0.3 * Speed(8)) << "unit " << static_cast<int>(c.unit) << " batch " << c.batch_size;
   }
+}
+
+TEST(UpdateResults, AStragglerIsNamedAndItsSpeedIsNotTheCurve) {
+  api::TrialJob job = testing::TestTrialJob({1, 2, 3, 4, 5, 6, 7, 8});
+  std::vector<api::Trial> trials;
+  for (int gpus = 1; gpus <= 8; ++gpus) {
+    trials.push_back(Measured({"", gpus, 1, 0}, gpus == 8 ? Speed(8) / 3 : Speed(gpus)));
+  }
+  const auto status = ResultsOf(job, trials, ThroughputUnit::kSamplesPerSecond);
+  EXPECT_THAT(status.trials[7].message, ::testing::HasSubstr("a straggler: "));
+  EXPECT_THAT(status.trials[6].message, ::testing::Not(::testing::HasSubstr("straggler")));
+  ASSERT_NE(PointAt(status, 8), nullptr);
+  EXPECT_NE(PointAt(status, 8)->source, CurveSource::kMeasured);
+  EXPECT_NEAR(std::stod(PointAt(status, 8)->throughput), Speed(8), 0.1 * Speed(8));
+  EXPECT_EQ(status.recommendation[2].gpus, 8) << status.recommendation[2].message;
 }
 
 TEST(UpdateResults, OneMeasurementIsNoModelOfLargerSizes) {

@@ -52,9 +52,32 @@ TEST(ConfigsOf, GoUpOneSizeAtATimeAndSmallBatchesFirst) {
 
   ASSERT_TRUE(configs);
   EXPECT_THAT(*configs,
-              ElementsAre(TrialConfig{"A100", 1, 0, 32}, TrialConfig{"A100", 1, 0, 64}, TrialConfig{"A100", 4, 0, 32},
-                          TrialConfig{"A100", 4, 0, 64}, TrialConfig{"H100", 1, 0, 32}, TrialConfig{"H100", 1, 0, 64},
+              ElementsAre(TrialConfig{"A100", 1, 0, 32}, TrialConfig{"A100", 1, 0, 64}, TrialConfig{"H100", 1, 0, 32},
+                          TrialConfig{"H100", 1, 0, 64}, TrialConfig{"A100", 4, 0, 32}, TrialConfig{"A100", 4, 0, 64},
                           TrialConfig{"H100", 4, 0, 32}, TrialConfig{"H100", 4, 0, 64}));
+}
+
+TEST(ConfigsOf, ASmallerBatchIsTriedWhereTheSmallestDidNotFit) {
+  api::TrialSpace space;
+  space.gpu_types = {{"A100", {}}, {"H100", {}}};
+  space.gpu_counts = {1};
+  space.batch_sizes = {64, 128};
+  const auto too_large = [](int batch) {
+    return Ended({"A100", 1, 0, batch}, api::TrialPhase::kFailed, TrialReason::kOutOfMemory);
+  };
+  const auto batches_on_a100 = [&](const std::vector<api::Trial>& trials) {
+    std::vector<int> batches;
+    const auto configs = ConfigsOf(space, JobOf(1), trials);
+    for (const TrialConfig& config : *configs) {
+      if (config.gpu_type == "A100") batches.push_back(config.batch_size);
+    }
+    return batches;
+  };
+  EXPECT_THAT(batches_on_a100({}), ElementsAre(64, 128));
+  EXPECT_THAT(batches_on_a100({too_large(128)}), ElementsAre(64, 128));
+  EXPECT_THAT(batches_on_a100({too_large(64)}), ElementsAre(32, 64, 128));
+  EXPECT_THAT(batches_on_a100({too_large(64), too_large(32)}), ElementsAre(16, 32, 64, 128));
+  EXPECT_EQ(ConfigsOf(space, JobOf(1), {too_large(64)})->size(), 5u);  // The other type keeps its two.
 }
 
 TEST(ConfigsOf, WithoutCountsAreDoublingWorkersUpToTheMost) {
@@ -103,19 +126,40 @@ TEST(TrialName, IsTheSameEachTimeFitsAndDiffersFromThoseTaken) {
   EXPECT_EQ(TrialName("tune", {"A100", 8, 0, 64}, {}), TrialName("tune", {"A100", 8, 0, 64}, {}));
 }
 
-TEST(SkipRules, WhatWasOutOfMemoryRulesOutLargerBatchesOnAsManyGpusOrFewer) {
-  const SkipRules rules({Ended({"A100", 4, 0, 64}, api::TrialPhase::kFailed, TrialReason::kOutOfMemory)}, true);
+TEST(SkipRules, WhatDidNotFitRulesOutWhatNeedsMoreMemory) {
   struct Case {
+    const char* what;
     TrialConfig config;
-    TrialReason want;
+    bool is_out_in_job, is_out_in_pod;  // In a pod, GPUs may hold parts of a model.
   };
-  for (const Case& c :
-       {Case{{"A100", 4, 0, 128}, TrialReason::kOutOfMemory}, Case{{"A100", 2, 0, 128}, TrialReason::kOutOfMemory},
-        Case{{"A100", 8, 0, 128}, TrialReason::kNone}, Case{{"A100", 4, 0, 32}, TrialReason::kNone},
-        Case{{"H100", 4, 0, 128}, TrialReason::kNone}}) {
-    EXPECT_EQ(rules.WhyNot(c.config), c.want)
-        << c.config.gpu_type << " " << c.config.gpus << " " << c.config.batch_size;
+  const Case cases[] = {
+      {"a larger batch", {"A100", 4, 0, 128}, true, true},
+      {"a larger batch on fewer GPUs", {"A100", 2, 0, 128}, true, true},
+      {"a larger batch on more", {"A100", 8, 0, 128}, true, false},
+      {"the same batch on more", {"A100", 8, 0, 64}, true, false},
+      {"the same batch on fewer, without buffers of gradients", {"A100", 1, 0, 64}, false, false},
+      {"a smaller batch", {"A100", 8, 0, 32}, false, false},
+      {"another type", {"H100", 4, 0, 128}, false, false},
+  };
+  const std::vector<api::Trial> trials = {
+      Ended({"A100", 4, 0, 64}, api::TrialPhase::kFailed, TrialReason::kOutOfMemory)};
+  Workload pod;
+  pod.is_on_one_node = true;
+  for (const Case& c : cases) {
+    const auto is_out = [&](const Workload& workload) {
+      return SkipRules({}, workload, trials).WhyNot(c.config) == TrialReason::kOutOfMemory;
+    };
+    EXPECT_EQ(is_out(JobOf(1)), c.is_out_in_job) << c.what;
+    EXPECT_EQ(is_out(pod), c.is_out_in_pod) << c.what;
   }
+}
+
+TEST(SkipRules, ABatchOfAllGpusIsSmallerOnEachOfMore) {
+  api::TrialJobSpec spec;
+  spec.space.batch_size_scope = api::BatchSizeScope::kPerJob;
+  const SkipRules rules(spec, JobOf(1), {Ended({"", 2, 0, 64}, api::TrialPhase::kFailed, TrialReason::kOutOfMemory)});
+  EXPECT_EQ(rules.WhyNot({"", 4, 0, 64}), TrialReason::kNone);
+  EXPECT_EQ(rules.WhyNot({"", 4, 0, 256}), TrialReason::kOutOfMemory);
 }
 
 TEST(SkipRules, SizesBeyondOneThatWasNoFasterAreSkipped) {
@@ -134,7 +178,9 @@ TEST(SkipRules, SizesBeyondOneThatWasNoFasterAreSkipped) {
       {{two}, true, TrialReason::kNone},
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    EXPECT_EQ(SkipRules(cases[i].trials, cases[i].gains).WhyNot({"", 8, 0, 0}), cases[i].want) << "case " << i;
+    api::TrialJobSpec spec;
+    spec.early_stop = cases[i].gains;
+    EXPECT_EQ(SkipRules(spec, JobOf(1), cases[i].trials).WhyNot({"", 8, 0, 0}), cases[i].want) << "case " << i;
   }
 }
 

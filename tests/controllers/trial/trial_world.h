@@ -91,12 +91,17 @@ class TrialWorld {
   // Runs trials to their end, each as fast as `speed` says; gives up after so many passes.
   template <typename Speed>
   void RunAll(Speed speed, int most_passes = 400) {
+    RunSeen([&](const api::TrialConfig& config) { return Seen(speed(config), 20); }, most_passes);
+  }
+  // The same, each seen as `observe` says.
+  template <typename Observe>
+  void RunSeen(Observe observe, int most_passes = 400) {
     for (int i = 0; i < most_passes && !job_.status.completion_time; ++i) {
       Pass();
       now += 10;
       for (const std::string& name : Active()) {
         for (const api::Trial& trial : job_.status.trials) {
-          if (trial.name == name) view_.runs[name].speed = Seen(speed(trial.config), 20);
+          if (trial.name == name) view_.runs[name].speed = observe(trial.config);
         }
       }
     }
