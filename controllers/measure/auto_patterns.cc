@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "controllers/measure/figures.h"
-#include "controllers/measure/known_scopes.h"
+#include "controllers/measure/known_formats.h"
 #include "controllers/measure/phase_words.h"
 #include "controllers/measure/units.h"
 
@@ -43,6 +44,7 @@ class LineReader {
   explicit LineReader(string_view text) : text_(text) {}
 
   LineReadings Read() {
+    if (IsEvent(text_)) return {};
     const std::span<Figure> figures = FindFigures(text_, figures_);
     for (const Figure& figure : figures) ReadFigure(figure);
     const string_view head = text_.substr(0, first_figure_ == string_view::npos ? kLongestHead : first_figure_);
@@ -66,6 +68,8 @@ class LineReader {
     const Words label(figure.label);
     // "eval_steps_per_second", "val_time"
     if (!label.empty() && IsPhaseWord(label[0]) && figure.total == 0) return;
+    if (figure.unit.starts_with('%')) return;
+    if (IsOfAPart(label) && !(figure.is_whole && IsStepNoun(label.last()))) return;
     if (ReadLabel(figure, label) || ReadUnit(figure, label)) return;
     if (figure.is_whole && figure.total >= 2 && figure.value <= figure.total && !label.has("mem")) {
       plain_counter_ = figure;
@@ -77,6 +81,7 @@ class LineReader {
   // "[100] ...", "100: loss 3", and tf_cnn_benchmarks' "100<tab>images/sec: 12.3".
   bool IsLeadingCounter(const Figure& figure) const {
     if (figure.is_bracketed) return figure.begin <= 1 && figure.unit.starts_with(']');
+    if (figure.unit.starts_with("] loss")) return text_.starts_with('[');  // "[1,  2000] loss: 2.1"
     const bool has_mark =
         figure.unit.starts_with(':') || text_.substr(figure.begin).find("\timages/sec: ") < kLongestStep;
     return has_mark && IsFirst(figure);
@@ -113,7 +118,7 @@ class LineReader {
       return !FindUnit(behind, false);
     }
     // A batch that is not said to be of all GPUs may be of one, or of one of several passes before a step.
-    const bool is_batch = last == "size" && before == "batch" && ScopeIn(label) == Scope::kJob;
+    const bool is_batch = last == "size" && before == "batch" && ScopeInLabel(label) == Scope::kJob;
     if ((is_batch || IsTrainersTotalBatch(text_, label)) && figure.is_whole) result_.samples_per_step = figure.value;
     return false;
   }
@@ -131,6 +136,7 @@ class LineReader {
     if (!counter_ || label.has("global")) {
       NoteFigure(figure);
       counter_ = figure;
+      if (HasStepBehindSlash(text_)) counter_->value = std::exchange(counter_->total, 0);
     }
     return true;
   }
@@ -142,8 +148,12 @@ class LineReader {
     unit.scale = seconds.value_or(1);
     if (!seconds) TakeTimeUnit(figure, unit);
     const Words label(figure.label);
+    const string_view last = label.last();
+    if (before == "iter" && IsIterationLoading(text_)) return true;
     if (IsStepNoun(before)) {
       AddSpeed(figure, unit, label, nullptr);
+    } else if (last == "cost" && before.empty() && !unit.has_unit) {
+      return true;  // Marian's "Cost" is the loss.
     } else if (before.empty() || before == "last" || before == "train" || before == "training" || before == "elapsed") {
       AddReading(figure, unit, Trust::kUnclear, SeriesOf(before, SeriesOf("time")));
     }
@@ -162,6 +172,7 @@ class LineReader {
     }
     const std::optional<Unit> unit = FindUnit(words, false);
     if (unit && words.size() > 1 && IsNearFront(words)) {
+      bar_counts_samples_ |= unit->measure != Measure::kStepSeconds && IsInBar(figure);
       AddSpeed(figure, *unit, label, &words);
       return true;
     }
@@ -273,9 +284,13 @@ class LineReader {
     reading.total = counter->total;
     reading.series = SeriesOf(Words(counter->label).last());
     // PyTorch's MNIST example, and what was made of it, counts samples: "Train Epoch: 1 [640/60000 (1%)]".
-    if (text_.starts_with("Train Epoch: ") && trust == Trust::kWeak && counter->is_bracketed) {
+    const bool is_bar_of_samples = bar_counts_samples_ && plain_counter_ && !counter_;
+    if (text_.find("Train Epoch: ") != string_view::npos && trust == Trust::kWeak && counter->is_bracketed) {
       reading.measure = Measure::kSampleCount;
       reading.scope = Scope::kProcess;  // "batch_idx * len(data)".
+    } else if (is_bar_of_samples) {     // "640/60000 [00:05<05:00, 128.00img/s]"
+      reading.measure = Measure::kSampleCount;
+      reading.scope = Scope::kNotSaid;
     }
     result_.Add(reading);
     has_counter_ = true;
@@ -315,7 +330,7 @@ class LineReader {
   // A bar without a speed, as PyTorch Ignite draws it: "[30/60] 50%|#### [00:40<00:41]", or fastprogress:
   // "50% [30/60 00:40<00:41]". The elapsed time over the steps so far is an average.
   void AddElapsedTime() {
-    if (!plain_counter_ || plain_counter_->value < 1) return;
+    if (!plain_counter_ || plain_counter_->value < 1 || bar_counts_samples_) return;
     for (const Reading& reading : result_.all()) {
       if (reading.measure == Measure::kStepSeconds) return;
     }
@@ -373,6 +388,7 @@ class LineReader {
   std::optional<Figure> counter_, plain_counter_, bracketed_counter_, bare_time_;
   std::size_t first_figure_ = string_view::npos;
   bool has_counter_ = false;
+  bool bar_counts_samples_ = false;
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kEnoughSamples = 3;
 constexpr double kCoarse = 0.04;  // Half the last place over the value: "13ms/step" is not coarse, "1s/step" is.
 constexpr double kAgreement = 0.25;
-constexpr double kWeightWhenDone = 0.2;  // Weight of the time of a finished bar, relative to a moving one.
+constexpr std::size_t kEnoughToContradict = 8;  // Samples of the clock.
+constexpr double kWeightWhenDone = 0.2;         // Weight of the time of a finished bar, relative to a moving one.
 
 // The quantity that a series of this measure gives.
 Measure ToldBy(Measure measure) {
@@ -69,6 +70,16 @@ bool IsFiner(const Candidate& clock, const Candidate& average) {
          std::abs(std::log(counted.mean_seconds / averaged.mean_seconds)) < std::log(1 + kAgreement);
 }
 
+// The steps on the same lines, counted against the clock, are clearly not what is printed: the time of a part of a
+// step, an average since the epoch began, or one that was divided by the GPUs.
+bool Contradicts(const Candidate& clock, const Candidate& printed) {
+  const SeriesKey &counted = clock.series->key(), &said = printed.series->key();
+  if (IsCounter(said.measure) || said.trust == Trust::kPattern || counted.trust == Trust::kMixed) return false;
+  if (counted.total != said.total || clock.series->samples().size() < kEnoughToContradict) return false;
+  return clock.steady.is_steady && clock.steady.relative_half_width() < kAgreement / 2 &&
+         std::abs(std::log(clock.steady.mean_seconds / printed.steady.mean_seconds)) > std::log(1 + kAgreement);
+}
+
 void Scale(SteadySpeed& steady, double factor) {
   steady.mean_seconds *= factor;
   steady.half_width_seconds *= factor;
@@ -120,6 +131,7 @@ std::optional<MeasuredSpeed> ChooseSpeed(const std::vector<SpeedSeries>& series,
   }
   const Candidate* best = BestOf(candidates);
   if (!best) return std::nullopt;
+  if (clock && Contradicts(*clock, *best)) best = clock;
   if (best->series->key().trust == Trust::kAverage && clock && IsFiner(*clock, *best)) best = clock;
   const SeriesKey& key = best->series->key();
   return MeasuredSpeed{.measure = measure,

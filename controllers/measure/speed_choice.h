@@ -5,8 +5,9 @@
 // average, steps counted against the clock, and last a speed that includes evaluations. A series of fewer than three
 // samples, one printed too coarsely ("1s/step"), and then one with too few samples for an interval come after any
 // other. If the best is a running average, and steps counted against the clock agree with it within a quarter and are
-// more precise, the counted steps are taken. Of equals, the series that took the most time is the training; the time of
-// a series whose counter ended for good, such as that of loading, counts a fifth.
+// more precise, the counted steps are taken. So they are if they clearly contradict a step time on the same lines that
+// no pattern of the user found. Of equals, the series that took the most time is the training; the time of a series
+// whose counter ended for good, such as that of loading, counts a fifth.
 //
 // "time: 0.3" may be the time of a step, of all steps since the line before, or milliseconds. The clock decides which,
 // within a quarter; if it agrees with none, the number is ignored; without steps to count, it is the time of a step.

@@ -17,15 +17,24 @@ bool IsOneOf(string_view word, const std::array<string_view, N>& words) {
 constexpr std::array<string_view, 13> kSteps = {"step",   "steps",     "it",         "its",   "iter",
                                                 "iters",  "iteration", "iterations", "batch", "batches",
                                                 "update", "updates",   "minibatch"};
-constexpr std::array<string_view, 30> kSamples = {"sample",   "samples",   "image",    "images",    "img",   "imgs",
-                                                  "example",  "examples",  "sequence", "sequences", "seq",   "seqs",
-                                                  "sentence", "sentences", "record",   "records",   "item",  "items",
-                                                  "frame",    "frames",    "instance", "instances", "sent",  "pairs",
-                                                  "row",      "rows",      "clip",     "clips",     "video", "videos"};
+constexpr std::array<string_view, 34> kSamples = {
+    "sample",    "samples", "image",    "images",    "img",       "imgs",   "example", "examples", "sequence",
+    "sequences", "seq",     "seqs",     "sentence",  "sentences", "record", "records", "item",     "items",
+    "frame",     "frames",  "instance", "instances", "sent",      "pairs",  "row",     "rows",     "ex",
+    "utt",       "utts",    "doc",      "clip",      "clips",     "video",  "videos"};
 constexpr std::array<string_view, 6> kTokens = {"token", "tokens", "tok", "toks", "word", "words"};
 constexpr std::array<string_view, 8> kGpus = {"gpu",  "gpus", "device", "devices",
                                               "chip", "core", "card",   "accelerator"};
 constexpr std::array<string_view, 4> kProcesses = {"worker", "rank", "process", "replica"};
+// Words that may stand between "total" and the number: "Total img/sec on 8 GPU(s)", "total_ips", "global batch size".
+constexpr std::array<string_view, 14> kRateWords = {"per",   "on",    "ips",        "fps",     "sps",
+                                                    "wps",   "tps",   "speed",      "rate",    "size",
+                                                    "train", "batch", "throughput", "training"};
+constexpr std::array<string_view, 4> kParts = {"local", "sub", "node", "non"};  // Before "total" and the like.
+// What takes a part of a step, or feeds it.
+constexpr std::array<string_view, 17> kPartsOfStep = {
+    "data",    "dataloader", "dataloading", "loader", "loading",   "reader", "comm",  "communication", "allreduce",
+    "forward", "backward",   "fwd",         "bwd",    "optimizer", "optim",  "micro", "checkpoint"};
 constexpr std::array<string_view, 4> kAll = {"total", "global", "overall", "aggregate"};
 constexpr std::array<string_view, 13> kBytes = {"b",    "kb",    "mb",   "gb",    "kib",   "mib",   "gib",
                                                 "byte", "bytes", "flop", "flops", "tflop", "tflops"};
@@ -93,7 +102,8 @@ std::optional<Unit> FindUnit(const Words& words, bool is_label) {
     if (words[i] != "per" || (is_label && !EndsAfter(words, i + 1))) continue;
     const string_view right = words[i + 1];
     const string_view left = i > 0 ? words[i - 1] : string_view();
-    if (IsStepNoun(right)) {
+    const bool is_rate_next = i + 3 < words.size() && words[i + 2] == "per" && SecondsIn(words[i + 3]);
+    if (IsStepNoun(right) && !is_rate_next) {  // "timing/steps_per_second" is no time of steps.
       Unit unit;
       unit.per = right;
       if (const std::optional<double> seconds = SecondsIn(left)) {
@@ -127,15 +137,33 @@ std::optional<Unit> FindUnit(const Words& words, bool is_label) {
   return std::nullopt;
 }
 
-Scope ScopeIn(const Words& words) {
-  Scope scope = Scope::kNotSaid;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_of = i > 0 && words[i - 1] == "per";
-    if (is_of && IsOneOf(words[i], kGpus)) return Scope::kGpu;
-    if (is_of && IsOneOf(words[i], kProcesses)) return Scope::kProcess;
-    if (IsOneOf(words[i], kAll)) scope = Scope::kJob;
+Scope HolderIn(const Words& words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i - 1] != "per") continue;
+    if (IsOneOf(words[i], kGpus)) return Scope::kGpu;
+    if (IsOneOf(words[i], kProcesses)) return Scope::kProcess;
   }
-  return scope;
+  return Scope::kNotSaid;
+}
+
+Scope ScopeInLabel(const Words& words) {
+  if (const Scope holder = HolderIn(words); holder != Scope::kNotSaid) return holder;
+  for (std::size_t i = words.size(); i-- > 0;) {
+    const string_view word = words[i];
+    if (IsOneOf(word, kAll)) return i > 0 && IsOneOf(words[i - 1], kParts) ? Scope::kNotSaid : Scope::kJob;
+    if (!IsStepNoun(word) && !IsOneOf(word, kSamples) && !IsOneOf(word, kTokens) && !IsOneOf(word, kGpus) &&
+        !IsOneOf(word, kRateWords) && !SecondsIn(word)) {
+      return Scope::kNotSaid;  // "total loss", "overall average speed", "global rank 0: speed"
+    }
+  }
+  return Scope::kNotSaid;
+}
+
+bool IsOfAPart(const Words& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (IsOneOf(words[i], kPartsOfStep)) return true;
+  }
+  return false;
 }
 
 }  // namespace grus

@@ -29,7 +29,11 @@ std::optional<double> SecondsIn(std::string_view word);  // Of "ms": 0.001.
 // The first "X per Y" among the words that is a speed or a step's time; in a label, only one at its end.
 std::optional<Unit> FindUnit(const Words& words, bool is_label);
 
-// kGpu: "per GPU", "/device"; kProcess: "per worker", "per rank"; kJob: "total", "global"; else kNotSaid.
-Scope ScopeIn(const Words& words);
+// kGpu: "per GPU", "/device"; kProcess: "per worker", "per rank"; else kNotSaid.
+Scope HolderIn(const Words& words);
+// The same; or kJob: "total img/sec", "global batch size", but not "total loss, img/sec".
+Scope ScopeInLabel(const Words& words);
+// "data time", "optimizer step": of no whole step.
+bool IsOfAPart(const Words& words);
 
 }  // namespace grus

@@ -21,6 +21,8 @@ using api::Trial;
 constexpr double kClearGrowth = 1.3;
 // A step that is so much shorter on twice the GPUs does not hold the same batch for each of them.
 constexpr double kClearlyShorter = 0.75;
+// More than caches and the like explain.
+constexpr double kTooFast = 1.4;
 
 enum class Verdict { kOpen, kJob, kGpu };
 
@@ -108,6 +110,19 @@ std::string ShorterSteps(const api::TrialSpace& space, const Series& series) {
   return {};
 }
 
+// A speed that grows much faster than the GPUs: one of them does not become faster in a larger job, so that the rate
+// was probably of more of them than its format says.
+std::string FasterThanGpus(const Series& series, api::ThroughputUnit unit) {
+  const Size& base = series.front();
+  for (const Size& size : series) {
+    if (size.gpus < 2 * base.gpus || size.rate * base.gpus < kTooFast * base.rate * size.gpus) continue;
+    return "its speed grows faster than its GPUs: " + SpeedText(*base.trial->measured, unit) + " on " +
+           ToText({"", base.gpus}) + " and " + SpeedText(*size.trial->measured, unit) + " on " +
+           std::to_string(size.gpus) + "; if that is not so, say in measure.patterns what is printed, and whose it is";
+  }
+  return {};
+}
+
 }  // namespace
 
 void SettleScopes(const api::TrialSpace& space, api::TrialJobStatus& status) {
@@ -128,6 +143,7 @@ std::optional<Doubt> FindDoubt(const api::TrialSpace& space, const api::TrialJob
       if (size.is_open && why.empty()) why = size.trial->message;
     }
     if (why.empty()) why = ShorterSteps(space, series);
+    if (why.empty()) why = FasterThanGpus(series, status.throughput_unit);
     if (!why.empty()) return Doubt{key.first, key.second, why};
   }
   return std::nullopt;

@@ -232,6 +232,44 @@ TEST(ReadLine, ABatchCountsOnlyIfItIsSaidToBeOfAllGpus) {
   }
 }
 
+TEST(ReadLine, APartOfAStepIsNoStep) {
+  for (const char* line : {"data time/iter: 0.0250 s", "optimizer step time 0.0500 s", "dataloader iter time: 0.0100",
+                           "micro batch time: 0.0625 s", "dataloader 2000.1 samples/s per worker", "Cost 9.12345",
+                           ":::MLLOG {\"time_ms\": 1767323095616, \"key\": \"epoch_start\"}"}) {
+    EXPECT_TRUE(ReadLine(line).empty()) << line;
+  }
+  EXPECT_TRUE(Find(ReadLine("optimizer step: 100"), Measure::kStep)) << "that is a counter";
+}
+
+TEST(ReadLine, CountersOfKnownFormatsAndNoPercentages) {
+  struct Counter {
+    const char* line;
+    double step;  // 0: none.
+  };
+  for (const Counter& c :
+       {Counter{"DEBUG TRAIN Batch 0/280 loss 80.1 lr 0.001 rank 0", 280}, Counter{"[1,  2000] loss: 2.173", 2000},
+        Counter{"30\timages/sec: 1453.0 +/- 2.1", 30},
+        Counter{"Steps:  10%|#  | 100/1000 [01:10<07:32, 1.99it/s]", 100}, Counter{"Steps:  10%", 0}}) {
+    const auto step = Find(ReadLine(c.line), Measure::kStep);
+    EXPECT_DOUBLE_EQ(step ? step->value : 0, c.step) << c.line;
+  }
+}
+
+TEST(ReadLine, StepsPerSecondUnderATimingPathAreARate) {
+  const auto step = Find(ReadLine("[20] timing/steps_per_second=2.0"), Measure::kStepSeconds);
+  ASSERT_TRUE(step);
+  EXPECT_DOUBLE_EQ(step->value, 0.5);
+}
+
+TEST(ReadLine, ABarOfSamplesCountsSamples) {
+  const LineReadings read = ReadLine("Epoch 1/5:  10%|x | 640/60000 [00:05<05:00, 128.00img/s, loss (batch)=0.3]");
+  EXPECT_FALSE(Find(read, Measure::kStep));
+  ASSERT_TRUE(Find(read, Measure::kSampleCount));
+  const LineReadings prefixed = ReadLine("INFO Train Epoch: 1 [640/60000 (1%)]  loss=2.3");
+  EXPECT_FALSE(Find(prefixed, Measure::kStep));
+  EXPECT_TRUE(Find(prefixed, Measure::kSampleCount));
+}
+
 TEST(ReadLine, ARateIsOfTheJobOrOfAGpuOnlyWhereThatIsSaidOrKnown) {
   struct Rate {
     const char* line;
@@ -241,16 +279,27 @@ TEST(ReadLine, ARateIsOfTheJobOrOfAGpuOnlyWhereThatIsSaidOrKnown) {
       {"Iter #2: 615.7 img/sec per GPU", Scope::kGpu},
       {"throughput/device/samples_per_sec: 128.0", Scope::kGpu},
       {"completed step: 8, seconds: 2.014, Tokens/s/device: 4068.509", Scope::kGpu},
-      {"step: 60  loss:  0.15  tps: 10,163  tflops: 10.16  mfu: 3.26%", Scope::kGpu},
+      {"step: 60  loss:  0.15  memory: 31.31GiB(31.31%)  tps: 10,163  tflops: 10.16  mfu: 3.26%", Scope::kGpu},
       {"speed: 90 samples/s per worker", Scope::kProcess},
       {"Total img/sec on 8 GPU(s): 4695.1", Scope::kJob},
       {"train.total_ips : 10278.03 images/s train.lr : 0.256 None", Scope::kJob},
       {"global_step=70, RunningAvgSamplesPerSec=416.3, CurrSamplesPerSec=652.1, MemAllocated=0.55GB", Scope::kJob},
       {"throughput/samples_per_sec: 512.0", Scope::kJob},
       {"Train: 0 [ 50/1251 (  4%)]  Loss: 6.9  Time: 0.495s,  517.23/s  (0.564s,  453.97/s)  LR: 1e-05", Scope::kJob},
-      {"step 8/20000 | loss 10.8 | 1408.10 ms | 45.1% bf16 MFU | 372337 tok/s", Scope::kJob},
+      {"step 8/20000 | loss 10.8 | norm 15.3 | lr 8e-07 | 1408.10 ms | 45.1% bf16 MFU | 372337 tok/s", Scope::kJob},
       {"epoch 001: 80 / 100 loss=0.1, wps=66461.4, ups=16.62, wpb=4000", Scope::kJob},
       {"Epoch[0] Batch [30-35]\tSpeed: 641.72 samples/sec", Scope::kNotSaid},
+      {"step 10: 128.0 img/s total_loss: 6.91", Scope::kNotSaid},
+      {"speed 128.0 images/sec global_step 10", Scope::kNotSaid},
+      {"128.0 img/s (total elapsed 0:01:00)", Scope::kNotSaid},
+      {"total loss = n/a -- speed: 128.0 samples/s", Scope::kNotSaid},
+      {"Total throughput of this rank: 128.0 samples/s", Scope::kNotSaid},
+      {"global rank zero: throughput 128.0 samples/s", Scope::kNotSaid},
+      {"local total: 128.0 img/s", Scope::kNotSaid},
+      {"overall average speed 128.0 samples/s", Scope::kNotSaid},
+      {"Train: loss 6.9, 128.0 img/s, LR: 0.1", Scope::kNotSaid},
+      {"loss 9.1 wps 16384 param groups 2", Scope::kNotSaid},
+      {"total speed 128.0 samples/s", Scope::kJob},
       {"30\timages/sec: 1453.0 +/- 2.1 (jitter = 3.4)\t7.903", Scope::kNotSaid},
       {"Step 20/100000; acc: 38.5; 21375/20840 tok/s", Scope::kNotSaid},
   };

@@ -456,5 +456,19 @@ TEST(SpeedReader, ManyStepsAreKeptInBoundedSpaceWithTheirMean) {
   EXPECT_LE(seen.step->steady.samples, static_cast<int>(SpeedSeries::kMostSamples));
 }
 
+TEST(SpeedReader, AStepTimeThatTheClockContradictsIsNotBelieved) {
+  LogWriter log;
+  for (int step = 1; step <= 40; ++step) {
+    log.Wait(0.5);
+    log.Line("step " + std::to_string(step) + ", loss = 4.12 (0.125 sec/batch)");  // Divided by four GPUs.
+  }
+  SpeedReader reader = *SpeedReader::Make({});
+  reader.Add(log.bytes);
+  const SpeedObservation seen = reader.Observe(log.now);
+  ASSERT_TRUE(seen.step);
+  EXPECT_NEAR(seen.step->value(), 0.5, 0.01);
+  EXPECT_TRUE(seen.step->is_counted);
+}
+
 }  // namespace
 }  // namespace grus

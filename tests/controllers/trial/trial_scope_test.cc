@@ -88,11 +88,24 @@ TEST(FindDoubt, StepsThatBecomeShorterHaveNoBatchForEachGpu) {
   EXPECT_THAT(doubt->why, HasSubstr("a step takes 500 ms on 1 GPU and 250 ms on 2"));
   EXPECT_THAT(doubt->why, HasSubstr("set space.batchSizeScope: PerJob"));
 
+  status.trials[1].measured->throughput = "4";
   space.batch_size_scope = api::BatchSizeScope::kPerJob;
   EXPECT_FALSE(FindDoubt(space, status));
   space.batch_size_scope = api::BatchSizeScope::kPerGpu;
   status.trials[1].measured->steps.reset();  // The speed is a rate that the log states.
   EXPECT_FALSE(FindDoubt(space, status));
+}
+
+TEST(FindDoubt, ASpeedThatGrowsFasterThanTheGpusIsNotBelieved) {
+  const auto known = [](const std::vector<Rate>& rates) {
+    api::TrialJobStatus status = StatusOf(rates);
+    for (api::Trial& trial : status.trials) trial.measured->is_scope_unknown = false;
+    return FindDoubt({}, status);
+  };
+  const auto doubt = known({{1, 100}, {2, 400}, {4, 1600}});
+  ASSERT_TRUE(doubt);
+  EXPECT_THAT(doubt->why, HasSubstr("its speed grows faster than its GPUs: 100 samples/s"));
+  EXPECT_FALSE(known({{1, 100}, {2, 220}, {4, 450}})) << "caches may do that";
 }
 
 }  // namespace
