@@ -165,6 +165,15 @@ std::string SizeText(const Series& series, int gpus) {
   return ToText(api::TrialConfig{series.gpu_type, gpus, 0, series.batch_size});
 }
 
+// "8 A100 x 64"
+std::string SizeName(const api::Recommendation& r) {
+  if (!r.gpus) return "Unknown";
+  std::string name = std::to_string(*r.gpus);
+  if (!r.gpu_type.empty()) name += " " + r.gpu_type;
+  if (r.batch_size > 0) name += " x " + std::to_string(r.batch_size);
+  return name;
+}
+
 std::string Sentence(Goal goal, const api::Recommendation& r, const Curve& curve, api::ThroughputUnit unit) {
   std::string text = SizeText(curve.series, *r.gpus) + ": " + r.throughput + " " + std::string(UnitText(unit));
   if (*r.gpus > 1 && !r.speed_up.empty()) text += ", " + r.speed_up + " times one GPU";
@@ -237,6 +246,7 @@ void SetNotKnown(const Doubt& doubt, api::TrialJobStatus& status) {
     r.batch_size = doubt.batch_size;
     r.message = "not known: " + doubt.why;
     if (r.message.size() > kLongestMessage) r.message.resize(kLongestMessage);
+    r.size = SizeName(r);
   }
 }
 
@@ -271,6 +281,7 @@ void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& s
     } else {
       r.message = NotKnown(best->second, series);
     }
+    r.size = SizeName(r);
     status.recommendation.push_back(std::move(r));
   }
 }

@@ -21,6 +21,7 @@ using api::Trial;
 constexpr double kClearGrowth = 1.3;
 // A step that is so much shorter on twice the GPUs does not hold the same batch for each of them.
 constexpr double kClearlyShorter = 0.75;
+constexpr char kWhoseIsIt[] = "it is not said whose the measured rate is: set measure.patterns with a scope";
 // More than caches and the like explain.
 constexpr double kTooFast = 1.4;
 
@@ -140,7 +141,8 @@ std::optional<Doubt> FindDoubt(const api::TrialSpace& space, const api::TrialJob
   for (const auto& [key, series] : AllSeries(trials)) {
     std::string why;
     for (const Size& size : series) {
-      if (size.is_open && why.empty()) why = size.trial->message;
+      if (!size.is_open || !why.empty()) continue;
+      why = size.trial->message.empty() ? kWhoseIsIt : size.trial->message;
     }
     if (why.empty()) why = ShorterSteps(space, series);
     if (why.empty()) why = FasterThanGpus(series, status.throughput_unit);

@@ -75,8 +75,8 @@ kube::CrdInfo TrialJobCrd() {
   crd.printer_columns = {
       {"Phase", "string", ".status.phase", "What the TrialJob is doing."},
       {"Trials", "string", ".status.progress", "Ended trials, and the number planned."},
-      {"Knee", "integer", ".status.recommendation[?(@.goal==\"Knee\")].gpus",
-       "Smallest number of GPUs with nine tenths of the highest throughput."},
+      {"Knee", "string", ".status.recommendation[?(@.goal==\"Knee\")].size",
+       "Smallest number of GPUs with nine tenths of the highest throughput, their type, and x the batch size."},
       {"Speed-up", "string", ".status.recommendation[?(@.goal==\"Knee\")].speedUp",
        "Throughput at the knee, as a multiple of one GPU's."},
       {"Error", "string", ".status.model.looErrorPercent", "Leave-one-out error of the model, in percent."},

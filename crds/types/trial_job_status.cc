@@ -79,6 +79,7 @@ std::span<const FieldInfo> Recommendation::Fields() {
                             {.doc = "Work per second, in status.throughputUnit.", .pattern = kDecimalPattern}),
       Field<&T::speed_up>("speedUp", {.doc = "As in the curve.", .pattern = kDecimalPattern}),
       Field<&T::message>("message", {.doc = "The recommendation in a sentence.", .max_length = 1024}),
+      Field<&T::size>("size", {.doc = "GPUs, their type, and x the batch size; or Unknown.", .max_length = 128}),
   };
   return kFields;
 }

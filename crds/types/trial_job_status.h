@@ -56,6 +56,7 @@ struct Recommendation {
   std::int32_t batch_size = 0;
   CurveSource source = CurveSource::kUnknown;
   std::string throughput = {}, speed_up = {}, message = {};
+  std::string size = {};  // "8 A100 x 64", for a column.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const Recommendation&, const Recommendation&) = default;
 };

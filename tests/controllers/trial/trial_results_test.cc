@@ -130,6 +130,20 @@ TEST(UpdateResults, AStragglerIsNamedAndItsSpeedIsNotTheCurve) {
   EXPECT_NE(PointAt(status, 8)->source, CurveSource::kMeasured);
   EXPECT_NEAR(std::stod(PointAt(status, 8)->throughput), Speed(8), 0.1 * Speed(8));
   EXPECT_EQ(status.recommendation[2].gpus, 8) << status.recommendation[2].message;
+  EXPECT_EQ(status.recommendation[2].size, "8");
+}
+
+TEST(UpdateResults, TheColumnOfTheKneeHasTypeAndBatch) {
+  api::TrialJob job = testing::TestTrialJob({1, 2, 4, 8}, {64});
+  job.spec.space.gpu_types = {{"A100", {}}};
+  std::vector<api::Trial> trials;
+  for (const int gpus : {1, 2, 4, 8}) trials.push_back(Measured({"A100", gpus, 1, 64}, Speed(gpus)));
+  EXPECT_EQ(ResultsOf(job, trials, ThroughputUnit::kSamplesPerSecond).recommendation[2].size, "8 A100 x 64");
+
+  for (api::Trial& trial : trials) trial.measured->is_scope_unknown = trial.config.gpus > 1;
+  const auto doubted = ResultsOf(job, trials, ThroughputUnit::kSamplesPerSecond);
+  EXPECT_EQ(doubted.recommendation[2].size, "Unknown");
+  EXPECT_FALSE(doubted.recommendation[2].gpus);
 }
 
 TEST(UpdateResults, OneMeasurementIsNoModelOfLargerSizes) {
