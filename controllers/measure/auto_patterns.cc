@@ -23,8 +23,6 @@ constexpr double kShortestEta = 20;       // Seconds. Below, the cut-off fractio
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 constexpr std::array<string_view, 4> kAverages = {"avg", "average", "mean", "running"};
-constexpr std::array<string_view, 11> kSettings = {"total", "max",    "every",        "warmup",   "save",   "logging",
-                                                   "of",    "number", "accumulation", "interval", "skipped"};
 template <std::size_t N>
 bool IsOneOf(string_view word, const std::array<string_view, N>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -32,11 +30,6 @@ bool IsOneOf(string_view word, const std::array<string_view, N>& words) {
 
 bool HasAverage(const Words& words) {
   return std::any_of(kAverages.begin(), kAverages.end(), [&](string_view word) { return words.has(word); });
-}
-
-// "total steps: 1000", "max_train_steps: 1000", "save every steps: 100" do not count.
-bool IsSetting(const Words& label) {
-  return label.last(1) == "per" || IsOneOf(label.last(1), kSettings) || IsOneOf(label.last(2), kSettings);
 }
 
 class LineReader {
@@ -95,6 +88,7 @@ class LineReader {
     if (const std::optional<Unit> unit = FindUnit(label, true)) {
       Unit full = *unit;
       if (!full.has_unit) TakeTimeUnit(figure, full);
+      if (full.measure != Measure::kStepSeconds) full.scale *= ThousandsIn(figure.unit);
       if (!full.has_unit && figure.is_whole) return false;  // Composer's "time/batch: 99" is a counter.
       AddSpeed(figure, full, label, nullptr);
       return true;
@@ -170,6 +164,9 @@ class LineReader {
         static_cast<unsigned char>(figure.unit[start]) < 0x80) {
       return false;
     }
+    // In "loss 6.1 tokens/s: 16381", the unit is the label of what comes.
+    const std::size_t end = figure.unit.find_last_not_of(' ');
+    if ((figure.unit[end] == ':' || figure.unit[end] == '=') && FindUnit(words, true)) return false;
     const std::optional<Unit> unit = FindUnit(words, false);
     if (unit && words.size() > 1 && IsNearFront(words)) {
       bar_counts_samples_ |= unit->measure != Measure::kStepSeconds && IsInBar(figure);
@@ -287,8 +284,8 @@ class LineReader {
     const bool is_bar_of_samples = bar_counts_samples_ && plain_counter_ && !counter_;
     if (text_.find("Train Epoch: ") != string_view::npos && trust == Trust::kWeak && counter->is_bracketed) {
       reading.measure = Measure::kSampleCount;
-      reading.scope = Scope::kProcess;  // "batch_idx * len(data)".
-    } else if (is_bar_of_samples) {     // "640/60000 [00:05<05:00, 128.00img/s]"
+      reading.scope = IsOpenClip(text_) ? Scope::kJob : Scope::kProcess;  // "batch_idx * len(data)".
+    } else if (is_bar_of_samples) {                                       // "640/60000 [00:05<05:00, 128.00img/s]"
       reading.measure = Measure::kSampleCount;
       reading.scope = Scope::kNotSaid;
     }

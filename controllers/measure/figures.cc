@@ -163,7 +163,9 @@ std::span<Figure> FindFigures(std::string_view text, Figures& figures) {
       at = end;
       continue;
     }
-    figure.is_bracketed = at > 0 && text[at - 1] == '[';
+    std::size_t before = at;
+    while (before > 0 && text[before - 1] == ' ') --before;
+    figure.is_bracketed = before > 0 && text[before - 1] == '[';
     SetLabel(text, label_from, end, figure);
     const std::size_t slash = SkipSpaces(text, end);  // "10/ 5005" as well.
     if (figure.is_whole && At(text, slash) == '/') {

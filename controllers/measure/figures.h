@@ -20,7 +20,7 @@ struct Figure {
   double resolution = 0;      // Half a unit of the last place.
   double total = 0;           // m of "n/m", else 0.
   bool is_whole = false;      // Written without a fraction or an exponent.
-  bool is_bracketed = false;  // "[" stands right before it.
+  bool is_bracketed = false;  // "[" stands before it.
   std::string_view label;     // What stands before it, back to a separator or the number before.
   std::string_view unit;      // What stands behind it, up to a separator or the next number.
   std::size_t begin = 0;      // Where it stands in the text.

@@ -54,6 +54,7 @@ Scope ScopeOfRate(string_view text, Measure measure, const Words& label, const W
 
 bool IsEvent(string_view text) { return text.starts_with(":::MLL") && text.find("throughput") == string_view::npos; }
 bool HasStepBehindSlash(string_view text) { return text.find(" TRAIN Batch ") != string_view::npos; }
+bool IsOpenClip(string_view text) { return text.find("Data (t)") != string_view::npos; }
 bool IsIterationLoading(string_view text) { return text.find(" forward_time=") != string_view::npos; }
 
 bool IsTrainersTotalBatch(string_view text, const Words& label) {

@@ -20,6 +20,8 @@ Scope ScopeOfRate(std::string_view text, Measure measure, const Words& label, co
 bool IsEvent(std::string_view text);
 // WeNet's "TRAIN Batch EPOCH/STEP": what stands behind the slash is the counter.
 bool HasStepBehindSlash(std::string_view text);
+// OpenCLIP prints MNIST's lines, but counts the samples of all processes.
+bool IsOpenClip(std::string_view text);
 // ESPnet's iter_time is that of loading.
 bool IsIterationLoading(std::string_view text);
 

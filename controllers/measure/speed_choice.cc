@@ -86,8 +86,19 @@ void Scale(SteadySpeed& steady, double factor) {
   steady.seconds *= factor;
 }
 
+// A time that only grows is that since the start.
+bool IsSinceTheStart(const std::vector<SpeedSample>& samples) {
+  if (samples.size() < kEnoughSamples) return false;
+  const auto seconds = [](const SpeedSample& sample) { return sample.seconds / sample.steps; };
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    if (seconds(samples[i]) <= seconds(samples[i - 1])) return false;
+  }
+  return true;
+}
+
 // The meaning of the unclear time, according to the clock; none: the clock confirms no meaning.
 std::optional<Candidate> Cleared(const Candidate& unclear, const Candidate* clock) {
+  if (IsSinceTheStart(unclear.series->samples())) return std::nullopt;
   if (!clock || clock->series->samples().size() < kEnoughSamples) return unclear;
   const double clock_seconds = clock->steady.mean_seconds;
   Candidate interval = unclear;  // The time of all steps since the line before.

@@ -40,6 +40,9 @@ constexpr std::array<string_view, 13> kBytes = {"b",    "kb",    "mb",   "gb",  
                                                 "byte", "bytes", "flop", "flops", "tflop", "tflops"};
 constexpr std::array<string_view, 5> kTimes = {"time", "timing", "cost", "duration", "latency"};
 
+constexpr std::array<string_view, 11> kSettings = {"total", "max",    "every",        "warmup",   "save",   "logging",
+                                                   "of",    "number", "accumulation", "interval", "skipped"};
+
 // The measure of "X per second".
 std::optional<Unit> PerSecond(string_view what) {
   Unit unit;
@@ -135,6 +138,17 @@ std::optional<Unit> FindUnit(const Words& words, bool is_label) {
   unit.is_inverse = true;
   if (last == "ups") return unit;
   return std::nullopt;
+}
+
+bool IsSetting(const Words& label) {
+  return label.last(1) == "per" || IsOneOf(label.last(1), kSettings) || IsOneOf(label.last(2), kSettings);
+}
+
+double ThousandsIn(string_view unit) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (unit.empty() || (unit.size() > 1 && is_letter(unit[1]))) return 1;
+  const char letter = static_cast<char>(unit[0] | 0x20);
+  return letter == 'k' ? 1e3 : letter == 'm' ? 1e6 : 1;
 }
 
 Scope HolderIn(const Words& words) {

@@ -29,6 +29,10 @@ std::optional<double> SecondsIn(std::string_view word);  // Of "ms": 0.001.
 // The first "X per Y" among the words that is a speed or a step's time; in a label, only one at its end.
 std::optional<Unit> FindUnit(const Words& words, bool is_label);
 
+// "total steps: 1000", "max_train_steps: 1000", "save every steps: 100": no counter.
+bool IsSetting(const Words& label);
+double ThousandsIn(std::string_view unit);  // Of the "K" behind "Tokens/s: 65.1K": 1000; 1 if there is none.
+
 // kGpu: "per GPU", "/device"; kProcess: "per worker", "per rank"; else kNotSaid.
 Scope HolderIn(const Words& words);
 // The same; or kJob: "total img/sec", "global batch size", but not "total loss, img/sec".

@@ -241,6 +241,20 @@ TEST(ReadLine, APartOfAStepIsNoStep) {
   EXPECT_TRUE(Find(ReadLine("optimizer step: 100"), Measure::kStep)) << "that is a counter";
 }
 
+TEST(ReadLine, AUnitBelongsToItsOwnNumberAndMayHaveThousands) {
+  struct Rate {
+    const char* line;
+    double value;
+  };
+  for (const Rate& c : {Rate{"Step: 10 | Loss: 6.90 | Tokens/s: 65.1K | MFU: 40.12%", 65100},
+                        Rate{"step 10 loss 6.11 tokens/s/gpu: 16381", 16381},
+                        Rate{"step 3 | loss 6.1 | total tokens/s: 1.08M", 1.08e6}}) {
+    const auto rate = Find(ReadLine(c.line), Measure::kTokensPerSecond);
+    ASSERT_TRUE(rate) << c.line;
+    EXPECT_NEAR(rate->value, c.value, 1e-6 * c.value) << c.line;
+  }
+}
+
 TEST(ReadLine, CountersOfKnownFormatsAndNoPercentages) {
   struct Counter {
     const char* line;

@@ -470,5 +470,16 @@ TEST(SpeedReader, AStepTimeThatTheClockContradictsIsNotBelieved) {
   EXPECT_TRUE(seen.step->is_counted);
 }
 
+TEST(SpeedReader, ATimeThatOnlyGrowsIsThatSinceTheStart) {
+  LogWriter log;
+  for (int i = 1; i <= 20; ++i) {
+    log.Wait(5);
+    log.Line("loss 2.1 time: " + std::to_string(5 * i) + ".1s");
+  }
+  SpeedReader reader = *SpeedReader::Make({});
+  reader.Add(log.bytes);
+  EXPECT_EQ(reader.Observe(log.now).main(), nullptr);
+}
+
 }  // namespace
 }  // namespace grus
