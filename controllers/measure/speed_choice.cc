@@ -61,13 +61,18 @@ const Candidate* BestOf(const std::vector<Candidate>& candidates) {
   return best == candidates.end() ? nullptr : &*best;
 }
 
+// Within kAgreement, either way.
+bool DoAgree(const SteadySpeed& a, const SteadySpeed& b) {
+  return std::abs(std::log(a.mean_seconds / b.mean_seconds)) < std::log(1 + kAgreement);
+}
+
 // Steps counted against the clock agree with the running average and are more precise: Keras rounds the remaining time
 // of the epoch to seconds.
 bool IsFiner(const Candidate& clock, const Candidate& average) {
   const SteadySpeed &counted = clock.steady, &averaged = average.steady;
   return clock.series->key().trust != Trust::kMixed && clock.series->samples().size() >= kEnoughSamples &&
          counted.is_steady && counted.relative_half_width() < averaged.relative_half_width() &&
-         std::abs(std::log(counted.mean_seconds / averaged.mean_seconds)) < std::log(1 + kAgreement);
+         DoAgree(counted, averaged);
 }
 
 // The steps on the same lines, counted against the clock, are clearly not what is printed: the time of a part of a
@@ -77,7 +82,7 @@ bool Contradicts(const Candidate& clock, const Candidate& printed) {
   if (IsCounter(said.measure) || said.trust == Trust::kPattern || counted.trust == Trust::kMixed) return false;
   if (counted.total != said.total || clock.series->samples().size() < kEnoughToContradict) return false;
   return clock.steady.is_steady && clock.steady.relative_half_width() < kAgreement / 2 &&
-         std::abs(std::log(clock.steady.mean_seconds / printed.steady.mean_seconds)) > std::log(1 + kAgreement);
+         !DoAgree(clock.steady, printed.steady);
 }
 
 void Scale(SteadySpeed& steady, double factor) {

@@ -7,6 +7,7 @@
 #include "controllers/cluster/owners.h"
 #include "controllers/frame/retry_times.h"
 #include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_scope.h"
 #include "controllers/trial/trial_status.h"
 
 namespace grus {
@@ -53,12 +54,9 @@ NewSpeeds SpeedsToSave(const TrialView& view, const TrialPlan& plan) {
   // The workload of a jobRef may have changed meanwhile.
   if (plan.status.fingerprint != view.identity.fingerprint) return speeds;
   for (const api::Trial& trial : plan.status.trials) {
-    const auto is_known = [](const api::Trial& one) {
-      return one.phase == api::TrialPhase::kSucceeded && one.measured && !one.measured->is_scope_unknown;
-    };
-    if (!is_known(trial) || trial.reason == api::TrialReason::kFromCache) continue;
+    if (!HasSpeedOfJob(trial) || trial.reason == api::TrialReason::kFromCache) continue;
     const api::Trial* before = FindTrial(job.status, trial.name);
-    if (before != nullptr && is_known(*before)) continue;
+    if (before != nullptr && HasSpeedOfJob(*before)) continue;
     api::TrialConfig config = trial.config;
     config.gpu_type = view.ProductOf(config.gpu_type);
     speeds.points.push_back({.config = std::move(config),

@@ -68,7 +68,7 @@ struct TypeData {
 std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJobStatus& status) {
   std::map<std::string, TypeData> types;
   for (const api::Trial& trial : status.trials) {
-    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured || trial.measured->is_scope_unknown) continue;
+    if (!HasSpeedOfJob(trial)) continue;
     const std::optional<Interval> throughput = ThroughputOf(*trial.measured);
     if (!throughput) continue;
     const api::TrialConfig& config = trial.config;

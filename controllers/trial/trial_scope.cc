@@ -126,6 +126,10 @@ std::string FasterThanGpus(const Series& series, api::ThroughputUnit unit) {
 
 }  // namespace
 
+bool HasSpeedOfJob(const Trial& trial) {
+  return trial.phase == api::TrialPhase::kSucceeded && trial.measured && !trial.measured->is_scope_unknown;
+}
+
 void SettleScopes(const api::TrialSpace& space, api::TrialJobStatus& status) {
   for (auto& [key, series] : AllSeries(status.trials)) {
     const Verdict verdict = VerdictOn(space, series);

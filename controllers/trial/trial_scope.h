@@ -12,6 +12,9 @@
 
 namespace grus {
 
+// The trial has measured the speed of the whole job.
+bool HasSpeedOfJob(const api::Trial& trial);
+
 // Makes throughputs of unknown scope those of the whole job, for each GPU type and batch size where the trials show
 // whose they are:
 // - a rate times the time of a step is the samples of a step. With a batch for each GPU, these grow with the GPUs if

@@ -9,6 +9,7 @@
 #include "controllers/policy/profile_drift.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
+#include "controllers/trial/trial_scope.h"
 
 namespace grus {
 namespace {
@@ -156,7 +157,7 @@ SkipRules::SkipRules(const api::TrialJobSpec& spec, const Workload& workload, co
     if (trial.phase == api::TrialPhase::kFailed && trial.reason == api::TrialReason::kOutOfMemory) {
       out_of_memory_[config.gpu_type].push_back({config.gpus, BatchOfGpu(config)});
     }
-    if (trial.phase != api::TrialPhase::kSucceeded || !trial.measured || trial.measured->is_scope_unknown) continue;
+    if (!HasSpeedOfJob(trial)) continue;
     if (const auto throughput = ThroughputOf(*trial.measured)) {
       measured[{config.gpu_type, config.batch_size}].push_back({config.gpus, *throughput});
     }
