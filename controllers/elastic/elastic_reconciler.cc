@@ -141,11 +141,7 @@ Result<View> ElasticReconciler::Observe(const Job& job, const Children& children
   view.job = job;
   view.now = kube::Time{clock_.WallNow()};
   if (children.hosts) view.hosts = ReadHostList(*children.hosts);
-  if (caches_.profiles != nullptr && caches_.profiles->store().size() > 0) {
-    const auto name = ProfileNameOf(*job);
-    view.measured = name ? caches_.profiles->Get<api::WorkloadProfile>({"", *name}) : nullptr;
-    if (view.measured) view.profile = JobProfileOf(*view.measured, *job);
-  }
+  if (Status read = ReadProfile(view, stop); !read) return std::move(read).error();
   if (Status read = ReadPods(children, view, std::move(stop)); !read) return std::move(read).error();
   view.had_launcher = kept_.With(
       job->metadata, [&](Kept& kept) { return kept.had_launcher = kept.had_launcher || children.launcher != nullptr; });
@@ -165,6 +161,30 @@ Result<View> ElasticReconciler::Observe(const Job& job, const Children& children
     }
   }
   return view;
+}
+
+Status ElasticReconciler::ReadProfile(View& view, std::stop_token stop) {
+  if (caches_.profiles == nullptr) return {};
+  const ElasticHorovodJob& job = *view.job;
+  const bool is_named = NamesItsProfile(job);
+  if (!is_named && caches_.profiles->store().size() == 0) return {};  // Saves the fingerprint.
+  const auto name = ProfileNameOf(job);
+  if (!name) return {};
+  view.measured = caches_.profiles->Get<api::WorkloadProfile>({"", *name});
+  if (is_named && !view.measured) {
+    auto ahead = kept_.Get(job.metadata).profile_ahead;
+    if (!ahead) {
+      auto live = LookFor<api::WorkloadProfile>(client_, {"", *name}, std::move(stop));
+      if (!live) return std::move(live).error();
+      ahead = *std::move(live);
+      kept_.With(job.metadata, [&](Kept& kept) { kept.profile_ahead = ahead; });
+    }
+    view.measured = *std::move(ahead);
+  } else if (is_named) {
+    kept_.With(job.metadata, [](Kept& kept) { kept.profile_ahead = nullptr; });
+  }
+  if (view.measured) view.profile = JobProfileOf(*view.measured, job);
+  return {};
 }
 
 Status ElasticReconciler::ReadPods(const Children& children, View& view, std::stop_token stop) {

@@ -45,9 +45,13 @@ class ElasticReconciler final : public kube::Reconciler {
     std::map<std::string, std::optional<kube::Time>> gated_by_others = {};
     bool is_namespace_ending = false;  // The job ends with it.
     bool had_launcher = false;         // See View.
+    // What the API server had of the profile that the job names when the cache lacked it; nullopt: not asked.
+    std::optional<std::shared_ptr<const api::WorkloadProfile>> profile_ahead = {};
   };
 
   kube::Result<View> Observe(const Job& job, const Children& children, std::stop_token stop);
+  // A profile that the job names may be newer than the cache: asks once, so that it counts from the start.
+  kube::Status ReadProfile(View& view, std::stop_token stop);
   kube::Status ReadPods(const Children& children, View& view, std::stop_token stop);
   // A pod does not tell when others let it go: the scheduler's time begins there.
   void NoteGatesOfOthers(View& view);

@@ -204,11 +204,15 @@ WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::StringMap& 
   return identity;
 }
 
-std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job) {
+bool NamesItsProfile(const api::ElasticHorovodJob& job) {
   const std::string& profile = job.spec.profile;
-  if (profile == "Off") return std::nullopt;
-  if (profile.empty() || profile == "Auto") return IdentityOf(job.spec, job.metadata.annotations).fingerprint;
-  return profile;
+  return !profile.empty() && profile != "Auto" && profile != "Off";
+}
+
+std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job) {
+  if (NamesItsProfile(job)) return job.spec.profile;
+  if (job.spec.profile == "Off") return std::nullopt;
+  return IdentityOf(job.spec, job.metadata.annotations).fingerprint;
 }
 
 std::string GpuTypeOf(const api::ElasticHorovodJob& job) {

@@ -50,6 +50,9 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
 // Of a workload that is a pod. An annotation of the template comes before one of `annotations`.
 WorkloadIdentity IdentityOfPod(const kube::Json& pod_template, const kube::StringMap& annotations);
 
+// True if spec.profile is the name of one: neither Auto nor Off.
+bool NamesItsProfile(const api::ElasticHorovodJob& job);
+
 // The name of the WorkloadProfile that `job` uses by spec.profile: its fingerprint for Auto, none for Off,
 // else the name that is given.
 std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job);

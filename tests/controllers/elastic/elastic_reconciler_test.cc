@@ -173,6 +173,27 @@ TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
   EXPECT_EQ(profile(), R"({"name":")" + name + R"("})");
 }
 
+TEST_F(ElasticReconcilerTest, AProfileThatAJobNamesCountsBeforeTheCacheHasSeenIt) {
+  kube::Informer has_seen_none(client_, kube::KindOf<api::WorkloadProfile>(), {}, clock_, log_);
+  ElasticReconciler elastic(
+      client_, {jobs_, services_, maps_, launchers_, pods_, nodes_, classes_, quotas_, groups_, &has_seen_none},
+      account_, events_, clock_, log_);
+  Json ours = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", "ours");
+  ours["spec"]["fingerprint"] = "ours";
+  Create("workloadprofiles.ai.centauruscloud.io", std::move(ours));
+  AddJob([](api::ElasticHorovodJob& job) {
+    job.spec.run_policy.suspend = true;
+    job.spec.profile = "ours";
+  });
+  Start();
+  for (int pass = 0; pass < 3; ++pass) {
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+    ASSERT_TRUE(elastic.Reconcile({"team-a", "bert"}, {}));
+    const auto profile = Live<api::ElasticHorovodJob>({"team-a", "bert"})->status.profile;
+    EXPECT_EQ(profile ? profile->name : "none", "ours");
+  }
+}
+
 TEST_F(ElasticReconcilerTest, Q10AJobThatNothingHappensToIsLookedAtEveryHour) {
   AddJob([](api::ElasticHorovodJob& job) { job.spec.run_policy.suspend = true; });
   Start();
