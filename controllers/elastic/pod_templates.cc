@@ -67,7 +67,14 @@ constexpr char kPreferred[] = "preferredDuringSchedulingIgnoredDuringExecution";
 
 // The user's own word on where the pod should run, or what only the API server can judge.
 bool SaysWhere(const Json& spec) {
-  if (spec.Find("topologySpreadConstraints") != nullptr) return true;
+  if (const Json* spread = spec.Find("topologySpreadConstraints")) {
+    const auto is_rule = [](const Json& one) {
+      const Json* when = one.Find("whenUnsatisfiable");
+      return when != nullptr && *when == Json("DoNotSchedule");
+    };
+    if (!spread->is_array() || spread->AsArray()->empty() || !std::ranges::all_of(*spread->AsArray(), is_rule))
+      return true;
+  }
   const Json* affinity = spec.Find("affinity");
   if (affinity == nullptr) return false;
   if (!affinity->is_object()) return true;

@@ -65,6 +65,7 @@ bool IsSlower(const api::ProfileDrift& drift) {
 std::string ToText(const api::TrialConfig& config) {
   std::string text = Count(config.gpus, config.gpu_type.empty() ? "GPU" : config.gpu_type + " GPU");
   if (config.nodes > 0) text += " on " + Count(config.nodes, "node");
+  else if (config.min_nodes > 0) text += " spread over " + Count(config.min_nodes, "node");
   if (config.batch_size > 0) text += " with batch size " + std::to_string(config.batch_size);
   return text;
 }

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "clientlib/runtime/ownership.h"
+#include "controllers/cluster/owners.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/training_container.h"
 #include "controllers/policy/worker_devices.h"
@@ -51,6 +52,22 @@ void SelectNodes(Json& pod, const std::map<std::string, std::string>& labels) {
   Json& selector = spec["nodeSelector"];
   if (!selector.is_null() && !selector.is_object()) return;
   for (const auto& [key, value] : labels) selector[key] = value;
+}
+
+// At most an even share of the workers on a node. With one domain more than nodes wanted, the scheduler compares with a
+// node that has none, also where these are all the nodes there are.
+void KeepApart(const TrialStart& trial, int workers, Json& pod) {
+  if (!pod.is_null() && !pod.is_object()) return;
+  Json& spec = pod["spec"];
+  if (!spec.is_null() && !spec.is_object()) return;
+  Json& spread = spec["topologySpreadConstraints"];
+  if (!spread.is_null() && !spread.is_array()) return;
+  const Json labels = Json::MakeObject({{kJobNameLabel, trial.name}, {kRoleLabel, "worker"}});
+  spread.Append(Json::MakeObject({{"maxSkew", workers / trial.config.min_nodes},
+                                  {"minDomains", trial.config.min_nodes + 1},
+                                  {"topologyKey", "kubernetes.io/hostname"},
+                                  {"whenUnsatisfiable", "DoNotSchedule"},
+                                  {"labelSelector", Json::MakeObject({{"matchLabels", labels}})}}));
 }
 
 void EndQuickly(Json& pod) {
@@ -146,6 +163,7 @@ Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& wo
   spec.run_policy.active_deadline_seconds = DeadlineOf(trial);
   spec.profile = "Off";
   SelectNodes(spec.workers.pod_template, NodesOf(job.spec.space, trial.config.gpu_type));
+  if (trial.config.min_nodes > 1) KeepApart(trial, workers, spec.workers.pod_template);
   EndQuickly(spec.workers.pod_template);
   EndQuickly(spec.launcher.pod_template);
   SetBatchSize(job.spec.space, trial.config.batch_size, spec);

@@ -24,11 +24,17 @@ std::string WhyText(TrialReason reason, const Trial* common, bool is_on_one_node
     case TrialReason::kNoMoreGain: return "more GPUs did not make it faster";
     case TrialReason::kDoesNotFit:
       return is_on_one_node ? "no node that it may run on has this many GPUs"
-                            : "the nodes that it may run on have too few GPUs";
+                            : "the nodes that it may run on have too few GPUs, or are too few";
     case TrialReason::kOverMaxTrials: return "over strategy.maxTrials";
     default: break;
   }
   return common != nullptr ? "as " + common->name + ": " + common->message : "";
+}
+
+bool Fits(const TrialConfig& config, const TypeNodes& nodes) {
+  if (config.min_nodes == 0) return config.gpus <= nodes.most_gpus;
+  const int each = config.gpus / config.min_nodes;
+  return std::ranges::count_if(nodes.gpus, [each](int gpus) { return gpus >= each; }) >= config.min_nodes;
 }
 
 class Lister {
@@ -66,7 +72,7 @@ TrialReason Lister::WhyNot(const TrialConfig& config) const {
   if (common_) return common_->reason;
   if (const TrialReason why = rules_.WhyNot(config); why != TrialReason::kNone) return why;
   const auto nodes = view_.nodes.find(config.gpu_type);
-  if (nodes != view_.nodes.end() && nodes->second.most_gpus < config.gpus) return TrialReason::kDoesNotFit;
+  if (nodes != view_.nodes.end() && !Fits(config, nodes->second)) return TrialReason::kDoesNotFit;
   return trials_ >= view_.job->spec.strategy.max_trials ? TrialReason::kOverMaxTrials : TrialReason::kNone;
 }
 
@@ -158,6 +164,13 @@ void Lister::List(const std::vector<TrialConfig>& configs) {
 }
 
 }  // namespace
+
+kube::Result<std::vector<TrialConfig>> ConfigsToTry(const TrialView& view, const std::vector<Trial>& trials) {
+  const api::TrialJobSpec& spec = view.job->spec;
+  auto configs = ConfigsOf(spec.space, *view.workload, trials);
+  if (!configs) return configs;
+  return PlacedConfigs(spec, *view.workload, view.nodes, *std::move(configs), trials);
+}
 
 void ListTrials(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status) {
   SettleScopes(view.job->spec.space, status);

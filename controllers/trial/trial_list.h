@@ -6,6 +6,9 @@
 
 namespace grus {
 
+// The configurations of the space, in the order to try them; `trials` are those of the status. Error as ConfigsOf().
+kube::Result<std::vector<api::TrialConfig>> ConfigsToTry(const TrialView& view, const std::vector<api::Trial>& trials);
+
 // The status lists this many configurations beyond maxTrials; of the rest it gives only the number.
 inline constexpr int kMostOverMax = 16;
 

@@ -165,7 +165,7 @@ bool Planner::StandsStill() {
     Stall(TrialJobReason::kInvalidPattern, "measure.patterns: " + view_.pattern_error, TrialJobPhase::kFailed);
     return true;
   }
-  kube::Result<std::vector<api::TrialConfig>> configs = ConfigsOf(job_.spec.space, *view_.workload, status_.trials);
+  kube::Result<std::vector<api::TrialConfig>> configs = ConfigsToTry(view_, status_.trials);
   if (!configs) {
     StopActive(TrialReason::kNone, "the space is empty");
     Stall(TrialJobReason::kInvalidSpace, configs.error().message(), TrialJobPhase::kFailed);
@@ -366,7 +366,7 @@ TrialPlan Planner::Make() {
   JudgeActive();
   stands_still_ = StandsStill();
   if (view_.workload && configs_.empty()) {
-    if (auto configs = ConfigsOf(job_.spec.space, *view_.workload, status_.trials)) configs_ = *std::move(configs);
+    if (auto configs = ConfigsToTry(view_, status_.trials)) configs_ = *std::move(configs);
   }
   if (!configs_.empty()) {
     ListTrials(view_, configs_, status_);

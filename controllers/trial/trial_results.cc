@@ -83,7 +83,8 @@ std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJo
     one.relative_error = std::min(0.5, half / throughput->mean / kHalfWidths);
     TypeData& data = types[config.gpu_type];
     data.measurements.push_back(one);
-    data.measured[config.batch_size][config.gpus] = {*throughput, nodes};
+    const auto [at, is_first] = data.measured[config.batch_size].try_emplace(config.gpus, *throughput, nodes);
+    if (!is_first && nodes < at->second.nodes) at->second = {*throughput, nodes};
     data.largest = std::max(data.largest, config.gpus);
   }
   return types;
@@ -229,8 +230,12 @@ void LeaveOut(const Straggler& straggler, const TrialView& view, const std::stri
     const Batch batch = BatchOf(view.job->spec.space, config.batch_size);
     const bool is_it = trial.phase == api::TrialPhase::kSucceeded && trial.measured && config.gpu_type == gpu_type &&
                        config.gpus == size.replicas && std::max(1.0, batch.local(config.gpus)) == size.local_batch_size;
-    if (!is_it) continue;
-    data.measured[config.batch_size].erase(config.gpus);
+    const int nodes = config.nodes > 0 ? config.nodes : NodesFor(view, config.gpu_type, config.gpus);
+    if (!is_it || nodes != size.nodes) continue;
+    auto& measured = data.measured[config.batch_size];
+    if (const auto at = measured.find(config.gpus); at != measured.end() && at->second.nodes == nodes) {
+      measured.erase(at);
+    }
     if (trial.message.find(kStraggler) != std::string::npos) continue;
     trial.message += std::string(kStraggler) + Decimal(straggler.times) +
                      " times as slow as the other sizes say, and left out of the curve; measure it again";

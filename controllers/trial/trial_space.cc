@@ -121,6 +121,7 @@ std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const
       const int count = static_cast<int>(std::min<std::int64_t>(gpus->Value(), 1 << 20));
       all.gpus_per_node = std::max(all.gpus_per_node, count);
       const int most = count / per_worker * per_worker;
+      all.gpus.push_back(most);
       all.most_gpus = workload.is_on_one_node ? std::max(all.most_gpus, most) : all.most_gpus + most;
     }
     if (products.size() == 1) all.product = *products.begin();
@@ -130,8 +131,8 @@ std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const
 
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken) {
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";  // Without vowels, so that no word appears.
-  const std::string text =
-      config.gpu_type + "/" + std::to_string(config.gpus) + "/" + std::to_string(config.batch_size);
+  std::string text = config.gpu_type + "/" + std::to_string(config.gpus) + "/" + std::to_string(config.batch_size);
+  if (config.min_nodes > 0) text += "/" + std::to_string(config.min_nodes);
   for (int salt = 0;; ++salt) {
     std::uint64_t hash = HashOf(text + "/" + std::to_string(salt));
     std::string suffix = "g" + std::to_string(config.gpus) + "-";
@@ -157,7 +158,7 @@ SkipRules::SkipRules(const api::TrialJobSpec& spec, const Workload& workload, co
     if (trial.phase == api::TrialPhase::kFailed && trial.reason == api::TrialReason::kOutOfMemory) {
       out_of_memory_[config.gpu_type].push_back({config.gpus, BatchOfGpu(config)});
     }
-    if (!HasSpeedOfJob(trial)) continue;
+    if (!HasSpeedOfJob(trial) || config.min_nodes > 0) continue;
     if (const auto throughput = ThroughputOf(*trial.measured)) {
       measured[{config.gpu_type, config.batch_size}].push_back({config.gpus, *throughput});
     }

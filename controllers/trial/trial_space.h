@@ -32,13 +32,23 @@ std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const s
 
 // Nodes that a GPU type may run on.
 struct TypeNodes {
-  int most_gpus = 0;         // For one trial in an otherwise empty cluster.
-  int gpus_per_node = 0;     // Of the largest.
-  std::string product = {};  // The label nvidia.com/gpu.product, if they have the same; else empty.
+  int most_gpus = 0;           // For one trial in an otherwise empty cluster.
+  int gpus_per_node = 0;       // Of the largest.
+  std::string product = {};    // The label nvidia.com/gpu.product, if they have the same; else empty.
+  std::vector<int> gpus = {};  // Of each node, in whole workers.
 };
 // By GPU type of the space, among all nodes of the cluster.
 std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const Workload& workload,
                                              const std::vector<std::shared_ptr<const kube::Node>>& nodes);
+
+// `configs` and, next to those of the same size, the ones that space.placements and space.nodeCounts ask for, spread
+// over more nodes than they need. If neither is set: one on two nodes for each GPU type, if the curve asks for more
+// GPUs than a node has and none of `configs` would need a second one; also if it was tried when the nodes were others.
+// Errors: kInvalidArgument, for a person: nothing is left to try.
+kube::Result<std::vector<api::TrialConfig>> PlacedConfigs(const api::TrialJobSpec& spec, const Workload& workload,
+                                                          const std::map<std::string, TypeNodes>& nodes,
+                                                          std::vector<api::TrialConfig> configs,
+                                                          const std::vector<api::Trial>& trials = {});
 
 // NAME-SUFFIX, the same for a configuration in every process. Uses another suffix if `taken` has the name already.
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken);

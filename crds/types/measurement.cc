@@ -21,6 +21,10 @@ std::span<const FieldInfo> TrialConfig::Fields() {
       Field<&T::nodes>("nodes", {.doc = "Nodes that they are on.", .omit_zero = true, .minimum = 0}),
       Field<&T::batch_size>("batchSize",
                             {.doc = "Batch size. Missing: the workload's own.", .omit_zero = true, .minimum = 0}),
+      Field<&T::min_nodes>("minNodes", {.doc = "Nodes that its workers are spread over, the same number on each. "
+                                               "Missing: they are packed, on as few nodes as have room.",
+                                        .omit_zero = true,
+                                        .minimum = 0}),
   };
   return kFields;
 }

@@ -37,6 +37,7 @@ std::span<const std::string_view> EnumNames(ThroughputUnit);
 struct TrialConfig {
   std::string gpu_type = {};                         // Empty: nodes of the workload's own choice.
   std::int32_t gpus = 0, nodes = 0, batch_size = 0;  // 0: not known.
+  std::int32_t min_nodes = 0;  // Its workers are kept apart, so that they need as many; 0: packed.
   static std::span<const kube::FieldInfo> Fields();
   friend auto operator<=>(const TrialConfig&, const TrialConfig&) = default;
 };

@@ -22,6 +22,11 @@ std::span<const std::string_view> EnumNames(CachePolicy) {
   return kNames;
 }
 
+std::span<const std::string_view> EnumNames(Placement) {
+  static constexpr std::string_view kNames[] = {"Packed", "Spread"};
+  return kNames;
+}
+
 std::span<const std::string_view> EnumNames(ApplyPolicy) {
   static constexpr std::string_view kNames[] = {"Recommend", "Apply"};
   return kNames;
@@ -89,6 +94,9 @@ namespace {
 constexpr CelRule kGpuCountRules[] = {
     {"self.all(n, n >= 1 && n <= 65536)", "space.gpuCounts must be numbers from 1 to 65536"},
 };
+constexpr CelRule kNodeCountRules[] = {
+    {"self.all(n, n >= 1 && n <= 1024)", "space.nodeCounts must be numbers from 1 to 1024"},
+};
 constexpr CelRule kBatchSizeRules[] = {
     {"self.all(n, n >= 1)", "space.batchSizes must be numbers of at least 1"},
 };
@@ -100,8 +108,10 @@ constexpr CelRule kSpaceRules[] = {
     // Without gpuCounts there are at most 14: the powers of two up to the 10000 workers of a job.
     {"(has(self.gpuTypes) && size(self.gpuTypes) > 0 ? size(self.gpuTypes) : 1) * (has(self.gpuCounts) && "
      "size(self.gpuCounts) > 0 ? size(self.gpuCounts) : 14) * (has(self.batchSizes) && size(self.batchSizes) "
-     "> 0 ? size(self.batchSizes) : 1) <= 10000",
-     "space must have at most 10000 configurations: gpuTypes times gpuCounts times batchSizes"},
+     "> 0 ? size(self.batchSizes) : 1) * (1 + (has(self.nodeCounts) ? size(self.nodeCounts) : 0) + "
+     "(has(self.placements) ? size(self.placements) : 0)) <= 10000",
+     "space must have at most 10000 configurations: gpuTypes times gpuCounts times batchSizes, for each of placements "
+     "and nodeCounts"},
 };
 constexpr CelRule kMeasureRules[] = {
     {"self.source != 'Prometheus' || has(self.prometheus)", "measure.source Prometheus needs measure.prometheus"},
@@ -120,6 +130,10 @@ constexpr CelRule kSpecRules[] = {
      "self.workload.template.spec.workersSpec.gpusPerWorker < 1 || self.space.gpuCounts.all(n, n % "
      "self.workload.template.spec.workersSpec.gpusPerWorker == 0)",
      "space.gpuCounts must be multiples of workload.template.spec.workersSpec.gpusPerWorker"},
+    {"!has(self.workload.podTemplate) || !has(self.space) || ((!has(self.space.placements) || "
+     "self.space.placements.all(p, p == 'Packed')) && (!has(self.space.nodeCounts) || self.space.nodeCounts.all(n, n "
+     "== 1)))",
+     "space.placements and space.nodeCounts need a job: a workload.podTemplate trains on one node"},
     {"self.apply == 'Recommend' || has(self.workload.jobRef)",
      "apply: Apply needs workload.jobRef, the job to apply the recommendation to"},
 };
@@ -141,6 +155,20 @@ std::span<const FieldInfo> TrialSpace::Fields() {
            .max_items = 128,
            .list_type = "set",
            .cel = kGpuCountRules}),
+      Field<&T::placements>(
+          "placements",
+          {.doc =
+               "How the workers of a job are placed. Packed: on as few nodes as have room. Spread: on twice as "
+               "many, the same number on each, which shows what the network between nodes costs. If neither this "
+               "nor nodeCounts is set, Packed; and one more trial on two nodes, if the curve asks for more GPUs than "
+               "a node has and no trial would need a second one.",
+           .max_items = 2,
+           .list_type = "set"}),
+      Field<&T::node_counts>("nodeCounts", {.doc = "Numbers of nodes to spread the workers of a job over, the same "
+                                                   "number on each. Sizes that cannot be divided so are left out.",
+                                            .max_items = 8,
+                                            .list_type = "set",
+                                            .cel = kNodeCountRules}),
       Field<&T::batch_sizes>("batchSizes", {.doc = "Batch sizes. A single one may also just say which one the workload "
                                                    "has. If not set, the workload keeps its own, unknown batch size.",
                                             .max_items = 64,

@@ -52,9 +52,14 @@ struct GpuType {
 enum class BatchSizeScope { kPerGpu, kPerJob };
 std::span<const std::string_view> EnumNames(BatchSizeScope);
 
+// Of the workers of a trial: on as few nodes as have room, or on twice as many.
+enum class Placement { kPacked, kSpread };
+std::span<const std::string_view> EnumNames(Placement);
+
 struct TrialSpace {
   std::vector<GpuType> gpu_types;
-  std::vector<std::int32_t> gpu_counts, batch_sizes;
+  std::vector<std::int32_t> gpu_counts, node_counts, batch_sizes;
+  std::vector<Placement> placements;
   std::string batch_size_env, batch_size_option;
   BatchSizeScope batch_size_scope = BatchSizeScope::kPerGpu;
   static std::span<const kube::FieldInfo> Fields();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TrialJobs on a real API server: short runs on several sizes, measured by their logs, and nothing left behind.
+#include <map>
+
 #include "controllers/trial/trial_view.h"
 #include "tests/integration/trial_fixture.h"
 
@@ -36,6 +38,35 @@ TEST_F(Trial, TheLadderEndsWithTheKnee) {
   EXPECT_GT(spent, 0);
   EXPECT_EQ(Tune()->status.spent.gpu_seconds, spent);
   EXPECT_TRUE(Await("nothing is left", [&] { return NothingIsLeft(); }));
+}
+
+TEST_F(Trial, ASpreadOneHasAnEvenShareOfItsWorkersOnEachNode) {
+  for (int i = 0; i < 3; ++i) AddNode(8);
+  Train(100, 8);
+  CreateTrialJob(R"({"space":{"gpuCounts":[8],"nodeCounts":[1,2]}})");
+
+  const auto workers_by_node = [&] {
+    std::map<std::string, int> counts;
+    for (const auto& pod : world().List<kube::Pod>(ns())) {
+      if (pod->metadata.Label("ai.centauruscloud.io/role") == "worker") ++counts[pod->spec.node_name.str()];
+    }
+    std::vector<int> shares;
+    for (const auto& [node, count] : counts) shares.push_back(node.empty() ? -1 : count);
+    return shares;
+  };
+  EXPECT_TRUE(Await(
+      "all are on one node", [&] { return workers_by_node() == std::vector{8}; }, kLong));
+  EXPECT_TRUE(Await(
+      "then half of them on each of two",
+      [&] {
+        return workers_by_node() == std::vector{4, 4};
+      },
+      kLong));
+  ASSERT_TRUE(Await(
+      "it succeeds", [&] { return HasPhase(TrialJobPhase::kSucceeded); }, kLong));
+  std::vector<std::pair<int, int>> nodes;
+  for (const api::Trial& trial : Tune()->status.trials) nodes.emplace_back(trial.config.min_nodes, trial.config.nodes);
+  EXPECT_THAT(nodes, ElementsAre(std::pair(0, 1), std::pair(2, 2)));
 }
 
 TEST_F(Trial, WithTheTrialJobGoesAllThatItMade) {

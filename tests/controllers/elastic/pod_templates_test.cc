@@ -109,6 +109,14 @@ TEST(PreferNode, PrefersTheNodeAndKeepsTheSchedulerFromSpreading) {
                                     "whenUnsatisfiable":"ScheduleAnyway"}]})"));
 }
 
+TEST(PreferNode, ARuleSaysWhereAPodMayRunAndNotWhereItShould) {
+  Json spec = *kube::ParseJson(
+      R"({"topologySpreadConstraints":[{"maxSkew":4,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"}]})");
+  PreferNode(spec, "n1");
+  EXPECT_NE(spec.Find("affinity"), nullptr);
+  EXPECT_EQ(spec.Find("topologySpreadConstraints")->AsArray()->size(), 2U);
+}
+
 TEST(PreferNode, LeavesAloneWhatTheUserSays) {
   for (const char* text :
        {R"({"topologySpreadConstraints":[]})", R"({"affinity":"x"})", R"({"affinity":{"nodeAffinity":[]}})", "7",

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "controllers/trial/trial_space.h"
+
+namespace grus {
+namespace {
+
+using api::TrialConfig;
+
+int PerNode(const std::map<std::string, TypeNodes>& nodes, const std::string& gpu_type) {
+  const auto found = nodes.find(gpu_type);
+  return found != nodes.end() ? found->second.gpus_per_node : 0;
+}
+
+int FewestNodes(int gpus, int per_node) { return per_node > 0 ? (gpus - 1) / per_node + 1 : 1; }
+
+bool CanSpread(const TrialConfig& config, int over, int gpus_per_worker) {
+  return over > 0 && config.gpus / gpus_per_worker % over == 0;
+}
+
+TrialConfig Spread(TrialConfig config, int over) {
+  config.min_nodes = over;
+  return config;
+}
+
+// On how many nodes `config` is to be tried, as the user says; 0: packed.
+std::set<int> NodesAskedFor(const api::TrialSpace& space, const TrialConfig& config, int fewest, int gpus_per_worker) {
+  std::set<int> asked;
+  for (const api::Placement placement : space.placements) {
+    const int over = placement == api::Placement::kSpread ? 2 * fewest : 0;
+    if (over == 0 || CanSpread(config, over, gpus_per_worker)) asked.insert(over);
+  }
+  for (const int over : space.node_counts) {
+    if (over == fewest) asked.insert(0);
+    else if (over > fewest && CanSpread(config, over, gpus_per_worker)) asked.insert(over);
+  }
+  return asked;
+}
+
+// The one to try on two nodes too, unless the user says something of placements: the largest of the type that one node
+// holds, with its smallest batch. None: there is no need, or no second node.
+const TrialConfig* ForTwoNodes(const api::TrialJobSpec& spec, const Workload& workload, const std::string& gpu_type,
+                               const std::map<std::string, TypeNodes>& nodes, const std::vector<TrialConfig>& configs) {
+  const auto here = nodes.find(gpu_type);
+  if (here == nodes.end() || here->second.gpus.size() < 2 || workload.is_on_one_node) return nullptr;
+  const int per_node = here->second.gpus_per_node;
+  if (spec.extrapolate.max_gpus.value_or(0) <= per_node) return nullptr;
+  const TrialConfig* largest = nullptr;
+  for (const TrialConfig& config : configs) {
+    if (config.gpu_type != gpu_type) continue;
+    if (config.gpus > per_node) return nullptr;
+    const bool is_larger = largest == nullptr || config.gpus > largest->gpus;
+    if (is_larger && CanSpread(config, 2, workload.gpus_per_worker)) largest = &config;
+  }
+  return largest;
+}
+
+std::vector<TrialConfig> WithOneOnTwoNodes(const api::TrialJobSpec& spec, const Workload& workload,
+                                           const std::map<std::string, TypeNodes>& nodes,
+                                           const std::vector<TrialConfig>& configs,
+                                           const std::vector<api::Trial>& trials) {
+  std::set<TrialConfig> twice;
+  for (const auto& [gpu_type, all] : nodes) {
+    if (const TrialConfig* one = ForTwoNodes(spec, workload, gpu_type, nodes, configs)) twice.insert(*one);
+  }
+  for (const api::Trial& trial : trials) {
+    if (trial.config.min_nodes != 2 || trial.phase == api::TrialPhase::kPending ||
+        trial.phase == api::TrialPhase::kSkipped) {
+      continue;
+    }
+    twice.insert(Spread(WithoutNodes(trial.config), 0));
+  }
+  std::vector<TrialConfig> placed;
+  for (const TrialConfig& config : configs) {
+    placed.push_back(config);
+    if (twice.contains(config)) placed.push_back(Spread(config, 2));
+  }
+  return placed;
+}
+
+}  // namespace
+
+kube::Result<std::vector<TrialConfig>> PlacedConfigs(const api::TrialJobSpec& spec, const Workload& workload,
+                                                     const std::map<std::string, TypeNodes>& nodes,
+                                                     std::vector<TrialConfig> configs,
+                                                     const std::vector<api::Trial>& trials) {
+  const api::TrialSpace& space = spec.space;
+  if (space.placements.empty() && space.node_counts.empty()) {
+    return WithOneOnTwoNodes(spec, workload, nodes, configs, trials);
+  }
+  std::vector<TrialConfig> placed;
+  for (const TrialConfig& config : configs) {
+    const int fewest = FewestNodes(config.gpus, PerNode(nodes, config.gpu_type));
+    for (const int over : NodesAskedFor(space, config, fewest, workload.gpus_per_worker)) {
+      placed.push_back(Spread(config, over));
+    }
+  }
+  if (!placed.empty()) return placed;
+  return kube::Error(kube::ErrorCode::kInvalidArgument,
+                     "the workers of none of space.gpuCounts can be divided evenly among the nodes that "
+                     "space.placements and space.nodeCounts ask for");
+}
+
+}  // namespace grus
