@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "clientlib/client/connection.h"
+#include "controllers/kubectl/trial_export.h"
 #include "controllers/kubectl/trial_fit.h"
 #include "controllers/kubectl/trial_plot.h"
 #include "controllers/kubectl/trial_read.h"
@@ -24,8 +25,12 @@ namespace po = boost::program_options;
 constexpr int kFailed = 1, kWrongUse = 2;
 
 constexpr const char* kFitUsage =
-    "kubectl grus trial fit --points FILE --predict FILE [--max-ratio RATIO]\n"
-    "    predicts the time of a training step at sizes that were not tried, from sizes that were measured.\n";
+    "kubectl grus trial fit (NAME [-n NAMESPACE] | --profile NAME | --points FILE) --predict FILE [--max-ratio RATIO]\n"
+    "    predicts the time of a training step at sizes that were not tried, from those that a TrialJob or a\n"
+    "    WorkloadProfile has, or a file.\n";
+constexpr const char* kExportUsage =
+    "kubectl grus trial export (NAME [-n NAMESPACE] | --profile NAME) [--output csv|json]\n"
+    "    prints what a TrialJob has measured, or what a WorkloadProfile knows, for other programs and for trial fit.\n";
 constexpr const char* kPlotUsage =
     "kubectl grus trial plot NAME [-n NAMESPACE] [--svg FILE]\n"
     "    draws the curve of a TrialJob: throughput over GPUs, with the knee.\n";
@@ -75,14 +80,116 @@ std::string TextOf(const po::variables_map& values, const char* option) {
   return values.count(option) > 0 ? values[option].as<std::string>() : std::string();
 }
 
+auto ConnectBy(const po::variables_map& values, const kube::Clock& clock) {
+  kube::ConnectOptions options;
+  options.kubeconfig = TextOf(values, "kubeconfig");
+  options.context = TextOf(values, "context");
+  options.user_agent = "kubectl-grus";
+  return kube::Connect(options, clock);
+}
+
+void AddConnectOptions(po::options_description& description, const char* of_namespace) {
+  description.add_options()("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), of_namespace)(
+      "kubeconfig", po::value<std::string>()->value_name("FILE"),
+      "Kubeconfig file. Default: $KUBECONFIG, else ~/.kube/config.")(
+      "context", po::value<std::string>()->value_name("NAME"), "Context of the kubeconfig. Default: its current one.");
+}
+
+// The names that are given besides options.
+std::vector<std::string> NamesIn(const po::variables_map& values) {
+  return values.count("name") > 0 ? values["name"].as<std::vector<std::string>>() : std::vector<std::string>();
+}
+
+// `T` is TrialJob or WorkloadProfile; of the latter the namespace does not count.
+template <typename T>
+kube::Result<std::shared_ptr<T>> ReadLive(const po::variables_map& values, const std::string& name) {
+  const kube::Kind& kind = kube::KindOf<T>();
+  const std::string kind_name(kind.kind);
+  kube::SystemClock clock;
+  const auto connection = ConnectBy(values, clock);
+  if (!connection) return connection.error();
+  kube::ObjectKey key{"", name};
+  if (kind.is_namespaced) key.ns = TextOf(values, "namespace");
+  if (kind.is_namespaced && key.ns.empty()) key.ns = (*connection)->config.default_namespace;
+  auto object = (*connection)->client->Get<T>(key);
+  if (object) return object;
+  if (object.error().code() != kube::ErrorCode::kNotFound) {
+    return std::move(object).error().with("get " + kind_name + " " + key.ToString());
+  }
+  // An API server that knows the kind answers with a Status that has a reason.
+  if (object.error().reason().empty()) {
+    return kube::Error(kube::ErrorCode::kNotFound,
+                       "the cluster has no " + kind_name + "s: the CRDs of grus are not installed");
+  }
+  return kube::Error(kube::ErrorCode::kNotFound, kind_name + " " + key.ToString() + " does not exist; kubectl get " +
+                                                     std::string(kind.plural) + (kind.is_namespaced ? " -A" : "") +
+                                                     " lists all");
+}
+
+struct MeasuredObject {
+  std::string name;
+  api::WorkloadProfileSpec measured;
+};
+
+// Of the TrialJob or the WorkloadProfile that the arguments name.
+kube::Result<MeasuredObject> ReadMeasured(const po::variables_map& values) {
+  if (const std::string profile = TextOf(values, "profile"); !profile.empty()) {
+    const auto found = ReadLive<api::WorkloadProfile>(values, profile);
+    if (!found) return found.error();
+    return MeasuredObject{"WorkloadProfile " + profile, (*found)->spec};
+  }
+  const auto found = ReadLive<api::TrialJob>(values, NamesIn(values).front());
+  if (!found) return found.error();
+  return MeasuredObject{"TrialJob " + (*found)->metadata.Key().ToString(), MeasuredBy(**found)};
+}
+
+void AddMeasuredOptions(po::options_description& description) {
+  AddConnectOptions(description, "Namespace of the TrialJob. Default: the context's.");
+  description.add_options()("profile", po::value<std::string>()->value_name("NAME"), "A WorkloadProfile.")(
+      "gpu-type", po::value<std::string>()->value_name("TYPE"), "Only what was measured on this GPU type.");
+}
+
+int TrialExport(const po::variables_map& values, std::ostream& out, std::ostream& error) {
+  if (NamesIn(values).size() + values.count("profile") != 1) {
+    return SayWrongUse(error, "trial export needs the name of one TrialJob, or --profile NAME");
+  }
+  const std::string format = values["output"].as<std::string>();
+  if (format != "csv" && format != "json") return SayWrongUse(error, "--output is csv or json");
+  const auto object = ReadMeasured(values);
+  if (!object) return SayFailed(error, object.error());
+  const auto text = ExportPoints(object->measured, object->name, {format == "json", TextOf(values, "gpu-type")});
+  return text ? Finish(out, error, *text) : SayFailed(error, text.error());
+}
+
+po::options_description ExportOptionsDescription() {
+  po::options_description description("Options", 100);
+  AddMeasuredOptions(description);
+  description.add_options()("output,o", po::value<std::string>()->value_name("FORMAT")->default_value("csv"),
+                            "csv or json.");
+  return description;
+}
+
+// The measurements to fit, as a table: of a file, or of one GPU type of an object.
+kube::Result<CsvText> PointsToFit(const po::variables_map& values) {
+  if (values.count("points") > 0) return ReadFile(values["points"].as<std::string>());
+  const auto object = ReadMeasured(values);
+  if (!object) return object.error();
+  const auto type = ChooseType(object->measured, object->name, TextOf(values, "gpu-type"));
+  if (!type) return type.error();
+  const auto text = ExportPoints(object->measured, object->name, {false, *type});
+  if (!text) return text.error();
+  return CsvText{object->name, *text};
+}
+
 int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& error) {
-  for (const char* needed : {"points", "predict"}) {
-    if (values.count(needed) == 0) return SayWrongUse(error, std::string("trial fit needs --") + needed + " FILE");
+  if (values.count("predict") == 0) return SayWrongUse(error, "trial fit needs --predict FILE");
+  if (NamesIn(values).size() + values.count("profile") + values.count("points") != 1) {
+    return SayWrongUse(error, "trial fit needs one of: the name of a TrialJob, --profile NAME, --points FILE");
   }
   FitOptions options;
   options.max_interval_ratio = values["max-ratio"].as<double>();
   if (!(options.max_interval_ratio >= 1)) return SayWrongUse(error, "--max-ratio must be 1 or more");
-  const kube::Result<CsvText> points = ReadFile(values["points"].as<std::string>());
+  const kube::Result<CsvText> points = PointsToFit(values);
   if (!points) return SayFailed(error, points.error());
   const kube::Result<CsvText> wanted = ReadFile(values["predict"].as<std::string>());
   if (!wanted) return SayFailed(error, wanted.error());
@@ -93,6 +200,7 @@ int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& e
 
 po::options_description FitOptionsDescription() {
   po::options_description description("Options", 100);
+  AddMeasuredOptions(description);
   description.add_options()(
       "points", po::value<std::string>()->value_name("FILE"),
       "CSV with the columns num_nodes, num_replicas, local_bsz (samples per replica and step), step_time (s).")(
@@ -104,7 +212,7 @@ po::options_description FitOptionsDescription() {
 }
 
 int TrialRead(const po::variables_map& values, std::ostream& out, std::ostream& error) {
-  if (values.count("name") == 0 || values["name"].as<std::vector<std::string>>().size() != 1) {
+  if (NamesIn(values).size() != 1) {
     return SayWrongUse(error, "trial read needs one file with a log");
   }
   LogSetting setting;
@@ -123,7 +231,7 @@ int TrialRead(const po::variables_map& values, std::ostream& out, std::ostream& 
       setting.patterns.push_back(*pattern);
     }
   }
-  const kube::Result<CsvText> log = ReadFile(values["name"].as<std::vector<std::string>>().front());
+  const kube::Result<CsvText> log = ReadFile(NamesIn(values).front());
   if (!log) return SayFailed(error, log.error());
   const kube::Result<std::string> answer = ReadSpeeds(log->text, setting);
   return answer ? Finish(out, error, *answer) : SayFailed(error, answer.error());
@@ -141,49 +249,15 @@ po::options_description ReadOptionsDescription() {
   return description;
 }
 
-auto ConnectBy(const po::variables_map& values, const kube::Clock& clock) {
-  kube::ConnectOptions options;
-  options.kubeconfig = TextOf(values, "kubeconfig");
-  options.context = TextOf(values, "context");
-  options.user_agent = "kubectl-grus";
-  return kube::Connect(options, clock);
-}
-
-void AddConnectOptions(po::options_description& description, const char* of_namespace) {
-  description.add_options()("namespace,n", po::value<std::string>()->value_name("NAMESPACE"), of_namespace)(
-      "kubeconfig", po::value<std::string>()->value_name("FILE"),
-      "Kubeconfig file. Default: $KUBECONFIG, else ~/.kube/config.")(
-      "context", po::value<std::string>()->value_name("NAME"), "Context of the kubeconfig. Default: its current one.");
-}
-
-kube::Result<std::shared_ptr<api::TrialJob>> ReadTrial(const po::variables_map& values) {
-  kube::SystemClock clock;
-  const auto connection = ConnectBy(values, clock);
-  if (!connection) return connection.error();
-  kube::ObjectKey key{TextOf(values, "namespace"), values["name"].as<std::vector<std::string>>().front()};
-  if (key.ns.empty()) key.ns = (*connection)->config.default_namespace;
-  auto trial = (*connection)->client->Get<api::TrialJob>(key);
-  if (trial) return trial;
-  if (trial.error().code() != kube::ErrorCode::kNotFound) {
-    return std::move(trial).error().with("get TrialJob " + key.ToString());
-  }
-  // An API server that knows the kind answers with a Status that has a reason.
-  if (trial.error().reason().empty()) {
-    return kube::Error(kube::ErrorCode::kNotFound, "the cluster has no TrialJobs: the CRDs of grus are not installed");
-  }
-  return kube::Error(kube::ErrorCode::kNotFound,
-                     "TrialJob " + key.ToString() + " does not exist; kubectl get trialjobs -A lists all");
-}
-
 int TrialPlot(const po::variables_map& values, std::ostream& out, std::ostream& error) {
-  if (values.count("name") == 0 || values["name"].as<std::vector<std::string>>().size() != 1) {
+  if (NamesIn(values).size() != 1) {
     return SayWrongUse(error, "trial plot needs the name of one TrialJob");
   }
   const int width = values["width"].as<int>(), height = values["height"].as<int>();
   if (width < 1 || width > 400 || height < 1 || height > 200) {
     return SayWrongUse(error, "--width must be from 1 to 400, --height from 1 to 200");
   }
-  const auto trial = ReadTrial(values);
+  const auto trial = ReadLive<api::TrialJob>(values, NamesIn(values).front());
   if (!trial) return SayFailed(error, trial.error());
   const std::string path = TextOf(values, "svg");
   if (path.empty()) {
@@ -239,7 +313,8 @@ struct Command {
 }  // namespace
 
 int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostream& error) {
-  const Command commands[] = {{{"trial", "fit"}, kFitUsage, FitOptionsDescription(), TrialFit},
+  const Command commands[] = {{{"trial", "export"}, kExportUsage, ExportOptionsDescription(), TrialExport},
+                              {{"trial", "fit"}, kFitUsage, FitOptionsDescription(), TrialFit},
                               {{"trial", "plot"}, kPlotUsage, PlotOptionsDescription(), TrialPlot},
                               {{"trial", "read"}, kReadUsage, ReadOptionsDescription(), TrialRead},
                               {{"ungate"}, kUngateUsage, UngateOptionsDescription(), Ungate}};
@@ -265,7 +340,7 @@ int RunCommand(int argc, const char* const* argv, std::ostream& out, std::ostrea
   po::options_description all;
   all.add(command->options).add_options()("name", po::value<std::vector<std::string>>());
   po::positional_options_description positional;
-  if (command->run == TrialPlot || command->run == TrialRead) positional.add("name", -1);
+  if (command->run != Ungate) positional.add("name", -1);
   po::variables_map values;
   try {
     po::store(po::command_line_parser(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 namespace grus {
@@ -39,7 +40,17 @@ bool MightBeBetter(Goal goal, const CurvePoint& unknown, const CurvePoint& best)
   return true;
 }
 
-bool IsKnown(const CurvePoint& point) { return point.source != PredictionSource::kUnknown; }
+bool IsKnown(Goal goal, const CurvePoint& point) {
+  return point.source != PredictionSource::kUnknown || (goal == Goal::kKnee && point.counts_for_knee);
+}
+
+// The widest band of a size that counts in the choice of the knee.
+double KneeBand(const ThroughputFit& fit, FixedBatch fixed) {
+  std::set<int> nodes;
+  for (const Measurement& m : fit.measurements) nodes.insert(m.size.nodes);
+  const bool shows_network = nodes.size() >= kNodeCountsForKnee && fixed == FixedBatch::kPerReplica;
+  return fit.options.max_interval_ratio * (shows_network ? kKneeBandFactor : 1);
+}
 
 kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& question, const CurveSize& at) {
   CurvePoint point;
@@ -50,7 +61,9 @@ kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& 
   const kube::Result<Prediction> step = Predict(fit, point.size);
   if (!step) return kube::Error(step.error()).with("curve: size of " + std::to_string(at.replicas) + " replicas");
   const double samples = point.size.local_batch_size * at.replicas;
-  point.source = point.size.local_batch_size < 1 ? PredictionSource::kUnknown : step->source;
+  const bool is_possible = point.size.local_batch_size >= 1;
+  point.source = is_possible ? step->source : PredictionSource::kUnknown;
+  point.counts_for_knee = is_possible && step->high <= KneeBand(fit, question.fixed) * step->low;
   point.throughput = samples / step->step_seconds;
   point.low = samples / step->high;
   point.high = samples / step->low;
@@ -89,13 +102,13 @@ kube::Result<std::vector<CurvePoint>> CurveOf(const ThroughputFit& fit, const Cu
 }
 
 std::vector<Recommendation> Recommend(const std::vector<CurvePoint>& curve, int max_replicas) {
-  std::vector<CurvePoint> known, unknown;
-  for (const CurvePoint& point : curve) {
-    const bool is_possible = point.size.local_batch_size >= 1;
-    if (is_possible && point.size.replicas <= max_replicas) (IsKnown(point) ? known : unknown).push_back(point);
-  }
   std::vector<Recommendation> recommendations;
   for (const Goal goal : {Goal::kFastest, Goal::kCheapest, Goal::kKnee}) {
+    std::vector<CurvePoint> known, unknown;
+    for (const CurvePoint& point : curve) {
+      const bool is_possible = point.size.local_batch_size >= 1;
+      if (is_possible && point.size.replicas <= max_replicas) (IsKnown(goal, point) ? known : unknown).push_back(point);
+    }
     Recommendation& r = recommendations.emplace_back();
     r.goal = goal;
     const CurvePoint* best = Choose(goal, known);

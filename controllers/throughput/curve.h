@@ -29,10 +29,18 @@ struct CurveQuestion {
   double batch_size = 1;  // Samples per replica, or in total.
 };
 
+// Which size is the knee is surer than how fast it is: with the same batch for each replica, what is not known of a
+// network makes all large sizes slower together. So in its choice bands of this many times the limit of FitOptions
+// count, if at least so many different numbers of nodes were measured. accuracy_test.cc has the figures: with twice the
+// limit, or two numbers of nodes, laws of networks that grow faster than nodes fool it.
+constexpr double kKneeBandFactor = 1.5;
+constexpr std::size_t kNodeCountsForKnee = 3;
+
 // Throughput in samples per second. Where the source is Unknown, `throughput`, `speed_up` and `efficiency` are guesses.
 struct CurvePoint {
   JobSize size;
   PredictionSource source = PredictionSource::kUnknown;
+  bool counts_for_knee = false;  // Though the source is Unknown: see kKneeBandFactor.
   double throughput = 0, low = 0, high = 0;
   double speed_up = 0;    // Times the throughput of one replica, if the first size is one; else see CurveOf().
   double efficiency = 0;  // speed_up / replicas

@@ -54,6 +54,14 @@ Step StepOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& po
   }
 }
 
+std::optional<Measurement> Measured(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point,
+                                    int gpus_per_node, int largest) {
+  const auto [step, local] = StepOf(profile, point, largest);
+  const Measurement measurement{{NodesOf(point.config, gpus_per_node), point.config.gpus, local}, step};
+  if (!(step > 0) || !(local > 0) || WhyNoSize(measurement.size)) return std::nullopt;
+  return measurement;
+}
+
 double Spread(const std::vector<Measurement>& points, double (*value)(const Measurement&)) {
   const auto [low, high] = std::minmax_element(points.begin(), points.end(),
                                                [&](const auto& a, const auto& b) { return value(a) < value(b); });
@@ -81,17 +89,22 @@ int GpusPerNode(const api::WorkloadProfileSpec& profile, const std::string& gpu_
   return most > 0 ? most : kUsualGpusPerNode;
 }
 
+std::optional<Measurement> MeasurementOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point) {
+  const std::string& type = point.config.gpu_type;
+  if (point.config.gpus <= 0) return std::nullopt;
+  return Measured(profile, point, GpusPerNode(profile, type), LargestOf(profile, type));
+}
+
 TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type) {
   TypeMeasurements result;
   const int gpus_per_node = GpusPerNode(profile, gpu_type), largest = LargestOf(profile, gpu_type);
   std::map<std::int32_t, std::vector<Measurement>> by_batch;
   for (const api::ProfilePoint& point : profile.points) {
     if (point.config.gpu_type != gpu_type || point.config.gpus <= 0) continue;
-    const auto [step, local] = StepOf(profile, point, largest);
-    const Measurement measurement{{NodesOf(point.config, gpus_per_node), point.config.gpus, local}, step};
-    if (!(step > 0) || !(local > 0) || WhyNoSize(measurement.size)) continue;
-    result.all.push_back(measurement);
-    by_batch[point.config.batch_size].push_back(measurement);
+    const auto measurement = Measured(profile, point, gpus_per_node, largest);
+    if (!measurement) continue;
+    result.all.push_back(*measurement);
+    by_batch[point.config.batch_size].push_back(*measurement);
   }
   for (auto& [batch, points] : by_batch) {
     if (points.size() >= result.chosen.size()) result.chosen = std::move(points);

@@ -2,6 +2,7 @@
 // The points of a WorkloadProfile as input of the model. Pure functions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct TypeMeasurements {
   bool is_total_fixed = false;  // The batch of all GPUs together stays the same as the job grows.
   double batch_size = 1;        // Samples of one GPU, or of all together.
 };
+// nullopt: the point has no GPUs or no speed.
+std::optional<Measurement> MeasurementOf(const api::WorkloadProfileSpec& profile, const api::ProfilePoint& point);
 TypeMeasurements MeasurementsOf(const api::WorkloadProfileSpec& profile, const std::string& gpu_type);
 
 // The most GPUs that a point of this type had on one node; 8 if no point says.

@@ -175,14 +175,36 @@ std::string SizeName(const api::Recommendation& r) {
   return name;
 }
 
-std::string Sentence(Goal goal, const api::Recommendation& r, const Curve& curve, api::ThroughputUnit unit) {
-  std::string text = SizeText(curve.series, *r.gpus) + ": " + r.throughput + " " + std::string(UnitText(unit));
+// What a GPU of the series costs in an hour; "1" without prices, so that GPUs are compared by their time.
+double PriceOf(const api::TrialSpace& space, const std::string& gpu_type) {
+  const auto found = std::ranges::find(space.gpu_types, gpu_type, &api::GpuType::name);
+  return found == space.gpu_types.end() ? 1 : ParsePositive(found->price_per_hour).value_or(1);
+}
+
+bool HasPrices(const api::TrialSpace& space) {
+  return std::ranges::any_of(space.gpu_types, [](const auto& type) { return !type.price_per_hour.empty(); });
+}
+
+std::string Cheapness(const api::TrialSpace& space, const api::Recommendation& r) {
+  if (!HasPrices(space)) return "; no known size does more work per GPU second";
+  return "; " + ToDecimal(*r.gpus * PriceOf(space, r.gpu_type), 2) +
+         " an hour, and no known size does more work for the money";
+}
+
+// A knee may be known although its speed is not.
+std::string SpeedOf(const api::Recommendation& r, const CurvePoint& point) {
+  return r.throughput.empty() ? Decimal(point.low) + " to " + Decimal(point.high) : r.throughput;
+}
+
+std::string Sentence(Goal goal, const api::Recommendation& r, const CurvePoint& point, const Curve& curve,
+                     const api::TrialSpace& space, api::ThroughputUnit unit) {
+  std::string text = SizeText(curve.series, *r.gpus) + ": " + SpeedOf(r, point) + " " + std::string(UnitText(unit));
   if (*r.gpus > 1 && !r.speed_up.empty()) text += ", " + r.speed_up + " times one GPU";
   if (r.source != api::CurveSource::kMeasured) text += " (predicted, not measured)";
   const bool is_last = *r.gpus == curve.points.back().size.replicas;
   switch (goal) {
     case Goal::kFastest: return text + "; no known size is faster";
-    case Goal::kCheapest: return text + "; no known size does more work per GPU second";
+    case Goal::kCheapest: return text + Cheapness(space, r);
     case Goal::kKnee: break;
   }
   // No size beyond the last one was asked about.
@@ -255,7 +277,7 @@ void SetNotKnown(const Doubt& doubt, api::TrialJobStatus& status) {
   }
 }
 
-void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& status) {
+void SetRecommendations(const std::vector<Curve>& curves, const api::TrialSpace& space, api::TrialJobStatus& status) {
   using Candidate = std::pair<const Curve*, Recommendation>;
   for (const Goal goal : {Goal::kFastest, Goal::kCheapest, Goal::kKnee}) {
     std::vector<Candidate> candidates;
@@ -267,8 +289,10 @@ void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& s
     const Candidate* best = nullptr;
     if (goal == Goal::kFastest) best = Best(candidates, [](const Candidate& c) { return c.second.best->throughput; });
     if (goal == Goal::kCheapest)
-      best =
-          Best(candidates, [](const Candidate& c) { return c.second.best->throughput / c.second.best->size.replicas; });
+      best = Best(candidates, [&](const Candidate& c) {
+        const CurvePoint& point = *c.second.best;
+        return point.throughput / point.size.replicas / PriceOf(space, c.first->series.gpu_type);
+      });
     if (goal == Goal::kKnee) best = Best(candidates, [](const Candidate& c) { return Peak(*c.first); });
     if (best == nullptr) continue;
     const Series& series = best->first->series;
@@ -279,10 +303,11 @@ void SetRecommendations(const std::vector<Curve>& curves, api::TrialJobStatus& s
     if (best->second.best) {
       const CurvePoint& point = *best->second.best;
       r.gpus = point.size.replicas;
-      r.source = SourceOf(point.source);
-      r.throughput = Decimal(point.throughput);
-      r.speed_up = Decimal(point.speed_up);
-      r.message = Sentence(goal, r, *best->first, status.throughput_unit);
+      const bool has_speed = point.source != PredictionSource::kUnknown;
+      r.source = has_speed ? SourceOf(point.source) : api::CurveSource::kExtrapolated;
+      if (has_speed) r.throughput = Decimal(point.throughput);
+      if (has_speed) r.speed_up = Decimal(point.speed_up);
+      r.message = Sentence(goal, r, point, *best->first, space, status.throughput_unit);
     } else {
       r.message = NotKnown(best->second, series);
     }
@@ -343,7 +368,7 @@ void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& c
     }
   }
   if (const auto doubt = FindDoubt(view.job->spec.space, status)) SetNotKnown(*doubt, status);
-  else if (!curves.empty()) SetRecommendations(curves, status);
+  else if (!curves.empty()) SetRecommendations(curves, view.job->spec.space, status);
   if (curves.empty()) return;
   const auto knee = std::find_if(status.recommendation.begin(), status.recommendation.end(),
                                  [](const api::Recommendation& r) { return r.goal == api::Goal::kKnee; });

@@ -85,12 +85,23 @@ std::span<const FieldInfo> GpuType::Fields() {
                                {.doc = "Labels of the nodes with this GPU type. nvidia.com/gpu.product with "
                                        "the name as its value if not set.",
                                 .max_items = 16}),
+      Field<&T::price_per_hour>(
+          "pricePerHour",
+          {.doc = "What a GPU of this type costs in an hour, \"2.50\", in the same currency for all. With it, Cheapest "
+                  "is the size that does most work for the money; without, for a GPU second.",
+           .pattern = kDecimalPattern}),
   };
   return kFields;
 }
 
 namespace {
 
+constexpr CelRule kPriceRules[] = {
+    {"self.all(t, has(t.pricePerHour)) || !self.exists(t, has(t.pricePerHour))",
+     "space.gpuTypes must all have a pricePerHour, or none: GPUs without a price cannot be compared with others"},
+    {"self.all(t, !has(t.pricePerHour) || double(t.pricePerHour) > 0.0)",
+     "space.gpuTypes[].pricePerHour must be more than 0"},
+};
 constexpr CelRule kGpuCountRules[] = {
     {"self.all(n, n >= 1 && n <= 65536)", "space.gpuCounts must be numbers from 1 to 65536"},
 };
@@ -147,7 +158,8 @@ std::span<const FieldInfo> TrialSpace::Fields() {
                            {.doc = "GPU types to measure on. If not set, any node that the workload may run on.",
                             .max_items = 16,
                             .list_type = "map",
-                            .list_map_key = "name"}),
+                            .list_map_key = "name",
+                            .cel = kPriceRules}),
       Field<&T::gpu_counts>(
           "gpuCounts",
           {.doc = "Numbers of GPUs, in any order; multiples of the workload's gpusPerWorker. If not set, 1, "

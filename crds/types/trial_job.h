@@ -43,8 +43,9 @@ struct TrialWorkload {
 };
 
 struct GpuType {
-  std::string name;
-  std::map<std::string, std::string> node_selector;
+  std::string name = {};
+  std::map<std::string, std::string> node_selector = {};
+  std::string price_per_hour = {};  // Of one GPU, a decimal number in the currency of the others; empty: not known.
   static std::span<const kube::FieldInfo> Fields();
 };
 

@@ -141,6 +141,31 @@ TEST(Recommend, OffersTheBestOfTheKnownWhereTheBestIsUnknown) {
   EXPECT_EQ(fastest.best_known->size.replicas, 2);
 }
 
+TEST(Recommend, TheKneeMayBeASizeWhoseSpeedIsNotKnown) {
+  std::vector<CurvePoint> curve = {Point(1, 100), Point(2, 190), Unknown(4, 350, 500)};
+  curve.back().counts_for_knee = true;
+  const std::vector<Recommendation> all = Recommend(curve, 4);
+  EXPECT_FALSE(all[0].best) << "which is the fastest is a question of numbers";
+  ASSERT_TRUE(all[2].best);
+  EXPECT_EQ(all[2].best->size.replicas, 4);
+}
+
+TEST(CurveOf, AWiderBandCountsForTheKneeIfThreeNumbersOfNodesShowTheNetwork) {
+  const auto counts = [](const std::vector<Measurement>& measured, FixedBatch fixed) {
+    const auto fit = FitThroughput(measured, {1.02});
+    const CurveQuestion question{{{8, 32}}, fixed, fixed == FixedBatch::kTotal ? 320.0 : 10.0};
+    const CurvePoint point = CurveOf(*fit, question)->front();
+    return point.high / point.low < kKneeBandFactor * 1.02 ? point.counts_for_knee : throw std::logic_error("too wide");
+  };
+  std::vector<Measurement> measured;
+  for (const JobSize& size : {JobSize{1, 1, 10}, JobSize{1, 4, 10}, JobSize{2, 8, 10}, JobSize{2, 4, 10},
+                              JobSize{4, 16, 10}, JobSize{4, 8, 10}, JobSize{16, 64, 10}}) {
+    measured.push_back({size, 1 + 0.02 * (size.nodes - 1)});
+  }
+  EXPECT_TRUE(counts(measured, FixedBatch::kPerReplica));
+  EXPECT_FALSE(counts(measured, FixedBatch::kTotal));
+}
+
 TEST(Recommend, NamesTheFirstSizeThatMightBeBetter) {
   const std::vector<CurvePoint> curve = {Point(2, 190), Unknown(3, 100, 150), Unknown(4, 350, 500), Unknown(8, 1, 900)};
   const Recommendation fastest = Recommend(curve, 8).front();

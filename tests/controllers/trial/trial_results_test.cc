@@ -62,6 +62,23 @@ void ExpectWellFormed(const api::TrialJobStatus& status) {
   EXPECT_LE(static_cast<std::int64_t>(status.curve.size()), api::kMaxCurvePoints);
 }
 
+TEST(UpdateResults, CheapestIsByThePriceIfThereIsOneElseByGpuSeconds) {
+  api::TrialJob job = testing::TestTrialJob({1});
+  const auto cheapest = [&](const char* of_a, const char* of_h) {
+    job.spec.space.gpu_types = {{"A100", {}, of_a}, {"H100", {}, of_h}};
+    const api::TrialJobStatus status = ResultsOf(
+        job, {Measured({"A100", 1, 1, 0}, 100), Measured({"H100", 1, 1, 0}, 150)}, ThroughputUnit::kSamplesPerSecond);
+    for (const api::Recommendation& r : status.recommendation) {
+      if (r.goal == api::Goal::kCheapest) return r.message;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(cheapest("", ""), "1 H100 GPU: 150 samples/s; no known size does more work per GPU second");
+  EXPECT_EQ(cheapest("2", "4"), "1 A100 GPU: 100 samples/s; 2 an hour, and no known size does more work for the money");
+  EXPECT_EQ(cheapest("2.25", "2.5"),
+            "1 H100 GPU: 150 samples/s; 2.5 an hour, and no known size does more work for the money");
+}
+
 TEST(UpdateResults, WhatTheWayToASecondNodeCostsIsNotTakenForThatOfMoreGpus) {
   const api::TrialJob job = testing::TestTrialJob({1, 2, 4, 6, 8});
   const auto known = [&](int nodes) {
