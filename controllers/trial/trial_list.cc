@@ -86,7 +86,9 @@ Trial Lister::Named(const TrialConfig& config) {
 }
 
 void Lister::Place(const TrialConfig& config) {
-  if (const auto found = known_.find(config); found != known_.end()) {
+  const auto before = before_.find(config);
+  const bool is_repeat = before != before_.end() && before->second.is_repeat;  // A cache may know the same slow speed.
+  if (const auto found = known_.find(config); found != known_.end() && !is_repeat) {
     Trial trial = Named(config);
     const KnownTrial& known = *found->second;
     trial.config.nodes = known.config.nodes;

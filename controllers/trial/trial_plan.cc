@@ -9,6 +9,7 @@
 #include "controllers/trial/trial_budget.h"
 #include "controllers/trial/trial_list.h"
 #include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_repeats.h"
 #include "controllers/trial/trial_results.h"
 #include "controllers/trial/trial_space.h"
 #include "controllers/trial/trial_status.h"
@@ -372,6 +373,7 @@ TrialPlan Planner::Make() {
     ListTrials(view_, configs_, status_);
     if (!stands_still_) StartTrials();
     UpdateResults(view_, configs_, status_);
+    if (!stands_still_) RepeatStragglers(view_, status_);
   }
   CleanUp();
   SetProgress(status_);

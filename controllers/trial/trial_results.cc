@@ -18,7 +18,6 @@ namespace {
 constexpr double kHalfWidths = 1.645;  // Standard errors in half of a 90 % interval.
 constexpr int kMaxSizes = 64;          // Of one curve.
 constexpr std::size_t kLongestMessage = 1000;
-constexpr char kStraggler[] = "; a straggler: ";
 // Stands for an unknown number of samples of all GPUs together: any number that is divisible among many GPUs.
 constexpr double kAnyTotal = 1 << 20;
 
@@ -260,7 +259,8 @@ void LeaveOut(const Straggler& straggler, const TrialView& view, const std::stri
     }
     if (trial.message.find(kStraggler) != std::string::npos) continue;
     trial.message += std::string(kStraggler) + Decimal(straggler.times) +
-                     " times as slow as the other sizes say, and left out of the curve; measure it again";
+                     " times as slow as the other sizes say, and left out of the curve" +
+                     (trial.is_repeat ? ", twice" : "");
   }
 }
 

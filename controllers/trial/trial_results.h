@@ -10,8 +10,11 @@
 
 namespace grus {
 
+inline constexpr char kStraggler[] = "; a straggler: ";
+
 // Recomputes curve, model and recommendation if the measurements in status.trials changed or the spec is new.
 // `configs`: of the space.
+// The message of a straggler says so, by kStraggler, and its speed is not part of the curve.
 void UpdateResults(const TrialView& view, const std::vector<api::TrialConfig>& configs, api::TrialJobStatus& status);
 
 }  // namespace grus

@@ -31,6 +31,9 @@ std::span<const FieldInfo> Trial::Fields() {
       Field<&T::measured>("measured", {.doc = "What was measured, so far or in the end."}),
       Field<&T::gpu_seconds>("gpuSeconds",
                              {.doc = "GPU seconds: GPUs times the seconds that the trial held them.", .minimum = 0}),
+      Field<&T::is_repeat>(
+          "isRepeat",
+          {.doc = "It was far slower than the other sizes say, and was measured once more.", .omit_zero = true}),
   };
   return kFields;
 }

@@ -27,6 +27,7 @@ struct Trial {
   std::optional<kube::Time> start_time = {}, end_time = {};
   std::optional<Measurement> measured = {};
   std::int64_t gpu_seconds = 0;
+  bool is_repeat = false;  // It was a straggler, and runs or ran once more.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const Trial&, const Trial&) = default;
 };

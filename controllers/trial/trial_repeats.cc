@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "controllers/trial/trial_repeats.h"
+
+#include <algorithm>
+
+#include "controllers/trial/trial_budget.h"
+#include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_results.h"
+
+namespace grus {
+namespace {
+
+constexpr std::size_t kLongest = 1000;  // Of a message.
+
+}  // namespace
+
+void RepeatStragglers(const TrialView& view, api::TrialJobStatus& status) {
+  const bool has_others = std::ranges::any_of(status.trials, [](const api::Trial& trial) {
+    return trial.phase == api::TrialPhase::kPending || IsActive(trial.phase);
+  });
+  if (has_others) return;
+  for (api::Trial& trial : status.trials) {
+    const bool is_straggler =
+        trial.phase == api::TrialPhase::kSucceeded && trial.message.find(kStraggler) != std::string::npos;
+    if (!is_straggler || trial.is_repeat) continue;
+    if (!SliceFor(view.job->spec.budget, LeftOf(view, status), trial.config.gpus)) continue;
+    trial.is_repeat = true;
+    trial.phase = api::TrialPhase::kPending;
+    trial.reason = api::TrialReason::kNone;
+    trial.measured.reset();
+    trial.message = "to be measured again; it was " + trial.message;
+    if (trial.message.size() > kLongest) trial.message.resize(kLongest);
+  }
+}
+
+}  // namespace grus
