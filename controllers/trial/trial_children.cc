@@ -54,6 +54,11 @@ void SelectNodes(Json& pod, const std::map<std::string, std::string>& labels) {
   for (const auto& [key, value] : labels) selector[key] = value;
 }
 
+bool IsRuleOfNodes(const Json& spread) {
+  const Json *key = spread.Find("topologyKey"), *when = spread.Find("whenUnsatisfiable");
+  return key != nullptr && *key == Json("kubernetes.io/hostname") && when != nullptr && *when == Json("DoNotSchedule");
+}
+
 // At most an even share of the workers on a node. With one domain more than nodes wanted, the scheduler compares with a
 // node that has none, also where these are all the nodes there are.
 void KeepApart(const TrialStart& trial, int workers, Json& pod) {
@@ -62,6 +67,7 @@ void KeepApart(const TrialStart& trial, int workers, Json& pod) {
   if (!spec.is_null() && !spec.is_object()) return;
   Json& spread = spec["topologySpreadConstraints"];
   if (!spread.is_null() && !spread.is_array()) return;
+  if (spread.is_array()) std::erase_if(*spread.AsArray(), IsRuleOfNodes);  // The API server takes only one.
   const Json labels = Json::MakeObject({{kJobNameLabel, trial.name}, {kRoleLabel, "worker"}});
   spread.Append(Json::MakeObject({{"maxSkew", workers / trial.config.min_nodes},
                                   {"minDomains", trial.config.min_nodes + 1},

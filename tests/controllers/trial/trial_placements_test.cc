@@ -137,6 +137,14 @@ TEST(SpreadTrials, KeepTheirWorkersApart) {
   EXPECT_EQ(*rule.Find("maxSkew"), kube::Json(4));
   EXPECT_EQ(*rule.Find("minDomains"), kube::Json(3));
   EXPECT_EQ(*rule.Find("whenUnsatisfiable"), kube::Json("DoNotSchedule"));
+  workload.workers.pod_template = *kube::ParseJson(R"({"spec":{"topologySpreadConstraints":[
+      {"maxSkew":1,"topologyKey":"kubernetes.io/hostname","whenUnsatisfiable":"DoNotSchedule"},
+      {"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule"}]}})");
+  const kube::Json with_own = MakeJobTrial(TestTrialJob(), workload, {"tune-x", {"", 16, 0, 0, 2}, 300, 0});
+  const kube::Json* rules = with_own.At({"spec", "workersSpec", "template", "spec", "topologySpreadConstraints"});
+  ASSERT_EQ(rules->AsArray()->size(), 2U) << "a pod may have one rule of nodes";
+  EXPECT_EQ(*rules->AsArray()->front().Find("topologyKey"), kube::Json("zone"));
+  workload.workers.pod_template = {};
   const kube::Json packed = MakeJobTrial(TestTrialJob(), workload, {"tune-x", {"", 16, 0, 0}, 300, 0});
   EXPECT_EQ(packed.At({"spec", "workersSpec", "template", "spec", "topologySpreadConstraints"}), nullptr);
 }
