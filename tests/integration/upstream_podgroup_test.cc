@@ -122,7 +122,8 @@ TEST_F(UpstreamPodGroup, AStartThatDoesNotComeTogetherIsRolledBackAndNotTriedAtO
   ASSERT_TRUE(Await("it is rolled back", [&] { return EverMembers().size() >= 4 && Gated() == 2; }));
   ASSERT_TRUE(Await("an event says so", [&] { return HasEvent(kGroup, "BackingOff"); }));
   EXPECT_TRUE(Stays(
-      "it waits some seconds", [&] { return EverMembers().size() == 4 && Gated() == 2; }, seconds(4)));
+      "it waits some seconds", [&] { return EverMembers().size() == 4 && Gated() == 2; }, seconds(4)))
+      << EverMembers().size() << " pods so far, " << Gated() << " of them gated now";
 }
 
 }  // namespace
