@@ -100,6 +100,11 @@ std::vector<std::string> NamesIn(const po::variables_map& values) {
   return values.count("name") > 0 ? values["name"].as<std::vector<std::string>>() : std::vector<std::string>();
 }
 
+bool HasEmptyName(const po::variables_map& values) {
+  const bool is_profile = values.count("profile") > 0 && TextOf(values, "profile").empty();
+  return is_profile || std::ranges::count(NamesIn(values), std::string()) > 0;
+}
+
 // `T` is TrialJob or WorkloadProfile; of the latter the namespace does not count.
 template <typename T>
 kube::Result<std::shared_ptr<T>> ReadLive(const po::variables_map& values, const std::string& name) {
@@ -150,7 +155,7 @@ void AddMeasuredOptions(po::options_description& description) {
 }
 
 int TrialExport(const po::variables_map& values, std::ostream& out, std::ostream& error) {
-  if (NamesIn(values).size() + values.count("profile") != 1) {
+  if (HasEmptyName(values) || NamesIn(values).size() + values.count("profile") != 1) {
     return SayWrongUse(error, "trial export needs the name of one TrialJob, or --profile NAME");
   }
   const std::string format = values["output"].as<std::string>();
@@ -183,7 +188,7 @@ kube::Result<CsvText> PointsToFit(const po::variables_map& values) {
 
 int TrialFit(const po::variables_map& values, std::ostream& out, std::ostream& error) {
   if (values.count("predict") == 0) return SayWrongUse(error, "trial fit needs --predict FILE");
-  if (NamesIn(values).size() + values.count("profile") + values.count("points") != 1) {
+  if (HasEmptyName(values) || NamesIn(values).size() + values.count("profile") + values.count("points") != 1) {
     return SayWrongUse(error, "trial fit needs one of: the name of a TrialJob, --profile NAME, --points FILE");
   }
   FitOptions options;

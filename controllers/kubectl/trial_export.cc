@@ -114,7 +114,7 @@ kube::Result<std::string> ExportPoints(const api::WorkloadProfileSpec& measured,
 kube::Result<std::string> ChooseType(const api::WorkloadProfileSpec& measured, const std::string& name,
                                      const std::string& asked) {
   const std::set<std::string> types = TypesIn(measured);
-  if (types.contains(asked) || types.empty()) return asked;
+  if (types.empty() || (!asked.empty() && types.contains(asked))) return asked;
   if (types.size() == 1 && asked.empty()) return *types.begin();
   std::string all;
   for (const std::string& type : types) all += (all.empty() ? "" : ", ") + (type.empty() ? "(any)" : type);

@@ -166,7 +166,8 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
 
 std::string PointName(const api::TrialConfig& config) {
   return (config.gpu_type.empty() ? "" : config.gpu_type + "-") + std::to_string(config.gpus) + "g-" +
-         std::to_string(config.nodes) + "n-" + std::to_string(config.batch_size) + "b";
+         std::to_string(config.nodes) + "n-" + std::to_string(config.batch_size) + "b" +
+         (config.min_nodes > 0 ? "-spread" : "");
 }
 
 std::vector<ProfilePoint> MergePoints(std::vector<ProfilePoint> points, const std::vector<ProfilePoint>& added,

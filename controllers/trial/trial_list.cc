@@ -102,7 +102,7 @@ void Lister::Place(const TrialConfig& config) {
     ran_.push_back(std::move(trial));
     return;
   }
-  const TrialReason why = WhyNot(config);
+  const TrialReason why = is_repeat ? TrialReason::kNone : WhyNot(config);
   if (why == TrialReason::kNone) {
     ++trials_;
     Trial trial = Named(config);

@@ -72,9 +72,8 @@ std::vector<TrialConfig> WithOneOnTwoNodes(const api::TrialJobSpec& spec, const 
     }
     twice.insert(Spread(WithoutNodes(trial.config), 0));
   }
-  std::vector<TrialConfig> placed;
-  for (const TrialConfig& config : configs) {
-    placed.push_back(config);
+  std::vector<TrialConfig> placed = configs;
+  for (const TrialConfig& config : configs) {  // After all that the user asks for.
     if (twice.contains(config)) placed.push_back(Spread(config, 2));
   }
   return placed;
@@ -92,7 +91,8 @@ kube::Result<std::vector<TrialConfig>> PlacedConfigs(const api::TrialJobSpec& sp
   }
   std::vector<TrialConfig> placed;
   for (const TrialConfig& config : configs) {
-    const int fewest = FewestNodes(config.gpus, PerNode(nodes, config.gpu_type));
+    const int per_node = PerNode(nodes, config.gpu_type) / workload.gpus_per_worker * workload.gpus_per_worker;
+    const int fewest = FewestNodes(config.gpus, per_node);
     for (const int over : NodesAskedFor(space, config, fewest, workload.gpus_per_worker)) {
       placed.push_back(Spread(config, over));
     }

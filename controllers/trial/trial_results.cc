@@ -221,15 +221,19 @@ std::string NotKnown(const Recommendation& r, const Series& series) {
   return text;
 }
 
-// The best curve by `score`; of equals, the first.
+// The best curve by `score` of its best point or, where that is not known, of the best of those known: the answer is
+// then Unknown, and not a lesser curve. Of equals, the first.
 template <typename Score>
 const std::pair<const Curve*, Recommendation>* Best(const std::vector<std::pair<const Curve*, Recommendation>>& all,
                                                     Score score) {
   const std::pair<const Curve*, Recommendation>* best = nullptr;
+  double highest = -1;
   for (const auto& one : all) {
-    const bool has = one.second.best.has_value();
-    const bool best_has = best != nullptr && best->second.best.has_value();
-    if (best == nullptr || (has && !best_has) || (has && best_has && score(one) > score(*best))) best = &one;
+    const std::optional<CurvePoint>& point = one.second.best ? one.second.best : one.second.best_known;
+    const double here = point ? score(*one.first, *point) : -1;
+    if (best != nullptr && here <= highest) continue;
+    best = &one;
+    highest = here;
   }
   return best;
 }
@@ -286,14 +290,11 @@ void SetRecommendations(const std::vector<Curve>& curves, const api::TrialSpace&
         if (r.goal == goal) candidates.emplace_back(&curve, r);
       }
     }
-    const Candidate* best = nullptr;
-    if (goal == Goal::kFastest) best = Best(candidates, [](const Candidate& c) { return c.second.best->throughput; });
-    if (goal == Goal::kCheapest)
-      best = Best(candidates, [&](const Candidate& c) {
-        const CurvePoint& point = *c.second.best;
-        return point.throughput / point.size.replicas / PriceOf(space, c.first->series.gpu_type);
-      });
-    if (goal == Goal::kKnee) best = Best(candidates, [](const Candidate& c) { return Peak(*c.first); });
+    const Candidate* best = Best(candidates, [&](const Curve& curve, const CurvePoint& point) {
+      if (goal == Goal::kKnee) return Peak(curve);
+      if (goal == Goal::kFastest) return point.throughput;
+      return point.throughput / point.size.replicas / PriceOf(space, curve.series.gpu_type);
+    });
     if (best == nullptr) continue;
     const Series& series = best->first->series;
     api::Recommendation r;

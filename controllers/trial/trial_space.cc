@@ -121,7 +121,7 @@ std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const
       const int count = static_cast<int>(std::min<std::int64_t>(gpus->Value(), 1 << 20));
       all.gpus_per_node = std::max(all.gpus_per_node, count);
       const int most = count / per_worker * per_worker;
-      all.gpus.push_back(most);
+      if (!node->spec.unschedulable) all.gpus.push_back(most);
       all.most_gpus = workload.is_on_one_node ? std::max(all.most_gpus, most) : all.most_gpus + most;
     }
     if (products.size() == 1) all.product = *products.begin();

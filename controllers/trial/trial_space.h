@@ -35,13 +35,13 @@ struct TypeNodes {
   int most_gpus = 0;           // For one trial in an otherwise empty cluster.
   int gpus_per_node = 0;       // Of the largest.
   std::string product = {};    // The label nvidia.com/gpu.product, if they have the same; else empty.
-  std::vector<int> gpus = {};  // Of each node, in whole workers.
+  std::vector<int> gpus = {};  // Of each node that is not cordoned, in whole workers.
 };
 // By GPU type of the space, among all nodes of the cluster.
 std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const Workload& workload,
                                              const std::vector<std::shared_ptr<const kube::Node>>& nodes);
 
-// `configs` and, next to those of the same size, the ones that space.placements and space.nodeCounts ask for, spread
+// `configs` with those that space.placements and space.nodeCounts ask for, spread
 // over more nodes than they need. If neither is set: one on two nodes for each GPU type, if the curve asks for more
 // GPUs than a node has and none of `configs` would need a second one; also if it was tried when the nodes were others.
 // Errors: kInvalidArgument, for a person: nothing is left to try.

@@ -69,6 +69,9 @@ TEST(ChooseType, IsTheOnlyOneOrTheOneAskedFor) {
   const auto several = ChooseType(Points(), "x", "");
   ASSERT_FALSE(several);
   EXPECT_EQ(several.error().message(), "x has several GPU types; choose one with --gpu-type: A100, T4");
+  api::WorkloadProfileSpec untyped = Points();
+  untyped.points.back().config.gpu_type = "";
+  EXPECT_FALSE(ChooseType(untyped, "x", "")) << "two kinds of GPUs are not one";
   EXPECT_THAT(ChooseType(Points(), "x", "H100").error().message(), HasSubstr("was not measured on H100"));
 }
 

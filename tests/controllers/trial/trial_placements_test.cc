@@ -51,7 +51,7 @@ api::TrialJobSpec SpecOf(std::vector<std::int32_t> counts, std::optional<std::in
 TEST(PlacedConfigs, OneIsOnTwoNodesIfTheCurveAsksBeyondOne) {
   const TypeNodes two = Nodes({8, 8});
   EXPECT_THAT(Placed(SpecOf({1, 2, 4, 8}), two), ElementsAre("1", "2", "4", "8", "8/2"));
-  EXPECT_THAT(Placed(SpecOf({1, 2, 3}), two), ElementsAre("1", "2", "2/2", "3")) << "3 cannot be divided";
+  EXPECT_THAT(Placed(SpecOf({1, 2, 3}), two), ElementsAre("1", "2", "3", "2/2")) << "3 cannot be divided";
   EXPECT_THAT(Placed(SpecOf({1, 4, 16}), two), ElementsAre("1", "4", "16")) << "16 need two nodes anyway";
   EXPECT_THAT(Placed(SpecOf({1, 8}, 8), two), ElementsAre("1", "8")) << "nobody asks beyond a node";
   EXPECT_THAT(Placed(SpecOf({1, 8}, std::nullopt), two), ElementsAre("1", "8"));
@@ -79,6 +79,9 @@ TEST(PlacedConfigs, TheUserSaysHowManyNodes) {
   spec.space.placements = {};
   spec.space.node_counts = {2, 1, 4};
   EXPECT_THAT(Placed(spec, four), ElementsAre("1", "4", "4/2", "4/4", "8", "8/2", "8/4", "16", "16/4"));
+  spec = SpecOf({24});
+  spec.space.node_counts = {3, 4};
+  EXPECT_THAT(Placed(spec, four, JobOf(3)), ElementsAre("24")) << "two workers of 3 on a node: 4 nodes at least";
   spec = SpecOf({1, 3});
   spec.space.node_counts = {2};
   EXPECT_THAT(Placed(spec, four), ElementsAre(HasSubstr("can be divided evenly")));

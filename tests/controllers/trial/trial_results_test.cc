@@ -79,6 +79,17 @@ TEST(UpdateResults, CheapestIsByThePriceIfThereIsOneElseByGpuSeconds) {
             "1 H100 GPU: 150 samples/s; 2.5 an hour, and no known size does more work for the money");
 }
 
+TEST(UpdateResults, ALesserGpuTypeIsNoAnswerWhereTheBetterOneIsNotKnown) {
+  api::TrialJob job = testing::TestTrialJob({1, 2, 4, 8});
+  job.spec.space.gpu_types = {{"A100", {}}, {"H100", {}}};
+  std::vector<api::Trial> trials = {Measured({"H100", 2, 1, 0}, 1111), Measured({"H100", 8, 1, 0}, 1622)};
+  for (const int gpus : {1, 2, 4, 8}) trials.push_back(Measured({"A100", gpus, 1, 0}, 75.0 * gpus));
+  const auto status = ResultsOf(job, trials, ThroughputUnit::kSamplesPerSecond);
+  for (const api::Recommendation& r : status.recommendation) {
+    EXPECT_EQ(r.gpu_type, "H100") << r.message;
+  }
+}
+
 TEST(UpdateResults, WhatTheWayToASecondNodeCostsIsNotTakenForThatOfMoreGpus) {
   const api::TrialJob job = testing::TestTrialJob({1, 2, 4, 6, 8});
   const auto known = [&](int nodes) {
