@@ -2,6 +2,7 @@
 #include "controllers/kubectl/csv.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 
 namespace grus {
@@ -140,6 +141,12 @@ Error BadField(const CsvTable& table, const CsvRow& row, std::size_t column, std
     if (static_cast<unsigned char>(c) < ' ') c = ' ';  // The message stays one line.
   }
   return At(table.name, row.line, "column " + table.header.fields[column] + ": \"" + value + "\" " + std::string(what));
+}
+
+std::string Number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
 }
 
 }  // namespace grus

@@ -36,4 +36,7 @@ kube::Result<std::size_t> FindColumn(const CsvTable& table, std::string_view col
 // "NAME:LINE: column COLUMN: "VALUE" WHAT", as an error.
 kube::Error BadField(const CsvTable& table, const CsvRow& row, std::size_t column, std::string_view what);
 
+// With six significant digits.
+std::string Number(double value);
+
 }  // namespace grus

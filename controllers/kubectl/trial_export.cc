@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/kubectl/trial_export.h"
 
-#include <cstdio>
 #include <set>
 #include <utility>
 
 #include "clientlib/model/json.h"
+#include "controllers/kubectl/csv.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/throughput/profile_measurements.h"
@@ -21,12 +21,6 @@ struct Field {
   bool is_number = true;
 };
 using Row = std::vector<Field>;
-
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 // Quoted where a reader would take it for more than one field.
 std::string InCsv(const std::string& text) {

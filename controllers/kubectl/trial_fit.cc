@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include "controllers/kubectl/csv.h"
@@ -90,12 +89,6 @@ Result<std::vector<Measurement>> ReadMeasurements(const CsvText& csv) {
     return Error(ErrorCode::kDecode, csv.name + ":2: no measurement below the header; add a line for each size tried");
   }
   return measurements;
-}
-
-std::string Number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ double KneeBand(const ThroughputFit& fit, FixedBatch fixed) {
   return fit.options.max_interval_ratio * (shows_network ? kKneeBandFactor : 1);
 }
 
-kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& question, const CurveSize& at) {
+kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& question, const CurveSize& at,
+                                 double knee_band) {
   CurvePoint point;
   point.size = {at.nodes, at.replicas, question.batch_size};
   if (question.fixed == FixedBatch::kTotal && at.replicas > 0) {
@@ -63,7 +64,7 @@ kube::Result<CurvePoint> PointOf(const ThroughputFit& fit, const CurveQuestion& 
   const double samples = point.size.local_batch_size * at.replicas;
   const bool is_possible = point.size.local_batch_size >= 1;
   point.source = is_possible ? step->source : PredictionSource::kUnknown;
-  point.counts_for_knee = is_possible && step->high <= KneeBand(fit, question.fixed) * step->low;
+  point.counts_for_knee = is_possible && step->high <= knee_band * step->low;
   point.throughput = samples / step->step_seconds;
   point.low = samples / step->high;
   point.high = samples / step->low;
@@ -84,12 +85,13 @@ std::vector<CurveSize> DoublingSizes(int most, int gpus_per_node) {
 
 kube::Result<std::vector<CurvePoint>> CurveOf(const ThroughputFit& fit, const CurveQuestion& question) {
   if (question.sizes.empty()) return kube::Error(kube::ErrorCode::kInvalidArgument, "curve: there is no size");
+  const double knee_band = KneeBand(fit, question.fixed);
   std::vector<CurvePoint> curve;
   for (const CurveSize& size : question.sizes) {
     if (!curve.empty() && size.replicas <= curve.back().size.replicas) {
       return kube::Error(kube::ErrorCode::kInvalidArgument, "curve: sizes do not ascend");
     }
-    kube::Result<CurvePoint> point = PointOf(fit, question, size);
+    kube::Result<CurvePoint> point = PointOf(fit, question, size, knee_band);
     if (!point) return std::move(point).error();
     curve.push_back(*point);
   }

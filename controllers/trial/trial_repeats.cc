@@ -8,11 +8,6 @@
 #include "controllers/trial/trial_results.h"
 
 namespace grus {
-namespace {
-
-constexpr std::size_t kLongest = 1000;  // Of a message.
-
-}  // namespace
 
 void RepeatStragglers(const TrialView& view, api::TrialJobStatus& status) {
   const bool has_others = std::ranges::any_of(status.trials, [](const api::Trial& trial) {
@@ -29,7 +24,7 @@ void RepeatStragglers(const TrialView& view, api::TrialJobStatus& status) {
     trial.reason = api::TrialReason::kNone;
     trial.measured.reset();
     trial.message = "to be measured again; it was " + trial.message;
-    if (trial.message.size() > kLongest) trial.message.resize(kLongest);
+    if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
   }
 }
 

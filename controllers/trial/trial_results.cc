@@ -17,7 +17,6 @@ namespace {
 
 constexpr double kHalfWidths = 1.645;  // Standard errors in half of a 90 % interval.
 constexpr int kMaxSizes = 64;          // Of one curve.
-constexpr std::size_t kLongestMessage = 1000;
 // Stands for an unknown number of samples of all GPUs together: any number that is divisible among many GPUs.
 constexpr double kAnyTotal = 1 << 20;
 
@@ -53,6 +52,11 @@ int NodesFor(const TrialView& view, const std::string& gpu_type, int gpus) {
   return each > 0 ? (gpus - 1) / each + 1 : 1;
 }
 
+// Those that it ran on, else as few as can hold it.
+int NodesOf(const TrialView& view, const api::TrialConfig& config) {
+  return config.nodes > 0 ? config.nodes : NodesFor(view, config.gpu_type, config.gpus);
+}
+
 struct MeasuredSize {
   Interval throughput;
   int nodes = 1;
@@ -75,7 +79,7 @@ std::map<std::string, TypeData> Gather(const TrialView& view, const api::TrialJo
     const double samples = batch.local(config.gpus) * config.gpus;
     const double rate = throughput->mean / Factor(batch, config.batch_size, status.throughput_unit);
     Measurement one;
-    const int nodes = config.nodes > 0 ? config.nodes : NodesFor(view, config.gpu_type, config.gpus);
+    const int nodes = NodesOf(view, config);
     one.size = {nodes, config.gpus, std::max(1.0, batch.local(config.gpus))};
     one.step_seconds = samples / rate;
     const double half = std::max(throughput->high - throughput->mean, throughput->mean - throughput->low);
@@ -255,7 +259,7 @@ void LeaveOut(const Straggler& straggler, const TrialView& view, const std::stri
     const Batch batch = BatchOf(view.job->spec.space, config.batch_size);
     const bool is_it = trial.phase == api::TrialPhase::kSucceeded && trial.measured && config.gpu_type == gpu_type &&
                        config.gpus == size.replicas && std::max(1.0, batch.local(config.gpus)) == size.local_batch_size;
-    const int nodes = config.nodes > 0 ? config.nodes : NodesFor(view, config.gpu_type, config.gpus);
+    const int nodes = NodesOf(view, config);
     if (!is_it || nodes != size.nodes) continue;
     auto& measured = data.measured[config.batch_size];
     if (const auto at = measured.find(config.gpus); at != measured.end() && at->second.nodes == nodes) {

@@ -11,6 +11,7 @@
 namespace grus {
 
 inline constexpr char kStraggler[] = "; a straggler: ";
+inline constexpr std::size_t kLongestMessage = 1000;  // Of a trial or a recommendation.
 
 // Recomputes curve, model and recommendation if the measurements in status.trials changed or the spec is new.
 // `configs`: of the space.

@@ -41,9 +41,9 @@ struct TypeNodes {
 std::map<std::string, TypeNodes> NodesByType(const api::TrialSpace& space, const Workload& workload,
                                              const std::vector<std::shared_ptr<const kube::Node>>& nodes);
 
-// `configs` with those that space.placements and space.nodeCounts ask for, spread
-// over more nodes than they need. If neither is set: one on two nodes for each GPU type, if the curve asks for more
-// GPUs than a node has and none of `configs` would need a second one; also if it was tried when the nodes were others.
+// `configs` with those that space.placements and space.nodeCounts ask for, spread over more nodes than they need. If
+// neither is set: last, one on two nodes for each GPU type, if the curve asks for more GPUs than a node has and none of
+// `configs` would need a second one; also if it was tried when the nodes were others.
 // Errors: kInvalidArgument, for a person: nothing is left to try.
 kube::Result<std::vector<api::TrialConfig>> PlacedConfigs(const api::TrialJobSpec& spec, const Workload& workload,
                                                           const std::map<std::string, TypeNodes>& nodes,

@@ -188,6 +188,21 @@ double ShareOfTheBest(const std::vector<CurvePoint>& measured, const CurvePoint&
 
 struct KneeAnswers {
   int asked = 0, answered = 0, right = 0, oversized = 0;
+
+  void Judge(const std::vector<CurvePoint>& curve, const std::vector<CurvePoint>& truth) {
+    ++asked;
+    const auto knee = Recommend(curve, 64)[2].best;
+    if (!knee) return;
+    ++answered;
+    right += ShareOfTheBest(truth, *knee) >= 0.9 ? 1 : 0;
+    oversized += knee->size.replicas > Recommend(truth, 64)[2].best->size.replicas ? 1 : 0;
+  }
+  void Add(const KneeAnswers& some) {
+    asked += some.asked;
+    answered += some.answered;
+    right += some.right;
+    oversized += some.oversized;
+  }
 };
 
 // The measurement of a placement with about that many samples on each GPU; nullopt: there is none.
@@ -222,13 +237,7 @@ KneeAnswers AnswersFrom(const std::vector<std::string>& placements, FixedBatch f
         question.fixed = fixed;
         question.batch_size = batch;
         for (const CurvePoint& point : measured) question.sizes.push_back({point.size.nodes, point.size.replicas});
-        const auto curve = CurveOf(*FitThroughput(trial), question);
-        ++result.asked;
-        const auto knee = Recommend(*curve, 64)[2].best;
-        if (!knee) continue;
-        ++result.answered;
-        result.right += ShareOfTheBest(measured, *knee) >= 0.9 ? 1 : 0;
-        result.oversized += knee->size.replicas > Recommend(measured, 64)[2].best->size.replicas ? 1 : 0;
+        result.Judge(*CurveOf(*FitThroughput(trial), question), measured);
       }
     }
   }
@@ -253,10 +262,7 @@ TEST(PolluxAccuracy, TheKneeUpTo64GpusIsRightOrUnknown) {
       std::printf("%s, %s: %d of %d answered, %d right, %d too large\n", c.rule,
                   fixed == FixedBatch::kTotal ? "same batch in total" : "same batch for each GPU", some.answered,
                   some.asked, some.right, some.oversized);
-      all.asked += some.asked;
-      all.answered += some.answered;
-      all.right += some.right;
-      all.oversized += some.oversized;
+      all.Add(some);
     }
     EXPECT_GE(all.answered, c.least_answered * all.asked) << c.rule;
     EXPECT_GE(all.right, 0.95 * all.answered) << c.rule;
@@ -296,12 +302,7 @@ KneeAnswers AnswersFor(const NetworkLaw& law, int per_node) {
         point.source = PredictionSource::kMeasured;
         point.throughput = 32 * size.replicas / step(size.nodes, size.replicas);
       }
-      ++result.asked;
-      const auto knee = Recommend(*CurveOf(*FitThroughput(trial), question), 64)[2].best;
-      if (!knee) continue;
-      ++result.answered;
-      result.right += ShareOfTheBest(truth, *knee) >= 0.9 ? 1 : 0;
-      result.oversized += knee->size.replicas > Recommend(truth, 64)[2].best->size.replicas ? 1 : 0;
+      result.Judge(*CurveOf(*FitThroughput(trial), question), truth);
     }
   }
   return result;
@@ -313,20 +314,18 @@ TEST(KneeAccuracy, IsNotFooledByNetworksThatAreWorseThanTheFirstTwoNodesShow) {
                              {"linear in nodes", [](int n, int) { return n - 1.0; }},
                              {"steeper than linear", [](int n, int) { return std::pow(n - 1, 1.5); }},
                              {"linear in GPUs", [](int n, int gpus) { return n > 1 ? gpus / 8.0 : 0.0; }}};
-  int answered = 0, right = 0, oversized = 0;
+  KneeAnswers all;
   for (const NetworkLaw& law : laws) {
     for (const int per_node : {4, 8}) {
       const KneeAnswers some = AnswersFor(law, per_node);
       std::printf("%s, nodes of %d: %d of %d answered, %d right, %d too large\n", law.name, per_node, some.answered,
                   some.asked, some.right, some.oversized);
-      answered += some.answered;
-      right += some.right;
-      oversized += some.oversized;
+      all.Add(some);
     }
   }
-  EXPECT_GT(answered, 20);
-  EXPECT_GE(right, 0.95 * answered);
-  EXPECT_LE(oversized, 0.05 * answered);
+  EXPECT_GT(all.answered, 20);
+  EXPECT_GE(all.right, 0.95 * all.answered);
+  EXPECT_LE(all.oversized, 0.05 * all.answered);
 }
 
 // "How many GPUs is my job worth at its total batch size": a TrialJob that measures that batch on 1 to 8 GPUs.
