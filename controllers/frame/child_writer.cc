@@ -82,8 +82,10 @@ Status ChildWriter::Bring(const WantedChild& child) {
   return Restore(child.kind, std::string(live->uid), wanted);
 }
 
-Status ChildWriter::Create(const kube::Kind& kind, const Json& child) {
-  return Noted(client_.Create(kind, owner_.ns, child, {}, stop_), "create", kind, NameOf(child));
+Status ChildWriter::Create(const kube::Kind& kind, const Json& child, std::string* uid) {
+  auto created = client_.Create(kind, owner_.ns, child, {}, stop_);
+  if (created && uid != nullptr) *uid = (*created)->metadata.uid;
+  return Noted(std::move(created), "create", kind, NameOf(child));
 }
 
 Status ChildWriter::CreateOrTake(const kube::Kind& kind, const std::function<Json(bool)>& make, bool was_there) {

@@ -47,8 +47,9 @@ class ChildWriter {
   // deleted the child before they show that the owner is deleted, and the child must not come back. kGone: the owner is
   // deleted.
   kube::Status CreateOrTake(const kube::Kind& kind, const std::function<kube::Json(bool)>& make, bool was_there);
-  // kAlreadyExists: an object of that name exists, whoever owns it.
-  kube::Status Create(const kube::Kind& kind, const kube::Json& child);
+  // kAlreadyExists: an object of that name exists, whoever owns it. Sets `uid`, if it is not null, to that of the new
+  // one.
+  kube::Status Create(const kube::Kind& kind, const kube::Json& child, std::string* uid = nullptr);
   // Writes the labels, annotations, owner references and data of `wanted`, and its members of spec, to the child with
   // that UID.
   kube::Status Restore(const kube::Kind& kind, const std::string& uid, const kube::Json& wanted);

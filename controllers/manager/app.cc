@@ -14,8 +14,8 @@
 #include "controllers/elastic/elastic_children.h"
 #include "controllers/elastic/elastic_reconciler.h"
 #include "controllers/gang/gang_reconciler.h"
-#include "controllers/trial/profile_keeper.h"
-#include "controllers/trial/running_jobs.h"
+#include "controllers/profile/profile_keeper.h"
+#include "controllers/profile/running_jobs.h"
 #include "controllers/trial/trial_reconciler.h"
 
 namespace grus {

@@ -62,6 +62,11 @@ bool IsSlower(const api::ProfileDrift& drift) {
   return ParseDecimal(drift.observed.throughput).value_or(0) < ParseDecimal(drift.expected.throughput).value_or(0);
 }
 
+api::TrialConfig WithoutNodes(api::TrialConfig config) {
+  config.nodes = 0;
+  return config;
+}
+
 std::string ToText(const api::TrialConfig& config) {
   std::string text = Count(config.gpus, config.gpu_type.empty() ? "GPU" : config.gpu_type + " GPU");
   if (config.nodes > 0) text += " on " + Count(config.nodes, "node");

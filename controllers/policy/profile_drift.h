@@ -47,6 +47,9 @@ std::optional<api::ProfileDrift> FindDrift(const api::WorkloadProfileSpec& profi
 
 bool IsSlower(const api::ProfileDrift& drift);
 
+// As it may be tried: the number of nodes is told only afterwards.
+api::TrialConfig WithoutNodes(api::TrialConfig config);
+
 // "8 A100 GPUs on 2 nodes with batch size 32", as far as it is known.
 std::string ToText(const api::TrialConfig& config);
 

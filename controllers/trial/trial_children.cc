@@ -8,6 +8,7 @@
 #include "controllers/policy/resources.h"
 #include "controllers/policy/training_container.h"
 #include "controllers/policy/worker_devices.h"
+#include "controllers/trial/trial_peers.h"
 #include "controllers/trial/trial_space.h"
 #include "crds/types/pod_group.h"
 
@@ -15,6 +16,8 @@ namespace grus {
 namespace {
 
 using kube::Json;
+
+constexpr int kMasterPort = 29500;  // torchrun's own default.
 
 // The container of that name in a pod template, added if it is missing; null: the template is malformed, and the API
 // server will say why.
@@ -59,21 +62,20 @@ bool IsRuleOfNodes(const Json& spread) {
   return key != nullptr && *key == Json("kubernetes.io/hostname") && when != nullptr && *when == Json("DoNotSchedule");
 }
 
-// At most an even share of the workers on a node. With one domain more than nodes wanted, the scheduler compares with a
-// node that has none, also where these are all the nodes there are.
-void KeepApart(const TrialStart& trial, int workers, Json& pod) {
+// At most an even share of the `pods` with these labels on a node. With one domain more than nodes wanted, the
+// scheduler compares with a node that has none, also where these are all the nodes there are.
+void KeepApart(const TrialStart& trial, int pods, Json labels, Json& pod) {
   if (!pod.is_null() && !pod.is_object()) return;
   Json& spec = pod["spec"];
   if (!spec.is_null() && !spec.is_object()) return;
   Json& spread = spec["topologySpreadConstraints"];
   if (!spread.is_null() && !spread.is_array()) return;
   if (spread.is_array()) std::erase_if(*spread.AsArray(), IsRuleOfNodes);  // The API server takes only one.
-  const Json labels = Json::MakeObject({{kJobNameLabel, trial.name}, {kRoleLabel, "worker"}});
-  spread.Append(Json::MakeObject({{"maxSkew", workers / trial.config.min_nodes},
+  spread.Append(Json::MakeObject({{"maxSkew", pods / trial.config.min_nodes},
                                   {"minDomains", trial.config.min_nodes + 1},
                                   {"topologyKey", "kubernetes.io/hostname"},
                                   {"whenUnsatisfiable", "DoNotSchedule"},
-                                  {"labelSelector", Json::MakeObject({{"matchLabels", labels}})}}));
+                                  {"labelSelector", Json::MakeObject({{"matchLabels", std::move(labels)}})}}));
 }
 
 void EndQuickly(Json& pod) {
@@ -152,7 +154,64 @@ void SetOwner(const api::TrialJob& job, Json& made) {
   assert(owned);
 }
 
+// blockOwnerDeletion would need the right to update finalizers of pods.
+Json OwnedByPod(const std::string& name, const std::string& uid) {
+  return Json::MakeArray(
+      {Json::MakeObject({{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", name}, {"uid", uid}, {"controller", true}})});
+}
+
 std::int64_t DeadlineOf(const TrialStart& trial) { return trial.slice_seconds + kStartAllowanceSeconds; }
+
+// torchrun takes each option from PET_NAME; others read the names without the prefix.
+void SetNodes(const TrialStart& trial, int rank, Json& container) {
+  const std::string pods = std::to_string(trial.pods), processes = std::to_string(trial.config.gpus / trial.pods);
+  const std::string address = trial.pods > 1 ? trial.name + "." + trial.name : "localhost";
+  const std::pair<const char*, std::string> variables[] = {{"MASTER_ADDR", address},
+                                                           {"MASTER_PORT", std::to_string(kMasterPort)},
+                                                           {"NNODES", pods},
+                                                           {"NODE_RANK", std::to_string(rank)},
+                                                           {"NPROC_PER_NODE", processes}};
+  for (const auto& [name, value] : variables) {
+    SetEnv(&container, name, value);
+    SetEnv(&container, std::string("PET_") + name, value);
+  }
+  SetEnv(&container, "WORLD_SIZE", std::to_string(trial.config.gpus));
+}
+
+// The pod of a trial that has this rank, 0 the first, without an owner.
+Json PodOfRank(const api::TrialJob& job, const Json& pod_template, const TrialStart& trial, bool is_gang, int rank) {
+  Json labels = TextsOf(pod_template, "labels"), annotations = TextsOf(pod_template, "annotations");
+  if (is_gang) labels[api::kPodGroupLabel] = trial.name;
+  if (trial.pods > 1) labels[kTrialLabel] = trial.name;
+  if (trial.pods > 1) annotations[kPodsAnnotation] = std::to_string(trial.pods);
+  Json made = Json::MakeObject({{"apiVersion", "v1"},
+                                {"kind", "Pod"},
+                                {"metadata", MetadataOf(job, trial, std::move(labels), std::move(annotations))},
+                                {"spec", *pod_template.Find("spec")}});
+  if (rank > 0) made["metadata"]["name"] = PeerName(trial.name, rank);
+  SelectNodes(made, NodesOf(job.spec.space, trial.config.gpu_type));
+  if (trial.config.min_nodes > 1) {
+    KeepApart(trial, trial.pods, Json::MakeObject({{kTrialLabel, trial.name}}), made);
+  }
+  EndQuickly(made);
+  Json* container = TrainingContainerOf(made);
+  AskForGpus(*container, trial.config.gpus / std::max(1, trial.pods));
+  SetBatchSize(job.spec.space, trial.config.batch_size, *container);
+  if (trial.pods > 0) SetNodes(trial, rank, *container);
+  Json& spec = made["spec"];
+  if (trial.pods > 1) {
+    spec["hostname"] = *made.At({"metadata", "name"});
+    spec["subdomain"] = trial.name;
+  }
+  spec["restartPolicy"] = "Never";
+  spec["activeDeadlineSeconds"] = DeadlineOf(trial);
+  Json& gates = spec["schedulingGates"];
+  const Json gate = Json::MakeObject({{"name", api::kGangGate}});
+  if (gates.is_array()) std::erase(*gates.AsArray(), gate);
+  if (is_gang && (gates.is_null() || gates.is_array())) gates.Append(gate);
+  if (gates.is_null()) spec.Erase("schedulingGates");
+  return made;
+}
 
 }  // namespace
 
@@ -169,7 +228,10 @@ Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& wo
   spec.run_policy.active_deadline_seconds = DeadlineOf(trial);
   spec.profile = "Off";
   SelectNodes(spec.workers.pod_template, NodesOf(job.spec.space, trial.config.gpu_type));
-  if (trial.config.min_nodes > 1) KeepApart(trial, workers, spec.workers.pod_template);
+  if (trial.config.min_nodes > 1) {
+    Json labels = Json::MakeObject({{kJobNameLabel, trial.name}, {kRoleLabel, "worker"}});
+    KeepApart(trial, workers, std::move(labels), spec.workers.pod_template);
+  }
   EndQuickly(spec.workers.pod_template);
   EndQuickly(spec.launcher.pod_template);
   SetBatchSize(job.spec.space, trial.config.batch_size, spec);
@@ -185,46 +247,47 @@ Json MakeJobTrial(const api::TrialJob& job, const api::ElasticHorovodJobSpec& wo
 }
 
 Json MakePodTrial(const api::TrialJob& job, const Json& pod_template, const TrialStart& trial, bool is_gang) {
-  Json labels = TextsOf(pod_template, "labels");
-  if (is_gang) labels[api::kPodGroupLabel] = trial.name;
-  Json made =
-      Json::MakeObject({{"apiVersion", "v1"},
-                        {"kind", "Pod"},
-                        {"metadata", MetadataOf(job, trial, std::move(labels), TextsOf(pod_template, "annotations"))},
-                        {"spec", *pod_template.Find("spec")}});
-  SelectNodes(made, NodesOf(job.spec.space, trial.config.gpu_type));
-  EndQuickly(made);
-  Json* container = TrainingContainerOf(made);
-  AskForGpus(*container, trial.config.gpus);
-  SetBatchSize(job.spec.space, trial.config.batch_size, *container);
-  Json& spec = made["spec"];
-  spec["restartPolicy"] = "Never";
-  spec["activeDeadlineSeconds"] = DeadlineOf(trial);
-  Json& gates = spec["schedulingGates"];
-  const Json gate = Json::MakeObject({{"name", api::kGangGate}});
-  if (gates.is_array()) std::erase(*gates.AsArray(), gate);
-  if (is_gang && (gates.is_null() || gates.is_array())) gates.Append(gate);
-  if (gates.is_null()) spec.Erase("schedulingGates");
+  Json made = PodOfRank(job, pod_template, trial, is_gang, 0);
   SetOwner(job, made);
   return made;
 }
 
+std::vector<Json> MakeTrialPeers(const api::TrialJob& job, const Json& pod_template, const TrialStart& trial,
+                                 bool is_gang, const std::string& first_uid) {
+  std::vector<Json> peers;
+  for (int rank = 1; rank < trial.pods; ++rank) {
+    peers.push_back(PodOfRank(job, pod_template, trial, is_gang, rank));
+    peers.back()["metadata"]["ownerReferences"] = OwnedByPod(trial.name, first_uid);
+  }
+  return peers;
+}
+
+Json MakeTrialService(const api::TrialJob& job, const TrialStart& trial, const std::string& first_uid) {
+  Json metadata = Json::MakeObject(
+      {{"name", trial.name}, {"namespace", job.metadata.ns}, {"ownerReferences", OwnedByPod(trial.name, first_uid)}});
+  metadata["labels"][kTrialJobLabel] = job.metadata.name;
+  const Json port = Json::MakeObject({{"name", "rendezvous"}, {"port", kMasterPort}});
+  return Json::MakeObject(
+      {{"apiVersion", "v1"},
+       {"kind", "Service"},
+       {"metadata", std::move(metadata)},
+       {"spec", Json::MakeObject({{"clusterIP", "None"},
+                                  {"publishNotReadyAddresses", true},  // They look for each other as they start.
+                                  {"selector", Json::MakeObject({{kTrialLabel, trial.name}})},
+                                  {"ports", Json::MakeArray({port})}})}});
+}
+
 Json MakeTrialGroup(const kube::Pod& pod) {
-  // blockOwnerDeletion would need the right to update finalizers of pods.
-  const Json owner = Json::MakeObject({{"apiVersion", "v1"},
-                                       {"kind", "Pod"},
-                                       {"name", pod.metadata.name},
-                                       {"uid", pod.metadata.uid},
-                                       {"controller", true}});
   Json labels = Json::MakeObject();
   labels[kTrialJobLabel] = pod.metadata.Label(kTrialJobLabel);
+  const Json owner = OwnedByPod(pod.metadata.name, pod.metadata.uid);
   return Json::MakeObject({{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
                            {"kind", "PodGroup"},
                            {"metadata", Json::MakeObject({{"name", pod.metadata.name},
                                                           {"namespace", pod.metadata.ns},
                                                           {"labels", std::move(labels)},
-                                                          {"ownerReferences", Json::MakeArray({owner})}})},
-                           {"spec", Json::MakeObject({{"minMember", 1}})}});
+                                                          {"ownerReferences", owner}})},
+                           {"spec", Json::MakeObject({{"minMember", PodsOfTrial(pod)}})}});
 }
 
 }  // namespace grus

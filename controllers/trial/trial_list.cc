@@ -5,6 +5,7 @@
 #include <set>
 
 #include "controllers/measure/measured_work.h"
+#include "controllers/policy/profile_drift.h"
 #include "controllers/queues/wording.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_scope.h"
@@ -18,23 +19,19 @@ using api::TrialConfig;
 using api::TrialPhase;
 using api::TrialReason;
 
-std::string WhyText(TrialReason reason, const Trial* common, bool is_on_one_node) {
+std::string WhyText(TrialReason reason, const Trial* common, const Workload& workload) {
   switch (reason) {
     case TrialReason::kOutOfMemory: return "it ran out of memory with as many samples on a GPU, or fewer";
     case TrialReason::kNoMoreGain: return "more GPUs did not make it faster";
     case TrialReason::kDoesNotFit:
-      return is_on_one_node ? "no node that it may run on has this many GPUs"
-                            : "the nodes that it may run on have too few GPUs, or are too few";
+      return workload.is_on_one_node
+                 ? "no node that it may run on has this many GPUs; a training on several nodes needs "
+                   "space.nodeCounts, or a command with torchrun that leaves their number open"
+                 : "the nodes that it may run on have too few GPUs, or are too few";
     case TrialReason::kOverMaxTrials: return "over strategy.maxTrials";
     default: break;
   }
   return common != nullptr ? "as " + common->name + ": " + common->message : "";
-}
-
-bool Fits(const TrialConfig& config, const TypeNodes& nodes) {
-  if (config.min_nodes == 0) return config.gpus <= nodes.most_gpus;
-  const int each = config.gpus / config.min_nodes;
-  return std::ranges::count_if(nodes.gpus, [each](int gpus) { return gpus >= each; }) >= config.min_nodes;
 }
 
 class Lister {
@@ -71,8 +68,7 @@ class Lister {
 TrialReason Lister::WhyNot(const TrialConfig& config) const {
   if (common_) return common_->reason;
   if (const TrialReason why = rules_.WhyNot(config); why != TrialReason::kNone) return why;
-  const auto nodes = view_.nodes.find(config.gpu_type);
-  if (nodes != view_.nodes.end() && !Fits(config, nodes->second)) return TrialReason::kDoesNotFit;
+  if (!Fits(config, *view_.workload, view_.nodes)) return TrialReason::kDoesNotFit;
   return trials_ >= view_.job->spec.strategy.max_trials ? TrialReason::kOverMaxTrials : TrialReason::kNone;
 }
 
@@ -119,7 +115,7 @@ void Lister::Place(const TrialConfig& config) {
   Trial trial = Named(config);
   trial.phase = TrialPhase::kSkipped;
   trial.reason = why;
-  trial.message = WhyText(why, common_ ? &*common_ : nullptr, view_.workload->is_on_one_node);
+  trial.message = WhyText(why, common_ ? &*common_ : nullptr, *view_.workload);
   if (trial.message.size() > 1000) trial.message.resize(1000);
   skipped_.push_back(std::move(trial));
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The speed readers of all running trials, and what feeds them: a follower of the launcher's log for each, or what the
-// training pushes.
+// The speeds of all running trials, by the log of each launcher or by what the training pushes.
 //
 // Each process reads a trial's log from its start, so nothing has to be kept across a restart of grus. At most kMost
-// trials are measured at a time, each with one thread and less than 1 MiB of samples; further trials wait.
+// trials are measured at a time; further ones wait.
 //
-// Thread-safe: one lock around the table, and one for each reader, which its follower's thread holds while it adds
-// bytes. `wake` is called without a lock, on a follower's thread. Time is the clock's; that of lines is the node's.
+// Thread-safe. `wake` is called without a lock, on the thread of a log.
 #pragma once
 
 #include <functional>
@@ -18,8 +16,7 @@
 #include <vector>
 
 #include "clientlib/client/client.h"
-#include "clientlib/runtime/log_follower.h"
-#include "controllers/measure/speed_reader.h"
+#include "controllers/profile/speed_source.h"
 
 namespace grus {
 
@@ -48,22 +45,25 @@ class TrialMeasurements {
   // By trial.
   std::map<std::string, SpeedObservation> Look(const kube::ObjectKey& trial_job) const;
 
-  // Whether more of the log may come: its end was not seen, and it had news in the last half minute, or a minute more
-  // if it could not be read since; or the trial is not measured yet, but can be.
+  // Whether more of the log may come; also if the trial is not measured yet, but can be.
   bool IsLogAwaited(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
   // The whole log of the ended container was read.
   bool HasLogEnded(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
-  // A line that a trial pushed. The same line again counts only once `same_is_news` has passed since the last.
+  // A line that a trial pushed.
   void AddLine(const kube::ObjectKey& trial_job, const std::string& trial, const std::string& text,
                std::optional<kube::Duration> same_is_news = std::nullopt);
 
  private:
-  class Source;
+  struct Source {
+    kube::ObjectKey pod;
+    std::string pod_uid;
+    std::shared_ptr<SpeedSource> speed;
+  };
+  using Sources = std::map<std::string, Source>;
   // Null: there is none.
-  std::shared_ptr<Source> Find(const kube::ObjectKey& trial_job, const std::string& trial) const;
-  using Sources = std::map<std::string, std::shared_ptr<Source>>;
+  std::shared_ptr<SpeedSource> Find(const kube::ObjectKey& trial_job, const std::string& trial) const;
 
   kube::Client& client_;
   const kube::Clock& clock_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/trial/trial_objects.h"
 
+#include "clientlib/model/core_v1.h"
 #include "controllers/cluster/owners.h"
+#include "controllers/trial/trial_peers.h"
 #include "crds/types/pod_group.h"
 
 namespace grus {
@@ -37,6 +39,10 @@ class JobTrials final : public TrialObjects {
   Json Make(const TrialJob& job, const Workload& workload, const TrialStart& trial) const override {
     return MakeJobTrial(job, std::get<api::ElasticHorovodJobSpec>(workload.made_from), trial);
   }
+  std::vector<TrialPart> MakeRest(const TrialJob&, const Workload&, const TrialStart&,
+                                  const std::string&) const override {
+    return {};
+  }
   std::optional<Json> MakeGroup(const ObjectKey&) const override { return std::nullopt; }  // The job's own.
   Json Suspension() const override {
     Json patch = Json::MakeObject();
@@ -51,7 +57,13 @@ class JobTrials final : public TrialObjects {
 
 class PodTrials final : public TrialObjects {
  public:
-  explicit PodTrials(const TrialCaches& caches) : TrialObjects(caches.pods), caches_(caches) {}
+  explicit PodTrials(const TrialCaches& caches)
+      : TrialObjects(caches.pods),
+        caches_(caches),
+        peers_by_trial_(caches.pods.AddIndex([](const kube::Object& pod) -> std::vector<std::string> {
+          const auto peer = ReadPeerOf(pod.metadata);
+          return peer ? std::vector{peer->trial.ToString()} : std::vector<std::string>();
+        })) {}
 
   void Read(const TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const override;
   std::string PodSelector(const TrialJob& owner, const std::string&) const override {
@@ -59,6 +71,17 @@ class PodTrials final : public TrialObjects {
   }
   Json Make(const TrialJob& job, const Workload& workload, const TrialStart& trial) const override {
     return MakePodTrial(job, std::get<Json>(workload.made_from), trial, caches_.groups != nullptr);
+  }
+  std::vector<TrialPart> MakeRest(const TrialJob& job, const Workload& workload, const TrialStart& trial,
+                                  const std::string& uid) const override {
+    std::vector<TrialPart> rest;
+    if (trial.pods <= 1) return rest;
+    rest.push_back({KindOf<kube::Service>(), MakeTrialService(job, trial, uid)});
+    const bool is_gang = caches_.groups != nullptr;
+    for (Json& peer : MakeTrialPeers(job, std::get<Json>(workload.made_from), trial, is_gang, uid)) {
+      rest.push_back({KindOf<kube::Pod>(), std::move(peer)});
+    }
+    return rest;
   }
   std::optional<Json> MakeGroup(const ObjectKey& trial) const override {
     const auto pod = caches_.pods.Get<kube::Pod>(trial);
@@ -73,8 +96,21 @@ class PodTrials final : public TrialObjects {
   }
 
  private:
+  Pods PeersOf(const ObjectKey& trial, const Pods* live) const;
+
   const TrialCaches caches_;
+  const kube::Store::IndexId peers_by_trial_;
 };
+
+TrialObjects::Pods PodTrials::PeersOf(const ObjectKey& trial, const Pods* live) const {
+  if (live == nullptr) return caches_.pods.ByIndex<kube::Pod>(peers_by_trial_, trial.ToString());
+  Pods peers;
+  for (const auto& pod : *live) {
+    const auto peer = ReadPeerOf(pod->metadata);
+    if (peer && peer->trial == trial) peers.push_back(pod);
+  }
+  return peers;
+}
 
 void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods* live, TrialRun& run) const {
   const ObjectKey key{owner.metadata.ns, trial};
@@ -91,15 +127,24 @@ void PodTrials::Read(const TrialJob& owner, const std::string& trial, const Pods
     run.child->kind = KindOf<api::PodGroup>().kind;
     return;
   }
-  if (!pod) {
-    if (group) ++run.pods.all;  // The garbage collector still has to delete it.
-    return;
+  if (pod) {
+    const bool has_node = HasNode(caches_.nodes, *pod);
+    run.child = ReadPodChild(*pod, group.get(), owner, has_node);
+    if (!run.child->is_ours) return;
+    ReadTrialPod(*pod, PartAsTrial(*pod), has_node, run.pods);
+  } else if (group) {
+    ++run.pods.all;  // The garbage collector still has to delete it.
   }
-  const bool has_node = HasNode(caches_.nodes, *pod);
-  run.child = ReadPodChild(*pod, group.get(), owner, has_node);
+  for (const auto& peer : PeersOf(key, live)) {
+    const bool has_node = HasNode(caches_.nodes, *peer);
+    ReadTrialPod(*peer, {.has_gpus = true}, has_node, run.pods);
+    if (pod && peer->metadata.Controller()->uid == pod->metadata.uid) ReadPeer(*peer, has_node, *run.child);
+  }
+  if (!pod) return;
+  CheckPeers(*pod, *run.child);
   const bool is_its_group = is_of_a_trial && group_owner->uid == pod->metadata.uid;
-  run.child->lacks_group = caches_.groups != nullptr && run.child->is_ours && !run.child->is_ending && !is_its_group;
-  if (run.child->is_ours) ReadTrialPod(*pod, PartAsTrial(*pod), has_node, run.pods);
+  run.child->lacks_group =
+      caches_.groups != nullptr && !run.child->is_ending && !run.child->lacks_peers && !is_its_group;
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ struct TrialCaches {
 // Whether it is the child of a trial: a TrialJob controls it.
 bool IsOfTrialJob(const kube::ObjectMeta& metadata);
 
+struct TrialPart {
+  const kube::Kind& kind;
+  kube::Json object;
+};
+
 class TrialObjects {
  public:
   virtual ~TrialObjects() = default;
@@ -41,9 +46,13 @@ class TrialObjects {
   virtual std::string PodSelector(const api::TrialJob& owner, const std::string& trial) const = 0;
 
   virtual kube::Json Make(const api::TrialJob& job, const Workload& workload, const TrialStart& trial) const = 0;
+  // What a trial consists of besides its child, to be created after it, in this order. `uid`: of the child, which owns
+  // it.
+  virtual std::vector<TrialPart> MakeRest(const api::TrialJob& job, const Workload& workload, const TrialStart& trial,
+                                          const std::string& uid) const = 0;
   // The PodGroup of a trial whose child lacks it.
   virtual std::optional<kube::Json> MakeGroup(const kube::ObjectKey& trial) const = 0;
-  // A merge patch after which the child stays, but holds no resources.
+  // A merge patch after which the child stays, but holds no resources; its peers need the same.
   virtual kube::Json Suspension() const = 0;
 
  protected:
@@ -58,7 +67,7 @@ class TrialObjects {
 // Trials that are ElasticHorovodJobs.
 std::unique_ptr<const TrialObjects> MakeJobTrials(const TrialCaches& caches);
 // Trials that are pods, each with a PodGroup of the same name, which is deleted with it. The pod is created first, so
-// that it can own the group; it stays gated until the group exists.
+// that it can own the others and the group; they stay gated until the group exists, which is made last.
 std::unique_ptr<const TrialObjects> MakePodTrials(const TrialCaches& caches);
 
 }  // namespace grus

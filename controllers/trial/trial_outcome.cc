@@ -9,6 +9,7 @@
 #include "controllers/measure/measured_work.h"
 #include "controllers/queues/wording.h"
 #include "controllers/trial/trial_plan.h"
+#include "controllers/trial/trial_space.h"
 
 namespace grus {
 namespace {
@@ -24,6 +25,7 @@ constexpr char kLogSaysOutOfMemory[] = "its log says that a GPU is out of memory
 constexpr char kWhatIsRefused[] = "zero, negative, infinite or NaN";
 // A rank that is out of memory may leave the others waiting for it, and the pod's status may lag behind its log.
 constexpr std::chrono::seconds kOutOfMemoryHangs{20};
+constexpr std::chrono::minutes kUnaskedWaits{10};  // For room. The result must not wait for more than was asked for.
 constexpr std::chrono::seconds kSilenceToMention{30};  // Of silence, before the message mentions it.
 
 void End(Trial& trial, const TrialView& view, TrialPhase phase, TrialReason reason, std::string message) {
@@ -184,7 +186,7 @@ const SteadySpeed* SetMeasured(Trial& trial, const TrialView& view, const TrialR
   if (!run.speed) return nullptr;
   const std::optional<api::Measurement> known = trial.measured;
   // Horovod has a process for each GPU; what a pod starts is its own affair.
-  const bool has_process_per_gpu = view.workload && !view.workload->is_on_one_node;
+  const bool has_process_per_gpu = view.workload && !view.workload->is_pod;
   auto work =
       MeasurementOf(*run.speed, {trial.config, view.job->spec.space.batch_size_scope, has_process_per_gpu}, unit);
   if (!work) return nullptr;
@@ -269,8 +271,9 @@ std::optional<kube::Duration> SliceLeft(const TrialRun& run, kube::Time now) {
 
 Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api::ThroughputUnit& unit) {
   Trial trial = before;
-  // Once the launcher runs, all workers are bound; later, as they end, they are on fewer nodes.
-  if (run.pods.launcher_started && trial.config.nodes == 0) {
+  // Once the launcher runs, all workers are bound; later, as they end, they are on fewer nodes. The launcher of a gang
+  // of pods may run a moment before its last pod is bound.
+  if (run.pods.launcher_started && run.pods.unbound == 0 && trial.config.nodes == 0) {
     trial.config.nodes = static_cast<std::int32_t>(run.pods.nodes.size());
   }
   const SteadySpeed* const steady = SetMeasured(trial, view, run, unit);
@@ -301,6 +304,11 @@ Trial Judge(const TrialView& view, const Trial& before, const TrialRun& run, api
   }
 
   SetProgress(trial, view, run, knows_measured, unit);
+  const bool is_late = trial.start_time && view.now.value - trial.start_time->value >= kUnaskedWaits;
+  if (is_late && trial.reason == TrialReason::kWaitingForRoom && IsUnasked(view.job->spec.space, trial.config)) {
+    End(trial, view, TrialPhase::kFailed, TrialReason::kDoesNotFit,
+        "two nodes had no room for it in " + std::to_string(kUnaskedWaits.count()) + " minutes: " + trial.message);
+  }
   if (trial.message.size() > kLongestMessage) trial.message.resize(kLongestMessage);
   return trial;
 }

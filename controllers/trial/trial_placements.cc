@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "controllers/policy/profile_drift.h"
 #include "controllers/trial/trial_space.h"
 
 namespace grus {
@@ -80,6 +81,27 @@ std::vector<TrialConfig> WithOneOnTwoNodes(const api::TrialJobSpec& spec, const 
 }
 
 }  // namespace
+
+bool IsUnasked(const api::TrialSpace& space, const TrialConfig& config) {
+  return config.min_nodes > 0 && space.placements.empty() && space.node_counts.empty();
+}
+
+int PodsOf(const TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes) {
+  if (!workload.is_pod || workload.is_on_one_node) return 0;
+  if (config.min_nodes > 0) return config.min_nodes;
+  int pods = FewestNodes(config.gpus, PerNode(nodes, config.gpu_type));
+  while (config.gpus % pods != 0) ++pods;
+  return pods;
+}
+
+bool Fits(const TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes) {
+  const auto found = nodes.find(config.gpu_type);
+  if (found == nodes.end()) return true;  // Not known.
+  const int apart = std::max(config.min_nodes, PodsOf(config, workload, nodes));
+  if (apart == 0) return config.gpus <= found->second.most_gpus;
+  const int each = config.gpus / apart;
+  return std::ranges::count_if(found->second.gpus, [each](int gpus) { return gpus >= each; }) >= apart;
+}
 
 kube::Result<std::vector<TrialConfig>> PlacedConfigs(const api::TrialJobSpec& spec, const Workload& workload,
                                                      const std::map<std::string, TypeNodes>& nodes,

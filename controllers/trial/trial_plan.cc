@@ -54,7 +54,9 @@ class Planner {
   void StartTrials();
   bool StartOne(Trial& trial, BudgetState& left, bool is_alone);
   void CleanUp();
-  bool HasPending() const;
+  bool HasAny(TrialPhase phase) const {
+    return std::ranges::any_of(status_.trials, [phase](const Trial& trial) { return trial.phase == phase; });
+  }
   void Conclude();
   void Finish();
   void ApplyKnee();
@@ -70,9 +72,7 @@ class Planner {
 };
 
 void Planner::Account() {
-  const bool has_success = std::any_of(status_.trials.begin(), status_.trials.end(),
-                                       [](const Trial& trial) { return trial.phase == TrialPhase::kSucceeded; });
-  if (!has_success) status_.throughput_unit = api::ThroughputUnit::kNotKnown;
+  if (!HasAny(TrialPhase::kSucceeded)) status_.throughput_unit = api::ThroughputUnit::kNotKnown;
   for (Trial& trial : status_.trials) {
     if (trial.reason == TrialReason::kFromCache) continue;
     const std::int64_t spent = SpentOn(trial, RunOf(trial.name), view_.now);
@@ -184,7 +184,7 @@ bool Planner::StandsStill() {
     LookAgain(kPoll);
     SetStanding(status_, view_, TrialJobPhase::kWaiting, Standing::kReconciling, TrialJobReason::kWaitingForIdle,
                 "others wait for GPUs, and spec.idleOnly lets them go first");
-    return HasPending();
+    return HasAny(TrialPhase::kPending);
   }
   return false;
 }
@@ -207,11 +207,12 @@ bool Planner::StartOne(Trial& trial, BudgetState& left, bool is_alone) {
     trial.start_time = view_.now;
     trial.end_time.reset();
     Tell(kube::EventType::kNormal, "TrialStarted", "StartTrial",
-         ToText(trial.config) + " as " + std::string(view_.workload->trial_kind) + " " + trial.name + ", for at most " +
-             std::to_string(*slice) + " s");
+         ToText(trial.config) + " as " + std::string(view_.workload->trial_kind()) + " " + trial.name +
+             ", for at most " + std::to_string(*slice) + " s");
   }
   if (!status_.start_time) status_.start_time = view_.now;
-  plan_.start.push_back({trial.name, trial.config, *slice, trial.gpu_seconds});
+  plan_.start.push_back(
+      {trial.name, trial.config, *slice, trial.gpu_seconds, PodsOf(trial.config, *view_.workload, view_.nodes)});
   if (left.gpu_seconds) *left.gpu_seconds -= GpuSecondsOf(*slice, trial.config.gpus);
   return true;
 }
@@ -249,6 +250,7 @@ void Planner::CleanUp() {
     const Trial* found = FindTrial(status_, name);
     const TrialPhase phase = found != nullptr ? found->phase : TrialPhase::kPending;
     if (IsActive(phase)) {
+      if (run.child->lacks_peers) plan_.end.push_back(name);  // A stop between the creates: it is started anew.
       if (run.child->lacks_group) plan_.lacks_group.push_back(name);
       if (!run.pods.launcher.empty()) plan_.measure.push_back(name);
       continue;
@@ -259,11 +261,6 @@ void Planner::CleanUp() {
     if (!is_kept) plan_.end.push_back(name);
     else if (!HasFinished(*run.child) && !run.child->is_suspended) plan_.suspend.push_back(name);
   }
-}
-
-bool Planner::HasPending() const {
-  return std::any_of(status_.trials.begin(), status_.trials.end(),
-                     [](const Trial& trial) { return trial.phase == TrialPhase::kPending; });
 }
 
 void Planner::ApplyKnee() {
@@ -335,7 +332,7 @@ void Planner::Conclude() {
     LookAgain(kRefusedRetry);
     return;
   }
-  if (active == 0 && !HasPending()) {
+  if (active == 0 && !HasAny(TrialPhase::kPending)) {
     if (!HasLeftovers(view_)) return Finish();
     SetStanding(status_, view_, TrialJobPhase::kRunning, Standing::kReconciling, TrialJobReason::kTrialsRunning,
                 "all trials have ended; their last pods are being deleted");

@@ -105,8 +105,7 @@ void TrialReconciler::FeedQueue(kube::WorkQueue& queue) {
   });
   caches_.pods.AddHandler([this](const kube::Change& change, bool) {
     runs_.NoteGone(change);
-    for (const ObjectKey& key : kube::ControllerKeys(KindOf<TrialJob>(), change)) feed_.Add(key, News::kSoon);
-    if (const auto key = runs_.TrialJobOf(change.Any().metadata)) feed_.Add(*key, News::kSoon);
+    if (const auto trial = runs_.TrialOf(change.Any().metadata)) feed_.Add(trial->first, News::kSoon);
   });
 }
 

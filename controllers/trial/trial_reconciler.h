@@ -19,7 +19,7 @@
 #include "controllers/cluster/cluster_account.h"
 #include "controllers/frame/key_feed.h"
 #include "controllers/frame/status_writer.h"
-#include "controllers/trial/profile_store.h"
+#include "controllers/profile/profile_store.h"
 #include "controllers/trial/trial_runs.h"
 #include "controllers/trial/trial_sources.h"
 #include "controllers/trial/trial_writer.h"

@@ -3,6 +3,7 @@
 
 #include "controllers/cluster/owners.h"
 #include "controllers/trial/trial_outcome.h"
+#include "controllers/trial/trial_peers.h"
 #include "controllers/trial/trial_sources.h"
 #include "controllers/trial/trial_status.h"
 
@@ -96,24 +97,24 @@ const TrialObjects::Pods* TrialRuns::NewerThanCache(const std::string& ns, const
   return kube::IsOlder(pods_.store().resource_version(ns), live.resource_version) ? &live.pods : nullptr;
 }
 
-std::optional<ObjectKey> TrialRuns::TrialJobOf(const kube::ObjectMeta& pod) const {
+std::optional<TrialRuns::TrialKey> TrialRuns::TrialOf(const kube::ObjectMeta& pod) const {
+  if (IsOfTrialJob(pod)) return TrialKey{{pod.ns, pod.Controller()->name.str()}, pod.name};
+  if (const auto peer = ReadPeerOf(pod)) return TrialKey{peer->trial_job, peer->trial.name};
   const std::optional<ObjectKey> job = JobOf(pod);
   if (!job) return std::nullopt;
   std::lock_guard lock(mutex_);
   const auto found = trial_jobs_.find(*job);
-  return found != trial_jobs_.end() ? std::optional(ObjectKey{job->ns, found->second}) : std::nullopt;
+  return found != trial_jobs_.end() ? std::optional(TrialKey{{job->ns, found->second}, job->name}) : std::nullopt;
 }
 
 void TrialRuns::NoteGone(const kube::Change& change) {
   if (!change.before || (change.after && change.after->metadata.uid == change.before->metadata.uid)) return;
   const auto& pod = static_cast<const kube::Pod&>(*change.before);
   if (pod.spec.node_name.empty()) return;
-  const bool is_trial = IsOfTrialJob(pod.metadata);
-  const auto trial_job = is_trial ? std::optional(ObjectKey{pod.metadata.ns, pod.metadata.Controller()->name.str()})
-                                  : TrialJobOf(pod.metadata);
-  if (!trial_job || !(is_trial || PartInJob(pod).has_gpus)) return;
-  const std::string trial = is_trial ? pod.metadata.name : JobOf(pod.metadata)->name;
-  memory_.IfKept(*trial_job, [&](Memory& memory) { memory.held.NoteGone(trial, pod); });
+  const std::optional<TrialKey> trial = TrialOf(pod.metadata);
+  const bool is_of_job = !IsOfTrialJob(pod.metadata) && !ReadPeerOf(pod.metadata);
+  if (!trial || (is_of_job && !PartInJob(pod).has_gpus)) return;
+  memory_.IfKept(trial->first, [&](Memory& memory) { memory.held.NoteGone(trial->second, pod); });
 }
 
 void TrialRuns::NoteStart(const TrialJob& job, const std::string& trial) {

@@ -42,8 +42,9 @@ class TrialRuns {
   // By name, the trials in the status and those that have a child; without what `sources` tells of them. Blocks for one
   // request to the API server for each trial whose pods are in doubt, every few seconds at most.
   std::map<std::string, TrialRun> Read(const api::TrialJob& job, const TrialSources& sources, std::stop_token stop);
-  // For a pod of a job that is a trial; nullopt: it is none.
-  std::optional<kube::ObjectKey> TrialJobOf(const kube::ObjectMeta& pod) const;
+  // The TrialJob of a pod, and the name of its trial; nullopt: it is of none.
+  using TrialKey = std::pair<kube::ObjectKey, std::string>;
+  std::optional<TrialKey> TrialOf(const kube::ObjectMeta& pod) const;
 
   // Keeps what a worker that is gone said last. Call for each change of a pod.
   void NoteGone(const kube::Change& change);

@@ -91,11 +91,6 @@ kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& spa
   return configs;
 }
 
-api::TrialConfig WithoutNodes(api::TrialConfig config) {
-  config.nodes = 0;
-  return config;
-}
-
 std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type) {
   if (gpu_type.empty()) return {};
   const auto found = std::find_if(space.gpu_types.begin(), space.gpu_types.end(),
@@ -147,7 +142,7 @@ std::string TrialName(const std::string& job, const api::TrialConfig& config, co
 
 SkipRules::SkipRules(const api::TrialJobSpec& spec, const Workload& workload, const std::vector<api::Trial>& trials)
     : is_batch_per_gpu_(spec.space.batch_size_scope == api::BatchSizeScope::kPerGpu),
-      has_whole_models_(!workload.is_on_one_node) {
+      has_whole_models_(!workload.is_pod) {
   struct Size {
     int gpus = 0;
     Interval throughput;

@@ -24,9 +24,6 @@ namespace grus {
 kube::Result<std::vector<api::TrialConfig>> ConfigsOf(const api::TrialSpace& space, const Workload& workload,
                                                       const std::vector<api::Trial>& trials = {});
 
-// The configuration as in the space, without a number of nodes.
-api::TrialConfig WithoutNodes(api::TrialConfig config);
-
 // The labels of the nodes with that GPU type; none for the empty one.
 std::map<std::string, std::string> NodesOf(const api::TrialSpace& space, const std::string& gpu_type);
 
@@ -49,6 +46,16 @@ kube::Result<std::vector<api::TrialConfig>> PlacedConfigs(const api::TrialJobSpe
                                                           const std::map<std::string, TypeNodes>& nodes,
                                                           std::vector<api::TrialConfig> configs,
                                                           const std::vector<api::Trial>& trials = {});
+
+// Whether it is one of those on two nodes that nobody asked for.
+bool IsUnasked(const api::TrialSpace& space, const api::TrialConfig& config);
+
+// Of how many pods a trial consists that is to have one on each node: the fewest equal ones that nodes of the type have
+// room for, or as many as the configuration says. 0: a single one, which trains for itself.
+int PodsOf(const api::TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes);
+
+// Whether an empty cluster has room for it.
+bool Fits(const api::TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes);
 
 // NAME-SUFFIX, the same for a configuration in every process. Uses another suffix if `taken` has the name already.
 std::string TrialName(const std::string& job, const api::TrialConfig& config, const std::set<std::string>& taken);

@@ -173,6 +173,7 @@ void ReadTrialPod(const kube::Pod& pod, const PodPart& part, bool has_node, Tria
     else if (!pods.last_end || *pods.last_end < *ended) pods.last_end = *ended;
     pods.nodes.insert(pod.spec.node_name.str());
   }
+  if (part.has_gpus && !is_bound) ++pods.unbound;
   const bool is_newer = pods.launcher.empty() || !pod.metadata.is_being_deleted();
   if (!part.launches.empty() && is_newer) {
     const kube::ContainerStatus* training = StatusOf(pod, part.launches);

@@ -32,7 +32,7 @@ struct PushedSpeed {
   double value = 0;
 };
 
-// The job of a trial, or its pod.
+// The job of a trial, or its first pod.
 struct TrialChild {
   std::string uid;
   bool is_ours = false;
@@ -44,8 +44,10 @@ struct TrialChild {
   std::int64_t slice_seconds = 0;
   std::int64_t spent_before = 0;  // GPU seconds.
   std::string_view kind = "ElasticHorovodJob";
-  bool lacks_group = false;  // It is gated, and its PodGroup does not exist.
-  bool lingers = false;      // Its training has ended, but another container runs on.
+  bool lacks_group = false;                       // It is gated, and its PodGroup does not exist.
+  bool lacks_peers = false;                       // It has not started, and some of its pods do not exist.
+  bool lingers = false;                           // Its training has ended, but another container or pod runs on.
+  std::map<std::string, std::string> peers = {};  // The UIDs of its further pods, by name.
   std::optional<kube::Time> created = {};
   std::optional<PushedSpeed> pushed = {};  // On the job.
 };
@@ -61,6 +63,7 @@ struct PodPart {
 struct TrialPods {
   int all = 0;                            // Includes objects that are deleted with the pods.
   int holding = 0;                        // Workers that are bound and have not ended: they hold GPUs.
+  int unbound = 0;                        // Workers.
   std::set<std::string> nodes;            // That workers, also ended ones, are bound to.
   std::optional<kube::Time> first_bound;  // Of the workers.
   std::optional<kube::Time> last_end;     // Of ended workers, as their pods say;

@@ -27,6 +27,34 @@ bool HasWords(const Json& container, std::string_view list) {
   return words != nullptr && words->AsArray() != nullptr && !words->AsArray()->empty();
 }
 
+// What the command says of nodes.
+struct NodesInCommand {
+  bool runs_torchrun = false;
+  std::string fixed = {};  // What makes each pod a training of its own, or sets their number; empty: nothing does.
+};
+
+NodesInCommand NodesInCommandOf(const Json& container) {
+  std::string text;
+  for (const char* list : {"command", "args"}) {
+    const Json* words = container.Find(list);
+    if (words == nullptr || words->AsArray() == nullptr) continue;
+    for (const Json& word : *words->AsArray()) {
+      if (word.AsString() != nullptr) text += *word.AsString() + ' ';
+    }
+  }
+  NodesInCommand found;
+  found.runs_torchrun =
+      text.find("torchrun") != std::string::npos || text.find("torch.distributed.run") != std::string::npos;
+  if (text.find("--standalone") != std::string::npos) found.fixed = "--standalone";
+  constexpr std::string_view kNodes = "--nnodes";
+  for (std::size_t at = text.find(kNodes); at != std::string::npos; at = text.find(kNodes, at + 1)) {
+    const std::size_t value = text.find_first_not_of("= \"'", at + kNodes.size());
+    if (value == std::string::npos || text[value] == '$') continue;  // It may be ours.
+    found.fixed = std::string(kNodes) + "=" + text.substr(value, text.find_first_of(" \"'", value) - value);
+  }
+  return found;
+}
+
 kube::Error Unusable(const std::string& why) {
   return kube::Error(kube::ErrorCode::kInvalidArgument, "workload.podTemplate " + why);
 }
@@ -56,10 +84,17 @@ kube::Result<Workload> PodWorkload(Json pod_template, const api::TrialSpace& spa
   if (has_option && !HasWords(*container, "command") && !HasWords(*container, "args")) {
     return Unusable("has neither command nor args that space.batchSizeOption could follow");
   }
+  const bool asks_for_nodes = !space.placements.empty() || !space.node_counts.empty();
+  const NodesInCommand nodes = NodesInCommandOf(*container);
+  if (asks_for_nodes && !nodes.fixed.empty()) {
+    return Unusable("says " + nodes.fixed +
+                    " in its command, but space.placements and space.nodeCounts decide how many nodes train together; "
+                    "leave it out, or write --nnodes=$(NNODES)");
+  }
   Workload workload;
-  workload.is_on_one_node = true;
+  workload.is_pod = true;
+  workload.is_on_one_node = !asks_for_nodes && (!nodes.runs_torchrun || !nodes.fixed.empty());
   workload.node_selector = NodeSelectorOf(pod_template);
-  workload.trial_kind = "Pod";
   workload.made_from = std::move(pod_template);
   return workload;
 }

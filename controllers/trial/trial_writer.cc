@@ -54,8 +54,13 @@ Status TrialWriter::End(const TrialView& view, const TrialPlan& plan, ChildWrite
     if (!deleted && deleted.error().code() != ErrorCode::kConflict) return deleted;
   }
   for (const std::string& trial : plan.suspend) {
-    Status stopped = writer.Merge(objects.kind(), trial, view.runs.at(trial).child->uid, objects.Suspension());
-    if (!stopped && stopped.error().code() != ErrorCode::kNotFound) return stopped;
+    const TrialChild& child = *view.runs.at(trial).child;
+    std::vector<std::pair<std::string, std::string>> all(child.peers.begin(), child.peers.end());
+    all.emplace_back(trial, child.uid);  // Last: it says that the trial is suspended.
+    for (const auto& [name, uid] : all) {
+      Status stopped = writer.Merge(objects.kind(), name, uid, objects.Suspension());
+      if (!stopped && stopped.error().code() != ErrorCode::kNotFound) return stopped;
+    }
   }
   return {};
 }
@@ -68,7 +73,14 @@ Status TrialWriter::Start(const TrialView& view, const TrialStart& start, ChildW
   TrialRun there;
   objects.Read(job, start.name, nullptr, there);
   if (there.child || there.pods.all > 0) return {};
-  Status made = writer.Create(objects.kind(), objects.Make(job, *view.workload, start));
+  std::string uid;
+  Status made = writer.Create(objects.kind(), objects.Make(job, *view.workload, start), &uid);
+  if (made) {
+    for (const TrialPart& part : objects.MakeRest(job, *view.workload, start, uid)) {
+      made = writer.Create(part.kind, part.object);
+      if (!made) break;
+    }
+  }
   if (made) return {};
   switch (made.error().code()) {
     case ErrorCode::kAlreadyExists: return {};  // The next pass sees whose it is.

@@ -65,9 +65,12 @@ std::span<const FieldInfo> TrialWorkload::Fields() {
       Field<&T::job_template>("template", {.doc = "A job to measure, which need not exist."}),
       Field<&T::pod_template>(
           "podTemplate",
-          {.doc = "A pod template, for a training on the GPUs of one node: each trial is a pod of its own. The "
-                  "container that asks for GPUs, or else the first, does the training, and a trial of n GPUs "
-                  "gives it n. The pod never restarts, and its labels and annotations are kept."}),
+          {.doc =
+               "A pod template: each trial is a pod of its own. The container that asks for GPUs, or else the first, "
+               "does the training, and a trial of n GPUs gives it n. If its command runs torchrun without "
+               "--standalone and --nnodes, or space.placements or space.nodeCounts is set, a trial may also be a "
+               "gang of pods, one on each node, with the variables that torchrun reads. The pods never restart, and "
+               "labels and annotations are kept."}),
   };
   return kFields;
 }
@@ -141,10 +144,6 @@ constexpr CelRule kSpecRules[] = {
      "self.workload.template.spec.workersSpec.gpusPerWorker < 1 || self.space.gpuCounts.all(n, n % "
      "self.workload.template.spec.workersSpec.gpusPerWorker == 0)",
      "space.gpuCounts must be multiples of workload.template.spec.workersSpec.gpusPerWorker"},
-    {"!has(self.workload.podTemplate) || !has(self.space) || ((!has(self.space.placements) || "
-     "self.space.placements.all(p, p == 'Packed')) && (!has(self.space.nodeCounts) || self.space.nodeCounts.all(n, n "
-     "== 1)))",
-     "space.placements and space.nodeCounts need a job: a workload.podTemplate trains on one node"},
     {"self.apply == 'Recommend' || has(self.workload.jobRef)",
      "apply: Apply needs workload.jobRef, the job to apply the recommendation to"},
 };
@@ -170,17 +169,20 @@ std::span<const FieldInfo> TrialSpace::Fields() {
       Field<&T::placements>(
           "placements",
           {.doc =
-               "How the workers of a job are placed. Packed: on as few nodes as have room. Spread: on twice as "
+               "How the workers, or pods, of a trial are placed. Packed: on as few nodes as have room. Spread: on "
+               "twice as "
                "many, the same number on each, which shows what the network between nodes costs. If neither this "
                "nor nodeCounts is set, Packed; and one more trial on two nodes, if the curve asks for more GPUs than "
                "a node has and no trial would need a second one.",
            .max_items = 2,
            .list_type = "set"}),
-      Field<&T::node_counts>("nodeCounts", {.doc = "Numbers of nodes to spread the workers of a job over, the same "
-                                                   "number on each. Sizes that cannot be divided so are left out.",
-                                            .max_items = 8,
-                                            .list_type = "set",
-                                            .cel = kNodeCountRules}),
+      Field<&T::node_counts>(
+          "nodeCounts",
+          {.doc = "Numbers of nodes to spread the workers over, the same number "
+                  "on each; of a podTemplate, numbers of pods. Sizes that cannot be divided so are left out.",
+           .max_items = 8,
+           .list_type = "set",
+           .cel = kNodeCountRules}),
       Field<&T::batch_sizes>("batchSizes", {.doc = "Batch sizes. A single one may also just say which one the workload "
                                                    "has. If not set, the workload keeps its own, unknown batch size.",
                                             .max_items = 64,

@@ -51,17 +51,21 @@ kube::testing::Invariant NoTrialTwice() {
 
 constexpr char kJobTemplate[] = R"({"template":{"spec":{"launcherSpec":{"image":"a","pythonCommand":["p"]},
     "workersSpec":{"image":"a"}}}})";
+constexpr char kTorchrun[] =
+    R"({"podTemplate":{"spec":{"containers":[{"name":"train","image":"a","command":["torchrun","train.py"]}]}}})";
 constexpr char kPodTemplate[] = R"({"podTemplate":{"spec":{"containers":[{"name":"train","image":"a"}]}}})";
 
 class TrialWorkload final : public kube::testing::Workload {
  public:
-  // `workload`: spec.workload of the TrialJob.
-  TrialWorkload(std::string_view name, std::string_view workload) : name_(name), workload_(workload) {}
+  // `workload`: spec.workload of the TrialJob. `nodes`: their GPUs; each trial has only one choice of them, because on
+  // how many nodes it comes is told, and should not hang on faults.
+  TrialWorkload(std::string_view name, std::string_view workload, std::vector<int> nodes)
+      : name_(name), workload_(workload), nodes_(std::move(nodes)) {}
 
   std::string_view name() const override { return name_; }
   void Prepare(World& world) const override {
     CreateCrds(world);
-    AddNode(world, "node-0", 16);  // One: on how many nodes a trial comes is told, and should not hang on faults.
+    for (std::size_t i = 0; i < nodes_.size(); ++i) AddNode(world, "node-" + std::to_string(i), nodes_[i]);
     Json tune = FromText(R"({"apiVersion":"ai.centauruscloud.io/v1alpha1","kind":"TrialJob",
         "metadata":{"name":"tune","namespace":"default"},"spec":{"space":{"gpuCounts":[2,4]},
         "measure":{"source":"Push"},"earlyStop":true}})");
@@ -108,14 +112,17 @@ class TrialWorkload final : public kube::testing::Workload {
 
  private:
   const std::string name_, workload_;
+  const std::vector<int> nodes_;
 };
 
 }  // namespace
 
 kube::testing::Workloads TrialWorkloads() {
   kube::testing::Workloads workloads;
-  workloads.push_back(std::make_unique<TrialWorkload>("trials-find-the-knee", kJobTemplate));
-  workloads.push_back(std::make_unique<TrialWorkload>("trials-that-are-pods", kPodTemplate));
+  const std::vector<int> one = {16}, two = {2, 2};
+  workloads.push_back(std::make_unique<TrialWorkload>("trials-find-the-knee", kJobTemplate, one));
+  workloads.push_back(std::make_unique<TrialWorkload>("trials-that-are-pods", kPodTemplate, one));
+  workloads.push_back(std::make_unique<TrialWorkload>("trials-on-two-nodes", kTorchrun, two));
   return workloads;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // WorkloadProfiles as the store writes them, against the rules of a real API server.
-#include "controllers/trial/profile_store.h"
+#include "controllers/profile/profile_store.h"
 
 #include <gmock/gmock.h>
 
-#include "tests/controllers/trial/profile_builders.h"
+#include "tests/controllers/profile/profile_builders.h"
 #include "tests/integration/elastic_job.h"
 
 namespace grus::testing {

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "crds/types/gpu_queue.h"
-#include "tests/controllers/trial/profile_builders.h"
+#include "tests/controllers/profile/profile_builders.h"
 #include "tests/integration/elastic_job.h"
 
 namespace grus::testing {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "controllers/policy/resources.h"
-#include "controllers/trial/trial_view.h"
+#include "controllers/trial/trial_peers.h"
 #include "tests/kit/local_cluster.h"
 
 namespace grus::testing {
@@ -23,6 +23,7 @@ bool IsTrial(const kube::Pod& pod) { return !pod.metadata.Label(kTrialJobLabel).
 
 bool Prints(const kube::Pod& pod) {
   const bool trains = pod.metadata.Label(kRoleLabel) == "launcher" || IsTrial(pod);
+  if (ReadPeerOf(pod.metadata)) return false;  // Only the first pod of a trial says how fast it is.
   return trains && pod.status.phase == "Running" && !pod.metadata.is_being_deleted();
 }
 
@@ -31,7 +32,7 @@ int GpusOf(const kube::Pod& pod) {
   for (const kube::Container& container : pod.spec.containers) {
     if (const auto* asked = kube::FindResource(container.resources.requests, kGpuResource)) gpus += asked->Value();
   }
-  return static_cast<int>(gpus);
+  return static_cast<int>(gpus) * PodsOfTrial(pod);
 }
 
 }  // namespace

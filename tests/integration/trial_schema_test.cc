@@ -65,8 +65,6 @@ TEST_F(TrialSchema, SpecsThatMakeNoSenseAreRefused) {
       {WithJob(R"("space":{"gpuTypes":[{"name":"a","pricePerHour":"$2"}]})"), "pricePerHour", "should match"},
       {WithJob(R"("space":{"nodeCounts":[0]})"), "spec.space.nodeCounts", "numbers from 1 to 1024"},
       {WithJob(R"("space":{"placements":["Wide"]})"), "spec.space.placements", "Unsupported value"},
-      {R"({"workload":{"podTemplate":{"spec":{"containers":[]}}},"space":{"nodeCounts":[1,2]}})", "spec",
-       "need a job: a workload.podTemplate trains on one node"},
       {WithJob(R"("space":{"batchSizes":[0]})"), "spec.space.batchSizes", "numbers of at least 1"},
       {WithJob(R"("space":{"batchSizes":[32,64]})"), "spec.space", "needs space.batchSizeEnv or space.batchSizeOption"},
       {WithJob(R"("space":{"gpuTypes":[{"name":"a"},{"name":"b"}],"batchSizeEnv":"B","gpuCounts":)" + Numbers(128) +
@@ -96,7 +94,7 @@ TEST_F(TrialSchema, SpecsAtTheLimitsAreTaken) {
   for (const std::string& spec :
        {WithJob(R"("space":{"gpuTypes":[{"name":"a","pricePerHour":"2.50"},{"name":"b","pricePerHour":"1"}]})"),
         WithJob(R"("space":{"placements":["Packed","Spread"],"nodeCounts":[1,2,4]})"),
-        std::string(R"({"workload":{"podTemplate":{"spec":{"containers":[]}}},"space":{"placements":["Packed"]}})"),
+        std::string(R"({"workload":{"podTemplate":{"spec":{"containers":[]}}},"space":{"nodeCounts":[1,2]}})"),
         WithJob(R"("budget":{"wallSeconds":0,"gpuSeconds":0})"),
         WithJob(R"("space":{"gpuTypes":[],"gpuCounts":[],"batchSizes":[]})"), WithJob(R"("space":{"batchSizes":[64]})"),
         WithJob(R"("apply":"Apply")"), WithTemplate(2, R"("space":{"gpuCounts":[2,4]})"),

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/controllers/trial/profile_builders.h"
+#include "tests/controllers/profile/profile_builders.h"
 
 namespace grus {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "tests/controllers/trial/profile_builders.h"
+#include "tests/controllers/profile/profile_builders.h"
 
 namespace grus {
 namespace {

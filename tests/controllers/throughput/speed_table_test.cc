@@ -10,7 +10,7 @@
 #include <limits>
 #include <random>
 
-#include "tests/controllers/trial/profile_builders.h"
+#include "tests/controllers/profile/profile_builders.h"
 
 namespace grus {
 namespace {

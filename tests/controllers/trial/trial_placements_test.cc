@@ -110,6 +110,35 @@ TEST(SpreadTrials, AreMeasuredForTheModelAndLeaveTheCurveToPackedOnes) {
   EXPECT_EQ(on_eight->throughput, "800");
 }
 
+TEST(SpreadTrials, TheResultWaitsForOneThatNobodyAskedForForTenMinutesOnly) {
+  for (const bool is_asked : {false, true}) {
+    api::TrialJob job = AskingBeyondANode();
+    if (is_asked) job.spec.space.node_counts = {1, 2};
+    TrialWorld world(job);
+    world.view().nodes[""] = Nodes({8, 8});
+    const auto spread = [&] {
+      return std::ranges::find_if(world.status().trials,
+                                  [](const auto& t) { return t.config.gpus == 8 && t.config.min_nodes > 0; });
+    };
+    for (int i = 0; i < 200 && !world.status().completion_time; ++i) {
+      world.Pass();
+      world.now += 10;
+      for (const std::string& name : world.Active()) {
+        const auto trial = std::ranges::find(world.status().trials, name, &api::Trial::name);
+        world.run(name).speed = Seen(HalfOnTwo(trial->config), 20);
+        if (trial != spread()) continue;
+        world.run(name) = {};
+        world.run(name).child = TrialChild{"u", true, false, false, "Waiting", "0/2 nodes", "", {}, 300, 0};
+      }
+    }
+    EXPECT_EQ(world.status().completion_time.has_value(), !is_asked);
+    if (is_asked) continue;
+    EXPECT_EQ(spread()->reason, api::TrialReason::kDoesNotFit);
+    EXPECT_THAT(spread()->message, HasSubstr("no room for it in 10 minutes: 0/2 nodes"));
+    EXPECT_EQ(world.status().phase, api::TrialJobPhase::kSucceeded);
+  }
+}
+
 TEST(SpreadTrials, AreNoSignThatMoreGpusDoNotHelp) {
   api::TrialJob job = TestTrialJob({2, 4, 8});
   job.spec.space.node_counts = {1, 2};
@@ -128,6 +157,39 @@ TEST(SpreadTrials, AreNotStartedWhereNodesAreTooFew) {
   const auto spread = std::ranges::find_if(world.status().trials, [](const auto& t) { return t.config.min_nodes > 0; });
   ASSERT_NE(spread, world.status().trials.end());
   EXPECT_EQ(spread->reason, api::TrialReason::kDoesNotFit);
+}
+
+// A template whose trials may be on several nodes.
+Workload PodsOfTemplate() {
+  Workload workload;
+  workload.is_pod = true;
+  return workload;
+}
+
+TEST(PodsOf, OneOnEachOfTheFewestNodesThatHaveRoomForEqualOnes) {
+  const std::map<std::string, TypeNodes> nodes = {{"", Nodes({8, 8, 8, 2})}};
+  const auto pods = [&](int gpus, int min_nodes = 0) {
+    return PodsOf({"", gpus, 0, 0, min_nodes}, PodsOfTemplate(), nodes);
+  };
+  EXPECT_EQ(pods(1), 1);
+  EXPECT_EQ(pods(8), 1);
+  EXPECT_EQ(pods(8, 2), 2) << "the space says so";
+  EXPECT_EQ(pods(12), 2);
+  EXPECT_EQ(pods(9), 3) << "two cannot be equal";
+  EXPECT_EQ(pods(24), 3);
+  EXPECT_EQ(PodsOf({"", 16, 0, 0}, JobOf(1), nodes), 0);
+  Workload alone = PodsOfTemplate();
+  alone.is_on_one_node = true;
+  EXPECT_EQ(PodsOf({"", 8, 0, 0}, alone, nodes), 0);
+}
+
+TEST(PodsOf, EachNeedsANodeOfItsOwn) {
+  const std::map<std::string, TypeNodes> nodes = {{"", Nodes({8, 8, 8, 2})}};
+  EXPECT_TRUE(Fits({"", 24, 0, 0}, PodsOfTemplate(), nodes));
+  EXPECT_TRUE(Fits({"", 25, 0, 0}, JobOf(1), nodes)) << "a worker may be on the small one";
+  EXPECT_FALSE(Fits({"", 25, 0, 0}, PodsOfTemplate(), nodes));
+  EXPECT_TRUE(Fits({"", 8, 0, 0, 4}, PodsOfTemplate(), nodes));
+  EXPECT_FALSE(Fits({"", 16, 0, 0, 4}, PodsOfTemplate(), nodes)) << "4 do not fit on the small one";
 }
 
 TEST(SpreadTrials, KeepTheirWorkersApart) {

@@ -109,6 +109,141 @@ TEST_F(TrialPodReconcilerTest, WhatIsKeptIsToldToEndAndStays) {
   EXPECT_EQ(*server_.Get("pods", Key())->At({"spec", "activeDeadlineSeconds"})->AsInt(), 1);
 }
 
+constexpr char kOnTwo[] = R"({"measure":{"source":"Push"},"workload":{"podTemplate":{"spec":{"containers":[
+    {"name":"train","image":"a","command":["torchrun","x"]}]}}},"space":{"gpuCounts":[8],"nodeCounts":[2]}})";
+
+class TrialOnTwoNodes : public TrialPodReconcilerTest {
+ protected:
+  kube::ObjectKey Peer() { return {"team-a", TheTrial() + "-1"}; }
+  void RunBoth() {
+    if (!server_.Get("pods", Key())->At({"spec", "nodeName"})) Run();
+    Edit("pods", Peer(), [](Json& pod) { pod["spec"].Erase("schedulingGates"); });
+    ASSERT_TRUE(server_.Bind(Peer(), "n2"));
+    SayRunning(Peer().name, "train");
+  }
+  void Begin(const std::string& spec = kOnTwo) {
+    AddNode("n2");
+    AddTrialJob(spec);
+    Start();
+    Pass();
+  }
+};
+
+TEST_F(TrialOnTwoNodes, ItsPodsAndTheServiceAreThereBeforeItsGroup) {
+  Begin();
+
+  ASSERT_NE(server_.Get("pods", Key()), nullptr);
+  const auto peer = server_.Get("pods", Peer());
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(*peer->At({"metadata", "ownerReferences"})->AsArray()->at(0).Find("uid")->AsString(), Uid());
+  EXPECT_NE(server_.Get("services", Key()), nullptr);
+  EXPECT_EQ(server_.Get(kGroups, Key()), nullptr);
+
+  Pass();
+
+  const auto group = server_.Get(kGroups, Key());
+  ASSERT_NE(group, nullptr);
+  EXPECT_EQ(*group->At({"spec", "minMember"})->AsInt(), 2);
+}
+
+TEST_F(TrialOnTwoNodes, IsMeasuredByItsFirstPodAndCostsTheGpusOfBoth) {
+  Begin();
+  Pass();
+  RunBoth();
+  Pass();
+
+  Measure();
+
+  const api::Trial trial = Tune()->status.trials[0];
+  EXPECT_EQ(trial.config.nodes, 2);
+  EXPECT_NEAR(std::stod(trial.measured->throughput), 512.7, 1);
+  Collect();
+  Pass();
+  const std::int64_t spent = Tune()->status.spent.gpu_seconds;
+  EXPECT_EQ(spent % 8, 0) << "8 GPUs for so many seconds";
+  EXPECT_GT(spent, 0);
+  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
+}
+
+TEST_F(TrialOnTwoNodes, ItsNodesAreCountedOnceAllItsPodsHaveOne) {
+  Begin();
+  Pass();
+  Run();
+  Pass();
+  EXPECT_EQ(Tune()->status.trials[0].config.nodes, 0);
+
+  RunBoth();
+  for (int i = 0; i < 2; ++i) {  // It is progress, and written with the next.
+    clock_.Advance(kPoll);
+    Pass();
+  }
+
+  EXPECT_EQ(Tune()->status.trials[0].config.nodes, 2);
+}
+
+TEST_F(TrialOnTwoNodes, APeerThatCrashesEndsIt) {
+  Begin();
+  Pass();
+  RunBoth();
+  Pass();
+
+  SetStatus("pods", Peer(), R"({"phase":"Failed","containerStatuses":[{"name":"train","state":{"terminated":
+      {"exitCode":3}}}]})");
+  Pass();
+
+  const api::Trial trial = Tune()->status.trials[0];
+  EXPECT_EQ(trial.phase, TrialPhase::kFailed);
+  EXPECT_EQ(trial.reason, api::TrialReason::kCrashed);
+  EXPECT_THAT(trial.message, HasSubstr("ended with exit code 3"));
+}
+
+TEST_F(TrialOnTwoNodes, AStopBetweenItsCreatesStartsItAnew) {
+  Begin();
+  ASSERT_TRUE(server_.Delete("pods", Peer(), *kube::ParseJson(R"({"gracePeriodSeconds":0})")));
+  const std::string uid = Uid();
+
+  Pass();
+  EXPECT_EQ(server_.Get("pods", Key()), nullptr) << "it never held a GPU";
+  ASSERT_TRUE(server_.Delete("services", Key(), Json::MakeObject()));
+  Pass();
+
+  ASSERT_NE(server_.Get("pods", Key()), nullptr);
+  EXPECT_NE(Uid(), uid);
+  EXPECT_NE(server_.Get("pods", Peer()), nullptr);
+  EXPECT_EQ(server_.Get(kGroups, Key()), nullptr);
+}
+
+TEST_F(TrialOnTwoNodes, IsOverOnceTheLastOfItsPodsIsGone) {
+  Begin();
+  Pass();
+  RunBoth();
+  Pass();
+  Measure();
+
+  ASSERT_TRUE(server_.Delete("pods", Key(), *kube::ParseJson(R"({"gracePeriodSeconds":0})")));
+  Pass();
+  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kRunning) << "4 GPUs are still held";
+  Collect();
+  Pass();
+
+  EXPECT_EQ(Tune()->status.phase, TrialJobPhase::kSucceeded);
+}
+
+TEST_F(TrialOnTwoNodes, WhatIsKeptHoldsNoGpusOnAnyNode) {
+  Json spec = *kube::ParseJson(kOnTwo);
+  spec["cleanup"] = "Never";
+  Begin(kube::ToText(spec));
+  Pass();
+  RunBoth();
+  Pass();
+
+  Measure();
+
+  for (const kube::ObjectKey& key : {Key(), Peer()}) {
+    EXPECT_EQ(*server_.Get("pods", key)->At({"spec", "activeDeadlineSeconds"})->AsInt(), 1) << key.name;
+  }
+}
+
 TEST_F(TrialPodReconcilerTest, OthersThatWaitStopAnIdleOneAndItsOwnGangDoesNot) {
   Json spec = *kube::ParseJson(kPush);
   spec["idleOnly"] = true;

@@ -116,10 +116,9 @@ TEST(MakeTrialGroup, HasOneMemberAndGoesWithItsPod) {
   EXPECT_EQ((*group)->metadata.Controller()->uid, "pod-uid");
 }
 
-TEST(PodWorkload, HasItsOwnNodesAndIsOnOneOfThem) {
+TEST(PodWorkload, HasItsOwnNodes) {
   const auto workload = PodWorkload(Template(), {});
   ASSERT_TRUE(workload);
-  EXPECT_TRUE(workload->is_on_one_node);
   EXPECT_EQ(workload->node_selector, (std::map<std::string, std::string>{{"pool", "b"}}));
 }
 

@@ -144,7 +144,7 @@ TEST(SkipRules, WhatDidNotFitRulesOutWhatNeedsMoreMemory) {
   const std::vector<api::Trial> trials = {
       Ended({"A100", 4, 0, 64}, api::TrialPhase::kFailed, TrialReason::kOutOfMemory)};
   Workload pod;
-  pod.is_on_one_node = true;
+  pod.is_pod = true;
   for (const Case& c : cases) {
     const auto is_out = [&](const Workload& workload) {
       return SkipRules({}, workload, trials).WhyNot(c.config) == TrialReason::kOutOfMemory;

@@ -13,7 +13,7 @@
 
 #include "controllers/measure/speed_reader.h"
 #include "controllers/policy/profile_drift.h"
-#include "controllers/trial/profile_store.h"
+#include "controllers/profile/profile_store.h"
 
 namespace grus {
 

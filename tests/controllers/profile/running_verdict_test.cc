@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/running_verdict.h"
+#include "controllers/profile/running_verdict.h"
 
 #include <gtest/gtest.h>
 
-#include "controllers/trial/profile_store.h"
-#include "tests/controllers/trial/profile_builders.h"
+#include "controllers/profile/profile_store.h"
+#include "tests/controllers/profile/profile_builders.h"
 
 namespace grus {
 namespace {

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <optional>
 
-#include "controllers/trial/log_sample.h"
+#include "controllers/profile/speed_source.h"
 
 namespace grus {
 
@@ -20,10 +20,11 @@ class LogSamples {
  public:
   LogSamples(kube::Client& client, const kube::Clock& clock) : client_(client), clock_(clock) {}
 
-  // Starts to read the log of the launcher. False: too many others are being read, and `job` waits in line.
+  // Starts to read what the launcher prints from now on: earlier lines of its log may be about another size. False: too
+  // many others are being read, and `job` waits in line.
   bool Begin(const kube::ObjectKey& job, const kube::ObjectKey& launcher, const std::string& launcher_uid);
   // Null: the job's log is not being read. Valid until End().
-  const LogSample* Find(const kube::ObjectKey& job) const;
+  const SpeedSource* Find(const kube::ObjectKey& job) const;
   // Also takes `job` out of the line. Blocks until the thread that follows its log has ended.
   void End(const kube::ObjectKey& job);
   // The job whose turn it is; nullopt: nobody waits, or too many logs are being read.
@@ -33,7 +34,7 @@ class LogSamples {
   kube::Client& client_;
   const kube::Clock& clock_;
   mutable std::mutex mutex_;  // Guards what follows, not the samples themselves.
-  std::map<kube::ObjectKey, std::unique_ptr<LogSample>> samples_;
+  std::map<kube::ObjectKey, std::unique_ptr<SpeedSource>> samples_;
   std::deque<kube::ObjectKey> line_;
 };
 

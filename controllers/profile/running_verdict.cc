@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/running_verdict.h"
+#include "controllers/profile/running_verdict.h"
 
 #include "controllers/measure/measured_work.h"
 #include "controllers/policy/decimal.h"

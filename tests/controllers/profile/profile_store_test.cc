@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/profile_store.h"
+#include "controllers/profile/profile_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
 #include "crds/types/all_crds.h"
-#include "tests/controllers/trial/profile_builders.h"
+#include "tests/controllers/profile/profile_builders.h"
 
 namespace grus {
 namespace {

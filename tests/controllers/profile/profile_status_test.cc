@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/profile_status.h"
+#include "controllers/profile/profile_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "clientlib/model/json_writer.h"
 #include "clientlib/testing/fake_clock.h"
-#include "tests/controllers/trial/profile_builders.h"
+#include "tests/controllers/profile/profile_builders.h"
 
 namespace grus {
 namespace {

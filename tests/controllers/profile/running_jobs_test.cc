@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/running_jobs.h"
+#include "controllers/profile/running_jobs.h"
 
 #include <gmock/gmock.h>
 
@@ -7,9 +7,9 @@
 
 #include "clientlib/model/json_writer.h"
 #include "controllers/cluster/owners.h"
-#include "controllers/trial/profile_keeper.h"
-#include "controllers/trial/profile_status.h"
-#include "tests/controllers/trial/profile_builders.h"
+#include "controllers/profile/profile_keeper.h"
+#include "controllers/profile/profile_status.h"
+#include "tests/controllers/profile/profile_builders.h"
 #include "tests/kit/reconciler_fixture.h"
 
 namespace grus {

@@ -8,7 +8,7 @@
 
 #include "clientlib/cache/informer.h"
 #include "clientlib/runtime/controller.h"
-#include "controllers/trial/profile_store.h"
+#include "controllers/profile/profile_store.h"
 
 namespace grus {
 

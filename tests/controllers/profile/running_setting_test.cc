@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/running_setting.h"
+#include "controllers/profile/running_setting.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/profile_keeper.h"
+#include "controllers/profile/profile_keeper.h"
 
 namespace grus {
 namespace {

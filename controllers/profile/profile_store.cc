@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/profile_store.h"
+#include "controllers/profile/profile_store.h"
 
 #include <algorithm>
 #include <tuple>
 
 #include "clientlib/client/conflict_retry.h"
 #include "clientlib/model/json_writer.h"
-#include "controllers/trial/profile_status.h"
-#include "controllers/trial/trial_space.h"
+#include "controllers/policy/profile_drift.h"
+#include "controllers/profile/profile_status.h"
 
 namespace grus {
 namespace {

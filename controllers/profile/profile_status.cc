@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/profile_status.h"
+#include "controllers/profile/profile_status.h"
 
 #include <algorithm>
 #include <cmath>

@@ -20,9 +20,9 @@
 #include "clientlib/runtime/event_recorder.h"
 #include "clientlib/runtime/object_memory.h"
 #include "controllers/frame/key_feed.h"
-#include "controllers/trial/log_samples.h"
-#include "controllers/trial/running_setting.h"
-#include "controllers/trial/running_verdict.h"
+#include "controllers/profile/log_samples.h"
+#include "controllers/profile/running_setting.h"
+#include "controllers/profile/running_verdict.h"
 
 namespace grus {
 
@@ -65,7 +65,7 @@ class RunningJobs final : public kube::Reconciler {
 
   kube::Result<kube::Action> Pass(const kube::ObjectKey& key, std::stop_token stop);
   std::optional<RunningSetting> SettingNow(const api::ElasticHorovodJob& job) const;
-  kube::Result<kube::Action> Look(const Job& job, const RunningSetting& setting, const LogSample& sample,
+  kube::Result<kube::Action> Look(const Job& job, const RunningSetting& setting, const SpeedSource& sample,
                                   kube::TimePoint until, std::stop_token stop);
   // Judges the sample.
   kube::Status Conclude(const Job& job, const RunningSetting& setting, const SpeedObservation& seen,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "controllers/trial/running_jobs.h"
+#include "controllers/profile/running_jobs.h"
 
 #include <algorithm>
 #include <set>
@@ -12,7 +12,7 @@
 #include "controllers/measure/reading.h"
 #include "controllers/policy/resources.h"
 #include "controllers/policy/workload_fingerprint.h"
-#include "controllers/trial/profile_status.h"
+#include "controllers/profile/profile_status.h"
 
 namespace grus {
 namespace {
@@ -113,32 +113,34 @@ kube::Result<Action> RunningJobs::Pass(const ObjectKey& key, std::stop_token sto
   if (is_other) samples_.End(key);
   if (!setting) return Action::After(kSettle);
   if (now < memory.due) return Action::After(memory.due - now);
-  if (const LogSample* sample = samples_.Find(key)) return Look(job, *setting, *sample, memory.until, std::move(stop));
+  if (const SpeedSource* sample = samples_.Find(key))
+    return Look(job, *setting, *sample, memory.until, std::move(stop));
   if (!samples_.Begin(key, {key.ns, setting->launcher}, setting->launcher_uid)) return Action::After(kSampleEvery);
   memory_.With(job->metadata, [&](Memory& kept) { kept.until = now + kSlice; });
   return Action::After(kLookEvery);
 }
 
-kube::Result<Action> RunningJobs::Look(const Job& job, const RunningSetting& setting, const LogSample& sample,
+kube::Result<Action> RunningJobs::Look(const Job& job, const RunningSetting& setting, const SpeedSource& sample,
                                        kube::TimePoint until, std::stop_token stop) {
   const ObjectKey key = job->metadata.Key();
-  const LogSample::Seen seen = sample.Look();
+  const SpeedObservation seen = sample.Look();
+  const std::string refusal = sample.Refusal();
   const kube::TimePoint now = clock_.Now();
-  const bool is_known = seen.speed.state == SpeedState::kPrecise && seen.speed.span >= kLeastSample;
-  const bool is_over = now >= until || seen.has_ended || !seen.refusal.empty();
+  const bool is_known = seen.state == SpeedState::kPrecise && seen.span >= kLeastSample;
+  const bool is_over = now >= until || sample.HasEnded() || !refusal.empty();
   if (!is_known && !is_over) return Action::After(std::min(kLookEvery, until - now));
 
   samples_.End(key);
   const bool tells_refusal = memory_.With(job->metadata, [&](Memory& memory) {
     memory.due = now + kSampleEvery;
-    return !seen.refusal.empty() && !std::exchange(memory.is_refusal_told, true);
+    return !refusal.empty() && !std::exchange(memory.is_refusal_told, true);
   });
   if (tells_refusal) {
-    log_.Warn("the speed of a running job cannot be read", {{"job", key.ToString()}, {"reason", seen.refusal}});
+    log_.Warn("the speed of a running job cannot be read", {{"job", key.ToString()}, {"reason", refusal}});
   }
-  if (seen.refusal.empty()) {
+  if (refusal.empty()) {
     // Not retried: the next sample will show the same, and until then the profile stays as it is.
-    if (const kube::Status done = Conclude(job, setting, seen.speed, std::move(stop)); !done) {
+    if (const kube::Status done = Conclude(job, setting, seen, std::move(stop)); !done) {
       log_.Warn("the speed of a running job could not be saved",
                 {{"job", key.ToString()}, {"error", done.error().message()}});
     }
