@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clientlib/auth/exec_credential.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -15,7 +16,11 @@ namespace {
 
 constexpr std::chrono::seconds kLeeway(10);        // A credential that expires sooner counts as expired.
 constexpr std::chrono::seconds kRetryInterval(5);  // After a run that failed.
+// A run that hangs is ended and followed by a second one before the old credential ends.
+constexpr std::chrono::minutes kRenewBeforeEnd(2);
+constexpr std::chrono::seconds kRunLimit(50);
 constexpr std::size_t kOutputLimit = 1UL << 20;
+constexpr std::string_view kWho = "exec credential plugin";
 
 Error Malformed(std::string message) { return Error(ErrorCode::kDecode, std::move(message)); }
 
@@ -80,19 +85,20 @@ std::string ExecInfo(const ClientConfig& config) {
       {{"apiVersion", config.exec->api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}}));
 }
 
-ExecCredentialSource::ExecCredentialSource(const ClientConfig& config, const Clock& clock)
-    : config_(*config.exec), exec_info_(ExecInfo(config)), clock_(clock) {}
+ExecCredentialSource::ExecCredentialSource(const ClientConfig& config, const Clock& clock,
+                                           std::chrono::milliseconds longest_wait)
+    : config_(*config.exec), exec_info_(ExecInfo(config)), clock_(clock), longest_wait_(longest_wait) {}
 
 Result<std::string> ExecCredentialSource::AuthorizationHeader() {
-  std::lock_guard lock(mutex_);
-  if (Status status = Refresh(); !status) return std::move(status).error();
-  return credential_->token.empty() ? std::string() : "Bearer " + credential_->token;
+  const Result<ExecCredential> credential = Current();
+  if (!credential) return credential.error();
+  return credential->token.empty() ? std::string() : "Bearer " + credential->token;
 }
 
 Result<std::optional<ClientCertificate>> ExecCredentialSource::PluginCertificate() {
-  std::lock_guard lock(mutex_);
-  if (Status status = Refresh(); !status) return std::move(status).error();
-  return credential_->certificate;
+  Result<ExecCredential> credential = Current();
+  if (!credential) return std::move(credential).error();
+  return std::move(credential->certificate);
 }
 
 void ExecCredentialSource::Refused(TimePoint sent) {
@@ -100,27 +106,63 @@ void ExecCredentialSource::Refused(TimePoint sent) {
   if (obtained_at_ <= sent) credential_.reset();
 }
 
-Status ExecCredentialSource::Refresh() {
-  if (credential_ && (!credential_->expires_at || *credential_->expires_at > clock_.WallNow() + kLeeway)) return {};
-  if (failure_ && clock_.Now() < try_again_) return *failure_;
-  Result<ExecCredential> fresh = RunPlugin();
+bool ExecCredentialSource::IsValidFor(Duration time) const {
+  return credential_ && (!credential_->expires_at || *credential_->expires_at > clock_.WallNow() + time);
+}
+
+Result<ExecCredential> ExecCredentialSource::Current() {
+  std::unique_lock lock(mutex_);
+  if (!IsValidFor(renew_before_end_) && !is_running_ && clock_.Now() >= try_again_) StartRun();
+  if (IsValidFor(kLeeway)) return *credential_;
+  // Before the first credential there is no lease to lose: the plugin may take its time.
+  const auto wait = has_had_one_ ? longest_wait_ : kRunLimit + longest_wait_;
+  const bool has_finished = finished_.wait_for(lock, wait, [this] { return !is_running_; });
+  // What a plugin has just given counts even if it expires soon.
+  if (credential_ && (IsValidFor({}) || (has_finished && !failure_))) return *credential_;
+  if (!has_finished) return Error(ErrorCode::kTimeout, "still runs").with(config_.command).with(kWho);
+  return failure_ ? *failure_ : Error(ErrorCode::kUnavailable, "its credential was refused").with(kWho);
+}
+
+void ExecCredentialSource::StartRun() {
+  is_running_ = true;
+  if (run_.joinable()) run_.join();  // It has finished, and takes no lock any more.
+  run_ = std::jthread([this](std::stop_token stop) {
+    Result<ExecCredential> fresh = RunPlugin(std::move(stop));
+    {
+      std::lock_guard lock(mutex_);
+      FinishRun(std::move(fresh));
+    }
+    finished_.notify_all();
+  });
+}
+
+void ExecCredentialSource::FinishRun(Result<ExecCredential> fresh) {
+  is_running_ = false;
   if (!fresh) {
-    failure_ = std::move(fresh).error().with("exec credential plugin");
+    failure_ = std::move(fresh).error().with(kWho);
     try_again_ = clock_.Now() + kRetryInterval;
-    return *failure_;
+    return;
   }
   failure_.reset();
   credential_ = *std::move(fresh);
+  has_had_one_ = true;
   obtained_at_ = clock_.Now();
-  return {};
+  if (!credential_->expires_at) return;
+  const Duration life = *credential_->expires_at - clock_.WallNow();
+  renew_before_end_ = std::max<Duration>(kLeeway, std::min<Duration>(kRenewBeforeEnd, life / 4));
 }
 
-Result<ExecCredential> ExecCredentialSource::RunPlugin() const {
+Result<ExecCredential> ExecCredentialSource::RunPlugin(std::stop_token stop) const {
   if (config_.interactive_mode == "Always") {
     return Error(ErrorCode::kInvalidArgument,
                  config_.command + " needs a terminal (interactiveMode Always), which this process does not have");
   }
-  ProgramCall call{.program = config_.command, .args = config_.args, .env = config_.env, .output_limit = kOutputLimit};
+  ProgramCall call{.program = config_.command,
+                   .args = config_.args,
+                   .env = config_.env,
+                   .time_limit = kRunLimit,
+                   .output_limit = kOutputLimit,
+                   .stop = std::move(stop)};
   call.env.emplace_back("KUBERNETES_EXEC_INFO", exec_info_);
   Result<std::string> output = RunProgram(call);
   if (!output) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,17 +88,21 @@ class Descriptor {
   int fd_;
 };
 
-// What the program prints until it exits. Returns by the deadline even if the program closes its output early, or a
-// child of it keeps the output open. If the kernel has no pidfd (`exited` is -1), reads until the pipe ends instead.
+// What the program prints until it exits. Returns by the deadline, or with a stop, even if the program closes its
+// output early, or a child of it keeps the output open. If the kernel has no pidfd (`exited` is -1), reads until the
+// pipe ends instead.
 Result<std::string> ReadUntilExit(const ProgramCall& call, Descriptor& in, int exited, SteadyTime deadline) {
+  const Descriptor stopped(eventfd(0, EFD_CLOEXEC));
+  const std::stop_callback on_stop(call.stop, [&] { eventfd_write(stopped.get(), 1); });
   std::string output;
   for (bool has_exited = false;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
       return Error(ErrorCode::kTimeout, "did not end within " + std::to_string(call.time_limit.count()) + " ms");
     }
-    pollfd events[] = {{in.get(), POLLIN, 0}, {exited, POLLIN, 0}};
-    if (poll(events, 2, static_cast<int>(left.count())) <= 0) continue;
+    pollfd events[] = {{in.get(), POLLIN, 0}, {exited, POLLIN, 0}, {stopped.get(), POLLIN, 0}};
+    if (poll(events, 3, static_cast<int>(left.count())) <= 0) continue;
+    if (call.stop.stop_requested()) return Error(ErrorCode::kCancelled, "was stopped");
     if (events[0].revents == 0) {
       // poll() looks at the pipe first: what the program printed right before it exited shows in a second poll().
       if (std::exchange(has_exited, true)) return output;

@@ -2,8 +2,8 @@
 // Gives the Authorization header of each request.
 //
 // A token file is read again once a minute; if that fails, the old token stays in use. After an answer 401, the next
-// request reads it again. An exec plugin runs on the thread that asks, never on an I/O thread, and one run serves all
-// that ask meanwhile. Thread-safe.
+// request reads it again. An exec plugin runs on a thread of its own; one run serves all that ask meanwhile, and a
+// token that is still valid is handed out until the new one is there. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class TokenSource {
   virtual ~TokenSource() = default;
 
   // "Bearer ..." or "Basic ..."; empty if requests have a client certificate instead, or no identity. May block: it
-  // reads a file or runs a plugin.
+  // reads a file, or waits for a plugin, for 5 s at most once there has been a token.
   virtual Result<std::string> AuthorizationHeader() = 0;
 
   // The certificate that an exec plugin gave, for CurlTransport::Reload(); nullopt from all other sources, whose

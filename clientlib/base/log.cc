@@ -5,7 +5,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
+#include "clientlib/base/printable.h"
 
 namespace kube {
 namespace {
@@ -35,32 +35,13 @@ std::string_view NameOf(LogLevel level, LogFormat format) {
 
 void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          static constexpr char kHex[] = "0123456789abcdef";
-          out += "\\u00";
-          out += kHex[(c >> 4) & 0xf];
-          out += kHex[c & 0xf];
-        } else {
-          out += c;
-        }
-    }
-  }
+  AppendPrintable(out, text, "\"\\");
   out += '"';
 }
 
-// Quotes a value with a space, a quote, a '=' or a control character: an entry stays one line, and outside input cannot
-// control a terminal.
+// Quotes a value that would not read as one word: an entry stays one line, and outside input cannot control a terminal.
 void AppendTextValue(std::string& out, std::string_view value) {
-  const auto is_odd = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == 0x7f; };
-  if (value.empty() || std::any_of(value.begin(), value.end(), is_odd)) {
+  if (value.empty() || value.find_first_of(" \"=") != std::string_view::npos || !IsPrintable(value)) {
     AppendJsonString(out, value);
   } else {
     out += value;
@@ -100,7 +81,8 @@ void Log::Write(LogLevel level, std::string_view message, Fields fields) const {
       }
     }
   } else {
-    line.append(NameOf(level, format_)).append(" ").append(message);
+    line.append(NameOf(level, format_)).append(" ");
+    AppendPrintable(line, message);
     for (const LogField& field : fields) {
       line.append(" ").append(field.name()).append("=");
       AppendTextValue(line, field.value());

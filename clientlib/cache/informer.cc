@@ -44,6 +44,7 @@ class Informer::Source final : private ReflectorSink {
   }
   void OnBookmark(const std::string& resource_version) override { informer_.store_.Advance(resource_version, scope_); }
   void OnRefused() override { Synced(); }
+  ConstObject Known(const ObjectKey& key) override { return informer_.store_.Get(key); }
 
   void Synced() {
     if (std::exchange(is_synced_, true)) return;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clientlib/base/wait.h"
+#include "clientlib/cache/list_page.h"
 #include "clientlib/client/api_status.h"
 #include "clientlib/http/json_lines.h"
 #include "clientlib/model/json.h"
@@ -28,6 +29,7 @@ constexpr Duration kGraceAfterTimeout = seconds(5);
 // Until the mark that ends the initial objects, the server sends without a pause.
 constexpr Duration kLongestSilenceBeforeMark = minutes(1);
 constexpr int kInternalErrorsBeforeRelist = 4;
+constexpr std::size_t kMostRemembered = 10'000;  // Of objects that cannot be read: beyond, they are logged again.
 constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 
 // True if the server refused the version we asked for, not the request itself (L2).
@@ -123,6 +125,26 @@ void Reflector::CountBadEvent(const Error& error) {
   log_.Warn("skipped a watch event", {{"kind", kind_.kind}, {"error", error.message()}});
 }
 
+void Reflector::CountUnreadable(const UnreadableObject& object) {
+  {
+    std::lock_guard lock(stats_mutex_);
+    ++stats_.bad_events;
+  }
+  const ObjectKey key = object.identity->metadata.Key();
+  if (unreadable_.size() >= kMostRemembered) unreadable_.clear();
+  if (!unreadable_.insert(key).second) return;
+  log_.Warn("an object cannot be read, its last known state stays",
+            {{"kind", kind_.kind}, {"object", key.ToString()}, {"error", object.error.message()}});
+}
+
+// What stands for an object whose new state cannot be read: its last known state, since the object exists and nobody
+// knows what changed. To announce it as deleted would end its pods; another UID says that the known one is gone (L15).
+ConstObject Reflector::LastStateOf(const Object& identity) {
+  const ConstObject known = sink_.Known(identity.metadata.Key());
+  const std::string& uid = identity.metadata.uid;
+  return known && (uid.empty() || known->metadata.uid == uid) ? known : nullptr;
+}
+
 void Reflector::Run(std::stop_token stop) {
   TimePoint last_failure = clock_.Now();
   std::optional<TimePoint> last_expiry;
@@ -179,18 +201,25 @@ Status Reflector::ListAll(std::stop_token stop) {
   std::vector<ConstObject> objects;
   std::string version;
   do {
-    Result<ObjectList> page = client_.List(kind_, options_.ns, list, stop);
+    Result<ListPage> page = ReadListPage(client_, kind_, options_.ns, list, stop);
     if (!page && IsVersionRefused(page.error()) && !position_.is_refused) {
       position_.is_refused = true;  // Ask again at once, with a quorum read (L2, L11).
       list.resource_version.clear();
       list.continue_token.clear();
       objects.clear();
-      page = client_.List(kind_, options_.ns, list, stop);
+      page = ReadListPage(client_, kind_, options_.ns, list, stop);
     }
     if (!page) return std::move(page).error().with("list " + std::string(kind_.plural));
-    for (auto& object : page->items) objects.push_back(std::move(object));
-    version = page->resource_version;
-    list.continue_token = page->continue_token;
+    for (auto& object : page->readable.items) {
+      if (!unreadable_.empty()) unreadable_.erase(object->metadata.Key());
+      objects.push_back(std::move(object));
+    }
+    for (const UnreadableObject& object : page->unreadable) {
+      CountUnreadable(object);
+      if (ConstObject last = LastStateOf(*object.identity)) objects.push_back(std::move(last));
+    }
+    version = page->readable.resource_version;
+    list.continue_token = page->readable.continue_token;
     if (!list.continue_token.empty()) list.resource_version.clear();
   } while (!list.continue_token.empty());
   if (version.empty()) {
@@ -298,7 +327,9 @@ Status Reflector::HandleLine(std::string_view line, bool& is_initial, std::vecto
 
   Result<std::shared_ptr<Object>> object = DecodeObject(kind_, event->object);
   if (!object) {
-    CountBadEvent(object.error());
+    std::shared_ptr<const Object> identity = ReadIdentity(kind_, event->object);
+    if (identity) HandleUnreadable(event->type, {std::move(identity), object.error()}, is_initial, initial);
+    else CountBadEvent(object.error());
     return {};
   }
   if ((*object)->metadata.resource_version.empty()) {
@@ -308,6 +339,7 @@ Status Reflector::HandleLine(std::string_view line, bool& is_initial, std::vecto
     std::lock_guard lock(stats_mutex_);
     ++stats_.events;
   }
+  if (!unreadable_.empty()) unreadable_.erase((*object)->metadata.Key());
   if (is_initial) {
     // Changes between the initial objects are applied to the list being built.
     const Object& seen = **object;
@@ -322,6 +354,26 @@ Status Reflector::HandleLine(std::string_view line, bool& is_initial, std::vecto
   if (event->type == WatchEventType::kDeleted) sink_.OnDelete(*std::move(object));
   else sink_.OnPut(*std::move(object));
   return {};
+}
+
+void Reflector::HandleUnreadable(WatchEventType type, const UnreadableObject& object, bool is_initial,
+                                 std::vector<ConstObject>& initial) {
+  const Object& identity = *object.identity;
+  const ObjectKey key = identity.metadata.Key();
+  const auto is_it = [&](const ConstObject& other) { return other->metadata.Key() == key; };
+  if (type == WatchEventType::kDeleted) {  // Of a deletion, the name is all that matters.
+    unreadable_.erase(key);
+    if (is_initial) {
+      std::erase_if(initial, is_it);
+      return;
+    }
+    if (!identity.metadata.resource_version.empty()) position_.resource_version = identity.metadata.resource_version;
+    return sink_.OnDelete(object.identity);
+  }
+  CountUnreadable(object);
+  // A sink that is up to date keeps what it has; one that waits for the initial objects needs it among them.
+  if (!is_initial || std::ranges::any_of(initial, is_it)) return;
+  if (ConstObject last = LastStateOf(identity)) initial.push_back(std::move(last));
 }
 
 }  // namespace kube

@@ -11,6 +11,7 @@
 #include <random>
 #include <stop_token>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "clientlib/base/backoff.h"
@@ -18,6 +19,7 @@
 #include "clientlib/cache/store.h"
 #include "clientlib/cache/watch_event.h"
 #include "clientlib/client/client.h"
+#include "clientlib/model/object_list.h"
 
 namespace kube {
 
@@ -30,6 +32,8 @@ class ReflectorSink {
   virtual void OnDelete(ConstObject last_state) = 0;
   virtual void OnBookmark(const std::string& resource_version) = 0;
   virtual void OnRefused() {}  // See ReflectorOptions::is_optional. May be called more than once.
+  // What the sink has of this object; null: nothing. It keeps its place while its new state cannot be read (L15).
+  virtual ConstObject Known(const ObjectKey&) { return nullptr; }
 };
 
 struct ReflectorOptions {
@@ -41,7 +45,7 @@ struct ReflectorOptions {
 };
 
 // What happened so far: for metrics and messages. Thread-safe to read through Reflector::stats().
-struct ReflectorStats {
+struct ReflectorStats {  // Bad events: also objects of lists that cannot be read.
   std::uint64_t lists = 0, watches = 0, events = 0, bad_events = 0, failures = 0;
   std::string last_error;  // Empty while all is well.
 };
@@ -68,6 +72,10 @@ class Reflector {
   Duration WatchTimeout(bool is_initial);
   void NoteFailure(const Error& error);
   void CountBadEvent(const Error& error);
+  void CountUnreadable(const UnreadableObject& object);
+  ConstObject LastStateOf(const Object& identity);
+  void HandleUnreadable(WatchEventType type, const UnreadableObject& object, bool is_initial,
+                        std::vector<ConstObject>& initial);
 
   Client& client_;
   const Kind& kind_;
@@ -82,6 +90,7 @@ class Reflector {
   bool is_refusal_logged_ = false;
   int unfinished_lists_ = 0;  // Watch-lists in a row that ended before the mark.
   std::uint64_t events_in_watch_ = 0;
+  std::unordered_set<ObjectKey> unreadable_;  // Objects whose latest state cannot be read, so that each is logged once.
 
   mutable std::mutex stats_mutex_;  // Guards stats_.
   ReflectorStats stats_;

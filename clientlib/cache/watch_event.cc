@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "clientlib/model/json_scan.h"
+
 namespace kube {
 namespace {
 
@@ -16,35 +18,6 @@ WatchEventType TypeOf(std::string_view name) {
     if (text == name) return type;
   }
   return WatchEventType::kUnknown;
-}
-
-// Skips one JSON value from `at`: strings with escapes, and brackets outside strings. npos if it does not end.
-std::size_t EndOfValue(std::string_view text, std::size_t at) {
-  int depth = 0;
-  bool is_in_string = false;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (is_in_string) {
-      if (c == '\\') ++at;
-      else if (c == '"') {
-        is_in_string = false;
-        if (depth == 0) return at + 1;
-      }
-      continue;
-    }
-    if (c == '"') is_in_string = true;
-    else if (c == '{' || c == '[') ++depth;
-    else if (c == '}' || c == ']') {
-      if (depth == 0) return at;  // The bracket that encloses a number or a word ends it.
-      if (--depth == 0) return at + 1;
-    } else if (c == ',' && depth == 0) return at;
-  }
-  return std::string_view::npos;
-}
-
-std::size_t SkipSpace(std::string_view text, std::size_t at) {
-  while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) ++at;
-  return at;
 }
 
 Error BadLine(std::string_view what) { return Error(ErrorCode::kDecode, std::string(what)).with("watch event"); }
@@ -65,30 +38,16 @@ Result<WatchEvent> ReadWatchEvent(std::string_view line) {
   }
 
   WatchEvent event;
-  std::size_t at = SkipSpace(line, 0);
-  if (at >= line.size() || line[at] != '{') return BadLine("no JSON object");
-  ++at;
-  for (;;) {
-    at = SkipSpace(line, at);
-    if (at < line.size() && line[at] == '}') break;
-    const std::size_t name_end = EndOfValue(line, at);
-    if (name_end == std::string_view::npos || line[at] != '"') return BadLine("a member without a name");
-    const std::string_view name = line.substr(at + 1, name_end - at - 2);
-    at = SkipSpace(line, name_end);
-    if (at >= line.size() || line[at] != ':') return BadLine("a member without a value");
-    at = SkipSpace(line, at + 1);
-    const std::size_t value_end = EndOfValue(line, at);
-    if (value_end == std::string_view::npos || value_end <= at) return BadLine("a value without an end");
-    const std::string_view value = line.substr(at, value_end - at);
-    if (name == "type" && value.size() >= 2) event.type = TypeOf(value.substr(1, value.size() - 2));
-    if (name == "object" && !event.object.empty()) return BadLine("object given twice");
-    if (name == "object") event.object = value;
-    at = SkipSpace(line, value_end);
-    if (at < line.size() && line[at] == ',') ++at;
-    else if (at >= line.size() || line[at] != '}') return BadLine("no end");
+  JsonScan scan(line, '{');
+  while (scan.Next()) {
+    const std::string_view value = scan.value();
+    if (scan.name() == "type" && value.size() >= 2) event.type = TypeOf(value.substr(1, value.size() - 2));
+    if (scan.name() != "object") continue;
+    if (!event.object.empty()) return BadLine("object given twice");
+    event.object = value;
   }
+  if (!scan.problem().empty()) return BadLine(scan.problem());
   if (event.object.empty()) return BadLine("no object");
-  if (SkipSpace(line, at + 1) != line.size()) return BadLine("text after the end of the event");
   return event;
 }
 

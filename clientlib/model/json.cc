@@ -11,6 +11,8 @@
 namespace kube {
 namespace {
 
+constexpr int kMaxDepth = 500;  // Json values nest on the stack; this many are safe with sanitizers too.
+
 // A key that the object has twice; null data() if none.
 std::string_view FindDuplicate(const JsonToken& object) {
   std::vector<std::string_view> keys;
@@ -24,8 +26,9 @@ std::string_view FindDuplicate(const JsonToken& object) {
 
 }  // namespace
 
-Status internal::JsonFromToken(const JsonToken& token, Json& json) {
+Status internal::JsonFromToken(const JsonToken& token, Json& json, int max_depth) {
   using Type = JsonToken::Type;
+  if (token.type >= Type::kArray && max_depth == 0) return Error(ErrorCode::kTooLarge, "nested too deep");
   switch (token.type) {
     case Type::kNull: json = Json(); break;
     case Type::kBool: json = Json(token.integer != 0); break;
@@ -36,7 +39,7 @@ Status internal::JsonFromToken(const JsonToken& token, Json& json) {
       Json::Array items(token.count);
       const JsonToken* item = token.first();
       for (Json& to : items) {
-        if (Status read = JsonFromToken(*item, to); !read) return read;
+        if (Status read = JsonFromToken(*item, to, max_depth - 1); !read) return read;
         item = item->next();
       }
       json = Json(std::move(items));
@@ -50,7 +53,7 @@ Status internal::JsonFromToken(const JsonToken& token, Json& json) {
       const JsonToken* key = token.first();
       for (auto& [name, value] : members) {
         name = key->string();
-        if (Status read = JsonFromToken(*(key + 1), value); !read) return read;
+        if (Status read = JsonFromToken(*(key + 1), value, max_depth - 1); !read) return read;
         key = (key + 1)->next();
       }
       json = Json(std::move(members));
@@ -122,10 +125,12 @@ bool operator==(const Json& a, const Json& b) {
 }
 
 Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
-  const Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, limits, JsonTokens::Filter::kNone);
+  JsonLimits bounded = limits;
+  bounded.max_depth = std::min(limits.max_depth, kMaxDepth);
+  const Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, bounded, JsonTokens::Filter::kNone);
   if (!root) return root.error();
   Json json;
-  if (Status read = internal::JsonFromToken(**root, json); !read) return std::move(read).error();
+  if (Status read = internal::JsonFromToken(**root, json, kMaxDepth); !read) return std::move(read).error();
   return json;
 }
 

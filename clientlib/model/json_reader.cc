@@ -10,6 +10,10 @@ namespace {
 
 using Type = JsonToken::Type;
 
+// Of a field that is kept as Json. With the levels of the struct around it, it stays below the 100 of JsonLimits: what
+// was read can be written and parsed again.
+constexpr int kMaxJsonFieldDepth = 80;
+
 // What went wrong and where; the path grows from its end while the calls return.
 struct Problem {
   std::string path;
@@ -138,7 +142,7 @@ bool ReadMap(const TypeOps& type, const JsonToken& token, void* target, Problem&
 }
 
 bool ReadJson(const JsonToken& token, Json& value, Problem& problem) {
-  Status read = internal::JsonFromToken(token, value);
+  Status read = internal::JsonFromToken(token, value, kMaxJsonFieldDepth);
   if (!read) problem.what = read.error().message();
   return read.ok();
 }

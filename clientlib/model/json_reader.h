@@ -29,8 +29,9 @@ Result<T> ReadText(std::string_view text, const JsonLimits& limits = {}) {
 }
 
 namespace internal {
-// Errors: kDecode if a key is given twice.
-Status JsonFromToken(const JsonToken& token, Json& json);
+// Errors: kDecode if a key is given twice; kTooLarge if `token` nests deeper than `max_depth`, since values are built
+// and destroyed recursively.
+Status JsonFromToken(const JsonToken& token, Json& json, int max_depth);
 }  // namespace internal
 
 }  // namespace kube

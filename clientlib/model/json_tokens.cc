@@ -26,7 +26,7 @@ namespace {
 
 using Type = JsonToken::Type;
 
-constexpr int kMaxDepth = 500;               // Json values nest on the stack; this many are safe with sanitizers too.
+constexpr int kMaxDepth = kApiDepth + 2;     // The objects of a list lie two levels deep.
 constexpr std::size_t kPadding = 32;         // Zeros after the text: its end, and room for reads of 16 bytes.
 constexpr std::size_t kKeepBytes = 4 << 20;  // Larger buffers are freed after use.
 

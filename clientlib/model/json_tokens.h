@@ -34,6 +34,10 @@ struct JsonToken {
   const JsonToken* first() const { return this + 1; }  // Of an array or object; next() if it is empty.
 };
 
+// How deep an object may nest: what kube-apiserver reads (maxNestingDepth in sigs.k8s.io/json), so that whatever it has
+// stored can be read. No code recurses over tokens to this depth.
+inline constexpr int kApiDepth = 10'000;
+
 class JsonTokens {
  public:
   // Drops what typed objects never hold: the values of managedFields in metadata, and of kubectl's last-applied

@@ -32,6 +32,8 @@ struct ListHead {
   ListMeta metadata;
 };
 
+constexpr JsonLimits kObjectLimits{.max_depth = kApiDepth};
+
 constexpr FieldInfo kHeadFields[] = {Field<&Head::kind>("kind")};
 constexpr FieldInfo kObjectFields[] = {Field<&Object::metadata>("metadata")};
 constexpr FieldInfo kListFields[] = {Field<&ListHead::metadata>("metadata")};
@@ -67,13 +69,15 @@ std::string Kind::ApiVersion() const {
 }
 
 Result<std::shared_ptr<Object>> DecodeObject(const Kind& kind, std::string_view text) {
-  const Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, {}, JsonTokens::Filter::kManagement);
+  const Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, kObjectLimits, JsonTokens::Filter::kManagement);
   if (!root) return root.error();
   return ObjectFromToken(kind, **root);
 }
 
 Result<DecodedList> DecodeObjectList(const Kind& kind, std::string_view text, const JsonLimits& limits) {
-  const Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, limits, JsonTokens::Filter::kManagement);
+  JsonLimits deep = limits;
+  deep.max_depth = kApiDepth + 2;
+  const Result<const JsonToken*> root = ThreadJsonTokens().Parse(text, deep, JsonTokens::Filter::kManagement);
   if (!root) return root.error();
   ListHead head;
   if (Status read = ReadStruct(kListFields, **root, &head); !read) return std::move(read).error();

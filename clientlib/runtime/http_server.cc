@@ -9,6 +9,7 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <list>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -25,17 +26,26 @@ using Handlers = std::map<std::string, HttpServer::Handler>;
 constexpr std::size_t kDrainStep = 4096;
 constexpr std::size_t kMaxDrained = 64UL << 10;
 
+class Session;
+
 struct Shared {  // Used by the server's thread only.
   const Handlers handlers;
   const HttpServerLimits limits;
-  int connections = 0;
+  std::list<Session*> sessions;  // Those that are open, the one that has waited longest for its request first.
 };
 
 // One connection: reads and answers requests until either side closes it. The pending operation owns the session.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, Shared& shared) : stream_(std::move(socket)), shared_(shared) { ++shared_.connections; }
-  ~Session() { --shared_.connections; }
+  Session(tcp::socket socket, Shared& shared)
+      : stream_(std::move(socket)), shared_(shared), place_(shared.sessions.insert(shared.sessions.end(), this)) {}
+  ~Session() { Leave(); }
+
+  // Its pending operation fails and then destroys it.
+  void Close() {
+    Leave();
+    stream_.close();
+  }
 
   void Read() {
     // The parser accepts no body, so a request takes no more memory than its header.
@@ -50,6 +60,11 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   enum class After { kNextRequest, kClose, kDrain };
 
+  void Leave() {
+    if (place_ != shared_.sessions.end()) shared_.sessions.erase(place_);
+    place_ = shared_.sessions.end();
+  }
+
   void AfterRead(beast::error_code error) {
     if (error == http::error::header_limit || error == http::error::buffer_overflow) {
       return Refuse(http::status::request_header_fields_too_large);
@@ -58,7 +73,9 @@ class Session : public std::enable_shared_from_this<Session> {
     if (is_http_error && error != http::error::end_of_stream && error != http::error::partial_message) {
       return Refuse(http::status::bad_request);
     }
-    if (error) return;  // Closed, broken or too slow.
+    if (error) return;                             // Closed, broken or too slow.
+    if (place_ == shared_.sessions.end()) return;  // Closed by us, though the request came meanwhile.
+    shared_.sessions.splice(shared_.sessions.end(), shared_.sessions, place_);
 
     const auto& request = parser_->get();
     const bool is_head = request.method() == http::verb::head;
@@ -99,7 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.keep_alive(after == After::kNextRequest);
     response_.content_length(reply.body.size());  // For HEAD too, whose body is not sent.
     if (!is_head) response_.body() = std::move(reply.body);
-    stream_.expires_after(shared_.limits.time);
+    stream_.expires_after(shared_.limits.write_time);
     http::async_write(stream_, response_, [self = shared_from_this(), after](beast::error_code error, auto) {
       self->response_ = {};
       if (error) return;
@@ -121,6 +138,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   beast::tcp_stream stream_;
   Shared& shared_;
+  std::list<Session*>::iterator place_;  // Its own in `sessions`; their end once it is closed.
   beast::flat_buffer buffer_{2 * shared_.limits.header_bytes + kDrainStep};
   std::optional<http::request_parser<http::empty_body>> parser_;
   http::response<http::string_body> response_;
@@ -165,7 +183,7 @@ beast::error_code Listen(tcp::acceptor& acceptor, const tcp::endpoint& endpoint)
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(Handlers handlers, HttpServerLimits limits) : shared{std::move(handlers), limits} {}
+  Impl(Handlers handlers, HttpServerLimits limits) : shared{std::move(handlers), limits, {}} {}
   ~Impl() {
     io.stop();
     if (thread.joinable()) thread.join();
@@ -174,10 +192,11 @@ struct HttpServer::Impl {
   void Accept() {
     acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
+      const bool is_full = !error && shared.sessions.size() >= shared.limits.connections;
+      const bool makes_room = is_full || error == asio::error::no_descriptors;
+      if (makes_room && !shared.sessions.empty()) shared.sessions.front()->Close();
       if (!error) {
-        if (shared.connections < shared.limits.connections) {
-          std::make_shared<Session>(std::move(socket), shared)->Read();
-        }
+        std::make_shared<Session>(std::move(socket), shared)->Read();
         return Accept();
       }
       // Out of file descriptors, most likely: try again when some may have been closed.

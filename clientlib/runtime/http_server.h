@@ -19,10 +19,13 @@ struct HttpReply {
 };
 
 struct HttpServerLimits {
-  int connections = 64;             // One more is closed at once.
+  // One more closes the connection that has waited longest for its request: whoever opens connections and says nothing
+  // must not keep a probe from being answered.
+  std::size_t connections = 256;
   std::size_t header_bytes = 8192;  // Of a request; more is answered with 431.
-  // To read a request, and again to write its answer. An idle connection is closed after the same time.
-  Duration time = std::chrono::seconds(10);
+  // For a whole request, however its bytes are spread, and for the silence between two requests.
+  Duration time = std::chrono::seconds(5);
+  Duration write_time = std::chrono::seconds(10);  // For an answer.
 };
 
 class HttpServer {

@@ -2,6 +2,8 @@
 #include "controllers/cluster/lease_watch.h"
 
 #include <algorithm>
+#include <cassert>
+#include <utility>
 
 #include "clientlib/base/wait.h"
 
@@ -9,37 +11,51 @@ namespace grus {
 namespace {
 
 constexpr std::chrono::seconds kUsualDuration{15};
+// A holder that is alive renews several times a minute (kube-scheduler: every 2 s). A longer duration would let one
+// write of a lease silence us for as long as it says.
+constexpr std::chrono::seconds kLongestDuration{60};
 constexpr kube::Duration kSyncWait = std::chrono::seconds(5);
 
-kube::InformerOptions Only(const std::string& ns, const std::string& selector) {
+kube::InformerOptions Only(const std::vector<std::string>& namespaces, const std::string& selector) {
   kube::InformerOptions options;
-  if (!ns.empty()) options.namespaces = {ns};
+  options.namespaces = namespaces;
   options.field_selector = selector;
   return options;
 }
 
+std::chrono::seconds DurationOf(const kube::Lease& lease) {
+  const auto seconds = lease.spec.lease_duration_seconds.value_or(0);
+  if (seconds <= 0) return kUsualDuration;
+  return std::min(std::chrono::seconds(seconds), kLongestDuration);
+}
+
 }  // namespace
 
-LeaseWatch::LeaseWatch(kube::Client& client, const std::string& ns, const std::string& name, const kube::Clock& clock,
-                       const kube::Log& log)
+LeaseWatch::LeaseWatch(kube::Client& client, std::vector<std::string> namespaces, const std::string& name,
+                       const kube::Clock& clock, const kube::Log& log)
     : client_(client),
-      ns_(ns),
+      namespaces_(std::move(namespaces)),
       selector_("metadata.name=" + name),
       clock_(clock),
-      informer_(client, kube::KindOf<kube::Lease>(), Only(ns, selector_), clock, log) {
+      informer_(client, kube::KindOf<kube::Lease>(), Only(namespaces_, selector_), clock, log) {
+  assert(!namespaces_.empty() && "no namespace would mean all of them");
   informer_.AddHandler([this](const kube::Change& change, bool) { OnLease(change); });
 }
 
 kube::Result<bool> LeaseWatch::Start(std::stop_token stop) {
   kube::ListOptions options;
   options.field_selector = selector_;
-  const kube::Result<kube::ObjectList> found = client_.List(kube::KindOf<kube::Lease>(), ns_, options, stop);
-  if (!found && found.error().code() == kube::ErrorCode::kForbidden) return found.error();
-  // If the server does not answer now, the informer asks again, after Retry-After.
-  if (!found) kube::WaitFor(clock_, found.error().retry_after().value_or(kube::Duration()), stop);
+  bool is_there = false;
+  for (const std::string& ns : namespaces_) {
+    const kube::Result<kube::ObjectList> found = client_.List(kube::KindOf<kube::Lease>(), ns, options, stop);
+    if (!found && found.error().code() == kube::ErrorCode::kForbidden) return found.error();
+    // If the server does not answer now, the informer asks again, after Retry-After.
+    if (!found) kube::WaitFor(clock_, found.error().retry_after().value_or(kube::Duration()), stop);
+    is_there = is_there || (found && !found->items.empty());
+  }
   informer_.Start();
   informer_.WaitForSync(clock_.Now() + kSyncWait, stop);
-  return found && !found->items.empty();
+  return is_there;
 }
 
 void LeaseWatch::Stop() {
@@ -60,8 +76,7 @@ void LeaseWatch::OnLease(const kube::Change& change) {
     Holder& holder = holders_[key];
     is_news = holder.identity != now;
     holder.identity = now;
-    const auto seconds = after ? after->spec.lease_duration_seconds : std::nullopt;
-    holder.ends_at = clock_.Now() + (seconds ? std::chrono::seconds(*seconds) : kUsualDuration);
+    holder.ends_at = clock_.Now() + (after ? DurationOf(*after) : kUsualDuration);
     if (now.empty()) holders_.erase(key);
   }
   if (!is_news) return;
@@ -70,7 +85,8 @@ void LeaseWatch::OnLease(const kube::Change& change) {
 
 std::string LeaseWatch::holder() const {
   std::lock_guard lock(mutex_);
-  return holders_.empty() ? std::string() : holders_.begin()->second.identity;
+  const auto latest = std::ranges::max_element(holders_, {}, [](const auto& entry) { return entry.second.ends_at; });
+  return latest == holders_.end() ? std::string() : latest->second.identity;
 }
 
 std::optional<kube::TimePoint> LeaseWatch::held_until() const {

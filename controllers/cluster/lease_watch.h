@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who holds the Leases of one name: other programs whose start and end matter to us.
 //
-// Watches only leases of that name: each node renews one of its own every few seconds. The manager does not wait for
-// this cache, since a cluster may hide leases from us. Times in a Lease are for people: a lease that has not changed
-// for its own duration, on our clock, has lost its holder (as in clientlib/runtime/lease_record.h). Thread-safe.
-// Callbacks run on the thread of the informer, without a lock.
+// Watches only leases of that name, in named namespaces: each node renews one of its own every few seconds, and what
+// anybody may write in a namespace of his own says nothing about the cluster. The manager does not wait for this cache,
+// since a cluster may hide leases from us. Times in a Lease are for people: a lease that has not changed for its own
+// duration, or for a minute, on our clock, has lost its holder (as in clientlib/runtime/lease_record.h). Thread-safe.
+// Callbacks run on a thread of the informer, without a lock.
 #pragma once
 
 #include <functional>
@@ -29,19 +30,20 @@ inline constexpr char kSchedulerPluginsLease[] = "sched-plugins-controllers";
 
 class LeaseWatch {
  public:
-  // `ns` empty: in any namespace.
-  LeaseWatch(kube::Client& client, const std::string& ns, const std::string& name, const kube::Clock& clock,
-             const kube::Log& log);
+  // REQUIRES: `namespaces` is not empty.
+  LeaseWatch(kube::Client& client, std::vector<std::string> namespaces, const std::string& name,
+             const kube::Clock& clock, const kube::Log& log);
 
   // Called when the holder changes, but not when a lease expires. REQUIRES: before Start().
   void OnChange(std::function<void()> callback) { on_change_.push_back(std::move(callback)); }
 
   // Returns whether there is such a lease, and watches until Stop(). kForbidden: leases are hidden from us, and nothing
-  // is watched. Blocks for a request or two.
+  // is watched. Blocks for one request for each namespace, and until the watches have begun.
   kube::Result<bool> Start(std::stop_token stop);
   void Stop();  // No callback comes after this.
 
-  // As last seen, even if the lease has expired since; empty: nobody, or leases are hidden from us.
+  // As last seen, even if the lease has expired since; of several, the one that expires last. Empty: nobody, or leases
+  // are hidden from us.
   std::string holder() const;
   // When the lease expires if it is not renewed; nullopt: nobody holds it now.
   std::optional<kube::TimePoint> held_until() const;
@@ -54,7 +56,7 @@ class LeaseWatch {
   void OnLease(const kube::Change& change);
 
   kube::Client& client_;
-  const std::string ns_;
+  const std::vector<std::string> namespaces_;
   const std::string selector_;
   const kube::Clock& clock_;
   std::vector<std::function<void()>> on_change_;

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "clientlib/base/printable.h"
 #include "clientlib/client/connection.h"
 #include "controllers/kubectl/trial_export.h"
 #include "controllers/kubectl/trial_fit.h"
@@ -47,7 +48,7 @@ constexpr const char* kUngateUsage =
     "    Without --yes it lists these pods and changes nothing.\n";
 
 int SayWrongUse(std::ostream& error, const std::string& what) {
-  error << "kubectl grus: " << what << "; see kubectl grus --help\n";
+  error << "kubectl grus: " << kube::Printable(what) << "; see kubectl grus --help\n";
   return kWrongUse;
 }
 
@@ -66,12 +67,13 @@ kube::Result<CsvText> ReadFile(const std::string& path) {
 }
 
 int SayFailed(std::ostream& error, const kube::Error& why) {
-  error << "kubectl grus: " << why.message() << "\n";
+  error << "kubectl grus: " << kube::Printable(why.message()) << "\n";
   return kFailed;
 }
 
+// What stands in objects and files must not control the user's terminal.
 int Finish(std::ostream& out, std::ostream& error, const std::string& answer) {
-  out << answer << std::flush;
+  out << kube::PrintableLines(answer) << std::flush;
   if (!out) return SayFailed(error, {kube::ErrorCode::kUnavailable, "the output could not be written"});
   return 0;
 }

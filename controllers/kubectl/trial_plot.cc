@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "clientlib/base/printable.h"
 #include "controllers/policy/decimal.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/queues/wording.h"
@@ -72,7 +73,7 @@ std::optional<int> KneeOf(const api::TrialJobStatus& status, const Series& serie
 
 std::string TitleOf(const TrialJob& trial, const Series& series) {
   std::string title = trial.metadata.Key().ToString();
-  if (!series.gpu_type.empty()) title += ", " + series.gpu_type;
+  if (!series.gpu_type.empty()) title += ", " + kube::Printable(series.gpu_type);
   if (series.batch_size > 0) title += ", batch size " + std::to_string(series.batch_size);
   return title;
 }
@@ -104,15 +105,15 @@ std::string TableOf(const std::vector<Row>& rows) {
   return text;
 }
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : kube::Printable(text); }
 
 std::string SizesOf(const Series& series, const std::string& unit) {
   std::vector<Row> rows = {{"GPUs", unit, "90 % band", "speed-up", "efficiency", "source"}};
   for (const api::CurvePoint& point : series.points) {
     const bool has_band = !point.throughput_low.empty() && !point.throughput_high.empty();
     rows.push_back({std::to_string(point.gpus), OrDash(point.throughput),
-                    has_band ? point.throughput_low + " to " + point.throughput_high : "-", OrDash(point.speed_up),
-                    OrDash(point.efficiency), std::string(ToString(SourceOf(point.source)))});
+                    has_band ? kube::Printable(point.throughput_low + " to " + point.throughput_high) : "-",
+                    OrDash(point.speed_up), OrDash(point.efficiency), std::string(ToString(SourceOf(point.source)))});
   }
   return TableOf(rows);
 }
@@ -128,7 +129,7 @@ std::string RecommendationText(const api::Recommendation& r) {
   } else {
     text += "not known";
   }
-  return text + "\n";
+  return kube::Printable(text) + "\n";
 }
 
 kube::Error NothingYet(const TrialJob& trial) {
@@ -140,14 +141,6 @@ kube::Error NothingYet(const TrialJob& trial) {
   if (!ready) ready = kube::FindCondition(status.conditions, "Reconciling");
   if (ready && !ready->message.empty()) text += "; " + ready->message;
   return {kube::ErrorCode::kNotFound, text};
-}
-
-// Text from the cluster must not control the user's terminal.
-std::string Printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\n') || c == '\x7F'; }, ' ');
-  return text;
 }
 
 bool HasAnythingToDraw(const std::vector<Series>& all) {
@@ -166,7 +159,7 @@ kube::Result<std::string> PlotAsText(const TrialJob& trial, const PlotSize& size
     text += (chart.empty() ? options.title + "\n" : chart) + "\n" + SizesOf(series, options.unit) + "\n";
   }
   for (const api::Recommendation& r : trial.status.recommendation) text += RecommendationText(r);
-  return Printable(std::move(text));
+  return text;
 }
 
 kube::Result<std::string> PlotAsSvg(const TrialJob& trial) {
@@ -181,7 +174,7 @@ kube::Result<std::string> PlotAsSvg(const TrialJob& trial) {
   }
   const std::string height = std::to_string(kSvgHeight * count), width = std::to_string(kSvgWidth);
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height + "\" viewBox=\"0 0 " +
-         width + " " + height + "\">\n" + Printable(std::move(charts)) + "</svg>\n";
+         width + " " + height + "\">\n" + charts + "</svg>\n";
 }
 
 }  // namespace grus

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "clientlib/base/printable.h"
 #include "clientlib/model/pod.h"
 #include "controllers/queues/wording.h"
 #include "crds/types/elastic_horovod_job.h"
@@ -39,7 +40,7 @@ GatedPod Read(const kube::Pod& pod) {
 std::string TableOf(const std::vector<GatedPod>& pods) {
   std::vector<std::array<std::string, 4>> rows{{"NAMESPACE", "POD", "PODGROUP", "WITHOUT THE GATE"}};
   for (const GatedPod& pod : pods) {
-    rows.push_back({pod.key.ns, pod.key.name, pod.group.empty() ? "<none>" : pod.group,
+    rows.push_back({pod.key.ns, pod.key.name, pod.group.empty() ? "<none>" : kube::Printable(pod.group),
                     pod.has_foreign_gate ? "still gated by others" : "can be scheduled"});
   }
   std::array<std::size_t, 3> widths{};
@@ -59,7 +60,7 @@ std::string TableOf(const std::vector<GatedPod>& pods) {
 std::string MakersOf(const std::vector<GatedPod>& pods) {
   std::set<std::string> makers;
   for (const GatedPod& pod : pods) {
-    if (!pod.owner.empty()) makers.insert(pod.key.ns + "   " + pod.owner);
+    if (!pod.owner.empty()) makers.insert(pod.key.ns + "   " + kube::Printable(pod.owner));
   }
   std::string text;
   for (const std::string& maker : makers) text += maker + "\n";
@@ -102,7 +103,7 @@ kube::Status LiftGates(kube::Client& client, const GatedPod& pod) {
 int UngatePods(kube::Client& client, const std::string& ns, bool must_lift, std::ostream& out, std::ostream& error) {
   const auto pods = FindGatedPods(client, ns);
   if (!pods) {
-    error << "kubectl grus: " << pods.error().message() << "\n";
+    error << "kubectl grus: " << kube::Printable(pods.error().message()) << "\n";
     return 1;
   }
   const std::string where = ns.empty() ? "" : " in namespace " + ns;
@@ -117,7 +118,7 @@ int UngatePods(kube::Client& client, const std::string& ns, bool must_lift, std:
       const kube::Status lifted = LiftGates(client, pod);
       if (lifted) continue;
       ++failed;
-      error << "kubectl grus: " << lifted.error().message() << "\n";
+      error << "kubectl grus: " << kube::Printable(lifted.error().message()) << "\n";
     }
   }
   if (must_lift)

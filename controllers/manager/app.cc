@@ -140,17 +140,17 @@ struct GangController {
 
 // The leases of the scheduler and of scheduler-plugins: they tell gangs whether those run, and since when.
 struct PeerLeases {
-  PeerLeases(kube::Client& client, const kube::Clock& clock, const kube::Log& its_log)
+  PeerLeases(const std::vector<std::string>& namespaces, kube::Client& client, const kube::Clock& clock,
+             const kube::Log& its_log)
       : log(its_log),
-        scheduler(client, kSchedulerLeaseNamespace, kSchedulerLease, clock, log),
-        scheduler_plugins(client, "", kSchedulerPluginsLease, clock, log) {}
+        scheduler(client, namespaces, kSchedulerLease, clock, log),
+        scheduler_plugins(client, namespaces, kSchedulerPluginsLease, clock, log) {}
 
   void Start(const std::stop_token& stop) {
     const kube::Result<bool> found = scheduler.Start(stop);
     if (!found || !*found) {
       log.Info("cannot see the scheduler's lease: nominations are not renewed when the scheduler restarts",
-               {{"lease", std::string(kSchedulerLeaseNamespace) + "/" + kSchedulerLease},
-                {"reason", found ? "there is none" : found.error().message()}});
+               {{"lease", kSchedulerLease}, {"reason", found ? "there is none" : found.error().message()}});
     }
     if (const kube::Result<bool> plugins = scheduler_plugins.Start(stop); !plugins) {
       log.Info("cannot see whether controllers of scheduler-plugins run",
@@ -253,7 +253,7 @@ struct App::Impl {
     const Options& options = shared.options;
     shared.groups = &manager.AddInformer(KindOf<api::PodGroup>(), Everything(options));
     kube::Informer& legacy = manager.AddInformer(KindOf<api::LegacyPodGroup>(), Everything(options));
-    peers.emplace(shared.client, shared.clock, shared.log);
+    peers.emplace(options.scheduler_lease_namespaces, shared.client, shared.clock, shared.log);
     gangs.emplace(shared, *shared.groups, "podgroup", GangPeers{&peers->scheduler, &peers->scheduler_plugins});
     // The controllers of scheduler-plugins know only the newer kind.
     legacy_gangs.emplace(shared, legacy, "podgroup-legacy", GangPeers{&peers->scheduler, nullptr});

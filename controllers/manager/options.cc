@@ -46,7 +46,7 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
 // Values that are checked before they become options.
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues", namespaces, level = "info", format = "text",
-              nominations = "auto";
+              nominations = "auto", scheduler_leases = "kube-system";
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -72,6 +72,10 @@ po::options_description Describe(Options& options, Texts& texts) {
   add("leader-elect-namespace", text(options.leader_elect_namespace, "NAMESPACE"),
       "Namespace of the lease (default: that of the pod or of the kubeconfig's context).");
   add("leader-elect-name", preset(options.leader_elect_name, "NAME"), "Name of the lease.");
+  add("scheduler-lease-namespaces", preset(texts.scheduler_leases, "LIST"),
+      "Namespaces, separated by commas, in which the leases of the scheduler (kube-scheduler) and of the controllers "
+      "of "
+      "scheduler-plugins (sched-plugins-controllers) count: name only those in which no tenant can create leases.");
   add("metrics-address", preset(options.metrics_address, "HOST:PORT"), "Address of /metrics; 0: not served.");
   add("health-address", preset(options.health_address, "HOST:PORT"), "Address of /healthz and /readyz; 0: not served.");
   add("reconcile-threads",
@@ -99,6 +103,10 @@ kube::Status Check(const Texts& texts, Options& options) {
   }
   for (const std::string& name : options.controllers) {
     if (!IndexIn(kControllers, name)) return Bad("controllers", name, "a list of: elastic, gang, trial, queues");
+  }
+  options.scheduler_lease_namespaces = SplitList(texts.scheduler_leases);
+  if (options.scheduler_lease_namespaces.empty()) {
+    return Bad("scheduler-lease-namespaces", texts.scheduler_leases, "at least one namespace");
   }
   if (options.reconcile_threads < 1 || options.reconcile_threads > 256) {
     return Bad("reconcile-threads", std::to_string(options.reconcile_threads), "1 to 256");

@@ -18,7 +18,8 @@ struct Options {
   bool leader_elect = false;
   std::string leader_elect_namespace;  // Empty: the namespace we run in.
   std::string leader_elect_name = "grus-manager";
-  std::string metrics_address = ":8080", health_address = ":8081";  // "0": off.
+  std::vector<std::string> scheduler_lease_namespaces = {"kube-system"};  // Leases elsewhere are anybody's.
+  std::string metrics_address = ":8080", health_address = ":8081";        // "0": off.
   Nominations nominations = Nominations::kAuto;
   std::string own_namespace;  // Not an option: known once connected. Empty: no nomination probe.
   double resize_seconds = 20;

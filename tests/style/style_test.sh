@@ -155,7 +155,8 @@ wrong_rule F3 says 'clientlib/base/rules_test: F3Holds, F3HeldOnce'
 wrong_rule F3 says 'clientlib/base/rules_test: F3Holds<br>clientlib/base/some_test: F3Holds'
 wrong_rule L1 says 'clientlib/base/rules_test: L11Holds'
 wrong_rule V1 says 'clientlib/base/rules_test: OfNone'
-rules_doc W3 says 'clientlib/base/rules_test: W2Holds' ' Not chosen: W2 does it '
+wrong_rule W4 says 'clientlib/base/rules_test: W2Holds' ' Not chosen: W2 does it '
+rules_doc
 accepts rules
 put docs/page.md '[`clientlib/base/error.h`](../clientlib/base/error.h)' '' '```cpp' "// $spdx" '```'
 accepts pages

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -104,11 +105,34 @@ class ExecCredentialTest : public ::testing::Test {
                                           "cd " +
                                               folder_.path() +
                                               " && echo run >> runs\n"
+                                              "if [ -e hangs ]; then read never < hangs; fi\n"
                                               "printf %s \"$KUBERNETES_EXEC_INFO\" > info\n"
                                               "cat answer\n");
     std::filesystem::permissions(config_.exec->command, std::filesystem::perms::owner_all);
   }
   void Answer(Json status) { folder_.Write("answer", CredentialText(std::move(status))); }
+  // The next run hangs until somebody writes to this pipe, or it is killed.
+  void LetPluginHang() { ASSERT_EQ(mkfifo(folder_.path("hangs").c_str(), 0600), 0); }
+  void LetPluginGoOn() {
+    std::ofstream(folder_.path("hangs")) << "go on\n";
+    std::filesystem::remove(folder_.path("hangs"));
+  }
+  // Asks until the header is `want`; the last answer if that does not come within 20 s.
+  static std::string Await(ExecCredentialSource& source, const std::string& want) {
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    for (;;) {
+      const Result<std::string> header = source.AuthorizationHeader();
+      const std::string got = header ? *header : header.error().message();
+      if (got == want || std::chrono::steady_clock::now() > until) return got;
+      std::this_thread::yield();
+    }
+  }
+  // Waits until the plugin has started that often; false after 20 s.
+  bool AwaitRuns(long count) {
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    while (Runs() < count && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return Runs() == count;
+  }
   std::string Content(const char* name) {
     std::ifstream file(folder_.path(name));
     return {std::istreambuf_iterator<char>(file), {}};
@@ -145,11 +169,64 @@ TEST_F(ExecCredentialTest, A2RunsAgainBeforeTheCredentialEnds) {
   ASSERT_EQ(*source.AuthorizationHeader(), "Bearer one");
   Answer(Json::MakeObject({{"token", "two"}}));
 
-  clock_.Advance(59min);
+  clock_.Advance(57min);
   EXPECT_EQ(*source.AuthorizationHeader(), "Bearer one");
-  clock_.Advance(55s);
-  EXPECT_EQ(*source.AuthorizationHeader(), "Bearer two");
+  EXPECT_EQ(Runs(), 1);
+  clock_.Advance(1min);
+  EXPECT_EQ(Await(source, "Bearer two"), "Bearer two");
   EXPECT_EQ(Runs(), 2);
+}
+
+TEST_F(ExecCredentialTest, A2AValidTokenIsHandedOutWhileThePluginHangs) {
+  Answer(Json::MakeObject({{"token", "one"}, {"expirationTimestamp", "2019-12-20T01:00:00Z"}}));
+  ExecCredentialSource source(config_, clock_, 50ms);
+  ASSERT_EQ(*source.AuthorizationHeader(), "Bearer one");
+  LetPluginHang();
+  Answer(Json::MakeObject({{"token", "two"}}));
+  clock_.Advance(59min);
+
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { EXPECT_EQ(*source.AuthorizationHeader(), "Bearer one"); });
+  }
+  threads.clear();
+  ASSERT_TRUE(AwaitRuns(2)) << "one run for all";
+  clock_.Advance(59s);
+  EXPECT_EQ(*source.AuthorizationHeader(), "Bearer one") << "to its last second";
+
+  LetPluginGoOn();
+  EXPECT_EQ(Await(source, "Bearer two"), "Bearer two");
+  EXPECT_EQ(Runs(), 2);
+}
+
+// Renewing the lease takes a token, too, and must not wait for a minute.
+TEST_F(ExecCredentialTest, A2WithoutAValidTokenTheWaitForAPluginThatHangsIsBounded) {
+  Answer(Json::MakeObject({{"token", "one"}}));
+  ExecCredentialSource source(config_, clock_, 50ms);
+  ASSERT_EQ(*source.AuthorizationHeader(), "Bearer one");
+  LetPluginHang();
+  source.Refused(clock_.Now());
+
+  for (int i = 0; i < 2; ++i) {
+    const Result<std::string> header = source.AuthorizationHeader();
+    ASSERT_FALSE(header);
+    EXPECT_EQ(header.error().code(), ErrorCode::kTimeout);
+    EXPECT_THAT(header.error().message(), HasSubstr("still runs"));
+  }
+  EXPECT_TRUE(AwaitRuns(2));
+}  // The plugin ends with the source: otherwise this would take as long as a run may.
+
+TEST_F(ExecCredentialTest, A2AFailedRunCostsNoTokenThatIsStillValid) {
+  Answer(Json::MakeObject({{"token", "one"}, {"expirationTimestamp", "2019-12-20T01:00:00Z"}}));
+  ExecCredentialSource source(config_, clock_);
+  ASSERT_EQ(*source.AuthorizationHeader(), "Bearer one");
+  folder_.Write("answer", "no credential");
+
+  clock_.Advance(59min + 55s);
+  EXPECT_EQ(*source.AuthorizationHeader(), "Bearer one");
+  EXPECT_EQ(Runs(), 2);
+  clock_.Advance(5s);
+  EXPECT_THAT(source.AuthorizationHeader().error().message(), HasSubstr("did not print valid JSON"));
 }
 
 TEST_F(ExecCredentialTest, A2RefusedCredentialIsDroppedUnlessItIsNewer) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <stop_token>
+#include <thread>
 
 #include "tests/kit/environment.h"
 
@@ -54,6 +56,18 @@ TEST(RunProgram, MissingProgramIsNotFound) {
 
   EXPECT_EQ(output.error().code(), ErrorCode::kNotFound);
   EXPECT_EQ(output.error().message(), "no-such-program-of-grus: cannot start: no such file or directory");
+}
+
+TEST(RunProgram, AStopEndsIt) {
+  std::stop_source stop;
+  ProgramCall call = Shell("echo started; exec >&-; sleep 60");
+  call.stop = stop.get_token();
+  std::jthread stopper([&] { stop.request_stop(); });  // Before it starts, or while it runs.
+
+  const Result<std::string> output = RunProgram(call);
+
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().code(), ErrorCode::kCancelled);
 }
 
 TEST(RunProgram, TimeLimitEndsItEvenWhenItClosedItsOutput) {

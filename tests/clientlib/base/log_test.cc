@@ -93,6 +93,18 @@ TEST(Log, TextValuesThatWouldBreakTheLineAreQuoted) {
   }
 }
 
+// A name or message of an object must not forge an entry, nor turn what the reader sees.
+TEST(Log, NothingFromOutsideForgesALineOfText) {
+  for (const std::string_view evil : {"\n", "\r", "\x1b[2K", "\x7f", "\u0085", "\u009b31m", "\u2028", "\u2029",
+                                      "\u061c", "\u200e", "\u202e", "\u2066", "\x9b", "\xe2\x80"}) {
+    const std::string text = "a" + std::string(evil) + "b";
+    const std::string line = Logged(LogFormat::kText, [&](const Log& log) { log.Info(text, {{"v", text}}); });
+    EXPECT_EQ(line.find(evil), evil == "\n" ? line.size() - 1 : std::string::npos) << line;
+    EXPECT_THAT(line, HasSubstr(" v=\"a\\"));
+    EXPECT_THAT(line, HasSubstr(" INFO a\\"));
+  }
+}
+
 TEST(Log, ANumberThatJsonDoesNotKnowIsAString) {
   const std::string line = Logged(LogFormat::kJson, [](const Log& log) {
     log.Info("m", {{"a", std::nan("")}, {"b", HUGE_VAL}});

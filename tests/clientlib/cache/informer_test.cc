@@ -279,5 +279,59 @@ TEST_F(InformerTest, StatsTellWhyItDoesNotSync) {
 
 TEST_F(InformerTest, ItEndsWithoutHavingStarted) { Make(); }
 
+// Lists the maps again and again, as from a server that does not know watch-list: `answers`, each followed by a watch
+// that has expired, and then a watch that stays.
+void ExpectLists(FakeTransport& transport, std::vector<HttpResponse> answers) {
+  transport.Expect("GET", "/api/v1/configmaps?watch=1", StatusAnswer(422, "Invalid", "no sendInitialEvents"));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (i > 0) transport.Expect("GET", "/api/v1/configmaps?watch=1", JsonAnswer(200, ErrorLine(410, "Expired")));
+    // One request more for a list with an object that cannot be read.
+    const int times = answers[i].body.find("\"data\":7") == std::string::npos ? 1 : 2;
+    for (int n = 0; n < times; ++n) transport.Expect("GET", "/api/v1/configmaps?resourceVersion", answers[i]);
+  }
+}
+
+TEST_F(InformerTest, L15AListKeepsTheLastStateOfWhatCannotBeRead) {
+  ExpectLists(transport_, {ListAnswer("7", {MapText("a", "5"), MapText("b", "6"), Unreadable("new", "6")}),
+                           ListAnswer("20", {Unreadable("a", "15"), MapText("c", "18")})});
+  ExpectWatch();
+  Informer& informer = Make();
+  informer.AddHandler(told_.Handler());
+  informer.Start();
+
+  EXPECT_THAT(told_.Await(4), ElementsAre("+a(initial)", "+b(initial)", "-b", "+c"));
+  ASSERT_TRUE(informer.Get<ConfigMap>({"ns", "a"}));
+  EXPECT_EQ(informer.Get<ConfigMap>({"ns", "a"})->metadata.resource_version, "5");
+  EXPECT_FALSE(informer.Get<ConfigMap>({"ns", "new"})) << "nobody knows its state";
+  EXPECT_EQ(informer.store().resource_version(), "20");
+  EXPECT_EQ(informer.stats().bad_events, 2u);
+}
+
+TEST_F(InformerTest, L15TheInitialObjectsOfAWatchKeepItToo) {
+  FakeStream stream = ExpectWatch(), second = ExpectWatch();
+  Informer& informer = Make();
+  informer.AddHandler(told_.Handler());
+  informer.Start();
+  stream.Push(Added("a", "5") + Added("b", "6") + InitialEnd("7") + ErrorLine(410, "Expired"));
+  second.Push(EventLine("ADDED", Unreadable("a", "15")) + EventLine("ADDED", Unreadable("b", "16")) +
+              EventLine("DELETED", Unreadable("b", "17")) + Added("c", "18") +
+              EventLine("MODIFIED", Unreadable("c", "19")) + InitialEnd("20"));
+
+  EXPECT_THAT(told_.Await(4), ElementsAre("+a(initial)", "+b(initial)", "-b", "+c"));
+  EXPECT_EQ(informer.Get<ConfigMap>({"ns", "a"})->metadata.resource_version, "5");
+  EXPECT_EQ(informer.Get<ConfigMap>({"ns", "c"})->metadata.resource_version, "18");
+}
+
+TEST_F(InformerTest, L15AnotherUidSaysThatTheKnownObjectIsGone) {
+  FakeStream stream = ExpectWatch(), second = ExpectWatch();
+  Informer& informer = Make();
+  informer.AddHandler(told_.Handler());
+  informer.Start();
+  stream.Push(Added("a", "5") + InitialEnd("7") + ErrorLine(410, "Expired"));
+  second.Push(EventLine("ADDED", Unreadable("a", "15", "another")) + InitialEnd("20"));
+
+  EXPECT_THAT(told_.Await(2), ElementsAre("+a(initial)", "-a"));
+}
+
 }  // namespace
 }  // namespace kube::testing

@@ -13,6 +13,11 @@ inline std::string MapText(const std::string& name, const std::string& version, 
   return R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":")" + name + R"(","namespace":"ns","uid":")" +
          (uid.empty() ? "u-" + name : uid) + R"(","resourceVersion":")" + version + R"("}})";
 }
+// A ConfigMap with data of a type that it cannot have.
+inline std::string Unreadable(const std::string& name, const std::string& version, const std::string& uid = {}) {
+  const std::string text = MapText(name, version, uid);
+  return text.substr(0, text.size() - 1) + R"(,"data":7})";
+}
 inline std::string EventLine(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
 }

@@ -203,5 +203,34 @@ TEST_F(ReflectorStreamTest, AnErrorEventThatIsNoStatusCausesAResync) {
   EXPECT_THAT(AwaitAsked(2), ElementsAre("watch-list (none)", "watch-list 7"));
 }
 
+TEST_F(ReflectorStreamTest, L15ADeletionNeedsOnlyTheName) {
+  FakeStream stream = StartSynced();
+  ExpectWatch();
+  stream.Push(Added("a", "9") + EventLine("DELETED", Unreadable("a", "12")));
+  stream.End();
+  EXPECT_THAT(AwaitAsked(2), ElementsAre("watch-list (none)", "watch 12"));
+  EXPECT_THAT(sink_.calls(), ElementsAre("replace 7:", "put a@9", "delete a@12"));
+  EXPECT_EQ(reflector_->stats().bad_events, 0u);
+}
+
+TEST_F(ReflectorStreamTest, L15AnObjectThatCannotBeReadIsLoggedOnceAndCountedEachTime) {
+  ::testing::internal::CaptureStderr();
+  const Log log(LogLevel::kWarn);
+  FakeStream stream = ExpectWatch();
+  Reflector reflector(client_, KindOf<ConfigMap>(), {}, clock_, log, sink_, 1);
+  std::jthread thread([&](std::stop_token stop) { reflector.Run(std::move(stop)); });
+  const std::string bad = EventLine("MODIFIED", Unreadable("a", "9"));
+  stream.Push(InitialEnd("7") + bad + bad + Added("a", "10") + bad + Added("b", "11"));
+  EXPECT_THAT(sink_.Await(3), ElementsAre("replace 7:", "put a@10", "put b@11"));
+  thread = {};
+
+  const std::string logged = ::testing::internal::GetCapturedStderr();
+  const std::string line = "an object cannot be read, its last known state stays kind=ConfigMap object=ns/a error=";
+  const std::size_t first = logged.find(line), second = logged.find(line, first + 1);
+  EXPECT_NE(second, std::string::npos) << logged;
+  EXPECT_EQ(logged.find(line, second + 1), std::string::npos) << logged;
+  EXPECT_EQ(reflector.stats().bad_events, 3u);
+}
+
 }  // namespace
 }  // namespace kube::testing

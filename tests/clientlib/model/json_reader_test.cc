@@ -176,5 +176,20 @@ TEST(JsonReader, ManagedFieldsOfPlainTextsStay) {
   EXPECT_EQ(ToText(value->opaque), R"({"metadata":{"managedFields":[1]}})");
 }
 
+// Json values are built and destroyed recursively; what is not read may nest much deeper.
+TEST(JsonReader, LimitsTheDepthOfAJsonField) {
+  const auto nested = [](std::string_view field, std::size_t depth) {
+    return "{\"" + std::string(field) + "\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  constexpr JsonLimits kDeep{.max_depth = 10'000};
+  EXPECT_TRUE(ReadText<Everything>(nested("unknown", 9'999), kDeep));
+  EXPECT_TRUE(ReadText<Everything>(nested("opaque", 80), kDeep));
+  for (const std::size_t depth : {81UL, 9'999UL}) {
+    const Result<Everything> read = ReadText<Everything>(nested("opaque", depth), kDeep);
+    ASSERT_FALSE(read) << depth;
+    EXPECT_EQ(read.error().message(), "opaque: nested too deep");
+  }
+}
+
 }  // namespace
 }  // namespace kube

@@ -72,6 +72,23 @@ TEST(DecodeObject, I6ManagedFieldsAreOnlyDroppedFromMetadata) {
   ASSERT_NE((*set)->pod_template(), nullptr);
 }
 
+// An object whose unknown field nests so deep that the whole has `depth` levels.
+std::string NestedPod(const std::string& name, int depth) {
+  std::string text = R"({"metadata":{"name":")" + name + R"("},"x":)";
+  text.append(static_cast<std::size_t>(depth - 1), '[').append(static_cast<std::size_t>(depth - 1), ']');
+  return text + "}";
+}
+
+TEST(DecodeObject, L15ReadsWhateverDepthTheServerTakes) {
+  EXPECT_TRUE(DecodeObject(Pod::ResourceKind(), NestedPod("a", 101)));
+  EXPECT_TRUE(DecodeObject(Pod::ResourceKind(), NestedPod("a", 10'000)));
+  EXPECT_FALSE(DecodeObject(Pod::ResourceKind(), NestedPod("a", 10'001)));
+  const std::string list = R"({"metadata":{},"items":[)" + NestedPod("a", 10'000) + "," + PodText(2) + "]}";
+  const Result<DecodedList> read = DecodeObjectList(Pod::ResourceKind(), list);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->items.size(), 2u);
+}
+
 TEST(DecodeObject, OwnsWhatItRead) {
   std::shared_ptr<Pod> first;
   {

@@ -4,8 +4,11 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <list>
 
 namespace kube {
 namespace {
@@ -33,6 +36,12 @@ class Connection {
 
   bool is_connected() const { return is_connected_; }
   void Send(const std::string& bytes) { (void)send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+
+  // Whether the server has answered or closed within `time`.
+  bool AwaitNews(std::chrono::milliseconds time) const {
+    pollfd event{socket_, POLLIN, 0};
+    return poll(&event, 1, static_cast<int>(time.count())) > 0;
+  }
 
   // Until `end` has come; without `end`, until the server closes.
   std::string Read(const std::string& end = {}) {
@@ -147,18 +156,48 @@ TEST(HttpServer, ClosesAConnectionThatIsTooSlow) {
   EXPECT_EQ(silent.Read(), "");
 }
 
-TEST(HttpServer, ClosesConnectionsOverItsLimitAndServesTheOthers) {
-  const auto server = StartServer({.connections = 2});
+// Each byte must not buy it more time.
+TEST(HttpServer, ClosesAConnectionThatSendsByteAfterByte) {
+  const auto server = StartServer({.time = 50ms});
+  Connection slow(server->port());
+  bool is_closed = false;
+  for (int bytes = 0; bytes < 4000 && !is_closed; ++bytes) {
+    slow.Send("G");
+    is_closed = slow.AwaitNews(5ms);
+  }
+  EXPECT_TRUE(is_closed);
+  EXPECT_EQ(slow.Read(), "");
+}
+
+TEST(HttpServer, OneConnectionTooManyClosesTheOneThatWaitedLongest) {
+  const auto server = StartServer({.connections = 2, .time = 1min});
   Connection first(server->port()), second(server->port());
-  for (Connection* connection : {&first, &second}) {
+  for (Connection* connection : {&first, &second, &first}) {
     connection->Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     EXPECT_THAT(connection->Read("ok"), EndsWith("ok"));
   }
 
-  EXPECT_EQ(Connection(server->port()).Read(), "");
+  EXPECT_THAT(Exchange(server->port(), Request("GET", "/healthz")), EndsWith("ok"));
 
+  EXPECT_EQ(second.Read(), "");
   first.Send(Request("GET", "/healthz"));
   EXPECT_THAT(first.Read(), EndsWith("\r\n\r\nok"));
+}
+
+TEST(HttpServer, AnswersProbesBesideHundredsOfIdleAndSlowConnections) {
+  const auto server = StartServer({.time = 1min});
+  std::list<Connection> idle, slow;
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(idle.emplace_back(server->port()).is_connected());
+    if (i % 50 == 0) {
+      EXPECT_THAT(Exchange(server->port(), Request("GET", "/healthz")), EndsWith("ok")) << i;
+    }
+  }
+  for (int i = 0; i < 100; ++i) slow.emplace_back(server->port()).Send("GET /hea");
+  for (const std::string byte : {"l", "t", "h"}) {
+    for (Connection& connection : slow) connection.Send(byte);
+    EXPECT_THAT(Exchange(server->port(), Request("GET", "/healthz")), EndsWith("ok"));
+  }
 }
 
 TEST(HttpServer, ItsEndClosesAllConnections) {

@@ -12,6 +12,7 @@
 #include "clientlib/model/core_v1.h"
 #include "clientlib/testing/fake_clock.h"
 #include "clientlib/testing/fake_transport.h"
+#include "tests/clientlib/cache/map_answers.h"
 #include "tests/clientlib/runtime/fake_lease_server.h"
 #include "tests/kit/event.h"
 
@@ -222,6 +223,14 @@ TEST_F(ManagerTest, E6QueuesAreFedBeforeTheWorkBegins) {
 }
 
 TEST_F(ManagerTest, ItEndsWithoutHavingRun) { AddMaps(); }
+
+TEST_F(ManagerTest, L15WhatCannotBeReadIsCounted) {
+  AddMaps();
+  Run();
+  maps_.Push(EventLine("ADDED", Unreadable("a", "5")) + kInitialEnd);
+  ASSERT_TRUE(maps_.AwaitDrained());
+  EXPECT_THAT(registry_.Text(), HasSubstr("reflector_skipped_total{group=\"\",kind=\"ConfigMap\"} 1\n"));
+}
 
 }  // namespace
 }  // namespace kube::testing

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 
 #include "clientlib/testing/api_server/fake_api_server.h"
 #include "clientlib/testing/fake_clock.h"
@@ -24,7 +25,8 @@ class LeaseWatchTest : public testing::ReconcilerFixture {
   void SetUp() override {
     ReconcilerFixture::SetUp();
     Create("namespaces", Named("v1", "Namespace", "elsewhere"));
-    ++waiters_;  // The watch.
+    Create("namespaces", Named("v1", "Namespace", "of-schedulers"));
+    waiters_ += 2;  // The watches.
     watch_.OnChange([this] { ++changes_; });
   }
   // Ends the watch before what it tells.
@@ -57,7 +59,7 @@ class LeaseWatchTest : public testing::ReconcilerFixture {
     Settle();
   }
 
-  LeaseWatch watch_{client_, "", "them", clock_, log_};
+  LeaseWatch watch_{client_, {kNamespace, "of-schedulers"}, "them", clock_, log_};
   std::atomic<int> changes_{0};
   bool has_found_ = false;
   int renewals_ = 1;
@@ -83,12 +85,45 @@ TEST_F(LeaseWatchTest, LeasesOfOtherNamesAreNotSeen) {
   EXPECT_EQ(watch_.held_until(), std::nullopt);
 }
 
-TEST_F(LeaseWatchTest, ALeaseOfThatNameIsFoundInAnyNamespace) {
-  AddLease("them", "a", "elsewhere");
+TEST_F(LeaseWatchTest, ALeaseCountsInEachOfTheNamedNamespaces) {
+  AddLease("them", "a", "of-schedulers");
 
   Start();
 
+  EXPECT_TRUE(has_found_);
   EXPECT_EQ(watch_.holder(), "a");
+}
+
+// Whoever may create leases in a namespace of his own would silence gangs in the whole cluster.
+TEST_F(LeaseWatchTest, ALeaseInAnotherNamespaceIsNotSeen) {
+  AddLease("them", "tenant", "elsewhere");
+
+  Start();
+
+  EXPECT_FALSE(has_found_);
+  EXPECT_EQ(watch_.holder(), "");
+  EXPECT_EQ(watch_.held_until(), std::nullopt);
+}
+
+TEST_F(LeaseWatchTest, OfTwoLeasesTheOneThatExpiresLastTellsWhoHolds) {
+  AddLease("them", "old", "of-schedulers");
+  Start();
+  clock_.Advance(1s);
+  AddLease("them", "new");
+  Settle();
+  EXPECT_EQ(watch_.holder(), "new");
+}
+
+TEST_F(LeaseWatchTest, NoLeaseIsHeldForLongerThanAMinuteWithoutARenewal) {
+  Json lease = Named("coordination.k8s.io/v1", "Lease", "them", kNamespace);
+  lease["spec"] =
+      Json::MakeObject({{"holderIdentity", "a"}, {"leaseDurationSeconds", std::numeric_limits<std::int32_t>::max()}});
+  Create("leases.coordination.k8s.io", std::move(lease));
+  Start();
+
+  EXPECT_EQ(watch_.held_until(), clock_.Now() + 60s);
+  clock_.Advance(60s);
+  EXPECT_EQ(watch_.held_until(), std::nullopt);
 }
 
 TEST_F(LeaseWatchTest, ItIsAChangeWhenAnotherOneHoldsItAndNotWhenItIsRenewed) {
@@ -142,7 +177,7 @@ TEST(LeaseWatch, ALeaseThatIsHiddenFromUsIsAskedForOnce) {
   });
   kube::Client client(transport, nullptr, clock);
   const kube::Log log(kube::LogLevel::kOff);
-  LeaseWatch watch(client, "kube-system", "them", clock, log);
+  LeaseWatch watch(client, {"kube-system", "elsewhere"}, "them", clock, log);
 
   const kube::Result<bool> started = watch.Start({});
 

@@ -63,7 +63,7 @@ class GangStatusWriterTest : public testing::ReconcilerFixture {
   }
 
   kube::Informer& groups_ = Cache<api::PodGroup>();
-  LeaseWatch plugins_{client_, "", kSchedulerPluginsLease, clock_, log_};
+  LeaseWatch plugins_{client_, {"kube-system"}, kSchedulerPluginsLease, clock_, log_};
   kube::WriteTracker writes_;
   GangStatusWriter writer_{client_, KindOf<api::PodGroup>(), groups_, &plugins_, writes_, events_, clock_, log_};
 };

@@ -41,6 +41,14 @@ class CommandLine : public testing::Test {
     wanted_ = folder_.Write("wanted.csv", "num_nodes,num_replicas,local_bsz\n1,2,32\n1,3,32\n8,32,32\n");
   }
 
+  std::string KubeconfigFor(const kube::HttpServer& server) const {
+    return folder_.Write(
+        "kubeconfig",
+        "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
+        " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:" +
+            std::to_string(server.port()) + "'}}]}");
+  }
+
   const kube::testing::TempDir folder_;
   std::string points_, wanted_;
 };
@@ -119,15 +127,30 @@ TEST_F(CommandLine, APlotSaysThatTheClusterHasNoTrialJobs) {
   // An API server that does not know the kind answers 404, without a Status.
   const auto server = kube::HttpServer::Start("127.0.0.1:0", {});
   ASSERT_TRUE(server) << server.error().message();
-  const std::string port = std::to_string((*server)->port());
-  const std::string kubeconfig =
-      folder_.Write("kubeconfig",
-                    "{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}],"
-                    " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:" +
-                        port + "'}}]}");
+  const std::string kubeconfig = KubeconfigFor(**server);
   const Outcome outcome = RunWith({"trial", "plot", "bert", "--kubeconfig", kubeconfig.c_str()});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.error, "kubectl grus: the cluster has no TrialJobs: the CRDs of grus are not installed\n");
+}
+
+TEST_F(CommandLine, WhatObjectsHoldCannotCommandTheTerminal) {
+  const char* const trial =
+      R"({"kind":"TrialJob","metadata":{"name":"bert","namespace":"default"},
+      "status":{"throughputUnit":"SamplesPerSecond","trials":
+      [{"name":"a","phase":"Succeeded","config":{"gpuType":"A100\u001b[2J\u009b2J\u202e","gpus":1,"nodes":1},
+        "measured":{"throughput":"50"}}]}})";
+  const auto server = kube::HttpServer::Start(
+      "127.0.0.1:0", {{"/apis/ai.centauruscloud.io/v1alpha1/namespaces/default/trialjobs/bert", [&](auto&) {
+                         return kube::HttpReply{200, "application/json", trial};
+                       }}});
+  ASSERT_TRUE(server) << server.error().message();
+  const std::string kubeconfig = KubeconfigFor(**server);
+
+  const Outcome exported = RunWith({"trial", "export", "bert", "-n", "default", "--kubeconfig", kubeconfig.c_str()});
+  EXPECT_THAT(exported.out, HasSubstr(R"(A100\u001b[2J\u009b2J\u202e,)")) << exported.error;
+  const Outcome failed = RunWith(
+      {"trial", "export", "bert", "-n", "default", "--gpu-type", "\u009b2J", "--kubeconfig", kubeconfig.c_str()});
+  EXPECT_THAT(failed.error, HasSubstr(R"(\u009b2J)"));
 }
 
 TEST_F(CommandLine, HelpSaysHowToUseIt) {

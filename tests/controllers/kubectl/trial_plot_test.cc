@@ -97,9 +97,10 @@ TEST(TrialPlot, OrderAndRepetitionInTheCurveDoNotMatter) {
 
 TEST(TrialPlot, NamesCannotCommandTheTerminalOrTheBrowser) {
   api::TrialJob trial = Trial(kStatus);
-  trial.status.curve[0].gpu_type = "<b>\x1b[2J";
-  trial.status.recommendation[0].message = "\x1b[31mred";
-  EXPECT_THAT(Text(trial), Not(HasSubstr("\x1b")));
+  trial.status.curve[0].gpu_type = "<b>\x1b[2J\u009b2J\u202e\nKnee: 64 GPUs";
+  trial.status.recommendation[0].message = "\x1b[31mred\nKnee: 64 GPUs";
+  for (const char* evil : {"\x1b", "\u009b", "\u202e", "\nKnee: 64 GPUs"})
+    EXPECT_THAT(Text(trial), Not(HasSubstr(evil)));
   EXPECT_THAT(*PlotAsSvg(trial), Not(HasSubstr("<b>")));
 }
 

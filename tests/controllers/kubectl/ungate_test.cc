@@ -59,6 +59,15 @@ class Ungate : public ::testing::Test {
   std::stringstream out_, error_;
 };
 
+TEST_F(Ungate, NamesCannotCommandTheTerminal) {
+  AddPod("team-a", "train-0", {kGate}, R"("ownerReferences":
+         [{"apiVersion":"apps/v1","kind":"StatefulSet","name":"train\u001b[2J","uid":"u","controller":true}])");
+
+  EXPECT_EQ(Run("team-a", false), 0);
+
+  EXPECT_THAT(out_.str(), HasSubstr(R"(StatefulSet train\u001b[2J)"));
+}
+
 TEST_F(Ungate, SaysWhichPodsWaitAndChangesNothing) {
   AddPod("team-a", "train-0", {kGate}, R"("labels":{"scheduling.x-k8s.io/pod-group":"train"},"ownerReferences":
          [{"apiVersion":"apps/v1","kind":"StatefulSet","name":"train","uid":"u","controller":true}])");

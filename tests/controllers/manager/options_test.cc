@@ -26,6 +26,7 @@ TEST(Options, DefaultsLookAfterAllNamespacesWithoutALease) {
   EXPECT_THAT(options->controllers, ElementsAre("elastic", "gang", "trial", "queues"));
   EXPECT_THAT(options->namespaces, IsEmpty());
   EXPECT_FALSE(options->leader_elect);
+  EXPECT_THAT(options->scheduler_lease_namespaces, ElementsAre("kube-system"));
   EXPECT_EQ(options->log_level, kube::LogLevel::kInfo);
 }
 
@@ -41,6 +42,7 @@ TEST(Options, ListsAreSplitAtCommasAndTrimmed) {
 
   ASSERT_TRUE(options.ok());
   EXPECT_THAT(options->namespaces, ElementsAre("team-a", "team-b"));
+  EXPECT_THAT(Parse({"--scheduler-lease-namespaces=a,b"})->scheduler_lease_namespaces, ElementsAre("a", "b"));
 }
 
 TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
@@ -52,6 +54,7 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--controllers", "trials"}, "--controllers \"trials\": expected a list of: elastic, gang, trial, queues"},
       {{"--nominations", "sometimes"}, "--nominations \"sometimes\": expected auto, always, never or pin"},
       {{"--controllers", ","}, "--controllers \",\": expected at least one of: elastic, gang, trial, queues"},
+      {{"--scheduler-lease-namespaces", ","}, "--scheduler-lease-namespaces \",\": expected at least one namespace"},
       {{"--reconcile-threads", "0"}, "--reconcile-threads \"0\": expected 1 to 256"},
       {{"--reconcile-threads", "many"}, "--reconcile-threads"},
       {{"--resize-seconds", "-1"}, "--resize-seconds \"-1.000000\": expected 0 to 3600"},
@@ -72,9 +75,10 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
 TEST(Options, HelpNamesEveryOption) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
-  for (const char* option : {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect",
-                             "--metrics-address", "--health-address", "--reconcile-threads", "--resize-seconds",
-                             "--log-level", "--log-format", "--version", "--help"}) {
+  for (const char* option :
+       {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect", "--scheduler-lease-namespaces",
+        "--metrics-address", "--health-address", "--reconcile-threads", "--resize-seconds", "--log-level",
+        "--log-format", "--version", "--help"}) {
     EXPECT_THAT(help->text_to_print, HasSubstr(option));
   }
 }
