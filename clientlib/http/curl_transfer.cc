@@ -16,7 +16,9 @@ namespace kube {
 namespace {
 
 // A peer that acknowledges nothing for this long is gone; without the limit, detecting a dead network takes minutes.
-constexpr unsigned kTcpUserTimeoutMs = 30'000;
+// Below the renew deadline of a lease (10 s). Also bounds the pause between two attempts of the kernel, and with it how
+// long a connection needs to go on after the network is back.
+constexpr unsigned kTcpUserTimeoutMs = 8'000;
 constexpr long kKeepAliveIdleSeconds = 20;
 constexpr long kKeepAliveIntervalSeconds = 5;
 // Below the 90 s after which the API server closes an idle connection, so that no request meets the close.
