@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <cassert>
@@ -44,6 +45,18 @@ std::string LowerFirst(std::string_view text) {
   const bool is_word = text.size() > 1 && text[1] >= 'a' && text[1] <= 'z';
   if (is_word && text[0] >= 'A' && text[0] <= 'Z') lower[0] = static_cast<char>(text[0] - 'A' + 'a');
   return lower;
+}
+
+bool SpeaksHttp2(CURL* easy) {
+  curl_tlssessioninfo* tls = nullptr;
+  const CURLcode code = curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &tls);
+  if (code != CURLE_OK || tls == nullptr || tls->backend != CURLSSLBACKEND_OPENSSL || tls->internals == nullptr) {
+    return false;
+  }
+  const unsigned char* protocol = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(static_cast<const SSL*>(tls->internals), &protocol, &size);
+  return std::string_view(reinterpret_cast<const char*>(protocol), size) == "h2";
 }
 
 std::string ExplainCertificate(std::string_view detail, bool has_own_ca) {
@@ -140,6 +153,7 @@ void CurlTransfer::SetUpTls() {
 void CurlTransfer::Prepare(std::shared_ptr<Exchange> exchange, bool may_share_connection) {
   exchange_ = std::move(exchange);
   was_sent_ = false;
+  is_http2_ = false;
   error_text_[0] = '\0';
   Set(CURLOPT_URL, (base_url_ + exchange_->request().target).c_str());
   SetMayShareConnection(may_share_connection);
@@ -249,11 +263,17 @@ int CurlTransfer::BeforeRequest(void* self, char*, char*, int, int) {
     // curl resends by itself when a reused connection turns out to be dead. The server may have carried out the
     // request, so only reads may be sent twice.
     const std::string& method = transfer.exchange_->request().method;
-    if (method != "GET" && method != "HEAD") return CURL_PREREQFUNC_ABORT;
+    if (method != "GET" && method != "HEAD" && !transfer.WasRefused()) return CURL_PREREQFUNC_ABORT;
   }
   transfer.was_sent_ = true;
+  transfer.is_http2_ = SpeaksHttp2(transfer.easy_);
   return CURL_PREREQFUNC_OK;
 }
+
+// HTTP/2 only: the server has said that it did not process the request, by REFUSED_STREAM or by a GOAWAY that names an
+// earlier stream as its last (RFC 9113, 8.7). curl has no code for it. But it also resends only when a connection
+// breaks, and then writes down why. http2_retry_test.cc holds curl to that.
+bool CurlTransfer::WasRefused() const { return is_http2_ && error_text_[0] == '\0'; }
 
 int CurlTransfer::OnSocket(void*, curl_socket_t socket, curlsocktype) {
   // Best effort: a kernel without the option only finds a dead peer later.

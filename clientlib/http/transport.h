@@ -65,7 +65,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Blocks until the answer is complete. Any HTTP status is a success here. Errors: kTimeout, kCancelled
+  // Blocks until the answer is complete. What the server refused without processing it may be sent again, also a write
+  // (rule H6). Any HTTP status is a success here. Errors: kTimeout, kCancelled
   // (stop), kUnavailable (resolve, connect, TLS, broken connection), kTooLarge (body over the limit).
   virtual Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop) = 0;
 
