@@ -114,7 +114,9 @@ void CurlTransfer::SetUpConnection() {
   Set(CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(options.connect_timeout).count()));
   // The empty string keeps curl from reading http_proxy and the like by itself.
-  Set(CURLOPT_PROXY, options.proxy_url.c_str());
+  // As client-go, the proxy and not this machine looks the server's name up: it may be known there alone.
+  const bool is_socks = options.proxy_url.starts_with("socks5://");
+  Set(CURLOPT_PROXY, (is_socks ? "socks5h" + options.proxy_url.substr(6) : options.proxy_url).c_str());
   Set(CURLOPT_NOPROXY, options.no_proxy.c_str());
   Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 
@@ -131,16 +133,22 @@ void CurlTransfer::SetUpConnection() {
 
 void CurlTransfer::SetUpTls() {
   const TransportOptions& options = *shared_.options;
+  // An https proxy is verified as the server is; so does client-go.
   Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  Set(CURLOPT_PROXY_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   if (options.insecure_skip_verify) {
     Set(CURLOPT_SSL_VERIFYPEER, 0L);
     Set(CURLOPT_SSL_VERIFYHOST, 0L);
+    Set(CURLOPT_PROXY_SSL_VERIFYPEER, 0L);
+    Set(CURLOPT_PROXY_SSL_VERIFYHOST, 0L);
   }
   if (!options.ca_pem.empty()) {
     const curl_blob ca = BlobOf(options.ca_pem);
     Set(CURLOPT_CAINFO_BLOB, &ca);
+    Set(CURLOPT_PROXY_CAINFO_BLOB, &ca);
     // Otherwise curl would also trust the system's folder of roots.
     Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
+    Set(CURLOPT_PROXY_CAPATH, static_cast<char*>(nullptr));
   }
   if (!options.cert_pem.empty()) {
     const curl_blob cert = BlobOf(options.cert_pem);
