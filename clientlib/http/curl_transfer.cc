@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <cassert>
@@ -16,7 +17,9 @@ namespace kube {
 namespace {
 
 // A peer that acknowledges nothing for this long is gone; without the limit, detecting a dead network takes minutes.
-constexpr unsigned kTcpUserTimeoutMs = 30'000;
+// Below the renew deadline of a lease (10 s). Also bounds the pause between two attempts of the kernel, and with it how
+// long a connection needs to go on after the network is back.
+constexpr unsigned kTcpUserTimeoutMs = 8'000;
 constexpr long kKeepAliveIdleSeconds = 20;
 constexpr long kKeepAliveIntervalSeconds = 5;
 // Below the 90 s after which the API server closes an idle connection, so that no request meets the close.
@@ -42,6 +45,18 @@ std::string LowerFirst(std::string_view text) {
   const bool is_word = text.size() > 1 && text[1] >= 'a' && text[1] <= 'z';
   if (is_word && text[0] >= 'A' && text[0] <= 'Z') lower[0] = static_cast<char>(text[0] - 'A' + 'a');
   return lower;
+}
+
+bool SpeaksHttp2(CURL* easy) {
+  curl_tlssessioninfo* tls = nullptr;
+  const CURLcode code = curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &tls);
+  if (code != CURLE_OK || tls == nullptr || tls->backend != CURLSSLBACKEND_OPENSSL || tls->internals == nullptr) {
+    return false;
+  }
+  const unsigned char* protocol = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(static_cast<const SSL*>(tls->internals), &protocol, &size);
+  return std::string_view(reinterpret_cast<const char*>(protocol), size) == "h2";
 }
 
 std::string ExplainCertificate(std::string_view detail, bool has_own_ca) {
@@ -99,7 +114,9 @@ void CurlTransfer::SetUpConnection() {
   Set(CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(options.connect_timeout).count()));
   // The empty string keeps curl from reading http_proxy and the like by itself.
-  Set(CURLOPT_PROXY, options.proxy_url.c_str());
+  // As client-go, the proxy and not this machine looks the server's name up: it may be known there alone.
+  const bool is_socks = options.proxy_url.starts_with("socks5://");
+  Set(CURLOPT_PROXY, (is_socks ? "socks5h" + options.proxy_url.substr(6) : options.proxy_url).c_str());
   Set(CURLOPT_NOPROXY, options.no_proxy.c_str());
   Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 
@@ -116,16 +133,22 @@ void CurlTransfer::SetUpConnection() {
 
 void CurlTransfer::SetUpTls() {
   const TransportOptions& options = *shared_.options;
+  // An https proxy is verified as the server is; so does client-go.
   Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  Set(CURLOPT_PROXY_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   if (options.insecure_skip_verify) {
     Set(CURLOPT_SSL_VERIFYPEER, 0L);
     Set(CURLOPT_SSL_VERIFYHOST, 0L);
+    Set(CURLOPT_PROXY_SSL_VERIFYPEER, 0L);
+    Set(CURLOPT_PROXY_SSL_VERIFYHOST, 0L);
   }
   if (!options.ca_pem.empty()) {
     const curl_blob ca = BlobOf(options.ca_pem);
     Set(CURLOPT_CAINFO_BLOB, &ca);
+    Set(CURLOPT_PROXY_CAINFO_BLOB, &ca);
     // Otherwise curl would also trust the system's folder of roots.
     Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
+    Set(CURLOPT_PROXY_CAPATH, static_cast<char*>(nullptr));
   }
   if (!options.cert_pem.empty()) {
     const curl_blob cert = BlobOf(options.cert_pem);
@@ -138,6 +161,7 @@ void CurlTransfer::SetUpTls() {
 void CurlTransfer::Prepare(std::shared_ptr<Exchange> exchange, bool may_share_connection) {
   exchange_ = std::move(exchange);
   was_sent_ = false;
+  is_http2_ = false;
   error_text_[0] = '\0';
   Set(CURLOPT_URL, (base_url_ + exchange_->request().target).c_str());
   SetMayShareConnection(may_share_connection);
@@ -247,11 +271,17 @@ int CurlTransfer::BeforeRequest(void* self, char*, char*, int, int) {
     // curl resends by itself when a reused connection turns out to be dead. The server may have carried out the
     // request, so only reads may be sent twice.
     const std::string& method = transfer.exchange_->request().method;
-    if (method != "GET" && method != "HEAD") return CURL_PREREQFUNC_ABORT;
+    if (method != "GET" && method != "HEAD" && !transfer.WasRefused()) return CURL_PREREQFUNC_ABORT;
   }
   transfer.was_sent_ = true;
+  transfer.is_http2_ = SpeaksHttp2(transfer.easy_);
   return CURL_PREREQFUNC_OK;
 }
+
+// HTTP/2 only: the server has said that it did not process the request, by REFUSED_STREAM or by a GOAWAY that names an
+// earlier stream as its last (RFC 9113, 8.7). curl has no code for it. But it also resends only when a connection
+// breaks, and then writes down why. http2_retry_test.cc holds curl to that.
+bool CurlTransfer::WasRefused() const { return is_http2_ && error_text_[0] == '\0'; }
 
 int CurlTransfer::OnSocket(void*, curl_socket_t socket, curlsocktype) {
   // Best effort: a kernel without the option only finds a dead peer later.

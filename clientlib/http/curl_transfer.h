@@ -54,6 +54,7 @@ class CurlTransfer {
   void SetMethodAndBody();
   void SetHeaders();
   Error ErrorFor(CURLcode code) const;
+  bool WasRefused() const;
 
   static std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* self);
@@ -68,6 +69,7 @@ class CurlTransfer {
   std::string host_header_;  // Set if the URL names another host than the server.
   std::shared_ptr<Exchange> exchange_;
   bool was_sent_ = false;
+  bool is_http2_ = false;  // The connection that it was sent on.
   std::array<char, CURL_ERROR_SIZE> error_text_{};
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -68,21 +69,36 @@ TimePoint DeadlineAfter(TimePoint now, Duration timeout) {
   return timeout > TimePoint::max() - now ? TimePoint::max() : now + timeout;
 }
 
+template <typename T>
+bool TimedOut(const Result<T>& result) {
+  return !result && result.error().code() == ErrorCode::kTimeout;
+}
+
+// The caller waits no longer, and has `timed_out` unless it was stopped. After a time-out the pool drains, so that
+// later exchanges get new connections (rule H5): curl would take the same one again, and over HTTP/2 a connection that
+// hangs looks like one that is quiet. What still runs on the old ones is left alone, since the server may only be slow.
+void GiveUp(CurlPool& pool, std::shared_ptr<Exchange> exchange, bool timed_out) {
+  if (exchange->has_ended()) return;
+  if (timed_out) pool.Drain();
+  pool.Abandon(std::move(exchange));
+}
+
 // Holds the pool by shared_ptr: a stream may outlive the transport, which has then closed the pool.
 class CurlStream final : public ByteStream {
  public:
   CurlStream(std::shared_ptr<CurlPool> pool, std::shared_ptr<Exchange> exchange)
       : pool_(std::move(pool)), exchange_(std::move(exchange)) {}
-  ~CurlStream() override {
-    if (!exchange_->has_ended()) pool_->Abandon(std::move(exchange_));
-  }
+  ~CurlStream() override { GiveUp(*pool_, std::move(exchange_), is_silent_); }
   Result<std::string> Read(TimePoint until, std::stop_token stop) override {
-    return exchange_->AwaitChunk(until, std::move(stop));
+    Result<std::string> chunk = exchange_->AwaitChunk(until, std::move(stop));
+    is_silent_ = TimedOut(chunk);
+    return chunk;
   }
 
  private:
   std::shared_ptr<CurlPool> pool_;
   std::shared_ptr<Exchange> exchange_;
+  bool is_silent_ = false;  // The last Read() waited in vain.
 };
 
 }  // namespace
@@ -96,8 +112,13 @@ struct CurlTransport::Impl {
   };
 
   explicit Impl(const Clock& c) : clock(c) {}
-  Pools MakePools(std::shared_ptr<const TransportOptions> options);
+  std::shared_ptr<CurlPool> MakePool(HttpPool which, std::shared_ptr<const TransportOptions> options);
+  Pools MakePools(const std::shared_ptr<const TransportOptions>& options);
   Result<Started> Start(Exchange::Kind kind, const HttpRequest& request);
+  // Puts a new pool in the place of one that takes no more, unless somebody else has.
+  void Replace(HttpPool which, const std::shared_ptr<CurlPool>& drained);
+  // Keeps `old` until they have ended; returns those that have, to be closed without the lock. REQUIRES: mutex is held.
+  std::vector<std::shared_ptr<CurlPool>> KeepDraining(std::span<const std::shared_ptr<CurlPool>> old);
 
   const Clock& clock;
   std::atomic<std::int64_t> connections_opened{0};
@@ -107,15 +128,45 @@ struct CurlTransport::Impl {
   std::vector<std::shared_ptr<CurlPool>> draining;
 };
 
-CurlTransport::Impl::Pools CurlTransport::Impl::MakePools(std::shared_ptr<const TransportOptions> from) {
-  const auto make = [&](const char* name, int http2, int http1, Duration gather = {}) {
-    return std::make_shared<CurlPool>(from, PoolOptions{name, http2, http1, gather}, connections_opened);
-  };
-  return {
-      make("http-request", from->request_connections, std::max(from->request_connections, kMinHttp1Requests),
-           kRequestGather),
-      make("http-watch", from->watch_connections, std::max(from->watch_connections, kMaxHttp1Watches), kWatchGather),
-      make("http-lease", from->lease_connections, std::max(from->lease_connections, 2))};
+std::shared_ptr<CurlPool> CurlTransport::Impl::MakePool(HttpPool which, std::shared_ptr<const TransportOptions> from) {
+  PoolOptions pool;
+  switch (which) {
+    case HttpPool::kRequest:
+      pool = {"http-request", from->request_connections, std::max(from->request_connections, kMinHttp1Requests),
+              kRequestGather};
+      break;
+    case HttpPool::kWatch:
+      pool = {"http-watch", from->watch_connections, std::max(from->watch_connections, kMaxHttp1Watches), kWatchGather};
+      break;
+    case HttpPool::kLease: pool = {"http-lease", from->lease_connections, std::max(from->lease_connections, 2)}; break;
+  }
+  return std::make_shared<CurlPool>(std::move(from), std::move(pool), connections_opened);
+}
+
+CurlTransport::Impl::Pools CurlTransport::Impl::MakePools(const std::shared_ptr<const TransportOptions>& from) {
+  return {MakePool(HttpPool::kRequest, from), MakePool(HttpPool::kWatch, from), MakePool(HttpPool::kLease, from)};
+}
+
+void CurlTransport::Impl::Replace(HttpPool which, const std::shared_ptr<CurlPool>& drained) {
+  std::vector<std::shared_ptr<CurlPool>> ended;
+  {
+    std::lock_guard lock(mutex);
+    std::shared_ptr<CurlPool>& current = pools[static_cast<std::size_t>(which)];
+    if (current != drained) return;
+    current = MakePool(which, options);
+    ended = KeepDraining({&drained, 1});
+  }
+  for (const auto& pool : ended) pool->Close();
+}
+
+std::vector<std::shared_ptr<CurlPool>> CurlTransport::Impl::KeepDraining(
+    std::span<const std::shared_ptr<CurlPool>> old) {
+  draining.insert(draining.end(), old.begin(), old.end());
+  const auto running =
+      std::partition(draining.begin(), draining.end(), [](const auto& pool) { return pool->has_ended(); });
+  std::vector<std::shared_ptr<CurlPool>> ended(draining.begin(), running);
+  draining.erase(draining.begin(), running);
+  return ended;
 }
 
 Result<CurlTransport::Impl::Started> CurlTransport::Impl::Start(Exchange::Kind kind, const HttpRequest& request) {
@@ -131,8 +182,9 @@ Result<CurlTransport::Impl::Started> CurlTransport::Impl::Start(Exchange::Kind k
         started.exchange = std::make_shared<Exchange>(kind, request, limit, clock);
       }
     }
-    // Refused only if Reload() has replaced the pools since: the next turn finds the new ones.
     if (started.pool->Start(started.exchange)) return started;
+    // An exchange timed out on it, or Reload() has replaced it since.
+    Replace(request.pool, started.pool);
   }
 }
 
@@ -158,7 +210,7 @@ Result<HttpResponse> CurlTransport::Send(const HttpRequest& request, std::stop_t
   auto started = impl_->Start(Exchange::Kind::kWhole, request);
   if (!started) return std::move(started).error();
   Result<HttpResponse> response = started->exchange->AwaitWhole(started->deadline, std::move(stop));
-  if (!response && !started->exchange->has_ended()) started->pool->Abandon(started->exchange);
+  if (!response) GiveUp(*started->pool, std::move(started->exchange), TimedOut(response));
   return response;
 }
 
@@ -167,7 +219,7 @@ Result<StreamResponse> CurlTransport::Open(const HttpRequest& request, std::stop
   if (!started) return std::move(started).error();
   Result<HttpResponse> head = started->exchange->AwaitHead(started->deadline, std::move(stop));
   if (!head) {
-    if (!started->exchange->has_ended()) started->pool->Abandon(started->exchange);
+    GiveUp(*started->pool, std::move(started->exchange), TimedOut(head));
     return std::move(head).error();
   }
   StreamResponse response;
@@ -187,12 +239,7 @@ Status CurlTransport::Reload(TransportOptions options) {
     std::lock_guard lock(impl_->mutex);
     impl_->options = std::move(shared);
     fresh.swap(impl_->pools);
-    std::erase_if(impl_->draining, [&](const std::shared_ptr<CurlPool>& pool) {
-      if (!pool->has_ended()) return false;
-      ended.push_back(pool);
-      return true;
-    });
-    impl_->draining.insert(impl_->draining.end(), fresh.begin(), fresh.end());
+    ended = impl_->KeepDraining(fresh);
   }
   for (const auto& pool : fresh) pool->Drain();
   for (const auto& pool : ended) pool->Close();

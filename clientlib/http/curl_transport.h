@@ -2,8 +2,8 @@
 // Transport over libcurl: HTTP/2 where the server speaks it, TLS by OpenSSL.
 //
 // Each pool is a curl multi handle with an I/O thread of its own, which moves bytes and never parses them. When
-// credentials on disk are replaced, Reload() lets running exchanges end on the old connections and opens new ones for
-// later exchanges.
+// credentials on disk are replaced, or a request has timed out, running exchanges end on the old pools and connections,
+// and later ones get new ones.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct TransportOptions {
   std::string no_proxy{};
   bool insecure_skip_verify = false;  // Never together with ca_pem.
 
-  int watch_connections = 4;  // At most this many TCP connections per pool.
+  int watch_connections = 4;  // At most this many TCP connections per pool, beside those that only end.
   int request_connections = 2;
   int lease_connections = 1;
   Duration connect_timeout = std::chrono::seconds(10);

@@ -2,8 +2,9 @@
 // Sends HTTP requests and streams responses. An interface without libcurl types; all network traffic goes through it.
 //
 // Three pools on connections of their own, so that a burst of requests or a large list never delays a watch
-// or a lease renewal (docs/runtime-rules.md, section transport). Redirects are never followed: credentials
-// must not travel to another host.
+// or a lease renewal (docs/runtime-rules.md, section transport). After a kTimeout later requests of that pool use new
+// connections, since the old ones may hang; what runs on those goes on. Redirects are never followed: credentials must
+// not travel to another host.
 // Thread-safe: any number of threads may send at once.
 #pragma once
 
@@ -64,7 +65,8 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Blocks until the answer is complete. Any HTTP status is a success here. Errors: kTimeout, kCancelled
+  // Blocks until the answer is complete. What the server refused without processing it may be sent again, also a write
+  // (rule H6). Any HTTP status is a success here. Errors: kTimeout, kCancelled
   // (stop), kUnavailable (resolve, connect, TLS, broken connection), kTooLarge (body over the limit).
   virtual Result<HttpResponse> Send(const HttpRequest& request, std::stop_token stop) = 0;
 

@@ -162,15 +162,17 @@ void LeaderElector::Impl::Work(Term& term, const LeaderElector::Work& lead) {
 // Renews until the work has ended or leadership is lost.
 void LeaderElector::Impl::Renew(Term& term) {
   std::unique_lock lock(mutex);
-  Duration asked{};
+  // From the beginning of one try to that of the next: after one that hung the next comes at once, and leaves more of
+  // the renew deadline than a second.
+  TimePoint next = clock.Now() + options.retry_period;
   while (is_working && !is_lost) {
-    const TimePoint next = clock.Now() + std::max(options.retry_period, asked);
     while (is_working && !is_lost && clock.Now() < next) clock.WaitUntil(lock, changed, next);
     if (!is_working || is_lost) return;
     lock.unlock();
 
+    next = clock.Now() + options.retry_period;
     const Result<bool> held = TryHold(term.renewal.get_token());
-    asked = RetryAfter(held);
+    next = std::max(next, clock.Now() + RetryAfter(held));
     if (!held && !term.renewal.stop_requested()) {
       log.Warn("lease not renewed", {{"lease", options.lease.ToString()}, {"error", held.error().message()}});
     }

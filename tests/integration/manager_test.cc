@@ -5,16 +5,16 @@
 
 #include <algorithm>
 
-#include "clientlib/auth/tls_material.h"
 #include "tests/integration/elastic_job.h"
-#include "tests/integration/relay.h"
+#include "tests/integration/kubeconfig.h"
 #include "tests/kit/certificates.h"
+#include "tests/kit/relay.h"
 #include "tests/kit/temp_dir.h"
 
 namespace grus::testing {
 namespace {
 
-using kube::Json;
+using kit::Relay;
 using ::testing::HasSubstr;
 
 // Each test starts the managers that it needs.
@@ -24,23 +24,8 @@ class GrusManager : public ElasticJob {
 
   // Of the test cluster, with another server or another CA.
   std::string Kubeconfig(const std::string& server, const std::string& ca_pem) const {
-    const auto base64 = [](const std::string& pem) { return kube::EncodeBase64(pem); };
-    Json config = FromText(R"({"apiVersion":"v1","kind":"Config","current-context":"test",
-        "contexts":[{"name":"test","context":{"cluster":"test","user":"test"}}]})");
-    config["clusters"].Append(Json::MakeObject(
-        {{"name", "test"},
-         {"cluster", Json::MakeObject({{"server", server}, {"certificate-authority-data", base64(ca_pem)}})}}));
-    config["users"].Append(
-        Json::MakeObject({{"name", "test"},
-                          {"user", Json::MakeObject({{"client-certificate-data", base64(world().config().cert_pem)},
-                                                     {"client-key-data", base64(world().config().key_pem)}})}}));
-    return folder_.Write("kubeconfig", ToText(config));
+    return folder_.Write("kubeconfig", KubeconfigText(world().config(), server, ca_pem));
   }
-  static int ServerPort() {
-    const std::string& server = world().config().server;
-    return std::stoi(server.substr(server.rfind(':') + 1));
-  }
-  static std::string ServerAt(int port) { return "https://127.0.0.1:" + std::to_string(port); }
   static std::vector<std::string> With(const std::string& kubeconfig) {
     return {"--kubeconfig", kubeconfig, "--metrics-address", "0", "--health-address", "127.0.0.1:0"};
   }
@@ -124,7 +109,7 @@ TEST_F(GrusManager, AnswersHealthReadinessAndMetrics) {
 }
 
 TEST_F(GrusManager, WaitsForAServerHealthyButNotReadyAndGoesOnOnceItIsThere) {
-  Relay relay(ServerPort());
+  Relay relay(ServerPort(world().config()));
   ManagerProcess manager(With(Kubeconfig(ServerAt(relay.port()), world().config().ca_pem)));
   ASSERT_TRUE(manager.AwaitOutput("waiting for the API server"));
   const int health = manager.NumberAfter("health_port=");
@@ -139,7 +124,7 @@ TEST_F(GrusManager, WaitsForAServerHealthyButNotReadyAndGoesOnOnceItIsThere) {
 }
 
 TEST_F(GrusManager, CatchesUpAfterTheServerWasAway) {
-  Relay relay(ServerPort());
+  Relay relay(ServerPort(world().config()));
   relay.Open();
   ManagerProcess manager(With(Kubeconfig(ServerAt(relay.port()), world().config().ca_pem)));
   ASSERT_TRUE(manager.AwaitOutput("caches are synced")) << manager.output();

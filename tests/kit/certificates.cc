@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include <stdexcept>
@@ -62,6 +63,21 @@ CertifiedKey ToPem(X509* certificate, EVP_PKEY* key) {
 }
 
 }  // namespace
+
+std::shared_ptr<SSL_CTX> ServerTls(const CertifiedKey& own) {
+  const auto memory = [](const std::string& pem) {
+    return std::shared_ptr<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
+  };
+  std::shared_ptr<SSL_CTX> tls(Checked(SSL_CTX_new(TLS_server_method())), SSL_CTX_free);
+  X509* certificate = Checked(PEM_read_bio_X509(memory(own.cert_pem).get(), nullptr, nullptr, nullptr));
+  EVP_PKEY* key = Checked(PEM_read_bio_PrivateKey(memory(own.key_pem).get(), nullptr, nullptr, nullptr));
+  SSL_CTX_use_certificate(tls.get(), certificate);
+  SSL_CTX_use_PrivateKey(tls.get(), key);
+  X509_free(certificate);
+  EVP_PKEY_free(key);
+  SSL_CTX_set_session_id_context(tls.get(), reinterpret_cast<const unsigned char*>("test"), 4);
+  return tls;
+}
 
 TestCa::TestCa(const std::string& name) : key_(NewKey()) {
   certificate_ = NewCertificate({.common_name = name}, key_.get());

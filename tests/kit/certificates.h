@@ -24,6 +24,9 @@ struct CertificateRequest {
   std::chrono::seconds valid_for = std::chrono::hours(24);
 };
 
+// For a server with this certificate. Clients can resume their sessions.
+std::shared_ptr<SSL_CTX> ServerTls(const CertifiedKey& own);
+
 class TestCa {
  public:
   explicit TestCa(const std::string& name = "test CA");

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kit/test_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,51 +11,28 @@
 #include <cctype>
 #include <csignal>
 #include <optional>
-#include <stdexcept>
+
+#include "tests/kit/certificates.h"
+#include "tests/kit/loopback.h"
 
 namespace kube::testing {
 namespace {
 
-// A socket with a port of 127.0.0.1 of its own.
-int Bind(int& port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (fd < 0 || bind(fd, generic, size) != 0 || getsockname(fd, generic, &size) != 0) {
-    throw std::runtime_error("no port of 127.0.0.1");
-  }
-  port = ntohs(address.sin_port);
-  return fd;
-}
-
-int Listen(int& port) {
-  const int fd = Bind(port);
-  if (listen(fd, 512) != 0) throw std::runtime_error("cannot listen on 127.0.0.1");
-  return fd;
-}
-
-std::shared_ptr<BIO> Memory(const std::string& pem) {
-  return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free};
-}
-
 std::shared_ptr<SSL_CTX> MakeTls(const TestServer::Options& options) {
   if (options.cert_pem.empty()) return nullptr;
-  std::shared_ptr<SSL_CTX> tls(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
-  X509* certificate = PEM_read_bio_X509(Memory(options.cert_pem).get(), nullptr, nullptr, nullptr);
-  EVP_PKEY* key = PEM_read_bio_PrivateKey(Memory(options.key_pem).get(), nullptr, nullptr, nullptr);
-  SSL_CTX_use_certificate(tls.get(), certificate);
-  SSL_CTX_use_PrivateKey(tls.get(), key);
-  X509_free(certificate);
-  EVP_PKEY_free(key);
-  SSL_CTX_set_session_id_context(tls.get(), reinterpret_cast<const unsigned char*>("test"), 4);
+  std::shared_ptr<SSL_CTX> tls = ServerTls({options.cert_pem, options.key_pem});
   if (!options.client_ca_pem.empty()) {
-    X509* ca = PEM_read_bio_X509(Memory(options.client_ca_pem).get(), nullptr, nullptr, nullptr);
+    std::shared_ptr<BIO> bio(BIO_new_mem_buf(options.client_ca_pem.data(), -1), BIO_free);
+    X509* ca = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr);
     X509_STORE_add_cert(SSL_CTX_get_cert_store(tls.get()), ca);
     X509_free(ca);
     SSL_CTX_set_verify(tls.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
+  if (options.newest_tls != 0) {
+    // What is older than TLS 1.2 is out of bounds for OpenSSL's usual level of security.
+    SSL_CTX_set_security_level(tls.get(), 0);
+    SSL_CTX_set_min_proto_version(tls.get(), TLS1_VERSION);
+    SSL_CTX_set_max_proto_version(tls.get(), options.newest_tls);
   }
   return tls;
 }
@@ -143,11 +118,31 @@ class TestServer::Connection final : public TestConnection {
   void AwaitClosing() override {
     while (Fill()) buffer_.clear();
   }
+  void Tunnel(int port) override {
+    const int other = ConnectToLoopback(port);
+    Raw(other < 0 ? "HTTP/1.1 502 Test\r\n\r\n" : "HTTP/1.1 200 Test\r\n\r\n");
+    while (other >= 0) {
+      pollfd fds[] = {{fd_, POLLIN, 0}, {other, POLLIN, 0}};
+      const bool has_more = ssl_ && SSL_pending(ssl_.get()) > 0;
+      if (poll(fds, 2, has_more ? 0 : -1) < 0) continue;
+      char bytes[16384];
+      if (has_more || fds[0].revents != 0) {
+        if (!Fill()) break;
+        send(other, buffer_.data(), buffer_.size(), MSG_NOSIGNAL);
+        buffer_.clear();
+      }
+      if (fds[1].revents != 0) {
+        const ssize_t got = recv(other, bytes, sizeof bytes, 0);
+        if (got <= 0) break;
+        Raw({bytes, static_cast<std::size_t>(got)});
+      }
+    }
+    if (other >= 0) close(other);
+    Close();
+  }
 
  private:
   void Run() {
-    const int on = 1;
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (server_.tls_) {
       ssl_.reset(SSL_new(server_.tls_.get()), SSL_free);
       SSL_set_fd(ssl_.get(), fd_);
@@ -197,7 +192,7 @@ class TestServer::Connection final : public TestConnection {
 };
 
 TestServer::TestServer(const Options& options, Handler handler)
-    : handler_(std::move(handler)), tls_(MakeTls(options)), listener_(Listen(port_)) {
+    : handler_(std::move(handler)), tls_(MakeTls(options)), listener_(ListenOnLoopback(port_)) {
   // OpenSSL writes to sockets without MSG_NOSIGNAL.
   std::signal(SIGPIPE, SIG_IGN);
   acceptor_ = std::thread([this] { Accept(); });
@@ -217,7 +212,7 @@ std::string TestServer::url() const {
 
 void TestServer::Accept() {
   while (!is_stopping_) {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int fd = AcceptFrom(listener_);
     if (fd < 0) break;
     ++connections_;
     std::lock_guard lock(mutex_);
@@ -225,7 +220,7 @@ void TestServer::Accept() {
   }
 }
 
-ClosedPort::ClosedPort() : socket_(Bind(port_)) {}
+ClosedPort::ClosedPort() : socket_(BindToLoopback(port_)) {}
 
 ClosedPort::~ClosedPort() { close(socket_); }
 

@@ -38,6 +38,8 @@ class TestConnection {
   virtual void Raw(std::string_view bytes) = 0;
   virtual void Close() = 0;         // At once, without a TLS close.
   virtual void AwaitClosing() = 0;  // Until the client has closed the connection.
+  virtual void Tunnel(
+      int port) = 0;  // Answers a CONNECT to that port of 127.0.0.1, and carries bytes until one closes.
 
   void Respond(int status, std::string_view body = {}, const Headers& headers = {});
   void StartChunks(int status = 200, const Headers& headers = {});
@@ -51,6 +53,7 @@ class TestServer {
   struct Options {
     std::string cert_pem{}, key_pem{};  // Empty: plain HTTP.
     std::string client_ca_pem{};        // Set: a client certificate of this CA is demanded.
+    int newest_tls = 0;                 // For example TLS1_1_VERSION, which then works; 0: what OpenSSL has.
   };
 
   TestServer(const Options& options, Handler handler);

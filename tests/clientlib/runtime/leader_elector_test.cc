@@ -286,6 +286,21 @@ TEST_F(LeaderElectorTest, E3OneHungRequestDoesNotLoseTheLease) {
   EXPECT_EQ(server_.Transitions(), 0);
 }
 
+TEST_F(LeaderElectorTest, E3AfterATryThatHungTheNextComesAtOnce) {
+  Candidate a("a", server_, clock_);
+  ASSERT_TRUE(StartsLeading(a));
+  a.Set(Fault::kHang);
+  ASSERT_TRUE(Pass(3s, 2));  // The renewal of the second 2 hangs until the second 7.
+
+  a.Set(Fault::kNone);
+  ASSERT_TRUE(Pass(4200ms, 2));
+  a.Set(Fault::kHang);
+  ASSERT_TRUE(Pass(8800ms, 2));
+
+  EXPECT_TRUE(a.IsLeader());  // In the second 16, of what was renewed in the second 7.
+  a.Set(Fault::kNone);
+}
+
 TEST_F(LeaderElectorTest, E4ALeaderThatSeesAnotherHolderIsLostAtOnce) {
   Candidate a("a", server_, clock_);
   ASSERT_TRUE(StartsLeading(a));
