@@ -13,6 +13,8 @@ namespace grus {
 
 inline constexpr char kJobNameLabel[] = "ai.centauruscloud.io/job-name";
 inline constexpr char kRoleLabel[] = "ai.centauruscloud.io/role";
+// On what grus makes and watches, or may delete.
+inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
 
 // The job that a pod belongs to, as far as its labels say.
 std::optional<kube::ObjectKey> JobOf(const kube::ObjectMeta& pod);

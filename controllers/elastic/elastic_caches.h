@@ -4,6 +4,7 @@
 
 #include "clientlib/cache/informer.h"
 #include "controllers/cluster/quotas.h"
+#include "controllers/policy/workload_fingerprint.h"
 
 namespace grus {
 
@@ -18,6 +19,7 @@ struct ElasticCaches {
   Quotas& quotas;
   kube::Informer* groups = nullptr;    // All PodGroups; null: jobs are no gangs.
   kube::Informer* profiles = nullptr;  // All WorkloadProfiles; null: no job has one.
+  ProfileTrust trust = ProfileTrust::kNamespace;
 };
 
 }  // namespace grus

@@ -22,7 +22,6 @@ std::string LauncherName(const api::ElasticHorovodJob& job);
 std::string HostsName(const api::ElasticHorovodJob& job);
 std::string SecretName(const api::ElasticHorovodJob& job);  // Carries the UID: a job made again gets a new key.
 
-inline constexpr char kManagedByLabel[] = "app.kubernetes.io/managed-by", kManagedBy[] = "grus";
 inline constexpr char kJobVolume[] = "grus-job";  // The volume of that Secret in pods.
 inline constexpr char kDiscoveryFile[] = "discover_hosts.sh";
 

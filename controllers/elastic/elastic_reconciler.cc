@@ -83,8 +83,9 @@ ElasticReconciler::ElasticReconciler(kube::Client& client, ElasticCaches caches,
       children_(client, caches),
       adoption_(client, caches.pods) {
   if (caches_.profiles == nullptr) return;
-  jobs_by_profile_ = caches_.jobs.AddIndex([](const kube::Object& job) -> std::vector<std::string> {
-    const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job));
+  const ProfileTrust trust = caches_.trust;
+  jobs_by_profile_ = caches_.jobs.AddIndex([trust](const kube::Object& job) -> std::vector<std::string> {
+    const auto name = ProfileNameOf(static_cast<const ElasticHorovodJob&>(job), trust);
     return name ? std::vector<std::string>{*name} : std::vector<std::string>{};
   });
 }
@@ -168,7 +169,7 @@ Status ElasticReconciler::ReadProfile(View& view, std::stop_token stop) {
   const ElasticHorovodJob& job = *view.job;
   const bool is_named = NamesItsProfile(job);
   if (!is_named && caches_.profiles->store().size() == 0) return {};  // Saves the fingerprint.
-  const auto name = ProfileNameOf(job);
+  const auto name = ProfileNameOf(job, caches_.trust);
   if (!name) return {};
   view.measured = caches_.profiles->Get<api::WorkloadProfile>({"", *name});
   if (is_named && !view.measured) {
@@ -183,6 +184,7 @@ Status ElasticReconciler::ReadProfile(View& view, std::stop_token stop) {
   } else if (is_named) {
     kept_.With(job.metadata, [](Kept& kept) { kept.profile_ahead = nullptr; });
   }
+  if (view.measured && !IsFor(*view.measured, job.metadata.ns)) view.measured = nullptr;
   if (view.measured) view.profile = JobProfileOf(*view.measured, job);
   return {};
 }

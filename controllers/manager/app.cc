@@ -82,7 +82,8 @@ struct ElasticController {
             with.manager.AddInformer(KindOf<kube::PriorityClass>(), Optional({})),
             quotas,
             with.groups,
-            with.profiles};
+            with.profiles,
+            with.options.profile_trust};
   }
 
   Quotas quotas;
@@ -92,7 +93,7 @@ struct ElasticController {
 // TrialJobs and the jobs of their trials; WorkloadProfiles, and the running jobs that are compared with them.
 struct TrialController {
   explicit TrialController(const Shared& with)
-      : store(with.client, *with.profiles, with.clock),
+      : store(with.client, *with.profiles, with.clock, with.options.profile_trust),
         prometheus(with.clock),
         reconciler(with.client,
                    {with.manager.AddInformer(KindOf<api::TrialJob>(), Everything(with.options)), *with.jobs, with.pods,
@@ -100,10 +101,10 @@ struct TrialController {
                    with.account, store, prometheus, with.events, with.clock, with.log),
         running(with.client, {*with.jobs, with.pods, with.nodes, *with.profiles}, store, with.events, with.clock,
                 with.log),
-        keeper(*with.profiles, store) {
+        keeper(*with.profiles, store, with.clock, std::chrono::hours(24 * with.options.profile_days)) {
     reconciler.FeedQueue(with.Run(reconciler, "trialjob", with.options.reconcile_threads));
     running.FeedQueue(with.Run(running, "running-jobs", 1));
-    ProfileKeeper::FeedQueue(*with.profiles, with.Run(keeper, "workloadprofile", 1));
+    keeper.FeedQueue(with.Run(keeper, "workloadprofile", 1));
   }
 
   ProfileStore store;

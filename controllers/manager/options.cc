@@ -19,6 +19,7 @@ using kube::ErrorCode;
 constexpr std::string_view kControllers[] = {"elastic", "gang", "trial", "queues"};
 // In the order of the enumerators.
 constexpr std::string_view kNominations[] = {"auto", "always", "never", "pin"};
+constexpr std::string_view kTrusts[] = {"namespace", "cluster"};
 constexpr std::string_view kLevels[] = {"debug", "info", "warn", "error"};
 constexpr std::string_view kFormats[] = {"text", "json"};
 
@@ -46,7 +47,7 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
 // Values that are checked before they become options.
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues", namespaces, level = "info", format = "text",
-              nominations = "auto", scheduler_leases = "kube-system";
+              nominations = "auto", profiles = "namespace", scheduler_leases = "kube-system";
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -88,6 +89,11 @@ po::options_description Describe(Options& options, Texts& texts) {
       po::value(&options.resize_seconds)->value_name("SECONDS")->default_value(options.resize_seconds),
       "How long a training stands still when its number of workers changes, 0 to 3600: jobs of known speed change "
       "their size only where that pays.");
+  add("profiles", preset(texts.profiles, "WHOSE"),
+      "Whose measurements a workload uses: those of its namespace, or of the cluster (only where all namespaces trust "
+      "each other: anyone can make a job that looks like another's, as fast as they like).");
+  add("profile-days", po::value(&options.profile_days)->value_name("DAYS")->default_value(options.profile_days),
+      "WorkloadProfiles that grus made are deleted when nothing was measured for so long; 0: never.");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("version", "Print the version and the commit, and exit.");
@@ -117,6 +123,12 @@ kube::Status Check(const Texts& texts, Options& options) {
   const auto when = IndexIn(kNominations, texts.nominations);
   if (!when) return Bad("nominations", texts.nominations, "auto, always, never or pin");
   options.nominations = static_cast<Nominations>(*when);
+  const auto trust = IndexIn(kTrusts, texts.profiles);
+  if (!trust) return Bad("profiles", texts.profiles, "namespace or cluster");
+  options.profile_trust = static_cast<ProfileTrust>(*trust);
+  if (options.profile_days < 0 || options.profile_days > 36500) {
+    return Bad("profile-days", std::to_string(options.profile_days), "0 to 36500");
+  }
   const auto level = IndexIn(kLevels, texts.level);
   if (!level) return Bad("log-level", texts.level, "debug, info, warn or error");
   options.log_level = static_cast<kube::LogLevel>(*level);

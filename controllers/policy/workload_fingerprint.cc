@@ -18,7 +18,7 @@ namespace {
 using kube::Json;
 using kube::Quantity;
 
-constexpr char kScheme[] = "1";  // New rules need a new number; old fingerprints are not found then.
+constexpr char kScheme[] = "2";  // New rules need a new number; old fingerprints are not found then.
 constexpr std::size_t kFingerprintBytes = 16;
 constexpr std::string_view kDigestMark = "sha256:";
 
@@ -70,6 +70,34 @@ Json EnvironmentOf(const Json* container) {
   Json json = Json::MakeObject();
   for (const auto& [name, value] : values) json[name] = value;
   return json;
+}
+
+// With the members of each object in the order of their names.
+Json Sorted(const Json& json) {
+  if (json.AsArray() != nullptr) {
+    Json sorted = Json::MakeArray();
+    for (const Json& item : *json.AsArray()) sorted.Append(Sorted(item));
+    return sorted;
+  }
+  if (json.AsObject() == nullptr) return json;
+  std::map<std::string, const Json*> members;
+  for (const auto& [name, value] : *json.AsObject()) members.emplace(name, &value);
+  Json sorted = Json::MakeObject();
+  for (const auto& [name, value] : members) sorted[name] = Sorted(*value);
+  return sorted;
+}
+
+Json VolumesOf(const Json& pod_template, const Json* container) {
+  Json json = Json::MakeObject();
+  const Json* volumes = pod_template.At({"spec", "volumes"});
+  const Json* mounts = container != nullptr ? container->Find("volumeMounts") : nullptr;
+  if (volumes != nullptr) json["volumes"] = Sorted(*volumes);
+  if (mounts != nullptr) json["mounts"] = Sorted(*mounts);
+  return json;
+}
+
+std::string ScopeOf(const kube::ObjectMeta& metadata, ProfileTrust trust) {
+  return trust == ProfileTrust::kCluster ? std::string() : metadata.ns;
 }
 
 // "sha256:..." of an image that ends with it.
@@ -134,8 +162,8 @@ void Bound(api::ProfiledWorkload& workload) {
 
 }  // namespace
 
-WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::StringMap& annotations,
-                            std::string_view image_digest) {
+WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::ObjectMeta& metadata,
+                            ProfileTrust trust, std::string_view image_digest) {
   const Json* worker = ContainerOf(spec.workers.pod_template, "worker");
   const Json* launcher = ContainerOf(spec.launcher.pod_template, "launcher");
   const Amounts limits = AmountsOf(worker, "limits");
@@ -152,8 +180,9 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   workload.command = spec.launcher.python_command;
   workload.resources = requests;
   workload.gpus_per_worker = DevicesOf(spec.workers).count;
-  workload.model = std::string(annotations.Get(kModelAnnotation));
-  workload.dataset = std::string(annotations.Get(kDatasetAnnotation));
+  workload.model = std::string(metadata.Annotation(kModelAnnotation));
+  workload.dataset = std::string(metadata.Annotation(kDatasetAnnotation));
+  workload.ns = ScopeOf(metadata, trust);
 
   Json json = Json::MakeObject();
   json["scheme"] = kScheme;
@@ -164,14 +193,17 @@ WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::
   json["gpusPerWorker"] = DevicesOf(spec.workers).count;
   json["workerEnvironment"] = EnvironmentOf(worker);
   json["launcherEnvironment"] = EnvironmentOf(launcher);
+  json["workerVolumes"] = VolumesOf(spec.workers.pod_template, worker);
+  json["launcherVolumes"] = VolumesOf(spec.launcher.pod_template, launcher);
   json["model"] = workload.model;
   json["dataset"] = workload.dataset;
+  json["namespace"] = workload.ns;
   identity.fingerprint = FirstHexOfSha256(ToText(json));
   Bound(workload);
   return identity;
 }
 
-WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::StringMap& annotations) {
+WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::ObjectMeta& metadata, ProfileTrust trust) {
   WorkloadIdentity identity;
   api::ProfiledWorkload& workload = identity.workload;
   const Json* container = TrainingContainerOf(pod_template);
@@ -184,8 +216,9 @@ WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::StringMap& 
     workload.args = WordsOf(*container, "args");
   }
   workload.resources = requests;
-  workload.model = AnnotationOf(pod_template, annotations, kModelAnnotation);
-  workload.dataset = AnnotationOf(pod_template, annotations, kDatasetAnnotation);
+  workload.model = AnnotationOf(pod_template, metadata.annotations, kModelAnnotation);
+  workload.dataset = AnnotationOf(pod_template, metadata.annotations, kDatasetAnnotation);
+  workload.ns = ScopeOf(metadata, trust);
 
   const std::string_view digest = DigestIn(workload.image);
   Json json = Json::MakeObject();
@@ -197,8 +230,10 @@ WorkloadIdentity IdentityOfPod(const Json& pod_template, const kube::StringMap& 
   json["requests"] = ToJson(requests);
   json["limits"] = ToJson(limits);
   json["environment"] = EnvironmentOf(container);
+  json["volumes"] = VolumesOf(pod_template, container);
   json["model"] = workload.model;
   json["dataset"] = workload.dataset;
+  json["namespace"] = workload.ns;
   identity.fingerprint = FirstHexOfSha256(ToText(json));
   Bound(workload);
   return identity;
@@ -209,10 +244,18 @@ bool NamesItsProfile(const api::ElasticHorovodJob& job) {
   return !profile.empty() && profile != "Auto" && profile != "Off";
 }
 
-std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job) {
+std::optional<std::string> ProfileNameOf(const api::ElasticHorovodJob& job, ProfileTrust trust) {
   if (NamesItsProfile(job)) return job.spec.profile;
   if (job.spec.profile == "Off") return std::nullopt;
-  return IdentityOf(job.spec, job.metadata.annotations).fingerprint;
+  return IdentityOf(job.spec, job.metadata, trust).fingerprint;
+}
+
+bool IsFor(const api::WorkloadProfile& profile, std::string_view ns) {
+  return profile.spec.workload.ns.empty() || profile.spec.workload.ns == ns;
+}
+
+bool IsOf(const api::WorkloadProfile& profile, const api::ElasticHorovodJob& job, ProfileTrust trust) {
+  return profile.spec.fingerprint == IdentityOf(job.spec, job.metadata, trust).fingerprint;
 }
 
 std::string GpuTypeOf(const api::ElasticHorovodJob& job) {

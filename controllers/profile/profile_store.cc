@@ -6,6 +6,7 @@
 
 #include "clientlib/client/conflict_retry.h"
 #include "clientlib/model/json_writer.h"
+#include "controllers/cluster/owners.h"
 #include "controllers/policy/profile_drift.h"
 #include "controllers/profile/profile_status.h"
 
@@ -33,6 +34,24 @@ bool IsWithoutUnit(const api::WorkloadProfileSpec& profile) {
   return profile.throughput_unit == api::ThroughputUnit::kNotKnown && profile.points.empty();
 }
 
+// A GPU reads its memory, of 1 TB, a few times a second: no training has more samples than that many bytes, or steps that
+// take less than ten microseconds.
+constexpr double kMostSamplesOfGpu = 1e9, kMostStepsOfGpu = 1e5;
+
+kube::Status CheckPlausible(const std::vector<ProfilePoint>& points, api::ThroughputUnit unit) {
+  const bool has_samples =
+      unit == api::ThroughputUnit::kSamplesPerSecond || unit == api::ThroughputUnit::kTokensPerSecond;
+  const double most = has_samples ? kMostSamplesOfGpu : kMostStepsOfGpu;
+  for (const ProfilePoint& point : points) {
+    const auto throughput = ThroughputOf(point.measured);
+    if (throughput && throughput->mean <= most * std::max(1, point.config.gpus)) continue;
+    return kube::Error(ErrorCode::kInvalidArgument,
+                       "a speed of " + point.measured.throughput + " " + std::string(UnitText(unit)) + " on " +
+                           ToText(point.config) + " is not possible");
+  }
+  return {};
+}
+
 // kConflict if somebody created or deleted the profile meanwhile: the next try reads it again.
 kube::Error Retried(const kube::Error& error) {
   const bool has_changed = error.code() == ErrorCode::kAlreadyExists || error.code() == ErrorCode::kNotFound;
@@ -58,6 +77,7 @@ KnownSpeeds ProfileStore::Find(const std::string& fingerprint, std::chrono::seco
 
 kube::Status ProfileStore::Save(const NewSpeeds& speeds, std::stop_token stop) {
   if (speeds.points.empty()) return {};
+  if (kube::Status plausible = CheckPlausible(speeds.points, speeds.unit); !plausible) return plausible;
   kube::Status saved = Write(
       speeds.fingerprint, [&] { return TrySave(speeds, stop); }, stop);
   if (!saved) return std::move(saved).error().with("save measurements to WorkloadProfile " + speeds.fingerprint);
@@ -95,10 +115,13 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
   auto found = client_.Get<WorkloadProfile>(key, stop);
   if (!found && found.error().code() != ErrorCode::kNotFound) return std::move(found).error();
   if (!found) {
+    if (kube::Status made = MakeRoom(speeds.workload.ns, stop); !made) return made;
     api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit, MergePoints({}, speeds.points)};
+    Json labels = Json::MakeObject({{kManagedByLabel, kManagedBy}});
     const Json object = Json::MakeObject({{"apiVersion", kind.ApiVersion()},
                                           {"kind", kind.kind},
-                                          {"metadata", Json::MakeObject({{"name", speeds.fingerprint}})},
+                                          {"metadata", Json::MakeObject({{"name", speeds.fingerprint},
+                                                                         {"labels", std::move(labels)}})},
                                           {"spec", kube::ToJson(spec)}});
     const auto made = client_.Create(kind, "", object, {}, stop);
     if (!made) return Retried(made.error());
@@ -130,6 +153,7 @@ kube::Status ProfileStore::TryEdit(const std::string& name, const Editor& edit, 
   const Profile profile = *std::move(found);
   if (profile->metadata.is_being_deleted()) return {};
   const ProfileEdit wanted = edit(*profile);
+  if (auto plausible = CheckPlausible(wanted.points, profile->spec.throughput_unit); !plausible) return plausible;
   const kube::Result<Profile> written = WritePoints(profile, wanted.points, profile->spec.throughput_unit, stop);
   if (!written) return written.error();
   return WriteStatus(**written, wanted.drift, stop);
@@ -162,6 +186,35 @@ kube::Status ProfileStore::WriteStatus(const WorkloadProfile& profile, const std
   const auto written = statuses_.Write(KindOf<WorkloadProfile>(), profile.metadata, std::move(change), {}, stop);
   if (!written) return Retried(written.error());
   return {};
+}
+
+kube::Status ProfileStore::MakeRoom(const std::string& ns, std::stop_token stop) {
+  const auto all = profiles_.List<WorkloadProfile>();
+  std::vector<Profile> theirs;
+  for (const auto& profile : all) {
+    if (!ns.empty() && profile->spec.workload.ns == ns && IsMadeByGrus(*profile)) theirs.push_back(profile);
+  }
+  if (theirs.size() < kMostOfNamespace) return {};
+  const auto oldest = std::ranges::min_element(theirs, {}, [](const auto& one) { return LastMeasured(*one); });
+  return Delete(**oldest, std::move(stop));
+}
+
+kube::Status ProfileStore::Delete(const WorkloadProfile& profile, std::stop_token stop) {
+  kube::DeleteOptions options;
+  options.uid = profile.metadata.uid;
+  options.resource_version = profile.metadata.resource_version;  // Measured again, it stays.
+  kube::Status deleted = client_.Delete(KindOf<WorkloadProfile>(), profile.metadata.Key(), options, std::move(stop));
+  const bool is_gone = !deleted && (deleted.error().code() == ErrorCode::kNotFound ||
+                                    deleted.error().code() == ErrorCode::kConflict);
+  return is_gone ? kube::Status() : deleted;
+}
+
+bool IsMadeByGrus(const WorkloadProfile& profile) { return profile.metadata.Label(kManagedByLabel) == kManagedBy; }
+
+kube::Time LastMeasured(const WorkloadProfile& profile) {
+  kube::Time last = profile.metadata.creation_timestamp.value_or(kube::Time{});
+  for (const ProfilePoint& point : profile.spec.points) last = std::max(last, point.time);
+  return last;
 }
 
 std::string PointName(const api::TrialConfig& config) {

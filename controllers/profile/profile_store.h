@@ -8,6 +8,9 @@
 //
 // A Retry-After for one writer holds for all of them: until then a write of that profile fails with the same error.
 //
+// One namespace has kMostOfNamespace profiles at most: of more, the one that was measured longest ago is deleted. A
+// speed that no GPU has is not saved.
+//
 // Find() reads the cache, which may lag behind; Save() and Edit() read the API server, and block. Thread-safe.
 #pragma once
 
@@ -24,9 +27,12 @@
 #include "clientlib/cache/informer.h"
 #include "clientlib/client/client.h"
 #include "controllers/frame/status_writer.h"
+#include "controllers/policy/workload_fingerprint.h"
 #include "crds/types/workload_profile.h"
 
 namespace grus {
+
+inline constexpr std::size_t kMostOfNamespace = 500;
 
 struct KnownSpeeds {
   api::ThroughputUnit unit = api::ThroughputUnit::kNotKnown;
@@ -49,15 +55,19 @@ struct ProfileEdit {
 class ProfileStore {
  public:
   // `profiles` are the WorkloadProfiles. All must outlive the store.
-  ProfileStore(kube::Client& client, const kube::Informer& profiles, const kube::Clock& clock)
-      : client_(client), profiles_(profiles), clock_(clock), statuses_(client, nullptr, clock) {}
+  ProfileStore(kube::Client& client, const kube::Informer& profiles, const kube::Clock& clock,
+               ProfileTrust trust = ProfileTrust::kNamespace)
+      : client_(client), profiles_(profiles), clock_(clock), trust_(trust), statuses_(client, nullptr, clock) {}
+
+  // What identities have to be made with.
+  ProfileTrust trust() const { return trust_; }
 
   // What was measured within `max_age` before `now`; nothing if there is no such profile, or it is being deleted. A
   // look-up without a number of nodes finds the newest measurement on any number.
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
   // Adds points, and updates the status. Writes nothing if the profile has them all. Errors: kInvalidArgument: the
-  // profile counts in another unit; kConflict: others were faster each time, or the profile is being deleted.
+  // profile counts in another unit, or the speed is impossible; kConflict: others were faster each time, or the profile is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
   // Changes a profile by what `edit` returns for its newest version, and updates the status. Writes nothing if there is
@@ -65,6 +75,9 @@ class ProfileStore {
   // above.
   using Editor = std::function<ProfileEdit(const api::WorkloadProfile&)>;
   kube::Status Edit(const std::string& name, const Editor& edit, std::stop_token stop = {});
+
+  // Deletes this version of it; if there is a newer one, or none, that is no error.
+  kube::Status Delete(const api::WorkloadProfile& profile, std::stop_token stop = {});
 
   // Whether Save() or Edit() is writing the profile in another thread, and so may update its status shortly.
   bool IsBeingWritten(const std::string& name) const;
@@ -78,6 +91,7 @@ class ProfileStore {
   };
   kube::Status Write(const std::string& name, const std::function<kube::Status()>& attempt, std::stop_token stop);
   kube::Status TrySave(const NewSpeeds& speeds, std::stop_token stop);
+  kube::Status MakeRoom(const std::string& ns, std::stop_token stop);
   kube::Status TryEdit(const std::string& name, const Editor& edit, std::stop_token stop);
   // The profile with `added` among its points, which have this unit.
   kube::Result<Profile> WritePoints(const Profile& profile, const std::vector<api::ProfilePoint>& added,
@@ -88,11 +102,17 @@ class ProfileStore {
   kube::Client& client_;
   const kube::Informer& profiles_;
   const kube::Clock& clock_;
+  const ProfileTrust trust_;
   StatusWriter statuses_;                       // Without a WriteTracker: the profile was read live.
   mutable std::mutex mutex_;                    // Guards what follows.
   std::map<std::string, Postponed> postponed_;  // By the profile's name.
   std::multiset<std::string> being_written_;
 };
+
+// It may be deleted when it is old; what an administrator or a backup made stays.
+bool IsMadeByGrus(const api::WorkloadProfile& profile);
+// When it was last measured, or else made.
+kube::Time LastMeasured(const api::WorkloadProfile& profile);
 
 // "A100-8g-2n-32b"; another for each configuration.
 std::string PointName(const api::TrialConfig& config);

@@ -95,8 +95,14 @@ kube::Result<Action> RunningJobs::Pass(const ObjectKey& key, std::stop_token sto
     memory_.Forget(key);
     return Action::AwaitChange();
   }
-  const std::optional<RunningSetting> setting = SettingNow(*job);
   const std::string& profile = job->status.profile->name;
+  if (const auto used = caches_.profiles.Get<WorkloadProfile>({"", profile});
+      used && !IsOf(*used, *job, store_.trust())) {  // It only uses what another workload has measured.
+    samples_.End(key);
+    memory_.Forget(key);
+    return Action::After(kSampleEvery);
+  }
+  const std::optional<RunningSetting> setting = SettingNow(*job);
   const kube::TimePoint now = clock_.Now();
   bool is_other = false;  // Also if another job of this name is remembered: it has no setting yet.
   const Memory memory = memory_.With(job->metadata, [&](Memory& kept) {

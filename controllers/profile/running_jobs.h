@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares running jobs with the WorkloadProfiles of their workloads, and keeps the profiles up to date.
 //
-// If a job's status names a profile, its launcher's log is read every kSampleEvery, and kSettle after a change of its
+// If a job's status names the profile of its own workload, its launcher's log is read every kSampleEvery, and kSettle after a change of its
 // size, until the speed is known to 5 %, for at most kSlice. At most kMostSamples logs are read at a time; other jobs
 // wait for their turn. First samples of jobs that ran before this process are spread over kSampleEvery.
 // running_verdict.h says what the speed means. Nothing but Events is written about jobs and pods; a profile is written

@@ -146,13 +146,13 @@ void TrialReconciler::ReadWorkload(TrialView& view) const {
       return;
     }
     view.workload = *std::move(workload);
-    view.identity = IdentityOfPod(given.pod_template, job.metadata.annotations);
+    view.identity = IdentityOfPod(given.pod_template, job.metadata, profiles_.trust());
   } else if (given.job_template) {
     view.workload = JobWorkload(given.job_template->spec);
-    view.identity = IdentityOf(given.job_template->spec, job.metadata.annotations);
+    view.identity = IdentityOf(given.job_template->spec, job.metadata, profiles_.trust());
   } else if (const auto source = caches_.jobs.Get<ElasticHorovodJob>({job.metadata.ns, given.job_ref->name})) {
     view.workload = JobWorkload(source->spec);
-    view.identity = IdentityOf(source->spec, source->metadata.annotations);
+    view.identity = IdentityOf(source->spec, source->metadata, profiles_.trust());
   }
 }
 

@@ -106,7 +106,7 @@ kube::CrdInfo WorkloadProfileCrd() {
   crd.kind = &WorkloadProfile::ResourceKind();
   crd.short_names = {"wp"};
   crd.categories = {"grus"};
-  crd.doc = "WorkloadProfile keeps the measurements of one workload, for all namespaces.";
+  crd.doc = "WorkloadProfile keeps the measurements of one workload, for its namespace or for all.";
   crd.printer_columns = {
       {"GPU", "string", ".status.gpus", "GPU types with measurements."},
       {"Points", "integer", ".status.points", "Number of measurements."},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkloadProfile (wp): how fast one workload trains on which GPUs, kept for all namespaces. TrialJobs write their
-// measurements and read those of others; people read the knee.
+// WorkloadProfile (wp): how fast one workload trains on which GPUs, kept for its namespace, or for all. TrialJobs write
+// their measurements and read those of others; people read the knee.
 //
 // The measurements are the spec: they cannot be repeated without GPU hours, so backups, `kubectl apply` to another
 // cluster and GitOps must keep them. grus derives the status from them alone; it may be lost.
@@ -34,6 +34,7 @@ struct ProfiledWorkload {
   std::map<std::string, kube::Quantity> resources = {};  // Of a worker, without its GPUs.
   std::int32_t gpus_per_worker = 1;
   std::string model = {}, dataset = {};
+  std::string ns = {};  // Whose measurements they are; empty: everybody's.
   static std::span<const kube::FieldInfo> Fields();
   friend bool operator==(const ProfiledWorkload&, const ProfiledWorkload&) = default;
 };

@@ -104,7 +104,7 @@
 # What was measured of a workload, for all namespaces.
 - apiGroups: [ai.centauruscloud.io]
   resources: [workloadprofiles]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [ai.centauruscloud.io]
   resources: [workloadprofiles/status]
   verbs: [patch]

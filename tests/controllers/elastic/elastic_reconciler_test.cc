@@ -162,7 +162,7 @@ TEST_F(ElasticReconcilerTest, SaysWhichProfileItHasAsSoonAsThereIsOne) {
   EXPECT_EQ(profile(), "");
   const auto adds_before = queue_.counts().adds;
 
-  const std::string name = *ProfileNameOf(TestJob());
+  const std::string name = *ProfileNameOf(TestJob(), ProfileTrust::kNamespace);
   Json made = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", name);
   made["spec"]["fingerprint"] = name;
   Create("workloadprofiles.ai.centauruscloud.io", std::move(made));

@@ -31,7 +31,16 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), by);
 }
 
-std::string Fingerprint(const std::string& text) { return IdentityOf(Spec(text), {}).fingerprint; }
+kube::ObjectMeta In(const std::string& ns, const kube::StringMap& annotations = {}) {
+  kube::ObjectMeta metadata;
+  metadata.ns = ns;
+  metadata.annotations = annotations;
+  return metadata;
+}
+
+constexpr ProfileTrust kOwn = ProfileTrust::kNamespace, kAll = ProfileTrust::kCluster;
+
+std::string Fingerprint(const std::string& text) { return IdentityOf(Spec(text), In("a"), kOwn).fingerprint; }
 
 TEST(WorkloadFingerprint, IsALegalObjectName) {
   EXPECT_THAT(Fingerprint(kSpec), testing::MatchesRegex("[0-9a-f]{32}"));
@@ -89,7 +98,7 @@ TEST(WorkloadFingerprint, IsAnotherForAllThatMayChangeTheSpeed) {
 
 TEST(WorkloadFingerprint, AnnotationsTellModelsAndDataSetsApart) {
   const auto fingerprint = [](const kube::StringMap& annotations) {
-    return IdentityOf(Spec(kSpec), annotations).fingerprint;
+    return IdentityOf(Spec(kSpec), In("a", annotations), kOwn).fingerprint;
   };
   EXPECT_NE(fingerprint({{kModelAnnotation, "bert-base"}}), fingerprint({{kModelAnnotation, "bert-large"}}));
   EXPECT_NE(fingerprint({{kDatasetAnnotation, "a"}}), fingerprint({{kModelAnnotation, "a"}}));
@@ -100,7 +109,7 @@ TEST(WorkloadFingerprint, AnImageIsItsDigestWhereThatIsKnown) {
   const auto of = [](const std::string& image, std::string_view digest) {
     api::ElasticHorovodJobSpec spec = Spec(kSpec);
     spec.workers.image = image;
-    return IdentityOf(spec, {}, digest);
+    return IdentityOf(spec, In("a"), kOwn, digest);
   };
   const std::string known = of("example.com/bert:1", kDigest).fingerprint;
   EXPECT_EQ(of("example.com/bert@sha256:aaaa", "").fingerprint, known);
@@ -114,7 +123,7 @@ TEST(WorkloadFingerprint, AnImageIsItsDigestWhereThatIsKnown) {
 }
 
 TEST(WorkloadIdentity, SaysWhatTheWorkloadIsButNotItsEnvironment) {
-  const api::ProfiledWorkload workload = IdentityOf(Spec(kSpec), {{kModelAnnotation, "bert"}}).workload;
+  const api::ProfiledWorkload workload = IdentityOf(Spec(kSpec), In("a", {{kModelAnnotation, "bert"}}), kOwn).workload;
   EXPECT_EQ(workload.image, "example.com/bert:1");
   EXPECT_THAT(workload.command, testing::ElementsAre("python", "train.py", "--lr=0.1"));
   EXPECT_EQ(workload.resources.at("memory"), kube::Quantity(std::int64_t{16} << 30));
@@ -126,7 +135,7 @@ TEST(WorkloadIdentity, TemplatesThatAreNoneAreNoError) {
                            R"({"spec":{"containers":[{"name":"worker","resources":{"limits":{"cpu":"many"}}}]}})"}) {
     api::ElasticHorovodJobSpec spec = Spec(kSpec);
     spec.workers.pod_template = *kube::ParseJson(text);
-    EXPECT_EQ(IdentityOf(spec, {}).workload.resources.size(), 0u) << text;
+    EXPECT_EQ(IdentityOf(spec, In("a"), kOwn).workload.resources.size(), 0u) << text;
   }
 }
 
@@ -150,14 +159,64 @@ TEST(JobProfileOf, HasTheKneeOfTheGpuTypeThatTheJobRunsOn) {
   EXPECT_EQ(JobProfileOf(profile, on_h100), (api::JobProfile{"p", 16}));
 }
 
+// S4: what one namespace measured is nothing to another, unless an administrator says so.
+TEST(WorkloadFingerprint, NamespacesAreToldApartUnlessTheyTrustEachOther) {
+  const auto of = [](const char* ns, ProfileTrust trust) { return IdentityOf(Spec(kSpec), In(ns), trust); };
+  EXPECT_NE(of("a", kOwn).fingerprint, of("b", kOwn).fingerprint);
+  EXPECT_EQ(of("a", kOwn).workload.ns, "a");
+  EXPECT_EQ(of("a", kAll).fingerprint, of("b", kAll).fingerprint);
+  EXPECT_EQ(of("a", kAll).workload.ns, "");
+  const kube::Json pod = *kube::ParseJson(R"({"spec":{"containers":[{"name":"t","image":"i"}]}})");
+  EXPECT_NE(IdentityOfPod(pod, In("a"), kOwn).fingerprint, IdentityOfPod(pod, In("b"), kOwn).fingerprint);
+  EXPECT_EQ(IdentityOfPod(pod, In("a"), kAll).fingerprint, IdentityOfPod(pod, In("b"), kAll).fingerprint);
+}
+
+// The training may lie in a volume: the same command is then another one.
+TEST(WorkloadFingerprint, VolumesAndTheirPlacesCountAndTheOrderOfTheirFieldsDoesNot) {
+  const auto of = [](const char* more) {
+    api::ElasticHorovodJobSpec spec = Spec(kSpec);
+    spec.workers.pod_template = *kube::ParseJson(R"({"spec":{"containers":[{"name":"worker"}]}})");
+    kube::MergePatch(spec.workers.pod_template, *kube::ParseJson(more));
+    return IdentityOf(spec, In("a"), kOwn).fingerprint;
+  };
+  const std::string one = of(R"({"spec":{"volumes":[{"name":"code","configMap":{"name":"v1"}}]}})");
+  EXPECT_NE(one, of("{}"));
+  EXPECT_NE(one, of(R"({"spec":{"volumes":[{"name":"code","configMap":{"name":"v2"}}]}})"));
+  EXPECT_EQ(one, of(R"({"spec":{"volumes":[{"configMap":{"name":"v1"},"name":"code"}]}})"));
+  EXPECT_NE(of(R"({"spec":{"containers":[{"name":"worker","volumeMounts":[{"name":"code","mountPath":"/a"}]}]}})"),
+            of(R"({"spec":{"containers":[{"name":"worker","volumeMounts":[{"name":"code","mountPath":"/b"}]}]}})"));
+}
+
+TEST(IsFor, AProfileIsForItsNamespaceOrForAll) {
+  api::WorkloadProfile profile;
+  EXPECT_TRUE(IsFor(profile, "a"));
+  profile.spec.workload.ns = "a";
+  EXPECT_TRUE(IsFor(profile, "a"));
+  EXPECT_FALSE(IsFor(profile, "b"));
+}
+
+TEST(IsOf, WhatAJobMeasuresBelongsToItsOwnWorkloadWhateverProfileItNames) {
+  api::ElasticHorovodJob job;
+  job.metadata.ns = "a";
+  job.spec = Spec(kSpec);
+  job.spec.profile = "by-hand";
+  api::WorkloadProfile profile;
+  profile.metadata.name = "by-hand";
+  profile.spec.fingerprint = Fingerprint(kSpec);
+  EXPECT_TRUE(IsOf(profile, job, kOwn));
+  job.metadata.ns = "b";
+  EXPECT_FALSE(IsOf(profile, job, kOwn));
+}
+
 TEST(ProfileNameOf, FollowsTheSpec) {
   api::ElasticHorovodJob job;
+  job.metadata.ns = "a";
   job.spec = Spec(kSpec);
-  EXPECT_EQ(ProfileNameOf(job), Fingerprint(kSpec));
+  EXPECT_EQ(ProfileNameOf(job, kOwn), Fingerprint(kSpec));
   job.spec.profile = "Off";
-  EXPECT_EQ(ProfileNameOf(job), std::nullopt);
+  EXPECT_EQ(ProfileNameOf(job, kOwn), std::nullopt);
   job.spec.profile = "bert-by-hand";
-  EXPECT_EQ(ProfileNameOf(job), "bert-by-hand");
+  EXPECT_EQ(ProfileNameOf(job, kOwn), "bert-by-hand");
 }
 
 constexpr char kPod[] =
@@ -170,7 +229,7 @@ constexpr char kPod[] =
 std::string PodFingerprint(const std::string& text) {
   const auto pod = kube::ParseJson(text);
   EXPECT_TRUE(pod) << text;
-  return IdentityOfPod(*pod, {}).fingerprint;
+  return IdentityOfPod(*pod, In("a"), kOwn).fingerprint;
 }
 
 TEST(PodFingerprint, IsThatOfTheContainerThatTrainsWithoutItsGpus) {
@@ -199,7 +258,7 @@ TEST(PodFingerprint, IsAnotherForAllThatMayChangeTheSpeed) {
 }
 
 TEST(PodFingerprint, ATemplateThatIsNoneHasOne) {
-  EXPECT_THAT(IdentityOfPod(*kube::ParseJson("5"), {}).fingerprint, testing::MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_THAT(IdentityOfPod(*kube::ParseJson("5"), In("a"), kOwn).fingerprint, testing::MatchesRegex("[0-9a-f]{32}"));
 }
 
 }  // namespace

@@ -156,6 +156,32 @@ TEST_F(ProfileStoreTest, TwoWritersDoNotLoseEachOthersPoints) {
   EXPECT_EQ(Live()->status.points, 5);
 }
 
+TEST_F(ProfileStoreTest, ASpeedThatNoGpuHasIsNotSaved) {
+  const auto saved = Save(Speeds({MakePoint({"A100", 1, 1, 32}, 1e-9)}));
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code(), kube::ErrorCode::kInvalidArgument);
+  EXPECT_THAT(saved.error().message(), HasSubstr("is not possible"));
+  EXPECT_EQ(wire_.writes, 0);
+}
+
+// S10: one namespace cannot fill the cluster with profiles.
+TEST_F(ProfileStoreTest, ANamespaceHasSoManyAndTheOldestMakesRoom) {
+  const auto save = [&](const std::string& ns, std::size_t number) {
+    NewSpeeds speeds = Speeds({MakePoint({"A100", 1, 1, 32}, 100, static_cast<int>(1000 + number))});
+    speeds.fingerprint = ns + "-" + std::to_string(number);
+    speeds.workload.ns = ns;
+    ASSERT_TRUE(Save(speeds));
+  };
+  save("b", 0);
+  for (std::size_t i = 0; i < kMostOfNamespace; ++i) save("a", i);
+  ASSERT_TRUE(clock_.AwaitWaiters(1));
+  save("a", kMostOfNamespace);
+  EXPECT_EQ(server_.List(kProfiles).size(), kMostOfNamespace + 1);
+  EXPECT_EQ(server_.Get(kProfiles, {"", "a-0"}), nullptr);
+  EXPECT_NE(server_.Get(kProfiles, {"", "a-1"}), nullptr);
+  EXPECT_NE(server_.Get(kProfiles, {"", "b-0"}), nullptr);
+}
+
 TEST_F(ProfileStoreTest, AProfileThatIsDeletedMeanwhileIsMadeAnew) {
   ASSERT_TRUE(Save(Speeds({MakePoint({"A100", 1, 1, 32}, 100)})));
   wire_.before_write = [&] { EXPECT_TRUE(server_.Delete(kProfiles, {"", kFingerprint})); };

@@ -70,11 +70,14 @@ class RunningJobsTest : public testing::ReconcilerFixture {
               R"({"phase":"Running","profile":{"name":")" + std::string(kProfile) + R"("},"replicas":{"granted":)" + n +
                   R"(,"ready":)" + n + "}}");
   }
-  void AddJob(const std::string& name, int workers = 4) {
+  static Json JobNamed(const std::string& name) {
     Json job = Named("ai.centauruscloud.io/v1alpha1", "ElasticHorovodJob", name, "team-a");
     job["spec"] =
         *kube::ParseJson(R"({"launcherSpec":{"image":"a","pythonCommand":["p"]},"workersSpec":{"image":"a"}})");
-    Create(kJobs, std::move(job));
+    return job;
+  }
+  void AddJob(const std::string& name, int workers = 4) {
+    Create(kJobs, JobNamed(name));
     for (int i = 0; i < workers; ++i) AddPod(name, "worker", "workers-" + std::to_string(i));
     AddPod(name, "launcher", "launcher");
     SetWorkers(name, workers);
@@ -85,7 +88,12 @@ class RunningJobsTest : public testing::ReconcilerFixture {
       point.name = PointName(point.config);
       point.time = kube::Time{clock_.WallNow()};
     }
-    const api::WorkloadProfileSpec spec{kProfile, {}, api::ThroughputUnit::kSamplesPerSecond, std::move(points)};
+    const auto job = kube::Decode<api::ElasticHorovodJob>(kube::ToText(JobNamed("any")));
+    ASSERT_TRUE(job);
+    const api::WorkloadProfileSpec spec{fingerprint_.empty() ? *ProfileNameOf(**job, store_.trust()) : fingerprint_,
+                                        {},
+                                        api::ThroughputUnit::kSamplesPerSecond,
+                                        std::move(points)};
     Json profile = Named("ai.centauruscloud.io/v1alpha1", "WorkloadProfile", kProfile);
     profile["spec"] = kube::ToJson(spec);
     Create(kProfiles, std::move(profile));
@@ -162,6 +170,7 @@ class RunningJobsTest : public testing::ReconcilerFixture {
     return events;
   }
 
+  std::string fingerprint_;  // Of the profile; empty: that of the jobs.
   Wire wire_{server_};
   kube::Client wired_{wire_, nullptr, clock_};
   kube::WorkQueue other_queue_{clock_};
@@ -382,10 +391,75 @@ TEST_F(RunningJobsTest, AJobThatDoesNotRunAnyMoreIsForgotten) {
   EXPECT_EQ(wire_.writes, 0);
 }
 
+// S4: otherwise anyone could fill the profile of another team with numbers of their own.
+TEST_F(RunningJobsTest, AJobThatNamesTheProfileOfAnotherWorkloadDoesNotWriteToIt) {
+  fingerprint_ = kProfile;
+  AddProfile({});
+  AddJob("bert");
+  Start();
+
+  for (int i = 0; i < 5; ++i) clock_.Advance(Pass("bert"));
+
+  EXPECT_EQ(wire_.logs, 0);
+  EXPECT_EQ(wire_.writes, 0);
+  EXPECT_TRUE(Profile()->spec.points.empty());
+}
+
+class OldProfiles : public RunningJobsTest {
+ protected:
+  void AddMade(bool is_made_by_grus) {
+    AddProfile();
+    if (is_made_by_grus) {
+      Edit(kProfiles, {"", kProfile}, [](Json& profile) { profile["metadata"]["labels"][kManagedByLabel] = kManagedBy; });
+    }
+    Start();
+    ASSERT_TRUE(keeper_.Reconcile({"", kProfile}, {}));  // Its status.
+    ASSERT_TRUE(clock_.AwaitWaiters(waiters_));
+  }
+  std::optional<kube::Duration> Look() {
+    EXPECT_TRUE(clock_.AwaitWaiters(waiters_));
+    const auto action = keeper_.Reconcile({"", kProfile}, {});
+    EXPECT_TRUE(action);
+    return action ? action->delay() : std::nullopt;
+  }
+  ProfileKeeper keeper_{profiles_, store_, clock_, 24h * 30};
+};
+
+TEST_F(OldProfiles, OneThatNobodyMeasuresIsDeleted) {
+  AddMade(true);
+  EXPECT_EQ(Look(), 24h);
+  clock_.Advance(24h * 29);
+  EXPECT_NE(Look(), std::nullopt);
+  ASSERT_NE(Profile(), nullptr);
+  clock_.Advance(24h);
+  Look();
+  EXPECT_EQ(Profile(), nullptr);
+}
+
+TEST_F(OldProfiles, OneThatWasMeasuredAgainStays) {
+  AddMade(true);
+  clock_.Advance(24h * 29);
+  ASSERT_TRUE(store_.Edit(kProfile, [&](const api::WorkloadProfile&) {
+    api::ProfilePoint point = MakePoint({"A100", 8, 0, 0}, 320);
+    point.time = kube::Time{clock_.WallNow()};
+    return ProfileEdit{{point}, {}};
+  }));
+  clock_.Advance(24h * 2);
+  Look();
+  EXPECT_NE(Profile(), nullptr);
+}
+
+TEST_F(OldProfiles, WhatAnAdministratorWroteStays) {
+  AddMade(false);
+  clock_.Advance(24h * 60);
+  EXPECT_EQ(Look(), std::nullopt);
+  EXPECT_NE(Profile(), nullptr);
+}
+
 TEST_F(RunningJobsTest, AProfileThatWasRestoredGetsItsStatus) {
   kube::WorkQueue queue{clock_};
-  ProfileKeeper keeper(profiles_, store_);
-  ProfileKeeper::FeedQueue(profiles_, queue);
+  ProfileKeeper keeper(profiles_, store_, clock_, 0h);
+  keeper.FeedQueue(queue);
   AddProfile();
   Start();
   EXPECT_EQ(queue.counts().delayed, 1u);
