@@ -94,7 +94,7 @@ struct ElasticController {
 struct TrialController {
   explicit TrialController(const Shared& with)
       : store(with.client, *with.profiles, with.clock, with.options.profile_trust),
-        prometheus(with.clock),
+        prometheus(with.clock, with.options.prometheus_servers),
         reconciler(with.client,
                    {with.manager.AddInformer(KindOf<api::TrialJob>(), Everything(with.options)), *with.jobs, with.pods,
                     with.nodes, with.groups},

@@ -7,6 +7,7 @@
 #include <span>
 #include <sstream>
 
+#include "clientlib/http/url.h"
 #include "controllers/manager/version.h"
 
 namespace grus {
@@ -47,7 +48,7 @@ std::optional<std::size_t> IndexIn(std::span<const std::string_view> names, std:
 // Values that are checked before they become options.
 struct Texts {
   std::string controllers = "elastic,gang,trial,queues", namespaces, level = "info", format = "text",
-              nominations = "auto", profiles = "namespace", scheduler_leases = "kube-system";
+              nominations = "auto", profiles = "namespace", prometheus, scheduler_leases = "kube-system";
 };
 
 po::options_description Describe(Options& options, Texts& texts) {
@@ -94,6 +95,9 @@ po::options_description Describe(Options& options, Texts& texts) {
       "each other: anyone can make a job that looks like another's, as fast as they like).");
   add("profile-days", po::value(&options.profile_days)->value_name("DAYS")->default_value(options.profile_days),
       "WorkloadProfiles that grus made are deleted when nothing was measured for so long; 0: never.");
+  add("prometheus-servers", text(texts.prometheus, "LIST"),
+      "Servers that TrialJobs may name as their source of measurements, separated by commas, as "
+      "http://prometheus.monitoring:9090 (default: none).");
   add("log-level", preset(texts.level, "LEVEL"), "debug, info, warn or error.");
   add("log-format", preset(texts.format, "FORMAT"), "text or json.");
   add("version", "Print the version and the commit, and exit.");
@@ -128,6 +132,10 @@ kube::Status Check(const Texts& texts, Options& options) {
   options.profile_trust = static_cast<ProfileTrust>(*trust);
   if (options.profile_days < 0 || options.profile_days > 36500) {
     return Bad("profile-days", std::to_string(options.profile_days), "0 to 36500");
+  }
+  options.prometheus_servers = SplitList(texts.prometheus);
+  for (const std::string& server : options.prometheus_servers) {
+    if (!kube::ParseServerUrl(server)) return Bad("prometheus-servers", server, "URLs such as http://prometheus:9090");
   }
   const auto level = IndexIn(kLevels, texts.level);
   if (!level) return Bad("log-level", texts.level, "debug, info, warn or error");

@@ -25,7 +25,8 @@ struct Options {
   std::string own_namespace;  // Not an option: known once connected. Empty: no nomination probe.
   double resize_seconds = 20;
   ProfileTrust profile_trust = ProfileTrust::kNamespace;
-  int profile_days = 180;  // 0: profiles are kept for ever.
+  std::vector<std::string> prometheus_servers;
+  int profile_days = 180;     // 0: profiles are kept for ever.
   int reconcile_threads = 8;  // They mostly wait for the API server.
   kube::LogLevel log_level = kube::LogLevel::kInfo;
   kube::LogFormat log_format = kube::LogFormat::kText;

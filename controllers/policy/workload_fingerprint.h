@@ -48,8 +48,9 @@ struct WorkloadIdentity {
   api::ProfiledWorkload workload;
 };
 
-// `metadata`: of the object that has the spec; its annotations and its namespace count. `image_digest`: "sha256:...", or
-// a pod's imageID that ends so; anything else is ignored. Callers that save and callers that look up must agree on it.
+// `metadata`: of the object that has the spec; its annotations and its namespace count. `image_digest`: "sha256:...",
+// or a pod's imageID that ends so; anything else is ignored. Callers that save and callers that look up must agree on
+// it.
 WorkloadIdentity IdentityOf(const api::ElasticHorovodJobSpec& spec, const kube::ObjectMeta& metadata,
                             ProfileTrust trust, std::string_view image_digest = {});
 

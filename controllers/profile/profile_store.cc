@@ -34,8 +34,8 @@ bool IsWithoutUnit(const api::WorkloadProfileSpec& profile) {
   return profile.throughput_unit == api::ThroughputUnit::kNotKnown && profile.points.empty();
 }
 
-// A GPU reads its memory, of 1 TB, a few times a second: no training has more samples than that many bytes, or steps that
-// take less than ten microseconds.
+// A GPU reads its memory, of 1 TB, a few times a second: no training has more samples than that many bytes, or steps
+// that take less than ten microseconds.
 constexpr double kMostSamplesOfGpu = 1e9, kMostStepsOfGpu = 1e5;
 
 kube::Status CheckPlausible(const std::vector<ProfilePoint>& points, api::ThroughputUnit unit) {
@@ -45,9 +45,9 @@ kube::Status CheckPlausible(const std::vector<ProfilePoint>& points, api::Throug
   for (const ProfilePoint& point : points) {
     const auto throughput = ThroughputOf(point.measured);
     if (throughput && throughput->mean <= most * std::max(1, point.config.gpus)) continue;
-    return kube::Error(ErrorCode::kInvalidArgument,
-                       "a speed of " + point.measured.throughput + " " + std::string(UnitText(unit)) + " on " +
-                           ToText(point.config) + " is not possible");
+    return kube::Error(ErrorCode::kInvalidArgument, "a speed of " + point.measured.throughput + " " +
+                                                        std::string(UnitText(unit)) + " on " + ToText(point.config) +
+                                                        " is not possible");
   }
   return {};
 }
@@ -118,11 +118,11 @@ kube::Status ProfileStore::TrySave(const NewSpeeds& speeds, std::stop_token stop
     if (kube::Status made = MakeRoom(speeds.workload.ns, stop); !made) return made;
     api::WorkloadProfileSpec spec{speeds.fingerprint, speeds.workload, speeds.unit, MergePoints({}, speeds.points)};
     Json labels = Json::MakeObject({{kManagedByLabel, kManagedBy}});
-    const Json object = Json::MakeObject({{"apiVersion", kind.ApiVersion()},
-                                          {"kind", kind.kind},
-                                          {"metadata", Json::MakeObject({{"name", speeds.fingerprint},
-                                                                         {"labels", std::move(labels)}})},
-                                          {"spec", kube::ToJson(spec)}});
+    const Json object =
+        Json::MakeObject({{"apiVersion", kind.ApiVersion()},
+                          {"kind", kind.kind},
+                          {"metadata", Json::MakeObject({{"name", speeds.fingerprint}, {"labels", std::move(labels)}})},
+                          {"spec", kube::ToJson(spec)}});
     const auto made = client_.Create(kind, "", object, {}, stop);
     if (!made) return Retried(made.error());
     return WriteStatus(static_cast<const WorkloadProfile&>(**made), std::nullopt, stop);
@@ -204,8 +204,8 @@ kube::Status ProfileStore::Delete(const WorkloadProfile& profile, std::stop_toke
   options.uid = profile.metadata.uid;
   options.resource_version = profile.metadata.resource_version;  // Measured again, it stays.
   kube::Status deleted = client_.Delete(KindOf<WorkloadProfile>(), profile.metadata.Key(), options, std::move(stop));
-  const bool is_gone = !deleted && (deleted.error().code() == ErrorCode::kNotFound ||
-                                    deleted.error().code() == ErrorCode::kConflict);
+  const bool is_gone =
+      !deleted && (deleted.error().code() == ErrorCode::kNotFound || deleted.error().code() == ErrorCode::kConflict);
   return is_gone ? kube::Status() : deleted;
 }
 

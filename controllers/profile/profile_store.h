@@ -67,7 +67,8 @@ class ProfileStore {
   KnownSpeeds Find(const std::string& fingerprint, std::chrono::seconds max_age, kube::Time now) const;
 
   // Adds points, and updates the status. Writes nothing if the profile has them all. Errors: kInvalidArgument: the
-  // profile counts in another unit, or the speed is impossible; kConflict: others were faster each time, or the profile is being deleted.
+  // profile counts in another unit, or the speed is impossible; kConflict: others were faster each time, or the profile
+  // is being deleted.
   kube::Status Save(const NewSpeeds& speeds, std::stop_token stop = {});
 
   // Changes a profile by what `edit` returns for its newest version, and updates the status. Writes nothing if there is

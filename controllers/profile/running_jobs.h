@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares running jobs with the WorkloadProfiles of their workloads, and keeps the profiles up to date.
 //
-// If a job's status names the profile of its own workload, its launcher's log is read every kSampleEvery, and kSettle after a change of its
-// size, until the speed is known to 5 %, for at most kSlice. At most kMostSamples logs are read at a time; other jobs
-// wait for their turn. First samples of jobs that ran before this process are spread over kSampleEvery.
-// running_verdict.h says what the speed means. Nothing but Events is written about jobs and pods; a profile is written
-// at most once per sample.
+// If a job's status names the profile of its own workload, its launcher's log is read every kSampleEvery, and kSettle
+// after a change of its size, until the speed is known to 5 %, for at most kSlice. At most kMostSamples logs are read
+// at a time; other jobs wait for their turn. First samples of jobs that ran before this process are spread over
+// kSampleEvery. running_verdict.h says what the speed means. Nothing but Events is written about jobs and pods; a
+// profile is written at most once per sample.
 //
 // A log without a speed, or that may not be read, is tried again after kSampleEvery. If a job changes its size while it
 // is sampled, the sample is void. If the profile is deleted meanwhile, nothing is written: a running job does not

@@ -34,10 +34,12 @@ std::string OverWorkers(const std::string& aggregate, const std::string& metric,
                         const std::string& job, std::int64_t seconds) {
   const auto series = [&](const std::string& prefix) {
     return aggregate + "_over_time(" + metric + "{" + prefix + "namespace=\"" + ns + "\"," + prefix + "pod=~\"" + job +
-           "-workers-[0-9]+\"}[" + std::to_string(std::max<std::int64_t>(1, seconds)) + "s])";
+           "(-workers)?(-[0-9]+)?\"}[" + std::to_string(std::max<std::int64_t>(1, seconds)) + "s])";
   };
   return aggregate + "(" + series("") + " or " + series("exported_") + ")";
 }
+
+std::string NameOf(const kube::ServerUrl& url) { return url.scheme + "://" + url.host + ":" + url.port; }
 
 Result<std::shared_ptr<kube::Transport>> ConnectByCurl(const std::string& server, const kube::Clock& clock) {
   kube::TransportOptions options;
@@ -100,8 +102,14 @@ Result<std::optional<double>> ReadPrometheusAnswer(const std::string& body) {
   return value != nullptr ? NumberOf(*value) : std::optional<double>();
 }
 
-Prometheus::Prometheus(const kube::Clock& clock)
-    : connect_([&clock](const std::string& server) { return ConnectByCurl(server, clock); }) {}
+Prometheus::Prometheus(Connect connect, const std::vector<std::string>& servers) : connect_(std::move(connect)) {
+  for (const std::string& server : servers) {
+    if (const auto parts = kube::ParseServerUrl(server)) allowed_.insert(NameOf(*parts));
+  }
+}
+
+Prometheus::Prometheus(const kube::Clock& clock, const std::vector<std::string>& servers)
+    : Prometheus([&clock](const std::string& server) { return ConnectByCurl(server, clock); }, servers) {}
 
 Result<std::shared_ptr<kube::Transport>> Prometheus::ServerOf(const std::string& server) {
   std::shared_ptr<kube::Transport> dropped;  // Its threads are joined without the lock.
@@ -126,7 +134,13 @@ Result<std::optional<double>> Prometheus::Ask(const std::string& url, const std:
   const std::string where = "ask Prometheus at " + url;
   const Result<kube::ServerUrl> parts = kube::ParseServerUrl(url);
   if (!parts) return Error(parts.error()).with(where);
-  const auto server = ServerOf(parts->scheme + "://" + parts->host + ":" + parts->port);
+  const std::string name = NameOf(*parts);
+  if (!allowed_.contains(name)) {
+    return Error(
+        ErrorCode::kForbidden,
+        name + " is none of the servers that grus may ask; an administrator lists them (--prometheus-servers)");
+  }
+  const auto server = ServerOf(name);
   if (!server) return Error(server.error()).with(where);
   kube::HttpRequest request;
   request.target = kube::QueryBuilder(parts->path + "/api/v1/query").Add("query", query).target();

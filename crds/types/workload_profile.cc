@@ -19,9 +19,9 @@ std::span<const FieldInfo> ProfiledWorkload::Fields() {
       Field<&T::resources>("resources", {.doc = "What each worker asks for besides its GPUs.", .max_items = 32}),
       Field<&T::gpus_per_worker>("gpusPerWorker",
                                  {.doc = "GPUs of each worker.", .minimum = 0, .maximum = 64, .default_json = "1"}),
-      Field<&T::ns>("namespace", {.doc = "Whose measurements these are, and who may use them. Empty: everybody.",
-                                  .max_length = 63}),
-      Field<&T::model>("model",, if the workload says so.", .max_length = 253}),
+      Field<&T::ns>("namespace",
+                    {.doc = "Whose measurements these are, and who may use them. Empty: everybody.", .max_length = 63}),
+      Field<&T::model>("model", {.doc = "What is trained, if the workload says so.", .max_length = 253}),
       Field<&T::dataset>("dataset", {.doc = "What it is trained on, if the workload says so.", .max_length = 253}),
   };
   return kFields;

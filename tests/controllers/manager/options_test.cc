@@ -59,6 +59,9 @@ TEST(Options, AWrongValueNamesTheOptionTheValueAndWhatIsAllowed) {
       {{"--reconcile-threads", "many"}, "--reconcile-threads"},
       {{"--resize-seconds", "-1"}, "--resize-seconds \"-1.000000\": expected 0 to 3600"},
       {{"--resize-seconds", "nan"}, "--resize-seconds"},
+      {{"--profiles", "all"}, "--profiles \"all\": expected namespace or cluster"},
+      {{"--profile-days", "-1"}, "--profile-days \"-1\": expected 0 to 36500"},
+      {{"--prometheus-servers", "http://p:9090,p"}, "--prometheus-servers \"p\": expected URLs"},
       {{"--log-level", "loud"}, "--log-level \"loud\": expected debug, info, warn or error"},
       {{"--log-format", "xml"}, "--log-format \"xml\": expected text or json"},
       {{"--no-such-option"}, "--no-such-option"},
@@ -77,8 +80,8 @@ TEST(Options, HelpNamesEveryOption) {
   ASSERT_TRUE(help.ok());
   for (const char* option :
        {"--kubeconfig", "--context", "--controllers", "--namespaces", "--leader-elect", "--scheduler-lease-namespaces",
-        "--metrics-address", "--health-address", "--reconcile-threads", "--resize-seconds", "--log-level",
-        "--log-format", "--version", "--help"}) {
+        "--metrics-address", "--health-address", "--reconcile-threads", "--resize-seconds", "--profiles",
+        "--profile-days", "--prometheus-servers", "--log-level", "--log-format", "--version", "--help"}) {
     EXPECT_THAT(help->text_to_print, HasSubstr(option));
   }
 }

@@ -410,7 +410,8 @@ class OldProfiles : public RunningJobsTest {
   void AddMade(bool is_made_by_grus) {
     AddProfile();
     if (is_made_by_grus) {
-      Edit(kProfiles, {"", kProfile}, [](Json& profile) { profile["metadata"]["labels"][kManagedByLabel] = kManagedBy; });
+      Edit(kProfiles, {"", kProfile},
+           [](Json& profile) { profile["metadata"]["labels"][kManagedByLabel] = kManagedBy; });
     }
     Start();
     ASSERT_TRUE(keeper_.Reconcile({"", kProfile}, {}));  // Its status.

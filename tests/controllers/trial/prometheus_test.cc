@@ -67,12 +67,12 @@ TEST(ExpandQuery, PutsTheTrialIn) {
 TEST(GpuQueries, AskForTheWorkersOfATrialUnderBothNamesOfThePodLabel) {
   EXPECT_EQ(
       PeakMemoryQuery("team-a", "t-g1", 42),
-      R"(max(max_over_time(DCGM_FI_DEV_FB_USED{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[42s]) or )"
-      R"(max_over_time(DCGM_FI_DEV_FB_USED{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[42s])))");
+      R"(max(max_over_time(DCGM_FI_DEV_FB_USED{namespace="team-a",pod=~"t-g1(-workers)?(-[0-9]+)?"}[42s]) or )"
+      R"(max_over_time(DCGM_FI_DEV_FB_USED{exported_namespace="team-a",exported_pod=~"t-g1(-workers)?(-[0-9]+)?"}[42s])))");
   EXPECT_EQ(
       UtilizationQuery("team-a", "t-g1", 0),
-      R"(avg(avg_over_time(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"t-g1-workers-[0-9]+"}[1s]) or )"
-      R"(avg_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"t-g1-workers-[0-9]+"}[1s])))");
+      R"(avg(avg_over_time(DCGM_FI_DEV_GPU_UTIL{namespace="team-a",pod=~"t-g1(-workers)?(-[0-9]+)?"}[1s]) or )"
+      R"(avg_over_time(DCGM_FI_DEV_GPU_UTIL{exported_namespace="team-a",exported_pod=~"t-g1(-workers)?(-[0-9]+)?"}[1s])))");
 }
 
 TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
@@ -82,10 +82,12 @@ TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
     return kube::HttpResponse{200, {}, Vector(R"({"value":[1,"7"]})")};
   });
   std::vector<std::string> connected;
-  Prometheus prometheus([&](const std::string& server) -> kube::Result<std::shared_ptr<kube::Transport>> {
-    connected.push_back(server);
-    return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
-  });
+  Prometheus prometheus(
+      [&](const std::string& server) -> kube::Result<std::shared_ptr<kube::Transport>> {
+        connected.push_back(server);
+        return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
+      },
+      {"http://p:9090"});
 
   for (int i = 0; i < 3; ++i) EXPECT_EQ(*prometheus.Ask("http://p:9090/prom", "a b", {}), 7);
 
@@ -93,12 +95,34 @@ TEST(Prometheus, AsksOneConnectionAServerAndKeepsThePathOfTheUrl) {
   EXPECT_EQ(network.requests().front().target, "/prom/api/v1/query?query=a%20b");
 }
 
+// S7: a TrialJob is no way to look into the cluster's network.
+TEST(Prometheus, AsksOnlyServersThatAreListed) {
+  int connected = 0;
+  Prometheus prometheus(
+      [&](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
+        ++connected;
+        return kube::Error(kube::ErrorCode::kUnavailable, "no network");
+      },
+      {"http://p:9090/prom", "https://q"});
+  for (const char* url : {"http://p:9091", "https://p:9090", "http://169.254.169.254", "http://p.other:9090"}) {
+    const auto answer = prometheus.Ask(url, "x", {});
+    ASSERT_FALSE(answer) << url;
+    EXPECT_EQ(answer.error().code(), kube::ErrorCode::kForbidden) << url;
+    EXPECT_THAT(answer.error().message(), HasSubstr("--prometheus-servers")) << url;
+  }
+  EXPECT_EQ(connected, 0);
+  for (const char* url : {"http://p:9090", "http://p:9090/any", "https://q:443"}) (void)prometheus.Ask(url, "x", {});
+  EXPECT_EQ(connected, 3);
+}
+
 TEST(Prometheus, NamesTheServerThatDoesNotAnswerWell) {
   const kube::testing::FakeClock clock;
   kube::testing::FakeTransport network(clock);
-  Prometheus prometheus([&](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
-    return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
-  });
+  Prometheus prometheus(
+      [&](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
+        return std::shared_ptr<kube::Transport>(&network, [](kube::Transport*) {});
+      },
+      {"http://p:9090"});
   network.Expect("GET", "/", kube::HttpResponse{302, {}, ""});
   EXPECT_THAT(prometheus.Ask("http://p:9090", "x", {}).error().message(),
               HasSubstr("http://p:9090: it answered with status 302"));

@@ -121,8 +121,9 @@ class TrialReconcilerFixture : public ReconcilerFixture {
   ProfileStore store_{client_, profiles_, clock_};
   kube::testing::FakeTransport network_{clock_};
   Prometheus prometheus_{[this](const std::string&) -> kube::Result<std::shared_ptr<kube::Transport>> {
-    return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
-  }};
+                           return std::shared_ptr<kube::Transport>(&network_, [](kube::Transport*) {});
+                         },
+                         {"http://p:9090"}};
   TrialReconciler trials_{
       client_, {trial_jobs_, jobs_, pods_, nodes_, &groups_}, account_, store_, prometheus_, events_, clock_, log_};
 };
