@@ -59,6 +59,29 @@ bool SpeaksHttp2(CURL* easy) {
   return std::string_view(reinterpret_cast<const char*>(protocol), size) == "h2";
 }
 
+bool IsKnownCurl() {
+  static const unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+  return version >= 0x075800 && version < 0x075900;
+}
+
+// Where a TLS context keeps the CurlShared of its pool.
+int SharedIndex() {
+  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
+void OnTlsEvent(const SSL* ssl, int where, int value) {
+  const bool is_end = (where & SSL_CB_READ_ALERT) == SSL_CB_READ_ALERT && (value & 0xff) == SSL_AD_CLOSE_NOTIFY;
+  if (is_end) ++static_cast<CurlShared*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), SharedIndex()))->tls_ends;
+}
+
+CURLcode OnTlsContext(CURL*, void* context, void* shared) {
+  auto* tls = static_cast<SSL_CTX*>(context);
+  SSL_CTX_set_ex_data(tls, SharedIndex(), shared);
+  SSL_CTX_set_info_callback(tls, OnTlsEvent);
+  return CURLE_OK;
+}
+
 std::string ExplainCertificate(std::string_view detail, bool has_own_ca) {
   const auto mentions = [&](std::string_view words) { return detail.find(words) != std::string_view::npos; };
   std::string_view what = has_own_ca ? "is not trusted by the configured CA" : "is not trusted by the system's CAs";
@@ -133,6 +156,8 @@ void CurlTransfer::SetUpConnection() {
 
 void CurlTransfer::SetUpTls() {
   const TransportOptions& options = *shared_.options;
+  Set(CURLOPT_SSL_CTX_FUNCTION, &OnTlsContext);
+  Set(CURLOPT_SSL_CTX_DATA, static_cast<void*>(&shared_));
   // An https proxy is verified as the server is; so does client-go.
   Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   Set(CURLOPT_PROXY_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
@@ -275,13 +300,17 @@ int CurlTransfer::BeforeRequest(void* self, char*, char*, int, int) {
   }
   transfer.was_sent_ = true;
   transfer.is_http2_ = SpeaksHttp2(transfer.easy_);
+  transfer.tls_ends_before_ = transfer.shared_.tls_ends;
   return CURL_PREREQFUNC_OK;
 }
 
 // HTTP/2 only: the server has said that it did not process the request, by REFUSED_STREAM or by a GOAWAY that names an
-// earlier stream as its last (RFC 9113, 8.7). curl has no code for it. But it also resends only when a connection
-// breaks, and then writes down why. http2_retry_test.cc holds curl to that.
-bool CurlTransfer::WasRefused() const { return is_http2_ && error_text_[0] == '\0'; }
+// earlier stream as its last (RFC 9113, 8.7). curl has no code for it. But for a refusal apart, curl 7.88 resends only
+// when a connection breaks, and then writes down why, or when the server ends one in order right after it reset the
+// stream. Read in its source, held to it by http2_retry_test.cc, and taken for granted of no other version.
+bool CurlTransfer::WasRefused() const {
+  return IsKnownCurl() && is_http2_ && error_text_[0] == '\0' && tls_ends_before_ == shared_.tls_ends;
+}
 
 int CurlTransfer::OnSocket(void*, curl_socket_t socket, curlsocktype) {
   // Best effort: a kernel without the option only finds a dead peer later.

@@ -22,7 +22,8 @@ struct CurlShared {
   std::shared_ptr<const TransportOptions> options;
   CURLSH* tls_sessions = nullptr;
   std::atomic<std::int64_t>& connections_opened;
-  int http_major = 0;  // Of the newest answer: 1 or 2; 0 before the first.
+  int http_major = 0;          // Of the newest answer: 1 or 2; 0 before the first.
+  std::uint64_t tls_ends = 0;  // Connections that the other side has ended in order.
 };
 
 class CurlTransfer {
@@ -70,6 +71,7 @@ class CurlTransfer {
   std::shared_ptr<Exchange> exchange_;
   bool was_sent_ = false;
   bool is_http2_ = false;  // The connection that it was sent on.
+  std::uint64_t tls_ends_before_ = 0;
   std::array<char, CURL_ERROR_SIZE> error_text_{};
 };
 

@@ -174,6 +174,7 @@ class Http2Server::Connection {
       case Fate::kNoAnswer: return;
       case Fate::kRefuse: return Reset(stream, NGHTTP2_REFUSED_STREAM);
       case Fate::kReset: return Reset(stream, NGHTTP2_INTERNAL_ERROR);
+      case Fate::kResetAndClose: end_ = End::kOrderly; return Reset(stream, NGHTTP2_INTERNAL_ERROR);
       case Fate::kGoAwayBefore: return GoAway(std::max(stream - 2, 0));
       case Fate::kGoAwayAfter: end_ = End::kOrderly; return GoAway(stream);
       case Fate::kAnswerAndGoAway: Answer(stream, exchange.request.target); return GoAway(stream);

@@ -30,7 +30,8 @@ enum class Fate {
   kGoAwayBefore,  // GOAWAY whose last stream is the one before: it was not processed.
   kGoAwayAfter,  // GOAWAY that names it as the last stream, then the end of the connection: it may have been processed.
   kAnswerAndGoAway,  // kAnswer, and the connection takes no more.
-  kReset,            // RST_STREAM with INTERNAL_ERROR.
+  kReset,            // RST_STREAM with INTERNAL_ERROR,
+  kResetAndClose,    // and the connection ends in order.
   kClose,            // The connection ends in order,
   kBreak,            // or with a TCP reset.
 };

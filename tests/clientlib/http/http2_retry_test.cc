@@ -35,6 +35,20 @@ class Http2RetryTest : public testing::Http2Fixture {
     std::lock_guard lock(mutex_);
     return seen_;
   }
+  // What the connection of the request to "/once" has carried or still carries. All use one pool.
+  enum Before { kNothing, kARequest, kAStream };
+  static std::string Name(Fate fate, Before before) {
+    return ", fate " + std::to_string(static_cast<int>(fate)) + " after " + std::to_string(before);
+  }
+  std::unique_ptr<ByteStream> Begin(Transport& transport, Before before) {
+    if (before == kARequest) {
+      EXPECT_TRUE(transport.Send({.target = "/"}, {}));
+    }
+    if (before != kAStream) return nullptr;
+    Result<StreamResponse> opened = transport.Open({.target = "/stream"}, {});
+    EXPECT_TRUE(opened);
+    return opened ? std::move(opened->stream) : nullptr;
+  }
   static HttpRequest Once(const std::string& method) {
     HttpRequest request{.method = method, .target = "/once"};
     if (method != "GET" && method != "DELETE") request.body = "body";
@@ -47,7 +61,6 @@ class Http2RetryTest : public testing::Http2Fixture {
 };
 
 TEST_F(Http2RetryTest, H6WhatTheServerRefusedIsSentAgainOnANewConnection) {
-  enum Before { kNothing, kARequest, kAStream };
   struct Case {
     Fate fate;
     Before before;
@@ -55,43 +68,31 @@ TEST_F(Http2RetryTest, H6WhatTheServerRefusedIsSentAgainOnANewConnection) {
   for (const Case& c : {Case{Fate::kRefuse, kNothing}, Case{Fate::kRefuse, kARequest}, Case{Fate::kRefuse, kAStream},
                         Case{Fate::kGoAwayBefore, kAStream}}) {
     for (const std::string method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
-      SCOPED_TRACE(method + ", fate " + std::to_string(static_cast<int>(c.fate)) + " after " +
-                   std::to_string(c.before));
+      SCOPED_TRACE(method + Name(c.fate, c.before));
       StartServerThatOnce(c.fate);
       auto transport = Connect(ThroughTheNetwork());
-      Result<StreamResponse> stream = StreamResponse();
-      if (c.before == kARequest) {
-        ASSERT_TRUE(transport->Send({.target = "/"}, {}));
-      }
-      if (c.before == kAStream) {
-        stream = transport->Open({.target = "/stream", .pool = HttpPool::kWatch}, {});
-        ASSERT_TRUE(stream);
-      }
+      const auto stream = Begin(*transport, c.before);
 
-      HttpRequest request = Once(method);
-      if (c.before == kAStream) request.pool = HttpPool::kWatch;
+      const HttpRequest request = Once(method);
       const Result<HttpResponse> got = transport->Send(request, {});
 
       EXPECT_TRUE(got) << got.error().message();
       EXPECT_EQ(seen(), (Seen{{1, request.body}, {2, request.body}}));
-      if (!stream->stream) continue;
+      if (!stream) continue;
       server_->Stream("event");
-      EXPECT_EQ(*stream->stream->Read(Soon(), {}), "event");
+      EXPECT_EQ(*stream->Read(Soon(), {}), "event");
     }
   }
 }
 
 TEST_F(Http2RetryTest, H6AWriteThatMayHaveBeenCarriedOutIsNotSentAgain) {
-  for (const Fate fate : {Fate::kGoAwayAfter, Fate::kReset, Fate::kClose, Fate::kBreak}) {
-    for (const std::string method : {"POST", "PUT", "PATCH", "DELETE"}) {
-      for (const bool is_first : {true, false}) {
-        SCOPED_TRACE(method + (is_first ? " is the first" : " comes later") + ", fate " +
-                     std::to_string(static_cast<int>(fate)));
+  for (const Fate fate : {Fate::kGoAwayAfter, Fate::kReset, Fate::kResetAndClose, Fate::kClose, Fate::kBreak}) {
+    for (const Before before : {kNothing, kARequest, kAStream}) {
+      for (const std::string method : {"POST", "PUT", "PATCH", "DELETE"}) {
+        SCOPED_TRACE(method + Name(fate, before));
         StartServerThatOnce(fate);
         auto transport = Connect(ThroughTheNetwork());
-        if (!is_first) {
-          ASSERT_TRUE(transport->Send({.target = "/"}, {}));
-        }
+        const auto stream = Begin(*transport, before);
 
         const Result<HttpResponse> got = transport->Send(Once(method), {});
 
