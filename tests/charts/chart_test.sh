@@ -58,7 +58,7 @@ reconcileThreads=0|at '/reconcileThreads': minimum
 reconcileThreads=257|at '/reconcileThreads': maximum
 controllers={mystery}|at '/controllers/0': value must be one of 'elastic', 'gang'
 namespaces={Team_A}|at '/namespaces/0'
-schedulerLeaseNamespaces={}|at '/schedulerLeaseNamespaces'
+schedulerLeaseNamespaces={}|at '/schedulerLeaseNamespaces/0'
 podDisruptionBudget.maxUnavailable=half|at '/podDisruptionBudget/maxUnavailable'
 metrics.enabled=false,metrics.serviceMonitor.enabled=true|metrics.serviceMonitor.enabled needs metrics.enabled
 EOF

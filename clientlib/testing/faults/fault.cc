@@ -40,7 +40,7 @@ const std::vector<FaultKind>& AllFaultKinds() {
       {"read-504", kRead, "504 Timeout"},
       {"read-garbage", kRead, "HTML with status 200, as from a proxy"},
       {"read-truncated", kRead, "half of the answer is missing"},
-      {"read-deep", kRead, "JSON of 10,000 levels"},
+      {"read-deep", kRead, "JSON of 20,000 levels"},
       {"open-refused", kOpen, "the connection is refused"},
       {"open-busy", kOpen, "429 with Retry-After: 7"},
       {"open-503", kOpen, "503 ServiceUnavailable"},

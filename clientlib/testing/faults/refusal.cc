@@ -52,7 +52,7 @@ std::optional<HttpResponse> Refusal(const Fault& fault) {
     HttpResponse response = StatusAnswer(row.status, row.reason, row.message);
     return row.retry_after == nullptr ? response : WithRetryAfter(std::move(response), row.retry_after);
   }
-  if (name == "read-deep") return JsonAnswer(200, std::string(10'000, '[') + std::string(10'000, ']'));
+  if (name == "read-deep") return JsonAnswer(200, std::string(20'000, '[') + std::string(20'000, ']'));
   if (name.ends_with("-garbage") || name.ends_with("-html")) return Html();
   return std::nullopt;
 }
