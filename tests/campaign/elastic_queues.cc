@@ -165,10 +165,13 @@ ElasticStory RuntimeIsOver() {
         (world.simulation.WallNow() - Simulation::kWallStart) - (world.simulation.Now() - Simulation::kStart);
     return Trains(world, kName, 8) || (jump > std::chrono::minutes(1) && PhaseOf(world, kName) == "Failed");
   };
+  const auto until = [&](std::function<void(World&)> act) {
+    return Until("it trains with 8, or its time is over", runs_or_is_over, std::move(act));
+  };
   return {.name = "queue-runtime-over",
           .prepare = prepare,
-          .steps = {UntilTrains(8, Claims), UntilOwnerTrains(OwnerEnds), UntilOwnerIsDone(),
-                    Until("it trains with 8 again, or its time is over", runs_or_is_over), UntilOver("Failed", raises)},
+          .steps = {until(Claims), UntilOwnerTrains(OwnerEnds), UntilOwnerIsDone(), until(nullptr),
+                    UntilOver("Failed", raises)},
           .has_retries = true};
 }
 

@@ -14,7 +14,7 @@ namespace grus::testing {
 namespace {
 
 constexpr char kProfiles[] = "workloadprofiles.ai.centauruscloud.io";
-constexpr char kProfile[] = "0123456789abcdef0123456789abcdef", kName[] = "train";
+constexpr char kName[] = "train";
 constexpr char kLater[] = "later";  // A namespace that comes late: steps are looked at when something changes.
 constexpr double kSpeed = 500;      // The profile says 800.
 
@@ -32,9 +32,15 @@ void Train(World& world, int step) {
   world.simulation.After(std::chrono::seconds(2), [&world, step] { Train(world, step + 1); });
 }
 
+// The only one, that of the job.
+const Json* TheProfile(const World& world) {
+  const auto& all = world.All(kProfiles);
+  return all.empty() ? nullptr : world.Get(kProfiles, all.begin()->first);
+}
+
 // "True SlowerThanMeasured"; empty: nothing is said.
 std::string Drifted(const World& world) {
-  const Json* profile = world.Get(kProfiles, {"", kProfile});
+  const Json* profile = TheProfile(world);
   const Json* conditions = profile != nullptr ? profile->At({"status", "conditions"}) : nullptr;
   if (conditions == nullptr || conditions->AsArray() == nullptr) return {};
   for (const Json& condition : *conditions->AsArray()) {
@@ -68,11 +74,13 @@ class Drift final : public kube::testing::Workload {
         "throughputUnit":"SamplesPerSecond","points":[{"name":"A100-4g-0n-0b","config":{"gpuType":"A100","gpus":4},
         "measured":{"throughput":"800","throughputLow":"790","throughputHigh":"810"},"measuredBy":"default/tune",
         "time":"2020-01-01T00:00:00Z"}]}})");
-    profile["metadata"]["name"] = kProfile;
-    profile["spec"]["fingerprint"] = kProfile;
-    Must(world.server.Create(kProfiles, std::move(profile)));
     Submit(world, kName, R"({"workersSpec":{"minReplicas":4,"maxReplicas":4}})");
-    Edit(world, kName, std::string(R"({"profile":")") + kProfile + R"("})");
+    const auto job = kube::Decode<api::ElasticHorovodJob>(ToText(*world.server.Get(kJobs, {kNamespace, kName})));
+    const std::string fingerprint = *ProfileNameOf(**job, ProfileTrust::kNamespace);
+    profile["metadata"]["name"] = fingerprint;
+    profile["spec"]["fingerprint"] = fingerprint;
+    Must(world.server.Create(kProfiles, std::move(profile)));
+    Edit(world, kName, R"({"profile":")" + fingerprint + R"("})");
     world.simulation.After(std::chrono::seconds(2), [&world] { Train(world, 1); });
     world.simulation.After(std::chrono::minutes(150), [&world] {
       Json later = FromText(R"({"apiVersion":"v1","kind":"Namespace"})");
@@ -122,7 +130,7 @@ class Drift final : public kube::testing::Workload {
   }
   std::vector<std::string> CheckRest(const World& world) const override {
     std::vector<std::string> complaints = elastic_.CheckRest(world);
-    const Json* profile = world.Get(kProfiles, {"", kProfile});
+    const Json* profile = TheProfile(world);
     const Json& point = profile->At({"spec", "points"})->AsArray()->at(0);
     const double speed = std::stod(Text(point, {"measured", "throughput"}));
     const bool is_it = speed > 0.95 * kSpeed && speed < 1.05 * kSpeed;
