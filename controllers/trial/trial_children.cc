@@ -36,7 +36,8 @@ Json* ContainerOf(Json& pod, const char* name) {
   return &*list.insert(list.begin(), Json::MakeObject({{"name", name}}));
 }
 
-void SetEnv(Json* container, const std::string& name, const std::string& value) {
+// `is_first`: before the user's own, whose values may then refer to it.
+void SetEnv(Json* container, const std::string& name, const std::string& value, bool is_first = false) {
   if (container == nullptr) return;
   Json& env = (*container)["env"];
   if (env.is_null()) env = Json::MakeArray();
@@ -45,7 +46,8 @@ void SetEnv(Json* container, const std::string& name, const std::string& value) 
     const Json* found = item.Find("name");
     return found != nullptr && found->AsString() != nullptr && *found->AsString() == name;
   });
-  env.Append(Json::MakeObject({{"name", name}, {"value", value}}));
+  Json::Array& list = *env.AsArray();
+  list.insert(is_first ? list.begin() : list.end(), Json::MakeObject({{"name", name}, {"value", value}}));
 }
 
 void SelectNodes(Json& pod, const std::map<std::string, std::string>& labels) {
@@ -131,10 +133,15 @@ void SetBatchSize(const api::TrialSpace& space, int batch_size, Json& container)
   for (const std::string& word : words) list.Append(word);
 }
 
-// Labels or annotations of the template.
+// Labels or annotations of the template, without those by which grus knows a trial: the template may be a copy of one.
 Json TextsOf(const Json& pod_template, const char* member) {
   const Json* given = pod_template.At({"metadata", member});
-  return given != nullptr && given->is_object() ? *given : Json::MakeObject();
+  Json texts = given != nullptr && given->is_object() ? *given : Json::MakeObject();
+  for (const char* ours : {kPodsAnnotation, kSuspendedAnnotation, kPushedStepAnnotation, kPushedSamplesAnnotation,
+                           kTrialLabel, api::kPodGroupLabel}) {
+    texts.Erase(ours);
+  }
+  return texts;
 }
 
 Json MetadataOf(const api::TrialJob& job, const TrialStart& trial, Json labels, Json annotations) {
@@ -172,10 +179,10 @@ void SetNodes(const TrialStart& trial, int rank, Json& container) {
                                                            {"NODE_RANK", std::to_string(rank)},
                                                            {"NPROC_PER_NODE", processes}};
   for (const auto& [name, value] : variables) {
-    SetEnv(&container, name, value);
-    SetEnv(&container, std::string("PET_") + name, value);
+    SetEnv(&container, name, value, true);
+    SetEnv(&container, std::string("PET_") + name, value, true);
   }
-  SetEnv(&container, "WORLD_SIZE", std::to_string(trial.config.gpus));
+  SetEnv(&container, "WORLD_SIZE", std::to_string(trial.config.gpus), true);
 }
 
 // The pod of a trial that has this rank, 0 the first, without an owner.
@@ -202,6 +209,9 @@ Json PodOfRank(const api::TrialJob& job, const Json& pod_template, const TrialSt
   if (trial.pods > 1) {
     spec["hostname"] = *made.At({"metadata", "name"});
     spec["subdomain"] = trial.name;
+    const Json* is_host = spec.Find("hostNetwork");
+    const bool is_default = spec.Find("dnsPolicy") == nullptr || *spec.Find("dnsPolicy") == Json("ClusterFirst");
+    if (is_host != nullptr && *is_host == Json(true) && is_default) spec["dnsPolicy"] = "ClusterFirstWithHostNet";
   }
   spec["restartPolicy"] = "Never";
   spec["activeDeadlineSeconds"] = DeadlineOf(trial);

@@ -5,15 +5,22 @@
 #include <charconv>
 
 #include "controllers/cluster/owners.h"
+#include "controllers/policy/training_container.h"
 
 namespace grus {
 namespace {
 
-std::string HowItEnded(const kube::Pod& pod) {
+// Of the container that trains; others may run on.
+std::optional<int> ExitCodeOf(const kube::Pod& pod) {
+  const std::string training = TrainingContainerOf(pod);
   for (const kube::ContainerStatus& status : pod.status.container_statuses) {
-    if (!status.state.terminated || status.state.terminated->exit_code == 0) continue;
-    return " ended with exit code " + std::to_string(status.state.terminated->exit_code);
+    if (status.name == training && status.state.terminated) return status.state.terminated->exit_code;
   }
+  return std::nullopt;
+}
+
+std::string HowItEnded(const kube::Pod& pod) {
+  if (const auto code = ExitCodeOf(pod)) return " ended with exit code " + std::to_string(*code);
   return " failed" + (pod.status.reason.view().empty() ? "" : ": " + pod.status.reason.str());
 }
 
@@ -31,16 +38,18 @@ std::string PeerName(const std::string& trial, int rank) { return trial + "-" + 
 std::optional<PeerOf> ReadPeerOf(const kube::ObjectMeta& pod) {
   const kube::OwnerReference* owner = pod.Controller();
   const std::string_view trial_job = pod.Label(kTrialJobLabel);
-  if (owner == nullptr || owner->kind != kube::KindOf<kube::Pod>().kind || trial_job.empty()) return std::nullopt;
+  const bool is_pod = owner != nullptr && owner->api_version == "v1" && owner->kind == kube::KindOf<kube::Pod>().kind;
+  if (!is_pod || trial_job.empty()) return std::nullopt;
   return PeerOf{{pod.ns, std::string(trial_job)}, {pod.ns, owner->name.str()}};
 }
 
 void ReadPeer(const kube::Pod& peer, bool has_node, TrialChild& child) {
   child.peers.emplace(peer.metadata.name, peer.metadata.uid);
   const bool has_child_ended = child.phase == "Succeeded" || child.phase == "Failed";
-  if (!HasEnded(peer) && has_node) {
-    if (has_child_ended) child.lingers = true;
-  } else if (!has_child_ended && (!has_node || peer.status.phase.view() == "Failed")) {
+  const bool has_failed = peer.status.phase.view() == "Failed" || ExitCodeOf(peer).value_or(0) != 0;
+  if (has_child_ended) {
+    if (!HasEnded(peer) && has_node) child.lingers = true;
+  } else if (!has_node || has_failed) {
     child.phase = "Failed";  // The others cannot train without it.
     child.message = "its pod " + peer.metadata.name + (has_node ? HowItEnded(peer) : " has lost its node");
     child.lingers = true;

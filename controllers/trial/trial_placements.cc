@@ -17,6 +17,13 @@ int PerNode(const std::map<std::string, TypeNodes>& nodes, const std::string& gp
 
 int FewestNodes(int gpus, int per_node) { return per_node > 0 ? (gpus - 1) / per_node + 1 : 1; }
 
+// For `each` GPUs on so many nodes.
+bool HaveRoom(const std::map<std::string, TypeNodes>& nodes, const std::string& gpu_type, int apart, int each) {
+  const auto found = nodes.find(gpu_type);
+  return found != nodes.end() &&
+         std::ranges::count_if(found->second.gpus, [each](int gpus) { return gpus >= each; }) >= apart;
+}
+
 bool CanSpread(const TrialConfig& config, int over, int gpus_per_worker) {
   return over > 0 && config.gpus / gpus_per_worker % over == 0;
 }
@@ -89,9 +96,13 @@ bool IsUnasked(const api::TrialSpace& space, const TrialConfig& config) {
 int PodsOf(const TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes) {
   if (!workload.is_pod || workload.is_on_one_node) return 0;
   if (config.min_nodes > 0) return config.min_nodes;
-  int pods = FewestNodes(config.gpus, PerNode(nodes, config.gpu_type));
-  while (config.gpus % pods != 0) ++pods;
-  return pods;
+  int fewest = 0;  // That could be equal, whether nodes have room for them or not.
+  for (int pods = FewestNodes(config.gpus, PerNode(nodes, config.gpu_type)); pods <= config.gpus; ++pods) {
+    if (config.gpus % pods != 0) continue;
+    if (HaveRoom(nodes, config.gpu_type, pods, config.gpus / pods)) return pods;
+    if (fewest == 0) fewest = pods;
+  }
+  return fewest;
 }
 
 bool Fits(const TrialConfig& config, const Workload& workload, const std::map<std::string, TypeNodes>& nodes) {
@@ -99,8 +110,7 @@ bool Fits(const TrialConfig& config, const Workload& workload, const std::map<st
   if (found == nodes.end()) return true;  // Not known.
   const int apart = std::max(config.min_nodes, PodsOf(config, workload, nodes));
   if (apart == 0) return config.gpus <= found->second.most_gpus;
-  const int each = config.gpus / apart;
-  return std::ranges::count_if(found->second.gpus, [each](int gpus) { return gpus >= each; }) >= apart;
+  return HaveRoom(nodes, config.gpu_type, apart, config.gpus / apart);
 }
 
 kube::Result<std::vector<TrialConfig>> PlacedConfigs(const api::TrialJobSpec& spec, const Workload& workload,

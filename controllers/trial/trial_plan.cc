@@ -67,7 +67,7 @@ class Planner {
   api::TrialJobStatus status_;
   TrialPlan plan_;
   std::vector<api::TrialConfig> configs_;
-  std::string name_taken_;  // With its kind.
+  std::optional<StartRefusal> refused_;  // Of one of the trials.
   bool stands_still_ = false;
 };
 
@@ -227,8 +227,9 @@ void Planner::StartTrials() {
   for (Trial& trial : status_.trials) {
     const TrialRun& run = RunOf(trial.name);
     if (!IsActive(trial.phase)) continue;
-    if (run.child && !run.child->is_ours) name_taken_ = TakenName(trial.name, *run.child);
-    if (run.child || run.pods.all > 0) continue;
+    if (run.child && !run.child->is_ours) refused_ = TakenName(trial.name, *run.child);
+    if (run.start_refused) refused_ = run.start_refused;
+    if (run.child || run.pods.all > 0 || run.start_refused) continue;
     if (!StartOne(trial, left, true)) --busy;
   }
   for (Trial& trial : status_.trials) {
@@ -236,7 +237,7 @@ void Planner::StartTrials() {
     if (trial.phase != TrialPhase::kPending) continue;
     const TrialRun& run = RunOf(trial.name);
     if (run.child && !run.child->is_ours) {
-      name_taken_ = TakenName(trial.name, *run.child);
+      refused_ = TakenName(trial.name, *run.child);
       break;
     }
     if (run.child || run.pods.all > 0) continue;  // Its last try is still being deleted.
@@ -326,9 +327,8 @@ void Planner::Conclude() {
     ++waiting;
     waits = ToText(trial.config) + ": " + trial.message;
   }
-  if (!name_taken_.empty()) {
-    Stall(TrialJobReason::kNameTaken,
-          name_taken_ + " exists and belongs to somebody else; delete it, or give the TrialJob another name");
+  if (refused_) {
+    Stall(refused_->reason, refused_->message);
     LookAgain(kRefusedRetry);
     return;
   }

@@ -2,6 +2,7 @@
 #include "controllers/trial/trial_runs.h"
 
 #include "controllers/cluster/owners.h"
+#include "controllers/frame/retry_times.h"
 #include "controllers/trial/trial_outcome.h"
 #include "controllers/trial/trial_peers.h"
 #include "controllers/trial/trial_sources.h"
@@ -57,6 +58,7 @@ TrialRun TrialRuns::RunOf(const TrialJob& job, const std::string& trial, Memory&
   } else {
     kept.refused_since.reset();
   }
+  if (clock_.Now() < kept.start_refused_until) run.start_refused = kept.start_refused;
   // A single refusal may be a transient failure of an admission check.
   refusals_.With(job.metadata, [&](const Refusals& refusals) {
     const auto found = refusals.find(trial);
@@ -130,6 +132,14 @@ void TrialRuns::NoteRefusal(const TrialJob& job, const std::string& trial, const
     Refusal& refusal = refusals[trial];
     ++refusal.count;
     refusal.last = message;
+  });
+}
+
+void TrialRuns::NoteStartRefused(const TrialJob& job, const std::string& trial, StartRefusal why) {
+  memory_.With(job.metadata, [&](Memory& memory) {
+    Kept& kept = memory.trials[trial];
+    kept.start_refused = std::move(why);
+    kept.start_refused_until = clock_.Now() + kRefusedRetry;
   });
 }
 

@@ -52,6 +52,8 @@ class TrialRuns {
   void NoteStart(const api::TrialJob& job, const std::string& trial);
   // The API server refused a child that was made from this spec.
   void NoteRefusal(const api::TrialJob& job, const std::string& trial, const std::string& message);
+  // A part of the trial, besides its child, could not be made. It is tried again after kRefusedRetry.
+  void NoteStartRefused(const api::TrialJob& job, const std::string& trial, StartRefusal why);
   // REQUIRES: the status says what the trials of the view have held.
   void ForgetFreed(const TrialView& view);
   void Forget(const kube::ObjectKey& trial_job);
@@ -67,6 +69,8 @@ class TrialRuns {
     LivePods live;
     std::optional<kube::TimePoint> made;           // When this process made its child.
     std::optional<kube::TimePoint> refused_since;  // When its child was first seen refused.
+    std::optional<StartRefusal> start_refused;
+    kube::TimePoint start_refused_until{};
   };
   struct Memory {
     TrialHoldings held;

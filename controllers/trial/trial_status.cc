@@ -28,8 +28,10 @@ const api::Trial* FindTrial(const api::TrialJobStatus& status, const std::string
 
 bool WasSuspended(const api::TrialJobStatus& status) { return kube::IsConditionTrue(status.conditions, "Suspended"); }
 
-std::string TakenName(const std::string& trial, const TrialChild& child) {
-  return std::string(child.kind) + " \"" + trial + "\"";
+StartRefusal TakenName(const std::string& trial, const TrialChild& child) {
+  return {api::TrialJobReason::kNameTaken,
+          std::string(child.kind) + " \"" + trial +
+              "\" exists and belongs to somebody else; delete it, or give the TrialJob another name"};
 }
 
 void SetStanding(api::TrialJobStatus& status, const TrialView& view, api::TrialJobPhase phase, Standing standing,

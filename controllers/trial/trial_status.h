@@ -17,8 +17,8 @@ const api::Trial* FindTrial(const api::TrialJobStatus& status, const std::string
 
 bool WasSuspended(const api::TrialJobStatus& status);
 
-// "PodGroup \"tune-g8-x\""
-std::string TakenName(const std::string& trial, const TrialChild& child);
+// Its child belongs to somebody else.
+StartRefusal TakenName(const std::string& trial, const TrialChild& child);
 
 // Phase, and the conditions Ready, Reconciling and Stalled, and Suspended if it was ever set. `is_end` adds Complete or
 // Failed.

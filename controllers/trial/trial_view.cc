@@ -42,8 +42,9 @@ void ReadNotes(const kube::ObjectMeta& metadata, const api::TrialJob& owner, Tri
   const kube::OwnerReference* controller = metadata.Controller();
   child.is_ours = controller != nullptr && controller->uid == owner.metadata.uid;
   child.is_ending = metadata.is_being_deleted();
-  child.slice_seconds = std::max<std::int64_t>(1, ToInt(metadata.Annotation(kSliceAnnotation)));
-  child.spent_before = std::max<std::int64_t>(0, ToInt(metadata.Annotation(kSpentAnnotation)));
+  constexpr std::int64_t kMost = 1'000'000'000;  // Users can write them.
+  child.slice_seconds = std::clamp<std::int64_t>(ToInt(metadata.Annotation(kSliceAnnotation)), 1, kMost);
+  child.spent_before = std::clamp<std::int64_t>(ToInt(metadata.Annotation(kSpentAnnotation)), 0, kMost);
 }
 
 std::optional<PushedSpeed> PushedIn(const kube::ObjectMeta& metadata) {

@@ -84,17 +84,23 @@ struct GpuUse {
   std::optional<std::int32_t> utilization_percent;
 };
 
+struct StartRefusal {
+  api::TrialJobReason reason = api::TrialJobReason::kNotPermitted;
+  std::string message;
+};
+
 // One trial as it is in the cluster.
 struct TrialRun {
   std::optional<TrialChild> child;
   TrialPods pods;
   std::optional<SpeedObservation> speed;
-  bool is_log_awaited = false;             // Part of its log is not in `speed` yet.
-  GpuUse gpu_use;                          // Also empty if this pass did not ask for it.
-  std::optional<kube::Time> held_since;    // As seen before; its pods may be gone now.
-  std::int64_t held_spent_before = 0;      // Of the same try.
-  std::optional<kube::Duration> held_for;  // Set once it holds no GPUs: for how long it did, by its pods.
-  std::string refusal;                     // Why the API server refuses its job; empty: it does not.
+  bool is_log_awaited = false;                // Part of its log is not in `speed` yet.
+  GpuUse gpu_use;                             // Also empty if this pass did not ask for it.
+  std::optional<kube::Time> held_since;       // As seen before; its pods may be gone now.
+  std::int64_t held_spent_before = 0;         // Of the same try.
+  std::optional<kube::Duration> held_for;     // Set once it holds no GPUs: for how long it did, by its pods.
+  std::string refusal;                        // Why the API server refuses its job; empty: it does not.
+  std::optional<StartRefusal> start_refused;  // A part of it could not be made; it is not started again for a while.
 };
 
 // An earlier measurement, which need not be repeated.

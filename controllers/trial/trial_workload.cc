@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "controllers/policy/training_container.h"
 #include "controllers/policy/worker_devices.h"
@@ -33,6 +34,9 @@ struct NodesInCommand {
   std::string fixed = {};  // What makes each pod a training of its own, or sets their number; empty: nothing does.
 };
 
+constexpr std::string_view kNumbers[] = {"--nnodes", "--node-rank", "--node_rank"};
+constexpr std::string_view kPlaces[] = {"--master-addr", "--master_addr", "--rdzv-endpoint", "--rdzv_endpoint"};
+
 NodesInCommand NodesInCommandOf(const Json& container) {
   std::string text;
   for (const char* list : {"command", "args"}) {
@@ -43,14 +47,26 @@ NodesInCommand NodesInCommandOf(const Json& container) {
     }
   }
   NodesInCommand found;
-  found.runs_torchrun =
-      text.find("torchrun") != std::string::npos || text.find("torch.distributed.run") != std::string::npos;
-  if (text.find("--standalone") != std::string::npos) found.fixed = "--standalone";
-  constexpr std::string_view kNodes = "--nnodes";
-  for (std::size_t at = text.find(kNodes); at != std::string::npos; at = text.find(kNodes, at + 1)) {
-    const std::size_t value = text.find_first_not_of("= \"'", at + kNodes.size());
-    if (value == std::string::npos || text[value] == '$') continue;  // It may be ours.
-    found.fixed = std::string(kNodes) + "=" + text.substr(value, text.find_first_of(" \"'", value) - value);
+  constexpr std::string_view kBetween = " \t\n;&|()\"'=";
+  std::vector<std::string_view> words;
+  for (std::size_t at = text.find_first_not_of(kBetween); at != std::string::npos;) {
+    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    words.push_back(std::string_view(text).substr(at, end - at));
+    at = text.find_first_not_of(kBetween, end);
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view program = words[i].substr(words[i].rfind('/') + 1);
+    if (program == "torchrun" || words[i] == "torch.distributed.run") found.runs_torchrun = true;
+    if (words[i] == "--standalone") found.fixed = words[i];
+    if (i + 1 == words.size()) continue;
+    const std::string_view value = words[i + 1];
+    const bool is_number = std::ranges::find(kNumbers, words[i]) != std::end(kNumbers);
+    const bool is_place = std::ranges::find(kPlaces, words[i]) != std::end(kPlaces);
+    const bool is_local = value.starts_with("localhost") || value.starts_with("127.");
+    // "$(NNODES)" is split at its brackets.
+    if ((is_number && value.front() != '$') || (is_place && is_local)) {
+      found.fixed = std::string(words[i]) + "=" + std::string(value);
+    }
   }
   return found;
 }

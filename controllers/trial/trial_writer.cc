@@ -78,10 +78,22 @@ Status TrialWriter::Start(const TrialView& view, const TrialStart& start, ChildW
   if (made) {
     for (const TrialPart& part : objects.MakeRest(job, *view.workload, start, uid)) {
       made = writer.Create(part.kind, part.object);
-      if (!made) break;
+      if (made) continue;
+      // The next pass deletes the child, which cannot start without it; without a pause that would go on for ever.
+      const bool is_taken = made.error().code() == ErrorCode::kAlreadyExists;
+      if (!is_taken && made.error().code() != ErrorCode::kForbidden) return made;
+      const std::string name =
+          std::string(part.kind.kind) + " \"" + *part.object.At({"metadata", "name"})->AsString() + "\"";
+      const std::string taken = name +
+                                " exists and belongs to somebody else, or to the last try; delete it, or give the "
+                                "TrialJob another name";
+      runs_.NoteStartRefused(job, start.name,
+                             {is_taken ? api::TrialJobReason::kNameTaken : api::TrialJobReason::kNotPermitted,
+                              is_taken ? taken : made.error().message()});
+      return {};
     }
+    return {};
   }
-  if (made) return {};
   switch (made.error().code()) {
     case ErrorCode::kAlreadyExists: return {};  // The next pass sees whose it is.
     case ErrorCode::kInvalid:

@@ -46,15 +46,20 @@ TEST(PodWorkload, MayBeOnSeveralNodesIfItsCommandLeavesTheirNumberOpenOrTheSpace
     bool is_on_one_node;
     const char* fixed;  // What the space may not contradict.
   };
-  for (const Case& c : {Case{R"(["torchrun","train.py"])", false, ""},
-                        Case{R"(["torchrun","--nproc-per-node=gpu","train.py"])", false, ""},
-                        Case{R"(["python","-m","torch.distributed.run","train.py"])", false, ""},
-                        Case{R"(["sh","-c","exec torchrun --nnodes=$NNODES train.py"])", false, ""},
-                        Case{R"_(["torchrun","--nnodes","$(NNODES)","train.py"])_", false, ""},
-                        Case{R"(["python","train.py"])", true, ""},
-                        Case{R"(["torchrun","--standalone","train.py"])", true, "--standalone"},
-                        Case{R"(["torchrun","--nnodes","1","train.py"])", true, "--nnodes=1"},
-                        Case{R"(["sh","-c","torchrun --nnodes=\"2\" train.py"])", true, "--nnodes=2"}}) {
+  for (const Case& c :
+       {Case{R"(["torchrun","train.py"])", false, ""},
+        Case{R"(["torchrun","--nproc-per-node=gpu","train.py"])", false, ""},
+        Case{R"(["python","-m","torch.distributed.run","train.py"])", false, ""},
+        Case{R"(["sh","-c","exec torchrun --nnodes=$NNODES train.py"])", false, ""},
+        Case{R"_(["torchrun","--nnodes","$(NNODES)","train.py"])_", false, ""},
+        Case{R"(["python","train.py"])", true, ""}, Case{R"(["python","/data/not_torchrun/train.py"])", true, ""},
+        Case{R"(["/opt/conda/bin/torchrun","train.py"])", false, ""},
+        Case{R"(["torchrun","--rdzv-endpoint=etcd:2379","train.py"])", false, ""},
+        Case{R"(["torchrun","--rdzv-endpoint=localhost:0","train.py"])", true, "--rdzv-endpoint=localhost:0"},
+        Case{R"(["torchrun","--node-rank","0","train.py"])", true, "--node-rank=0"},
+        Case{R"(["torchrun","--standalone","train.py"])", true, "--standalone"},
+        Case{R"(["torchrun","--nnodes","1","train.py"])", true, "--nnodes=1"},
+        Case{R"(["sh","-c","torchrun --nnodes=\"2\" train.py"])", true, "--nnodes=2"}}) {
     const auto unasked = PodWorkload(Template(c.command), {});
     ASSERT_TRUE(unasked) << c.command;
     EXPECT_EQ(unasked->is_on_one_node, c.is_on_one_node) << c.command;
@@ -141,6 +146,34 @@ TEST(MakeTrialPeers, ATrialOnOneNodeHasNoneAndTheSameVariables) {
   EXPECT_EQ(PodsOfTrial(Read(first, "{}")), 1);
 }
 
+TEST(MakeTrialPeers, ATemplateThatIsACopyOfATrialsPodIsNoTrialOfItsOwn) {
+  Json copied = kTorchrun;
+  kube::MergePatch(copied, *kube::ParseJson(R"({"metadata":{"annotations":{"ai.centauruscloud.io/trial-pods":"5",
+      "ai.centauruscloud.io/trial-parked":"true","ai.centauruscloud.io/samples-per-second":"9","mine":"1"}}})"));
+  TrialStart alone = kOnTwo;
+  alone.pods = 1;
+  const kube::Pod pod = Read(MakePodTrial(testing::TestTrialJob(), copied, alone, true), "{}");
+  EXPECT_EQ(PodsOfTrial(pod), 1);
+  EXPECT_EQ(pod.metadata.Annotation(kSuspendedAnnotation), "");
+  EXPECT_EQ(pod.metadata.Annotation(kPushedSamplesAnnotation), "");
+  EXPECT_EQ(pod.metadata.Annotation("mine"), "1");
+}
+
+TEST(MakeTrialPeers, TheUsersVariablesMayReferToOurs) {
+  const Json own = *kube::ParseJson(
+      R"_({"spec":{"containers":[{"name":"train","image":"t","env":[{"name":"N","value":"$(NNODES)"}]}]}})_");
+  const Json first = MakePodTrial(testing::TestTrialJob(), own, kOnTwo, true);
+  const Json::Array& env = *first.At({"spec", "containers"})->AsArray()->front().Find("env")->AsArray();
+  EXPECT_EQ(*env.back().Find("name"), Json("N"));
+}
+
+TEST(MakeTrialPeers, OnTheNetworkOfTheHostTheyStillFindTheFirst) {
+  Json host = kTorchrun;
+  host["spec"]["hostNetwork"] = true;
+  EXPECT_EQ(*MakePodTrial(testing::TestTrialJob(), host, kOnTwo, true).At({"spec", "dnsPolicy"}),
+            Json("ClusterFirstWithHostNet"));
+}
+
 TEST(MakeTrialGroup, NeedsAllPodsOfTheTrial) {
   const kube::Pod first = Read(MakePodTrial(testing::TestTrialJob(), kTorchrun, kOnTwo, true), "{}");
   EXPECT_EQ(*MakeTrialGroup(first).At({"spec", "minMember"}), Json(2));
@@ -161,6 +194,9 @@ TEST(ReadPeer, WhatHappensToAPeerHappensToTheTrial) {
       {"the peer is done first", kRuns, "n1", R"({"phase":"Succeeded"})", true, "Running", "", false, false},
       {"the peer crashes", kRuns, "n1", kCrashed, true, "Failed", "its pod tune-g16-x-1 ended with exit code 3", true,
        false},
+      {"it crashes, and its sidecar runs on", kRuns, "n1",
+       R"({"phase":"Running","containerStatuses":[{"name":"train","state":{"terminated":{"exitCode":1}}}]})", true,
+       "Failed", "its pod tune-g16-x-1 ended with exit code 1", true, false},
       {"its node is lost", kRuns, "n1", kRuns, false, "Failed", "its pod tune-g16-x-1 has lost its node", true, false},
       {"somebody deletes it", kRuns, "n1", nullptr, true, "Failed", "its pod tune-g16-x-1 is gone", true, false},
       {"it was never made", R"({"phase":"Pending"})", "", nullptr, true, "", "", false, true},

@@ -177,6 +177,9 @@ TEST(PodsOf, OneOnEachOfTheFewestNodesThatHaveRoomForEqualOnes) {
   EXPECT_EQ(pods(12), 2);
   EXPECT_EQ(pods(9), 3) << "two cannot be equal";
   EXPECT_EQ(pods(24), 3);
+  const std::map<std::string, TypeNodes> mixed = {{"", Nodes({8, 8, 4, 4, 4, 4})}};
+  EXPECT_EQ(PodsOf({"", 20, 0, 0}, PodsOfTemplate(), mixed), 5) << "four of five fit nowhere";
+  EXPECT_TRUE(Fits({"", 20, 0, 0}, PodsOfTemplate(), mixed));
   EXPECT_EQ(PodsOf({"", 16, 0, 0}, JobOf(1), nodes), 0);
   Workload alone = PodsOfTemplate();
   alone.is_on_one_node = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trials that are pods, against the fake API server: the test plays the scheduler, the kubelet and the garbage
 // collector.
+#include "controllers/frame/retry_times.h"
 #include "tests/controllers/trial/trial_reconciler_fixture.h"
 #include "tests/controllers/trial/trial_world.h"
 #include "tests/kit/shapes.h"
@@ -211,6 +212,38 @@ TEST_F(TrialOnTwoNodes, AStopBetweenItsCreatesStartsItAnew) {
   EXPECT_NE(Uid(), uid);
   EXPECT_NE(server_.Get("pods", Peer()), nullptr);
   EXPECT_EQ(server_.Get(kGroups, Key()), nullptr);
+}
+
+// What is taken does not make it create and delete its pods for ever.
+TEST_F(TrialOnTwoNodes, AServiceOfSomebodyElseHoldsItBack) {
+  AddNode("n2");
+  AddTrialJob(kOnTwo);
+  testing::TrialWorld world(testing::TestTrialJob({8}));
+  world.job().spec.space.node_counts = {2};
+  TypeNodes nodes;
+  nodes.gpus = {8, 8};
+  nodes.gpus_per_node = 8;
+  nodes.most_gpus = 16;
+  world.view().nodes[""] = nodes;
+  const std::string name = world.Pass().start.at(0).name;
+  Json taken = Named("v1", "Service", name, "team-a");
+  taken["spec"] = *kube::ParseJson(R"({"clusterIP":"None","ports":[{"port":80}]})");
+  Create("services", std::move(taken));
+  Start();
+  std::set<std::string> made;
+  for (int i = 0; i < 10; ++i) {
+    Pass();
+    if (server_.Get("pods", Key()) != nullptr) made.insert(Uid());
+  }
+  EXPECT_EQ(made.size(), 1U);
+  EXPECT_EQ(server_.Get("pods", Key()), nullptr);
+  EXPECT_EQ(ReadyReason(), "NameTaken");
+  EXPECT_THAT(ReadyMessage(), HasSubstr("Service \"" + name));
+
+  ASSERT_TRUE(server_.Delete("services", Key(), Json::MakeObject()));
+  clock_.Advance(kRefusedRetry);
+  Pass();
+  EXPECT_NE(server_.Get("pods", Peer()), nullptr);
 }
 
 TEST_F(TrialOnTwoNodes, IsOverOnceTheLastOfItsPodsIsGone) {
