@@ -325,7 +325,8 @@ Result<std::optional<kube::Duration>> ElasticReconciler::Execute(const JobPass& 
   const bool will_be_made = made || !ReasonOf(made.error());
   const bool is_granted = will_be_made || pass.plan.workers->granted <= pass.view.granted();
   if (is_status_first && is_granted) {
-    if (Status written = write_status(); !written) return std::move(written).error();
+    Status written = write_status();
+    if (!written) return kube::FirstFailure(std::move(written), std::move(made)).error();
   }
   Status dropped = children_.DropWorkers(pass);
   Status done = kube::FirstFailure(children_.WriteLauncher(pass), std::move(dropped));
