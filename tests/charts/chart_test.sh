@@ -116,7 +116,6 @@ update elastichorovodjobs -n team-a
 create trialjobs -n team-a
 patch trialjobs -n team-a
 delete trialjobs -n team-a
-delete workloadprofiles
 create pods --subresource=exec -n team-a
 patch nodes
 delete nodes
@@ -143,6 +142,7 @@ check "and pods" may grus-system create pods -n team-a
 check "may read the logs of trials and of running jobs" may grus-system get pods --subresource=log -n team-a
 check "and ask for the pod before" may grus-system get pods -n team-a
 check "may keep what was measured" may grus-system create workloadprofiles
+check "and delete what is old" may grus-system delete workloadprofiles
 check "may say how trials go" may grus-system patch trialjobs --subresource=status -n team-a
 check "may renew its lease" may grus-system patch leases/grus -n grus-system
 check "may watch the scheduler's lease" may grus-system watch leases/kube-scheduler -n kube-system
